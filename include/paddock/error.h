@@ -1,0 +1,78 @@
+// Errors as values. A function that can fail returns Result<T>; TRY hands the error up.
+//
+//   Result<Fd> open_root(const std::string& path) {
+//     Fd fd = TRY(open_path(path));
+//     TRY(check_is_directory(fd));
+//     return fd;
+//   }
+//
+// A message reads "what we tried: why it failed"; `hint` says what the reader can do about it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace paddock {
+
+enum class Code {
+  invalid,      // the caller asked for something malformed or impossible
+  denied,       // the policy forbids it
+  unsupported,  // this host cannot enforce it
+  not_found,
+  conflict,     // the world changed underneath
+  exhausted,    // no room, no ids, too many
+  io,           // the kernel said no
+  internal,     // a bug in Paddock
+};
+
+const char* to_string(Code code);
+
+struct Error {
+  Code code = Code::internal;
+  std::string message;
+  std::string hint;
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  T& value() & { return std::get<0>(state_); }
+  const T& value() const& { return std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  Error& error() { return std::get<1>(state_); }
+  const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  explicit operator bool() const { return !error_; }
+  void value() const {}
+  Error& error() { return *error_; }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace paddock
+
+// Evaluates to the value, or returns the error from the enclosing function.
+#define TRY(expression)                                          \
+  ({                                                             \
+    auto try_result_ = (expression);                             \
+    if (!try_result_) return std::move(try_result_.error());     \
+    std::move(try_result_).value();                              \
+  })

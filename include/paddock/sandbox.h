@@ -1,0 +1,85 @@
+// What goes into a run and what comes out of it.
+//
+//   Command command{.argv = {"python3", "-c", "print(1)"}};
+//   Result<RunResult> result = run(command, policy, {});
+//   // the error arm: Paddock failed or refused; the value arm: what the program did.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "paddock/error.h"
+#include "paddock/policy.h"
+
+namespace paddock {
+
+struct Command {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> env;      // in addition to the policy's
+  std::map<std::string, std::string> secrets;  // given as env, removed from everything the program prints
+  std::string cwd;                             // inside; empty: /workspace if there is one, else /home/agent
+  // A program text to place inside, read-only; its path becomes the last word of argv. Empty name: none.
+  std::string file_name;
+  std::string file_content;
+};
+
+// `kernel`: held at every instant, by the kernel or by Paddock standing in the way of each byte.
+// `sampled`: looked at every few milliseconds; can be exceeded for that long.
+enum class Strength : uint8_t { kernel, sampled };
+const char* to_string(Strength strength);
+
+struct LimitHit {
+  LimitKind limit;
+  uint64_t value = 0;
+  uint64_t peak = 0;
+};
+
+struct Outcome {
+  enum class Kind : uint8_t { exited, signaled, limit } kind = Kind::exited;
+  int code = 0;          // exited
+  int signal = 0;        // signaled
+  LimitHit limit{};      // limit
+};
+
+struct Usage {
+  double wall_ms = 0;
+  double cpu_ms = 0;
+  uint64_t memory_peak_bytes = 0;
+  uint64_t pids_peak = 0;
+  uint64_t disk_bytes = 0;
+  uint64_t net_rx_bytes = 0;
+  uint64_t net_tx_bytes = 0;
+};
+
+struct Denial {
+  std::string layer, action, rule, why;
+};
+
+// One control, and what the kernel says holds it.
+struct Enforced {
+  std::string by;
+  Strength strength = Strength::kernel;
+};
+
+struct RunResult {
+  std::string id;
+  WallKind wall = WallKind::container;
+  Outcome outcome;
+  std::string out, err;                   // when captured
+  bool out_truncated = false, err_truncated = false;
+  Usage usage;
+  std::vector<LimitHit> limits_hit;
+  std::vector<Denial> denials;
+  std::map<std::string, Enforced> enforced;
+  std::vector<std::string> weakened;      // [danger] entries that were needed
+  std::vector<std::string> notes;         // what a reader should know: an ephemeral place, a narrowed limit
+  std::string change_set;                 // workspace mode `copy`
+  uint64_t redactions = 0;
+};
+
+// The status `paddock run` exits with for this outcome.
+int exit_status(const Outcome& outcome);
+
+}  // namespace paddock

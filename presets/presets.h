@@ -1,0 +1,25 @@
+// The data of this folder as it was compiled into the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace paddock {
+
+struct EmbeddedPreset {
+  const char* name;
+  const char* toml;
+};
+extern const EmbeddedPreset kEmbeddedPresets[];
+extern const size_t kEmbeddedPresetCount;
+
+// A seccomp filter: `size` bytes of struct sock_filter, made for the architecture this was built on.
+struct EmbeddedFilter {
+  const char* name;
+  const uint8_t* bytes;
+  size_t size;
+};
+extern const EmbeddedFilter kEmbeddedFilters[];
+extern const size_t kEmbeddedFilterCount;
+
+}  // namespace paddock

@@ -1,0 +1,19 @@
+#include "paddock/error.h"
+
+namespace paddock {
+
+const char* to_string(Code code) {
+  switch (code) {
+    case Code::invalid: return "invalid";
+    case Code::denied: return "denied";
+    case Code::unsupported: return "unsupported";
+    case Code::not_found: return "not_found";
+    case Code::conflict: return "conflict";
+    case Code::exhausted: return "exhausted";
+    case Code::io: return "io";
+    case Code::internal: return "internal";
+  }
+  return "internal";
+}
+
+}  // namespace paddock

@@ -1,0 +1,109 @@
+#include "base/value.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "base/text.h"
+
+namespace paddock {
+
+Value::Value(uint64_t value) {
+  if (value <= INT64_MAX) data_ = static_cast<int64_t>(value);
+  else data_ = static_cast<double>(value);
+}
+
+const char* Value::type_name() const {
+  static const char* kNames[] = {"null", "a boolean", "a whole number", "a number", "a string", "a list", "a table"};
+  return kNames[data_.index()];
+}
+
+const Value* Value::find(std::string_view key) const {
+  const Object* object = as_object();
+  if (!object) return nullptr;
+  for (const Member& member : *object)
+    if (member.first == key) return &member.second;
+  return nullptr;
+}
+
+void Value::set(std::string key, Value value) {
+  if (is_null()) data_ = Object{};
+  std::get<Object>(data_).emplace_back(std::move(key), std::move(value));
+}
+
+namespace {
+
+void write_string(const std::string& raw, std::string& out) {
+  out += '"';
+  for (char c : to_utf8(raw)) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          char escape[8];
+          std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned char>(c));
+          out += escape;
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+}
+
+void write_number(double number, std::string& out) {
+  if (!std::isfinite(number)) {  // JSON has no infinity
+    out += "null";
+    return;
+  }
+  char text[40];
+  std::snprintf(text, sizeof text, "%.15g", number);
+  out += text;
+}
+
+void write(const Value& value, int depth, bool indented, std::string& out) {
+  auto new_line = [&](int level) {
+    if (!indented) return;
+    out += '\n';
+    out.append(static_cast<size_t>(level) * 2, ' ');
+  };
+  if (value.is_null()) out += "null";
+  else if (auto* boolean = value.as_bool()) out += *boolean ? "true" : "false";
+  else if (auto* integer = value.as_int()) out += std::to_string(*integer);
+  else if (auto* number = value.as_double()) write_number(*number, out);
+  else if (auto* text = value.as_string()) write_string(*text, out);
+  else if (auto* array = value.as_array()) {
+    out += '[';
+    for (size_t i = 0; i < array->size(); ++i) {
+      if (i) out += ',';
+      new_line(depth + 1);
+      write((*array)[i], depth + 1, indented, out);
+    }
+    if (!array->empty()) new_line(depth);
+    out += ']';
+  } else if (auto* object = value.as_object()) {
+    out += '{';
+    for (size_t i = 0; i < object->size(); ++i) {
+      if (i) out += ',';
+      new_line(depth + 1);
+      write_string((*object)[i].first, out);
+      out += indented ? ": " : ":";
+      write((*object)[i].second, depth + 1, indented, out);
+    }
+    if (!object->empty()) new_line(depth);
+    out += '}';
+  }
+}
+
+}  // namespace
+
+std::string to_json(const Value& value, bool indented) {
+  std::string out;
+  write(value, 0, indented, out);
+  return out;
+}
+
+}  // namespace paddock

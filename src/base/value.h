@@ -1,0 +1,64 @@
+// A tree of values read from TOML or JSON, each knowing where it stood, and the way back to JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "paddock/error.h"
+
+namespace paddock {
+
+class Value {
+ public:
+  using Array = std::vector<Value>;
+  using Member = std::pair<std::string, Value>;
+  using Object = std::vector<Member>;  // in the order of the text; keys are unique
+
+  Value() = default;  // null
+  Value(bool value) : data_(value) {}
+  Value(int64_t value) : data_(value) {}
+  Value(int value) : data_(static_cast<int64_t>(value)) {}
+  Value(uint64_t value);  // above INT64_MAX it becomes a double
+  Value(double value) : data_(value) {}
+  Value(std::string value) : data_(std::move(value)) {}
+  Value(std::string_view value) : data_(std::string(value)) {}
+  Value(const char* value) : data_(std::string(value)) {}
+  Value(Array value) : data_(std::move(value)) {}
+  Value(Object value) : data_(std::move(value)) {}
+
+  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
+  const bool* as_bool() const { return std::get_if<bool>(&data_); }
+  const int64_t* as_int() const { return std::get_if<int64_t>(&data_); }
+  const double* as_double() const { return std::get_if<double>(&data_); }
+  const std::string* as_string() const { return std::get_if<std::string>(&data_); }
+  const Array* as_array() const { return std::get_if<Array>(&data_); }
+  const Object* as_object() const { return std::get_if<Object>(&data_); }
+  Array* as_array() { return std::get_if<Array>(&data_); }
+  Object* as_object() { return std::get_if<Object>(&data_); }
+  const char* type_name() const;  // "a table", "a string", … for messages
+
+  const Value* find(std::string_view key) const;  // in an object; null pointer if absent
+  void set(std::string key, Value value);         // adds to an object (a null value becomes one); does not replace
+
+  int line = 0;  // 1-based; 0 when not read from a text
+
+ private:
+  std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> data_;
+};
+
+// Strict JSON (RFC 8259): one value, valid UTF-8, no duplicate keys, no trailing text, nesting up to 64.
+// `name` stands in front of error messages: "policy.json:3: …".
+Result<Value> parse_json(std::string_view text, const std::string& name);
+
+// TOML 1.0. Dates and times are refused: nothing here uses them.
+Result<Value> parse_toml(std::string_view text, const std::string& name);
+
+// JSON on one line, or indented by two spaces. Strings that are not UTF-8 get U+FFFD.
+std::string to_json(const Value& value, bool indented = false);
+
+}  // namespace paddock

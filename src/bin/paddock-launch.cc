@@ -1,0 +1,16 @@
+// paddock-launch: makes one sandbox from a finished plan and keeps it. Started by paddock with its control socket
+// as descriptor 3; not meant to be run by hand.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/keeper.h"
+
+int main() {
+  struct stat info;
+  if (::fstat(3, &info) != 0 || !S_ISSOCK(info.st_mode)) {
+    static const char kMessage[] = "paddock-launch is started by paddock, not by hand\n";
+    (void)!::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+    return 125;
+  }
+  return paddock::launch::keep(3);
+}

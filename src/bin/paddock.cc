@@ -1,0 +1,64 @@
+// paddock: the slim program. It links almost nothing, so that `paddock run` starts in well under a millisecond; what
+// needs more libraries is handed over to paddock-server.
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+namespace {
+
+using namespace paddock;
+
+struct Entry {
+  const char* name;
+  int (*main)(int, char**);  // null: in paddock-server
+  const char* what;
+};
+constexpr Entry kEntries[] = {
+    {"run", cli::run_main, "run a command in a sandbox"},
+    {"doctor", cli::doctor_main, "what this host can enforce, and how to fix what it cannot"},
+    {"verify", cli::verify_main, "prove with live probes that a policy holds here"},
+    {"policy", cli::policy_main, "check, show or explain a policy"},
+    {"diff", cli::diff_main, "what a run changed in its copy of the workspace"},
+    {"apply", cli::apply_main, "take such changes over"},
+    {"image", nullptr, "import, list and remove root filesystems"},
+    {"version", cli::version_main, "print the version"},
+};
+
+int hand_over(char** argv) {
+  char path[4096];
+  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  std::string folder = size > 0 ? std::string(path, static_cast<size_t>(size)) : "";
+  folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/'));
+  for (const char* relative : {"/paddock-server", "/../libexec/paddock/paddock-server"}) ::execv((folder + relative).c_str(), argv);
+  return cli::report({Code::not_found, "find paddock-server beside paddock", "build or install all of Paddock's programs together"}, false);
+}
+
+int usage(bool wanted) {
+  std::string text = "paddock: let agents run, inside the fence\n\nusage: paddock COMMAND [OPTIONS]\n\n";
+  for (const Entry& entry : kEntries) text += cat("  ", entry.name, std::string(10 - std::strlen(entry.name), ' '), entry.what, "\n");
+  text += "\ntry: paddock run -- python3 -c 'print(1)'      options of each: paddock COMMAND --help\n";
+  (wanted ? cli::print : cli::print_error)(text);
+  return wanted ? 0 : cli::kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return usage(false);
+  std::string command = argv[1];
+  if (command == "--help" || command == "-h" || command == "help") return usage(true);
+  if (command == "--version") return cli::version_main(argc - 1, argv + 1);
+  std::vector<std::string> names;
+  for (const Entry& entry : kEntries) {
+    if (command == entry.name) return entry.main ? entry.main(argc - 1, argv + 1) : hand_over(argv);
+    names.push_back(entry.name);
+  }
+  std::string meant = nearest(command, names);
+  return cli::report({Code::invalid, cat("there is no command '", printable(command), "'"),
+                      meant.empty() ? "see: paddock --help" : cat("did you mean: paddock ", meant)}, false);
+}

@@ -1,0 +1,158 @@
+#include "launch/channel.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace paddock::launch {
+
+namespace {
+
+constexpr size_t kMaxDescriptors = 16;
+constexpr size_t kMaxPlan = 64 << 20;
+
+Result<void> send_with_descriptors(int socket, const void* bytes, size_t size, const std::vector<int>& descriptors) {
+  iovec part{const_cast<void*>(bytes), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    if (descriptors.size() > kMaxDescriptors) return Error{Code::internal, "send: too many descriptors", ""};
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(int) * descriptors.size());
+  }
+  ssize_t sent;
+  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  if (sent < 0) return errno_error(errno, "send to another part of Paddock");
+  // The rest of a long block goes without the descriptors.
+  const char* rest = static_cast<const char*>(bytes) + sent;
+  size_t left = size - static_cast<size_t>(sent);
+  while (left > 0) {
+    ssize_t more = ::send(socket, rest, left, MSG_NOSIGNAL);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return errno_error(errno, "send to another part of Paddock");
+    rest += more;
+    left -= static_cast<size_t>(more);
+  }
+  return {};
+}
+
+struct Incoming {
+  size_t size = 0;  // 0: the other side is gone
+  pid_t sender = 0;
+};
+
+// Reads exactly `size` bytes (or none at the end), collecting descriptors.
+Result<Incoming> receive_exactly(int socket, void* bytes, size_t size, std::vector<Fd>& descriptors) {
+  Incoming incoming;
+  while (incoming.size < size) {
+    iovec part{static_cast<char*>(bytes) + incoming.size, size - incoming.size};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors) + CMSG_SPACE(sizeof(ucred))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == ECONNRESET) count = 0;
+    if (count < 0) return errno_error(errno, "receive from another part of Paddock");
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_level != SOL_SOCKET) continue;
+      if (header->cmsg_type == SCM_RIGHTS) {
+        size_t number = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < number; ++i) {
+          int fd;
+          std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+          descriptors.emplace_back(fd);
+        }
+      } else if (header->cmsg_type == SCM_CREDENTIALS) {
+        ucred credentials;
+        std::memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
+        incoming.sender = credentials.pid;
+      }
+    }
+    if (count == 0 && incoming.size == 0) return incoming;
+    if (count == 0) return Error{Code::io, "receive from another part of Paddock: cut short", ""};
+    incoming.size += static_cast<size_t>(count);
+  }
+  return incoming;
+}
+
+}  // namespace
+
+Record Ended::to_record() const {
+  Record record{.kind = Record::Kind::ended, .number = status};
+  record.numbers = {static_cast<uint64_t>(static_cast<int64_t>(killed_by)), cpu_us, memory_peak, pids_peak, disk_bytes,
+                    disk_inodes, disk_full, inodes_full, oom_kills, pids_refused, wall_us};
+  return record;
+}
+
+Ended Ended::from_record(const Record& record) {
+  const auto& n = record.numbers;
+  return Ended{record.number, static_cast<int32_t>(static_cast<int64_t>(n[0])), n[1], n[2], n[3], n[4], n[5], n[6],
+               n[7], n[8], n[9], n[10]};
+}
+
+Record failure(const Error& error) {
+  Record record{.kind = Record::Kind::failed, .number = static_cast<int32_t>(error.code)};
+  std::strncpy(record.text, error.message.c_str(), sizeof record.text - 1);
+  std::strncpy(record.hint, error.hint.c_str(), sizeof record.hint - 1);
+  return record;
+}
+
+Error to_error(const Record& record) {
+  auto bounded = [](const char* text, size_t size) { return std::string(text, ::strnlen(text, size)); };
+  Code code = record.number >= 0 && record.number <= static_cast<int>(Code::internal) ? static_cast<Code>(record.number)
+                                                                                      : Code::internal;
+  return Error{code, bounded(record.text, sizeof record.text), bounded(record.hint, sizeof record.hint)};
+}
+
+Result<std::pair<Fd, Fd>> make_channel() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "make a socket pair");
+  return std::pair<Fd, Fd>{Fd(ends[0]), Fd(ends[1])};
+}
+
+Result<void> send_record(int socket, const Record& record, const std::vector<int>& descriptors) {
+  return send_with_descriptors(socket, &record, sizeof record, descriptors);
+}
+
+Result<Received> receive_record(int socket) {
+  Received received;
+  Incoming incoming = TRY(receive_exactly(socket, &received.record, sizeof received.record, received.descriptors));
+  received.closed = incoming.size == 0;
+  received.sender = incoming.sender;
+  return received;
+}
+
+Result<void> send_plan(int socket, const std::string& bytes, const std::vector<int>& descriptors) {
+  uint64_t size = bytes.size();
+  TRY(send_with_descriptors(socket, &size, sizeof size, descriptors));
+  return send_with_descriptors(socket, bytes.data(), bytes.size(), {});
+}
+
+Result<ReceivedPlan> receive_plan(int socket) {
+  ReceivedPlan plan;
+  uint64_t size = 0;
+  Incoming head = TRY(receive_exactly(socket, &size, sizeof size, plan.descriptors));
+  if (head.size == 0) return Error{Code::io, "receive the plan: the caller is gone", ""};
+  if (size == 0 || size > kMaxPlan) return Error{Code::invalid, "receive the plan: impossible size", ""};
+  plan.bytes.resize(size);
+  Incoming body = TRY(receive_exactly(socket, plan.bytes.data(), size, plan.descriptors));
+  if (body.size == 0) return Error{Code::io, "receive the plan: cut short", ""};
+  return plan;
+}
+
+}  // namespace paddock::launch

@@ -1,0 +1,77 @@
+// The sockets between caller, keeper and the sandbox's first process. All are stream sockets that carry fixed-size
+// records, some with descriptors; the plan goes ahead as one length-prefixed block.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "paddock/error.h"
+#include "paddock/policy.h"
+
+namespace paddock::launch {
+
+struct Record {
+  enum class Kind : uint32_t {
+    // keeper → first process
+    mapped = 1,  // the id maps are written
+    joined,      // the cgroups are made; their join files come along
+    go,          // caller → keeper → program: exec now
+    signal,      // caller → keeper → PID 1: number is a signal for the program
+    // first process → keeper (→ caller)
+    built,       // the root stands; descriptors: /proc inside, the scratch filesystem, the terminal if there is one
+    ready,       // the program waits before its exec; number is its pid on the host, numbers its namespaces
+    failed,      // Paddock failed; text is the error, number its Code
+    not_run,     // exec failed; number is errno
+    exited,      // number is the wait status
+    // caller → keeper
+    kill,        // number is the LimitKind that was hit, or -1
+    // keeper → caller
+    ended,       // numbers as in Ended
+  } kind;
+  int32_t number = 0;
+  std::array<uint64_t, 16> numbers{};
+  char text[512] = {};
+  char hint[256] = {};
+};
+
+// The order of the namespaces in Record::numbers of `ready`.
+inline constexpr std::array<const char*, 7> kNamespaceNames = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"};
+
+// What the keeper saw, in Record::numbers of `ended`.
+struct Ended {
+  int32_t status = 0;       // wait status of the program
+  int32_t killed_by = -1;   // LimitKind that the keeper or the caller enforced by killing
+  uint64_t cpu_us = 0, memory_peak = 0, pids_peak = 0, disk_bytes = 0, disk_inodes = 0;
+  uint64_t disk_full = 0, inodes_full = 0;  // seen at its cap
+  uint64_t oom_kills = 0, pids_refused = 0;
+  uint64_t wall_us = 0;
+
+  Record to_record() const;
+  static Ended from_record(const Record& record);
+};
+
+Record failure(const Error& error);
+Error to_error(const Record& record);
+
+Result<std::pair<Fd, Fd>> make_channel();
+Result<void> send_record(int socket, const Record& record, const std::vector<int>& descriptors = {});
+
+struct Received {
+  bool closed = false;
+  Record record;
+  std::vector<Fd> descriptors;
+  pid_t sender = 0;  // when the socket has SO_PASSCRED
+};
+Result<Received> receive_record(int socket);
+
+Result<void> send_plan(int socket, const std::string& bytes, const std::vector<int>& descriptors);
+struct ReceivedPlan {
+  std::string bytes;
+  std::vector<Fd> descriptors;
+};
+Result<ReceivedPlan> receive_plan(int socket);
+
+}  // namespace paddock::launch

@@ -1,0 +1,330 @@
+#include "launch/keeper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/text.h"
+#include "launch/channel.h"
+#include "launch/launch.h"
+#include "launch/watch.h"
+#include "linux/tree.h"
+#include "linux/uapi.h"
+
+namespace paddock::launch {
+
+namespace {
+
+uint64_t now_us() {
+  timespec time;
+  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+}
+
+class Keeper {
+ public:
+  Keeper(Plan plan, Fd control, std::vector<Fd> passed)
+      : plan_(std::move(plan)), control_(std::move(control)), passed_(std::move(passed)), watcher_(plan_.watch, plan_.container) {}
+
+  // Makes the sandbox, stays until it ends, cleans up, tells the caller.
+  void run() {
+    Result<void> started = start();
+    if (started) watch_until_end();
+    else failure_ = std::move(started.error());
+    end_everything();
+    Result<void> told = failure_ ? send_record(control_.get(), failure(*failure_)) : send_record(control_.get(), ended_.to_record());
+    (void)told;  // a caller that is gone does not want to know
+  }
+
+ private:
+  Result<void> start() {
+    Sources sources;
+    TRY(make_space());
+    if (plan_.privileged) TRY(take_sources(plan_, Taker::keeper, sources));
+    auto [inner, outer] = TRY(make_channel());
+    guard_ = std::move(outer);
+    int on = 1;
+    if (::setsockopt(guard_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(errno, "watch the sandbox");
+    // Daemonised grandchildren of a program without its own PID namespace come to us.
+    if (!plan_.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
+    child_ = TRY(kernel::fork_child(plan_.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP)));
+    if (child_.pid == 0) {
+      guard_.reset();
+      control_.reset();
+      launch(LaunchInput{std::move(plan_), std::move(inner), std::move(sources), std::move(passed_)});
+    }
+    inner.reset();
+    passed_.clear();
+    if (plan_.namespaces & CLONE_NEWUSER) TRY(kernel::write_id_map(child_.pid, plan_.ids, plan_.privileged));
+    TRY(send_record(guard_.get(), Record{.kind = Record::Kind::mapped}));
+    return make_cgroups();  // while the first process builds its root
+  }
+
+  // Private space on disk, the program's own.
+  Result<void> make_space() {
+    if (plan_.space.empty()) return {};
+    if (::mkdir(plan_.space.c_str(), 0700) != 0) return errno_error(errno, cat("make '", plan_.space, "'"));
+    space_made_ = true;
+    Fd space = TRY(open_file(plan_.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    auto give_away = [&](const char* name) {
+      return !plan_.privileged || ::fchownat(space.get(), name, plan_.ids.outside_uid, plan_.ids.outside_gid,
+                                             AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0;
+    };
+    for (const std::string& folder : plan_.space_folders)
+      if (::mkdirat(space.get(), folder.c_str(), 0700) != 0 || !give_away(folder.c_str()))
+        return errno_error(errno, cat("make '", plan_.space, "/", folder, "'"));
+    for (const auto& [name, content] : plan_.space_files) {
+      Fd file(::openat(space.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444));
+      if (!file) return errno_error(errno, cat("make '", plan_.space, "/", printable(name), "'"));
+      TRY(write_all(file.get(), content));
+    }
+    if (!give_away("")) return errno_error(errno, cat("give '", plan_.space, "' to the program"));
+    return {};
+  }
+
+  Result<void> make_cgroups() {
+    std::vector<int> joins;
+    for (const kernel::CgroupPlan& plan : plan_.cgroups) groups_.push_back(TRY(kernel::Cgroup::create(plan)));
+    for (const kernel::Cgroup& group : groups_) joins.push_back(group.join_fd());
+    watcher_.use_cgroups(&groups_);
+    if (!plan_.container && !plan_.scratch.empty())
+      watcher_.use_scratch(TRY(open_file(plan_.scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)));
+    started_us_ = last_active_us_ = now_us();
+    next_look_us_ = started_us_ + kFirstLook;
+    return send_record(guard_.get(), Record{.kind = Record::Kind::joined}, joins);
+  }
+
+  void watch_until_end() {
+    while (!over_) {
+      pollfd watched[3] = {{control_.get(), POLLIN, 0}, {guard_.get(), POLLIN, 0}, {child_.pidfd.get(), POLLIN, 0}};
+      (void)::poll(watched, 3, milliseconds_to_next_look());
+      if (watched[1].revents) from_sandbox();
+      else if (watched[2].revents) first_process_ended();
+      if (watched[0].revents) from_caller();
+      look();
+    }
+  }
+
+  void from_sandbox() {
+    Result<Received> received = receive_record(guard_.get());
+    if (!received || received.value().closed) {  // only its end can close this
+      first_process_ended();
+      return;
+    }
+    Record& record = received.value().record;
+    std::vector<Fd>& descriptors = received.value().descriptors;
+    switch (record.kind) {
+      case Record::Kind::built: {
+        if (plan_.container && descriptors.size() >= 2) {
+          watcher_.use_proc(std::move(descriptors[0]));
+          watcher_.use_scratch(std::move(descriptors[1]));
+          descriptors.erase(descriptors.begin(), descriptors.begin() + 2);
+        }
+        if (!descriptors.empty()) (void)send_record(control_.get(), record, {descriptors[0].get()});
+        return;
+      }
+      case Record::Kind::ready:
+        record.number = received.value().sender;
+        [[fallthrough]];
+      case Record::Kind::not_run:
+        (void)send_record(control_.get(), record);
+        return;
+      case Record::Kind::failed:
+        failure_ = to_error(record);
+        over_ = true;
+        return;
+      case Record::Kind::exited:
+        program_ended(record.number);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void from_caller() {
+    Result<Received> received = receive_record(control_.get());
+    if (!received || received.value().closed) {
+      over_ = true;
+      return;
+    }
+    const Record& record = received.value().record;
+    if (record.kind == Record::Kind::kill) {
+      ended_.killed_by = record.number;
+      over_ = true;
+    } else if (record.kind == Record::Kind::signal && !plan_.container) {
+      (void)::kill(-child_.pid, record.number);
+    } else if (record.kind == Record::Kind::go || record.kind == Record::Kind::signal) {
+      if (record.kind == Record::Kind::go) started_us_ = last_active_us_ = now_us();
+      (void)send_record(guard_.get(), record);
+    }
+  }
+
+  void first_process_ended() {
+    int status = 0;
+    if (::waitpid(child_.pid, &status, 0) == child_.pid) child_.pid = -1;
+    if (program_ended_) return;
+    // In a container PID 1 speaks before it goes; if it could not, it was killed with all the others.
+    program_ended(status);
+  }
+
+  void program_ended(int status) {
+    program_ended_ = true;
+    ended_.status = status;
+    over_ = true;
+  }
+
+  int milliseconds_to_next_look() const {
+    uint64_t next = next_look_us_;
+    if (plan_.watch.wall_time) next = std::min(next, started_us_ + plan_.watch.wall_time * 1000);
+    uint64_t now = now_us();
+    return next <= now ? 0 : static_cast<int>((next - now) / 1000 + 1);
+  }
+
+  // Compares what is used with what may be used, and says when to look again.
+  void look() {
+    uint64_t now = now_us();
+    if (over_) return;
+    if (plan_.watch.wall_time && now >= started_us_ + plan_.watch.wall_time * 1000) return stop_for(LimitKind::wall_time);
+    if (now < next_look_us_) return;
+    Sample sample = watcher_.sample();
+    note_peaks(sample);
+    const Watch& watch = plan_.watch;
+    if (watch.memory && sample.memory > watch.memory) return stop_for(LimitKind::memory);
+    if (watch.pids && sample.pids > watch.pids) return stop_for(LimitKind::pids);
+    if (watch.disk && sample.disk > watch.disk) return stop_for(LimitKind::disk);
+    if (watch.inodes && sample.inodes > watch.inodes) return stop_for(LimitKind::inodes);
+    if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000) return stop_for(LimitKind::cpu_time);
+    if (sample.cpu_us > active_cpu_us_ + kIdleCpu) {
+      active_cpu_us_ = sample.cpu_us;
+      last_active_us_ = now;
+    }
+    if (watch.idle_time && now - last_active_us_ >= watch.idle_time * 1000) return stop_for(LimitKind::idle_time);
+    next_look_us_ = now + until_next_look(sample);
+  }
+
+  // Short enough that a limit cannot be passed by far: memory fills at some 4 GB/s, CPU time passes on every core.
+  uint64_t until_next_look(const Sample& sample) const {
+    const Watch& watch = plan_.watch;
+    uint64_t wait = kLongestLook;
+    auto at_most = [&](uint64_t us) { wait = std::min(wait, us); };
+    if (watch.memory) at_most((watch.memory - std::min(watch.memory, sample.memory)) / 4096);
+    if (watch.disk) at_most((watch.disk - std::min(watch.disk, sample.disk)) / 4096);
+    if (watch.cpu_time) at_most((watch.cpu_time * 1000 - sample.cpu_us) / static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+    if (watch.idle_time) at_most(watch.idle_time * 1000 / 4);
+    if (watch.pids || watch.kernel_pids || watch.inodes || watch.kernel_disk) at_most(25'000);
+    return std::max<uint64_t>(wait, kShortestLook);
+  }
+
+  void note_peaks(const Sample& sample) {
+    ended_.cpu_us = std::max(ended_.cpu_us, sample.cpu_us);
+    ended_.memory_peak = std::max(ended_.memory_peak, sample.memory);
+    ended_.pids_peak = std::max(ended_.pids_peak, sample.pids);
+    ended_.disk_bytes = std::max(ended_.disk_bytes, sample.disk);
+    ended_.disk_inodes = std::max(ended_.disk_inodes, sample.inodes);
+    ended_.disk_full |= sample.disk_full;
+    ended_.inodes_full |= sample.inodes_full;
+  }
+
+  void stop_for(LimitKind limit) {
+    ended_.killed_by = static_cast<int32_t>(limit);
+    over_ = true;
+  }
+
+  void end_everything() {
+    ended_.wall_us = started_us_ ? now_us() - started_us_ : 0;
+    if (!failure_) note_peaks(watcher_.sample());  // before the processes and what they used are gone
+    kill_all();
+    Counters counters = watcher_.counters();
+    if (counters.memory_peak) ended_.memory_peak = *counters.memory_peak;
+    if (counters.pids_peak) ended_.pids_peak = *counters.pids_peak - (plan_.container && *counters.pids_peak ? 1 : 0);
+    ended_.oom_kills = counters.oom_kills;
+    ended_.pids_refused = counters.pids_refused;
+    for (const kernel::Cgroup& group : groups_) remove_group(group);
+    watcher_.use_scratch(Fd());
+    if (space_made_) remove_space(plan_.space);
+  }
+
+  // Container: the end of PID 1 is the end of all. Process: version 2's cgroup.kill, or every descendant until none
+  // is left; they are ours to reap, so no pid can be reused under us.
+  void kill_all() {
+    if (child_.pid > 0) {
+      (void)kernel::pidfd_send_signal(child_.pidfd.get(), SIGKILL);
+      int status = 0;
+      if (plan_.container || !program_ended_) {
+        (void)::waitpid(child_.pid, &status, 0);
+        child_.pid = -1;
+        if (!program_ended_) ended_.status = status;
+      }
+    }
+    if (plan_.container) return;
+    while (true) {
+      for (const kernel::Cgroup& group : groups_) (void)group.kill();
+      for (int pid : descendants(::getpid())) (void)::kill(pid, SIGKILL);
+      pid_t reaped;
+      while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {}
+      if (reaped < 0 && errno == ECHILD) return;
+      ::usleep(200);
+    }
+  }
+
+  // Right after the last exit a group can be busy for an instant.
+  static void remove_group(const kernel::Cgroup& group) {
+    for (int attempt = 0; attempt < 2000 && !group.remove(); ++attempt) ::usleep(500);
+  }
+
+  static void remove_space(const std::string& path) {
+    size_t slash = path.rfind('/');
+    Result<Fd> parent = open_file(path.substr(0, slash + 1), O_PATH | O_DIRECTORY);
+    if (parent) (void)kernel::remove_tree(parent.value().get(), path.substr(slash + 1));
+  }
+
+  static constexpr uint64_t kFirstLook = 10'000, kShortestLook = 2'000, kLongestLook = 100'000;  // µs
+  static constexpr uint64_t kIdleCpu = 2'000;  // µs of CPU that count as being active
+
+  Plan plan_;
+  Fd control_, guard_;
+  std::vector<Fd> passed_;
+  kernel::Child child_;
+  std::vector<kernel::Cgroup> groups_;
+  Watcher watcher_;
+  Ended ended_;
+  std::optional<Error> failure_;
+  bool over_ = false, program_ended_ = false, space_made_ = false;
+  uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0;
+};
+
+// Signals meant for the caller's terminal or service must not end us before we cleaned up.
+void ignore_signals() {
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})
+    (void)::signal(number, SIG_IGN);
+}
+
+}  // namespace
+
+int keep(int control_number) {
+  (void)::setsid();
+  ignore_signals();
+  Fd control(control_number);
+  (void)::fcntl(control.get(), F_SETFD, FD_CLOEXEC);
+  Result<ReceivedPlan> received = receive_plan(control.get());
+  if (!received) return 125;  // the caller is gone
+  Result<Plan> plan = decode(received.value().bytes);
+  if (!plan) {
+    (void)send_record(control.get(), failure(plan.error()));
+    return 125;
+  }
+  Keeper(std::move(plan.value()), std::move(control), std::move(received.value().descriptors)).run();
+  return 0;
+}
+
+}  // namespace paddock::launch

@@ -1,0 +1,232 @@
+#include "launch/launch.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "launch/channel.h"
+#include "launch/init.h"
+#include "linux/caps.h"
+#include "linux/loopback.h"
+#include "linux/seccomp.h"
+
+namespace paddock::launch {
+
+namespace {
+
+// Waits for one kind of record from the keeper; returns the descriptors that came with it.
+Result<std::vector<Fd>> await(int keeper, Record::Kind kind) {
+  Received received = TRY(receive_record(keeper));
+  if (received.closed) ::_exit(125);  // the keeper is gone: so are we
+  if (received.record.kind != kind) return Error{Code::internal, "the keeper sent something else than expected", ""};
+  return std::move(received.descriptors);
+}
+
+Result<void> hide_from_ptrace(const Plan& plan) {
+  if (plan.undumpable && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return errno_error(errno, "become undumpable");
+  return {};
+}
+
+Result<void> set_hostname(const std::string& name) {
+  if (!name.empty() && ::sethostname(name.data(), name.size()) != 0) return errno_error(errno, "set the hostname");
+  return {};
+}
+
+// Joins by writing "0" ourselves: a write from outside costs milliseconds on version 1.
+Result<void> join_cgroups(int keeper, uint64_t namespaces) {
+  for (const Fd& join : TRY(await(keeper, Record::Kind::joined)))
+    if (::write(join.get(), "0", 1) != 1) return errno_error(errno, "join the cgroup");
+  if (namespaces & CLONE_NEWCGROUP && ::unshare(CLONE_NEWCGROUP) != 0) return errno_error(errno, "enter a cgroup namespace");
+  return {};
+}
+
+struct Terminal {
+  Fd master, slave;
+};
+
+Result<Terminal> open_terminal(const Plan& plan) {
+  bool wanted = plan.stdio[0] == kTerminal || plan.stdio[1] == kTerminal || plan.stdio[2] == kTerminal;
+  if (!wanted) return Terminal{};
+  const char* multiplexer = plan.container ? "/dev/pts/ptmx" : "/dev/ptmx";
+  Terminal terminal{TRY(open_file(multiplexer, O_RDWR | O_NOCTTY)), Fd()};
+  int unlock = 0;
+  if (::ioctl(terminal.master.get(), TIOCSPTLCK, &unlock) != 0) return errno_error(errno, "unlock the terminal");
+  terminal.slave = Fd(::ioctl(terminal.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!terminal.slave) return errno_error(errno, "open the terminal");
+  winsize size{plan.rows, plan.columns, 0, 0};
+  (void)::ioctl(terminal.master.get(), TIOCSWINSZ, &size);
+  return terminal;
+}
+
+// Tells the keeper that the root stands, and gives it what it needs to watch us.
+Result<void> report_built(const LaunchInput& input, const Terminal& terminal) {
+  std::vector<int> descriptors;
+  Fd proc, scratch;
+  if (input.plan.container) {
+    proc = TRY(open_file("/proc", O_RDONLY | O_DIRECTORY));
+    scratch = TRY(open_file(input.plan.scratch, O_RDONLY | O_DIRECTORY));
+    descriptors = {proc.get(), scratch.get()};
+  }
+  if (terminal.master) descriptors.push_back(terminal.master.get());
+  return send_record(input.keeper.get(), Record{.kind = Record::Kind::built}, descriptors);
+}
+
+Result<void> set_stdio(const LaunchInput& input, const Terminal& terminal) {
+  if (::setsid() < 0) return errno_error(errno, "start a session");
+  for (int i = 0; i < 3; ++i) {
+    int index = input.plan.stdio[i];
+    int source = index == kTerminal ? terminal.slave.get() : input.passed.at(static_cast<size_t>(index)).get();
+    if (::dup2(source, i) < 0) return errno_error(errno, "set the standard descriptors");
+  }
+  if (terminal.slave && ::ioctl(terminal.slave.get(), TIOCSCTTY, 0) != 0) return errno_error(errno, "take the terminal");
+  return {};
+}
+
+// The caller may have ignored or blocked signals; the program starts with none of that.
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number) (void)::signal(number, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+Result<void> enter_directory(const std::string& path) {
+  if (::chdir(path.c_str()) != 0) return errno_error(errno, cat("change to '", printable(path), "' inside"));
+  // The kernel marks a working directory outside the root like this; none may slip in (CVE-2024-21626).
+  char current[4096];
+  if (!::getcwd(current, sizeof current) || current[0] != '/')
+    return Error{Code::denied, cat("change to '", printable(path), "': it lies outside the sandbox's root"), ""};
+  return {};
+}
+
+// Marks instead of closing: the socket to the keeper lives until the exec succeeds.
+Result<void> close_descriptors_at_exec(const Plan& plan) {
+  if (plan.close_descriptors && ::syscall(SYS_close_range, 3, ~0U, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) != 0)
+    return errno_error(errno, "close inherited descriptors");
+  return {};
+}
+
+Result<void> enter_filter(const Plan& plan) {
+  return plan.seccomp.empty() ? Result<void>() : kernel::enter_seccomp(plan.seccomp);
+}
+
+// From here on nothing allocates: strings stand ready.
+struct ExecArguments {
+  std::vector<char*> argv, env;
+  std::vector<std::string> candidates;
+};
+
+ExecArguments prepare_exec(Plan& plan) {
+  ExecArguments arguments;
+  for (std::string& word : plan.argv) arguments.argv.push_back(word.data());
+  for (std::string& word : plan.env) arguments.env.push_back(word.data());
+  arguments.argv.push_back(nullptr);
+  arguments.env.push_back(nullptr);
+  if (plan.argv[0].find('/') != std::string::npos) {
+    arguments.candidates = {plan.argv[0]};
+  } else {
+    for (const std::string& directory : split(plan.search_path, ':')) arguments.candidates.push_back(directory + "/" + plan.argv[0]);
+  }
+  return arguments;
+}
+
+// As execvp(3): the first that runs; a file that may not be executed is remembered while the search goes on.
+int exec_first(const ExecArguments& arguments) {
+  int found = ENOENT;
+  for (const std::string& path : arguments.candidates) {
+    ::execve(path.c_str(), arguments.argv.data(), arguments.env.data());
+    if (errno == EACCES) found = EACCES;
+    else if (errno != ENOENT && errno != ENOTDIR) return errno;
+  }
+  return found;
+}
+
+// The namespaces this process is in, by inode number as in /proc/PID/ns, for the caller to compare with its own.
+Record where_we_are() {
+  Record ready{.kind = Record::Kind::ready};
+  for (size_t i = 0; i < kNamespaceNames.size(); ++i) {
+    char target[64] = {};
+    (void)!::readlink(cat("/proc/self/ns/", kNamespaceNames[i]).c_str(), target, sizeof target - 1);
+    const char* number = std::strchr(target, '[');
+    ready.numbers[i] = number ? std::strtoull(number + 1, nullptr, 10) : 0;
+  }
+  return ready;
+}
+
+// PID 1 reads the keeper's socket in a container, and passes `go` on; without one we read it ourselves.
+Result<void> await_go(const LaunchInput& input, const Pipe& release) {
+  char byte;
+  if (release.read && ::read(release.read.get(), &byte, 1) != 1) ::_exit(125);
+  if (!release.read) TRY(await(input.keeper.get(), Record::Kind::go));
+  return {};
+}
+
+// The last stretch, in the process that becomes the program.
+Result<void> become_program(LaunchInput& input, const Terminal& terminal, const Pipe& release) {
+  ExecArguments arguments = prepare_exec(input.plan);
+  Record not_run{.kind = Record::Kind::not_run};
+  TRY(set_stdio(input, terminal));
+  TRY(enter_directory(input.plan.cwd));
+  ::umask(022);
+  reset_signals();
+  TRY(kernel::set_rlimits(input.plan.rlimits));
+  TRY(close_descriptors_at_exec(input.plan));
+  TRY(enter_filter(input.plan));  // last: nothing after it needs more than the program may do
+  if (input.plan.hold) {
+    TRY(send_record(input.keeper.get(), where_we_are()));
+    TRY(await_go(input, release));
+  }
+  not_run.number = exec_first(arguments);
+  return send_record(input.keeper.get(), not_run);
+}
+
+// The whole launch, in order. What the plan leaves out, a line does not do.
+Result<void> launch_steps(LaunchInput& input) {
+  Plan& plan = input.plan;
+  TRY(await(input.keeper.get(), Record::Kind::mapped));
+  TRY(kernel::keep_capabilities());
+  TRY(kernel::become(plan.container ? plan.ids.inside_uid : plan.ids.outside_uid,
+                     plan.container ? plan.ids.inside_gid : plan.ids.outside_gid, plan.privileged));
+  TRY(kernel::raise_capabilities());
+  TRY(kernel::die_with_parent());
+  TRY(hide_from_ptrace(plan));
+  if (plan.new_keyring) TRY(kernel::join_new_session_keyring());
+  TRY(set_hostname(plan.hostname));
+  if (plan.loopback) TRY(kernel::bring_loopback_up());
+  if (plan.container) TRY(build_root(plan, input.sources));
+  Terminal terminal = TRY(open_terminal(plan));
+  TRY(report_built(input, terminal));
+  TRY(join_cgroups(input.keeper.get(), plan.namespaces));
+  if (plan.drop_capabilities) TRY(kernel::drop_all_capabilities());
+  if (plan.no_new_privs) TRY(kernel::set_no_new_privs());
+  if (plan.landlock_own_proc) plan.landlock.rules.push_back({"/proc/self", kernel::kLandlockRead});
+  TRY(kernel::enter_landlock(plan.landlock));
+  Forked forked;
+  if (plan.container) {
+    forked = TRY(fork_from_init());
+    if (forked.program > 0) run_init(input, std::move(forked));  // goes on as PID 1 and does not return
+  }
+  forked.release.write.reset();
+  return become_program(input, terminal, forked.release);
+}
+
+}  // namespace
+
+void launch(LaunchInput input) {
+  Result<void> launched = launch_steps(input);
+  if (!launched) (void)send_record(input.keeper.get(), failure(launched.error()));
+  ::_exit(125);
+}
+
+}  // namespace paddock::launch

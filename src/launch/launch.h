@@ -1,0 +1,22 @@
+// The inside of the fence: turns a process into the sandbox's first process and starts the program.
+#pragma once
+
+#include <vector>
+
+#include "base/fd.h"
+#include "launch/plan.h"
+#include "launch/root.h"
+
+namespace paddock::launch {
+
+struct LaunchInput {
+  Plan plan;
+  Fd keeper;                // the socket to the keeper
+  Sources sources;          // what the keeper took ahead
+  std::vector<Fd> passed;   // the caller's descriptors
+};
+
+// Never returns: it ends as PID 1 (container), as the program (process), or with a failure reported to the keeper.
+[[noreturn]] void launch(LaunchInput input);
+
+}  // namespace paddock::launch

@@ -1,0 +1,93 @@
+// A finished plan: everything paddock-launch needs to make one sandbox and keep it. A plain value; all decisions
+// were taken by the wall that compiled it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "linux/cgroup.h"
+#include "linux/child.h"
+#include "linux/landlock.h"
+#include "linux/mounts.h"
+#include "linux/rlimits.h"
+#include "paddock/error.h"
+
+namespace paddock::launch {
+
+// One piece of the new root, in order. Targets are absolute inside the new root.
+struct Step {
+  enum class Kind : uint8_t {
+    directory,  // mode
+    file,       // text is its content; mode
+    symlink,    // text is where it points
+    tmpfs,      // size, inodes, mode, attributes
+    bind,       // text is a host path, identity what it must be, attributes; shifted owner if shift_owner
+    inner_bind, // text is a path inside the new root
+    proc,       // attributes
+    devpts,
+    mask,       // covers target (a file or a directory; absent: nothing to do) with an empty, unreadable one
+    overlay,    // text is the options, with paths inside the new root
+    unmount,    // takes a helper mount away again
+  } kind = Kind::directory;
+  std::string target;
+  std::string text;
+  uint32_t mode = 0;
+  uint64_t size = 0, inodes = 0;
+  uint64_t attributes = 0;  // MOUNT_ATTR_*
+  kernel::FileIdentity identity;
+  bool by_keeper = false;   // bind: taken with the keeper's rights, which the first process may lack
+  bool shift_owner = false; // bind: a read-only one goes without where the filesystem cannot
+  kernel::OwnerShift owner;
+};
+
+// Which passed descriptor becomes the program's 0, 1, 2. kTerminal: the sandbox's own terminal.
+inline constexpr int kTerminal = -2;
+
+// What the keeper watches, in the limit's unit; 0: nothing to watch. `memory`, `pids` and `disk` are set only where
+// the kernel does not hold them already.
+struct Watch {
+  uint64_t wall_time = 0, cpu_time = 0, idle_time = 0;
+  uint64_t memory = 0, pids = 0, disk = 0, inodes = 0;
+  // The caps that the kernel holds, to recognise when they were reached.
+  uint64_t kernel_memory = 0, kernel_pids = 0, kernel_disk = 0, kernel_inodes = 0;
+};
+
+struct Plan {
+  std::string id;
+  bool container = true;      // own root and PID 1; else only what needs no namespace
+  bool privileged = false;    // started by root: maps ids, shifts owners
+  uint64_t namespaces = 0;    // CLONE_NEW*; the cgroup namespace is entered after joining the cgroup
+  kernel::IdMap ids;
+  std::string hostname;
+  bool loopback = false;
+  std::vector<Step> steps;
+  uint64_t root_attributes = 0;  // MOUNT_ATTR_* for the root itself, once it is built
+  std::vector<kernel::CgroupPlan> cgroups;
+  bool new_keyring = true;
+  bool undumpable = true;        // PID 1 cannot be looked into
+  bool drop_capabilities = true;
+  bool no_new_privs = true;
+  kernel::LandlockRules landlock;
+  bool landlock_own_proc = false;  // adds a rule for /proc/PID of the program
+  std::vector<kernel::Rlimit> rlimits;
+  bool close_descriptors = true;
+  std::string seccomp;           // ready bytes; empty: none
+
+  std::vector<std::string> argv, env;
+  std::string cwd;
+  std::string search_path;       // where argv[0] is looked for when it has no slash
+  int stdio[3] = {0, 1, 2};      // indices of the descriptors passed with the plan, or kTerminal
+  uint16_t rows = 24, columns = 80;
+  bool hold = false;             // wait before exec until told to go, so that the caller can read back the truth
+  std::string space;             // a directory that the keeper makes for the program and removes at the end
+  std::vector<std::string> space_folders;  // and what stands in it
+  std::vector<std::pair<std::string, std::string>> space_files;  // name and content, read-only
+  std::string scratch;           // inside (container) or on the host (process): the filesystem whose fill is watched
+  Watch watch;
+};
+
+std::string encode(const Plan& plan);
+Result<Plan> decode(std::string_view bytes);
+
+}  // namespace paddock::launch

@@ -1,0 +1,21 @@
+// The sandbox's own root, built from a plan's steps.
+#pragma once
+
+#include <vector>
+
+#include "base/fd.h"
+#include "launch/plan.h"
+
+namespace paddock::launch {
+
+// Detached copies of what a plan takes from the host, one per step; empty where a step takes nothing.
+using Sources = std::vector<Fd>;
+
+// Which binds to take: a privileged keeper takes those that need its rights, the first process the others.
+enum class Taker { keeper, first_process };
+Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources);
+
+// Enters an empty root and builds the plan's inside it. The host's tree is out of reach from then on.
+Result<void> build_root(const Plan& plan, Sources& sources);
+
+}  // namespace paddock::launch

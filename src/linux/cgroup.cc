@@ -1,0 +1,203 @@
+#include "linux/cgroup.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include "base/text.h"
+
+namespace paddock::kernel {
+
+namespace {
+
+struct MountedTree {
+  std::string directory;  // the mount point
+  std::string root;       // which group of the hierarchy is visible there
+  int version = 0;
+  std::vector<std::string> options;  // version 1: the controllers are among them
+};
+
+std::vector<MountedTree> mounted_trees() {
+  std::vector<MountedTree> trees;
+  Result<std::string> text = read_file("/proc/self/mountinfo");
+  if (!text) return trees;
+  for (const std::string& line : split(text.value(), '\n')) {
+    size_t separator = line.find(" - ");
+    if (separator == std::string::npos) continue;
+    std::vector<std::string> left = split(line.substr(0, separator), ' '), right = split(line.substr(separator + 3), ' ');
+    if (left.size() < 6 || right.size() < 3 || !starts_with(right[0], "cgroup")) continue;
+    trees.push_back({left[4], left[3], right[0] == "cgroup2" ? 2 : 1, split(right[2], ',')});
+  }
+  return trees;
+}
+
+// The group of this process in each hierarchy: controllers ("" for version 2) → path.
+std::map<std::string, std::string> own_groups() {
+  std::map<std::string, std::string> groups;
+  Result<std::string> text = read_file("/proc/self/cgroup");
+  if (!text) return groups;
+  for (const std::string& line : split(text.value(), '\n')) {
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    for (const std::string& controller : split(line.substr(first + 1, second - first - 1), ','))
+      groups[controller] = line.substr(second + 1);
+  }
+  return groups;
+}
+
+// Where `group` is found below a mount that shows the hierarchy from `root` on. Empty when it is out of sight.
+std::string directory_of(const MountedTree& tree, const std::string& group) {
+  if (tree.root == "/") return group == "/" ? tree.directory : tree.directory + group;
+  if (group == tree.root) return tree.directory;
+  if (starts_with(group, tree.root + "/")) return tree.directory + group.substr(tree.root.size());
+  return "";
+}
+
+bool can_make_groups_in(const std::string& directory) { return ::access(directory.c_str(), W_OK | X_OK) == 0; }
+
+bool write_text(const std::string& path, const std::string& text) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+std::vector<std::string> words_of(const std::string& path) {
+  std::vector<std::string> words;
+  Result<std::string> text = read_file(path);
+  if (!text) return words;
+  std::istringstream stream(text.value());
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+bool contains(const std::vector<std::string>& words, const char* word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Version 2: a directory whose children get `controller`. Enables it below `group` if that can be done: a group with
+// processes of its own must be emptied first, so they (all ours, or it fails) move into a group beside the sandboxes.
+bool enable_below(const std::string& group, const char* controller, bool prepare) {
+  if (contains(words_of(group + "/cgroup.subtree_control"), controller)) return true;
+  if (!contains(words_of(group + "/cgroup.controllers"), controller)) return false;
+  if (write_text(group + "/cgroup.subtree_control", cat("+", controller))) return true;
+  if (!prepare || errno != EBUSY) return false;
+  std::string aside = group + "/paddock-callers";
+  if (::mkdir(aside.c_str(), 0755) != 0 && errno != EEXIST) return false;
+  for (const std::string& pid : words_of(group + "/cgroup.procs"))
+    if (!write_text(aside + "/cgroup.procs", pid)) return false;
+  return write_text(group + "/cgroup.subtree_control", cat("+", controller));
+}
+
+Controller find_controller(const char* name_v1, const char* name_v2, const std::vector<MountedTree>& trees,
+                           const std::map<std::string, std::string>& groups, bool prepare) {
+  for (const MountedTree& tree : trees) {
+    if (tree.version != 1 || !contains(tree.options, name_v1) || !groups.count(name_v1)) continue;
+    std::string directory = directory_of(tree, groups.at(name_v1));
+    if (directory.empty()) return {0, "", cat("the group of this process is not visible below ", tree.directory)};
+    if (!can_make_groups_in(directory)) return {0, "", cat(directory, " is not writable for this user")};
+    return {1, directory, ""};
+  }
+  for (const MountedTree& tree : trees) {
+    if (tree.version != 2 || !name_v2 || !groups.count("")) continue;
+    std::string directory = directory_of(tree, groups.at(""));
+    if (!contains(words_of(tree.directory + "/cgroup.controllers"), name_v2)) continue;
+    // The top of the tree if it is ours (root), else the group this process was put in (systemd delegation). Once
+    // this process has been moved aside, the delegated group is its parent.
+    if (ends_with(directory, "/paddock-callers")) directory.resize(directory.size() - std::strlen("/paddock-callers"));
+    for (const std::string& candidate : {tree.directory, directory})
+      if (!candidate.empty() && can_make_groups_in(candidate) && enable_below(candidate, name_v2, prepare))
+        return {2, candidate, ""};
+    return {0, "", cat("the cgroup of this user is not delegated (", directory, ")")};
+  }
+  return {0, "", cat("no ", name_v1, " controller is mounted")};
+}
+
+}  // namespace
+
+CgroupFacts probe_cgroups(bool prepare) {
+  std::vector<MountedTree> trees = mounted_trees();
+  std::map<std::string, std::string> groups = own_groups();
+  CgroupFacts facts;
+  auto find = [&](const char* v1, const char* v2) { return find_controller(v1, v2, trees, groups, prepare); };
+  facts.memory = find("memory", "memory");
+  facts.pids = find("pids", "pids");
+  facts.cpu = find("cpu", "cpu");
+  facts.cpuacct = find("cpuacct", "cpu");
+  facts.io = find("blkio", "io");
+  facts.freezer = find("freezer", nullptr);
+  for (const MountedTree& tree : trees) {
+    if (tree.version != 2 || !groups.count("")) continue;
+    std::string directory = directory_of(tree, groups.at(""));
+    if (!directory.empty() && can_make_groups_in(directory)) facts.unified = {2, directory, ""};
+    else facts.unified = {0, "", cat(tree.directory, " is not writable for this user")};
+  }
+  if (facts.unified.version == 0 && facts.unified.why_not.empty()) facts.unified.why_not = "no version 2 tree is mounted";
+  if (facts.memory.version == 1)
+    facts.swap_limit = ::access((facts.memory.directory + "/memory.memsw.limit_in_bytes").c_str(), F_OK) == 0;
+  if (facts.memory.version == 2) facts.swap_limit = true;
+  return facts;
+}
+
+Result<Cgroup> Cgroup::create(const CgroupPlan& plan) {
+  Cgroup group;
+  group.directory_ = plan.directory;
+  if (::mkdir(plan.directory.c_str(), 0755) != 0) return errno_error(errno, cat("make the cgroup '", plan.directory, "'"));
+  group.folder_ = Fd(::open(plan.directory.c_str(), O_DIRECTORY | O_PATH | O_CLOEXEC));
+  Result<void> made;
+  for (const auto& [file, value] : plan.writes) {
+    if (made) made = group.write(file.c_str(), value);
+  }
+  if (made) {
+    group.join_ = Fd(::openat(group.folder_.get(), plan.join.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!group.join_) made = errno_error(errno, cat("open '", plan.directory, "/", plan.join, "'"));
+  }
+  if (made) return group;
+  (void)group.remove();
+  return std::move(made.error());
+}
+
+std::optional<uint64_t> Cgroup::read_number(const char* file) const {
+  Fd fd(::openat(folder_.get(), file, O_RDONLY | O_CLOEXEC));
+  char text[32] = {};
+  if (!fd || ::read(fd.get(), text, sizeof text - 1) <= 0) return std::nullopt;
+  uint64_t number = 0;
+  if (std::from_chars(text, text + sizeof text, number).ec != std::errc()) return std::nullopt;
+  return number;
+}
+
+std::optional<uint64_t> Cgroup::read_keyed(const char* file, const char* key) const {
+  Fd fd(::openat(folder_.get(), file, O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
+  Result<std::string> text = read_all(fd.get(), 1 << 16);
+  if (!text) return std::nullopt;
+  for (const std::string& line : split(text.value(), '\n')) {
+    size_t space = line.find(' ');
+    if (space == std::string::npos || line.compare(0, space, key) != 0) continue;
+    uint64_t number = 0;
+    const char* digits = line.data() + space + 1;
+    if (std::from_chars(digits, line.data() + line.size(), number).ec == std::errc()) return number;
+  }
+  return std::nullopt;
+}
+
+Result<void> Cgroup::write(const char* file, const std::string& value) const {
+  Fd fd(::openat(folder_.get(), file, O_WRONLY | O_CLOEXEC));
+  if (!fd || ::write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
+    return errno_error(errno, cat("write ", value, " to '", directory_, "/", file, "'"));
+  return {};
+}
+
+bool Cgroup::kill() const { return bool(write("cgroup.kill", "1")); }
+
+Result<void> Cgroup::remove() const {
+  if (::rmdir(directory_.c_str()) != 0 && errno != ENOENT)
+    return errno_error(errno, cat("remove the cgroup '", directory_, "'"));
+  return {};
+}
+
+}  // namespace paddock::kernel

@@ -1,0 +1,59 @@
+// Control groups, version 1, 2 and hybrid: what is there, making one, reading it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "paddock/error.h"
+
+namespace paddock::kernel {
+
+// One controller as this process finds it.
+struct Controller {
+  int version = 0;        // 0: not available to us
+  std::string directory;  // where new groups for it can be made
+  std::string why_not;    // when version is 0
+};
+
+struct CgroupFacts {
+  Controller memory, pids, cpu, cpuacct, io, freezer;
+  Controller unified;      // a version 2 tree, with or without controllers: gives cgroup.kill
+  bool swap_limit = false; // the memory controller can limit swap
+};
+
+// Looks at /proc/self/cgroup and /proc/self/mountinfo. `prepare` may create the group that version 2 needs between
+// us and our sandboxes (version 2 allows no processes beside child groups), and move this process out of its way.
+CgroupFacts probe_cgroups(bool prepare);
+
+// A group to make: its directory, what to write into it, and the file through which a process joins.
+struct CgroupPlan {
+  std::string directory;
+  std::string join;  // "tasks" (version 1) or "cgroup.procs"
+  std::vector<std::pair<std::string, std::string>> writes;
+};
+
+// A made group; removed with remove(). Not by the destructor: a keeper decides when.
+class Cgroup {
+ public:
+  static Result<Cgroup> create(const CgroupPlan& plan);
+
+  const std::string& directory() const { return directory_; }
+  int join_fd() const { return join_.get(); }  // a process joins by writing "0"
+  std::optional<uint64_t> read_number(const char* file) const;
+  // The number behind `key` in a file of "key number" lines.
+  std::optional<uint64_t> read_keyed(const char* file, const char* key) const;
+  Result<void> write(const char* file, const std::string& value) const;
+  // Version 2: kills every process inside, also those being forked.
+  bool kill() const;
+  Result<void> remove() const;
+
+ private:
+  std::string directory_;
+  Fd folder_, join_;
+};
+
+}  // namespace paddock::kernel

@@ -1,0 +1,76 @@
+#include "linux/child.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/keyctl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <utility>
+
+#include "base/text.h"
+
+namespace paddock::kernel {
+
+Result<Child> fork_child(uint64_t namespaces) {
+  int pidfd = -1;
+  clone_args arguments{};
+  arguments.flags = namespaces | CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid < 0) return errno_error(errno, "start a process in new namespaces");
+  if (pid == 0) return Child{0, Fd()};
+  return Child{static_cast<pid_t>(pid), Fd(pidfd)};
+}
+
+Result<void> die_with_parent() {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return errno_error(errno, "ask for a signal at the parent's death");
+  return {};
+}
+
+namespace {
+
+Result<void> write_proc(pid_t pid, const char* file, const std::string& text) {
+  Fd fd = TRY(open_file(cat("/proc/", pid, "/", file), O_WRONLY));
+  Result<void> written = write_all(fd.get(), text);
+  if (!written) written.error().message = cat("write /proc/", pid, "/", file, ": ", written.error().message);
+  return written;
+}
+
+}  // namespace
+
+Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged) {
+  TRY(write_proc(child, "uid_map", cat(map.inside_uid, " ", map.outside_uid, " 1\n")));
+  if (!privileged) TRY(write_proc(child, "setgroups", "deny"));
+  return write_proc(child, "gid_map", cat(map.inside_gid, " ", map.outside_gid, " 1\n"));
+}
+
+Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups) {
+  // The raw calls: libc's would signal every thread, and there is only one.
+  if (drop_groups && ::syscall(SYS_setgroups, 0, nullptr) != 0) return errno_error(errno, "drop the groups");
+  if (::syscall(SYS_setresgid, gid, gid, gid) != 0) return errno_error(errno, cat("become gid ", gid));
+  if (::syscall(SYS_setresuid, uid, uid, uid) != 0) return errno_error(errno, cat("become uid ", uid));
+  return {};
+}
+
+Result<void> close_all_but(int first, int second) {
+  if (first > second) std::swap(first, second);
+  auto close_range = [](int from, int to) { return from > to || ::syscall(SYS_close_range, from, to, 0) == 0; };
+  if (!close_range(0, first - 1) || !close_range(first + 1, second - 1) || !close_range(second + 1, INT_MAX))
+    return errno_error(errno, "close inherited descriptors");
+  return {};
+}
+
+Result<void> join_new_session_keyring() {
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr, 0, 0, 0) < 0 && errno != ENOSYS)
+    return errno_error(errno, "join a new session keyring");
+  return {};
+}
+
+}  // namespace paddock::kernel

@@ -1,0 +1,40 @@
+// Starting processes and holding on to them by pidfd.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/fd.h"
+#include "paddock/error.h"
+
+namespace paddock::kernel {
+
+struct Child {
+  pid_t pid = -1;
+  Fd pidfd;
+};
+
+// fork() into new namespaces (CLONE_NEW* flags, may be 0). Returns pid 0 in the child.
+Result<Child> fork_child(uint64_t namespaces);
+
+// SIGKILL for this process when its parent dies. A change of uid clears it, so call it after become(). A parent
+// that died before the call goes unnoticed: watch a socket to it as well.
+Result<void> die_with_parent();
+
+// One id inside is one id outside; setgroups is denied first where the caller has no privilege.
+struct IdMap {
+  uint32_t inside_uid = 0, outside_uid = 0;
+  uint32_t inside_gid = 0, outside_gid = 0;
+};
+Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged);
+
+// Becomes uid and gid in all four kinds. With `drop_groups` the supplementary groups go too.
+Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups);
+
+Result<void> close_all_but(int first, int second);  // everything, the standard descriptors too
+
+// Takes this process out of any session keyring it shares with the host. Kernels without keys have none to share.
+Result<void> join_new_session_keyring();
+
+}  // namespace paddock::kernel

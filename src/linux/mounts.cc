@@ -1,0 +1,135 @@
+#include "linux/mounts.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "linux/child.h"
+#include "linux/uapi.h"
+
+namespace paddock::kernel {
+
+Result<Fd> clone_mount(const std::string& path, const FileIdentity& expected) {
+  Fd place = TRY(open_file(path, O_PATH));
+  struct stat info;
+  if (::fstat(place.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(path), "'"));
+  FileIdentity found{info.st_dev, info.st_ino};
+  if (expected != FileIdentity{} && expected != found)
+    return Error{Code::conflict, cat("mount '", printable(path), "': it was replaced while the sandbox was being made"),
+                 "run it again; if this persists, something is swapping that path"};
+  Fd mount(::open_tree(place.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
+  if (!mount) return errno_error(errno, cat("clone the mount of '", printable(path), "'"));
+  return mount;
+}
+
+Result<Fd> clone_mount_beneath(int root, const std::string& path) {
+  Fd place = TRY(open_in_root(root, path));
+  Fd mount(::open_tree(place.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
+  if (!mount) return errno_error(errno, cat("clone the mount of '", printable(path), "' inside"));
+  return mount;
+}
+
+Result<void> add_mount_attributes(int mount, uint64_t attributes) {
+  if (attributes == 0) return {};
+  mount_attr change{};
+  change.attr_set = attributes;
+  if (::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &change, sizeof change) != 0)
+    return errno_error(errno, "restrict a mount");
+  return {};
+}
+
+namespace {
+
+// A user namespace exists through its processes: a child holds it until we have a descriptor.
+Result<Fd> make_user_namespace(const IdMap& map) {
+  Child child = TRY(fork_child(CLONE_NEWUSER));
+  if (child.pid == 0) {
+    while (true) ::pause();
+  }
+  Result<void> mapped = write_id_map(child.pid, map, true);
+  Result<Fd> user_namespace = mapped ? open_file(cat("/proc/", child.pid, "/ns/user"), O_RDONLY) : Result<Fd>(mapped.error());
+  (void)pidfd_send_signal(child.pidfd.get(), SIGKILL);
+  (void)::waitpid(child.pid, nullptr, 0);
+  return user_namespace;
+}
+
+}  // namespace
+
+Result<void> shift_mount_owner(int mount, const OwnerShift& shift) {
+  Fd user_namespace = TRY(make_user_namespace({shift.from_uid, shift.to_uid, shift.from_gid, shift.to_gid}));
+  mount_attr change{};
+  change.attr_set = MOUNT_ATTR_IDMAP;
+  change.userns_fd = static_cast<uint64_t>(user_namespace.get());
+  if (::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &change, sizeof change) != 0)
+    return errno_error(errno, "map the owner of a mount",
+                       "this filesystem cannot map owners; use :ro or :copy, or run paddock as the owner of the directory");
+  return {};
+}
+
+Result<Fd> new_mount(const char* type, const std::vector<std::string>& options, uint64_t attributes) {
+  Fd context(::fsopen(type, FSOPEN_CLOEXEC));
+  if (!context) return errno_error(errno, cat("open filesystem type ", type));
+  for (const std::string& option : options) {
+    size_t equals = option.find('=');
+    std::string key = option.substr(0, equals);
+    bool flag = equals == std::string::npos;
+    if (::fsconfig(context.get(), flag ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING, key.c_str(),
+                   flag ? nullptr : option.c_str() + equals + 1, 0) != 0)
+      return errno_error(errno, cat("set ", type, " option ", option));
+  }
+  if (::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
+    return errno_error(errno, cat("create a ", type));
+  Fd mount(::fsmount(context.get(), FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes)));
+  if (!mount) return errno_error(errno, cat("mount a ", type));
+  return mount;
+}
+
+Result<Fd> open_in_root(int root, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<uint64_t>((flags ? flags : O_PATH) | O_CLOEXEC);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  int fd = static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
+  if (fd < 0) return errno_error(errno, cat("open '", printable(path), "' inside the sandbox's root"));
+  return Fd(fd);
+}
+
+Result<void> place_mount(int mount, int root, const std::string& target) {
+  Fd place = TRY(open_in_root(root, target));
+  if (::move_mount(mount, "", place.get(), "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
+    return errno_error(errno, cat("mount at '", printable(target), "'"));
+  return {};
+}
+
+Result<void> make_mounts_private() {
+  mount_attr change{};
+  change.propagation = MS_PRIVATE;
+  if (::mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &change, sizeof change) != 0)
+    return errno_error(errno, "make all mounts private");
+  return {};
+}
+
+Result<void> enter_new_root(int mount) {
+  // pivot_root wants a mounted new root; any directory will do to mount it on, and /proc is on every Linux.
+  if (::move_mount(mount, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    return errno_error(errno, "mount the new root");
+  if (::fchdir(mount) != 0) return errno_error(errno, "enter the new root");
+  // pivot_root(".", ".") stacks the old root on the new one; the lazy unmount takes it away (pivot_root(2), NOTES).
+  if (pivot_root(".", ".") != 0) return errno_error(errno, "pivot into the new root");
+  if (::umount2(".", MNT_DETACH) != 0) return errno_error(errno, "let go of the old root");
+  if (::chdir("/") != 0) return errno_error(errno, "change to the new root");
+  return {};
+}
+
+Result<void> unmount(const std::string& path) {
+  if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) return errno_error(errno, cat("unmount '", path, "'"));
+  return {};
+}
+
+}  // namespace paddock::kernel

@@ -1,0 +1,24 @@
+#include "linux/rlimits.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace paddock::kernel {
+
+Result<void> set_rlimits(const std::vector<Rlimit>& limits) {
+  for (const Rlimit& limit : limits) {
+    rlimit now{};
+    if (::getrlimit(static_cast<__rlimit_resource_t>(limit.resource), &now) != 0)
+      return errno_error(errno, cat("read resource limit ", limit.resource));
+    rlim_t value = std::min<rlim_t>(limit.value, now.rlim_max);
+    rlimit next{value, value};
+    if (::setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &next) != 0)
+      return errno_error(errno, cat("set resource limit ", limit.resource));
+  }
+  return {};
+}
+
+}  // namespace paddock::kernel

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "paddock/error.h"
+
+namespace paddock::kernel {
+
+struct Rlimit {
+  int resource = 0;  // RLIMIT_*
+  uint64_t value = 0;  // soft and hard
+};
+
+// Lowers soft and hard limits to the given values (never above what is already there: then the lower one stays).
+Result<void> set_rlimits(const std::vector<Rlimit>& limits);
+
+}  // namespace paddock::kernel

@@ -1,0 +1,278 @@
+#include "linux/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+
+namespace paddock::kernel {
+
+namespace {
+
+#ifdef SYS_fchmodat2
+constexpr long kFchmodat2 = SYS_fchmodat2;
+#else
+constexpr long kFchmodat2 = 452;  // Linux 6.6
+#endif
+
+// How deep a walk keeps its directories open; below that it finds the way up by "..", checked by identity.
+constexpr size_t kOpenLevels = 64;
+constexpr uint64_t kBeneath = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+
+Result<Fd> open_resolved(int root, const std::string& relative, const open_how& how) {
+  const char* path = relative.empty() ? "." : relative.c_str();
+  if (relative.find('\0') != std::string::npos) return Error{Code::invalid, cat("open '", printable(relative), "': not a name"), ""};
+  // EAGAIN: something was renamed while the kernel walked.
+  for (int tries = 0; tries < 64; ++tries) {
+    int fd = static_cast<int>(::syscall(SYS_openat2, root, path, &how, sizeof how));
+    if (fd >= 0) return Fd(fd);
+    if (errno != EAGAIN && errno != EINTR) break;
+  }
+  return errno_error(errno, cat("open '", printable(relative), "'"));
+}
+
+open_how how_to(int flags, unsigned mode, uint64_t resolve) {
+  open_how how{};
+  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+  if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) how.mode = mode;
+  how.resolve = resolve;
+  return how;
+}
+
+struct Identity {
+  dev_t device;
+  ino_t inode;
+  bool operator==(const Identity&) const = default;
+  bool operator<(const Identity& other) const {
+    return std::pair(device, inode) < std::pair(other.device, other.inode);
+  }
+};
+
+std::optional<Identity> identity_of(int fd) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0) return std::nullopt;
+  return Identity{info.st_dev, info.st_ino};
+}
+
+// One directory on the way down.
+struct Level {
+  Identity identity;
+  Fd open;                        // empty below kOpenLevels, once a child is entered
+  std::string name;               // in its parent
+  std::vector<std::string> todo;  // directories still to enter
+};
+
+// Goes through a tree without recursion. `enter` sees each directory on the way down and says which of its
+// directories to visit; `leave` is called with the parent once all of that is done.
+class Walk {
+ public:
+  std::function<std::vector<std::string>(int directory)> enter;
+  std::function<Fd(int parent, const std::string& name)> open_child;  // empty: do not visit
+  std::function<void(int parent, const std::string& name)> leave;
+
+  Result<void> run(Fd root) {
+    TRY(push(std::move(root), ""));
+    while (!levels_.empty()) {
+      Level& level = levels_.back();
+      if (level.todo.empty()) {
+        TRY(pop());
+        continue;
+      }
+      std::string name = std::move(level.todo.back());
+      level.todo.pop_back();
+      Fd child = open_child(current_, name);
+      if (child) TRY(push(std::move(child), std::move(name)));
+    }
+    return {};
+  }
+
+ private:
+  Result<void> push(Fd directory, std::string name) {
+    std::optional<Identity> identity = identity_of(directory.get());
+    if (!identity) return errno_error(errno, "stat a directory");
+    if (levels_.size() > kOpenLevels) levels_.back().open.reset();
+    current_ = directory.get();
+    levels_.push_back(Level{*identity, std::move(directory), std::move(name), {}});
+    levels_.back().todo = enter(current_);
+    return {};
+  }
+
+  Result<void> pop() {
+    Level done = std::move(levels_.back());
+    levels_.pop_back();
+    if (levels_.empty()) return {};
+    Level& parent = levels_.back();
+    if (!parent.open) {
+      parent.open = Fd(::openat(done.open.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+      if (!parent.open || identity_of(parent.open.get()) != parent.identity)
+        return Error{Code::conflict, "walk a tree: a directory was moved meanwhile", ""};
+    }
+    current_ = parent.open.get();
+    leave(current_, done.name);
+    return {};
+  }
+
+  std::vector<Level> levels_;
+  int current_ = -1;
+};
+
+// Empty with errno set when it cannot be opened.
+Fd open_directory(int parent, const std::string& name) {
+  Result<Fd> opened = open_beneath_one_mount(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  return opened ? std::move(opened).value() : Fd();
+}
+
+// A directory that its owner locked is unlocked first.
+Fd open_directory_by_force(int parent, const std::string& name) {
+  Result<Fd> place = open_beneath_one_mount(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (!place) return Fd();
+  struct stat info;
+  if (::fstat(place.value().get(), &info) == 0 && (info.st_mode & 0700) != 0700)
+    (void)change_mode(place.value().get(), 0700);
+  return Fd(::openat(place.value().get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// One pass of remove_tree.
+Result<void> remove_once(int parent, const std::string& name) {
+  if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR && errno != EPERM && errno != EACCES)  // unlink of a directory: EISDIR, or EPERM by POSIX
+    return errno_error(errno, cat("remove '", printable(name), "'"));
+
+  std::optional<Error> first;
+  auto failed = [&](const std::string& what) {
+    if (!first) first = errno_error(errno, cat("remove '", printable(what), "'"));
+  };
+  Walk walk;
+  walk.enter = [&](int directory) {
+    std::vector<std::string> directories;
+    Result<std::vector<std::string>> names = list_directory(directory);
+    if (!names) {
+      if (!first) first = names.error();
+      return directories;
+    }
+    for (std::string& entry : names.value()) {
+      struct stat info;
+      if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (S_ISDIR(info.st_mode)) directories.push_back(std::move(entry));
+      else if (::unlinkat(directory, entry.c_str(), 0) != 0 && errno != ENOENT) failed(entry);
+    }
+    return directories;
+  };
+  walk.open_child = [&](int directory, const std::string& entry) {
+    Fd child = open_directory_by_force(directory, entry);
+    if (!child && errno != ENOENT) failed(entry);
+    return child;
+  };
+  walk.leave = [&](int directory, const std::string& entry) {
+    if (::unlinkat(directory, entry.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) failed(entry);
+  };
+  Fd top = open_directory_by_force(parent, name);
+  if (!top) return errno_error(errno, cat("remove '", printable(name), "'"));
+  TRY(walk.run(std::move(top)));
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) failed(name);
+  if (first) return *first;
+  return {};
+}
+
+}  // namespace
+
+Result<Fd> open_beneath(int root, const std::string& relative, int flags, unsigned mode) {
+  return open_resolved(root, relative, how_to(flags, mode, kBeneath));
+}
+
+Result<Fd> open_beneath_one_mount(int root, const std::string& relative, int flags, unsigned mode) {
+  return open_resolved(root, relative, how_to(flags, mode, kBeneath | RESOLVE_NO_XDEV));
+}
+
+Result<Fd> open_as_root(int root, const std::string& relative, int flags) {
+  return open_resolved(root, relative, how_to(flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS));
+}
+
+Result<std::vector<std::string>> list_directory(int directory) {
+  // A fresh description: the caller's offset stays where it is.
+  int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) return errno_error(errno, "list a directory");
+  DIR* stream = ::fdopendir(copy);
+  if (!stream) {
+    int number = errno;
+    (void)::close(copy);
+    return errno_error(number, "list a directory");
+  }
+  std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
+  std::vector<std::string> names;
+  errno = 0;
+  while (dirent* entry = ::readdir(stream)) {
+    std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(std::move(name));
+    errno = 0;
+  }
+  if (errno != 0) return errno_error(errno, "list a directory");
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+PathParts split_path(const std::string& relative) {
+  size_t slash = relative.rfind('/');
+  if (slash == std::string::npos) return {"", relative};
+  return {relative.substr(0, slash), relative.substr(slash + 1)};
+}
+
+Result<void> change_mode(int path_fd, unsigned mode) {
+  // Old kernels answer ENOSYS, old seccomp filters around a container EPERM: then the way through /proc decides.
+  if (::syscall(kFchmodat2, path_fd, "", mode, AT_EMPTY_PATH) == 0) return {};
+  if (::chmod(cat("/proc/self/fd/", path_fd).c_str(), mode) != 0) return errno_error(errno, "change a mode");
+  return {};
+}
+
+Result<void> remove_tree(int parent, const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+    return Error{Code::invalid, cat("remove '", printable(name), "': not a single name"), ""};
+  // Someone may still be adding to the tree or moving parts of it about.
+  Result<void> removed = remove_once(parent, name);
+  for (int again = 0; !removed && again < 3; ++again) removed = remove_once(parent, name);
+  return removed;
+}
+
+Result<TreeSize> measure_tree(int root) {
+  TreeSize size;
+  std::set<Identity> linked;  // files with several names, to count them once
+  Walk walk;
+  walk.enter = [&](int directory) {
+    std::vector<std::string> directories;
+    Result<std::vector<std::string>> names = list_directory(directory);
+    if (!names) {
+      ++size.unreadable;
+      return directories;
+    }
+    for (std::string& entry : names.value()) {
+      struct stat info;
+      if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      bool is_directory = S_ISDIR(info.st_mode);
+      if (!is_directory && info.st_nlink > 1 && !linked.insert({info.st_dev, info.st_ino}).second) continue;
+      size.bytes += static_cast<uint64_t>(info.st_blocks) * 512;
+      ++size.inodes;
+      if (is_directory) directories.push_back(std::move(entry));
+    }
+    return directories;
+  };
+  walk.open_child = [&](int directory, const std::string& entry) {
+    Fd child = open_directory(directory, entry);
+    if (!child && errno == EACCES) ++size.unreadable;
+    return child;
+  };
+  walk.leave = [](int, const std::string&) {};
+  Fd top(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!top) return errno_error(errno, "measure a tree");
+  TRY(walk.run(std::move(top)));
+  return size;
+}
+
+}  // namespace paddock::kernel

@@ -1,0 +1,105 @@
+#include "manager/denials.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "linux/tree.h"
+#include "policy/glob.h"
+#include "policy/path.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr size_t kMostEntries = 500'000;
+
+struct Tree {
+  std::string path;
+  bool writable_on_host = false;  // rw: the host's own directory, where names come and go
+};
+
+std::vector<Tree> granted_trees(const wall::Request& request) {
+  std::vector<Tree> trees;
+  for (const wall::HostPath& path : request.read) trees.push_back({path.path, false});
+  for (const wall::HostPath& path : request.write) trees.push_back({path.path, true});
+  if (request.workspace) trees.push_back({request.workspace->path, request.policy.files.workspace->mode == WorkspaceMode::read_write});
+  return trees;
+}
+
+// Adds everything beneath `tree` that the pattern matches; what is matched is covered whole, so not looked into.
+Result<void> collect_matches(const Tree& tree, const std::string& pattern, std::vector<std::string>& found) {
+  Fd root = TRY(open_file(tree.path, O_PATH));
+  std::vector<std::string> open{""};
+  size_t seen = 0;
+  while (!open.empty()) {
+    std::string folder = std::move(open.back());
+    open.pop_back();
+    Result<Fd> directory = kernel::open_beneath(root.get(), folder, O_RDONLY | O_DIRECTORY);
+    if (!directory) continue;  // not a directory, or unreadable for the program as well
+    for (const std::string& name : TRY(kernel::list_directory(directory.value().get()))) {
+      if (++seen > kMostEntries)
+        return Error{Code::exhausted, cat("files.deny '", pattern, "': more than ", kMostEntries, " files in '", tree.path, "'"), "deny exact paths"};
+      std::string relative = folder.empty() ? name : cat(folder, "/", name);
+      std::string full = cat(tree.path, "/", relative);
+      bool matches = pattern[0] == '/' ? policy::glob_matches(pattern, full) : policy::glob_matches(pattern, relative);
+      struct stat info;
+      if (matches) found.push_back(full);
+      else if (::fstatat(directory.value().get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) open.push_back(relative);
+    }
+  }
+  return {};
+}
+
+Error cannot_hold(const std::string& denied, const Tree& tree, const std::string& why) {
+  return Error{Code::unsupported, cat("files.deny '", printable(denied), "' cannot be held in the read-write tree '", printable(tree.path), "': ", why),
+               "use the workspace mode copy, where it holds and is checked again by paddock apply"};
+}
+
+Result<bool> deny_exact(const std::string& denied, const std::vector<Tree>& trees, const Policy& policy, std::vector<std::string>& found) {
+  bool needs_danger = false;
+  struct stat info;
+  bool exists = ::lstat(denied.c_str(), &info) == 0;
+  for (const Tree& tree : trees) {
+    if (!tree.writable_on_host || !policy::contains_path(tree.path, denied)) continue;
+    if (!exists) return cannot_hold(denied, tree, "it does not exist, and a mount cannot cover what is not there");
+    if (!policy.danger.count("files.deny_in_rw"))
+      return cannot_hold(denied, tree, "renaming it on the host would lift it; [danger] allow = [\"files.deny_in_rw\"] accepts that");
+    needs_danger = true;
+  }
+  if (exists) found.push_back(denied);
+  return needs_danger;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_denials(wall::Request& request) {
+  std::vector<std::string> weakened;
+  std::vector<Tree> trees = granted_trees(request);
+  for (const std::string& denied : request.policy.files.deny) {
+    if (!policy::is_glob(denied)) {
+      bool danger = TRY(deny_exact(denied, trees, request.policy, request.denied));
+      if (danger) weakened.push_back("files.deny_in_rw");
+      continue;
+    }
+    for (const Tree& tree : trees) {
+      if (tree.writable_on_host) return cannot_hold(denied, tree, "a pattern would have to cover files that do not exist yet");
+      TRY(collect_matches(tree, denied, request.denied));
+    }
+  }
+  std::sort(request.denied.begin(), request.denied.end());
+  request.denied.erase(std::unique(request.denied.begin(), request.denied.end()), request.denied.end());
+  // A whole tree that is denied needs no cover for what is in it, and its cover could not hold one.
+  std::vector<std::string> outer;
+  for (std::string& path : request.denied)
+    if (outer.empty() || !policy::contains_path(outer.back(), path)) outer.push_back(std::move(path));
+  request.denied = std::move(outer);
+  std::sort(weakened.begin(), weakened.end());
+  weakened.erase(std::unique(weakened.begin(), weakened.end()), weakened.end());
+  return weakened;
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,88 @@
+#include "manager/grants.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "policy/path.h"
+#include "store/state.h"
+
+namespace paddock::manager {
+
+namespace {
+
+// Granting one of these as a whole (or something above it) gives the host away.
+constexpr const char* kSystemTrees[] = {"/proc", "/sys", "/dev", "/run", "/var/run", "/var/lib/docker", "/var/lib/paddock", "/boot"};
+constexpr const char* kSystemPlaces[] = {"/", "/etc", "/root", "/home", "/var", "/var/lib", "/var/log", "/tmp", "/var/tmp", "/usr"};
+// Credentials beneath a home directory.
+constexpr const char* kCredentials[] = {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".netrc", ".npmrc",
+                                        ".pypirc", ".git-credentials", ".password-store", ".mozilla", ".local/state/paddock"};
+
+std::string own_home() {
+  if (const char* home = std::getenv("HOME"); home && *home == '/') return home;
+  Result<std::string> passwd = read_file("/etc/passwd");
+  return passwd ? store::home_of(::getuid(), passwd.value()) : "";
+}
+
+// The name as given and the place it leads to are both judged.
+std::vector<std::string> readings(const std::string& path) {
+  std::vector<std::string> names{path};
+  if (char* real = ::realpath(path.c_str(), nullptr)) {
+    if (path != real) names.emplace_back(real);
+    std::free(real);
+  }
+  return names;
+}
+
+Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& policy, const char* key, std::set<std::string>& weakened) {
+  wall::HostPath found = TRY(wall::look_at(path));
+  for (const std::string& name : readings(path)) {
+    std::string why = dangerous_grant(name, own_home());
+    if (why.empty()) continue;
+    if (!policy.danger.count("files.system_paths"))
+      return Error{Code::denied, cat(key, " '", printable(path), "' is refused: ", why),
+                   "name what is needed inside it, or accept the risk in a policy: [danger] allow = [\"files.system_paths\"]"};
+    weakened.insert("files.system_paths");
+  }
+  if (found.is_socket) {
+    if (!policy.danger.count("files.sockets"))
+      return Error{Code::denied, cat(key, " '", printable(path), "' is refused: it is a socket, and whoever listens there acts with its own rights"),
+                   "accept the risk in a policy: [danger] allow = [\"files.sockets\"]"};
+    weakened.insert("files.sockets");
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string dangerous_grant(const std::string& path, const std::string& home) {
+  for (const char* place : kSystemPlaces)
+    if (path == place) return cat("it is ", path, " as a whole");
+  for (const char* tree : kSystemTrees)
+    if (policy::contains_path(tree, path) || policy::contains_path(path, tree)) return cat("it reaches ", tree, ", which belongs to the machine");
+  if (home.empty() || home == "/") return "";
+  if (policy::contains_path(path, home)) return "it contains your whole home directory";
+  for (const char* name : kCredentials)
+    if (policy::contains_path(home + "/" + name, path)) return cat("~/", name, " holds credentials");
+  return "";
+}
+
+Result<std::vector<std::string>> look_at_grants(wall::Request& request) {
+  const Policy& policy = request.policy;
+  std::set<std::string> weakened;
+  if (policy.files.read)
+    for (const std::string& path : *policy.files.read) request.read.push_back(TRY(look_at_grant(path, policy, "files.read", weakened)));
+  if (policy.files.write)
+    for (const std::string& path : *policy.files.write) request.write.push_back(TRY(look_at_grant(path, policy, "files.write", weakened)));
+  if (policy.files.workspace) {
+    request.workspace = TRY(look_at_grant(policy.files.workspace->path, policy, "the workspace", weakened));
+    if (!request.workspace->is_directory)
+      return Error{Code::invalid, cat("the workspace '", printable(request.workspace->path), "' is not a directory"), ""};
+  }
+  return std::vector<std::string>(weakened.begin(), weakened.end());
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,18 @@
+// The host paths that a policy grants: looked at once, and refused where a grant would give the host away.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "paddock/error.h"
+#include "wall/request.h"
+
+namespace paddock::manager {
+
+// Fills request.read, .write and .workspace. Returns the [danger] entries that were needed.
+Result<std::vector<std::string>> look_at_grants(wall::Request& request);
+
+// Why a path is not granted without a word in [danger]; empty when it is harmless. `home` may be empty.
+std::string dangerous_grant(const std::string& path, const std::string& home);
+
+}  // namespace paddock::manager

@@ -1,0 +1,30 @@
+// From a command and a policy to a plan: looks at the host, refuses what cannot be held, and lets the wall compile.
+#pragma once
+
+#include <optional>
+
+#include "manager/uid_slot.h"
+#include "paddock/sandbox.h"
+#include "store/change_set.h"
+#include "wall/wall.h"
+
+namespace paddock::manager {
+
+struct PrepareOptions {
+  bool terminal[3] = {false, false, false};
+  uint16_t rows = 24, columns = 80;
+};
+
+struct Prepared {
+  WallKind wall = WallKind::container;
+  wall::HostFacts facts;
+  wall::Request request;
+  wall::Compiled compiled;
+  std::optional<UidSlot> uid;
+  std::optional<store::ChangeSet> change_set;
+};
+
+// `policy` is the combined one; nothing runs and nothing is left behind when this fails.
+Result<Prepared> prepare(const Command& command, const Policy& policy, const PrepareOptions& options);
+
+}  // namespace paddock::manager

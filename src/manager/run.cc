@@ -1,0 +1,146 @@
+#include "manager/run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/text.h"
+#include "launch/launcher.h"
+#include "manager/supervisor.h"
+#include "wall/report.h"
+
+namespace paddock::manager {
+
+namespace {
+
+// The program's ends, for the keeper, and ours.
+struct Plumbing {
+  Streams ours;
+  std::vector<Fd> theirs;  // stdin, stdout, stderr
+};
+
+// A pipe for each stream, never the caller's own descriptor: it could be opened again inside with more rights.
+Result<Plumbing> connect(const wall::Request& request) {
+  Plumbing plumbing;
+  plumbing.ours.stdin_is_terminal = request.terminal[0];
+  plumbing.ours.stdout_is_terminal = request.terminal[1];
+  plumbing.ours.stderr_is_terminal = request.terminal[2];
+  for (int i = 0; i < 3; ++i) {
+    if (request.terminal[i]) {  // a placeholder keeps the indices
+      plumbing.theirs.push_back(TRY(open_file("/dev/null", O_RDWR)));
+      continue;
+    }
+    Pipe pipe = TRY(make_pipe());
+    plumbing.theirs.push_back(std::move(i == 0 ? pipe.read : pipe.write));
+    (i == 0 ? plumbing.ours.in : i == 1 ? plumbing.ours.out : plumbing.ours.err) = std::move(i == 0 ? pipe.write : pipe.read);
+  }
+  return plumbing;
+}
+
+void add_hit(RunResult& result, LimitKind kind, uint64_t value, uint64_t peak) { result.limits_hit.push_back({kind, value, peak}); }
+
+// Every limit that bit, from what the keeper and the supervisor saw.
+void collect_hits(RunResult& result, const Supervised& run, const wall::LimitPlan& limits) {
+  const launch::Ended& ended = run.ended;
+  auto value_of = [&](LimitKind kind) { return limits.limits.count(kind) ? limits.limits.at(kind).value : 0; };
+  bool pids_full = ended.pids_refused || (limits.watch.kernel_pids && ended.pids_peak >= limits.watch.kernel_pids);
+  auto killed_by = [&](LimitKind kind) { return ended.killed_by == static_cast<int32_t>(kind); };
+  if (ended.oom_kills || killed_by(LimitKind::memory)) add_hit(result, LimitKind::memory, value_of(LimitKind::memory), ended.memory_peak);
+  if (pids_full || killed_by(LimitKind::pids)) add_hit(result, LimitKind::pids, value_of(LimitKind::pids), ended.pids_peak);
+  if (ended.disk_full || killed_by(LimitKind::disk)) add_hit(result, LimitKind::disk, limits.disk, ended.disk_bytes);
+  if (ended.inodes_full || killed_by(LimitKind::inodes)) add_hit(result, LimitKind::inodes, limits.inodes, ended.disk_inodes);
+  if (killed_by(LimitKind::cpu_time)) add_hit(result, LimitKind::cpu_time, value_of(LimitKind::cpu_time), ended.cpu_us / 1000);
+  if (killed_by(LimitKind::wall_time)) add_hit(result, LimitKind::wall_time, value_of(LimitKind::wall_time), ended.wall_us / 1000);
+  if (killed_by(LimitKind::idle_time)) add_hit(result, LimitKind::idle_time, value_of(LimitKind::idle_time), value_of(LimitKind::idle_time));
+  if (run.output_hit) add_hit(result, LimitKind::output, value_of(LimitKind::output), run.output_bytes);
+  if (WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGXFSZ && value_of(LimitKind::file_size))
+    add_hit(result, LimitKind::file_size, value_of(LimitKind::file_size), value_of(LimitKind::file_size));
+}
+
+// A limit is the outcome only when it ended the program; otherwise it stands in limits_hit alone.
+Outcome outcome_of(const RunResult& result, const Supervised& run) {
+  const launch::Ended& ended = run.ended;
+  auto hit = [&](LimitKind kind) -> const LimitHit* {
+    for (const LimitHit& limit : result.limits_hit)
+      if (limit.limit == kind) return &limit;
+    return nullptr;
+  };
+  auto by_limit = [&](LimitKind kind) { return Outcome{.kind = Outcome::Kind::limit, .limit = *hit(kind)}; };
+  if (ended.killed_by >= 0 && hit(static_cast<LimitKind>(ended.killed_by))) return by_limit(static_cast<LimitKind>(ended.killed_by));
+  bool signaled = WIFSIGNALED(ended.status);
+  if (signaled && WTERMSIG(ended.status) == SIGKILL && hit(LimitKind::memory)) return by_limit(LimitKind::memory);
+  if (signaled && hit(LimitKind::file_size)) return by_limit(LimitKind::file_size);
+  if (signaled) return Outcome{.kind = Outcome::Kind::signaled, .signal = WTERMSIG(ended.status)};
+  return Outcome{.kind = Outcome::Kind::exited, .code = WEXITSTATUS(ended.status)};
+}
+
+// A program that could not be started has an outcome like any other: 127 not found, 126 not executable.
+void explain_not_run(RunResult& result, const Supervised& run, const Prepared& prepared) {
+  if (!run.not_run) return;
+  bool missing = run.not_run == ENOENT;
+  result.outcome = Outcome{.kind = Outcome::Kind::exited, .code = missing ? 127 : 126};
+  const std::string& name = prepared.compiled.plan.argv[0];
+  std::string text = cat("'", printable(name), "' could not be started: ", missing ? "not found inside the sandbox" : std::string(std::strerror(run.not_run)));
+  if (missing && name.find('/') != std::string::npos && ::access(name.c_str(), F_OK) == 0)
+    text += " (it exists on the host: make it visible with --workspace or --read)";
+  if (run.not_run == EACCES && starts_with(name, "/tmp")) text += " (/tmp does not run programs; files.tmp_exec = true in a policy allows it)";
+  result.notes.push_back(std::move(text));
+}
+
+}  // namespace
+
+Result<RunResult> run(Prepared prepared, const RunOptions& options) {
+  RunResult result;
+  launch::Plan& plan = prepared.compiled.plan;
+  result.id = plan.id;
+  result.wall = prepared.wall;
+  result.weakened = prepared.compiled.weakened;
+  result.notes = prepared.compiled.notes;
+  plan.hold = options.report;
+
+  launch::KeeperProcess keeper = TRY(launch::start_keeper(TRY(launch::find_launcher())));
+  Plumbing plumbing = TRY(connect(prepared.request));
+  std::vector<int> descriptors;
+  for (const Fd& fd : plumbing.theirs) descriptors.push_back(fd.get());
+  if (prepared.uid) descriptors.push_back(prepared.uid->lock.get());
+  if (prepared.change_set) descriptors.push_back(prepared.change_set->directory.get());
+  TRY(launch::send_plan(keeper.control.get(), launch::encode(plan), descriptors));
+  plumbing.theirs.clear();
+
+  SupervisorOptions supervisor{.capture = options.capture, .output_limit = prepared.request.policy.limits[LimitKind::output].value_or(0),
+                               .secrets = prepared.request.command.secrets};
+  supervisor.on_ready = [&](const launch::Record& ready) -> Result<void> {
+    result.enforced = TRY(wall::read_back(prepared.request, prepared.facts, prepared.compiled, ready.number, ready.numbers));
+    return {};
+  };
+  Result<Supervised> supervised = supervise(std::move(keeper), std::move(plumbing.ours), supervisor);
+  if (!supervised) {
+    if (prepared.change_set) (void)store::discard_change_set(std::move(*prepared.change_set));
+    return std::move(supervised.error());
+  }
+  const Supervised& run = supervised.value();
+  result.out = run.out;
+  result.err = run.err;
+  result.out_truncated = run.out_truncated;
+  result.err_truncated = run.err_truncated;
+  result.redactions = run.redactions;
+  result.usage = {static_cast<double>(run.ended.wall_us) / 1000, static_cast<double>(run.ended.cpu_us) / 1000, run.ended.memory_peak,
+                  run.ended.pids_peak, run.ended.disk_bytes, 0, 0};
+  collect_hits(result, run, prepared.compiled.limits);
+  result.outcome = outcome_of(result, run);
+  explain_not_run(result, run, prepared);
+  if (prepared.change_set) {
+    result.change_set = prepared.change_set->id;
+    if (options.discard) {
+      result.change_set.clear();
+      TRY(store::discard_change_set(std::move(*prepared.change_set)));
+    }
+  }
+  return result;
+}
+
+}  // namespace paddock::manager

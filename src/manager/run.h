@@ -1,0 +1,21 @@
+// One run, top to bottom: prepare (manager/prepare.h), start the keeper with the plan, supervise, tell what happened.
+#pragma once
+
+#include "base/value.h"
+#include "manager/prepare.h"
+#include "paddock/sandbox.h"
+
+namespace paddock::manager {
+
+struct RunOptions {
+  bool capture = false;   // output into the result instead of passing it through
+  bool report = false;    // read back what the kernel enforces, before the program starts
+  bool discard = false;   // workspace mode copy: throw the change set away
+};
+
+Result<RunResult> run(Prepared prepared, const RunOptions& options);
+
+// The result as the JSON object of `--json`.
+Value to_value(const RunResult& result);
+
+}  // namespace paddock::manager

@@ -1,0 +1,254 @@
+#include "manager/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "base/text.h"
+
+namespace paddock::manager {
+
+namespace {
+
+using launch::Record;
+
+// The signals that are the program's business while it runs, read from a descriptor instead of handled.
+class Signals {
+ public:
+  Signals() {
+    sigset_t wanted;
+    ::sigemptyset(&wanted);
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH}) ::sigaddset(&wanted, number);
+    (void)::sigprocmask(SIG_BLOCK, &wanted, &before_);
+    fd_ = Fd(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    previous_pipe_ = ::signal(SIGPIPE, SIG_IGN);
+  }
+  ~Signals() {
+    (void)::signal(SIGPIPE, previous_pipe_);
+    (void)::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  int fd() const { return fd_.get(); }
+  int next() const {
+    signalfd_siginfo info;
+    return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  sigset_t before_{};
+  sighandler_t previous_pipe_ = SIG_DFL;
+  Fd fd_;
+};
+
+class Supervisor {
+ public:
+  Supervisor(launch::KeeperProcess keeper, Streams streams, const SupervisorOptions& options)
+      : keeper_(std::move(keeper)), streams_(std::move(streams)), options_(options), redact_out_(options.secrets), redact_err_(options.secrets) {
+    if (streams_.in) (void)::fcntl(streams_.in.get(), F_SETFL, O_NONBLOCK);
+  }
+
+  Result<Supervised> run() {
+    while (!ended_) TRY(step());
+    drain();
+    flush();
+    raw_.leave();
+    keeper_.control.reset();
+    (void)::waitpid(keeper_.pid, nullptr, 0);
+    if (failure_) return std::move(*failure_);
+    result_.redactions = redact_out_.count() + redact_err_.count();
+    return std::move(result_);
+  }
+
+ private:
+  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kSlots };
+
+  Result<void> step() {
+    std::array<pollfd, kSlots> polled;
+    for (pollfd& entry : polled) entry = {-1, POLLIN, 0};
+    polled[kControl].fd = keeper_.control.get();
+    polled[kSignals].fd = signals_.fd();
+    polled[kOut].fd = streams_.out.get();
+    polled[kErr].fd = streams_.err.get();
+    polled[kMaster].fd = master_.get();
+    bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
+    if (wants_input) polled[kStdin].fd = STDIN_FILENO;
+    if (streams_.in) polled[kInPipe] = {streams_.in.get(), static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
+    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return errno_error(errno, "wait for the sandbox");
+    if (polled[kOut].revents) read_output(streams_.out, false);
+    if (polled[kErr].revents) read_output(streams_.err, true);
+    if (polled[kMaster].revents) read_output(master_, false);
+    if (polled[kStdin].revents) read_input();
+    if (polled[kInPipe].revents) write_input();
+    if (polled[kSignals].revents) pass_signals();
+    if (polled[kControl].revents) TRY(from_keeper());
+    return {};
+  }
+
+  Result<void> from_keeper() {
+    launch::Received received = TRY(launch::receive_record(keeper_.control.get()));
+    if (received.closed) return Error{Code::internal, "the keeper died", "the sandbox died with it; see the kernel log for an out-of-memory kill"};
+    const Record& record = received.record;
+    switch (record.kind) {
+      case Record::Kind::built:
+        if (received.descriptors.empty()) return {};
+        master_ = std::move(received.descriptors[0]);
+        if (streams_.stdin_is_terminal) raw_.enter(STDIN_FILENO);
+        return {};
+      case Record::Kind::ready:
+        if (options_.on_ready) {
+          Result<void> checked = options_.on_ready(record);
+          if (!checked) failure_ = std::move(checked.error());
+        }
+        return failure_ ? kill(-1) : launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::go});
+      case Record::Kind::not_run:
+        result_.not_run = record.number;
+        return {};
+      case Record::Kind::failed:
+        if (!failure_) failure_ = launch::to_error(record);
+        ended_ = true;
+        return {};
+      case Record::Kind::ended:
+        result_.ended = launch::Ended::from_record(record);
+        ended_ = true;
+        return {};
+      default:
+        return {};
+    }
+  }
+
+  Result<void> kill(int32_t limit) {
+    return launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::kill, .number = limit});
+  }
+
+  // One read; false at the end of the stream.
+  bool read_output(Fd& from, bool is_err) {
+    char buffer[65536];
+    ssize_t count = ::read(from.get(), buffer, sizeof buffer);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return errno == EINTR;
+    if (count <= 0) {  // a terminal whose last user is gone says EIO
+      from.reset();
+      return false;
+    }
+    take_output(std::string_view(buffer, static_cast<size_t>(count)), is_err);
+    return true;
+  }
+
+  void take_output(std::string_view bytes, bool is_err) {
+    uint64_t room = options_.output_limit ? options_.output_limit - std::min(options_.output_limit, result_.output_bytes) : bytes.size();
+    result_.output_bytes += bytes.size();
+    if (bytes.size() > room) {
+      bytes = bytes.substr(0, room);
+      (is_err ? result_.err_truncated : result_.out_truncated) = true;
+      if (!result_.output_hit) (void)kill(static_cast<int32_t>(LimitKind::output));
+      result_.output_hit = true;
+    }
+    show((is_err ? redact_err_ : redact_out_).feed(bytes), is_err);
+  }
+
+  void show(const std::string& bytes, bool is_err) {
+    if (options_.capture) {
+      (is_err ? result_.err : result_.out) += bytes;
+      return;
+    }
+    bool& closed = is_err ? err_closed_ : out_closed_;
+    if (closed || bytes.empty()) return;
+    if (write_all(is_err ? STDERR_FILENO : STDOUT_FILENO, bytes)) return;
+    // Nobody reads any more: the program would get SIGPIPE here, so its sandbox ends.
+    closed = true;
+    if (!is_err) (void)kill(-1);
+  }
+
+  void read_input() {
+    char buffer[65536];
+    ssize_t count = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (count <= 0) {
+      stdin_closed_ = true;
+      if (pending_input_.empty()) streams_.in.reset();
+      return;
+    }
+    std::string_view bytes(buffer, static_cast<size_t>(count));
+    if (!streams_.in) return type_into_terminal(bytes);
+    pending_input_.assign(bytes);
+    write_input();
+  }
+
+  void write_input() {
+    ssize_t count = pending_input_.empty() ? 0 : ::write(streams_.in.get(), pending_input_.data(), pending_input_.size());
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count < 0 || pending_input_.empty()) {  // the program closed its stdin
+      streams_.in.reset();
+      pending_input_.clear();
+      stdin_closed_ = true;
+      return;
+    }
+    pending_input_.erase(0, static_cast<size_t>(count));
+    if (pending_input_.empty() && stdin_closed_) streams_.in.reset();
+  }
+
+  // A second Ctrl-C in a row ends a program that leaves the keys to its terminal; one that reads keys itself gets it.
+  void type_into_terminal(std::string_view bytes) {
+    for (char key : bytes) {
+      if (key != '\x03') interrupts_ = 0;
+      else if (is_cooked(master_.get()) && ++interrupts_ >= 2) return end_by_user();
+    }
+    (void)write_all(master_.get(), bytes);
+  }
+
+  void pass_signals() {
+    while (int number = signals_.next()) {
+      if (number == SIGWINCH) {
+        if (master_) set_window_size(master_.get(), window_size(streams_.stdout_is_terminal ? STDOUT_FILENO : STDIN_FILENO));
+        continue;
+      }
+      if (number == SIGINT && ++interrupts_ >= 2) return end_by_user();
+      (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::signal, .number = number});
+    }
+  }
+
+  void end_by_user() {
+    result_.killed_by_user = true;
+    (void)kill(-1);
+  }
+
+  // Everything written before the end has arrived in our pipes by now. Non-blocking: a descriptor that somehow
+  // survived must not hang us.
+  void drain() {
+    for (auto [fd, is_err] : {std::pair{&streams_.out, false}, {&streams_.err, true}, {&master_, false}}) {
+      if (!*fd) continue;
+      (void)::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
+      while (*fd && read_output(*fd, is_err)) {}
+    }
+  }
+
+  void flush() {
+    show(redact_out_.finish(), false);
+    show(redact_err_.finish(), true);
+  }
+
+  launch::KeeperProcess keeper_;
+  Streams streams_;
+  const SupervisorOptions& options_;
+  Signals signals_;
+  RawTerminal raw_;
+  Fd master_;
+  redact::KnownValues redact_out_, redact_err_;
+  std::string pending_input_;
+  bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false;
+  int interrupts_ = 0;
+  bool ended_ = false;
+  std::optional<Error> failure_;
+  Supervised result_;
+};
+
+}  // namespace
+
+Result<Supervised> supervise(launch::KeeperProcess keeper, Streams streams, const SupervisorOptions& options) {
+  return Supervisor(std::move(keeper), std::move(streams), options).run();
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,43 @@
+// Stands between one sandbox and the outside: moves input and output, counts it, passes signals on, and waits.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/fd.h"
+#include "launch/channel.h"
+#include "launch/launcher.h"
+#include "manager/terminal.h"
+#include "paddock/sandbox.h"
+#include "redact/known.h"
+
+namespace paddock::manager {
+
+struct Streams {
+  Fd in, out, err;         // our ends of the program's pipes; empty where the terminal is used
+  bool stdin_is_terminal = false, stdout_is_terminal = false, stderr_is_terminal = false;
+};
+
+struct SupervisorOptions {
+  bool capture = false;        // keep output instead of passing it through
+  uint64_t output_limit = 0;   // 0: none
+  std::map<std::string, std::string> secrets;
+  // Called with the record when the program waits before its exec; an error ends the run.
+  std::function<Result<void>(const launch::Record& ready)> on_ready;
+};
+
+struct Supervised {
+  launch::Ended ended;
+  int not_run = 0;             // errno of the failed exec
+  std::string out, err;
+  bool out_truncated = false, err_truncated = false;
+  uint64_t output_bytes = 0;
+  bool output_hit = false;
+  uint64_t redactions = 0;
+  bool killed_by_user = false; // the second Ctrl-C
+};
+
+// Returns when the sandbox is gone and cleaned up. The error arm: it could not be made.
+Result<Supervised> supervise(launch::KeeperProcess keeper, Streams streams, const SupervisorOptions& options);
+
+}  // namespace paddock::manager

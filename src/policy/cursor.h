@@ -1,0 +1,56 @@
+// A value of a policy file together with where it stands, so that every complaint names the file, the line and the key.
+//
+//   Cursor limits = …;                       // "agent.toml", line 7, "limits"
+//   TRY(limits.is_table_of({"memory"}));     // agent.toml:9: limits.memry: unknown key (did you mean 'memory'?)
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/value.h"
+#include "paddock/error.h"
+
+namespace paddock::policy {
+
+class Cursor {
+ public:
+  // Both must outlive the cursor.
+  Cursor(const Value& value, const std::string& file) : value_(&value), file_(&file), line_(value.line) {}
+
+  const Value& value() const { return *value_; }
+
+  // Error{Code::invalid} at this place.
+  Error wrong(std::string_view why, std::string hint = "") const;
+  Error wrong(const Error& inner) const { return wrong(inner.message, inner.hint); }
+
+  Result<void> is_table_of(const std::vector<std::string>& keys) const;
+  std::optional<Cursor> find(std::string_view key) const;      // in a table
+  Result<std::vector<Cursor>> members() const;                 // of a table
+  const std::string& key() const { return key_; }              // as it stands in the table that holds this value
+
+  Result<std::vector<Cursor>> items() const;                   // of a list
+  Result<std::string> text() const;                            // a string without NUL
+  Result<std::string> word_of(const std::vector<std::string>& words) const;  // a string out of a fixed set
+  Result<bool> boolean() const;
+
+  // A list of strings, each passed through `convert`, whose errors get the item's place.
+  using Convert = std::function<Result<std::string>(const std::string&)>;
+  Result<std::vector<std::string>> texts(const Convert& convert) const;
+
+ private:
+  Cursor child(const Value& value, std::string path) const;
+  Cursor member(const Value::Member& member) const;
+
+  const Value* value_;
+  const std::string* file_;
+  std::string key_, path_;
+  int line_;
+};
+
+// "did you mean 'memory'?", or empty when nothing is near.
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace paddock::policy

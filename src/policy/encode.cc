@@ -1,0 +1,151 @@
+// to_value and to_toml: the way back from a Policy to its file.
+#include "base/text.h"
+#include "base/units.h"
+#include "policy/explain.h"
+
+namespace paddock::policy {
+
+namespace {
+
+// As people write it when that is exact ("512M"), else as a plain number.
+Value limit_value(const LimitInfo& limit, uint64_t value) {
+  if (limit.unit == Unit::count) return Value(value);
+  if (limit.unit == Unit::millicores) return Value(static_cast<double>(value) / 1000);
+  std::string text = format_limit(limit, value);
+  if (ends_with(text, "/s") && limit.unit == Unit::bytes_per_second) text.resize(text.size() - 2);
+  Result<uint64_t> back = parse_limit(limit, text);
+  return back && back.value() == value ? Value(text) : Value(value);
+}
+
+Value list(const std::vector<std::string>& texts) {
+  Value::Array items;
+  for (const std::string& text : texts) items.emplace_back(text);
+  return Value(std::move(items));
+}
+
+void set_list(Value& table, const char* key, const std::optional<std::vector<std::string>>& texts) {
+  if (texts) table.set(key, list(*texts));
+}
+
+void set_table(Value& root, const char* key, Value table) {
+  if (!table.is_null()) root.set(key, std::move(table));
+}
+
+Value limits_value(const Limits& limits) {
+  Value table;
+  for (const LimitInfo& limit : kLimits)
+    if (limits[limit.kind]) table.set(limit.name, limit_value(limit, *limits[limit.kind]));
+  if (limits.require_kernel.value_or(false)) table.set("require", "kernel");
+  return table;
+}
+
+Value files_value(const FilesPolicy& files) {
+  Value table;
+  set_list(table, "read", files.read);
+  set_list(table, "write", files.write);
+  if (!files.deny.empty()) table.set("deny", list(files.deny));
+  if (files.workspace) {
+    Value workspace;
+    workspace.set("path", files.workspace->path);
+    workspace.set("mode", to_string(files.workspace->mode));
+    table.set("workspace", std::move(workspace));
+  }
+  if (files.root) table.set("root", *files.root);
+  if (files.tmp_exec) table.set("tmp_exec", *files.tmp_exec);
+  if (files.scratch) table.set("scratch", to_string(*files.scratch));
+  return table;
+}
+
+Value env_value(const EnvPolicy& env) {
+  Value table, set;
+  for (const auto& [name, value] : env.set) set.set(name, value);
+  if (!set.is_null()) table.set("set", std::move(set));
+  set_list(table, "pass", env.pass);
+  return table;
+}
+
+Value tools_value(const std::vector<ToolPolicy>& tools) {
+  Value::Array items;
+  for (const ToolPolicy& tool : tools) {
+    Result<Value> entry = parse_json(tool.json, tool.name);
+    if (entry) items.push_back(std::move(entry.value()));
+  }
+  return Value(std::move(items));
+}
+
+// ---- TOML -------------------------------------------------------------------------------------------------------
+
+bool is_bare_key(const std::string& key) {
+  static const char kBare[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  return !key.empty() && key.find_first_not_of(kBare) == std::string::npos;
+}
+
+// TOML's basic strings take the escapes that to_json writes.
+std::string toml_key(const std::string& key) { return is_bare_key(key) ? key : to_json(Value(key)); }
+
+std::string inline_toml(const Value& value) {
+  if (const Value::Array* array = value.as_array()) {
+    std::vector<std::string> parts;
+    for (const Value& item : *array) parts.push_back(inline_toml(item));
+    return cat("[", join(parts, ", "), "]");
+  }
+  if (const Value::Object* object = value.as_object()) {
+    std::vector<std::string> parts;
+    for (const auto& [key, member] : *object) parts.push_back(cat(toml_key(key), " = ", inline_toml(member)));
+    return parts.empty() ? "{}" : cat("{ ", join(parts, ", "), " }");
+  }
+  return to_json(value);
+}
+
+void write_table(const std::string& heading, const Value& table, std::string& out) {
+  out += cat("\n", heading, "\n");
+  for (const auto& [key, value] : *table.as_object()) out += cat(toml_key(key), " = ", inline_toml(value), "\n");
+}
+
+}  // namespace
+
+Value to_value(const Policy& policy) {
+  Value root;
+  root.set("version", 1);
+  if (!policy.extends.empty()) root.set("extends", policy.extends);
+  Value isolation, network, commands, python, code, audit, danger;
+  if (policy.wall) isolation.set("wall", to_string(*policy.wall));
+  set_table(root, "isolation", std::move(isolation));
+  set_table(root, "limits", limits_value(policy.limits));
+  set_table(root, "files", files_value(policy.files));
+  set_list(network, "allow", policy.network.allow);
+  if (!policy.network.deny.empty()) network.set("deny", list(policy.network.deny));
+  set_table(root, "network", std::move(network));
+  set_list(commands, "allow", policy.commands);
+  set_table(root, "commands", std::move(commands));
+  set_table(root, "env", env_value(policy.env));
+  set_list(python, "imports", policy.python_imports);
+  set_table(code, "python", std::move(python));
+  set_table(root, "code", std::move(code));
+  if (policy.tools) root.set("tools", tools_value(*policy.tools));
+  if (policy.audit.path) audit.set("path", *policy.audit.path);
+  if (policy.audit.durable) audit.set("durable", *policy.audit.durable);
+  set_table(root, "audit", std::move(audit));
+  if (!policy.danger.empty()) danger.set("allow", list({policy.danger.begin(), policy.danger.end()}));
+  set_table(root, "danger", std::move(danger));
+  return root;
+}
+
+std::string to_toml(const Policy& policy) {
+  Value root = to_value(policy);
+  std::string out;
+  // Plain keys first: behind a heading they would belong to it.
+  for (const auto& [key, value] : *root.as_object()) {
+    bool plain = !value.as_object() && (key != "tools" || value.as_array()->empty());
+    if (plain) out += cat(key, " = ", inline_toml(value), "\n");
+  }
+  for (const auto& [key, value] : *root.as_object()) {
+    if (key == "code") write_table("[code.python]", *value.find("python"), out);
+    else if (value.as_object()) write_table(cat("[", key, "]"), value, out);
+    else if (key == "tools")
+      for (const Value& tool : *value.as_array()) write_table("[[tools]]", tool, out);
+  }
+  return out;
+}
+
+}  // namespace paddock::policy

@@ -1,0 +1,150 @@
+#include "policy/explain.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace paddock::policy {
+
+namespace {
+
+constexpr size_t kNameWidth = 17;
+
+std::string row(std::string_view name, std::string_view text) {
+  std::string line = cat("  ", name);
+  line.resize(std::max(line.size() + 1, kNameWidth + 2), ' ');
+  return cat(line, text, "\n");
+}
+
+const char* meaning_of_unset(LimitKind kind) {
+  switch (kind) {
+    case LimitKind::memory: return "as much memory as the host has";
+    case LimitKind::cpu: return "every CPU, shared fairly with others";
+    case LimitKind::cpu_time: return "any amount of CPU time";
+    case LimitKind::wall_time: return "may run for ever";
+    case LimitKind::idle_time: return "may wait in silence for any time";
+    case LimitKind::pids: return "as many processes as the host takes";
+    case LimitKind::open_files: return "the host's own limit per process";
+    case LimitKind::file_size: return "one file may take all of the disk limit";
+    case LimitKind::disk: return "half of the memory limit, at most 256M";
+    case LimitKind::inodes: return "100000 files";
+    case LimitKind::disk_read_rate:
+    case LimitKind::disk_write_rate: return "as fast as the disk";
+    case LimitKind::net_up_rate:
+    case LimitKind::net_down_rate: return "as fast as the network";
+    case LimitKind::connections: return "any number at once";
+    case LimitKind::output: return "any amount of output";
+  }
+  return "";
+}
+
+std::string listed(const std::vector<std::string>& texts) {
+  std::vector<std::string> shown;
+  for (const std::string& text : texts) shown.push_back(printable(text));
+  return join(shown, ", ");
+}
+
+// `none` says what an unset or empty list means.
+std::string listed_or(const std::optional<std::vector<std::string>>& texts, std::string_view none) {
+  return texts && !texts->empty() ? listed(*texts) : std::string(none);
+}
+
+std::string explain_limits(const Limits& limits) {
+  std::string text = "Limits\n";
+  for (const LimitInfo& limit : kLimits) {
+    const std::optional<uint64_t>& value = limits[limit.kind];
+    text += row(limit.name, value ? cat(format_limit(limit, *value), ": ", limit.what)
+                                  : cat("not set: ", meaning_of_unset(limit.kind)));
+  }
+  bool kernel = limits.require_kernel.value_or(false);
+  text += row("require", kernel ? "kernel: a limit that could only be sampled is refused"
+                                : "not set: a limit may be held by sampling where the kernel cannot");
+  return text;
+}
+
+std::string explain_workspace(const std::optional<Workspace>& workspace) {
+  if (!workspace) return "none";
+  std::string path = printable(workspace->path);
+  switch (workspace->mode) {
+    case WorkspaceMode::read_only: return cat(path, ", read-only, as /workspace");
+    case WorkspaceMode::read_write: return cat(path, ", as /workspace; changes are made in place");
+    case WorkspaceMode::copy: return cat(path, ", as /workspace; changes are kept aside until applied");
+  }
+  return "";
+}
+
+std::string explain_scratch(const std::optional<ScratchBacking>& scratch) {
+  switch (scratch.value_or(ScratchBacking::automatic)) {
+    case ScratchBacking::automatic: return "private, in memory or on disk as fits; gone at the end";
+    case ScratchBacking::memory: return "private, in memory; gone at the end";
+    case ScratchBacking::disk: return "private, on disk; gone at the end";
+  }
+  return "";
+}
+
+std::string explain_files(const FilesPolicy& files) {
+  std::string text = "Files\n";
+  text += row("root", files.root ? printable(*files.root) : "the host's programs and libraries, read-only");
+  text += row("read", listed_or(files.read, "nothing more of the host"));
+  text += row("write", listed_or(files.write, "nothing of the host"));
+  text += row("deny", files.deny.empty() ? "nothing more" : listed(files.deny));
+  text += row("workspace", explain_workspace(files.workspace));
+  text += row("scratch", explain_scratch(files.scratch));
+  text += row("tmp_exec", files.tmp_exec.value_or(false) ? "programs in /tmp may be run" : "programs in /tmp cannot be run");
+  return text;
+}
+
+std::string explain_network(const NetworkPolicy& network) {
+  if (!network.allow || network.allow->empty()) return "Network\n" + row("off", "no host can be reached");
+  std::string text = "Network\n" + row("allow", listed(*network.allow));
+  if (!network.deny.empty()) text += row("deny", listed(network.deny));
+  return text + row("else", "everything else is refused");
+}
+
+std::string explain_env(const EnvPolicy& env) {
+  std::vector<std::string> set;
+  for (const auto& [name, value] : env.set) set.push_back(cat(name, "=", value));
+  return cat("Environment\n", row("set", set.empty() ? "nothing" : listed(set)),
+             row("pass", listed_or(env.pass, "nothing of the caller's")));
+}
+
+std::string explain_programs(const Policy& policy) {
+  auto guide = [](const std::optional<std::vector<std::string>>& names) {
+    return names ? cat("only ", listed_or(names, "none"), " (a guide to the agent, no wall)") : "any";
+  };
+  std::string text = cat("Programs\n", row("commands", guide(policy.commands)), row("python imports", guide(policy.python_imports)));
+  std::vector<std::string> tools;
+  for (const ToolPolicy& tool : policy.tools.value_or(std::vector<ToolPolicy>{})) tools.push_back(tool.name);
+  return text + row("tools", tools.empty() ? "none" : listed(tools));
+}
+
+std::string explain_audit(const AuditPolicy& audit) {
+  bool durable = audit.durable.value_or(false);
+  return cat("Audit\n", row("path", audit.path ? printable(*audit.path) : "the usual place"),
+             row("durable", durable ? "every record is synced to disk" : "records are appended without sync"));
+}
+
+std::string explain_danger(const std::set<std::string>& danger) {
+  std::string text = "Danger\n";
+  if (danger.empty()) return text + row("none", "no weakening is accepted");
+  for (const DangerInfo& info : kDangers)
+    if (danger.contains(info.name)) text += row(info.name, cat("accepted: ", info.what));
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const Policy& policy) {
+  std::string text = cat("Policy ", printable(policy.name), "\n\n");
+  text += cat("Isolation\n", row("wall", policy.wall ? to_string(*policy.wall) : "not set: container"), "\n");
+  text += explain_limits(policy.limits) + "\n";
+  text += explain_files(policy.files) + "\n";
+  text += explain_network(policy.network) + "\n";
+  text += explain_env(policy.env) + "\n";
+  text += explain_programs(policy) + "\n";
+  text += explain_audit(policy.audit) + "\n";
+  return text + explain_danger(policy.danger);
+}
+
+}  // namespace paddock::policy

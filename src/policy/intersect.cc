@@ -1,0 +1,319 @@
+#include "policy/intersect.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "policy/network_rule.h"
+#include "policy/path.h"
+
+namespace paddock::policy {
+
+namespace {
+
+using Layers = std::vector<const Policy*>;  // in order; the command line is the last
+using List = std::optional<std::vector<std::string>>;
+
+Error disagree(std::string_view key, const Policy& first, std::string_view first_value, const Policy& second,
+               std::string_view second_value) {
+  return Error{Code::denied,
+               cat(key, ": '", printable(first.name), "' says ", printable(first_value), ", '", printable(second.name), "' says ",
+                   printable(second_value)),
+               "a later layer can only narrow an earlier one"};
+}
+
+// A choice that cannot be narrowed: all layers that set it agree.
+template <class T, class Get, class Show>
+Result<std::optional<T>> agreed(const Layers& layers, std::string_view key, Get get, Show show) {
+  const Policy* first = nullptr;
+  for (const Policy* layer : layers) {
+    if (!get(*layer)) continue;
+    if (first && *get(*first) != *get(*layer)) return disagree(key, *first, show(*get(*first)), *layer, show(*get(*layer)));
+    if (!first) first = layer;
+  }
+  return first ? std::optional<T>(get(*first)) : std::nullopt;
+}
+
+// "auto" has an opinion only where nobody else has.
+template <class T>
+std::optional<T> unless_automatic(std::optional<T> choice) {
+  return choice == T::automatic ? std::nullopt : choice;
+}
+
+template <class T>
+bool any_automatic(const Layers& layers, std::optional<T> (*get)(const Policy&)) {
+  return std::any_of(layers.begin(), layers.end(), [&](const Policy* layer) { return get(*layer) == T::automatic; });
+}
+
+template <class T>
+Result<std::optional<T>> agreed_unless_automatic(const Layers& layers, std::string_view key,
+                                                 std::optional<T> (*get)(const Policy&)) {
+  auto concrete = [&](const Policy& policy) { return unless_automatic(get(policy)); };
+  auto show = [](T choice) { return std::string(to_string(choice)); };
+  std::optional<T> choice = TRY(agreed<T>(layers, key, concrete, show));
+  if (!choice && any_automatic(layers, get)) return std::optional<T>(T::automatic);
+  return choice;
+}
+
+void combine_limits(const Layers& layers, Limits& limits) {
+  for (const Policy* layer : layers) {
+    for (const LimitInfo& limit : kLimits) {
+      const std::optional<uint64_t>& value = layer->limits[limit.kind];
+      std::optional<uint64_t>& least = limits[limit.kind];
+      if (value && (!least || *value < *least)) least = value;
+    }
+    if (layer->limits.require_kernel.value_or(false)) limits.require_kernel = true;
+  }
+}
+
+// How one list of a policy is narrowed.
+struct ListRule {
+  const char* key;
+  List& (*of)(Policy&);
+  bool (*covers)(const Policy& layer, const std::string& entry);  // asked only of layers that set the list
+};
+
+bool lists(const List& list, const std::string& entry) {
+  return list && std::find(list->begin(), list->end(), entry) != list->end();
+}
+
+bool lists_path(const List& list, const std::string& path) {
+  auto contains = [&](const std::string& directory) { return contains_path(directory, path); };
+  return list && std::any_of(list->begin(), list->end(), contains);
+}
+
+bool lists_network(const List& list, const std::string& entry) {
+  Result<NetworkRule> narrow = parse_network_rule(entry);
+  auto covers_entry = [&](const std::string& text) {
+    Result<NetworkRule> wide = parse_network_rule(text);
+    return wide && covers(wide.value(), narrow.value());
+  };
+  return list && narrow && std::any_of(list->begin(), list->end(), covers_entry);
+}
+
+constexpr ListRule kListRules[] = {
+    // Who may write a file may read it.
+    {"files.read", [](Policy& p) -> List& { return p.files.read; },
+     [](const Policy& p, const std::string& path) { return lists_path(p.files.read, path) || lists_path(p.files.write, path); }},
+    {"files.write", [](Policy& p) -> List& { return p.files.write; },
+     [](const Policy& p, const std::string& path) { return lists_path(p.files.write, path); }},
+    {"network.allow", [](Policy& p) -> List& { return p.network.allow; },
+     [](const Policy& p, const std::string& entry) { return lists_network(p.network.allow, entry); }},
+    {"commands.allow", [](Policy& p) -> List& { return p.commands; },
+     [](const Policy& p, const std::string& name) { return lists(p.commands, name); }},
+    {"env.pass", [](Policy& p) -> List& { return p.env.pass; },
+     [](const Policy& p, const std::string& name) { return lists(p.env.pass, name); }},
+    {"code.python.imports", [](Policy& p) -> List& { return p.python_imports; },
+     [](const Policy& p, const std::string& name) { return lists(p.python_imports, name); }},
+};
+
+// One accessor serves for reading and for writing.
+const List& list_of(const ListRule& rule, const Policy& policy) { return rule.of(const_cast<Policy&>(policy)); }
+
+// The first layer that sets the list and does not cover the entry; null when none objects.
+const Policy* objector(const Layers& layers, const ListRule& rule, const std::string& entry) {
+  for (const Policy* layer : layers)
+    if (list_of(rule, *layer) && !rule.covers(*layer, entry)) return layer;
+  return nullptr;
+}
+
+void combine_list(const Layers& layers, const ListRule& rule, Policy& result) {
+  List& standing = rule.of(result);
+  for (const Policy* layer : layers) {
+    const List& list = list_of(rule, *layer);
+    if (!list) continue;
+    if (!standing) standing.emplace();
+    for (const std::string& entry : *list)
+      if (!lists(standing, entry) && !objector(layers, rule, entry)) standing->push_back(entry);
+  }
+}
+
+void add_missing(const std::vector<std::string>& more, std::vector<std::string>& list) {
+  for (const std::string& entry : more)
+    if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
+}
+
+int width(WorkspaceMode mode) {
+  switch (mode) {
+    case WorkspaceMode::read_only: return 0;
+    case WorkspaceMode::copy: return 1;
+    case WorkspaceMode::read_write: return 2;
+  }
+  return 2;
+}
+
+Result<void> combine_workspace(const Layers& layers, Policy& result) {
+  const Policy* first = nullptr;
+  for (const Policy* layer : layers) {
+    const std::optional<Workspace>& workspace = layer->files.workspace;
+    if (!workspace) continue;
+    std::optional<Workspace>& standing = result.files.workspace;
+    if (standing && (standing->path != workspace->path || width(workspace->mode) > width(standing->mode)))
+      return disagree("files.workspace", *first, cat("'", standing->path, "' (", to_string(standing->mode), ")"), *layer,
+                      cat("'", workspace->path, "' (", to_string(workspace->mode), ")"));
+    standing = workspace;
+    first = layer;
+  }
+  return {};
+}
+
+const ToolPolicy* find_tool(const std::vector<ToolPolicy>& tools, const std::string& name) {
+  for (const ToolPolicy& tool : tools)
+    if (tool.name == name) return &tool;
+  return nullptr;
+}
+
+// Two rule sets for one tool have no sensible intersection, so they must be the same.
+Result<void> combine_tools(const Layers& layers, Policy& result) {
+  const Policy* first = nullptr;
+  for (const Policy* layer : layers) {
+    if (!layer->tools) continue;
+    if (!first) {
+      first = layer;
+      result.tools = layer->tools;
+      continue;
+    }
+    std::vector<ToolPolicy> standing;
+    for (const ToolPolicy& tool : *result.tools) {
+      const ToolPolicy* other = find_tool(*layer->tools, tool.name);
+      if (other && other->json != tool.json)
+        return Error{Code::denied,
+                     cat("tools: '", printable(first->name), "' and '", printable(layer->name), "' have different entries for '",
+                         tool.name, "'"),
+                     "keep the tool's entry in one of them, or make both the same"};
+      if (other) standing.push_back(tool);
+    }
+    result.tools = standing;
+  }
+  return {};
+}
+
+std::set<std::string> accepted_dangers(const std::vector<Layer>& layers) {
+  std::optional<std::set<std::string>> accepted;
+  for (const Layer& layer : layers) {
+    if (!layer.named) continue;
+    if (!accepted) accepted = layer.policy.danger;
+    std::erase_if(*accepted, [&](const std::string& name) { return !layer.policy.danger.contains(name); });
+  }
+  return accepted.value_or(std::set<std::string>{});
+}
+
+// A layer may have allowed it under a danger that another layer does not accept, and flags have no danger of their own.
+Result<void> check_wide_network(const Policy& result) {
+  if (!result.network.allow || result.danger.contains("network.wide")) return {};
+  for (const std::string& entry : *result.network.allow) {
+    NetworkRule rule = TRY(parse_network_rule(entry));
+    if (is_wide(rule))
+      return Error{Code::denied, cat("network.allow: '", entry, "' opens more than one owner's hosts"),
+                   "name the hosts, or let every policy that you name accept it with danger.allow = [\"network.wide\"]"};
+  }
+  return {};
+}
+
+// ---- notes ------------------------------------------------------------------------------------------------------
+
+// What `asker` asked for and `bounds` narrowed. `asks` says who asked: " asked for" or " asked for by 'agent.toml'".
+void note_narrowed(const Policy& asker, std::string_view asks, const Layers& bounds, std::vector<std::string>& notes) {
+  auto note = [&](std::string_view key, std::string_view asked, const Policy& bound, std::string_view answer) {
+    notes.push_back(cat(key, ": ", asked, asks, ", policy '", printable(bound.name), "' ", answer));
+  };
+  for (const LimitInfo& limit : kLimits) {
+    std::optional<uint64_t> asked = asker.limits[limit.kind];
+    const Policy* least = nullptr;
+    for (const Policy* bound : bounds) {
+      const std::optional<uint64_t>& value = bound->limits[limit.kind];
+      if (value && (!least || *value < *least->limits[limit.kind])) least = bound;
+    }
+    if (asked && least && *least->limits[limit.kind] < *asked)
+      note(limit.name, format_limit(limit, *asked), *least, cat("allows ", format_limit(limit, *least->limits[limit.kind])));
+  }
+  for (const ListRule& rule : kListRules) {
+    const List& asked = list_of(rule, asker);
+    if (!asked) continue;
+    for (const std::string& entry : *asked)
+      if (const Policy* bound = objector(bounds, rule, entry))
+        note(rule.key, cat("'", printable(entry), "'"), *bound, "does not allow all of it");
+  }
+  for (const Policy* bound : bounds)
+    if (asker.files.tmp_exec.value_or(false) && !bound->files.tmp_exec.value_or(true))
+      note("files.tmp_exec", "true", *bound, "says false");
+}
+
+std::vector<std::string> notes_on(const std::vector<Layer>& layers, const Policy& call) {
+  std::vector<std::string> notes;
+  Layers policies;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    // In front of a file stands what it extends.
+    if (i > 0 && !layers[i - 1].named)
+      note_narrowed(layers[i].policy, cat(" asked for by '", printable(layers[i].policy.name), "'"), {&layers[i - 1].policy},
+                    notes);
+    policies.push_back(&layers[i].policy);
+  }
+  note_narrowed(call, " asked for", policies, notes);
+  return notes;
+}
+
+// ---- the fallback -----------------------------------------------------------------------------------------------
+
+template <class T>
+void fill(std::optional<T>& target, const std::optional<T>& fallback) {
+  if (!target) target = fallback;
+}
+
+void fill_from(const Policy& fallback, Policy& result) {
+  fill(result.wall, fallback.wall);
+  for (const LimitInfo& limit : kLimits) fill(result.limits[limit.kind], fallback.limits[limit.kind]);
+  fill(result.limits.require_kernel, fallback.limits.require_kernel);
+  for (const ListRule& rule : kListRules) fill(rule.of(result), list_of(rule, fallback));
+  fill(result.files.workspace, fallback.files.workspace);
+  fill(result.files.root, fallback.files.root);
+  fill(result.files.tmp_exec, fallback.files.tmp_exec);
+  fill(result.files.scratch, fallback.files.scratch);
+  add_missing(fallback.files.deny, result.files.deny);
+  add_missing(fallback.network.deny, result.network.deny);
+  result.env.set.insert(fallback.env.set.begin(), fallback.env.set.end());  // keeps what is there
+  fill(result.tools, fallback.tools);
+  fill(result.audit.path, fallback.audit.path);
+  fill(result.audit.durable, fallback.audit.durable);
+}
+
+std::string name_of(const std::vector<Layer>& layers, const Policy& fallback) {
+  std::vector<std::string> names;
+  for (const Layer& layer : layers)
+    if (layer.named) names.push_back(layer.policy.name);
+  return names.empty() ? fallback.name : join(names, " + ");
+}
+
+}  // namespace
+
+Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& call, const Policy& fallback) {
+  Layers layers;
+  for (const Layer& layer : named_layers) layers.push_back(&layer.policy);
+  layers.push_back(&call);
+
+  Policy result;
+  result.name = name_of(named_layers, fallback);
+  result.wall = TRY(agreed_unless_automatic<WallKind>(layers, "isolation.wall", [](const Policy& p) { return p.wall; }));
+  result.files.scratch =
+      TRY(agreed_unless_automatic<ScratchBacking>(layers, "files.scratch", [](const Policy& p) { return p.files.scratch; }));
+  result.files.root = TRY(agreed<std::string>(
+      layers, "files.root", [](const Policy& p) { return p.files.root; }, [](const std::string& root) { return root; }));
+  TRY(combine_workspace(layers, result));
+  TRY(combine_tools(layers, result));
+  combine_limits(layers, result.limits);
+  for (const ListRule& rule : kListRules) combine_list(layers, rule, result);
+  for (const Policy* layer : layers) {
+    add_missing(layer->files.deny, result.files.deny);
+    add_missing(layer->network.deny, result.network.deny);
+    if (layer->files.tmp_exec) result.files.tmp_exec = result.files.tmp_exec.value_or(true) && *layer->files.tmp_exec;
+    for (const auto& [name, value] : layer->env.set) result.env.set[name] = value;
+    fill(result.audit.path, layer->audit.path);
+    fill(result.audit.durable, layer->audit.durable);
+  }
+  result.danger = accepted_dangers(named_layers);
+  fill_from(fallback, result);
+  TRY(check_wide_network(result));
+  return Combined{.policy = std::move(result), .notes = notes_on(named_layers, call)};
+}
+
+}  // namespace paddock::policy

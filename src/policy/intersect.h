@@ -1,0 +1,38 @@
+// Layers of policy into one. What a layer sets can only be narrowed by another; what none sets comes from a fallback.
+//
+//   limits                       the smallest
+//   read, write, network.allow   an entry stands if every layer that sets the list covers it
+//   commands, env.pass, imports  what every layer that sets the list names
+//   deny lists                   all of them
+//   tmp_exec                     only if every layer that sets it says yes
+//   env.set                      merged; the later layer wins
+//   wall, root, scratch          layers must agree, "auto" yields; else Code::denied
+//   workspace                    the same directory, the narrowest mode last (ro < copy < rw); else Code::denied
+//   tools                        what every layer that sets tools has, entry by entry the same; else Code::denied
+//   audit                        the first layer that sets it
+//   danger                       what every named layer accepts
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "paddock/error.h"
+#include "paddock/policy.h"
+
+namespace paddock::policy {
+
+struct Layer {
+  Policy policy;
+  bool named = true;  // named by the caller. A preset that a file extends is not, and has no say in [danger]
+};
+
+struct Combined {
+  Policy policy;
+  std::vector<std::string> notes;  // what was asked for and narrowed: "memory: 2G asked for, policy 'strict' allows 128M"
+};
+
+// `call` is what stands on the command line: one more layer, last, without a say in [danger].
+// Every policy must have been decoded: paths absolute, network entries canonical.
+Result<Combined> combine(const std::vector<Layer>& layers, const Policy& call, const Policy& fallback);
+
+}  // namespace paddock::policy

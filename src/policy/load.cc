@@ -1,0 +1,59 @@
+#include "policy/load.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "policy/decode.h"
+#include "policy/explain.h"
+#include "policy/presets.h"
+
+namespace paddock::policy {
+
+namespace {
+
+bool is_preset(const std::string& name) {
+  std::vector<std::string> names = preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool looks_like_a_file(const std::string& name) {
+  return name.find('/') != std::string::npos || ends_with(name, ".toml") || ends_with(name, ".json");
+}
+
+// "conf/agent.toml" → "./conf/". A leading ~ is the shell's business: here it is a name like any other.
+std::string directory_of(const std::string& path) {
+  std::string directory = path.substr(0, path.rfind('/') + 1);  // empty without a slash
+  return starts_with(directory, "/") ? directory : "./" + directory;
+}
+
+Result<Policy> read_policy(const std::string& name, const LoadContext& context) {
+  if (is_preset(name)) return preset(name);
+  Result<std::string> text = context.read(name);
+  if (!text && text.error().code == Code::not_found && !looks_like_a_file(name)) return preset(name);  // for its error
+  if (!text) return Error{text.error().code, cat("policy '", printable(name), "': ", text.error().message), text.error().hint};
+  DecodeContext paths{context.paths};
+  paths.base_directory = TRY(absolute_path(directory_of(name), context.paths));
+  return decode_text(text.value(), name, paths);
+}
+
+}  // namespace
+
+Result<std::vector<Layer>> load_layers(const std::string& name, const LoadContext& context) {
+  Policy policy = TRY(read_policy(name, context));
+  std::vector<Layer> layers;
+  if (!policy.extends.empty()) layers.push_back({.policy = TRY(preset(policy.extends)), .named = false});
+  layers.push_back({.policy = std::move(policy), .named = true});
+  return layers;
+}
+
+Result<Combined> load(const std::vector<std::string>& names, const Policy& call, const LoadContext& context) {
+  std::vector<Layer> layers;
+  for (const std::string& name : names)
+    for (Layer& layer : TRY(load_layers(name, context))) layers.push_back(std::move(layer));
+  DecodeContext flags{context.paths};
+  flags.refuse_wide_network = false;
+  Policy checked = TRY(decode(to_value(call), "command line", flags));
+  return combine(layers, checked, TRY(preset("default")));
+}
+
+}  // namespace paddock::policy

@@ -1,0 +1,52 @@
+#include "policy/presets.h"
+
+#include "policy/explain.h"
+#include "policy/test_cases.h"
+
+namespace paddock::policy {
+
+TEST(Presets, AllAreReadable) {
+  EXPECT_EQ(preset_names(), (std::vector<std::string>{"default", "node", "offline-build", "python", "strict"}));
+  for (const std::string& name : preset_names()) {
+    Result<Policy> policy = preset(name);
+    ASSERT_TRUE(policy) << policy.error().message;
+    EXPECT_EQ(policy.value().name, name);
+  }
+}
+
+// load() resolves one step, and a preset that accepted a danger would hand it to everyone who names it.
+TEST(Presets, StandAloneAndAcceptNoDanger) {
+  for (const std::string& name : preset_names()) {
+    Policy policy = preset(name).value();
+    EXPECT_EQ(policy.extends, "") << name;
+    EXPECT_TRUE(policy.danger.empty()) << name;
+  }
+}
+
+TEST(Presets, WorkForAnOrdinaryUser) {
+  for (const std::string& name : preset_names()) {
+    Policy policy = preset(name).value();
+    EXPECT_FALSE(policy.limits[LimitKind::cpu]) << name;  // nothing can hold it without a delegated cgroup
+    EXPECT_FALSE(policy.limits.require_kernel) << name;
+  }
+}
+
+TEST(Presets, OnlyTheDefaultChoosesAWall) {
+  for (const std::string& name : preset_names())
+    EXPECT_EQ(preset(name).value().wall.has_value(), name == "default") << name;
+}
+
+TEST(Presets, NodeHasTheRoomThatNodeNeeds) {
+  Policy node = preset("node").value();
+  EXPECT_GE(*node.limits[LimitKind::pids], 64u);
+  EXPECT_GE(*node.limits[LimitKind::memory], 256u << 20);
+}
+
+TEST(Presets, AnUnknownOneComesWithASuggestionAndTheList) {
+  Result<Policy> policy = preset("pyton");
+  ASSERT_FALSE(policy);
+  EXPECT_EQ(policy.error().code, Code::not_found);
+  EXPECT_EQ(policy.error().hint, "did you mean 'python'? (presets: default, node, offline-build, python, strict)");
+}
+
+}  // namespace paddock::policy

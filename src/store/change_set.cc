@@ -1,0 +1,281 @@
+#include "store/change_set.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "base/value.h"
+#include "linux/tree.h"
+#include "store/state.h"
+
+namespace paddock::store {
+
+namespace {
+
+constexpr size_t kIdLength = 10;
+constexpr char kMeta[] = "meta.json";
+
+bool is_id(const std::string& id) {
+  return id.size() == kIdLength && id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
+}
+
+Error unknown(const std::string& id) {
+  return Error{Code::not_found, cat("open change set '", printable(id), "': there is none of that name"), "list them with: paddock diff"};
+}
+
+Result<void> must_be_text(const std::string& text, std::string_view what) {
+  bool changed = false;
+  (void)to_utf8(text, &changed);
+  if (changed) return Error{Code::invalid, cat(what, " '", printable(text), "': not UTF-8, which a change set cannot record"), ""};
+  return {};
+}
+
+// An upper directory below the lower one is refused by the kernel (ELOOP); say so in words.
+Result<void> must_not_contain(const struct stat& workspace, int state) {
+  Fd here(::openat(state, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (struct stat last{}; here;) {
+    struct stat info;
+    if (::fstat(here.get(), &info) != 0) return errno_error(errno, "stat the state directory");
+    if (info.st_dev == workspace.st_dev && info.st_ino == workspace.st_ino)
+      return Error{Code::invalid, "make a change set: Paddock's state directory lies inside the workspace",
+                   "set PADDOCK_STATE to a directory outside"};
+    if (info.st_dev == last.st_dev && info.st_ino == last.st_ino) break;
+    last = info;
+    here = Fd(::openat(here.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  return {};
+}
+
+// The overlay shows the mode of `upper` as the mode of the workspace's root.
+Result<void> make_layer(int directory, const std::string& name, unsigned mode, const NewChangeSet& wanted) {
+  if (::mkdirat(directory, name.c_str(), 0700) != 0) return errno_error(errno, cat("make '", name, "'"));
+  Fd fd = TRY(kernel::open_beneath(directory, name, O_RDONLY | O_DIRECTORY));
+  bool give_away = wanted.owner_uid >= 0 && static_cast<uid_t>(wanted.owner_uid) != ::geteuid();
+  if (give_away && ::fchown(fd.get(), static_cast<uid_t>(wanted.owner_uid), static_cast<gid_t>(wanted.owner_gid)) != 0)
+    return errno_error(errno, cat("give '", name, "' to user ", wanted.owner_uid));
+  if (::fchmod(fd.get(), (mode & 0777) | 0700) != 0) return errno_error(errno, cat("set the mode of '", name, "'"));
+  return {};
+}
+
+std::string meta_of(const ChangeSet& set) {
+  Value::Array deny;
+  for (const std::string& pattern : set.deny) deny.emplace_back(pattern);
+  Value meta;
+  meta.set("version", 1);
+  meta.set("id", set.id);
+  meta.set("workspace", set.workspace);
+  meta.set("device", std::to_string(set.device));  // 64 bits do not fit a JSON number
+  meta.set("inode", std::to_string(set.inode));
+  meta.set("started_seconds", set.started_seconds);
+  meta.set("started_nanoseconds", set.started_nanoseconds);
+  meta.set("owner_uid", static_cast<int64_t>(set.owner_uid));
+  meta.set("owner_gid", static_cast<int64_t>(set.owner_gid));
+  meta.set("deny", std::move(deny));
+  return to_json(meta, true) + "\n";
+}
+
+Result<std::string> text_member(const Value& meta, const char* key) {
+  const Value* member = meta.find(key);
+  if (!member || !member->as_string()) return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
+  return *member->as_string();
+}
+
+Result<int64_t> number_member(const Value& meta, const char* key) {
+  const Value* member = meta.find(key);
+  if (!member || !member->as_int()) return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
+  return *member->as_int();
+}
+
+Result<uint64_t> wide_member(const Value& meta, const char* key) {
+  std::string text = TRY(text_member(meta, key));
+  uint64_t number = 0;
+  auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size())
+    return Error{Code::invalid, cat(kMeta, ": '", key, "' is no number"), ""};
+  return number;
+}
+
+Result<void> read_meta(const std::string& text, ChangeSet& set) {
+  Value meta = TRY(parse_json(text, kMeta));
+  if (TRY(number_member(meta, "version")) != 1)
+    return Error{Code::unsupported, cat(kMeta, ": made by another version of Paddock"), ""};
+  set.workspace = TRY(text_member(meta, "workspace"));
+  set.device = TRY(wide_member(meta, "device"));
+  set.inode = TRY(wide_member(meta, "inode"));
+  set.started_seconds = TRY(number_member(meta, "started_seconds"));
+  set.started_nanoseconds = TRY(number_member(meta, "started_nanoseconds"));
+  set.owner_uid = static_cast<uint32_t>(TRY(number_member(meta, "owner_uid")));
+  set.owner_gid = static_cast<uint32_t>(TRY(number_member(meta, "owner_gid")));
+  const Value* deny = meta.find("deny");
+  if (!deny || !deny->as_array()) return Error{Code::invalid, cat(kMeta, ": 'deny' is missing"), ""};
+  for (const Value& pattern : *deny->as_array()) {
+    if (!pattern.as_string()) return Error{Code::invalid, cat(kMeta, ": 'deny' holds something else than text"), ""};
+    set.deny.push_back(*pattern.as_string());
+  }
+  return {};
+}
+
+bool in_use(int directory) {
+  if (::flock(directory, LOCK_SH | LOCK_NB) != 0) return true;
+  (void)::flock(directory, LOCK_UN);
+  return false;
+}
+
+bool is_later(const timespec& time, const ChangeSet& set) {
+  return time.tv_sec != set.started_seconds ? time.tv_sec > set.started_seconds : time.tv_nsec > set.started_nanoseconds;
+}
+
+// Files are stamped by a clock that moves in ticks (1 to 10 ms). Waiting for the next one makes the start exact: what
+// was written before is stamped no later, what is written while the program runs is stamped later.
+Result<void> take_start_time(ChangeSet& set) {
+  timespec now;
+  if (::clock_gettime(CLOCK_REALTIME, &now) != 0) return errno_error(errno, "read the clock");
+  set.started_seconds = now.tv_sec;
+  set.started_nanoseconds = now.tv_nsec;
+  for (int tries = 0; tries < 200; ++tries) {
+    if (::clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0) return errno_error(errno, "read the clock");
+    if (is_later(now, set)) return {};
+    timespec pause{0, 200'000};
+    (void)::nanosleep(&pause, nullptr);
+  }
+  return Error{Code::io, "make a change set: the clock does not move", ""};
+}
+
+// Fills a set whose directory exists; what fails leaves the directory to the caller.
+Result<void> fill(ChangeSet& set, const NewChangeSet& wanted, const struct stat& workspace) {
+  if (::flock(set.directory.get(), LOCK_EX | LOCK_NB) != 0) return errno_error(errno, "lock the change set");
+  TRY(make_layer(set.directory.get(), "upper", workspace.st_mode, wanted));
+  TRY(make_layer(set.directory.get(), "work", 0700, wanted));
+  TRY(take_start_time(set));
+  return write_file(set.directory.get(), kMeta, meta_of(set));
+}
+
+}  // namespace
+
+Result<ChangeSet> create_change_set(const NewChangeSet& wanted) {
+  if (!starts_with(wanted.workspace, "/"))
+    return Error{Code::invalid, cat("workspace '", printable(wanted.workspace), "': not an absolute path"), ""};
+  TRY(must_be_text(wanted.workspace, "workspace"));
+  for (const std::string& pattern : wanted.deny) TRY(must_be_text(pattern, "deny"));
+  Fd workspace = TRY(open_file(wanted.workspace, O_PATH | O_DIRECTORY));
+  struct stat info;
+  if (::fstat(workspace.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(wanted.workspace), "'"));
+  StateDirectory state = TRY(open_state("changes"));
+  TRY(must_not_contain(info, state.fd.get()));
+
+  ChangeSet set;
+  set.id = TRY(random_name(kIdLength));
+  set.workspace = wanted.workspace;
+  set.upper = cat(state.path, "/", set.id, "/upper");
+  set.work = cat(state.path, "/", set.id, "/work");
+  set.device = info.st_dev;
+  set.inode = info.st_ino;
+  set.owner_uid = info.st_uid;
+  set.owner_gid = info.st_gid;
+  set.deny = wanted.deny;
+  if (::mkdirat(state.fd.get(), set.id.c_str(), 0700) != 0) return errno_error(errno, "make a change set");
+  set.directory = TRY(kernel::open_beneath(state.fd.get(), set.id, O_RDONLY | O_DIRECTORY));
+  Result<void> filled = fill(set, wanted, info);
+  if (!filled) {
+    (void)kernel::remove_tree(state.fd.get(), set.id);
+    return filled.error();
+  }
+  return set;
+}
+
+Result<ChangeSet> open_change_set(const std::string& id) {
+  if (!is_id(id)) return unknown(id);
+  StateDirectory state = TRY(open_state("changes"));
+  Result<Fd> directory = kernel::open_beneath(state.fd.get(), id, O_RDONLY | O_DIRECTORY);
+  if (!directory) return directory.error().code == Code::not_found ? unknown(id) : directory.error();
+  ChangeSet set;
+  set.id = id;
+  set.directory = std::move(directory).value();
+  set.upper = cat(state.path, "/", id, "/upper");
+  set.work = cat(state.path, "/", id, "/work");
+  Fd meta = TRY(kernel::open_beneath(set.directory.get(), kMeta, O_RDONLY));
+  Result<void> read = read_meta(TRY(read_all(meta.get(), 1 << 20)), set);
+  if (!read) {
+    read.error().message = cat("open change set '", id, "': ", read.error().message);
+    return read.error();
+  }
+  return set;
+}
+
+Result<std::vector<ChangeSetInfo>> list_change_sets() {
+  StateDirectory state = TRY(open_state("changes"));
+  std::vector<ChangeSetInfo> sets;
+  for (const std::string& id : TRY(kernel::list_directory(state.fd.get()))) {
+    if (!is_id(id)) continue;
+    Result<ChangeSet> set = open_change_set(id);
+    if (set) {
+      sets.push_back({id, set.value().workspace, set.value().started_seconds, in_use(set.value().directory.get()), ""});
+    } else {
+      sets.push_back({id, "", 0, false, set.error().message});
+    }
+  }
+  std::stable_sort(sets.begin(), sets.end(),
+                   [](const ChangeSetInfo& a, const ChangeSetInfo& b) { return a.started_seconds < b.started_seconds; });
+  return sets;
+}
+
+Result<void> discard_change_set(const std::string& id) {
+  if (!is_id(id)) return unknown(id);
+  StateDirectory state = TRY(open_state("changes"));
+  Result<Fd> directory = kernel::open_beneath(state.fd.get(), id, O_RDONLY | O_DIRECTORY);
+  if (!directory) return directory.error().code == Code::not_found ? unknown(id) : directory.error();
+  if (::flock(directory.value().get(), LOCK_EX | LOCK_NB) != 0)
+    return Error{Code::conflict, cat("discard change set '", id, "': its run has not ended"), ""};
+  return kernel::remove_tree(state.fd.get(), id);
+}
+
+Result<void> discard_change_set(ChangeSet&& set) {
+  StateDirectory state = TRY(open_state("changes"));
+  Result<void> removed = kernel::remove_tree(state.fd.get(), set.id);
+  set.directory.reset();
+  return removed;
+}
+
+Result<void> lock_change_set(const ChangeSet& set) {
+  if (::flock(set.directory.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno == EWOULDBLOCK)
+    return Error{Code::conflict, cat("lock change set '", set.id, "': its run has not ended, or it is being applied"), "wait for it"};
+  return errno_error(errno, cat("lock change set '", set.id, "'"));
+}
+
+Result<Trees> open_trees(const ChangeSet& set) {
+  Trees trees;
+  trees.upper = TRY(kernel::open_beneath(set.directory.get(), "upper", O_RDONLY | O_DIRECTORY));
+  trees.workspace = TRY(open_file(set.workspace, O_RDONLY | O_DIRECTORY));
+  struct stat info;
+  if (::fstat(trees.workspace.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(set.workspace), "'"));
+  if (info.st_dev != set.device || info.st_ino != set.inode)
+    return Error{Code::conflict, cat("open the workspace '", printable(set.workspace), "': it is not the directory the run saw"),
+                 "move the original back, or copy what you need out of the change set by hand"};
+  return trees;
+}
+
+bool changed_since_start(const ChangeSet& set, const struct stat& host) {
+  return is_later(host.st_ctim, set) || is_later(host.st_mtim, set);
+}
+
+Result<std::vector<std::string>> applied_paths(const ChangeSet& set) {
+  Result<Fd> file = kernel::open_beneath(set.directory.get(), "applied", O_RDONLY);
+  if (!file && file.error().code == Code::not_found) return std::vector<std::string>();
+  if (!file) return file.error();
+  std::vector<std::string> paths = split(TRY(read_all(file.value().get(), size_t{1} << 30)), '\0');
+  paths.pop_back();  // empty, or cut short by a crash
+  return paths;
+}
+
+Result<void> remember_applied(const ChangeSet& set, const std::string& path) {
+  Fd file = TRY(kernel::open_beneath(set.directory.get(), "applied", O_WRONLY | O_CREAT | O_APPEND, 0600));
+  return write_all(file.get(), path + '\0');
+}
+
+}  // namespace paddock::store

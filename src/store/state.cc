@@ -1,0 +1,117 @@
+#include "store/state.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace paddock::store {
+
+namespace {
+
+constexpr char kHint[] = "set PADDOCK_STATE to a directory of your own";
+
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+Result<std::string> choose() {
+  std::string chosen = from_environment("PADDOCK_STATE");
+  if (!chosen.empty()) {
+    if (chosen[0] != '/')
+      return Error{Code::invalid, cat("PADDOCK_STATE '", printable(chosen), "': not an absolute path"), ""};
+    return chosen;
+  }
+  if (::geteuid() == 0) return std::string("/var/lib/paddock");
+  std::string state = from_environment("XDG_STATE_HOME");
+  if (!state.empty() && state[0] == '/') return state + "/paddock";  // the XDG specification: ignore relative ones
+  std::string home = from_environment("HOME");
+  if (home.empty() || home[0] != '/') {
+    Result<std::string> passwd = read_file("/etc/passwd");
+    if (passwd) home = home_of(::geteuid(), passwd.value());
+  }
+  if (home.empty() || home[0] != '/') return Error{Code::not_found, "find the state directory: no home directory", kHint};
+  return home + "/.local/state/paddock";
+}
+
+Result<void> make_parents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    std::string parent = path.substr(0, slash);
+    if (::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+      return errno_error(errno, cat("make '", printable(parent), "'"), kHint);
+  }
+  return {};
+}
+
+// Opens `name` in `parent` (AT_FDCWD for a path), made when missing, and checks that it is only ours.
+Result<Fd> open_private(int parent, const std::string& name, const std::string& path) {
+  std::string what = cat("open the state directory '", printable(path), "'");
+  if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST)
+    return errno_error(errno, cat("make the state directory '", printable(path), "'"), kHint);
+  Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) {
+    struct stat info;
+    if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode))
+      return Error{Code::denied, cat(what, ": it is a symbolic link"), kHint};
+    return errno_error(errno, what, kHint);
+  }
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return errno_error(errno, what);
+  if (info.st_uid != ::geteuid())
+    return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid), kHint};
+  if (info.st_mode & 022)
+    return Error{Code::denied, cat(what, ": others may write to it"), cat("chmod 700 '", printable(path), "', or ", kHint)};
+  return fd;
+}
+
+}  // namespace
+
+Result<std::string> state_directory() {
+  std::string path = TRY(choose());
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  TRY(make_parents(path));
+  (void)TRY(open_private(AT_FDCWD, path, path));
+  return path;
+}
+
+Result<StateDirectory> open_state(const std::string& name) {
+  std::string state = TRY(state_directory());
+  Fd top = TRY(open_private(AT_FDCWD, state, state));
+  std::string path = cat(state, "/", name);
+  Fd fd = TRY(open_private(top.get(), name, path));
+  return StateDirectory{path, std::move(fd)};
+}
+
+std::string home_of(uid_t uid, const std::string& passwd) {
+  for (const std::string& line : split(passwd, '\n')) {
+    std::vector<std::string> fields = split(line, ':');
+    if (fields.size() == 7 && fields[2] == std::to_string(uid)) return fields[5];
+  }
+  return "";
+}
+
+Result<std::string> random_name(size_t length) {
+  static const char kLetters[] = "abcdefghijklmnopqrstuvwxyz234567";
+  std::string name(length, '\0');
+  if (::getrandom(name.data(), length, 0) != static_cast<ssize_t>(length)) return errno_error(errno, "read random bytes");
+  for (char& c : name) c = kLetters[static_cast<unsigned char>(c) % 32];
+  return name;
+}
+
+Result<void> write_file(int directory, const std::string& name, const std::string& content) {
+  std::string temporary = cat(".", name, ".", TRY(random_name(10)));
+  std::string what = cat("write '", printable(name), "'");
+  Fd file(::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return errno_error(errno, what);
+  Result<void> written = write_all(file.get(), content);
+  if (written && ::renameat(directory, temporary.c_str(), directory, name.c_str()) != 0) written = errno_error(errno, what);
+  if (!written) (void)::unlinkat(directory, temporary.c_str(), 0);
+  return written;
+}
+
+}  // namespace paddock::store

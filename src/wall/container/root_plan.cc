@@ -1,0 +1,238 @@
+#include "wall/container/root_plan.h"
+
+#include <sys/mount.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "policy/path.h"
+
+namespace paddock::wall {
+
+namespace {
+
+using launch::Step;
+
+constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr uint64_t kWritable = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr uint64_t kData = kWritable | MOUNT_ATTR_NOEXEC;
+
+// Names at the top of the root that are always ours, whatever an image brings.
+const std::set<std::string> kOwnNames = {"proc", "dev", "sys", "tmp", "run", "home", "workspace", "root", "boot", "mnt", "media", "lost+found"};
+
+constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+
+class Builder {
+ public:
+  Builder(const Request& request, const HostFacts& facts, const LimitPlan& limits)
+      : request_(request), facts_(facts), limits_(limits), privileged_(facts.privileged) {}
+
+  Result<RootPlan> build() {
+    for (const char* name : {"/proc", "/dev", "/tmp", "/home", kHome, "/run", "/var", "/var/tmp", "/etc", "/sys"}) directory(name);
+    if (request_.root.empty()) add_host_system();
+    else add_image();
+    add_own_etc();
+    add_proc();
+    add_devices();
+    add_scratch();
+    TRY(add_granted_paths());
+    TRY(add_workspace());
+    add_code_file();
+    for (const std::string& path : request_.denied) {
+      std::string inside = inside_path(request_, facts_, path);
+      if (!inside.empty()) step({.kind = Step::Kind::mask, .target = inside});
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void step(Step step) { plan_.steps.push_back(std::move(step)); }
+
+  void directory(const std::string& path, uint32_t mode = 0755) {
+    if (made_.insert(path).second) step({.kind = Step::Kind::directory, .target = path, .mode = mode});
+  }
+  void parents_of(const std::string& path) {
+    for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) directory(path.substr(0, slash));
+  }
+  void file(const std::string& path, std::string content, uint32_t mode = 0644) {
+    step({.kind = Step::Kind::file, .target = path, .text = std::move(content), .mode = mode});
+  }
+  void symlink(const std::string& path, const std::string& target) { step({.kind = Step::Kind::symlink, .target = path, .text = target}); }
+
+  void add_entry(const std::string& source_folder, const RootEntry& entry, bool by_keeper) {
+    std::string target = "/" + entry.name;
+    if (entry.is_link) return symlink(target, entry.link);
+    if (!entry.is_directory) return;  // a stray file at the top of an image
+    directory(target);
+    step({.kind = Step::Kind::bind, .target = target, .text = source_folder + target, .attributes = kReadOnly, .by_keeper = by_keeper});
+  }
+
+  void add_host_system() {
+    for (const RootEntry& entry : facts_.root) add_entry("", entry, false);
+    for (const RootEntry& entry : facts_.etc) {
+      std::string path = "/etc/" + entry.name;
+      parents_of(path);
+      if (entry.is_directory) directory(path);
+      else file(path, "");
+      step({.kind = Step::Kind::bind, .target = path, .text = path, .attributes = kReadOnly});
+    }
+  }
+
+  // Another root: its top-level directories, read-only; its /etc whole, our user files over it; /var without /var/tmp.
+  void add_image() {
+    for (const RootEntry& entry : request_.root_entries)
+      if (!kOwnNames.count(entry.name)) add_entry(request_.root, entry, privileged_);
+  }
+
+  void add_own_etc() {
+    if (!request_.root.empty()) return;
+    file("/etc/passwd", cat("root:x:0:0:root:/root:/usr/sbin/nologin\n", kInsideUser, ":x:", kInsideId, ":", kInsideId, "::", kHome,
+                            ":/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"));
+    file("/etc/group", cat("root:x:0:\n", kInsideUser, ":x:", kInsideId, ":\nnogroup:x:65534:\n"));
+    file("/etc/hosts", "127.0.0.1 localhost paddock\n::1 localhost ip6-localhost\n");
+    file("/etc/hostname", "paddock\n");
+    file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n");
+    file("/etc/resolv.conf", "");
+  }
+
+  void add_proc() {
+    step({.kind = Step::Kind::proc, .target = "/proc", .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
+    for (const std::string& path : facts_.proc_masks) step({.kind = Step::Kind::mask, .target = path});
+  }
+
+  void add_devices() {
+    for (const char* name : kDevices) {
+      std::string path = cat("/dev/", name);
+      file(path, "");
+      step({.kind = Step::Kind::bind, .target = path, .text = path, .attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC});
+      plan_.writable.push_back({path});
+    }
+    directory("/dev/pts");
+    step({.kind = Step::Kind::devpts, .target = "/dev/pts", .attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC});
+    plan_.writable.push_back({"/dev/pts"});
+    directory("/dev/shm");
+    symlink("/dev/ptmx", "pts/ptmx");
+    symlink("/dev/fd", "/proc/self/fd");
+    symlink("/dev/stdin", "/proc/self/fd/0");
+    symlink("/dev/stdout", "/proc/self/fd/1");
+    symlink("/dev/stderr", "/proc/self/fd/2");
+  }
+
+  // One filesystem, one cap, several doors: /tmp, /var/tmp, /dev/shm and the home share it.
+  void add_scratch() {
+    static const struct { const char *name, *place; bool always_executable; } kPlaces[] = {
+        {"tmp", "/tmp", false}, {"var-tmp", "/var/tmp", false}, {"shm", "/dev/shm", false}, {"home", kHome, true}};
+    directory("/.scratch");
+    if (limits_.scratch_on_disk)
+      step({.kind = Step::Kind::bind, .target = "/.scratch", .text = request_.space, .attributes = kWritable, .by_keeper = privileged_});
+    else
+      step({.kind = Step::Kind::tmpfs, .target = "/.scratch", .size = limits_.disk, .inodes = limits_.inodes + 5, .attributes = kWritable});
+    for (const auto& place : kPlaces) {
+      bool executable = place.always_executable || request_.policy.files.tmp_exec.value_or(false);
+      std::string source = cat("/.scratch/", place.name);
+      if (!limits_.scratch_on_disk) step({.kind = Step::Kind::directory, .target = source, .mode = place.always_executable ? 0755U : 01777U});
+      step({.kind = Step::Kind::inner_bind, .target = place.place, .text = source, .attributes = executable ? kWritable : kData});
+      plan_.writable.push_back({place.place, executable});
+    }
+    step({.kind = Step::Kind::unmount, .target = "/.scratch"});
+  }
+
+  // Shallow paths first, so that a deeper one lands inside.
+  Result<void> add_granted_paths() {
+    std::vector<std::pair<const HostPath*, bool>> granted;
+    for (const HostPath& path : request_.read) granted.emplace_back(&path, false);
+    for (const HostPath& path : request_.write) granted.emplace_back(&path, true);
+    std::stable_sort(granted.begin(), granted.end(), [](const auto& a, const auto& b) { return a.first->path < b.first->path; });
+    for (auto [path, writable] : granted) add_granted(*path, writable);
+    return {};
+  }
+
+  bool in_system(const std::string& path) const {
+    if (!request_.root.empty()) return false;
+    return std::any_of(facts_.root.begin(), facts_.root.end(), [&](const RootEntry& entry) { return policy::contains_path("/" + entry.name, path); });
+  }
+
+  void add_granted(const HostPath& path, bool writable) {
+    bool inside_other = in_system(path.path) || std::any_of(places_.begin(), places_.end(), [&](const std::string& place) {
+      return policy::contains_path(place, path.path);
+    });
+    if (inside_other && !writable && in_system(path.path)) return;  // visible, read-only, already
+    if (!inside_other) {
+      parents_of(path.path);
+      if (path.is_directory) directory(path.path);
+      else file(path.path, "");
+    }
+    bind(path, path.path, writable, writable);
+  }
+
+  void bind(const HostPath& source, const std::string& target, bool writable, bool as_owner) {
+    Step bind{.kind = Step::Kind::bind, .target = target, .text = source.path, .attributes = writable ? kWritable : kReadOnly,
+              .identity = source.identity, .by_keeper = privileged_};
+    if (privileged_ && as_owner) {
+      bind.shift_owner = true;
+      bind.owner = {source.uid, request_.sandbox_uid, source.gid, request_.sandbox_gid};
+    }
+    step(std::move(bind));
+    places_.push_back(target);
+    if (writable) plan_.writable.push_back({target, true});
+  }
+
+  Result<void> add_workspace() {
+    if (!request_.workspace) return {};
+    directory(kWorkspace);
+    WorkspaceMode mode = request_.policy.files.workspace->mode;
+    if (mode != WorkspaceMode::copy) {
+      bind(*request_.workspace, kWorkspace, mode == WorkspaceMode::read_write, true);
+      return {};
+    }
+    // An overlay: the real directory below, the change set above. Its helper mounts go away again; the overlay keeps
+    // its own hold on them.
+    directory("/.lower");
+    directory("/.change-set");
+    bind(*request_.workspace, "/.lower", false, true);
+    const std::string& upper = request_.change_set->upper;
+    step({.kind = Step::Kind::bind, .target = "/.change-set", .text = upper.substr(0, upper.rfind('/')), .attributes = kWritable, .by_keeper = privileged_});
+    step({.kind = Step::Kind::overlay, .target = kWorkspace,
+          .text = "userxattr\nlowerdir=/.lower\nupperdir=/.change-set/upper\nworkdir=/.change-set/work", .attributes = kWritable});
+    step({.kind = Step::Kind::unmount, .target = "/.lower"});
+    step({.kind = Step::Kind::unmount, .target = "/.change-set"});
+    plan_.writable.push_back({kWorkspace, true});
+    return {};
+  }
+
+  void add_code_file() {
+    if (request_.command.file_name.empty()) return;
+    directory("/run/paddock");
+    file("/run/paddock/" + request_.command.file_name, request_.command.file_content, 0444);
+  }
+
+  const Request& request_;
+  const HostFacts& facts_;
+  const LimitPlan& limits_;
+  bool privileged_;
+  RootPlan plan_;
+  std::set<std::string> made_;
+  std::vector<std::string> places_;  // where something of the host is already mounted
+};
+
+}  // namespace
+
+Result<RootPlan> plan_root(const Request& request, const HostFacts& facts, const LimitPlan& limits) {
+  return Builder(request, facts, limits).build();
+}
+
+std::string inside_path(const Request& request, const HostFacts& facts, const std::string& host_path) {
+  if (request.workspace && policy::contains_path(request.workspace->path, host_path))
+    return kWorkspace + host_path.substr(request.workspace->path.size());
+  auto covers = [&](const HostPath& place) { return policy::contains_path(place.path, host_path); };
+  if (std::any_of(request.read.begin(), request.read.end(), covers) || std::any_of(request.write.begin(), request.write.end(), covers))
+    return host_path;
+  if (!request.root.empty()) return "";
+  for (const RootEntry& entry : facts.root)
+    if (policy::contains_path("/" + entry.name, host_path)) return host_path;
+  for (const RootEntry& entry : facts.etc)
+    if (policy::contains_path("/etc/" + entry.name, host_path)) return host_path;
+  return "";
+}
+
+}  // namespace paddock::wall

@@ -1,0 +1,123 @@
+#include "wall/facts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "linux/caps.h"
+#include "linux/landlock.h"
+#include "linux/seccomp.h"
+
+namespace paddock::wall {
+
+namespace {
+
+// The parts of a Linux system that programs are made of. Nothing of /home, /root, /run, /var, /srv, /opt or /tmp.
+constexpr const char* kSystem[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"};
+
+// What programs read in /etc that is neither personal nor secret. Users, hosts and resolver are made fresh.
+constexpr const char* kEtc[] = {
+    "alternatives",       // where Debian's /usr/bin links point
+    "ld.so.cache",        // or every start searches for its libraries
+    "ssl/certs",          // public certificates; not ssl/private
+    "ssl/openssl.cnf",
+    "ca-certificates",
+    "pki/tls/certs",      // the same on Fedora
+    "localtime", "os-release", "mime.types", "services", "protocols", "inputrc", "bash.bashrc", "profile",
+    "java-17-openjdk", "java-21-openjdk",  // Java's own settings are links to here
+    "fonts", "magic", "terminfo",
+};
+
+// Files of /proc that tell of the host's kernel or other sandboxes, or act on the machine.
+constexpr const char* kProcMasks[] = {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "sysrq-trigger", "kmsg", "acpi", "scsi", "bus", "fs"};
+
+// Without a /proc and /dev of its own a program gets just these.
+constexpr const char* kSystemFiles[] = {
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
+    "/proc/filesystems", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ngroups_max", "/proc/sys/kernel/random",
+    "/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/cap_last_cap"};
+
+bool exists(const std::string& path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+RootEntry look_at_entry(const std::string& folder, const std::string& name) {
+  RootEntry entry{.name = name};
+  std::string path = folder + "/" + name;
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0) return entry;
+  entry.is_directory = S_ISDIR(info.st_mode);
+  entry.is_link = S_ISLNK(info.st_mode);
+  if (!entry.is_link) return entry;
+  char target[4096];
+  ssize_t size = ::readlink(path.c_str(), target, sizeof target);
+  if (size > 0) entry.link.assign(target, static_cast<size_t>(size));
+  return entry;
+}
+
+uint64_t count_processes_of(uint32_t uid) {
+  uint64_t count = 0;
+  DIR* proc = ::opendir("/proc");
+  if (!proc) return 0;
+  while (dirent* entry = ::readdir(proc)) {
+    struct stat info;
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+    if (::fstatat(::dirfd(proc), entry->d_name, &info, 0) == 0 && info.st_uid == uid) ++count;
+  }
+  ::closedir(proc);
+  return count;
+}
+
+}  // namespace
+
+HostFacts probe_host(WallKind wall) {
+  HostFacts facts;
+  facts.uid = ::geteuid();
+  facts.gid = ::getegid();
+  if (facts.uid == 0) {
+    facts.privileged = kernel::has_capability(CAP_SETUID) && kernel::has_capability(CAP_SETGID) && kernel::has_capability(CAP_SYS_ADMIN) &&
+                       kernel::has_capability(CAP_CHOWN);
+    if (!facts.privileged) facts.not_privileged_why = "this root lacks CAP_SETUID, CAP_SETGID, CAP_CHOWN or CAP_SYS_ADMIN";
+  }
+  facts.landlock_abi = kernel::landlock_abi();
+  facts.seccomp = kernel::seccomp_works();
+  facts.cgroups = kernel::probe_cgroups(true);
+  if (!facts.privileged && wall == WallKind::process) facts.processes_of_user = count_processes_of(facts.uid);
+  for (const char* name : kSystem)
+    if (exists(cat("/", name))) facts.root.push_back(look_at_entry("", name));
+  for (const char* name : kEtc)
+    if (struct stat info; ::stat(cat("/etc/", name).c_str(), &info) == 0)
+      facts.etc.push_back({.name = name, .is_directory = S_ISDIR(info.st_mode)});
+  for (const char* name : kProcMasks)
+    if (exists(cat("/proc/", name))) facts.proc_masks.push_back(cat("/proc/", name));
+  for (const char* path : kSystemFiles)
+    if (exists(path)) facts.system_files.push_back(path);
+  return facts;
+}
+
+Result<std::vector<RootEntry>> list_root(const std::string& path) {
+  DIR* folder = ::opendir(path.c_str());
+  if (!folder) return errno_error(errno, cat("open root '", printable(path), "'"), "make one with: paddock image import NAME FILE");
+  std::vector<RootEntry> entries;
+  while (dirent* entry = ::readdir(folder)) {
+    std::string name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back(look_at_entry(path, name));
+  }
+  ::closedir(folder);
+  std::sort(entries.begin(), entries.end(), [](const RootEntry& a, const RootEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+Result<HostPath> look_at(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return errno_error(errno, cat("look at '", printable(path), "'"));
+  return HostPath{path, {info.st_dev, info.st_ino}, S_ISDIR(info.st_mode), S_ISSOCK(info.st_mode), info.st_uid, info.st_gid};
+}
+
+}  // namespace paddock::wall

@@ -1,0 +1,50 @@
+// What this host is and can do, as data: everything a wall's compile needs to know.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "linux/cgroup.h"
+#include "linux/mounts.h"
+#include "paddock/policy.h"
+
+namespace paddock::wall {
+
+// One entry of a root directory.
+struct RootEntry {
+  std::string name;
+  bool is_link = false;
+  std::string link;  // where it points
+  bool is_directory = false;
+};
+
+struct HostFacts {
+  uint32_t uid = 0, gid = 0;
+  bool privileged = false;        // may become another uid and map ids
+  std::string not_privileged_why; // uid 0 without the means to leave it
+  int landlock_abi = 0;
+  bool seccomp = false;
+  kernel::CgroupFacts cgroups;
+  uint64_t processes_of_user = 0; // running as this uid, for limits that count per uid
+  std::vector<RootEntry> root;    // /usr and friends that exist here
+  std::vector<RootEntry> etc;     // entries of /etc that programs need and that exist here, links followed
+  std::vector<std::string> proc_masks;
+  std::vector<std::string> system_files;  // /proc and /dev files for the process wall
+};
+
+HostFacts probe_host(WallKind wall);
+
+// The entries of another root directory (an image): all of them.
+Result<std::vector<RootEntry>> list_root(const std::string& path);
+
+// A host path that a policy names, as it was when it was looked at.
+struct HostPath {
+  std::string path;
+  kernel::FileIdentity identity;
+  bool is_directory = false, is_socket = false;
+  uint32_t uid = 0, gid = 0;
+};
+Result<HostPath> look_at(const std::string& path);
+
+}  // namespace paddock::wall

@@ -1,0 +1,216 @@
+#include "wall/limits.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace paddock::wall {
+
+namespace {
+
+constexpr uint64_t kDefaultDisk = 256 << 20, kDefaultInodes = 100'000;
+constexpr uint64_t kOwnProcesses = 1;  // PID 1 of a container counts like the program's processes
+
+class Planner {
+ public:
+  Planner(const Request& request, const HostFacts& facts, WallKind wall)
+      : limits_(request.policy.limits), request_(request), facts_(facts), container_(wall == WallKind::container) {}
+
+  Result<LimitPlan> plan() {
+    plan_memory();
+    plan_pids();
+    TRY(plan_cpu());
+    plan_times();
+    plan_rlimits();
+    plan_disk();
+    TRY(plan_disk_rate(LimitKind::disk_read_rate, "read"));
+    TRY(plan_disk_rate(LimitKind::disk_write_rate, "write"));
+    plan_network();
+    hold(LimitKind::output, "every byte passes the supervisor", Strength::kernel);
+    plan_group_kill();
+    TRY(check_strengths());
+    return std::move(result_);
+  }
+
+ private:
+  uint64_t value(LimitKind kind) const { return limits_[kind].value_or(0); }
+
+  void hold(LimitKind kind, std::string by, Strength strength, std::optional<Readback> readback = {}) {
+    if (limits_[kind]) result_.limits[kind] = {{std::move(by), strength}, *limits_[kind], std::move(readback)};
+  }
+
+  // The group of this sandbox in a controller's hierarchy. Version 2 and co-mounted controllers share one.
+  kernel::CgroupPlan& group(const kernel::Controller& controller) {
+    std::string directory = cat(controller.directory, "/paddock-", request_.id);
+    for (kernel::CgroupPlan& group : result_.cgroups)
+      if (group.directory == directory) return group;
+    result_.cgroups.push_back({directory, controller.version == 2 ? "cgroup.procs" : "tasks", {}});
+    return result_.cgroups.back();
+  }
+
+  // A limit kept by a file of the controller, which is read back later.
+  void hold_by_group(LimitKind kind, const kernel::Controller& controller, const char* file, uint64_t number) {
+    kernel::CgroupPlan& group = this->group(controller);
+    group.writes.emplace_back(file, std::to_string(number));
+    hold(kind, cat("cgroup v", controller.version, " ", file), Strength::kernel, Readback{group.directory + "/" + file, number});
+  }
+
+  void plan_memory() {
+    const kernel::Controller& memory = facts_.cgroups.memory;
+    if (!limits_[LimitKind::memory]) return;
+    uint64_t bytes = value(LimitKind::memory);
+    if (memory.version == 0) {
+      result_.watch.memory = bytes;
+      return hold(LimitKind::memory, cat("the keeper sums the memory of all processes (", memory.why_not, ")"), Strength::sampled);
+    }
+    result_.watch.kernel_memory = bytes;
+    bool v1 = memory.version == 1;
+    hold_by_group(LimitKind::memory, memory, v1 ? "memory.limit_in_bytes" : "memory.max", bytes);
+    if (!facts_.cgroups.swap_limit) return;
+    // Version 1 counts memory and swap together there, version 2 swap alone.
+    group(memory).writes.emplace_back(v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", std::to_string(v1 ? bytes : 0));
+  }
+
+  void plan_pids() {
+    if (!limits_[LimitKind::pids]) return;
+    uint64_t count = value(LimitKind::pids), own = container_ ? kOwnProcesses : 0;
+    // RLIMIT_NPROC counts per uid and user namespace: exact where the sandbox has one of these to itself. It stands
+    // one above the group's so that the group, which counts its refusals, answers first.
+    bool rlimit_is_exact = container_ || facts_.privileged;
+    if (rlimit_is_exact) result_.rlimits.push_back({RLIMIT_NPROC, count + own + 1});
+    const kernel::Controller& pids = facts_.cgroups.pids;
+    if (pids.version != 0) {
+      result_.watch.kernel_pids = count;
+      hold_by_group(LimitKind::pids, pids, "pids.max", count + own);
+    } else if (rlimit_is_exact) {
+      result_.rlimits.back().value = count + own;
+      result_.watch.kernel_pids = count;
+      hold(LimitKind::pids, container_ ? "RLIMIT_NPROC in the user namespace" : "RLIMIT_NPROC of the sandbox's own uid", Strength::kernel);
+    } else {
+      result_.rlimits.push_back({RLIMIT_NPROC, facts_.processes_of_user + count + 16});  // a backstop: others may come and go
+      result_.watch.pids = count;
+      hold(LimitKind::pids, cat("the keeper counts the processes (", pids.why_not, ")"), Strength::sampled);
+    }
+  }
+
+  Result<void> plan_cpu() {
+    const kernel::Controller& cpu = facts_.cgroups.cpu;
+    // Accurate accounting of what all processes used, also of those nobody waits for.
+    if (facts_.cgroups.cpuacct.version != 0) (void)group(facts_.cgroups.cpuacct);
+    if (!limits_[LimitKind::cpu]) return {};
+    uint64_t millicores = value(LimitKind::cpu), period = 100'000, quota = std::max<uint64_t>(1000, millicores * period / 1000);
+    if (cpu.version == 0) return refuse(LimitKind::cpu, cpu.why_not);
+    if (cpu.version == 1) {
+      group(cpu).writes.emplace_back("cpu.cfs_period_us", std::to_string(period));
+      hold_by_group(LimitKind::cpu, cpu, "cpu.cfs_quota_us", quota);
+    } else {
+      group(cpu).writes.emplace_back("cpu.max", cat(quota, " ", period));
+      hold(LimitKind::cpu, "cgroup v2 cpu.max", Strength::kernel, Readback{group(cpu).directory + "/cpu.max", quota});
+    }
+    return {};
+  }
+
+  void plan_times() {
+    result_.watch.wall_time = value(LimitKind::wall_time);
+    hold(LimitKind::wall_time, "the keeper's timer kills every process", Strength::kernel);
+    result_.watch.cpu_time = value(LimitKind::cpu_time);
+    const kernel::Controller& cpuacct = facts_.cgroups.cpuacct;
+    std::string cpu_source = cpuacct.version == 1 ? "cgroup v1 cpuacct.usage" : cpuacct.version == 2 ? "cgroup v2 cpu.stat" : "the sum of /proc/PID/stat";
+    hold(LimitKind::cpu_time, cat("the keeper reads ", cpu_source), Strength::sampled);
+    result_.watch.idle_time = value(LimitKind::idle_time);
+    hold(LimitKind::idle_time, cat("the keeper reads ", cpu_source), Strength::sampled);
+  }
+
+  void plan_rlimits() {
+    result_.rlimits.push_back({RLIMIT_CORE, 0});
+    if (limits_[LimitKind::open_files]) result_.rlimits.push_back({RLIMIT_NOFILE, value(LimitKind::open_files)});
+    hold(LimitKind::open_files, "RLIMIT_NOFILE", Strength::kernel);
+    if (limits_[LimitKind::file_size]) result_.rlimits.push_back({RLIMIT_FSIZE, value(LimitKind::file_size)});
+    hold(LimitKind::file_size, "RLIMIT_FSIZE", Strength::kernel);
+  }
+
+  // A tmpfs has a kernel-held cap, but is memory: space that would not fit into the memory limit goes to disk.
+  void plan_disk() {
+    std::optional<uint64_t> memory = limits_[LimitKind::memory];
+    uint64_t fitting = memory ? std::min(kDefaultDisk, *memory / 2) : kDefaultDisk;
+    result_.disk = limits_[LimitKind::disk].value_or(fitting);
+    result_.inodes = limits_[LimitKind::inodes].value_or(kDefaultInodes);
+    ScratchBacking backing = request_.policy.files.scratch.value_or(ScratchBacking::automatic);
+    bool too_large = memory && result_.disk >= *memory;
+    result_.scratch_on_disk = !container_ || backing == ScratchBacking::disk || (backing == ScratchBacking::automatic && too_large);
+    Enforced by = result_.scratch_on_disk ? Enforced{"the keeper measures the private directory", Strength::sampled}
+                                          : Enforced{"size and inode caps of a tmpfs", Strength::kernel};
+    result_.limits[LimitKind::disk] = {by, result_.disk, {}};
+    result_.limits[LimitKind::inodes] = {by, result_.inodes, {}};
+    launch::Watch& watch = result_.watch;
+    (result_.scratch_on_disk ? watch.disk : watch.kernel_disk) = result_.disk;
+    (result_.scratch_on_disk ? watch.inodes : watch.kernel_inodes) = result_.inodes;
+  }
+
+  Result<void> plan_disk_rate(LimitKind kind, const char* direction) {
+    if (!limits_[kind]) return {};
+    if (request_.disks.empty() && !result_.scratch_on_disk) {
+      hold(kind, "not applicable: every writable place is in memory", Strength::kernel);
+      return {};
+    }
+    const kernel::Controller& io = facts_.cgroups.io;
+    if (io.version == 0) return refuse(kind, io.why_not);
+    if (request_.disks.empty()) return refuse(kind, "no block device is behind the writable places");
+    for (const auto& [major, minor] : request_.disks) {
+      std::string device = cat(major, ":", minor, " ");
+      if (io.version == 1) group(io).writes.emplace_back(cat("blkio.throttle.", direction, "_bps_device"), cat(device, value(kind)));
+      else group(io).writes.emplace_back("io.max", cat(device, direction[0], "bps=", value(kind)));
+    }
+    hold(kind, io.version == 1 ? cat("cgroup v1 blkio.throttle.", direction, "_bps_device (direct and synced I/O only)") : "cgroup v2 io.max",
+         Strength::kernel);
+    return {};
+  }
+
+  void plan_network() {
+    for (LimitKind kind : {LimitKind::net_up_rate, LimitKind::net_down_rate, LimitKind::connections})
+      hold(kind, "not applicable: the network is off", Strength::kernel);
+  }
+
+  // Without a PID namespace one write kills all, where there is a version 2 tree to do it in.
+  void plan_group_kill() {
+    if (!container_ && facts_.cgroups.unified.version == 2) (void)group(facts_.cgroups.unified);
+  }
+
+  Result<void> refuse(LimitKind kind, const std::string& why) {
+    if (request_.policy.danger.count("limits.unenforced")) {
+      result_.weakened.push_back("limits.unenforced");
+      hold(kind, cat("NOT ENFORCED: ", why), Strength::sampled);
+      return {};
+    }
+    return Error{Code::unsupported, cat("limit ", info(kind).name, "=", format_limit(info(kind), value(kind)), " cannot be enforced here: ", why),
+                 "run as root, or under 'systemd-run --user --scope -p Delegate=yes', or leave the limit out"};
+  }
+
+  Result<void> check_strengths() {
+    if (!limits_.require_kernel.value_or(false)) return {};
+    std::vector<std::string> weak;
+    for (const auto& [kind, limit] : result_.limits)
+      if (limit.enforced.strength == Strength::sampled) weak.push_back(cat(info(kind).name, " (", limit.enforced.by, ")"));
+    if (weak.empty()) return {};
+    return Error{Code::unsupported, cat("limits.require = \"kernel\", but here these are only sampled: ", join(weak, ", ")),
+                 "run as root or with a delegated cgroup, keep disk below memory, and leave out cpu_time and idle_time"};
+  }
+
+  const Limits& limits_;
+  const Request& request_;
+  const HostFacts& facts_;
+  bool container_;
+  LimitPlan result_;
+};
+
+}  // namespace
+
+Result<LimitPlan> plan_limits(const Request& request, const HostFacts& facts, WallKind wall) {
+  return Planner(request, facts, wall).plan();
+}
+
+}  // namespace paddock::wall

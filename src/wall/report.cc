@@ -1,0 +1,182 @@
+#include "wall/report.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <sstream>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "launch/channel.h"
+
+namespace paddock::wall {
+
+namespace {
+
+Error missing(const std::string& what) {
+  return Error{Code::internal, cat("the sandbox was made, but the kernel does not show ", what, "; nothing was run"), "please report this"};
+}
+
+uint64_t to_number(const std::string& text) {
+  uint64_t number = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// "Key:\tvalue" lines of /proc/PID/status.
+std::map<std::string, std::string> read_status(int pid) {
+  std::map<std::string, std::string> fields;
+  Result<std::string> text = read_file(cat("/proc/", pid, "/status"));
+  if (!text) return fields;
+  for (const std::string& line : split(text.value(), '\n')) {
+    size_t colon = line.find(":\t");
+    if (colon != std::string::npos) fields[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return fields;
+}
+
+uint64_t own_namespace(const char* name) {
+  char target[64] = {};
+  (void)!::readlink(cat("/proc/self/ns/", name).c_str(), target, sizeof target - 1);
+  const char* number = std::strchr(target, '[');
+  return number ? std::strtoull(number + 1, nullptr, 10) : 0;
+}
+
+class Reader {
+ public:
+  Reader(const Request& request, const HostFacts& facts, const Compiled& compiled, int pid, const std::array<uint64_t, 16>& namespaces)
+      : request_(request), facts_(facts), compiled_(compiled), plan_(compiled.plan), pid_(pid), namespaces_(namespaces), status_(read_status(pid)) {}
+
+  Result<std::map<std::string, Enforced>> read() {
+    TRY(read_identity());
+    TRY(read_capabilities());
+    TRY(read_syscalls());
+    TRY(read_namespaces());
+    TRY(read_files());
+    for (const auto& [kind, limit] : compiled_.limits.limits) TRY(read_limit(kind, limit));
+    return std::move(found_);
+  }
+
+ private:
+  void put(const std::string& name, std::string by, Strength strength = Strength::kernel) { found_[name] = {std::move(by), strength}; }
+
+  Result<void> read_identity() {
+    std::istringstream uids(status_["Uid"]);
+    uint64_t real = 0, effective = 0, saved = 0, files = 0;
+    uids >> real >> effective >> saved >> files;
+    uint64_t expected = request_.sandbox_uid;
+    if (real != expected || effective != expected || saved != expected || files != expected) return missing(cat("uid ", expected));
+    if (expected == 0 && facts_.privileged) return missing("an unprivileged uid");
+    put("identity", cat("uid ", real, " on the host", facts_.privileged ? ", this sandbox's own" : ", the caller's"));
+    return {};
+  }
+
+  Result<void> read_capabilities() {
+    for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
+      if (status_[set].find_first_not_of('0') != std::string::npos || status_[set].empty()) return missing(cat("an empty ", set));
+    bool bounding_empty = status_["CapBnd"].find_first_not_of('0') == std::string::npos;
+    if (!bounding_empty && (plan_.container || facts_.privileged)) return missing("an empty CapBnd");
+    if (status_["NoNewPrivs"] != "1") return missing("NoNewPrivs: 1");
+    put("capabilities", bounding_empty ? "CapEff, CapPrm, CapInh, CapAmb and CapBnd are empty" : "CapEff, CapPrm, CapInh and CapAmb are empty; CapBnd cannot be gained under no_new_privs");
+    put("privileges", "NoNewPrivs: 1");
+    return {};
+  }
+
+  Result<void> read_syscalls() {
+    if (status_["Seccomp"] != "2") return missing("Seccomp: 2");
+    put("syscalls", cat("seccomp filter (", plan_.seccomp.size() / 8, " instructions)"));
+    return {};
+  }
+
+  Result<void> read_namespaces() {
+    if (!plan_.container) {
+      put("network", "seccomp refuses socket()");
+      put("processes", cat("landlock abi ", facts_.landlock_abi, facts_.privileged ? " and an own uid" : " scopes"));
+      put("ipc", "seccomp refuses System V and POSIX queues");
+      return {};
+    }
+    std::vector<std::string> own;
+    for (size_t i = 0; i < launch::kNamespaceNames.size(); ++i) {
+      const char* name = launch::kNamespaceNames[i];
+      if (namespaces_[i] == 0 || namespaces_[i] == own_namespace(name)) return missing(cat("an own ", name, " namespace"));
+      own.push_back(cat(name, ":[", namespaces_[i], "]"));
+    }
+    put("processes", own[2]);
+    put("network", cat(own[3], " with only loopback"));
+    put("ipc", own[4]);
+    put("hostname", own[5]);
+    return {};
+  }
+
+  // The root must be our read-only tmpfs, and of the host's filesystems only what was granted may be writable.
+  Result<void> read_files() {
+    if (!plan_.container) {
+      put("files", cat("landlock abi ", facts_.landlock_abi));
+      return {};
+    }
+    Result<std::string> text = read_file(cat("/proc/", pid_, "/mountinfo"));
+    if (!text) return missing("its mounts");
+    bool root_found = false;
+    for (const std::string& line : split(text.value(), '\n')) {
+      std::vector<std::string> words = split(line, ' ');
+      if (words.size() < 10) continue;
+      if (words[4] == "/") {
+        root_found = line.find(" - tmpfs ") != std::string::npos && starts_with(words[5], "ro");
+        if (!root_found) return missing("a read-only root");
+      }
+      if (words[4] == "/tmp") scratch_line_ = line;
+      if ((words[4] == "/usr" || words[4] == "/proc") && !starts_with(words[5], "ro")) return missing(cat("a read-only ", words[4]));
+    }
+    if (!root_found) return missing("a root of its own");
+    put("files", plan_.landlock.handled_files ? cat("mount namespace + landlock abi ", facts_.landlock_abi) : "mount namespace");
+    return {};
+  }
+
+  Result<void> read_limit(LimitKind kind, const PlannedLimit& limit) {
+    const char* name = info(kind).name;
+    if (limit.readback) {
+      Result<std::string> text = read_file(limit.readback->path, 4096);
+      if (!text || to_number(text.value()) == 0 || to_number(text.value()) > limit.readback->expected) return missing(cat(name, " in ", limit.readback->path));
+    }
+    if (kind == LimitKind::open_files) TRY(read_rlimit("Max open files", limit.value));
+    if (kind == LimitKind::file_size) TRY(read_rlimit("Max file size", limit.value));
+    if (kind == LimitKind::pids && starts_with(limit.enforced.by, "RLIMIT_NPROC")) TRY(read_rlimit("Max processes", limit.value + 2));
+    if (kind == LimitKind::disk && limit.enforced.strength == Strength::kernel && scratch_line_.find(" - tmpfs ") == std::string::npos)
+      return missing("a tmpfs at /tmp");
+    put(name, limit.enforced.by, limit.enforced.strength);
+    return {};
+  }
+
+  Result<void> read_rlimit(const char* label, uint64_t most) {
+    Result<std::string> text = read_file(cat("/proc/", pid_, "/limits"));
+    size_t at = text ? text.value().find(label) : std::string::npos;
+    if (at == std::string::npos) return missing(label);
+    std::istringstream rest(text.value().substr(at + std::strlen(label)));
+    std::string soft, hard;
+    rest >> soft >> hard;
+    if (hard == "unlimited" || to_number(hard) > most) return missing(cat(label, " of ", most));
+    return {};
+  }
+
+  const Request& request_;
+  const HostFacts& facts_;
+  const Compiled& compiled_;
+  const launch::Plan& plan_;
+  int pid_;
+  const std::array<uint64_t, 16>& namespaces_;
+  std::map<std::string, std::string> status_;
+  std::string scratch_line_;
+  std::map<std::string, Enforced> found_;
+};
+
+}  // namespace
+
+Result<std::map<std::string, Enforced>> read_back(const Request& request, const HostFacts& facts, const Compiled& compiled, int pid,
+                                                  const std::array<uint64_t, 16>& namespaces) {
+  return Reader(request, facts, compiled, pid, namespaces).read();
+}
+
+}  // namespace paddock::wall

@@ -1,0 +1,41 @@
+// What a wall compiles: the policy and the command, with everything they name on the host already looked at.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "paddock/sandbox.h"
+#include "wall/facts.h"
+
+namespace paddock::wall {
+
+struct ChangeSetPlace {
+  std::string upper, work;  // host directories of the change set
+};
+
+struct Request {
+  std::string id;
+  Policy policy;
+  Command command;
+  std::vector<HostPath> read, write;
+  std::optional<HostPath> workspace;
+  std::optional<ChangeSetPlace> change_set;        // workspace mode copy
+  std::string root;                                // host directory of another root; empty: the host's own system
+  std::vector<RootEntry> root_entries;             // of that root
+  std::vector<std::string> denied;                 // host paths to cover: exact denials and what the globs matched
+  std::vector<std::pair<uint32_t, uint32_t>> disks;  // block devices behind the read-write places, for disk rates
+  uint32_t sandbox_uid = 0, sandbox_gid = 0;       // on the host: the caller's own, or one of this sandbox alone
+  std::string space;                               // where private space on disk may be made
+  bool terminal[3] = {false, false, false};        // which of stdin, stdout, stderr are one
+  uint16_t rows = 24, columns = 80;
+};
+
+// Names used inside.
+inline constexpr char kHome[] = "/home/agent";
+inline constexpr char kWorkspace[] = "/workspace";
+inline constexpr char kSearchPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+inline constexpr uint32_t kInsideId = 1000;
+inline constexpr char kInsideUser[] = "agent";
+
+}  // namespace paddock::wall

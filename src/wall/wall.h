@@ -1,0 +1,29 @@
+// A wall turns a request into a plan. Pure: everything it needs to know is in its arguments.
+#pragma once
+
+#include "launch/plan.h"
+#include "wall/limits.h"
+#include "wall/request.h"
+
+namespace paddock::wall {
+
+struct Compiled {
+  launch::Plan plan;
+  LimitPlan limits;
+  std::vector<std::string> weakened;
+  std::vector<std::string> notes;
+};
+
+Result<Compiled> compile_container(const Request& request, const HostFacts& facts);
+Result<Compiled> compile_process(const Request& request, const HostFacts& facts);
+
+// Whether this wall can hold at all here; else why, and what to do.
+Result<void> check_common(const Request& request, const HostFacts& facts);
+
+// The program's environment, from nothing: names of our own, the policy's, the command's, the secrets.
+std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary);
+
+// A filter out of presets/seccomp by name.
+std::string seccomp_filter(const std::string& name);
+
+}  // namespace paddock::wall

@@ -1,0 +1,21 @@
+// R04 shared anonymous memory: no private page at all, so a sum of private pages stays at nothing.
+// layers: cgroup
+// process: cgroup
+// control: run
+// flags: --memory 64M
+// expect: limit=memory
+#include <sys/mman.h>
+
+#include "hostile.h"
+
+enum { kMiB = 1 << 20, kLimit = 64, kMost = 4 * kLimit };
+
+int main(void) {
+  for (int i = 0; i < kMost; ++i) {
+    char* block = mmap(NULL, kMiB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) held("mmap after %d MiB: %s", i, strerror(errno));
+    memset(block, 1, kMiB);
+  }
+  usleep(300 * 1000);
+  escaped("%d MiB of shared memory under a limit of %d MiB", kMost, kLimit);
+}
