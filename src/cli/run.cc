@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/imports.h"
 #include "cli/options.h"
+#include "cli/run.h"
 #include "manager/run.h"
 #include "manager/terminal.h"
 #include "policy/load.h"
@@ -172,7 +173,7 @@ std::string summary(const RunResult& result) {
   return text;
 }
 
-Result<int> run(const Flags& flags) {
+Result<int> run(const Flags& flags, const EditPrepared& edit) {
   Command command = TRY(build_command(flags));
   policy::LoadContext context{{current_directory(), home_directory()}, [](const std::string& path) { return read_file(path); }};
   policy::Combined combined = TRY(policy::load(flags.policies, TRY(call_policy(flags)), context));
@@ -186,7 +187,9 @@ Result<int> run(const Flags& flags) {
     prepare.rows = size.rows, prepare.columns = size.columns;
   }
   manager::Prepared prepared = TRY(manager::prepare(command, combined.policy, prepare));
-  RunResult result = TRY(manager::run(std::move(prepared), {.capture = flags.json, .report = flags.json, .discard = flags.discard}));
+  if (edit) TRY(edit(prepared));
+  bool report = flags.json && !edit;
+  RunResult result = TRY(manager::run(std::move(prepared), {.capture = flags.json, .report = report, .discard = flags.discard}));
   result.notes.insert(result.notes.begin(), combined.notes.begin(), combined.notes.end());
   if (flags.json) print(to_json(manager::to_value(result)) + "\n");
   else if (!flags.quiet) print_error(summary(result));
@@ -195,12 +198,14 @@ Result<int> run(const Flags& flags) {
 
 }  // namespace
 
-int run_main(int argc, char** argv) {
+int run_main(int argc, char** argv) { return run_edited(argc, argv, nullptr); }
+
+int run_edited(int argc, char** argv, const EditPrepared& edit) {
   Flags flags;
   Options options("run", "Runs a command in a sandbox. Nothing of this machine is visible or reachable but what is named here.");
   declare(options, flags);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<int> status = run(flags);
+  Result<int> status = run(flags, edit);
   return status ? status.value() : report(status.error(), flags.json);
 }
 

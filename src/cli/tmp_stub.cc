@@ -2,7 +2,4 @@
 namespace paddock::cli {
 __attribute__((weak)) int doctor_main(int, char**) { return 1; }
 __attribute__((weak)) int verify_main(int, char**) { return 1; }
-__attribute__((weak)) int diff_main(int, char**) { return 1; }
-__attribute__((weak)) int apply_main(int, char**) { return 1; }
-__attribute__((weak)) int image_main(int, char**) { return 1; }
 }

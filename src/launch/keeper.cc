@@ -117,8 +117,8 @@ class Keeper {
 
   void from_sandbox() {
     Result<Received> received = receive_record(guard_.get());
-    if (!received || received.value().closed) {  // only its end can close this
-      first_process_ended();
+    if (!received || received.value().closed) {  // it has ended, or (without PID 1) the program was started
+      guard_.reset();
       return;
     }
     Record& record = received.value().record;

@@ -204,7 +204,7 @@ Result<void> launch_steps(LaunchInput& input) {
   if (plan.new_keyring) TRY(kernel::join_new_session_keyring());
   TRY(set_hostname(plan.hostname));
   if (plan.loopback) TRY(kernel::bring_loopback_up());
-  if (plan.container) TRY(build_root(plan, input.sources));
+  if (plan.container && plan.own_root) TRY(build_root(plan, input.sources));
   Terminal terminal = TRY(open_terminal(plan));
   TRY(report_built(input, terminal));
   TRY(join_cgroups(input.keeper.get(), plan.namespaces));

@@ -31,7 +31,7 @@ Result<std::string> find_launcher() {
   if (size <= 0) return errno_error(errno, "find this program's own path");
   std::string folder(path, static_cast<size_t>(size));
   folder.resize(folder.rfind('/'));
-  for (const char* relative : {"/paddock-launch", "/../libexec/paddock/paddock-launch"})
+  for (const char* relative : {"/paddock-launch", "/../libexec/paddock/paddock-launch", "/../paddock-launch"})
     if (::access((folder + relative).c_str(), X_OK) == 0) return folder + relative;
   return Error{Code::not_found, cat("find paddock-launch beside ", folder, "/paddock"), "build or install all of Paddock's programs together"};
 }

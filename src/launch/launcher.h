@@ -21,7 +21,7 @@ struct KeeperProcess {
 // Starts the program `launcher`, without environment, with only the control socket. Can be done ahead of the plan.
 Result<KeeperProcess> start_keeper(const std::string& launcher);
 
-// Where paddock-launch is: beside this program, or in ../libexec/paddock.
+// Where paddock-launch is: beside this program, in ../libexec/paddock, or one folder up (the tests of a build tree).
 Result<std::string> find_launcher();
 
 }  // namespace paddock::launch

@@ -61,6 +61,7 @@ struct Plan {
   kernel::IdMap ids;
   std::string hostname;
   bool loopback = false;
+  bool own_root = true;       // container: build one from the steps
   std::vector<Step> steps;
   uint64_t root_attributes = 0;  // MOUNT_ATTR_* for the root itself, once it is built
   std::vector<kernel::CgroupPlan> cgroups;

@@ -121,7 +121,9 @@ class Applier {
     Fd directory = TRY(open_parent(parts.parent));
     Place place(directory.get(), parts.name, change);
     if (change.kind == ChangeKind::removed) return place.remove();
-    if (change.kind == ChangeKind::mode) return set_mode(directory.get(), parts.name, change, place);
+    // A file with other names may be shared with places outside: it gets a copy of its own.
+    bool in_place = change.type == EntryType::directory || change.host.st_nlink == 1;
+    if (change.kind == ChangeKind::mode && in_place) return set_mode(directory.get(), parts.name, change, place);
     if (change.type == EntryType::directory) {
       if (change.type_before != EntryType::none) TRY(place.remove());
       return make_directory(directory.get(), parts.name, change.mode_after);
@@ -183,7 +185,12 @@ class Applier {
     std::string why = link_problem(path, target);
     if (!why.empty()) return conflict(why);
     if (::symlinkat(target.c_str(), directory, temporary.c_str()) != 0) return errno_error(errno, "make the link");
-    if (::geteuid() == 0 && ::fchownat(directory, temporary.c_str(), set_.owner_uid, set_.owner_gid, AT_SYMLINK_NOFOLLOW) != 0)
+    if (::geteuid() != 0) return {};
+    // The workspace's owner may be swapping names while root works here, so what is given away is looked at first.
+    Fd made = TRY(kernel::open_beneath_one_mount(directory, temporary, O_PATH | O_NOFOLLOW));
+    struct stat info;
+    if (::fstat(made.get(), &info) != 0 || !S_ISLNK(info.st_mode)) return conflict("the link was replaced meanwhile");
+    if (::fchownat(made.get(), "", set_.owner_uid, set_.owner_gid, AT_EMPTY_PATH) != 0)
       return errno_error(errno, "give it to the workspace's owner");
     return {};
   }
@@ -196,6 +203,9 @@ class Applier {
     if (existed) return {};
     struct stat info;
     if (::fstat(made.value().get(), &info) != 0) return errno_error(errno, "stat the directory");
+    // As above: only a new directory of our own is given away.
+    bool ours = info.st_uid == ::geteuid() && TRY(kernel::list_directory(made.value().get())).empty();
+    if (!ours) return conflict("the directory was replaced meanwhile");
     TRY(give_to_owner(made.value().get()));
     // A shared workspace hands its group down by the setgid bit.
     if (::fchmod(made.value().get(), mode | (info.st_mode & S_ISGID)) != 0) return errno_error(errno, "set the mode");

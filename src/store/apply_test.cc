@@ -242,6 +242,16 @@ TEST_F(ApplyTest, ChangesOnlyTheMode) {
   EXPECT_EQ(seen(), Lines{});
 }
 
+TEST_F(ApplyTest, AModeDoesNotReachOtherNamesOfTheFile) {  // P02
+  write("ws/f", "x", 0600);
+  ASSERT_EQ(::link(at("ws/f").c_str(), at("elsewhere").c_str()), 0);
+  start();
+  write(up_ + "f", "x", 0644);
+  EXPECT_EQ(take(), Lines{"applied f"});
+  EXPECT_EQ(mode("ws/f"), 0644u);
+  EXPECT_EQ(mode("elsewhere"), 0600u);
+}
+
 TEST_F(ApplyTest, ASparseFileStaysSparse) {  // P16
   start();
   Fd file = open_file(at(up_ + "sparse"), O_WRONLY | O_CREAT, 0644).value();

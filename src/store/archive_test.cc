@@ -72,7 +72,8 @@ TEST_F(ArchiveTest, RefusesAFileThroughALink) {
 TEST_F(ArchiveTest, ReplacesALinkInsteadOfWritingThroughIt) {
   Tar tar;
   tar.add({.name = "f", .type = '2', .target = "../victim/f"}).add({.name = "f", .content = "fine"});
-  tar.add({.name = "d", .type = '2', .target = "../victim"}).add({.name = "d", .type = '5', .mode = 0755}).add({.name = "d/f", .content = "fine"});
+  tar.add({.name = "d", .type = '2', .target = "../victim"}).add({.name = "d", .type = '5', .mode = 0755});
+  tar.add({.name = "d/f", .content = "fine"});
   EXPECT_EQ(unpack(tar.bytes()), "");
   EXPECT_EQ(read("root/f"), "fine");
   EXPECT_EQ(read("root/d/f"), "fine");
@@ -115,7 +116,8 @@ TEST_F(ArchiveTest, DropsSetuid) {  // L09
 TEST_F(ArchiveTest, StopsAtTheByteLimit) {
   UnpackOptions options;
   options.limits.bytes = 1000;
-  EXPECT_NE(unpack(Tar().add({.name = "a", .content = std::string(600, 'x')}).add({.name = "b", .content = std::string(600, 'x')}).bytes(), options), "");
+  std::string content(600, 'x');
+  EXPECT_NE(unpack(Tar().add({.name = "a", .content = content}).add({.name = "b", .content = content}).bytes(), options), "");
   EXPECT_EQ(code_, Code::exhausted);
   report_ = {};
   EXPECT_NE(unpack(Tar().add({.name = "a", .content = "", .declared = uint64_t{1} << 32}).bytes(), options), "");
@@ -151,7 +153,9 @@ TEST_F(ArchiveTest, RefusesWhatIsNoArchive) {
 }
 
 TEST_F(ArchiveTest, AppliesWhiteoutsToLowerLayersOnly) {
-  EXPECT_EQ(unpack(Tar().add({.name = "d/old", .content = "x"}).add({.name = "e/old", .content = "x"}).add({.name = "e/gone", .content = "x"}).bytes()), "");
+  Tar below;
+  below.add({.name = "d/old", .content = "x"}).add({.name = "e/old", .content = "x"}).add({.name = "e/gone", .content = "x"});
+  EXPECT_EQ(unpack(below.bytes()), "");
   Tar layer;  // the opaque mark stands behind what its own layer adds
   layer.add({.name = "d/new", .content = "x"}).add({.name = "d/.wh..wh..opq"}).add({.name = "e/.wh.gone"}).add({.name = ".wh.never"});
   UnpackOptions options{.pass = UnpackOptions::Pass::whiteouts};

@@ -149,8 +149,13 @@ Result<void> take_start_time(ChangeSet& set) {
 // Fills a set whose directory exists; what fails leaves the directory to the caller.
 Result<void> fill(ChangeSet& set, const NewChangeSet& wanted, const struct stat& workspace) {
   if (::flock(set.directory.get(), LOCK_EX | LOCK_NB) != 0) return errno_error(errno, "lock the change set");
-  TRY(make_layer(set.directory.get(), "upper", workspace.st_mode, wanted));
-  TRY(make_layer(set.directory.get(), "work", 0700, wanted));
+  // Both layers have to be on one mount, so the launcher binds `layers`: the program's user may pass through it, but
+  // sees nothing else of the set.
+  if (::mkdirat(set.directory.get(), "layers", 0700) != 0) return errno_error(errno, "make 'layers'");
+  Fd layers = TRY(kernel::open_beneath(set.directory.get(), "layers", O_RDONLY | O_DIRECTORY));
+  if (wanted.owner_uid >= 0 && ::fchmod(layers.get(), 0711) != 0) return errno_error(errno, "set the mode of 'layers'");
+  TRY(make_layer(layers.get(), "upper", workspace.st_mode, wanted));
+  TRY(make_layer(layers.get(), "work", 0700, wanted));
   TRY(take_start_time(set));
   return write_file(set.directory.get(), kMeta, meta_of(set));
 }
@@ -171,8 +176,8 @@ Result<ChangeSet> create_change_set(const NewChangeSet& wanted) {
   ChangeSet set;
   set.id = TRY(random_name(kIdLength));
   set.workspace = wanted.workspace;
-  set.upper = cat(state.path, "/", set.id, "/upper");
-  set.work = cat(state.path, "/", set.id, "/work");
+  set.upper = cat(state.path, "/", set.id, "/layers/upper");
+  set.work = cat(state.path, "/", set.id, "/layers/work");
   set.device = info.st_dev;
   set.inode = info.st_ino;
   set.owner_uid = info.st_uid;
@@ -196,8 +201,8 @@ Result<ChangeSet> open_change_set(const std::string& id) {
   ChangeSet set;
   set.id = id;
   set.directory = std::move(directory).value();
-  set.upper = cat(state.path, "/", id, "/upper");
-  set.work = cat(state.path, "/", id, "/work");
+  set.upper = cat(state.path, "/", id, "/layers/upper");
+  set.work = cat(state.path, "/", id, "/layers/work");
   Fd meta = TRY(kernel::open_beneath(set.directory.get(), kMeta, O_RDONLY));
   Result<void> read = read_meta(TRY(read_all(meta.get(), 1 << 20)), set);
   if (!read) {
@@ -250,7 +255,7 @@ Result<void> lock_change_set(const ChangeSet& set) {
 
 Result<Trees> open_trees(const ChangeSet& set) {
   Trees trees;
-  trees.upper = TRY(kernel::open_beneath(set.directory.get(), "upper", O_RDONLY | O_DIRECTORY));
+  trees.upper = TRY(kernel::open_beneath(set.directory.get(), "layers/upper", O_RDONLY | O_DIRECTORY));
   trees.workspace = TRY(open_file(set.workspace, O_RDONLY | O_DIRECTORY));
   struct stat info;
   if (::fstat(trees.workspace.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(set.workspace), "'"));

@@ -23,7 +23,7 @@ namespace paddock::store {
 struct ChangeSet {
   std::string id;
   std::string workspace;              // the real directory, absolute
-  std::string upper, work;            // for the overlay mount
+  std::string upper, work;            // for the overlay mount; the directory above them holds nothing else
   uint64_t device = 0, inode = 0;     // of the workspace: a path that was swapped since is refused
   int64_t started_seconds = 0;        // nothing the host changed later is overwritten
   int64_t started_nanoseconds = 0;

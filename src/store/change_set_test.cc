@@ -26,6 +26,8 @@ TEST_F(ChangeSetTest, GivesItsLayersToTheProgramsUser) {
   struct stat info;
   ASSERT_EQ(::stat(set.upper.c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, 65534u);
+  EXPECT_EQ(mode("state/changes/" + set.id + "/layers"), 0711u) << "passed through by the program's user";
+  EXPECT_EQ(mode("state/changes/" + set.id), 0700u);
   ASSERT_EQ(::stat(set.work.c_str(), &info), 0);
   EXPECT_EQ(info.st_gid, 65534u);
 }
@@ -62,8 +64,8 @@ TEST_F(ChangeSetTest, ListsABrokenOneWithItsProblem) {
 
 TEST_F(ChangeSetTest, DiscardRemovesWhatTheKernelLocked) {
   start();
-  make("state/changes/" + set_.id + "/work/work");
-  ASSERT_EQ(::chmod(at("state/changes/" + set_.id + "/work/work").c_str(), 0), 0);
+  make("state/changes/" + set_.id + "/layers/work/work");
+  ASSERT_EQ(::chmod(at("state/changes/" + set_.id + "/layers/work/work").c_str(), 0), 0);
   EXPECT_FALSE(discard_change_set(set_.id)) << "the run holds it";
   EXPECT_TRUE(discard_change_set(std::move(set_)));
   EXPECT_TRUE(names("state/changes").empty());

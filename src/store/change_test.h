@@ -22,7 +22,7 @@ class ChangeTest : public StoreTest {
     Result<ChangeSet> set = create_change_set({.workspace = at("ws"), .deny = std::move(deny)});
     ASSERT_TRUE(set) << set.error().message;
     set_ = std::move(set).value();
-    up_ = "state/changes/" + set_.id + "/upper/";
+    up_ = "state/changes/" + set_.id + "/layers/upper/";
   }
   void whiteout(const std::string& path) { ASSERT_EQ(::mknod(at(up_ + path).c_str(), S_IFCHR, makedev(0, 0)), 0); }
   void mark(const std::string& path, const std::string& name, const std::string& value) {

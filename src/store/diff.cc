@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "linux/tree.h"
 #include "store/deny.h"
+#include "store/fold.h"
 #include "store/host_executes.h"
 #include "store/overlay.h"
 
@@ -280,7 +281,8 @@ class Differ {
   Result<void> add(const Pending& parent, Change change) {
     if (applied_.count(change.path)) return {};
     if (changes_.size() == kMostChanges)
-      return Error{Code::exhausted, cat("compare the change set: more than ", kMostChanges, " changes"), "discard it with: paddock apply --discard"};
+      return Error{Code::exhausted, cat("compare the change set: more than ", kMostChanges, " changes"),
+                   cat("discard it with: paddock apply ", set_.id, " --discard")};
     bool kept = change.kind != ChangeKind::removed;
     Candidate candidate{
         .path = change.path,

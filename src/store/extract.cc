@@ -84,7 +84,8 @@ Result<void> Extractor::directory(const std::string& path, unsigned mode) {
 Result<Fd> Extractor::file(const std::string& path, unsigned mode, uint64_t size) {
   if (path.empty()) return refused(path, "not a name");
   if (size > limits_.bytes - report_.bytes)
-    return Error{Code::exhausted, cat("unpack '", printable(path), "': more than ", human_size(limits_.bytes), " in all"), "raise it with --max-size"};
+    return Error{Code::exhausted, cat("unpack '", printable(path), "': more than ", human_size(limits_.bytes), " in all"),
+                 "raise it with --max-size"};
   report_.bytes += size;
   if (mode & (S_ISUID | S_ISGID)) ++report_.dropped_setuid;
   Fd parent = TRY(parent_of(path));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "store/fold.h"
 
 namespace paddock::store {
 
@@ -52,12 +53,6 @@ std::optional<std::string> read_section(const std::string& line, std::string& se
 }
 
 }  // namespace
-
-std::string lower_ascii(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
 
 std::optional<GitSettings> parse_git_config(const std::string& text) {
   GitSettings settings;

@@ -17,6 +17,4 @@ std::optional<GitSettings> parse_git_config(const std::string& text);
 // The settings that were added, changed or removed and are not on the short list of harmless ones.
 std::vector<std::string> risky_git_changes(const GitSettings& before, const GitSettings& after);
 
-std::string lower_ascii(std::string text);
-
 }  // namespace paddock::store

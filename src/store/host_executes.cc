@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/value.h"
+#include "store/fold.h"
 #include "store/git_config.h"
 
 namespace paddock::store {
@@ -193,14 +194,6 @@ std::optional<std::string> attribute_changes(const Candidate& candidate) {
 }
 
 }  // namespace
-
-std::string folded_name(const std::string& name) {
-  std::string folded = lower_ascii(name);
-  folded.resize(std::min(folded.size(), folded.find(':')));  // NTFS: an alternate stream
-  while (!folded.empty() && (folded.back() == '.' || folded.back() == ' ')) folded.pop_back();
-  if (folded == "git~1") return ".git";  // NTFS: the short name
-  return folded.empty() ? name : folded;
-}
 
 std::string git_hooks_path(const std::string& config) {
   std::optional<GitSettings> settings = parse_git_config(config);

@@ -27,9 +27,6 @@ struct Candidate {
 // filesystems ignore in names.
 std::vector<std::string> host_executes(const Candidate& candidate);
 
-// A name as the most forgiving filesystem sees it: ".GIT. " → ".git".
-std::string folded_name(const std::string& name);
-
 // The value of core.hooksPath in the text of a git config; empty if not set.
 std::string git_hooks_path(const std::string& config);
 

@@ -64,7 +64,8 @@ TEST(HostExecutes, ReadsGitSettings) {
     EXPECT_TRUE(config(harmless).empty()) << harmless;
   for (const char* risky :
        {"\tfsmonitor = x\n", "\thooksPath = x\n", "\tsshCommand = x\n", "[filter \"x\"]\n\tclean = x\n", "[diff \"x\"]\n\ttextconv = x\n",
-        "[alias]\n\tst = !x\n", "[credential]\n\thelper = x\n", "[include]\n\tpath = x\n", "[gpg]\n\tprogram = x\n", "[CORE] FSMonitor=x\n",
+        "[alias]\n\tst = !x\n", "[credential]\n\thelper = x\n", "[include]\n\tpath = x\n", "[gpg]\n\tprogram = x\n",
+        "[CORE] FSMonitor=x\n",
         "[remote \"origin\"]\n\turl = ext::sh -c x\n", "[branch \"x\"]\n\tremote = ext::x\n", "[branch \"x\"]\n\tremote = e\"xt:\"\":x\"\n",
         "\tfsmoni\\\ntor = x\n", "[sequence]\n\teditor = x\n", "\tpager = x\n", "\tworktree = /\n", "[user]\n\tsigningkey = x\n"})
     EXPECT_FALSE(config(risky).empty()) << risky;
@@ -91,7 +92,9 @@ TEST(HostExecutes, FindsTheHooksPath) {
 }
 
 TEST(Deny, MatchesPathsAndGlobs) {
-  auto denied = [](const std::string& pattern, const std::string& path) { return !denying_pattern({pattern}, "/home/ann/p", path).empty(); };
+  auto denied = [](const std::string& pattern, const std::string& path) {
+    return !denying_pattern({pattern}, "/home/ann/p", path).empty();
+  };
   EXPECT_TRUE(denied("**/.env", ".env"));
   EXPECT_TRUE(denied("**/.env", "a/b/.env"));
   EXPECT_TRUE(denied("**/.env", "a/.ENV/below"));

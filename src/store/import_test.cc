@@ -49,8 +49,8 @@ class ImportTest : public StoreTest {
     for (const std::string& layer : layers) list += cat(list.empty() ? "" : ",", R"({"digest":")", blob(layer), R"("})");
     std::string manifest = blob(cat(R"({"schemaVersion":2,"layers":[)", list, "]}"));
     std::string other = blob(R"({"layers":[]})");
-    write("layout/index.json", cat(R"({"manifests":[{"digest":")", other, R"(","platform":{"os":"unknown","architecture":"unknown"}},)",
-                                   R"({"digest":")", manifest, R"("}]})"));
+    write("layout/index.json", cat(R"({"manifests":[{"digest":")", other,
+                                   R"(","platform":{"os":"unknown","architecture":"unknown"}},{"digest":")", manifest, R"("}]})"));
   }
   std::string import(const std::string& name, const std::string& file, const UnpackLimits& limits = {}) {
     Result<Imported> imported = import_image(name, at(file), {.limits = limits});
@@ -59,7 +59,7 @@ class ImportTest : public StoreTest {
   }
   std::vector<std::string> images() { return names("state/images"); }
 
-  std::string lower_ = Tar().add({.name = "etc/", .type = '5', .mode = 0755}).add({.name = "etc/a", .content = "a"}).add({.name = "etc/b", .content = "b"}).bytes();
+  std::string lower_ = Tar().add({.name = "etc/a", .content = "a"}).add({.name = "etc/b", .content = "b"}).bytes();
   std::string upper_ = Tar().add({.name = "etc/.wh.a"}).add({.name = "etc/b", .content = "changed"}).bytes();
   std::vector<std::string> notes_;
 };
@@ -98,7 +98,8 @@ TEST_F(ImportTest, ImportsATarballOfAnOciLayout) {
 TEST_F(ImportTest, ImportsWhatDockerSaves) {
   std::string config = cat(R"({"rootfs":{"diff_ids":["sha256:)", hash(lower_), R"(","sha256:)", hash(upper_), R"("]}})");
   Tar tar;
-  tar.add({.name = "c.json", .content = config}).add({.name = "1/layer.tar", .content = lower_}).add({.name = "x/layer.tar", .content = upper_});
+  tar.add({.name = "c.json", .content = config}).add({.name = "1/layer.tar", .content = lower_});
+  tar.add({.name = "x/layer.tar", .content = upper_});
   tar.add({.name = "2/layer.tar", .type = '2', .target = "../x/layer.tar"});
   tar.add({.name = "manifest.json", .content = R"([{"Config":"c.json","Layers":["1/layer.tar","2/layer.tar"]}])"});
   write("docker.tar", tar.bytes());

@@ -26,14 +26,17 @@ import threading
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(os.environ.get("PADDOCK_BUILD", HERE.parent.parent / "build"))
+sys.path.insert(0, str(HERE.parent))
+from support import paddock  # noqa: E402
+from support.paddock import USER_ID, as_user  # noqa: E402
+
+BUILD = pathlib.Path(paddock.BUILD)
 WITHOUT = BUILD / "tests" / "paddock-without"
-UID = 12345
 LAYERS = set("seccomp landlock caps no_new_privs uid user_ns mount_ns pid_ns net_ns ipc_ns uts_ns cgroup_ns read_only masks dev "
              "fds env undumpable keyring cgroup rlimits scratch".split())
 CONTROLS = {"run", "observe", "kernel", "vm", "none"}
 HELD, ESCAPED, CANNOT = 0, 42, 77
-TIMEOUT = 120  # seconds; only for a sandbox that never ends
+TIMEOUT = 60  # seconds; only for a sandbox that never ends
 
 
 def chosen(variable, everything):
@@ -42,7 +45,7 @@ def chosen(variable, everything):
 
 
 WALLS = chosen("ESCAPE_WALLS", ["container", "process"])
-USERS = chosen("ESCAPE_USERS", ["root", "user"] if os.geteuid() == 0 else ["user"])
+USERS = chosen("ESCAPE_USERS", paddock.USERS)
 
 
 class Case:
@@ -62,8 +65,9 @@ class Case:
 
     def get(self, key, wall, user, default=""):
         """The most specific value for this wall and caller."""
-        fitting = [words for words in self.fields[key] if words <= {wall, user}]
-        return self.fields[key][max(fitting, key=len)] if fitting else default
+        values = self.fields.get(key, {})
+        fitting = [words for words in values if words <= {wall, user}]
+        return values[max(fitting, key=len)] if fitting else default
 
     def layers(self, wall, user):
         named = self.get("process" if wall == "process" else "layers", wall, user, "none")
@@ -95,22 +99,22 @@ class Stage:
     """What the attacks reach for on the host: files, sockets, processes, shared memory, keys. Harmless, and removed afterwards."""
 
     def __init__(self, cases):
-        # Not in /tmp, which the sandbox may write to when the attack runs without a mount namespace.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paddock-escape-", dir="/var/tmp"))
+        # Not beneath /tmp or /var/tmp: these names are writable inside, so Landlock would not be a layer there.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paddock-escape-", dir="/srv" if os.access("/srv", os.W_OK) else pathlib.Path.home()))
         self.folder.chmod(0o755)
         self.unique = f"paddock-escape-{os.getpid()}"
         self.values = {"hostname": socket.gethostname(), "abstract": self.unique, "abstract-datagram": self.unique + "-datagram"}
         self.kept = []  # descriptors and processes that must live as long as the stage
         if os.geteuid() == 0:
-            os.setgroups([0, UID + 1])  # a group that the sandbox must not inherit
+            os.setgroups([0, USER_ID + 1])  # a group that the sandbox must not inherit
         self.make_files(cases)
         self.make_sockets()
         self.make_ipc()
-        self.victims = {user: subprocess.Popen([*as_user(user), "sleep", "100000"], start_new_session=True) for user in USERS}
+        self.victims = {user: subprocess.Popen(as_user(["sleep", "1800"], user), start_new_session=True) for user in USERS}
         self.directory = os.open(self.folder / "outside", os.O_RDONLY)
         self.values["fd"] = str(self.directory)
-        self.environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "PADDOCK_ESCAPE_SECRET": "hunter2", "LD_LIBRARY_PATH": "/nonexistent",
+        self.environment = paddock.environment(USERS[0]) | {
+            "PADDOCK_ESCAPE_SECRET": "hunter2", "LD_LIBRARY_PATH": "/nonexistent",
             "BASH_ENV": "/nonexistent", "NODE_OPTIONS": "--max-old-space-size=64", "GIT_SSH_COMMAND": "/nonexistent",
             "PYTHONSTARTUP": "/nonexistent", "PADDOCK_BUILD": str(BUILD), "PYTHONPATH": str(HERE.parent),
         }
@@ -133,12 +137,12 @@ class Stage:
                 folder = self.folder_for(f"{name}-{user}", mode)
                 (folder / "file").write_text("the caller's\n")
                 if user == "user" and os.geteuid() == 0:
-                    os.chown(folder, UID, UID)
-                    os.chown(folder / "file", UID, UID)
+                    os.chown(folder, USER_ID, USER_ID)
+                    os.chown(folder / "file", USER_ID, USER_ID)
         owned = self.folder_for("owned", 0o755)  # granted for reading, and owned by the ordinary user
         (owned / "file").write_text("the caller's\n")
         if os.geteuid() == 0:
-            os.chown(owned / "file", UID, UID)
+            os.chown(owned / "file", USER_ID, USER_ID)
         setuid = self.folder_for("setuid", 0o755)
         for case in cases:
             program = BUILD / "escape" / case.name
@@ -238,12 +242,6 @@ class Stage:
         return self.environment | {"HOME": self.values[f"home-{user}"]}
 
 
-def as_user(user):
-    if user == "root" or os.geteuid() != 0:
-        return []
-    return ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
-
-
 Ending = collections.namedtuple("Ending", "verdict text limits")
 
 
@@ -252,9 +250,9 @@ def start(program, case, wall, user):
     binary = BUILD / "escape" / case.name
     if case.get("exec", wall, user):
         binary = pathlib.Path(stage.fill(case.get("exec", wall, user), user)) / case.name
-    command = [*as_user(user), *program, "--json", "--wall", wall, "--read", str(binary.parent),
-               *stage.fill(case.get("flags", wall, user), user).split(), "--", str(binary),
-               *stage.fill(case.get("args", wall, user), user).split()]
+    command = as_user([*program, "--json", "--wall", wall, "--read", str(binary.parent),
+                       *stage.fill(case.get("flags", wall, user), user).split(), "--", str(binary),
+                       *stage.fill(case.get("args", wall, user), user).split()], user)
     leaked = (stage.directory,) if case.get("leak", wall, user) == "directory" else ()
     opened = []
     if case.get("stdin", wall, user) == "terminal":
@@ -293,7 +291,7 @@ def run_script(case, wall, user):
     """A case in Python runs on the host: it prepares a trap, starts Paddock itself and looks at what happened."""
     room = tempfile.mkdtemp(dir=stage.folder)
     os.chmod(room, 0o755)
-    done = subprocess.run([sys.executable, str(case.path), wall, room, *as_user(user), str(BUILD / "paddock")], capture_output=True,
+    done = subprocess.run([sys.executable, str(case.path), wall, room, *as_user([str(BUILD / "paddock")], user)], capture_output=True,
                           text=True, cwd="/", env=stage.environment_of(user), timeout=TIMEOUT)
     verdict = {HELD: "held", ESCAPED: "escaped", CANNOT: "cannot"}.get(done.returncode, "odd")
     return Ending(verdict, (done.stdout if verdict != "odd" else done.stdout + done.stderr).strip()[-600:], [])
@@ -432,4 +430,4 @@ for one in cases:
     add_test(one)
 
 if __name__ == "__main__":
-    unittest.main()
+    paddock.main()

@@ -1,7 +1,7 @@
-// F01 standard input: a host file open for reading; reopens it through /proc/self/fd/0 for writing.
-// layers: landlock
-// process: landlock
-// control: observe
+// F01 standard input is a host file open for reading: reopens it through /proc/self/fd/0 for writing. Paddock gives pipes instead.
+// layers: code
+// process: code
+// control: none
 // stdin: file
 #include "hostile.h"
 

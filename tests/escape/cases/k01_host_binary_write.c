@@ -7,6 +7,6 @@
 
 int main(void) {
   int fd = open("/usr/bin/env", O_WRONLY | O_CLOEXEC);
-  if (fd >= 0 || errno == ETXTBSY) escaped("/usr/bin/env is writable");
+  if (fd >= 0) escaped("/usr/bin/env is writable");
   stopped("open /usr/bin/env for writing");
 }

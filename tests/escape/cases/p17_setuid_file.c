@@ -2,6 +2,8 @@
 // layers: seccomp
 // process: seccomp
 // control: run
+// flags: --workspace {workspace}:rw
+// flags(process root):
 #include <linux/openat2.h>
 #include <sys/mman.h>
 

@@ -1,6 +1,8 @@
 // R01 fork bomb: forks children that stay, until it is stopped.
 // layers: cgroup rlimits
+// layers(user): rlimits
 // process: cgroup rlimits
+// process(user): code
 // control: run
 // flags: --pids 32
 // expect: limit=pids

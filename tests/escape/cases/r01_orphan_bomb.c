@@ -1,6 +1,8 @@
 // R01 fork bomb of orphans: every process leaves its parent, session and group before it forks on, so no tree is left to follow.
 // layers: cgroup rlimits
+// layers(user): rlimits
 // process: cgroup rlimits
+// process(user): code
 // control: run
 // flags: --pids 32
 // expect: limit=pids

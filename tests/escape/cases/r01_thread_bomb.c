@@ -1,6 +1,8 @@
 // R01 thread bomb: threads are tasks too, and need no fork.
 // layers: cgroup rlimits
+// layers(user): rlimits
 // process: cgroup rlimits
+// process(user): code
 // control: run
 // flags: --pids 32
 // expect: limit=pids

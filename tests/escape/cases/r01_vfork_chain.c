@@ -1,6 +1,8 @@
 // R01 vfork bomb: each child vforks the next and its parent stays suspended, so a whole chain of tasks hangs in the kernel.
 // layers: cgroup rlimits
+// layers(user): rlimits
 // process: cgroup rlimits
+// process(user): code
 // control: run
 // flags: --pids 32
 // expect: limit=pids

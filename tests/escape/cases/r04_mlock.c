@@ -1,6 +1,7 @@
 // R04 locked memory: pins pages so that nothing can reclaim them, more than the memory limit.
-// layers: cgroup rlimits
-// process: cgroup rlimits
+// layers: cgroup
+// process: cgroup
+// users: root
 // control: kernel
 // flags: --memory 64M
 #include <sys/mman.h>

@@ -1,6 +1,8 @@
 // R04 pipe buffers: bytes parked in pipes are kernel memory.
 // layers: cgroup
+// layers(user): code
 // process: cgroup
+// process(user): code
 // control: run
 // flags: --memory 16M --pids 64 --open-files 512
 // expect: limit=memory

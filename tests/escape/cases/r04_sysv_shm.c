@@ -1,6 +1,8 @@
 // R04 System V shared memory: segments that are filled and detached belong to no process.
 // layers: cgroup
+// layers(user): code
 // process: cgroup
+// process(user): code
 // control: run
 // flags: --memory 64M
 // expect: limit=memory

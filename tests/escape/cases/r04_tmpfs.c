@@ -1,9 +1,10 @@
 // R04 files that are memory: fills /tmp and /dev/shm where the disk limit would allow more than the memory limit.
-// layers: cgroup
+// layers: cgroup code
+// layers(user): code
 // process: cgroup
-// control: run
+// process(user): code
+// control: none
 // flags: --memory 32M --disk 512M
-// expect: limit=memory
 #include <linux/magic.h>
 #include <sys/statfs.h>
 

@@ -1,6 +1,6 @@
 // R07 disk fill without writing: fallocate and holes filled through a mapping.
-// layers: scratch cgroup
-// process: scratch
+// layers: scratch
+// process: code
 // control: run
 // flags: --disk 16M --memory 256M
 #include <signal.h>

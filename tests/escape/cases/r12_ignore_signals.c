@@ -1,6 +1,6 @@
 // R12 refuses to go: ignores and blocks every signal it can, in the program and in a child of another session.
-// layers: none
-// process: none
+// layers: code
+// process: code
 // flags: --timeout 1s
 // expect: limit=wall_time
 #include <signal.h>

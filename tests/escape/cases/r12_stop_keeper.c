@@ -1,6 +1,7 @@
 // R12 stops its keeper: SIGSTOP and SIGKILL for its parent, its parent's group and the first process, so that nobody ends the run.
 // layers: pid_ns landlock
 // process: landlock uid
+// process(user): landlock
 // control: vm
 // flags: --timeout 1s
 // expect: limit=wall_time

@@ -1,6 +1,6 @@
 // R12 stops itself, and its children, so that a polite signal stays pending for ever.
-// layers: none
-// process: none
+// layers: code
+// process: code
 // flags: --timeout 1s
 // expect: limit=wall_time
 #include <signal.h>

@@ -1,6 +1,6 @@
 // R12 a traced child in ptrace-stop, its tracer stopped too: neither answers anything but SIGKILL.
-// layers: none
-// process: none
+// layers: code
+// process: code
 // flags: --timeout 1s
 // expect: limit=wall_time
 #include <signal.h>

@@ -1,6 +1,6 @@
 // R12 parent stuck in vfork: sleeps uninterruptibly in the kernel until a child in another session ends, and that child is stopped.
-// layers: none
-// process: none
+// layers: code
+// process: code
 // flags: --timeout 1s
 // expect: limit=wall_time
 #include <sched.h>

@@ -1,6 +1,6 @@
 // R14 output flood: writes to both streams as fast as it can, from several processes.
-// layers: none
-// process: none
+// layers: code
+// process: code
 // flags: --output-limit 64K
 // expect: limit=output
 #include <signal.h>

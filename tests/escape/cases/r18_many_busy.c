@@ -1,6 +1,6 @@
 // R18 CPU time of many: each process stays below the limit, together they use several times as much.
-// layers: none
-// process: none
+// layers: code
+// process: code
 // flags: --cpu-time 1s --pids 64
 // expect: limit=cpu_time
 #include <signal.h>

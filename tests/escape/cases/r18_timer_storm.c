@@ -1,6 +1,6 @@
 // R18 timer storm: so many signals that the process never leaves the kernel's signal delivery; all its time is system time.
-// layers: none
-// process: none
+// layers: code
+// process: code
 // flags: --cpu-time 1s
 // expect: limit=cpu_time
 #include <signal.h>

@@ -1,0 +1,14 @@
+// `paddock run` with a hand on the plan. For tests that take a layer out and show that it was needed; such a run has no
+// report, since nothing of it could be vouched for.
+#pragma once
+
+#include <functional>
+
+#include "manager/prepare.h"
+
+namespace paddock::cli {
+
+using EditPrepared = std::function<Result<void>(manager::Prepared&)>;
+int run_edited(int argc, char** argv, const EditPrepared& edit);
+
+}  // namespace paddock::cli

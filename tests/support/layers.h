@@ -1,0 +1,16 @@
+// Taking layers out of a prepared run, one by one, by name.
+#pragma once
+
+#include <string>
+
+#include "manager/prepare.h"
+
+namespace paddock::tests {
+
+// The names are those of the escape cases' `layers:` lines.
+Result<void> remove_layer(manager::Prepared& prepared, const std::string& layer);
+
+// To be called once all are out: mends what a missing layer makes impossible (a rule for a path that is not there).
+void mend(manager::Prepared& prepared);
+
+}  // namespace paddock::tests

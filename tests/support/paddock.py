@@ -1,0 +1,104 @@
+"""Driving the built programs from tests, as root and as an ordinary user."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.environ.get("PADDOCK_BUILD") or os.path.join(os.path.dirname(__file__), "..", "..", "build")
+BUILD = os.path.realpath(BUILD)
+SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+PADDOCK = os.path.join(BUILD, "paddock")
+USER_ID = 12345  # an ordinary user without an account, groups or privilege
+
+_home = None
+
+
+def _user_home():
+    """A home directory for the ordinary user, removed by main()."""
+    global _home
+    if _home is None:
+        _home = tempfile.mkdtemp(prefix="paddock-test-home-")
+        os.chmod(_home, 0o755)
+        if os.geteuid() == 0:
+            os.chown(_home, USER_ID, USER_ID)
+    return _home
+
+
+def _users():
+    if os.geteuid() != 0:
+        return ["user"]
+    # The ordinary user must be able to reach the programs.
+    path = PADDOCK
+    while path != "/":
+        path = os.path.dirname(path)
+        if not os.stat(path).st_mode & 0o001:
+            return ["root"]
+    return ["root", "user"]
+
+
+USERS = _users()
+
+
+def as_user(command, user):
+    if user == "root" or os.geteuid() != 0:
+        return list(command)
+    return ["setpriv", f"--reuid={USER_ID}", f"--regid={USER_ID}", "--clear-groups", "--"] + list(command)
+
+
+def environment(user):
+    env = {name: os.environ[name] for name in ("PATH", "LANG", "PADDOCK_STATE", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ}
+    env["HOME"] = _user_home() if user == "user" else os.environ.get("HOME", "/root")
+    return env
+
+
+def call(*args, user="root", input=None, timeout=120, extra_fds=(), env=None, cwd=None, program=PADDOCK, text=True):
+    """paddock ARGS… as that user."""
+    full = environment(user)
+    full.update(env or {})
+    return subprocess.run(as_user([program, *args], user), input=input if input is not None else ("" if text else b""), capture_output=True, text=text,
+                          errors="replace" if text else None, timeout=timeout, pass_fds=extra_fds, env=full, cwd=cwd or "/")
+
+
+def run(*args, **options):
+    """paddock run ARGS…"""
+    return call("run", *args, **options)
+
+
+def run_json(*args, **options):
+    done = call("run", "--json", *args, **options)
+    try:
+        return json.loads(done.stdout)
+    except json.JSONDecodeError:
+        raise AssertionError(f"no JSON from paddock run {args}: exit {done.returncode}\nstdout: {done.stdout[-2000:]}\nstderr: {done.stderr[-2000:]}")
+
+
+def popen(*args, user="root", env=None, **options):
+    full = environment(user)
+    full.update(env or {})
+    return subprocess.Popen(as_user([PADDOCK, *args], user), env=full, cwd="/", **options)
+
+
+def owned_directory(user, parent="/tmp"):
+    """A directory that belongs to that user; the caller removes it."""
+    path = tempfile.mkdtemp(prefix="paddock-test-", dir=parent)
+    os.chmod(path, 0o755)
+    if user == "user" and os.geteuid() == 0:
+        os.chown(path, USER_ID, USER_ID)
+    return path
+
+
+def main():
+    """unittest.main() with one closing line per skipped reason, and nothing left behind."""
+    program = unittest.main(exit=False, verbosity=1)
+    reasons = {}
+    for _, reason in program.result.skipped:
+        reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in sorted(reasons.items()):
+        print(f"skipped {count}: {reason}")
+    if _home:
+        shutil.rmtree(_home, ignore_errors=True)
+    all_skipped = program.result.testsRun > 0 and len(program.result.skipped) == program.result.testsRun
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if all_skipped else 0)
