@@ -1,8 +1,7 @@
 // R04 pipe buffers: bytes parked in pipes are kernel memory.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
+// users: root
 // control: run
 // flags: --memory 16M --pids 64 --open-files 512
 // expect: limit=memory

@@ -1,9 +1,11 @@
 // R04 System V message queues: 32 000 queues of 16 KiB each, in kernel memory.
 // layers: cgroup
-// process: cgroup
+// process: seccomp cgroup
 // users: root
 // control: run
 // flags: --memory 16M
+// expect: limit=memory
+// expect(process):
 #include <sys/ipc.h>
 #include <sys/msg.h>
 

@@ -1,11 +1,12 @@
 // R04 System V shared memory: segments that are filled and detached belong to no process.
 // layers: cgroup
 // layers(user): code
-// process: cgroup
-// process(user): code
+// process: seccomp cgroup
+// process(user): seccomp
 // control: run
 // flags: --memory 64M
 // expect: limit=memory
+// expect(process):
 #include <sys/ipc.h>
 #include <sys/shm.h>
 

@@ -1,8 +1,7 @@
 // R04 socket buffers: messages that nobody reads are kernel memory.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
+// users: root
 // control: run
 // flags: --memory 16M --open-files 512
 // expect: limit=memory

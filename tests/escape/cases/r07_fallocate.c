@@ -3,6 +3,7 @@
 // process: code
 // control: run
 // flags: --disk 16M --memory 256M
+// expect(process): limit=disk
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -16,7 +17,6 @@ int main(void) {
   snprintf(path, sizeof path, "%s/hog-%d", directory ? directory : "/tmp", getpid());
   int file = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) cannot("open %s: %s", path, strerror(errno));
-  unlink(path);
   int allocated = fallocate(file, 0, 0, (off_t)kMost * kMiB);
   int error = errno;
   if (allocated != 0 && ftruncate(file, (off_t)kMost * kMiB) == 0) {
@@ -32,6 +32,8 @@ int main(void) {
   struct stat now;
   fstat(file, &now);
   long mib = now.st_blocks / 2048;
+  usleep(300 * 1000);
+  unlink(path);
   if (mib > kLimit + 1) escaped("%ld MiB allocated under a disk limit of %d MiB", mib, kLimit);
   held("fallocate: %s; by mapping %ld MiB", strerror(error), mib);
 }

@@ -13,12 +13,18 @@
 
 enum { kMiB = 1 << 20, kLimit = 8, kProcesses = 16, kRounds = 5, kEach = 2 * kMiB };
 
-static long fill(const char* directory, int number) {
-  char path[300];
-  snprintf(path, sizeof path, "%s/race-%d-%d", directory, getppid(), number);
-  int file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+static char path[300];
+
+// Half of the files in each of two places.
+static const char* place_of(int number) {
+  const char* tmp = getenv("TMPDIR");
+  snprintf(path, sizeof path, "%s/race-%d", number % 2 && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : tmp ? tmp : "/tmp", number);
+  return path;
+}
+
+static long fill(int number) {
+  int file = open(place_of(number), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) return 0;
-  unlink(path);
   static char block[16384];
   memset(block, 1, sizeof block);
   long written = 0;
@@ -30,7 +36,6 @@ static long fill(const char* directory, int number) {
 int main(void) {
   atomic_long* sum = mmap(NULL, sizeof *sum, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (sum == MAP_FAILED) cannot("mmap: %s", strerror(errno));
-  const char* tmp = getenv("TMPDIR");
   for (int round = 0; round < kRounds; ++round) {
     atomic_store(sum, 0);
     int ready[2], go[2];
@@ -44,7 +49,7 @@ int main(void) {
       close(go[1]);
       char byte;
       (void)!read(go[0], &byte, 1);
-      atomic_fetch_add(sum, fill(i % 2 && !tmp ? "/dev/shm" : (tmp ? tmp : "/tmp"), i));
+      atomic_fetch_add(sum, fill(i));
       (void)!write(ready[1], "", 1);
       pause();  // with the file open, so that every byte counts at the same time
     }
@@ -52,11 +57,12 @@ int main(void) {
     close(go[1]);
     char byte;
     for (int i = 0; i < kProcesses; ++i) (void)!read(ready[0], &byte, 1);
-    usleep(50 * 1000);
+    usleep(200 * 1000);
     if (atomic_load(sum) > (kLimit + 1L) * kMiB) escaped("%ld KiB at once under a disk limit of %d MiB", atomic_load(sum) >> 10, kLimit);
     for (int i = 0; i < kProcesses; ++i) {
       kill(children[i], SIGKILL);
       waitpid(children[i], NULL, 0);
+      unlink(place_of(i));
     }
     close(ready[0]);
     close(ready[1]);

@@ -4,6 +4,8 @@
 // users: root
 // control: kernel
 // flags: --disk 16M --memory 32M
+// expect: limit=memory
+// expect(process):
 #include <sys/xattr.h>
 
 #include "hostile.h"
