@@ -25,16 +25,12 @@ constexpr const char* kEtc[] = {
     "alternatives",       // where Debian's /usr/bin links point
     "ld.so.cache",        // or every start searches for its libraries
     "ssl/certs",          // public certificates; not ssl/private
-    "ssl/openssl.cnf",
-    "ca-certificates",
-    "pki/tls/certs",      // the same on Fedora
-    "localtime", "os-release", "mime.types", "services", "protocols", "inputrc", "bash.bashrc", "profile",
+    "ssl/openssl.cnf", "pki/tls/certs", "localtime", "os-release", "services", "fonts",
     "java-17-openjdk", "java-21-openjdk",  // Java's own settings are links to here
-    "fonts", "magic", "terminfo",
 };
 
 // Files of /proc that tell of the host's kernel or other sandboxes, or act on the machine.
-constexpr const char* kProcMasks[] = {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "sysrq-trigger", "kmsg", "acpi", "scsi", "bus", "fs"};
+constexpr const char* kProcMasks[] = {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "sysrq-trigger", "kmsg", "acpi", "scsi"};
 
 // Without a /proc and /dev of its own a program gets just these.
 constexpr const char* kSystemFiles[] = {
@@ -92,8 +88,7 @@ HostFacts probe_host(WallKind wall) {
   for (const char* name : kSystem)
     if (exists(cat("/", name))) facts.root.push_back(look_at_entry("", name));
   for (const char* name : kEtc)
-    if (struct stat info; ::stat(cat("/etc/", name).c_str(), &info) == 0)
-      facts.etc.push_back({.name = name, .is_directory = S_ISDIR(info.st_mode)});
+    if (exists(cat("/etc/", name))) facts.etc.push_back(look_at_entry("/etc", name));
   for (const char* name : kProcMasks)
     if (exists(cat("/proc/", name))) facts.proc_masks.push_back(cat("/proc/", name));
   for (const char* path : kSystemFiles)

@@ -28,7 +28,7 @@ struct HostFacts {
   kernel::CgroupFacts cgroups;
   uint64_t processes_of_user = 0; // running as this uid, for limits that count per uid
   std::vector<RootEntry> root;    // /usr and friends that exist here
-  std::vector<RootEntry> etc;     // entries of /etc that programs need and that exist here, links followed
+  std::vector<RootEntry> etc;     // entries of /etc that programs need and that exist here
   std::vector<std::string> proc_masks;
   std::vector<std::string> system_files;  // /proc and /dev files for the process wall
 };

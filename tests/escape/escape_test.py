@@ -35,7 +35,8 @@ WITHOUT = BUILD / "tests" / "paddock-without"
 LAYERS = set("seccomp landlock caps no_new_privs uid user_ns mount_ns pid_ns net_ns ipc_ns uts_ns cgroup_ns read_only masks dev "
              "fds env undumpable keyring cgroup rlimits scratch".split())
 CONTROLS = {"run", "observe", "kernel", "vm", "none"}
-HELD, ESCAPED, CANNOT = 0, 42, 77
+VERDICTS = {0: "held", 42: "escaped", 77: "cannot"}
+NEEDED_BY = {"no_new_privs": {"seccomp", "landlock"}}  # without it an unprivileged process cannot enter these
 TIMEOUT = 60  # seconds; only for a sandbox that never ends
 
 
@@ -110,7 +111,9 @@ class Stage:
         self.make_files(cases)
         self.make_sockets()
         self.make_ipc()
-        self.victims = {user: subprocess.Popen(as_user(["sleep", "1800"], user), start_new_session=True) for user in USERS}
+        # Of the caller's uid, but without capabilities: only the uid stands between it and the attack.
+        victim = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "sleep", "1800"] if os.geteuid() == 0 else ["sleep", "1800"]
+        self.victims = {user: subprocess.Popen(as_user(victim if user == "root" else victim[-2:], user), start_new_session=True) for user in USERS}
         self.directory = os.open(self.folder / "outside", os.O_RDONLY)
         self.values["fd"] = str(self.directory)
         self.environment = paddock.environment(USERS[0]) | {
@@ -250,12 +253,13 @@ def start(program, case, wall, user):
     binary = BUILD / "escape" / case.name
     if case.get("exec", wall, user):
         binary = pathlib.Path(stage.fill(case.get("exec", wall, user), user)) / case.name
-    command = as_user([*program, "--json", "--wall", wall, "--read", str(binary.parent),
+    terminal = case.get("stdin", wall, user) == "terminal"  # which only a run without --json hands on
+    command = as_user([*program, *([] if terminal else ["--json"]), "--wall", wall, "--read", str(binary.parent),
                        *stage.fill(case.get("flags", wall, user), user).split(), "--", str(binary),
                        *stage.fill(case.get("args", wall, user), user).split()], user)
     leaked = (stage.directory,) if case.get("leak", wall, user) == "directory" else ()
     opened = []
-    if case.get("stdin", wall, user) == "terminal":
+    if terminal:
         opened = list(os.openpty())
     elif case.get("stdin", wall, user) == "file":
         opened = [os.open(stage.folder / "outside" / "input", os.O_RDONLY)]
@@ -267,7 +271,12 @@ def start(program, case, wall, user):
     finally:
         for fd in opened:
             os.close(fd)
-    return read_ending(done)
+    return read_plain_ending(done) if terminal else read_ending(done)
+
+
+def read_plain_ending(done):
+    verdict = VERDICTS.get(done.returncode, "failed")
+    return Ending(verdict, (done.stdout + (done.stderr if verdict == "failed" else b"")).decode(errors="replace").strip()[-300:], [])
 
 
 def read_ending(done):
@@ -281,7 +290,7 @@ def read_ending(done):
     limits = [hit["limit"] for hit in result.get("limits_hit", [])]
     if outcome["kind"] == "limit":
         return Ending("limit", f"stopped by {outcome['limit']}", [outcome["limit"], *limits])
-    verdict = {HELD: "held", ESCAPED: "escaped", CANNOT: "cannot"}.get(outcome.get("code"), "odd")
+    verdict = VERDICTS.get(outcome.get("code"), "odd")
     if verdict == "held" and "held" not in said:
         verdict = "odd"
     return Ending(verdict, said[-300:] if verdict != "odd" else f"{outcome} {said[-200:]} {result['stderr'][-200:]}", limits)
@@ -292,9 +301,8 @@ def run_script(case, wall, user):
     room = tempfile.mkdtemp(dir=stage.folder)
     os.chmod(room, 0o755)
     done = subprocess.run([sys.executable, str(case.path), wall, room, *as_user([str(BUILD / "paddock")], user)], capture_output=True,
-                          text=True, cwd="/", env=stage.environment_of(user), timeout=TIMEOUT)
-    verdict = {HELD: "held", ESCAPED: "escaped", CANNOT: "cannot"}.get(done.returncode, "odd")
-    return Ending(verdict, (done.stdout if verdict != "odd" else done.stdout + done.stderr).strip()[-600:], [])
+                          cwd="/", env=stage.environment_of(user), timeout=TIMEOUT)
+    return read_plain_ending(done)
 
 
 class Report:
@@ -348,9 +356,10 @@ def check_controls(case, wall, user, report):
     if user == "user" and "user_ns" in layers:
         return report.skip("control: an ordinary user cannot do without user_ns")
     for kept in [None, *layers]:
-        removed = ",".join(layer for layer in layers if layer != kept)
-        if not removed:
+        gone = {layer for layer in layers if layer != kept}
+        if not gone:
             continue  # one layer, and it is kept: that was the run above
+        removed = ",".join(sorted(gone.union(*(NEEDED_BY.get(layer, set()) for layer in gone))))
         ending = start([WITHOUT, removed], case, wall, user)
         report.counts["controls"] += 1
         right = ending.verdict == "escaped" if kept is None else ending.verdict in ("held", "limit")

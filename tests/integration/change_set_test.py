@@ -29,21 +29,21 @@ class ChangeSetTest(unittest.TestCase):
 
     def change(self, user, workspace, script, *flags):
         """Runs `script` in a copy of the workspace; the change set's id."""
-        done = paddock.run("run", "--json", "--workspace", workspace + ":copy", *flags, "--", "bash", "-c", script, user=user)
+        done = paddock.call("run", "--json", "--workspace", workspace + ":copy", *flags, "--", "bash", "-c", script, user=user)
         result = json.loads(done.stdout)
         self.assertIn("outcome", result, result)
         self.assertEqual(result["outcome"], {"kind": "exited", "code": 0}, result)
-        self.addCleanup(paddock.run, "apply", result["change_set"], "--discard", user=user)
+        self.addCleanup(paddock.call, "apply", result["change_set"], "--discard", user=user)
         return result["change_set"]
 
     def diff(self, user, change_set):
-        found = json.loads(paddock.run("diff", change_set, "--json", user=user).stdout)
+        found = json.loads(paddock.call("diff", change_set, "--json", user=user).stdout)
         self.assertIn("changes", found)
         return {change["path"]: change for change in found["changes"]}
 
     def apply(self, user, change_set, *arguments):
         """The exit status, and what became of each path."""
-        done = paddock.run("apply", change_set, "--json", *arguments, user=user)
+        done = paddock.call("apply", change_set, "--json", *arguments, user=user)
         result = json.loads(done.stdout)
         self.assertIn("items", result, result)
         return done.returncode, {item["path"]: item["result"] for item in result["items"]}
@@ -65,7 +65,7 @@ class ChangeSetTest(unittest.TestCase):
             kinds = {path: change["kind"] for path, change in self.diff(user, change_set).items()}
             self.assertEqual(kinds, {"changed": "changed", "gone": "removed", "tree": "removed", "tree/file": "removed",
                                      "made": "added", "made/file": "added", "link": "added"})
-            text = paddock.run("diff", change_set, "--text", "changed", user=user).stdout
+            text = paddock.call("diff", change_set, "--text", "changed", user=user).stdout
             self.assertIn("-old\n+new\n", text)
 
             status, results = self.apply(user, change_set)
@@ -75,19 +75,19 @@ class ChangeSetTest(unittest.TestCase):
             owner = os.stat(workspace).st_uid
             self.assertEqual(os.stat(os.path.join(workspace, "changed")).st_uid, owner)
             self.assertEqual(os.stat(os.path.join(workspace, "made")).st_uid, owner)
-            self.assertNotEqual(paddock.run("diff", change_set, user=user).returncode, 0, "a used set is removed")
+            self.assertNotEqual(paddock.call("diff", change_set, user=user).returncode, 0, "a used set is removed")
 
     def test_prints_the_id_for_people(self):
         for user in self.each_user():
             workspace = self.workspace(user, {"f": "x"})
-            done = paddock.run("run", "--workspace", workspace + ":copy", "--", "touch", "/workspace/new", user=user)
+            done = paddock.call("run", "--workspace", workspace + ":copy", "--", "touch", "/workspace/new", user=user)
             line = next(line for line in done.stderr.splitlines() if line.startswith("change set: "))
             change_set = line.split()[2]
-            listed = paddock.run("diff", user=user).stdout
+            listed = paddock.call("diff", user=user).stdout
             self.assertIn(change_set, listed)
             self.assertIn(workspace, listed)
-            self.assertEqual(paddock.run("apply", change_set, "--discard", user=user).returncode, 0)
-            self.assertNotIn(change_set, paddock.run("diff", user=user).stdout)
+            self.assertEqual(paddock.call("apply", change_set, "--discard", user=user).returncode, 0)
+            self.assertNotIn(change_set, paddock.call("diff", user=user).stdout)
 
     def test_what_the_host_changed_is_kept(self):
         for user in self.each_user():
@@ -153,10 +153,10 @@ class ChangeSetTest(unittest.TestCase):
     def test_discard_leaves_no_change_set(self):
         for user in self.each_user():
             workspace = self.workspace(user, {"f": "x"})
-            before = paddock.run("diff", "--json", user=user).stdout
-            done = paddock.run("run", "--workspace", workspace + ":copy", "--discard", "--", "touch", "/workspace/new", user=user)
+            before = paddock.call("diff", "--json", user=user).stdout
+            done = paddock.call("run", "--workspace", workspace + ":copy", "--discard", "--", "touch", "/workspace/new", user=user)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(paddock.run("diff", "--json", user=user).stdout, before)
+            self.assertEqual(paddock.call("diff", "--json", user=user).stdout, before)
 
     def test_an_unknown_id_is_refused(self):
         for user in self.each_user():
@@ -164,7 +164,7 @@ class ChangeSetTest(unittest.TestCase):
                 for command in (["diff", name], ["apply", name], ["apply", name, "--discard"]):
                     if command == ["diff", ""]:
                         continue  # lists
-                    done = paddock.run(*command, user=user)
+                    done = paddock.call(*command, user=user)
                     self.assertEqual(done.returncode, 125, command)
 
 

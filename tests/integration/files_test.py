@@ -2,8 +2,7 @@
 import os
 import shutil
 import stat
-import subprocess
-import tempfile
+import socket
 import threading
 import time
 import unittest
@@ -12,9 +11,6 @@ from support import paddock
 
 
 class FilesTest(unittest.TestCase):
-    def setUp(self):
-        self.folders = {}
-
     def folder(self, user):
         """A new directory that belongs to `user`, at a place every user can reach."""
         path = paddock.folder(user)
@@ -26,7 +22,7 @@ class FilesTest(unittest.TestCase):
         with open(path, "w") as file:
             file.write(text)
         os.chmod(path, mode)
-        while path != os.path.dirname(path) and paddock.is_own(path):
+        while os.path.basename(path) and not os.path.basename(path).startswith("paddock-test-"):
             paddock.give(path, user)
             path = os.path.dirname(path)
 
@@ -264,7 +260,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
 
     def test_system_paths_are_refused(self):
         for user in self.each_user():
-            home = paddock.home(user)
+            home = paddock.environment(user)["HOME"]
             paths = ["/", "/proc", "/sys", "/dev", "/run", "/var/run", "/etc", "/root", "/proc/self", "/proc/1/root", home, "/home", "/usr/..", "//"]
             for path in paths:
                 for flag in ("--read", "--write"):
@@ -275,7 +271,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
 
     def test_key_directories_are_refused(self):
         for user in self.each_user():
-            home = paddock.home(user)
+            home = paddock.environment(user)["HOME"]
             for name in (".ssh", ".gnupg", ".aws", ".kube", ".docker"):
                 path = os.path.join(home, name)
                 made = not os.path.exists(path)
@@ -299,7 +295,6 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
                             self.assertEqual(result["stdout"].strip(), "0", result)
 
     def test_a_socket_cannot_be_granted(self):
-        import socket
         for user in self.each_user():
             folder = self.folder(user)
             with socket.socket(socket.AF_UNIX) as listener:
@@ -328,18 +323,15 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
 
             thread = threading.Thread(target=flip)
             thread.start()
-            started = 0
             try:
                 for _ in range(60):
                     result = self.run_shell(user, ["--read", path, "--workspace", f"{path}:ro"], f"ls -A {path} /workspace; cat {path}/hostname /workspace/passwd")
                     if "error" in result:
                         continue
-                    started += 1
                     self.assertEqual(set(result["stdout"].split()) - {f"{path}:", "/workspace:", "mine"}, set(), result)
             finally:
                 done.set()
                 thread.join()
-            self.assertGreaterEqual(started, 0)
 
     def test_a_hostile_root_directory(self):
         """L09, K04, P22: an image whose own directories are links to the host's; nothing is made, mounted or changed there."""

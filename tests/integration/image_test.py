@@ -44,11 +44,11 @@ class ImageTest(unittest.TestCase):
         return path
 
     def import_image(self, user, name, path, *flags):
-        self.addCleanup(paddock.run, "image", "rm", name, user=user)
-        return paddock.run("image", "import", name, path, *flags, user=user)
+        self.addCleanup(paddock.call, "image", "rm", name, user=user)
+        return paddock.call("image", "import", name, path, *flags, user=user)
 
     def names(self, user):
-        return {image["name"] for image in json.loads(paddock.run("image", "ls", "--json", user=user).stdout)["images"]}
+        return {image["name"] for image in json.loads(paddock.call("image", "ls", "--json", user=user).stdout)["images"]}
 
     def program(self):
         with open(PROGRAM, "rb") as file:
@@ -60,9 +60,9 @@ class ImageTest(unittest.TestCase):
             done = self.import_image(user, "test-tarball", path)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("test-tarball", self.names(user))
-            done = paddock.run("run", "--root", "test-tarball", "--", "/bin/program", "version", user=user)
+            done = paddock.call("run", "--root", "test-tarball", "--", "/bin/program", "version", user=user)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(paddock.run("image", "rm", "test-tarball", user=user).returncode, 0)
+            self.assertEqual(paddock.call("image", "rm", "test-tarball", user=user).returncode, 0)
             self.assertNotIn("test-tarball", self.names(user))
 
     def test_an_oci_layout_is_verified(self):
@@ -123,8 +123,8 @@ class ImageTest(unittest.TestCase):
         for user, folder in self.each_user():
             path = self.save(user, folder, "root.tar", archive([entry("f", b"x")]))
             for name in ("..", "a/b", "Upper", ".hidden"):
-                self.assertEqual(paddock.run("image", "import", name, path, user=user).returncode, 125, name)
-            self.assertEqual(paddock.run("run", "--root", "never-imported", "--", "true", user=user).returncode, 125)
+                self.assertEqual(paddock.call("image", "import", name, path, user=user).returncode, 125, name)
+            self.assertEqual(paddock.call("run", "--root", "never-imported", "--", "true", user=user).returncode, 125)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def cgroups():
 
 def entries(user):
     """Everything in the places where Paddock keeps state, runtime files and private space."""
-    home = paddock.home(user)
-    places = ["/var/lib/paddock", "/run/paddock", f"{home}/.local/state/paddock", f"{home}/.cache/paddock", f"/run/user/{paddock.ids(user)[0]}/paddock"]
+    home = paddock.environment(user)["HOME"]
+    places = ["/var/lib/paddock", "/run/paddock", f"{home}/.local/state/paddock", f"{home}/.cache/paddock"]
     found = set()
     for place in places:
         for where, directories, _ in os.walk(place):
@@ -93,8 +93,8 @@ class KillStormTest(unittest.TestCase):
 
     def starter(self, user, *flags):
         def start(marker):
-            command = paddock.command("run", *flags, "--", "bash", "-c", DAEMON.format(seconds=marker), user=user)
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            return paddock.popen("run", *flags, "--", "bash", "-c", DAEMON.format(seconds=marker), user=user,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return start
 
     @staticmethod

@@ -81,13 +81,19 @@ def popen(*args, user="root", env=None, **options):
     return subprocess.Popen(as_user([PADDOCK, *args], user), env=full, cwd="/", **options)
 
 
-def owned_directory(user, parent="/tmp"):
+def folder(user, parent="/tmp"):
     """A directory that belongs to that user; the caller removes it."""
     path = tempfile.mkdtemp(prefix="paddock-test-", dir=parent)
     os.chmod(path, 0o755)
     if user == "user" and os.geteuid() == 0:
         os.chown(path, USER_ID, USER_ID)
     return path
+
+
+def give(path, user):
+    """Makes a file or directory that user's."""
+    if user == "user" and os.geteuid() == 0:
+        os.chown(path, USER_ID, USER_ID, follow_symlinks=False)
 
 
 def main():

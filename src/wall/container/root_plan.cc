@@ -72,6 +72,10 @@ class Builder {
     for (const RootEntry& entry : facts_.etc) {
       std::string path = "/etc/" + entry.name;
       parents_of(path);
+      if (entry.is_link) {  // into /usr, as a rule; elsewhere it dangles, as it should
+        symlink(path, entry.link);
+        continue;
+      }
       if (entry.is_directory) directory(path);
       else file(path, "");
       step({.kind = Step::Kind::bind, .target = path, .text = path, .attributes = kReadOnly});

@@ -10,7 +10,8 @@
 
 static void attack(void) {
   if (!isatty(0)) held("standard input is no terminal");
-  setsid();
+  if (syscall(SYS_ioctl, 0, TIOCSTI | 1UL << 32, "x") == 0) escaped("a key was pressed for the caller");
+  setsid();  // and once more as the leader of a session with this terminal
   ioctl(0, TIOCSCTTY, 0);
   if (syscall(SYS_ioctl, 0, TIOCSTI | 1UL << 32, "x") == 0) escaped("a key was pressed for the caller");
   stopped("TIOCSTI");

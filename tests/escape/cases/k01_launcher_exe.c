@@ -1,5 +1,5 @@
 // K01 launcher's executable: opens /proc/PARENT/exe, the first step to overwriting the launcher (CVE-2019-5736).
-// layers: undumpable
+// layers: undumpable landlock
 // process: landlock caps
 // process(user): landlock
 // control: observe

@@ -1,7 +1,7 @@
 // K02 leaked directory: changes into it and stats a host file by a relative path.
-// layers: fds
-// process: fds
-// control: run
+// layers: code
+// process: code
+// control: none
 // leak: directory
 // args: {fd}
 #include "hostile.h"

@@ -1,7 +1,7 @@
 // K02 leaked directory: opens a host file through a directory descriptor that the caller left open (CVE-2024-21626).
-// layers: fds landlock
-// process: fds landlock
-// control: run
+// layers: code
+// process: code
+// control: none
 // leak: directory
 // args: {fd}
 #include "hostile.h"

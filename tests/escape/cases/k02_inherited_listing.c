@@ -1,7 +1,7 @@
 // K02 leaked directory: lists a host directory through a descriptor that the caller left open.
-// layers: fds
-// process: fds
-// control: run
+// layers: code
+// process: code
+// control: none
 // leak: directory
 // args: {fd}
 #include <dirent.h>

@@ -1,6 +1,6 @@
 // K15 ptrace: seizes a process of the host with the same uid.
-// layers: seccomp pid_ns landlock user_ns caps
-// process: seccomp landlock caps
+// layers: seccomp pid_ns landlock user_ns uid
+// process: seccomp landlock uid
 // process(user): seccomp landlock
 // control: run
 // args: {pid}

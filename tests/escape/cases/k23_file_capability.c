@@ -1,5 +1,5 @@
 // K23 file capabilities: runs a file that carries cap_dac_override and cap_sys_admin.
-// layers: no_new_privs user_ns mount_ns caps
+// layers: no_new_privs mount_ns caps
 // process: no_new_privs caps
 // control: run
 // flags: --read {setuid}

@@ -1,5 +1,5 @@
 // K24 setuid(0) and kin: asks for root's ids.
-// layers: caps
+// layers: caps user_ns
 // process: caps
 // control: run
 // control(user): kernel

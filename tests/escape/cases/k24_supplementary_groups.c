@@ -1,8 +1,8 @@
 // K24 groups: looks whether the caller's supplementary groups came along.
-// layers: uid
-// process: uid
+// layers: code
+// process: code
 // users: root
-// control: run
+// control: none
 #include <grp.h>
 
 #include "hostile.h"

@@ -1,6 +1,6 @@
 // K28 POSIX message queue: opens one of the host by name.
-// layers: ipc_ns
-// process: seccomp
+// layers: ipc_ns landlock
+// process: seccomp landlock
 // control: run
 // args: {mq}
 #include <mqueue.h>

@@ -1,5 +1,5 @@
 // P01 climbs out: `..` from every place, through /proc/self/cwd and /proc/self/root, and with an absolute path in every spelling.
-// layers: mount_ns landlock
+// layers: mount_ns
 // process: landlock
 // control: run
 #include "hostile.h"

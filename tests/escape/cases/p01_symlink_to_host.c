@@ -1,5 +1,5 @@
 // P01 symlink out of the workspace: makes links to files of the host in its own directory and reads through them.
-// layers: mount_ns landlock
+// layers: mount_ns
 // process: landlock
 // control: run
 #include "hostile.h"

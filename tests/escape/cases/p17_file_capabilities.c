@@ -1,6 +1,6 @@
 // P17 leaves a program with file capabilities, or with an ACL that opens it for others.
-// layers: seccomp caps uid user_ns
-// process: seccomp caps uid
+// layers: caps uid
+// process: caps uid
 // users: root
 // control: observe
 #include <linux/capability.h>

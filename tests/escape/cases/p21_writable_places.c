@@ -1,7 +1,6 @@
 // P21 writes that land nowhere: outside the private places nothing may be created, not even in a layer that vanishes afterwards.
-// layers: read_only landlock uid
-// process: landlock uid
-// users: root
+// layers: read_only landlock
+// process: landlock
 // control: observe
 #include <dirent.h>
 

@@ -1,5 +1,5 @@
 // P24 looks for other sandboxes: their change sets, scratch directories, audit logs and runtime sockets on the host.
-// layers: mount_ns landlock
+// layers: mount_ns
 // process: landlock
 // control: observe
 #include <dirent.h>

@@ -2,7 +2,7 @@
 // layers: cgroup rlimits
 // layers(user): rlimits
 // process: cgroup rlimits
-// process(user): code
+// process(user): cgroup
 // control: run
 // flags: --pids 32
 // expect: limit=pids

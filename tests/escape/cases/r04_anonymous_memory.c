@@ -1,8 +1,6 @@
 // R04 anonymous memory: touches four times what it may have.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
 // control: run
 // flags: --memory 64M
 // expect: limit=memory

@@ -1,8 +1,6 @@
 // R04 memory behind descriptors: a memfd that is written but never mapped belongs to no process's resident set.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
 // control: run
 // flags: --memory 64M
 // expect: limit=memory

@@ -1,8 +1,6 @@
 // R04 memory spread over children: each one stays below every per-process limit, together they hold four times the limit.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
 // control: run
 // flags: --memory 64M --pids 64
 // expect: limit=memory

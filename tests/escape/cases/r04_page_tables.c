@@ -1,8 +1,6 @@
 // R04 page tables: one untouched-looking page in every 2 MiB costs a page of kernel memory that no resident set shows.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
 // control: run
 // flags: --memory 16M
 // expect: limit=memory

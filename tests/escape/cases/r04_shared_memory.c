@@ -1,8 +1,6 @@
 // R04 shared anonymous memory: no private page at all, so a sum of private pages stays at nothing.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
 // control: run
 // flags: --memory 64M
 // expect: limit=memory

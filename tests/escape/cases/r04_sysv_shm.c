@@ -1,6 +1,5 @@
 // R04 System V shared memory: segments that are filled and detached belong to no process.
 // layers: cgroup
-// layers(user): code
 // process: seccomp cgroup
 // process(user): seccomp
 // control: run

@@ -1,8 +1,6 @@
 // R04 files that are memory: fills /tmp and /dev/shm where the disk limit would allow more than the memory limit.
-// layers: cgroup code
-// layers(user): code
+// layers: cgroup
 // process: cgroup
-// process(user): code
 // control: none
 // flags: --memory 32M --disk 512M
 #include <linux/magic.h>

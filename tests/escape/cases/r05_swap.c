@@ -1,8 +1,6 @@
 // R05 swap: pushes its pages out as it goes, so that the memory limit alone would let it have all of the host's swap.
 // layers: cgroup
-// layers(user): code
 // process: cgroup
-// process(user): code
 // control: run
 // flags: --memory 64M
 // expect: limit=memory

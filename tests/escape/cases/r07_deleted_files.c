@@ -1,6 +1,6 @@
 // R07 files without a name: O_TMPFILE and deleted files that stay open take space that no directory walk finds.
 // layers: scratch
-// process: code
+// process: scratch
 // control: run
 // flags: --disk 16M --memory 256M
 // expect: limit=disk

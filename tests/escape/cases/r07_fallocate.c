@@ -1,6 +1,6 @@
 // R07 disk fill without writing: fallocate and holes filled through a mapping.
 // layers: scratch
-// process: code
+// process: scratch
 // control: run
 // flags: --disk 16M --memory 256M
 // expect(process): limit=disk

@@ -1,6 +1,6 @@
 // R07 disk fill: writes three times the disk limit into every private place, all of them together.
 // layers: scratch
-// process: code
+// process: scratch
 // control: run
 // flags: --disk 16M --memory 256M
 // expect: limit=disk

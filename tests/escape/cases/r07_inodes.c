@@ -1,6 +1,6 @@
 // R07 a flood of empty files, directories, links and sockets: no bytes, but an inode each.
 // layers: scratch
-// process: code
+// process: scratch
 // control: run
 // flags: --inodes 500
 // expect: limit=inodes

@@ -1,6 +1,6 @@
 // R15 a race for the last bytes: sixteen processes fill the private places at the same instant, again and again.
 // layers: scratch
-// process: code
+// process: scratch
 // control: run
 // flags: --disk 8M --pids 64 --memory 256M
 // expect: limit=disk

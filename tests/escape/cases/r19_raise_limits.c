@@ -2,7 +2,7 @@
 // layers: caps uid user_ns
 // process: caps uid
 // users: root
-// control: observe
+// control: kernel
 #include <sys/resource.h>
 
 #include "hostile.h"

@@ -1,0 +1,35 @@
+# The commands people type. Each installs what is missing (Debian packages, only those), builds, and does its job.
+SHELL := /bin/bash -o pipefail
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.PHONY: run test test-all build bench install clean
+
+run: build
+	@scripts/demo.sh $(BUILD)
+
+build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) | scripts/progress.sh
+
+test: build
+	@scripts/install.sh fuzz
+	@scripts/fuzz.sh 10
+	@ctest --test-dir $(BUILD) --output-on-failure --progress
+
+test-all: test
+	@scripts/test_all.sh
+
+bench: build
+	@bench/run.sh $(BUILD)
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	@rm -rf build build-dev build-asan build-tsan build-fuzz
+
+$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json
+	@scripts/install.sh build
+	@cmake --preset release -B $(BUILD) > $(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log

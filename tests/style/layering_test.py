@@ -1,0 +1,84 @@
+"""The layers of docs/design.md hold: every #include "…" points downwards."""
+import os
+import re
+import unittest
+
+from support import paddock
+
+# Each layer, and what it may include besides itself and the public headers.
+LAYERS = {
+    "base": set(),
+    "linux": {"base"},
+    "policy": {"base", "presets"},
+    "redact": {"base"},
+    "probe": {"base", "linux"},
+    "launch": {"base", "linux"},
+    "wall": {"base", "linux", "policy", "launch", "presets"},
+    "store": {"base", "linux", "policy", "wall"},
+    "manager": {"base", "linux", "policy", "redact", "launch", "wall", "store"},
+    "cli": {"base", "linux", "policy", "redact", "launch", "wall", "store", "manager"},
+    "bin": {"base", "launch", "probe", "cli"},
+}
+# One or two files know each library.
+LIBRARIES = {
+    r"<toml\+\+/": {"src/base/toml.cc"},
+    r"<CLI/": {"src/cli/options.cc"},
+    r"<archive": {"src/store/archive.cc", "tests/fuzz/archive_fuzz.cc"},
+    r"<openssl/": {"src/store/digest.cc"},
+    r"<seccomp\.h>": {"presets/seccomp/seccomp_compile.cc"},
+}
+
+
+def sources(*folders):
+    for top in folders:
+        for folder, _, names in os.walk(os.path.join(paddock.SOURCE, top)):
+            for name in names:
+                if name.endswith((".h", ".cc")):
+                    yield os.path.relpath(os.path.join(folder, name), paddock.SOURCE)
+
+
+def text(path):
+    with open(os.path.join(paddock.SOURCE, path)) as file:
+        return file.read()
+
+
+class LayeringTest(unittest.TestCase):
+    def test_every_include_points_downwards(self):
+        wrong = []
+        for path in sources("src"):
+            layer = path.split("/")[1]
+            self.assertIn(layer, LAYERS, f"{path}: a folder that is no layer")
+            for included in re.findall(r'^#include "([^"]+)"', text(path), re.M):
+                target = included.split("/")[0]
+                if target not in LAYERS[layer] | {layer, "paddock"}:
+                    wrong.append(f"{path} includes {included}")
+        self.assertEqual(wrong, [])
+
+    def test_the_public_headers_include_only_each_other(self):
+        for path in sources("include"):
+            for included in re.findall(r'^#include "([^"]+)"', text(path), re.M):
+                self.assertTrue(included.startswith("paddock/"), f"{path} includes {included}")
+
+    def test_each_library_is_known_to_its_own_files_only(self):
+        for pattern, allowed in LIBRARIES.items():
+            users = {path for path in sources("src", "presets", "include", "tests") if re.search(r"#include " + pattern, text(path))}
+            tests = {path for path in users if path.endswith("_test.cc")}
+            self.assertLessEqual(users - tests, allowed, pattern)
+
+    def test_only_base_and_linux_touch_errno_of_the_mount_calls(self):
+        # A wall decides, linux/ acts: no mount, clone or landlock call elsewhere.
+        calls = r"::(mount|umount2|unshare|setns|clone3|open_tree|move_mount|fsopen|fsmount|mount_setattr)\("
+        allowed = {"src/launch/launch.cc": ["unshare"], "src/launch/root.cc": ["mount_setattr"]}
+        for path in sources("src"):
+            if path.startswith(("src/linux/", "src/probe/")):
+                continue
+            found = set(re.findall(calls, text(path)))
+            self.assertLessEqual(found, set(allowed.get(path, [])), path)
+
+    def test_programs_are_short(self):
+        for path in sources("src/bin"):
+            self.assertLess(len(text(path).splitlines()), 81, path)
+
+
+if __name__ == "__main__":
+    paddock.main()
