@@ -94,7 +94,7 @@ std::string format_limit(const LimitInfo& limit, uint64_t value) {
     case Unit::bytes: return human_size(value);
     case Unit::bytes_per_second: return human_size(value) + "/s";
     case Unit::count: return std::to_string(value);
-    case Unit::millicores: std::snprintf(text, sizeof text, "%g", static_cast<double>(value) / 1000); return text;
+    case Unit::millicores: std::snprintf(text, sizeof text, "%.10g", static_cast<double>(value) / 1000); return text;
     case Unit::milliseconds: break;
   }
   if (value % 3'600'000 == 0) return cat(value / 3'600'000, "h");

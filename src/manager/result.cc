@@ -7,8 +7,6 @@
 
 namespace paddock {
 
-const char* to_string(Strength strength) { return strength == Strength::kernel ? "kernel" : "sampled"; }
-
 int exit_status(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::exited: return outcome.code;

@@ -323,6 +323,9 @@ def check(case):
             if not case.claims(wall, user):
                 report.skip(f"not claimed by the {wall} wall" if case.get("process", wall, user) == "none" else "only for one caller")
                 continue
+            if os.geteuid() != 0 and "{setuid}" in case.get("args", wall, user):
+                report.skip("only root can prepare a setuid program")
+                continue
             missing = [path for path in case.get("needs", wall, user).split() if not os.path.lexists(path)]
             if missing:
                 report.skip(f"this host has no {missing[0]}")

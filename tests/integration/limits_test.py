@@ -1,4 +1,5 @@
 """Every limit bites, names itself, and says by what it was held; for each user and each native wall."""
+import functools
 import os
 import shutil
 import subprocess
@@ -8,12 +9,33 @@ import unittest
 
 from support import paddock
 
-WALLS = ("container", "process")
 MIB = 1 << 20
 
 
-def cases(*walls):
-    return [(user, wall) for user in paddock.USERS for wall in walls or WALLS]
+class Run:
+    """`paddock run --json` on one wall, started by one user."""
+
+    def __init__(self, user, wall):
+        self.user, self.wall = user, wall
+
+    def __call__(self, *arguments):
+        return paddock.run_json("--wall", self.wall, *arguments, user=self.user)
+
+    def plain(self, *arguments):
+        return paddock.run("--wall", self.wall, *arguments, user=self.user)
+
+
+def on(*walls):
+    """Runs a test once per user and wall, as subtests."""
+    def decorate(test):
+        @functools.wraps(test)
+        def every(self):
+            for user in paddock.USERS:
+                for wall in walls:
+                    with self.subTest(user=user, wall=wall):
+                        test(self, Run(user, wall))
+        return every
+    return decorate
 
 
 def limits_hit(result):
@@ -25,16 +47,6 @@ def limits_hit(result):
 
 
 class LimitsTest(unittest.TestCase):
-    def each(self, *walls):
-        """One subtest per user and wall: `for run in self.each(): run(...)["outcome"]`."""
-        for user, wall in cases(*walls):
-            def run(*arguments, user=user, wall=wall):
-                return paddock.run_json("--wall", wall, *arguments, user=user)
-
-            run.user, run.wall = user, wall
-            with self.subTest(user=user, wall=wall):
-                yield run
-
     def folder(self, user):
         path = paddock.folder(user)
         self.addCleanup(shutil.rmtree, path, ignore_errors=True)
@@ -51,25 +63,25 @@ class LimitsTest(unittest.TestCase):
 
     # -- memory
 
-    def test_memory_names_value_and_peak(self):
-        for run in self.each():
-            result = run("--memory", "64M", "--code", "x = bytearray(10**9)")
-            self.assertLimit(result, "memory", 64 * MIB)
-            self.assertGreater(result["outcome"]["peak"], 32 * MIB)
+    @on("container", "process")
+    def test_memory_names_value_and_peak(self, run):
+        result = run("--memory", "64M", "--code", "x = bytearray(10**9)")
+        self.assertLimit(result, "memory", 64 * MIB)
+        self.assertGreater(result["outcome"]["peak"], 32 * MIB)
 
-    def test_memory_of_a_child_ends_the_run(self):
+    @on("container", "process")
+    def test_memory_of_a_child_ends_the_run(self, run):
         code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'x = bytearray(10**9)'])\nprint('went on')"
-        for run in self.each():
-            result = run("--memory", "64M", "--code", code)
-            self.assertIn("memory", limits_hit(result), result)
+        result = run("--memory", "64M", "--code", code)
+        self.assertIn("memory", limits_hit(result), result)
 
-    def test_memory_below_the_limit_is_left_alone(self):
-        for run in self.each():
-            result = run("--memory", "128M", "--code", "x = bytearray(40 * 2**20); print(len(x))")
-            self.assertEqual(result["outcome"], {"kind": "exited", "code": 0}, result)
-            self.assertEqual(result["limits_hit"], [])
-            self.assertGreater(result["usage"]["memory_peak_bytes"], 40 * MIB)
-            self.assertLessEqual(result["usage"]["memory_peak_bytes"], 128 * MIB)
+    @on("container", "process")
+    def test_memory_below_the_limit_is_left_alone(self, run):
+        result = run("--memory", "128M", "--code", "x = bytearray(40 * 2**20); print(len(x))")
+        self.assertEqual(result["outcome"], {"kind": "exited", "code": 0}, result)
+        self.assertEqual(result["limits_hit"], [])
+        self.assertGreater(result["usage"]["memory_peak_bytes"], 40 * MIB)
+        self.assertLessEqual(result["usage"]["memory_peak_bytes"], 128 * MIB)
 
     # -- processes
 
@@ -97,29 +109,29 @@ time.sleep(0.3)
             hit = next(hit for hit in result["limits_hit"] if hit["limit"] == "pids")
             self.assertEqual(hit["value"], 20)
 
-    def test_a_shell_fork_bomb_ends_by_the_clock(self):
-        for run in self.each():
-            result = run("--pids", "20", "--timeout", "3s", "--", "bash", "-c", ":(){ :|:& }; :; sleep 20")
-            self.assertIn("pids", limits_hit(result), result)
+    @on("container", "process")
+    def test_a_shell_fork_bomb_ends_by_the_clock(self, run):
+        result = run("--pids", "20", "--timeout", "3s", "--", "bash", "-c", ":(){ :|:& }; :; sleep 20")
+        self.assertIn("pids", limits_hit(result), result)
 
     # -- time
 
-    def test_wall_time(self):
-        for run in self.each():
-            self.assertLimit(run("--timeout", "1s", "--", "sleep", "20"), "wall_time", 1000)
+    @on("container", "process")
+    def test_wall_time(self, run):
+        self.assertLimit(run("--timeout", "1s", "--", "sleep", "20"), "wall_time", 1000)
 
-    def test_cpu_time(self):
-        for run in self.each():
-            result = run("--cpu-time", "1s", "--timeout", "30s", "--code", "while True: pass")
-            self.assertLimit(result, "cpu_time", 1000)
-            self.assertGreaterEqual(result["outcome"]["peak"], 1000)
+    @on("container", "process")
+    def test_cpu_time(self, run):
+        result = run("--cpu-time", "1s", "--timeout", "30s", "--code", "while True: pass")
+        self.assertLimit(result, "cpu_time", 1000)
+        self.assertGreaterEqual(result["outcome"]["peak"], 1000)
 
-    def test_cpu_time_of_all_processes_together(self):
+    @on("container", "process")
+    def test_cpu_time_of_all_processes_together(self, run):
         code = "import os\nfor _ in range(3): os.fork()\nwhile True: pass"
-        for run in self.each():
-            result = run("--cpu-time", "1s", "--timeout", "30s", "--code", code)
-            self.assertLimit(result, "cpu_time", 1000)
-            self.assertLess(result["usage"]["cpu_ms"], 3000)
+        result = run("--cpu-time", "1s", "--timeout", "30s", "--code", code)
+        self.assertLimit(result, "cpu_time", 1000)
+        self.assertLess(result["usage"]["cpu_ms"], 3000)
 
     def test_cpu_time_of_processes_that_are_gone(self):
         # Children that end before anyone looks, and are reaped by nobody the program knows.
@@ -137,31 +149,31 @@ while True:
         for run in self.each():
             self.assertLimit(run("--cpu-time", "1s", "--timeout", "30s", "--code", code), "cpu_time", 1000)
 
-    def test_idle_time(self):
-        for run in self.each():
-            self.assertLimit(run("--idle-timeout", "1s", "--timeout", "30s", "--", "sleep", "20"), "idle_time", 1000)
+    @on("container", "process")
+    def test_idle_time(self, run):
+        self.assertLimit(run("--idle-timeout", "1s", "--timeout", "30s", "--", "sleep", "20"), "idle_time", 1000)
 
-    def test_output_counts_as_not_idle(self):
+    @on("container", "process")
+    def test_output_counts_as_not_idle(self, run):
         # Cheap lines: hardly any CPU time, but a sign of life.
         script = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done"
-        for run in self.each():
-            result = run("--idle-timeout", "1500ms", "--timeout", "30s", "--", "bash", "-c", script)
-            self.assertEqual(result["outcome"], {"kind": "exited", "code": 0}, result)
+        result = run("--idle-timeout", "1500ms", "--timeout", "30s", "--", "bash", "-c", script)
+        self.assertEqual(result["outcome"], {"kind": "exited", "code": 0}, result)
 
     # -- output
 
-    def test_output(self):
-        for run in self.each():
-            result = run("--output-limit", "64K", "--timeout", "30s", "--", "yes")
-            self.assertLimit(result, "output", 64 * 1024)
-            self.assertLessEqual(len(result["stdout"]), 64 * 1024)
-            self.assertTrue(result["stdout_truncated"])
+    @on("container", "process")
+    def test_output(self, run):
+        result = run("--output-limit", "64K", "--timeout", "30s", "--", "yes")
+        self.assertLimit(result, "output", 64 * 1024)
+        self.assertLessEqual(len(result["stdout"]), 64 * 1024)
+        self.assertTrue(result["stdout_truncated"])
 
-    def test_output_of_both_streams_counts_together(self):
-        for run in self.each():
-            result = run("--output-limit", "64K", "--timeout", "30s", "--", "bash", "-c", "yes & yes >&2")
-            self.assertLimit(result, "output")
-            self.assertLessEqual(len(result["stdout"]) + len(result["stderr"]), 64 * 1024)
+    @on("container", "process")
+    def test_output_of_both_streams_counts_together(self, run):
+        result = run("--output-limit", "64K", "--timeout", "30s", "--", "bash", "-c", "yes & yes >&2")
+        self.assertLimit(result, "output")
+        self.assertLessEqual(len(result["stdout"]) + len(result["stderr"]), 64 * 1024)
 
     def test_a_reader_that_goes_away_ends_the_run(self):
         for user, wall in cases():
@@ -187,31 +199,31 @@ import time; time.sleep(0.3)
 print(error, total)
 """
 
-    def test_disk(self):
-        for run in self.each():
-            result = run("--disk", "8M", "--code", self.FILL)
-            self.assertIn("disk", limits_hit(result), result)
-            if result["outcome"]["kind"] == "exited":
-                error, total = result["stdout"].split()
-                self.assertIn(error, ("ENOSPC", "EDQUOT"))
-                self.assertLessEqual(int(total), 8 * MIB)
+    @on("container", "process")
+    def test_disk(self, run):
+        result = run("--disk", "8M", "--code", self.FILL)
+        self.assertIn("disk", limits_hit(result), result)
+        if result["outcome"]["kind"] == "exited":
+            error, total = result["stdout"].split()
+            self.assertIn(error, ("ENOSPC", "EDQUOT"))
+            self.assertLessEqual(int(total), 8 * MIB)
 
-    def test_disk_of_all_private_places_together(self):
+    @on("container")
+    def test_disk_of_all_private_places_together(self, run):
         script = "for d in /tmp /var/tmp /dev/shm $HOME; do head -c 6M /dev/zero > $d/hog; done; sleep 0.3; cat /tmp/hog /var/tmp/hog /dev/shm/hog $HOME/hog | wc -c"
-        for run in self.each("container"):
-            result = run("--disk", "8M", "--", "bash", "-c", script)
-            self.assertIn("disk", limits_hit(result), result)
-            self.assertLessEqual(int(result["stdout"] or 0), 8 * MIB)
+        result = run("--disk", "8M", "--", "bash", "-c", script)
+        self.assertIn("disk", limits_hit(result), result)
+        self.assertLessEqual(int(result["stdout"] or 0), 8 * MIB)
 
-    def test_disk_holds_in_a_read_write_workspace(self):
+    @on("container")
+    def test_disk_holds_in_a_read_write_workspace(self, run):
         script = "for i in $(seq 60); do head -c 1M /dev/zero >> hog || exit 3; sleep 0.02; done; echo whole"
-        for run in self.each("container"):
-            result = run("--disk", "8M", "--workspace", self.folder(run.user) + ":rw", "--", "bash", "-c", script)
-            if "error" in result:  # refused is an answer too, but only with a reason
-                self.assertTrue(result["error"]["message"])
-                continue
-            self.assertIn("disk", limits_hit(result), result)
-            self.assertNotIn("whole", result["stdout"])
+        result = run("--disk", "8M", "--workspace", self.folder(run.user) + ":rw", "--", "bash", "-c", script)
+        if "error" in result:  # refused is an answer too, but only with a reason
+            self.assertTrue(result["error"]["message"])
+            return
+        self.assertIn("disk", limits_hit(result), result)
+        self.assertNotIn("whole", result["stdout"])
 
     def test_inodes(self):
         code = """
@@ -265,42 +277,42 @@ except OSError as problem:
 
     # -- CPU share
 
-    def test_cpu_share(self):
+    @on("container", "process")
+    def test_cpu_share(self, run):
         code = "import os, time\nos.fork(); os.fork()\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass"
-        for run in self.each():
-            result = run("--cpu", "0.5", "--timeout", "30s", "--code", code)
-            if run.user != "root":
-                # No cgroup for this user here: refused, never run without the limit.
-                self.assertEqual(result["error"]["code"], "unsupported", result)
-                self.assertTrue(result["error"]["message"])
-                continue
-            self.assertEqual(result["enforced"]["cpu"]["strength"], "kernel")
-            share = result["usage"]["cpu_ms"] / result["usage"]["wall_ms"]
-            self.assertLess(share, 0.5 * 1.15, result["usage"])
-            self.assertGreater(share, 0.5 * 0.5, result["usage"])
+        result = run("--cpu", "0.5", "--timeout", "30s", "--code", code)
+        if run.user != "root":
+            # No cgroup for this user here: refused, never run without the limit.
+            self.assertEqual(result["error"]["code"], "unsupported", result)
+            self.assertTrue(result["error"]["message"])
+            return
+        self.assertEqual(result["enforced"]["cpu"]["strength"], "kernel")
+        share = result["usage"]["cpu_ms"] / result["usage"]["wall_ms"]
+        self.assertLess(share, 0.5 * 1.15, result["usage"])
+        self.assertGreater(share, 0.5 * 0.5, result["usage"])
 
     # -- strength
 
-    def test_strength_is_told(self):
+    @on("container", "process")
+    def test_strength_is_told(self, run):
         names = ("memory", "pids", "cpu_time", "wall_time", "open_files", "file_size", "output", "disk", "inodes")
         flags = ("--memory", "128M", "--pids", "32", "--cpu-time", "10s", "--timeout", "20s", "--open-files", "256", "--file-size", "8M",
                  "--output-limit", "1M", "--disk", "32M", "--inodes", "2000")
-        for run in self.each():
-            enforced = run(*flags, "--", "true")["enforced"]
-            for name in names:
-                self.assertIn(name, enforced)
-                self.assertIn(enforced[name]["strength"], ("kernel", "sampled"))
-                self.assertTrue(enforced[name]["by"], name)
-            for name in ("open_files", "file_size"):
-                self.assertEqual(enforced[name]["strength"], "kernel")
-            for name in ("memory", "pids"):
-                if run.user == "root":
-                    self.assertEqual(enforced[name]["strength"], "kernel", enforced)
-            if run.user == "user":
-                self.assertEqual(enforced["memory"]["strength"], "sampled", enforced)
-            if run.wall == "container":
-                self.assertEqual(enforced["pids"]["strength"], "kernel", enforced)
-                self.assertEqual(enforced["disk"]["strength"], "kernel", enforced)
+        enforced = run(*flags, "--", "true")["enforced"]
+        for name in names:
+            self.assertIn(name, enforced)
+            self.assertIn(enforced[name]["strength"], ("kernel", "sampled"))
+            self.assertTrue(enforced[name]["by"], name)
+        for name in ("open_files", "file_size"):
+            self.assertEqual(enforced[name]["strength"], "kernel")
+        for name in ("memory", "pids"):
+            if run.user == "root":
+                self.assertEqual(enforced[name]["strength"], "kernel", enforced)
+        if run.user == "user":
+            self.assertEqual(enforced["memory"]["strength"], "sampled", enforced)
+        if run.wall == "container":
+            self.assertEqual(enforced["pids"]["strength"], "kernel", enforced)
+            self.assertEqual(enforced["disk"]["strength"], "kernel", enforced)
 
     def test_require_kernel_refuses_sampled_limits(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:

@@ -1,6 +1,7 @@
 // K23 file capabilities: runs a file that carries cap_dac_override and cap_sys_admin.
 // layers: no_new_privs mount_ns caps
 // process: no_new_privs caps
+// process(user): no_new_privs
 // control: run
 // flags: --read {setuid}
 // args: {setuid}/k23_file_capability

@@ -1,5 +1,5 @@
 // T14 secrets in the environment of other processes: reads /proc/PID/environ and more of everything it can see.
-// layers: landlock pid_ns user_ns uid caps
+// layers: pid_ns user_ns uid caps
 // layers(user): landlock pid_ns user_ns
 // process: landlock uid caps
 // process(user): landlock

@@ -1,5 +1,7 @@
 #include "paddock/error.h"
 
+#include "paddock/sandbox.h"
+
 namespace paddock {
 
 const char* to_string(Code code) {
@@ -15,5 +17,7 @@ const char* to_string(Code code) {
   }
   return "internal";
 }
+
+const char* to_string(Strength strength) { return strength == Strength::kernel ? "kernel" : "sampled"; }
 
 }  // namespace paddock

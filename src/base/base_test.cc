@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "base/value.h"
+
+namespace paddock {
+namespace {
+
+std::string json_error(const std::string& text) {
+  Result<Value> value = parse_json(text, "x.json");
+  return value ? "accepted" : value.error().message;
+}
+
+TEST(Json, RoundTripsEveryKindOfValue) {
+  std::string text = R"({"a":[1,-2,3.5,true,false,null],"b":{"c":"\u00e4\ud83d\ude00\n"}})";
+  Result<Value> value = parse_json(text, "x.json");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(to_json(value.value()), "{\"a\":[1,-2,3.5,true,false,null],\"b\":{\"c\":\"ä😀\\n\"}}");
+}
+
+TEST(Json, NamesTheLineOfAMistake) { EXPECT_EQ(json_error("{\n\"a\": 1,\n}"), "x.json:3: a key in double quotes should stand here"); }
+
+TEST(Json, RefusesWhatIsNotStrictlyJson) {
+  for (const char* text : {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "01", "1.", "+1", "nan", "'a'", "\"\x01\"", "\"\\x\"", "\"\\ud800\"", "[1] 2", "\"\xff\"", "1e999", "// c\n1"})
+    EXPECT_NE(json_error(text), "accepted") << text;
+}
+
+TEST(Json, RefusesDeepNesting) {
+  EXPECT_EQ(json_error(std::string(60, '[') + std::string(60, ']')), "accepted");
+  EXPECT_NE(json_error(std::string(100000, '[')), "accepted");
+}
+
+TEST(Toml, KeepsLinesAndOrder) {
+  Result<Value> value = parse_toml("b = 1\n[t]\na = [true, 'x']\n", "x.toml");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(to_json(value.value()), R"({"b":1,"t":{"a":[true,"x"]}})");
+  EXPECT_EQ(value.value().find("t")->find("a")->line, 3);
+}
+
+TEST(Toml, RefusesMalformedTextWithoutCrashing) {
+  for (const char* text : {"[/files]", "[[[a]]]", "[l\xd2\x96mits", "a = 1979-05-27", "a = ", "a = 1\na = 2"}) {
+    Result<Value> value = parse_toml(text, "x.toml");
+    ASSERT_FALSE(value) << text;
+    EXPECT_TRUE(starts_with(value.error().message, "x.toml:")) << value.error().message;
+  }
+}
+
+TEST(Units, ReadsSizesDurationsAndCores) {
+  EXPECT_EQ(parse_size("256M").value(), 256u << 20);
+  EXPECT_EQ(parse_size("1.5G").value(), 3u << 29);
+  EXPECT_EQ(parse_size("512").value(), 512u);
+  EXPECT_EQ(parse_duration("500ms").value(), 500u);
+  EXPECT_EQ(parse_duration("1.5s").value(), 1500u);
+  EXPECT_EQ(parse_cores("0.5").value(), 500u);
+}
+
+TEST(Units, RefusesWhatCannotBeMeant) {
+  for (const char* text : {"", "M", "-1M", "1X", "1 M", "1e3", "99999999999T"}) EXPECT_FALSE(parse_size(text)) << text;
+  for (const char* text : {"5", "s", "5d", "-1s"}) EXPECT_FALSE(parse_duration(text)) << text;
+  EXPECT_FALSE(parse_limit(info(LimitKind::pids), "0"));
+  EXPECT_FALSE(parse_limit(info(LimitKind::pids), "1.5"));
+}
+
+TEST(Units, FormatReadsBackToTheSameLimit) {
+  for (const LimitInfo& limit : kLimits)
+    for (uint64_t value : {uint64_t{1000}, uint64_t{1} << 20, uint64_t{3'600'000}}) {
+      Result<uint64_t> again = parse_limit(limit, format_limit(limit, value));
+      ASSERT_TRUE(again) << limit.name;
+      bool rounded = limit.unit == Unit::bytes || limit.unit == Unit::bytes_per_second;
+      EXPECT_TRUE(rounded || again.value() == value) << limit.name;
+    }
+}
+
+TEST(Text, MakesHostileBytesPrintable) {
+  EXPECT_EQ(printable("a\x1b[31mb\nc\xff\xe2\x80\xae"), "a\\x1b[31mb\\x0ac\\xff\\u202e");
+  EXPECT_EQ(printable("grüße 😀"), "grüße 😀");
+}
+
+TEST(Text, ReplacesInvalidUtf8) {
+  bool changed = false;
+  EXPECT_EQ(to_utf8("a\xc0\x80z", &changed), "a\xef\xbf\xbd\xef\xbf\xbdz");
+  EXPECT_TRUE(changed);
+}
+
+TEST(Text, SuggestsTheNearestWordOnly) {
+  EXPECT_EQ(nearest("memroy", {"memory", "pids"}), "memory");
+  EXPECT_EQ(nearest("banana", {"memory", "pids"}), "");
+}
+
+TEST(Text, EncodesBase64) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+}
+
+}  // namespace
+}  // namespace paddock

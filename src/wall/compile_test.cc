@@ -1,0 +1,155 @@
+// Plans compared, line by line, with tests/cases/plans/*.txt. PADDOCK_UPDATE=1 writes them anew: read the difference.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "policy/presets.h"
+#include "wall/wall.h"
+
+namespace paddock::wall {
+namespace {
+
+HostFacts host(bool root) {
+  HostFacts facts;
+  facts.uid = facts.gid = root ? 0 : 1001;
+  facts.privileged = root;
+  facts.landlock_abi = 7;
+  facts.seccomp = true;
+  facts.root = {{.name = "usr", .is_directory = true}, {.name = "bin", .is_link = true, .link = "usr/bin"}};
+  facts.etc = {{.name = "ld.so.cache"}, {.name = "ssl/certs", .is_directory = true}};
+  facts.proc_masks = {"/proc/kcore"};
+  facts.system_files = {"/proc/cpuinfo"};
+  if (root) {
+    facts.cgroups.memory = {1, "/cg/memory", ""};
+    facts.cgroups.pids = {1, "/cg/pids", ""};
+    facts.cgroups.cpu = {1, "/cg/cpu", ""};
+    facts.cgroups.cpuacct = {1, "/cg/cpuacct", ""};
+    facts.cgroups.unified = {2, "/cg/unified", ""};
+  } else {
+    for (kernel::Controller* controller : {&facts.cgroups.memory, &facts.cgroups.pids, &facts.cgroups.cpu, &facts.cgroups.cpuacct, &facts.cgroups.io})
+      controller->why_not = "not writable for this user";
+  }
+  return facts;
+}
+
+Request request(bool root) {
+  Request request;
+  request.id = "test";
+  request.policy = policy::preset("default").value();
+  request.command.argv = {"python3", "-c", "pass"};
+  request.sandbox_uid = request.sandbox_gid = root ? 4242 : 1001;
+  request.space = "/var/tmp/paddock-test";
+  return request;
+}
+
+std::string describe(const launch::Step& step) {
+  static const char* kNames[] = {"directory", "file", "symlink", "tmpfs", "bind", "inner_bind", "proc", "devpts", "mask", "overlay", "unmount"};
+  std::string text = cat(kNames[static_cast<size_t>(step.kind)], " ", step.target);
+  if (!step.text.empty()) text += cat(" <- ", printable(step.text));
+  if (step.mode) text += cat(" mode=", step.mode);
+  if (step.size) text += cat(" size=", step.size, " inodes=", step.inodes);
+  static const std::pair<uint64_t, const char*> kAttributes[] = {{MOUNT_ATTR_RDONLY, " ro"}, {MOUNT_ATTR_NOSUID, " nosuid"}, {MOUNT_ATTR_NODEV, " nodev"}, {MOUNT_ATTR_NOEXEC, " noexec"}};
+  for (auto [bit, name] : kAttributes) if (step.attributes & bit) text += name;
+  if (step.by_keeper) text += " by-keeper";
+  if (step.shift_owner) text += cat(" owner ", step.owner.from_uid, "->", step.owner.to_uid);
+  return text;
+}
+
+std::string describe(const Compiled& compiled) {
+  const launch::Plan& plan = compiled.plan;
+  std::ostringstream text;
+  text << "container " << plan.container << " privileged " << plan.privileged << " namespaces 0x" << std::hex << plan.namespaces << std::dec << "\n";
+  text << "ids " << plan.ids.inside_uid << "->" << plan.ids.outside_uid << " hostname '" << plan.hostname << "' loopback " << plan.loopback << "\n";
+  for (const launch::Step& step : plan.steps) text << "step " << describe(step) << "\n";
+  for (const kernel::CgroupPlan& group : plan.cgroups) {
+    text << "cgroup " << group.directory << " join " << group.join;
+    for (const auto& [file, value] : group.writes) text << " " << file << "=" << value;
+    text << "\n";
+  }
+  text << "keyring " << plan.new_keyring << " undumpable " << plan.undumpable << " drop-capabilities " << plan.drop_capabilities << " no-new-privs " << plan.no_new_privs
+       << " close-descriptors " << plan.close_descriptors << " seccomp " << !plan.seccomp.empty() << "\n";
+  for (const kernel::LandlockRule& rule : plan.landlock.rules) text << "landlock " << rule.path << " 0x" << std::hex << rule.rights << std::dec << "\n";
+  for (const kernel::Rlimit& limit : plan.rlimits) text << "rlimit " << limit.resource << "=" << limit.value << "\n";
+  text << "argv " << join(plan.argv, " ") << "\ncwd " << plan.cwd << "\n";
+  for (const std::string& variable : plan.env) text << "env " << variable << "\n";
+  for (const auto& [kind, limit] : compiled.limits.limits)
+    text << "limit " << info(kind).name << "=" << limit.value << " " << to_string(limit.enforced.strength) << ": " << limit.enforced.by << "\n";
+  return text.str();
+}
+
+void compare(const std::string& name, const Result<Compiled>& compiled) {
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  std::string path = cat(PADDOCK_SOURCE_DIR, "/tests/cases/plans/", name, ".txt"), text = describe(compiled.value());
+  if (std::getenv("PADDOCK_UPDATE")) std::ofstream(path) << text;
+  Result<std::string> expected = read_file(path);
+  ASSERT_TRUE(expected) << expected.error().message;
+  EXPECT_EQ(text, expected.value()) << path;
+}
+
+TEST(ContainerPlan, ForRootIsAsWritten) { compare("container-root", compile_container(request(true), host(true))); }
+TEST(ContainerPlan, ForAUserIsAsWritten) { compare("container-user", compile_container(request(false), host(false))); }
+TEST(ProcessPlan, ForRootIsAsWritten) { compare("process-root", compile_process(request(true), host(true))); }
+TEST(ProcessPlan, ForAUserIsAsWritten) { compare("process-user", compile_process(request(false), host(false))); }
+
+TEST(ContainerPlan, WithEveryKindOfGrantIsAsWritten) {
+  Request wanted = request(true);
+  wanted.read = {{"/opt/models", {1, 2}, true, false, 0, 0}, {"/usr/share/x", {1, 3}, true, false, 0, 0}};
+  wanted.write = {{"/srv/out", {1, 4}, true, false, 1001, 1001}, {"/srv/log.txt", {1, 5}, false, false, 0, 0}};
+  wanted.policy.files.workspace = Workspace{"/home/ann/project", WorkspaceMode::copy};
+  wanted.workspace = HostPath{"/home/ann/project", {1, 6}, true, false, 1001, 1001};
+  wanted.change_set = ChangeSetPlace{"/state/c/layers/upper", "/state/c/layers/work"};
+  wanted.denied = {"/home/ann/project/.env", "/opt/models/secret", "/home/ann/.ssh"};
+  wanted.command.file_name = "main.py";
+  compare("container-grants", compile_container(wanted, host(true)));
+}
+
+std::string refusal(const Result<Compiled>& compiled) { return compiled ? "accepted" : cat(to_string(compiled.error().code), ": ", compiled.error().message); }
+
+TEST(Refusals, NameTheControlThatCannotBeHeld) {
+  Request cpu = request(false);
+  cpu.policy.limits[LimitKind::cpu] = 500;
+  EXPECT_NE(refusal(compile_container(cpu, host(false))).find("unsupported: limit cpu=0.5 cannot be enforced here"), std::string::npos);
+  cpu.policy.danger = {"limits.unenforced"};
+  Result<Compiled> accepted = compile_container(cpu, host(false));
+  ASSERT_TRUE(accepted);
+  EXPECT_EQ(accepted.value().weakened, std::vector<std::string>{"limits.unenforced"});
+
+  Request kernel_only = request(false);
+  kernel_only.policy.limits.require_kernel = true;
+  EXPECT_NE(refusal(compile_container(kernel_only, host(false))).find("only sampled: memory"), std::string::npos);
+}
+
+TEST(Refusals, AMissingLandlockIsAcceptedOnlyByName) {
+  HostFacts old = host(false);
+  old.landlock_abi = 0;
+  EXPECT_NE(refusal(compile_container(request(false), old)).find("no Landlock"), std::string::npos);
+  Request accepting = request(false);
+  accepting.policy.danger = {"isolation.no_landlock"};
+  EXPECT_EQ(refusal(compile_container(accepting, old)), "accepted");
+  EXPECT_NE(refusal(compile_process(accepting, old)).find("cannot hold files"), std::string::npos);
+}
+
+TEST(Refusals, RootThatCannotBecomeAnotherUserRunsNothing) {
+  HostFacts stuck = host(true);
+  stuck.privileged = false;
+  stuck.not_privileged_why = "this root lacks CAP_SETUID";
+  EXPECT_NE(refusal(compile_container(request(true), stuck)).find("must not be root"), std::string::npos);
+}
+
+TEST(Limits, SpaceThatDoesNotFitIntoMemoryGoesToDisk) {
+  Request wanted = request(true);
+  wanted.policy.limits[LimitKind::disk] = uint64_t{1} << 30;
+  Result<Compiled> compiled = compile_container(wanted, host(true));
+  ASSERT_TRUE(compiled);
+  EXPECT_TRUE(compiled.value().limits.scratch_on_disk);
+  EXPECT_EQ(compiled.value().limits.limits.at(LimitKind::disk).enforced.strength, Strength::sampled);
+}
+
+}  // namespace
+}  // namespace paddock::wall

@@ -1,0 +1,122 @@
+// The filters judged in user space: what each verdict is, without entering one.
+#include <gtest/gtest.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "presets/presets.h"
+#include "wall/wall.h"
+
+namespace paddock::wall {
+namespace {
+
+constexpr uint32_t kDenied = SECCOMP_RET_ERRNO | EPERM, kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
+
+// The instructions the compiler emits, as the kernel runs them.
+uint32_t evaluate(const std::string& filter, const seccomp_data& data) {
+  std::vector<sock_filter> program(filter.size() / sizeof(sock_filter));
+  std::memcpy(program.data(), filter.data(), filter.size());
+  uint32_t accumulator = 0;
+  for (size_t at = 0; at < program.size(); ++at) {
+    const sock_filter& op = program[at];
+    switch (op.code) {
+      case BPF_LD | BPF_W | BPF_ABS: std::memcpy(&accumulator, reinterpret_cast<const char*>(&data) + op.k, 4); break;
+      case BPF_ALU | BPF_AND | BPF_K: accumulator &= op.k; break;
+      case BPF_JMP | BPF_JEQ | BPF_K: at += accumulator == op.k ? op.jt : op.jf; break;
+      case BPF_JMP | BPF_JGE | BPF_K: at += accumulator >= op.k ? op.jt : op.jf; break;
+      case BPF_JMP | BPF_JA: at += op.k; break;
+      case BPF_RET | BPF_K: return op.k;
+      default: ADD_FAILURE() << "an instruction the compiler does not emit"; return 0;
+    }
+  }
+  ADD_FAILURE() << "ran off the end";
+  return 0;
+}
+
+uint32_t verdict(const char* name, long number, std::initializer_list<uint64_t> arguments = {}) {
+  seccomp_data data{};
+  data.arch = AUDIT_ARCH_X86_64;
+  data.nr = static_cast<int>(number);
+  std::copy(arguments.begin(), arguments.end(), data.args);
+  return evaluate(seccomp_filter(name), data);
+}
+
+class EveryFilter : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Filters, EveryFilter, testing::Values("container", "process", "process-shared"));
+
+TEST_P(EveryFilter, AllowsOrdinaryCalls) {
+  for (long number : {SYS_read, SYS_write, SYS_execve, SYS_mmap, SYS_futex, SYS_exit_group, SYS_getrandom, SYS_statx, SYS_rseq})
+    EXPECT_EQ(verdict(GetParam(), number), SECCOMP_RET_ALLOW) << number;
+}
+
+TEST_P(EveryFilter, DeniesWhatOnlyAdministratorsAndExploitsUse) {
+  for (long number : {SYS_mount, SYS_bpf, SYS_ptrace, SYS_keyctl, SYS_unshare, SYS_setns, SYS_io_uring_setup, SYS_userfaultfd, SYS_perf_event_open,
+                      SYS_kexec_load, SYS_init_module, SYS_open_by_handle_at, SYS_process_vm_readv, SYS_pidfd_getfd, SYS_reboot, SYS_chroot})
+    EXPECT_EQ(verdict(GetParam(), number), kDenied) << number;
+}
+
+TEST_P(EveryFilter, AnswersUnknownNumbersWithEnosys) {
+  for (long number : {335L, 500L, 1000L, 0x40000000L, 0x40000000L + SYS_read, -1L, 0x7fffffffL}) EXPECT_EQ(verdict(GetParam(), number), kUnknown) << number;
+  EXPECT_EQ(verdict(GetParam(), SYS_clone3), kUnknown);
+  EXPECT_EQ(verdict(GetParam(), SYS_openat2), kUnknown);
+}
+
+TEST_P(EveryFilter, KillsAnotherArchitecture) {
+  seccomp_data data{};
+  data.arch = AUDIT_ARCH_I386;
+  data.nr = SYS_read;
+  EXPECT_EQ(evaluate(seccomp_filter(GetParam()), data), SECCOMP_RET_KILL_PROCESS);
+}
+
+TEST_P(EveryFilter, LetsThreadsBeMadeButNoNamespace) {
+  EXPECT_EQ(verdict(GetParam(), SYS_clone, {0x3d0f00}), SECCOMP_RET_ALLOW);
+  for (uint64_t flag : {0x00020000ULL, 0x02000000ULL, 0x04000000ULL, 0x08000000ULL, 0x10000000ULL, 0x20000000ULL, 0x40000000ULL})
+    EXPECT_EQ(verdict(GetParam(), SYS_clone, {flag | 0x11}), kDenied) << flag;
+}
+
+TEST_P(EveryFilter, RefusesSetuidBitsHoweverAFileIsMade) {
+  EXPECT_EQ(verdict(GetParam(), SYS_openat, {0, 0, 0101, 0644}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict(GetParam(), SYS_openat, {0, 0, 0, 04755}), SECCOMP_RET_ALLOW);  // no O_CREAT: the mode means nothing
+  EXPECT_EQ(verdict(GetParam(), SYS_openat, {0, 0, 0101, 04755}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_openat, {0, 0, 020200002, 02755}), kDenied);  // O_TMPFILE
+  EXPECT_EQ(verdict(GetParam(), SYS_open, {0, 0101, 04755}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_creat, {0, 04755}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_mknodat, {0, 0, 0020666}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_mknodat, {0, 0, 0010644}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict(GetParam(), SYS_fchmodat, {0, 0, 06755}), kDenied);
+}
+
+TEST_P(EveryFilter, ReadsIoctlNumbersAsTheKernelDoes) {
+  EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0x5401}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0x5412}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0xffffffff00005412}), kDenied);  // the kernel drops the upper half
+  EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0x10000541c}), kDenied);
+}
+
+TEST(ContainerFilter, AllowsTheSocketFamiliesOfItsOwnNamespace) {
+  for (uint64_t family : {1, 2, 10}) EXPECT_EQ(verdict("container", SYS_socket, {family, 1, 0}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict("container", SYS_socket, {16, 3, 0}), SECCOMP_RET_ALLOW);   // NETLINK_ROUTE
+  EXPECT_EQ(verdict("container", SYS_socket, {16, 3, 12}), kDenied);            // NETLINK_NETFILTER
+  for (uint64_t family : {17, 40, 38, 31, 0}) EXPECT_EQ(verdict("container", SYS_socket, {family, 1, 0}), kDenied);
+}
+
+TEST(ProcessFilter, AllowsNoSocketButPairs) {
+  for (uint64_t family : {1, 2, 10, 16}) EXPECT_EQ(verdict("process", SYS_socket, {family, 1, 0}), kDenied);
+  EXPECT_EQ(verdict("process", SYS_socketpair, {1, 1, 0}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict("process", SYS_shmget), kDenied);
+}
+
+TEST(ProcessSharedFilter, KeepsTheCallersOtherFilesAndProcessesOut) {
+  EXPECT_EQ(verdict("process-shared", SYS_chmod, {0, 0644}), kDenied);
+  EXPECT_EQ(verdict("process-shared", SYS_sched_setaffinity, {0}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict("process-shared", SYS_sched_setaffinity, {1234}), kDenied);
+  EXPECT_EQ(verdict("process-shared", SYS_utimensat, {3, 0}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict("process-shared", SYS_utimensat, {3, 0x100000000}), kDenied);  // a pointer with a zero lower half
+}
+
+}  // namespace
+}  // namespace paddock::wall
