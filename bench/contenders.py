@@ -4,6 +4,7 @@ Each peer is set up from its own files under one temporary directory and tried o
 not work is listed with the reason it gave. Leaving the `Contenders` context stops what was started and removes what was made.
 """
 
+import ctypes
 import glob
 import json
 import os
@@ -84,6 +85,8 @@ class Contenders:
 
     def __enter__(self):
         try:
+            adopt_orphans()
+            self.undo.append(reap_orphans)
             self.rootfs = self.make_rootfs()
             for name, make in self.table():
                 try:
@@ -320,6 +323,21 @@ def oci_config(rootfs, args):
             "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
         },
     }
+
+
+def adopt_orphans():
+    """What a daemon leaves behind comes to us, not to a PID 1 that may not collect it."""
+    pr_set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+
+
+def reap_orphans():
+    for _ in range(50):
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.1)
+        except ChildProcessError:
+            return
 
 
 def stop(process, patience=5):

@@ -38,7 +38,6 @@ def measure_inside(programs, all_contenders, rounds):
     """Each kind of work under each wall; the program times itself, so the start is not part of it."""
     program = os.path.join(programs, "inside")
     own = os.path.dirname(program)
-    show = {"bubblewrap": ["--ro-bind", own, own]}
     names = ["native", "paddock process", "paddock container", "bubblewrap"]
     chosen = {contender.name: contender.argv for contender in all_contenders if contender.name in names}
     if "native" not in chosen:  # without root: all of them are rootless
@@ -49,7 +48,7 @@ def measure_inside(programs, all_contenders, rounds):
         if name.startswith("paddock"):
             argv[-1:] = ["--read", own, "--"]
         elif name.startswith("bubblewrap"):
-            argv += show["bubblewrap"]
+            argv += ["--ro-bind", own, own]
         directory = "/dev/shm" if name.startswith("native") else "/tmp"  # both a tmpfs
         return argv + [program, work] + ([directory] if work == "files" else [])
 
@@ -78,7 +77,7 @@ def measure_inside(programs, all_contenders, rounds):
 
 
 def main():
-    programs, paddock, rounds, target = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    programs, paddock, rounds, target = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is undone
     with tempfile.TemporaryDirectory(prefix="paddock-bench-") as folder:
         os.chmod(folder, 0o755)

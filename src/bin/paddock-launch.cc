@@ -5,12 +5,12 @@
 
 #include "launch/keeper.h"
 
-int main() {
+int main(int argc, char**) {
   struct stat info;
   if (::fstat(3, &info) != 0 || !S_ISSOCK(info.st_mode)) {
     static const char kMessage[] = "paddock-launch is started by paddock, not by hand\n";
     (void)!::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
     return 125;
   }
-  return paddock::launch::keep(3);
+  return paddock::launch::keep(3, argc > 1);  // any word: make a container's namespaces ahead of the plan
 }

@@ -173,7 +173,7 @@ std::string summary(const RunResult& result) {
   return text;
 }
 
-Result<int> run(const Flags& flags, const EditPrepared& edit) {
+Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrepared& edit) {
   Command command = TRY(build_command(flags));
   policy::LoadContext context{{current_directory(), home_directory()}, [](const std::string& path) { return read_file(path); }};
   policy::Combined combined = TRY(policy::load(flags.policies, TRY(call_policy(flags)), context));
@@ -189,7 +189,7 @@ Result<int> run(const Flags& flags, const EditPrepared& edit) {
   manager::Prepared prepared = TRY(manager::prepare(command, combined.policy, prepare));
   if (edit) TRY(edit(prepared));
   bool report = flags.json && !edit;
-  RunResult result = TRY(manager::run(std::move(prepared), {.capture = flags.json, .report = report, .discard = flags.discard}));
+  RunResult result = TRY(manager::run(std::move(prepared), std::move(keeper), {.capture = flags.json, .report = report, .discard = flags.discard}));
   result.notes.insert(result.notes.begin(), combined.notes.begin(), combined.notes.end());
   if (flags.json) print(to_json(manager::to_value(result)) + "\n");
   else if (!flags.quiet) print_error(summary(result));
@@ -201,11 +201,15 @@ Result<int> run(const Flags& flags, const EditPrepared& edit) {
 int run_main(int argc, char** argv) { return run_edited(argc, argv, nullptr); }
 
 int run_edited(int argc, char** argv, const EditPrepared& edit) {
+  // Likely, since it is the default; a wrong guess costs the keeper a fork.
+  bool container = std::none_of(argv, argv + argc, [](const char* word) { return std::string_view(word).find("process") != std::string_view::npos; });
+  Result<launch::KeeperProcess> keeper = manager::start_ahead(container);
+  if (!keeper) return report(keeper.error(), false);
   Flags flags;
   Options options("run", "Runs a command in a sandbox. Nothing of this machine is visible or reachable but what is named here.");
   declare(options, flags);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<int> status = run(flags, edit);
+  Result<int> status = run(flags, std::move(keeper.value()), edit);
   return status ? status.value() : report(status.error(), flags.json);
 }
 

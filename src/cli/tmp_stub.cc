@@ -1,5 +1,4 @@
 #include "cli/cli.h"
 namespace paddock::cli {
 __attribute__((weak)) int doctor_main(int, char**) { return 1; }
-__attribute__((weak)) int verify_main(int, char**) { return 1; }
 }

@@ -12,7 +12,7 @@ namespace paddock::launch {
 
 namespace {
 
-constexpr size_t kMaxDescriptors = 16;
+constexpr size_t kMaxDescriptors = 253;  // the kernel's SCM_MAX_FD
 constexpr size_t kMaxPlan = 64 << 20;
 
 Result<void> send_with_descriptors(int socket, const void* bytes, size_t size, const std::vector<int>& descriptors) {

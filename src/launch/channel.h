@@ -15,9 +15,8 @@ namespace paddock::launch {
 
 struct Record {
   enum class Kind : uint32_t {
-    // keeper → first process
-    mapped = 1,  // the id maps are written
-    joined,      // the cgroups are made; their join files come along
+    // keeper → first process (after the plan)
+    joined = 1,  // the cgroups are made; their join files come along
     go,          // caller → keeper → program: exec now
     signal,      // caller → keeper → PID 1: number is a signal for the program
     // first process → keeper (→ caller)

@@ -48,7 +48,7 @@ Result<Forked> fork_from_init() {
 void run_init(LaunchInput& input, Forked forked) {
   int keeper = input.keeper.get(), release = forked.release.write.get();
   // What the program gets (terminal, pipes) must not stay open here: its readers wait for the last writer.
-  input.passed.clear();
+  input.stdio.clear();
   input.sources.clear();
   (void)kernel::close_all_but(keeper, release);
   sigset_t all = all_signals();

@@ -25,6 +25,8 @@ namespace paddock::launch {
 
 namespace {
 
+constexpr uint64_t kContainerNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+
 uint64_t now_us() {
   timespec time;
   (void)::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -33,11 +35,29 @@ uint64_t now_us() {
 
 class Keeper {
  public:
-  Keeper(Plan plan, Fd control, std::vector<Fd> passed)
-      : plan_(std::move(plan)), control_(std::move(control)), passed_(std::move(passed)), watcher_(plan_.watch, plan_.container) {}
+  explicit Keeper(Fd control) : control_(std::move(control)) {}
+
+  // The first process, in its namespaces, waiting for its plan.
+  Result<void> make_first_process(uint64_t namespaces) {
+    auto [inner, outer] = TRY(make_channel());
+    int on = 1;
+    if (::setsockopt(outer.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(errno, "watch the sandbox");
+    child_ = TRY(kernel::fork_child(namespaces));
+    if (child_.pid == 0) {
+      outer.reset();
+      control_.reset();
+      launch(std::move(inner));
+    }
+    guard_ = std::move(outer);
+    namespaces_ = namespaces;
+    return {};
+  }
 
   // Makes the sandbox, stays until it ends, cleans up, tells the caller.
-  void run() {
+  void run(Plan plan, std::vector<Fd> passed) {
+    plan_ = std::move(plan);
+    passed_ = std::move(passed);
+    watcher_ = Watcher(plan_.watch, plan_.container);
     Result<void> started = start();
     if (started) watch_until_end();
     else failure_ = std::move(started.error());
@@ -48,26 +68,28 @@ class Keeper {
 
  private:
   Result<void> start() {
-    Sources sources;
     TRY(make_space());
+    Sources sources;
     if (plan_.privileged) TRY(take_sources(plan_, Taker::keeper, sources));
-    auto [inner, outer] = TRY(make_channel());
-    guard_ = std::move(outer);
-    int on = 1;
-    if (::setsockopt(guard_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(errno, "watch the sandbox");
+    uint64_t wanted = plan_.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP);
+    if (child_.pid > 0 && namespaces_ != wanted) forget_first_process();
     // Daemonised grandchildren of a program without its own PID namespace come to us.
     if (!plan_.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
-    child_ = TRY(kernel::fork_child(plan_.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP)));
-    if (child_.pid == 0) {
-      guard_.reset();
-      control_.reset();
-      launch(LaunchInput{std::move(plan_), std::move(inner), std::move(sources), std::move(passed_)});
-    }
-    inner.reset();
-    passed_.clear();
+    if (child_.pid < 0) TRY(make_first_process(wanted));
     if (plan_.namespaces & CLONE_NEWUSER) TRY(kernel::write_id_map(child_.pid, plan_.ids, plan_.privileged));
-    TRY(send_record(guard_.get(), Record{.kind = Record::Kind::mapped}));
-    return make_cgroups();  // while the first process builds its root
+    std::vector<int> descriptors;
+    for (size_t i = 0; i < 3; ++i) descriptors.push_back(passed_.at(i).get());
+    for (const Fd& source : sources)
+      if (source) descriptors.push_back(source.get());
+    TRY(send_plan(guard_.get(), encode(plan_), descriptors));
+    passed_.erase(passed_.begin(), passed_.begin() + 3);  // the others are locks to hold until the end
+    return make_cgroups();                                // while the first process builds its root
+  }
+
+  void forget_first_process() {
+    (void)kernel::pidfd_send_signal(child_.pidfd.get(), SIGKILL);
+    (void)::waitpid(child_.pid, nullptr, 0);
+    child_ = {};
   }
 
   // Private space on disk, the program's own.
@@ -292,11 +314,12 @@ class Keeper {
   static constexpr uint64_t kIdleCpu = 2'000;  // µs of CPU that count as being active
 
   Plan plan_;
+  uint64_t namespaces_ = 0;  // of the first process
   Fd control_, guard_;
   std::vector<Fd> passed_;
   kernel::Child child_;
   std::vector<kernel::Cgroup> groups_;
-  Watcher watcher_;
+  Watcher watcher_{{}, true};
   Ended ended_;
   std::optional<Error> failure_;
   bool over_ = false, program_ended_ = false, space_made_ = false;
@@ -311,19 +334,24 @@ void ignore_signals() {
 
 }  // namespace
 
-int keep(int control_number) {
+int keep(int control_number, bool ahead) {
   (void)::setsid();
   ignore_signals();
   Fd control(control_number);
-  (void)::fcntl(control.get(), F_SETFD, FD_CLOEXEC);
-  Result<ReceivedPlan> received = receive_plan(control.get());
-  if (!received) return 125;  // the caller is gone
+  int number = control.get();
+  (void)::fcntl(number, F_SETFD, FD_CLOEXEC);
+  Keeper keeper(std::move(control));
+  // What fails ahead of the plan is tried again, and reported, when the plan is there.
+  if (ahead) (void)keeper.make_first_process(kContainerNamespaces);
+  Result<ReceivedPlan> received = receive_plan(number);
+  if (!received) return 125;  // the caller is gone, and the waiting process goes with us
   Result<Plan> plan = decode(received.value().bytes);
+  if (plan && received.value().descriptors.size() < 3) plan = Error{Code::internal, "the plan came without its descriptors", ""};
   if (!plan) {
-    (void)send_record(control.get(), failure(plan.error()));
+    (void)send_record(number, failure(plan.error()));
     return 125;
   }
-  Keeper(std::move(plan.value()), std::move(control), std::move(received.value().descriptors)).run();
+  keeper.run(std::move(plan.value()), std::move(received.value().descriptors));
   return 0;
 }
 

@@ -4,7 +4,8 @@
 
 namespace paddock::launch {
 
-// `control` is the socket to the caller. Returns the keeper's exit status.
-int keep(int control);
+// `control` is the socket to the caller. Returns the keeper's exit status. With `ahead` it makes the namespaces of a
+// container while the caller still thinks about the plan; a plan that wants others costs only that work.
+int keep(int control, bool ahead);
 
 }  // namespace paddock::launch

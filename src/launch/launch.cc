@@ -86,7 +86,7 @@ Result<void> set_stdio(const LaunchInput& input, const Terminal& terminal) {
   if (::setsid() < 0) return errno_error(errno, "start a session");
   for (int i = 0; i < 3; ++i) {
     int index = input.plan.stdio[i];
-    int source = index == kTerminal ? terminal.slave.get() : input.passed.at(static_cast<size_t>(index)).get();
+    int source = index == kTerminal ? terminal.slave.get() : input.stdio.at(static_cast<size_t>(index)).get();
     if (::dup2(source, i) < 0) return errno_error(errno, "set the standard descriptors");
   }
   if (terminal.slave && ::ioctl(terminal.slave.get(), TIOCSCTTY, 0) != 0) return errno_error(errno, "take the terminal");
@@ -191,10 +191,25 @@ Result<void> become_program(LaunchInput& input, const Terminal& terminal, const 
   return send_record(input.keeper.get(), not_run);
 }
 
+// The plan comes when the id maps are written, with the program's descriptors and what the keeper took for the root.
+Result<void> receive_input(LaunchInput& input) {
+  ReceivedPlan received = TRY(receive_plan(input.keeper.get()));
+  input.plan = TRY(decode(received.bytes));
+  if (received.descriptors.size() < 3) return Error{Code::internal, "the plan came without its descriptors", ""};
+  auto next = received.descriptors.begin() + 3;
+  for (const Step& step : input.plan.steps) {
+    input.sources.emplace_back();
+    if (takes_source(step, Taker::keeper) && next != received.descriptors.end()) input.sources.back() = std::move(*next++);
+  }
+  received.descriptors.resize(3);
+  input.stdio = std::move(received.descriptors);
+  return {};
+}
+
 // The whole launch, in order. What the plan leaves out, a line does not do.
 Result<void> launch_steps(LaunchInput& input) {
+  TRY(receive_input(input));
   Plan& plan = input.plan;
-  TRY(await(input.keeper.get(), Record::Kind::mapped));
   TRY(kernel::keep_capabilities());
   TRY(kernel::become(plan.container ? plan.ids.inside_uid : plan.ids.outside_uid,
                      plan.container ? plan.ids.inside_gid : plan.ids.outside_gid, plan.privileged));
@@ -223,7 +238,9 @@ Result<void> launch_steps(LaunchInput& input) {
 
 }  // namespace
 
-void launch(LaunchInput input) {
+void launch(Fd keeper) {
+  LaunchInput input;
+  input.keeper = std::move(keeper);
   Result<void> launched = launch_steps(input);
   if (!launched) (void)send_record(input.keeper.get(), failure(launched.error()));
   ::_exit(125);

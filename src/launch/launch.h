@@ -11,12 +11,13 @@ namespace paddock::launch {
 
 struct LaunchInput {
   Plan plan;
-  Fd keeper;                // the socket to the keeper
-  Sources sources;          // what the keeper took ahead
-  std::vector<Fd> passed;   // the caller's descriptors
+  Fd keeper;               // the socket to the keeper
+  Sources sources;         // what the keeper took ahead
+  std::vector<Fd> stdio;   // for the program: stdin, stdout, stderr
 };
 
-// Never returns: it ends as PID 1 (container), as the program (process), or with a failure reported to the keeper.
-[[noreturn]] void launch(LaunchInput input);
+// Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program (process), or with a
+// failure reported to the keeper.
+[[noreturn]] void launch(Fd keeper);
 
 }  // namespace paddock::launch

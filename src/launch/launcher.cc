@@ -10,13 +10,13 @@ namespace paddock::launch {
 
 constexpr int kControl = 3;  // the number paddock-launch expects
 
-Result<KeeperProcess> start_keeper(const std::string& launcher) {
+Result<KeeperProcess> start_keeper(const std::string& launcher, bool ahead) {
   auto [ours, theirs] = TRY(make_channel());
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   // dup2 onto itself clears CLOEXEC as well (POSIX, for spawn actions).
   ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kControl);
-  const char* argv[] = {"paddock-launch", nullptr};
+  const char* argv[] = {"paddock-launch", ahead ? "ahead" : nullptr, nullptr};
   char* env[] = {nullptr};
   pid_t pid = -1;
   int failed = ::posix_spawn(&pid, launcher.c_str(), &actions, nullptr, const_cast<char* const*>(argv), env);

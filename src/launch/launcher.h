@@ -18,8 +18,9 @@ struct KeeperProcess {
   Fd control;
 };
 
-// Starts the program `launcher`, without environment, with only the control socket. Can be done ahead of the plan.
-Result<KeeperProcess> start_keeper(const std::string& launcher);
+// Starts the program `launcher`, without environment, with only the control socket. Can be done ahead
+// of the plan, and with `ahead` the keeper then makes a container's namespaces meanwhile.
+Result<KeeperProcess> start_keeper(const std::string& launcher, bool ahead);
 
 // Where paddock-launch is: beside this program, in ../libexec/paddock, or one folder up (the tests of a build tree).
 Result<std::string> find_launcher();

@@ -13,6 +13,7 @@ using Sources = std::vector<Fd>;
 
 // Which binds to take: a privileged keeper takes those that need its rights, the first process the others.
 enum class Taker { keeper, first_process };
+bool takes_source(const Step& step, Taker taker);
 Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources);
 
 // Enters an empty root and builds the plan's inside it. The host's tree is out of reach from then on.

@@ -95,10 +95,10 @@ std::vector<int> descendants(int pid) {
   return found;
 }
 
-const kernel::Cgroup* Watcher::group_with(const char* file) const {
+const kernel::Cgroup* Watcher::group_for(kernel::CgroupUse use) const {
   if (!groups_) return nullptr;
   for (const kernel::Cgroup& group : *groups_)
-    if (group.read_number(file)) return &group;
+    if (group.plan().uses & use) return &group;
   return nullptr;
 }
 
@@ -154,18 +154,11 @@ void Watcher::add_disk(Sample& sample) const {
 Sample Watcher::sample() const {
   Sample sample;
   add_disk(sample);
-  const kernel::Cgroup* cpu_v1 = group_with("cpuacct.usage");
-  if (cpu_v1) sample.cpu_us = cpu_v1->read_number("cpuacct.usage").value_or(0) / 1000;
-  std::optional<uint64_t> cpu_v2;
-  if (!cpu_v1 && groups_)
-    for (const kernel::Cgroup& group : *groups_)
-      if ((cpu_v2 = group.read_keyed("cpu.stat", "usage_usec"))) break;
-  if (cpu_v2) sample.cpu_us = *cpu_v2;
-  bool need_processes = watch_.memory || watch_.pids || (watch_.kernel_pids && !group_with("pids.current")) || (!cpu_v1 && !cpu_v2);
-  if (!need_processes) return sample;
-  uint64_t cpu = sample.cpu_us;
-  add_processes(sample);
-  if (cpu_v1 || cpu_v2) sample.cpu_us = cpu;
+  const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);
+  bool count_processes = watch_.memory || watch_.pids || (watch_.kernel_pids && !group_for(kernel::kPids)) || !cpu;
+  if (count_processes) add_processes(sample);
+  if (cpu && cpu->plan().version() == 1) sample.cpu_us = cpu->read_number("cpuacct.usage").value_or(0) / 1000;
+  else if (cpu) sample.cpu_us = cpu->read_keyed("cpu.stat", "usage_usec").value_or(0);
   // Private files in a tmpfs are memory too.
   if (watch_.memory && watch_.kernel_disk) sample.memory += sample.disk;
   return sample;
@@ -173,14 +166,14 @@ Sample Watcher::sample() const {
 
 Counters Watcher::counters() const {
   Counters counters;
-  if (!groups_) return counters;
-  for (const kernel::Cgroup& group : *groups_) {
-    auto first = [](std::optional<uint64_t> a, std::optional<uint64_t> b) { return a ? a : b; };
-    if (auto peak = first(group.read_number("memory.max_usage_in_bytes"), group.read_number("memory.peak"))) counters.memory_peak = peak;
-    if (auto kills = first(group.read_keyed("memory.oom_control", "oom_kill"), group.read_keyed("memory.events", "oom_kill")))
-      counters.oom_kills = *kills;
-    if (auto peak = group.read_number("pids.peak")) counters.pids_peak = peak;
-    if (auto refused = group.read_keyed("pids.events", "max")) counters.pids_refused = *refused;
+  if (const kernel::Cgroup* memory = group_for(kernel::kMemory)) {
+    bool v1 = memory->plan().version() == 1;
+    counters.memory_peak = memory->read_number(v1 ? "memory.max_usage_in_bytes" : "memory.peak");
+    counters.oom_kills = memory->read_keyed(v1 ? "memory.oom_control" : "memory.events", "oom_kill").value_or(0);
+  }
+  if (const kernel::Cgroup* pids = group_for(kernel::kPids)) {
+    counters.pids_peak = pids->read_number("pids.peak");
+    counters.pids_refused = pids->read_keyed("pids.events", "max").value_or(0);
   }
   return counters;
 }

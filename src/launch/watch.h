@@ -35,7 +35,7 @@ class Watcher {
  private:
   void add_processes(Sample& sample) const;
   void add_disk(Sample& sample) const;
-  const kernel::Cgroup* group_with(const char* file) const;
+  const kernel::Cgroup* group_for(kernel::CgroupUse use) const;
 
   Watch watch_;
   bool container_;

@@ -97,7 +97,7 @@ template <class A>
 void fields(A& a, std::pair<std::string, std::string>& pair) { a(pair.first), a(pair.second); }
 
 template <class A>
-void fields(A& a, kernel::CgroupPlan& cgroup) { a(cgroup.directory), a(cgroup.join), a(cgroup.writes); }
+void fields(A& a, kernel::CgroupPlan& cgroup) { a(cgroup.directory), a(cgroup.join), a(cgroup.writes), a(cgroup.uses); }
 
 template <class A>
 void fields(A& a, kernel::LandlockRule& rule) { a(rule.path), a(rule.rights); }

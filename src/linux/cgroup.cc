@@ -145,7 +145,7 @@ CgroupFacts probe_cgroups(bool prepare) {
 
 Result<Cgroup> Cgroup::create(const CgroupPlan& plan) {
   Cgroup group;
-  group.directory_ = plan.directory;
+  group.plan_ = plan;
   if (::mkdir(plan.directory.c_str(), 0755) != 0) return errno_error(errno, cat("make the cgroup '", plan.directory, "'"));
   group.folder_ = Fd(::open(plan.directory.c_str(), O_DIRECTORY | O_PATH | O_CLOEXEC));
   Result<void> made;
@@ -188,15 +188,15 @@ std::optional<uint64_t> Cgroup::read_keyed(const char* file, const char* key) co
 Result<void> Cgroup::write(const char* file, const std::string& value) const {
   Fd fd(::openat(folder_.get(), file, O_WRONLY | O_CLOEXEC));
   if (!fd || ::write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
-    return errno_error(errno, cat("write ", value, " to '", directory_, "/", file, "'"));
+    return errno_error(errno, cat("write ", value, " to '", plan_.directory, "/", file, "'"));
   return {};
 }
 
 bool Cgroup::kill() const { return bool(write("cgroup.kill", "1")); }
 
 Result<void> Cgroup::remove() const {
-  if (::rmdir(directory_.c_str()) != 0 && errno != ENOENT)
-    return errno_error(errno, cat("remove the cgroup '", directory_, "'"));
+  if (::rmdir(plan_.directory.c_str()) != 0 && errno != ENOENT)
+    return errno_error(errno, cat("remove the cgroup '", plan_.directory, "'"));
   return {};
 }
 

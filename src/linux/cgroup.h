@@ -29,11 +29,17 @@ struct CgroupFacts {
 // us and our sandboxes (version 2 allows no processes beside child groups), and move this process out of its way.
 CgroupFacts probe_cgroups(bool prepare);
 
+// What a group was made for.
+enum CgroupUse : uint8_t { kMemory = 1, kPids = 2, kCpuUsage = 4 };
+
 // A group to make: its directory, what to write into it, and the file through which a process joins.
 struct CgroupPlan {
   std::string directory;
   std::string join;  // "tasks" (version 1) or "cgroup.procs"
   std::vector<std::pair<std::string, std::string>> writes;
+  uint8_t uses = 0;  // CgroupUse bits: which of its files can be read
+
+  int version() const { return join == "tasks" ? 1 : 2; }
 };
 
 // A made group; removed with remove(). Not by the destructor: a keeper decides when.
@@ -41,7 +47,7 @@ class Cgroup {
  public:
   static Result<Cgroup> create(const CgroupPlan& plan);
 
-  const std::string& directory() const { return directory_; }
+  const CgroupPlan& plan() const { return plan_; }
   int join_fd() const { return join_.get(); }  // a process joins by writing "0"
   std::optional<uint64_t> read_number(const char* file) const;
   // The number behind `key` in a file of "key number" lines.
@@ -52,7 +58,7 @@ class Cgroup {
   Result<void> remove() const;
 
  private:
-  std::string directory_;
+  CgroupPlan plan_;
   Fd folder_, join_;
 };
 

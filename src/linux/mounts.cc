@@ -16,22 +16,39 @@
 
 namespace paddock::kernel {
 
+namespace {
+
+constexpr unsigned kCloneTree = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+
+}  // namespace
+
 Result<Fd> clone_mount(const std::string& path, const FileIdentity& expected) {
+  if (expected == FileIdentity{}) {
+    Fd mount(::open_tree(AT_FDCWD, path.c_str(), kCloneTree));
+    if (!mount) return errno_error(errno, cat("clone the mount of '", printable(path), "'"));
+    return mount;
+  }
   Fd place = TRY(open_file(path, O_PATH));
   struct stat info;
   if (::fstat(place.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(path), "'"));
   FileIdentity found{info.st_dev, info.st_ino};
-  if (expected != FileIdentity{} && expected != found)
+  if (expected != found)
     return Error{Code::conflict, cat("mount '", printable(path), "': it was replaced while the sandbox was being made"),
                  "run it again; if this persists, something is swapping that path"};
-  Fd mount(::open_tree(place.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
+  Fd mount(::open_tree(place.get(), "", kCloneTree | AT_EMPTY_PATH));
   if (!mount) return errno_error(errno, cat("clone the mount of '", printable(path), "'"));
+  return mount;
+}
+
+Result<Fd> clone_mount_of(int place) {
+  Fd mount(::open_tree(place, "", kCloneTree | AT_EMPTY_PATH));
+  if (!mount) return errno_error(errno, "clone a mount");
   return mount;
 }
 
 Result<Fd> clone_mount_beneath(int root, const std::string& path) {
   Fd place = TRY(open_in_root(root, path));
-  Fd mount(::open_tree(place.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
+  Fd mount(::open_tree(place.get(), "", kCloneTree | AT_EMPTY_PATH));
   if (!mount) return errno_error(errno, cat("clone the mount of '", printable(path), "' inside"));
   return mount;
 }
@@ -102,8 +119,13 @@ Result<Fd> open_in_root(int root, const std::string& path, int flags) {
 
 Result<void> place_mount(int mount, int root, const std::string& target) {
   Fd place = TRY(open_in_root(root, target));
-  if (::move_mount(mount, "", place.get(), "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
-    return errno_error(errno, cat("mount at '", printable(target), "'"));
+  Result<void> placed = place_mount_on(mount, place.get());
+  if (!placed) placed.error().message = cat("mount at '", printable(target), "': ", placed.error().message);
+  return placed;
+}
+
+Result<void> place_mount_on(int mount, int place) {
+  if (::move_mount(mount, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) return errno_error(errno, "place a mount");
   return {};
 }
 

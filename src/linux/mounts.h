@@ -20,6 +20,8 @@ struct FileIdentity {
 // swapped since it was looked at is never mounted.
 Result<Fd> clone_mount(const std::string& path, const FileIdentity& expected);
 
+Result<Fd> clone_mount_of(int place);  // of a descriptor in this mount namespace: older kernels clone no detached mount
+
 // A detached bind of a place below `root`, reached without following links.
 Result<Fd> clone_mount_beneath(int root, const std::string& path);
 
@@ -38,6 +40,8 @@ Result<Fd> new_mount(const char* type, const std::vector<std::string>& options, 
 
 // Puts a detached mount at `target` below `root`. The target is reached without following any link.
 Result<void> place_mount(int mount, int root, const std::string& target);
+
+Result<void> place_mount_on(int mount, int place);
 
 // An O_PATH descriptor of `path` inside `root`: no links, no "..", no other mounts' magic.
 Result<Fd> open_in_root(int root, const std::string& path, int flags = 0);

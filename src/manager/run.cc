@@ -93,7 +93,14 @@ void explain_not_run(RunResult& result, const Supervised& run, const Prepared& p
 
 }  // namespace
 
+Result<launch::KeeperProcess> start_ahead(bool container) { return launch::start_keeper(TRY(launch::find_launcher()), container); }
+
 Result<RunResult> run(Prepared prepared, const RunOptions& options) {
+  launch::KeeperProcess keeper = TRY(start_ahead(prepared.wall == WallKind::container));
+  return run(std::move(prepared), std::move(keeper), options);
+}
+
+Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const RunOptions& options) {
   RunResult result;
   launch::Plan& plan = prepared.compiled.plan;
   result.id = plan.id;
@@ -102,7 +109,6 @@ Result<RunResult> run(Prepared prepared, const RunOptions& options) {
   result.notes = prepared.compiled.notes;
   plan.hold = options.report;
 
-  launch::KeeperProcess keeper = TRY(launch::start_keeper(TRY(launch::find_launcher())));
   Plumbing plumbing = TRY(connect(prepared.request));
   std::vector<int> descriptors;
   for (const Fd& fd : plumbing.theirs) descriptors.push_back(fd.get());

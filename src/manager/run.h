@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/value.h"
+#include "launch/launcher.h"
 #include "manager/prepare.h"
 #include "paddock/sandbox.h"
 
@@ -13,7 +14,12 @@ struct RunOptions {
   bool discard = false;   // workspace mode copy: throw the change set away
 };
 
-Result<RunResult> run(Prepared prepared, const RunOptions& options);
+// Starts a keeper before there is a plan: it gets ready while the plan is made. `container`: the wall that is likely.
+Result<launch::KeeperProcess> start_ahead(bool container);
+
+Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const RunOptions& options);
+Result<RunResult> run(Prepared prepared, const RunOptions& options);  // with a keeper of its own
+
 
 // The result as the JSON object of `--json`.
 Value to_value(const RunResult& result);

@@ -20,6 +20,8 @@ class KnownValues {
   uint64_t count() const { return count_; }
 
  private:
+  std::string scan(bool at_end);
+
   struct Secret {
     std::string value, replacement;
   };

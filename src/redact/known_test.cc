@@ -24,6 +24,14 @@ TEST(KnownValues, TheLongestOneWins) {
   EXPECT_EQ(known.feed("secret-token secret."), "[redacted:B] [redacted:A].");
 }
 
+TEST(KnownValues, WaitForALongerOneThatBeginsTheSame) {
+  KnownValues known(Secrets{{"A", "secret"}, {"B", "secret-token"}});
+  EXPECT_EQ(known.feed("secret"), "");
+  EXPECT_EQ(known.feed("-token"), "[redacted:B]");
+  EXPECT_EQ(known.feed("secret-to"), "");
+  EXPECT_EQ(known.finish(), "[redacted:A]-to");
+}
+
 TEST(KnownValues, HoldNothingBackThatCannotBecomeOne) {
   KnownValues known(Secrets{{"A", "secret"}});
   EXPECT_EQ(known.feed("prompt> "), "prompt> ");

@@ -44,12 +44,12 @@ class Planner {
   }
 
   // The group of this sandbox in a controller's hierarchy. Version 2 and co-mounted controllers share one.
-  kernel::CgroupPlan& group(const kernel::Controller& controller) {
+  kernel::CgroupPlan& group(const kernel::Controller& controller, uint8_t use = 0) {
     std::string directory = cat(controller.directory, "/paddock-", request_.id);
-    for (kernel::CgroupPlan& group : result_.cgroups)
-      if (group.directory == directory) return group;
-    result_.cgroups.push_back({directory, controller.version == 2 ? "cgroup.procs" : "tasks", {}});
-    return result_.cgroups.back();
+    auto found = std::find_if(result_.cgroups.begin(), result_.cgroups.end(), [&](const kernel::CgroupPlan& group) { return group.directory == directory; });
+    if (found == result_.cgroups.end()) found = result_.cgroups.insert(found, {directory, controller.version == 2 ? "cgroup.procs" : "tasks", {}});
+    found->uses |= use;
+    return *found;
   }
 
   // A limit kept by a file of the controller, which is read back later.
@@ -68,6 +68,7 @@ class Planner {
       return hold(LimitKind::memory, cat("the keeper sums the memory of all processes (", memory.why_not, ")"), Strength::sampled);
     }
     result_.watch.kernel_memory = bytes;
+    (void)group(memory, kernel::kMemory);
     bool v1 = memory.version == 1;
     hold_by_group(LimitKind::memory, memory, v1 ? "memory.limit_in_bytes" : "memory.max", bytes);
     if (!facts_.cgroups.swap_limit) return;
@@ -85,6 +86,7 @@ class Planner {
     const kernel::Controller& pids = facts_.cgroups.pids;
     if (pids.version != 0) {
       result_.watch.kernel_pids = count;
+      (void)group(pids, kernel::kPids);
       hold_by_group(LimitKind::pids, pids, "pids.max", count + own);
     } else if (rlimit_is_exact) {
       result_.rlimits.back().value = count + own;
@@ -100,7 +102,7 @@ class Planner {
   Result<void> plan_cpu() {
     const kernel::Controller& cpu = facts_.cgroups.cpu;
     // Accurate accounting of what all processes used, also of those nobody waits for.
-    if (facts_.cgroups.cpuacct.version != 0) (void)group(facts_.cgroups.cpuacct);
+    if (facts_.cgroups.cpuacct.version != 0) (void)group(facts_.cgroups.cpuacct, kernel::kCpuUsage);
     if (!limits_[LimitKind::cpu]) return {};
     uint64_t millicores = value(LimitKind::cpu), period = 100'000, quota = std::max<uint64_t>(1000, millicores * period / 1000);
     if (cpu.version == 0) return refuse(LimitKind::cpu, cpu.why_not);

@@ -6,6 +6,7 @@ all of the case's layers removed the attack must succeed, and with any single on
   ESCAPE_CASES=k2*      only these           ESCAPE_CONTROLS=0   no controls
   ESCAPE_WALLS=process  only this wall       ESCAPE_USERS=root   only this caller
 """
+import atexit
 import collections
 import concurrent.futures
 import ctypes
@@ -112,8 +113,9 @@ class Stage:
         self.make_sockets()
         self.make_ipc()
         # Of the caller's uid, but without capabilities: only the uid stands between it and the attack.
-        victim = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "sleep", "1800"] if os.geteuid() == 0 else ["sleep", "1800"]
-        self.victims = {user: subprocess.Popen(as_user(victim if user == "root" else victim[-2:], user), start_new_session=True) for user in USERS}
+        bare = {"root": ["--bounding-set=-all", "--inh-caps=-all"], "user": []}
+        self.victims = {user: subprocess.Popen(as_user(["setpriv", "--pdeathsig", "KILL", *bare[user], "sleep", "1800"], user),
+                                               start_new_session=True) for user in USERS}
         self.directory = os.open(self.folder / "outside", os.O_RDONLY)
         self.values["fd"] = str(self.directory)
         self.environment = paddock.environment(USERS[0]) | {
@@ -228,6 +230,7 @@ class Stage:
         called(libc.syscall(add_key, b"user", b"paddock-escape", b"hunter2", 7, session), "add_key")
 
     def close(self):
+        atexit.unregister(self.close)
         for victim in self.victims.values():
             victim.kill()
             victim.wait()
@@ -421,6 +424,7 @@ def setUpModule():
         raise unittest.SkipTest(f"{BUILD / 'paddock'} is not built")
     before = fingerprint_of_host()
     stage = Stage(cases)
+    atexit.register(stage.close)
     pool = concurrent.futures.ThreadPoolExecutor(2)
     reports = {case.name: pool.submit(check, case) for case in cases}
 

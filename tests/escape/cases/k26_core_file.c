@@ -1,6 +1,6 @@
 // K26 core dump: crashes with the largest core limit that it can get.
-// layers: rlimits
-// process: rlimits
+// layers: rlimits seccomp
+// process: rlimits seccomp
 // control: run
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 // K27 limits of a host process with the same uid (to what it already is).
-// layers: pid_ns uid
-// layers(user): pid_ns
-// process: uid
+// layers: seccomp pid_ns uid
+// layers(user): seccomp pid_ns
+// process: seccomp uid
 // process(user): seccomp
 // control: run
 // args: {pid}

@@ -1,6 +1,6 @@
 // K27 limits of the launcher: prlimit on the process that started it (to what it already is).
 // layers: seccomp
-// process: uid
+// process: seccomp uid
 // process(user): seccomp
 // control: run
 #include <sys/resource.h>

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Runs the benchmarks: bench/run.sh BUILD_DIR [--update-docs]
+#
+# Measures BUILD_DIR/paddock beside the native program and every peer that works here, prints tables, and leaves the
+# results in BUILD_DIR/bench. With --update-docs the page and pictures in docs/benchmarks are written anew.
+# ROUNDS=60 is the default; QUICK=1 is ten. As root, missing peers are installed with apt (OFFLINE=1: not).
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=${1:?usage: bench/run.sh BUILD_DIR [--update-docs]}
+build=$(cd "$build" && pwd)
+update=${2:-}
+rounds=${ROUNDS:-60}
+[ -z "${QUICK:-}" ] || rounds=10
+export PYTHONDONTWRITEBYTECODE=1
+
+say() { printf '%s\n' "$*" >&2; }
+
+install_peers() {
+  [ "$(id -u)" = 0 ] && [ -z "${OFFLINE:-}" ] && command -v apt-get >/dev/null || return 0
+  missing=""
+  for pair in bwrap:bubblewrap runc:runc crun:crun runsc:runsc dockerd:docker.io docker:docker.io g++:g++ python3:python3; do
+    command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
+  done
+  [ -n "$missing" ] || return 0
+  say "installing:$missing"
+  # No package may start a service: the daemon that is measured is our own.
+  policy=/usr/sbin/policy-rc.d
+  made=""
+  if [ ! -e "$policy" ]; then
+    made=1
+    printf '#!/bin/sh\nexit 101\n' > "$policy" && chmod 755 "$policy"
+  fi
+  for package in $(printf '%s\n' $missing | sort -u); do
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 ||
+      say "  $package could not be installed"
+  done
+  [ -z "$made" ] || rm -f "$policy"
+}
+
+[ -x "$build/paddock" ] && [ -x "$build/paddock-launch" ] || { say "bench: build Paddock first: no paddock in $build"; exit 1; }
+install_peers
+
+# Copies that any user can run, and that a build going on meanwhile cannot change.
+programs=$(mktemp -d "${TMPDIR:-/tmp}/paddock-bench-programs-XXXXXX")
+trap 'rm -rf "$programs"' EXIT
+trap 'exit 130' INT TERM HUP
+chmod 755 "$programs"
+cp "$build/paddock" "$build/paddock-launch" "$programs/"
+for program in start inside; do
+  g++ -std=c++20 -O2 -Wall -Wextra -Wno-missing-field-initializers "$here/$program.cc" -o "$programs/$program"
+done
+
+mkdir -p "$build/bench"
+results=$build/bench/start.json
+waterfall=$build/bench/waterfall.json
+say "measuring $rounds rounds"
+python3 "$here/start.py" "$programs" "$programs/paddock" "$rounds" "$results"
+rm -f "$waterfall"
+if [ "$(id -u)" = 0 ]; then
+  python3 "$here/waterfall.py" "$programs/paddock" "$rounds" "$waterfall" || say "  no waterfall: the kernel's trace could not be used"
+else
+  say "  no waterfall: the kernel's trace needs root"
+fi
+
+python3 "$here/table.py" "$results" "$waterfall"
+python3 "$here/plot.py" "$results" "$waterfall" "$build/bench"
+if [ "$update" = --update-docs ]; then
+  docs=$(cd "$here/.." && pwd)/docs/benchmarks
+  python3 "$here/plot.py" "$results" "$waterfall" "$docs"
+  python3 "$here/table.py" "$results" "$waterfall" "$docs/README.md"
+  say "written: docs/benchmarks"
+fi

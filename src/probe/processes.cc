@@ -1,0 +1,84 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "probe/probe.h"
+
+namespace paddock::probe {
+
+namespace {
+
+const Answers kAnswers("processes");
+
+// Field 22 of /proc/PID/stat, counted behind the name, which may contain anything. Empty when it cannot be read.
+std::string start_time(pid_t pid) {
+  Result<std::string> text = read_file(cat("/proc/", pid, "/stat"), 4096);
+  size_t name_end = text ? text.value().rfind(") ") : std::string::npos;
+  if (name_end == std::string::npos) return "";
+  std::vector<std::string> fields = split(text.value().substr(name_end + 2), ' ');
+  return fields.size() > 19 ? fields[19] : "";
+}
+
+// A process of our own may have the same number: then it started at another time.
+void see(const Targets& targets) {
+  bool exists = ::kill(targets.pid, 0) == 0 || errno == EPERM;
+  int failed = errno;
+  std::string started = start_time(targets.pid);
+  bool other = !started.empty() && started != targets.start_time;
+  if (!exists) kAnswers.held("see a process of the host", std::strerror(failed));
+  else if (other) kAnswers.held("see a process of the host", "its number belongs to another process here");
+  else kAnswers.failed("see a process of the host", "kill(pid, 0) finds it");
+}
+
+void read_proc(const Targets& targets) {
+  bool read = start_time(targets.pid) == targets.start_time;
+  if (read) kAnswers.failed("read /proc of a process of the host", cat("/proc/", targets.pid, "/stat can be read"));
+  else kAnswers.held("read /proc of a process of the host", "it cannot be read");
+}
+
+// Whether it arrived only the caller can tell; an ordinary process of ours with that number ignores it.
+void send_signal(const Targets& targets) {
+  union sigval value;
+  value.sival_int = targets.signal_value;
+  bool sent = ::sigqueue(targets.pid, targets.signal, value) == 0;
+  int failed = errno;
+  std::string started = start_time(targets.pid);
+  bool ours = !started.empty() && started != targets.start_time;
+  errno = failed;
+  kAnswers.judge("signal a process of the host", sent && !ours, "the signal was sent");
+}
+
+void steer(const char* probe, pid_t pid) {
+  int result = in_child([&] { return ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 0 : errno; });
+  if (result < 0) return kAnswers.untried(probe, "no child could be made");
+  errno = result;
+  kAnswers.judge(probe, result == 0, "ptrace works");
+}
+
+void look_into_first_process() {
+  for (const char* name : {"environ", "mem", "root", "cwd"}) {
+    Fd fd(::open(cat("/proc/1/", name).c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd) return kAnswers.failed("look into process 1", cat("/proc/1/", name, " opens"));
+  }
+  kAnswers.held("look into process 1", "its memory, environment and folders are closed");
+}
+
+}  // namespace
+
+void check_processes(const Targets& targets) {
+  (void)::signal(targets.signal, SIG_IGN);
+  see(targets);
+  read_proc(targets);
+  send_signal(targets);
+  steer("trace process 1", 1);
+  steer("trace the process that started this one", ::getppid());
+  look_into_first_process();
+}
+
+}  // namespace paddock::probe
