@@ -27,7 +27,7 @@ class Table:
         self.rows.append(cells)
 
     def plain(self):
-        all_rows = [self.columns, *self.rows]
+        all_rows = [[cell.replace("`", "") for cell in row] for row in [self.columns, *self.rows]]
         widths = [max(len(row[column]) for row in all_rows) for column in range(len(self.columns))]
         lines = ["  ".join(cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths))) for row in all_rows]
         return "\n".join("  " + line.rstrip() for line in lines)
@@ -54,7 +54,8 @@ def start_tables(data):
         names = sorted((name for name in contenders if p50(name)), key=lambda name: (name.endswith(" rootless"), p50(name)))
         for name in names:
             contender, value = contenders[name], by_key[name, workload][kind]
-            ratios = [times(value["p50"] / p50(other)) if p50(other) and other != name else "" for other in (contender["baseline"], contender["peer"])]
+            others = ("", "") if name == contender["baseline"] else (contender["baseline"], contender["peer"])
+            ratios = [times(value["p50"] / p50(other)) if other != name and p50(other) else "" for other in others]
             table.add(name, milliseconds(value["p50"]), milliseconds(value["p99"]), *ratios)
         yield title, table
 
@@ -93,7 +94,7 @@ def failures(data):
 def print_terminal(data, waterfall):
     for title, table in start_tables(data):
         print(f"\n{title.replace('`', '')}\n{table.plain()}")
-    print(f"\nWhat the wall costs the program inside\n{inside_table(data).plain().replace('`', '')}")
+    print(f"\nWhat the wall costs the program inside\n{inside_table(data).plain()}")
     if waterfall:
         phases, _ = waterfall_tables(waterfall)
         print(f"\nWhere a cold container run's time goes (traced {milliseconds(waterfall['traced_us'])}, untraced {milliseconds(waterfall['untraced_us'])})\n{phases.plain()}")
@@ -112,9 +113,8 @@ def figures(data, waterfall):
     left_out = [f"- {skip['contender']}: {skip['reason']}" for skip in data["skipped"]] + [f"- {line}" for line in failures(data)]
     parts += ["### Left out", "\n".join(left_out) or "Nothing: every contender worked here."]
     parts += ["## What the wall costs the program inside", inside_table(data).markdown()]
-    skipped = data["inside"]["skipped"]
-    if skipped:
-        parts.append("\n".join(f"- {skip['contender']}, {skip['work']}: {skip['reason']}" for skip in skipped))
+    if data["inside"]["skipped"]:
+        parts.append("Not run: " + "; ".join(f"{skip['contender']}, {skip['work']}: {skip['reason']}" for skip in data["inside"]["skipped"]) + ".")
     if waterfall:
         phases, calls = waterfall_tables(waterfall)
         parts += ["## Where our own time goes", "![The phases of one cold run](waterfall.svg)",

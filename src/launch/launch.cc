@@ -34,7 +34,7 @@ Result<std::vector<Fd>> await(int keeper, Record::Kind kind) {
 }
 
 Result<void> hide_from_ptrace(const Plan& plan) {
-  if (plan.undumpable && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return errno_error(errno, "become undumpable");
+  if (::prctl(PR_SET_DUMPABLE, plan.undumpable ? 0 : 1, 0, 0, 0) != 0) return errno_error(errno, "become undumpable");
   return {};
 }
 
@@ -223,7 +223,7 @@ Result<void> launch_steps(LaunchInput& input) {
   Terminal terminal = TRY(open_terminal(plan));
   TRY(report_built(input, terminal));
   TRY(join_cgroups(input.keeper.get(), plan.namespaces));
-  if (plan.drop_capabilities) TRY(kernel::drop_all_capabilities());
+  TRY(plan.drop_capabilities ? kernel::drop_all_capabilities() : kernel::pass_capabilities_on());
   if (plan.no_new_privs) TRY(kernel::set_no_new_privs());
   if (plan.landlock_own_proc) plan.landlock.rules.push_back({"/proc/self", kernel::kLandlockRead});
   TRY(kernel::enter_landlock(plan.landlock));

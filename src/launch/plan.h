@@ -67,7 +67,7 @@ struct Plan {
   std::vector<kernel::CgroupPlan> cgroups;
   bool new_keyring = true;
   bool undumpable = true;        // PID 1 cannot be looked into
-  bool drop_capabilities = true;
+  bool drop_capabilities = true; // else the program gets all of its user namespace
   bool no_new_privs = true;
   kernel::LandlockRules landlock;
   bool landlock_own_proc = false;  // adds a rule for /proc/PID of the program

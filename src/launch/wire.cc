@@ -100,7 +100,7 @@ template <class A>
 void fields(A& a, kernel::CgroupPlan& cgroup) { a(cgroup.directory), a(cgroup.join), a(cgroup.writes), a(cgroup.uses); }
 
 template <class A>
-void fields(A& a, kernel::LandlockRule& rule) { a(rule.path), a(rule.rights); }
+void fields(A& a, kernel::LandlockRule& rule) { a(rule.path), a(rule.rights), a(rule.device), a(rule.inode); }
 
 template <class A>
 void fields(A& a, kernel::Rlimit& limit) { a(limit.resource), a(limit.value); }

@@ -43,6 +43,16 @@ Result<void> drop_all_capabilities() {
   return {};
 }
 
+Result<void> pass_capabilities_on() {
+  Sets sets = TRY(get_sets());
+  for (auto& half : sets.data) half.inheritable = half.permitted;
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  if (::syscall(SYS_capset, &header, sets.data) != 0) return errno_error(errno, "make the capabilities inheritable");
+  for (unsigned capability = 0; capability < 64; ++capability)
+    if (sets.data[capability / 32].permitted >> (capability % 32) & 1) (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);
+  return {};
+}
+
 Result<void> set_no_new_privs() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno_error(errno, "set no_new_privs");
   return {};

@@ -10,6 +10,9 @@ namespace paddock::kernel {
 // harmless under no_new_privs, which forbids gaining from it, and is left as it is.
 Result<void> drop_all_capabilities();
 
+// The opposite: what this thread may do, its programs may do as well.
+Result<void> pass_capabilities_on();
+
 Result<void> set_no_new_privs();
 
 // Keeps the permitted capabilities across a change of uid; the effective ones come back with raise_capabilities().

@@ -23,6 +23,7 @@ inline constexpr uint64_t kLandlockFileOnly = 1 << 0 | 1 << 1 | 1 << 2 | 1ULL <<
 struct LandlockRule {
   std::string path;
   uint64_t rights = 0;
+  uint64_t device = 0, inode = 0;  // what it must be; 0: whatever stands there
 };
 
 struct LandlockRules {

@@ -28,18 +28,14 @@ std::string own_home() {
 }
 
 // The name as given and the place it leads to are both judged.
-std::vector<std::string> readings(const std::string& path) {
-  std::vector<std::string> names{path};
-  if (char* real = ::realpath(path.c_str(), nullptr)) {
-    if (path != real) names.emplace_back(real);
-    std::free(real);
-  }
-  return names;
+std::vector<std::string> readings(const std::string& path, const std::string& real) {
+  return path == real ? std::vector<std::string>{path} : std::vector<std::string>{path, real};
 }
 
 Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& policy, const char* key, std::set<std::string>& weakened) {
-  wall::HostPath found = TRY(wall::look_at(path));
-  for (const std::string& name : readings(path)) {
+  std::string real;
+  wall::HostPath found = TRY(wall::look_at(path, &real));
+  for (const std::string& name : readings(path, real)) {
     std::string why = dangerous_grant(name, own_home());
     if (why.empty()) continue;
     if (!policy.danger.count("files.system_paths"))

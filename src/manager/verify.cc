@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "launch/launcher.h"
-#include "manager/run.h"
+#include "manager/probe_run.h"
 #include "manager/verify_limits.h"
 #include "manager/verify_stage.h"
 #include "policy/path.h"
@@ -78,7 +78,7 @@ class Verifier {
     Prepared prepared = TRY(prepare(command, with_room(input_.policy), {}));
     if (input_.edit) TRY(input_.edit(prepared));
     bool privileged = prepared.facts.privileged;
-    RunResult run = TRY(manager::run(std::move(prepared), {.capture = true, .report = !input_.edit, .discard = true}));
+    RunResult run = TRY(run_probe(std::move(prepared), !input_.edit));
     take_answers(run, privileged);
     if (stage.signal_arrived()) overrule("signal a process of the host", "the signal arrived");
     if (stage.was_connected(AF_INET)) overrule("connect to the host's 127.0.0.1", "the connection arrived");

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/value.h"
-#include "manager/run.h"
+#include "manager/probe_run.h"
 
 namespace paddock::manager {
 
@@ -101,7 +101,7 @@ class LimitProber {
     Command command{.argv = {prober_, "exceed", info(narrowing.kind).name, std::to_string(value)}, .env = input_.env};
     Prepared prepared = TRY(prepare(command, policy, {}));
     if (input_.edit) TRY(input_.edit(prepared));
-    RunResult result = TRY(run(std::move(prepared), {.capture = true, .report = !input_.edit, .discard = true}));
+    RunResult result = TRY(run_probe(std::move(prepared), !input_.edit));
     return judge(narrowing, value, result, enforced);
   }
 

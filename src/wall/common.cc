@@ -30,11 +30,11 @@ std::vector<std::string> build_environment(const Request& request, const std::st
   return list;
 }
 
-std::string seccomp_filter(const std::string& name) {
+Result<std::string> seccomp_filter(const std::string& name) {
   for (size_t i = 0; i < kEmbeddedFilterCount; ++i)
     if (name == kEmbeddedFilters[i].name)
       return std::string(reinterpret_cast<const char*>(kEmbeddedFilters[i].bytes), kEmbeddedFilters[i].size);
-  return "";  // enter_seccomp is then left out; a test compares the names used with the folder
+  return Error{Code::internal, cat("there is no seccomp filter '", name, "'"), "rebuild Paddock"};
 }
 
 }  // namespace paddock::wall

@@ -109,9 +109,17 @@ Result<std::vector<RootEntry>> list_root(const std::string& path) {
   return entries;
 }
 
-Result<HostPath> look_at(const std::string& path) {
+// One descriptor for the identity and the real name: what is judged is what will be mounted.
+Result<HostPath> look_at(const std::string& path, std::string* real) {
+  Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return errno_error(errno, cat("look at '", printable(path), "'"));
+  if (!place || ::fstat(place.get(), &info) != 0) return errno_error(errno, cat("look at '", printable(path), "'"));
+  if (real) {
+    char target[4096];
+    ssize_t size = ::readlink(cat("/proc/self/fd/", place.get()).c_str(), target, sizeof target);
+    if (size <= 0) return errno_error(errno, cat("find the real name of '", printable(path), "'"));
+    real->assign(target, static_cast<size_t>(size));
+  }
   return HostPath{path, {info.st_dev, info.st_ino}, S_ISDIR(info.st_mode), S_ISSOCK(info.st_mode), info.st_uid, info.st_gid};
 }
 

@@ -45,6 +45,6 @@ struct HostPath {
   bool is_directory = false, is_socket = false;
   uint32_t uid = 0, gid = 0;
 };
-Result<HostPath> look_at(const std::string& path);
+Result<HostPath> look_at(const std::string& path, std::string* real = nullptr);
 
 }  // namespace paddock::wall

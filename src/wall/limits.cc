@@ -128,7 +128,7 @@ class Planner {
   }
 
   void plan_rlimits() {
-    result_.rlimits.push_back({RLIMIT_CORE, 0});
+    result_.rlimits.push_back({RLIMIT_CORE, 1});
     if (limits_[LimitKind::open_files]) result_.rlimits.push_back({RLIMIT_NOFILE, value(LimitKind::open_files)});
     hold(LimitKind::open_files, "RLIMIT_NOFILE", Strength::kernel);
     if (limits_[LimitKind::file_size]) result_.rlimits.push_back({RLIMIT_FSIZE, value(LimitKind::file_size)});

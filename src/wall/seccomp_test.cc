@@ -42,7 +42,7 @@ uint32_t verdict(const char* name, long number, std::initializer_list<uint64_t> 
   data.arch = AUDIT_ARCH_X86_64;
   data.nr = static_cast<int>(number);
   std::copy(arguments.begin(), arguments.end(), data.args);
-  return evaluate(seccomp_filter(name), data);
+  return evaluate(seccomp_filter(name).value(), data);
 }
 
 class EveryFilter : public testing::TestWithParam<const char*> {};
@@ -69,7 +69,7 @@ TEST_P(EveryFilter, KillsAnotherArchitecture) {
   seccomp_data data{};
   data.arch = AUDIT_ARCH_I386;
   data.nr = SYS_read;
-  EXPECT_EQ(evaluate(seccomp_filter(GetParam()), data), SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(evaluate(seccomp_filter(GetParam()).value(), data), SECCOMP_RET_KILL_PROCESS);
 }
 
 TEST_P(EveryFilter, LetsThreadsBeMadeButNoNamespace) {
@@ -97,6 +97,14 @@ TEST_P(EveryFilter, ReadsIoctlNumbersAsTheKernelDoes) {
   EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0x10000541c}), kDenied);
 }
 
+TEST_P(EveryFilter, KeepsTheCoreLimitAndOtherProcessesLimits) {
+  EXPECT_EQ(verdict(GetParam(), SYS_prlimit64, {0, 4, 0, 0x7000}), SECCOMP_RET_ALLOW);  // reading
+  EXPECT_EQ(verdict(GetParam(), SYS_prlimit64, {0, 4, 0x100000000, 0}), kUnknown);      // a pointer with a zero lower half
+  EXPECT_EQ(verdict(GetParam(), SYS_prlimit64, {0, 7, 0x7000, 0}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict(GetParam(), SYS_prlimit64, {1, 7, 0x7000, 0}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_setrlimit, {4}), kUnknown);
+}
+
 TEST(ContainerFilter, AllowsTheSocketFamiliesOfItsOwnNamespace) {
   for (uint64_t family : {1, 2, 10}) EXPECT_EQ(verdict("container", SYS_socket, {family, 1, 0}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("container", SYS_socket, {16, 3, 0}), SECCOMP_RET_ALLOW);   // NETLINK_ROUTE
@@ -114,9 +122,12 @@ TEST(ProcessSharedFilter, KeepsTheCallersOtherFilesAndProcessesOut) {
   EXPECT_EQ(verdict("process-shared", SYS_chmod, {0, 0644}), kDenied);
   EXPECT_EQ(verdict("process-shared", SYS_sched_setaffinity, {0}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("process-shared", SYS_sched_setaffinity, {1234}), kDenied);
-  EXPECT_EQ(verdict("process-shared", SYS_utimensat, {3, 0}), SECCOMP_RET_ALLOW);
-  EXPECT_EQ(verdict("process-shared", SYS_utimensat, {3, 0x100000000}), kDenied);  // a pointer with a zero lower half
+  EXPECT_EQ(verdict("process-shared", SYS_utimensat, {3, 0}), kDenied);
+  EXPECT_EQ(verdict("process-shared", SYS_setpriority, {0, 0}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict("process-shared", SYS_setpriority, {2, 0}), kDenied);  // PRIO_USER: everything the caller runs
 }
+
+TEST(Filters, AnUnknownNameIsAnError) { EXPECT_FALSE(seccomp_filter("none")); }
 
 }  // namespace
 }  // namespace paddock::wall

@@ -24,6 +24,6 @@ Result<void> check_common(const Request& request, const HostFacts& facts);
 std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary);
 
 // A filter out of presets/seccomp by name.
-std::string seccomp_filter(const std::string& name);
+Result<std::string> seccomp_filter(const std::string& name);
 
 }  // namespace paddock::wall

@@ -1,6 +1,7 @@
 """Kills Paddock, or its keeper, at any instant: nothing of the sandbox may be left. PADDOCK_STORM multiplies the rounds."""
 import glob
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -21,12 +22,16 @@ exec sleep {seconds}
 """
 
 
+def read(path):
+    return pathlib.Path(path).read_text(errors="replace")
+
+
 def processes(marker):
     """Pids of everything that carries the marker in its arguments."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if marker in open(f"/proc/{pid}/cmdline", errors="replace").read():
+            if marker in read(f"/proc/{pid}/cmdline"):
                 found.append(int(pid))
         except OSError:
             pass
@@ -38,8 +43,8 @@ def keepers():
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            name = open(f"/proc/{pid}/comm").read().strip()
-            state = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]
+            name = read(f"/proc/{pid}/comm").strip()
+            state = read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
         except OSError:
             continue
         if name.startswith("paddock-launch"[:15]) and state != "Z":
@@ -69,7 +74,7 @@ def entries(user):
 
 
 def mounts():
-    return {line.split(" - ")[0].split()[4] for line in open("/proc/self/mountinfo")}
+    return {line.split(" - ")[0].split()[4] for line in read("/proc/self/mountinfo").splitlines()}
 
 
 class KillStormTest(unittest.TestCase):
@@ -161,7 +166,7 @@ class KillStormTest(unittest.TestCase):
 
 def children(pid):
     try:
-        return [int(word) for task in os.listdir(f"/proc/{pid}/task") for word in open(f"/proc/{pid}/task/{task}/children").read().split()]
+        return [int(word) for task in os.listdir(f"/proc/{pid}/task") for word in read(f"/proc/{pid}/task/{task}/children").split()]
     except OSError:
         return []
 

@@ -47,10 +47,13 @@ kernel::LandlockRules plan_landlock(const Request& request, const HostFacts& fac
   for (const std::string& path : facts.system_files) allow(path, kernel::kLandlockRead);
   for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
     allow(path, everything & ~kernel::kLandlockExecute);
-  for (const HostPath& path : request.read) allow(path.path, read);
-  for (const HostPath& path : request.write) allow(path.path, everything);
+  auto allow_granted = [&](const HostPath& path, uint64_t rights) {
+    rules.rules.push_back({path.path, rights, path.identity.device, path.identity.inode});
+  };
+  for (const HostPath& path : request.read) allow_granted(path, read);
+  for (const HostPath& path : request.write) allow_granted(path, everything);
   if (request.workspace)
-    allow(request.workspace->path, request.policy.files.workspace->mode == WorkspaceMode::read_write ? everything : read);
+    allow_granted(*request.workspace, request.policy.files.workspace->mode == WorkspaceMode::read_write ? everything : read);
   bool executable = request.policy.files.tmp_exec.value_or(false);
   allow(temporary, executable ? everything : everything & ~kernel::kLandlockExecute);
   allow(home, everything);
@@ -74,7 +77,7 @@ Result<Compiled> compile_process(const Request& request, const HostFacts& facts)
   plan.landlock = plan_landlock(request, facts, temporary, home);
   plan.landlock_own_proc = true;
   plan.rlimits = compiled.limits.rlimits;
-  plan.seccomp = seccomp_filter(facts.privileged ? "process" : "process-shared");
+  plan.seccomp = TRY(seccomp_filter(facts.privileged ? "process" : "process-shared"));
   plan.argv = request.command.argv;
   plan.env = build_environment(request, home, temporary);
   plan.cwd = !request.command.cwd.empty() ? request.command.cwd : request.workspace ? request.workspace->path : home;

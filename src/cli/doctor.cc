@@ -1,0 +1,169 @@
+// paddock doctor: what works on this host, wall by wall and limit by limit, found out by doing it.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "manager/probe_facts.h"
+#include "manager/probe_runtime.h"
+#include "manager/probe_walls.h"
+
+namespace paddock::cli {
+
+namespace {
+
+using wall::Fact;
+using wall::LimitSupport;
+using wall::Support;
+
+struct Diagnosis {
+  std::vector<Support> walls;
+  std::vector<Fact> facts;
+
+  // Enough to run something safely.
+  bool good() const {
+    return std::any_of(walls.begin(), walls.end(), [](const Support& support) { return support.state == Support::State::works; });
+  }
+};
+
+Diagnosis diagnose() {
+  Diagnosis found;
+  for (WallKind wall : {WallKind::process, WallKind::container}) found.walls.push_back(manager::probe_wall(wall));
+  for (WallKind wall : {WallKind::runc, WallKind::crun, WallKind::gvisor, WallKind::docker, WallKind::vm})
+    found.walls.push_back(manager::probe_runtime(wall));
+  found.facts = manager::probe_facts();
+  return found;
+}
+
+std::string pad(std::string text, size_t width) {
+  if (text.size() < width) text.resize(width, ' ');
+  return text;
+}
+
+// One line of a table; the fix, if there is one, stands below.
+struct Row {
+  std::string name, state, text, fix;
+  const char* colour = "";
+};
+
+std::string rows(const std::string& title, const std::vector<Row>& rows, const Colours& colours) {
+  size_t name_width = 0, state_width = 0;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, std::min<size_t>(row.name.size(), 30));
+    state_width = std::max(state_width, row.state.size());
+  }
+  std::string text = cat(colours.bold, title, colours.off, "\n");
+  for (const Row& row : rows) {
+    text += cat("  ", pad(row.name, name_width), "  ", row.colour, pad(row.state, state_width), *row.colour ? colours.off : "", "  ", row.text, "\n");
+    if (!row.fix.empty()) text += cat("  ", pad("", name_width), "  ", pad("", state_width), "  ", colours.yellow, "fix: ", row.fix, colours.off, "\n");
+  }
+  return text + "\n";
+}
+
+const char* colour_of(Support::State state, const Colours& colours) {
+  switch (state) {
+    case Support::State::works: return colours.green;
+    case Support::State::fails: return colours.red;
+    case Support::State::absent: return colours.dim;
+  }
+  return "";
+}
+
+Row limit_row(const LimitSupport& limit, const Colours& colours) {
+  if (limit.works) return {info(limit.kind).name, to_string(limit.enforced.strength), limit.enforced.by, "", colours.green};
+  bool is_off = limit.fix.empty();
+  return {info(limit.kind).name, is_off ? "off" : "refused", limit.why, limit.fix, is_off ? colours.dim : colours.yellow};
+}
+
+std::string table(const Diagnosis& found) {
+  Colours colours = cli::colours();
+  std::vector<Row> walls, facts;
+  for (const Support& support : found.walls) {
+    std::string why = support.state == Support::State::works ? "a program ran in it" : support.why;
+    walls.push_back({to_string(support.wall), to_string(support.state), why, support.fix, colour_of(support.state, colours)});
+  }
+  std::string text = rows("walls", walls, colours);
+  for (const Support& support : found.walls) {
+    if (support.state != Support::State::works) continue;
+    std::vector<Row> limits, controls;
+    for (const LimitSupport& limit : support.limits) limits.push_back(limit_row(limit, colours));
+    for (const auto& [name, control] : support.enforced) controls.push_back({name, to_string(control.strength), control.by, "", colours.green});
+    text += rows(cat("wall ", to_string(support.wall), ": what holds"), controls, colours);
+    text += rows(cat("wall ", to_string(support.wall), ": limits"), limits, colours);
+  }
+  for (const Fact& fact : found.facts) facts.push_back({fact.name, fact.good ? "ok" : "lacking", fact.value, fact.fix, fact.good ? colours.green : colours.yellow});
+  text += rows("this host", facts, colours);
+  return cat(text, found.good() ? colours.green : colours.red, found.good() ? "Paddock works here." : "Paddock does not work here.", colours.off, "\n");
+}
+
+Value to_value(const Enforced& enforced) {
+  Value value;
+  value.set("by", enforced.by);
+  value.set("strength", to_string(enforced.strength));
+  return value;
+}
+
+Value to_value(const Support& support) {
+  Value value;
+  value.set("wall", to_string(support.wall));
+  value.set("status", to_string(support.state));
+  value.set("why", support.why);
+  value.set("fix", support.fix);
+  if (support.state != Support::State::works) return value;
+  Value limits(Value::Object{}), controls(Value::Object{});
+  for (const LimitSupport& limit : support.limits) {
+    Value entry;
+    entry.set("works", limit.works);
+    if (limit.works) {
+      entry.set("by", limit.enforced.by);
+      entry.set("strength", to_string(limit.enforced.strength));
+    } else {
+      entry.set("why", limit.why);
+      entry.set("fix", limit.fix);
+    }
+    limits.set(info(limit.kind).name, std::move(entry));
+  }
+  for (const auto& [name, control] : support.enforced) controls.set(name, to_value(control));
+  value.set("limits", std::move(limits));
+  value.set("enforced", std::move(controls));
+  return value;
+}
+
+Value to_value(const Diagnosis& found) {
+  Value::Array walls, facts;
+  for (const Support& support : found.walls) walls.push_back(to_value(support));
+  for (const Fact& fact : found.facts) {
+    Value entry;
+    entry.set("name", fact.name);
+    entry.set("value", fact.value);
+    entry.set("good", fact.good);
+    entry.set("fix", fact.fix);
+    facts.push_back(std::move(entry));
+  }
+  Value value;
+  value.set("ok", found.good());
+  value.set("walls", std::move(walls));
+  value.set("facts", std::move(facts));
+  return value;
+}
+
+}  // namespace
+
+int doctor_main(int argc, char** argv) {
+  bool json = false;
+  Options options("doctor", "Tries what this host can enforce, and says how to fix what it cannot. Exits with 1 if no wall works.");
+  options.flag("--json", &json, "print one JSON object");
+  if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  // The programs that are run get no input: what the caller has there is not for them.
+  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (null) (void)::dup2(null.get(), STDIN_FILENO);
+  Diagnosis found = diagnose();
+  print(json ? to_json(to_value(found)) + "\n" : table(found));
+  return found.good() ? 0 : 1;
+}
+
+}  // namespace paddock::cli

@@ -1,0 +1,135 @@
+#include "manager/probe_facts.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "linux/caps.h"
+#include "linux/child.h"
+#include "linux/mounts.h"
+#include "manager/probe_run.h"
+#include "policy/presets.h"
+#include "wall/facts.h"
+
+namespace paddock::manager {
+
+namespace {
+
+using wall::Fact;
+
+std::string sysctl(const char* path) {
+  Result<std::string> text = read_file(cat("/proc/sys/", path), 64);
+  return text ? text.value().substr(0, text.value().find('\n')) : "";
+}
+
+// Making one is not enough: AppArmor lets it be made and takes the rights in it away.
+bool user_namespace_works() {
+  Result<kernel::Child> child = kernel::fork_child(CLONE_NEWUSER | CLONE_NEWUTS);
+  if (!child) return false;
+  if (child.value().pid == 0) ::_exit(::sethostname("probe", 5) == 0 ? 0 : 1);
+  int status = 1;
+  (void)::waitpid(child.value().pid, &status, 0);
+  return status == 0;
+}
+
+Fact kernel_version() {
+  utsname name{};
+  (void)::uname(&name);
+  return {"kernel", cat(name.sysname, " ", name.release, " ", name.machine)};
+}
+
+Fact identity(const wall::HostFacts& facts) {
+  std::string who = facts.uid != 0 ? "an ordinary user" : facts.privileged ? "root" : cat("root, but ", facts.not_privileged_why);
+  return {"uid", cat(facts.uid, " (", who, ")"), facts.uid != 0 || facts.privileged,
+          facts.uid != 0 || facts.privileged ? "" : "run paddock as an ordinary user, or give root back these capabilities"};
+}
+
+Fact user_namespaces() {
+  if (user_namespace_works()) return {"user namespaces", "work"};
+  wall::Advice advice = wall::advise_on_user_namespaces(
+      {sysctl("kernel/unprivileged_userns_clone"), sysctl("user/max_user_namespaces"), sysctl("kernel/apparmor_restrict_unprivileged_userns")});
+  return {"user namespaces", cat("do not work: ", advice.why), false, advice.fix};
+}
+
+Fact landlock(int abi) {
+  if (abi >= 6) return {"Landlock", cat("ABI ", abi)};
+  if (abi > 0) return {"Landlock", cat("ABI ", abi, ": no scopes, so the process wall needs root"), false, "use Linux 6.12 or later"};
+  return {"Landlock", "not there", false, "use Linux 5.13 or later and boot it with lsm=landlock,…"};
+}
+
+Fact seccomp(bool works) {
+  return works ? Fact{"seccomp", "filters work"} : Fact{"seccomp", "no filters", false, "use a kernel with CONFIG_SECCOMP_FILTER"};
+}
+
+void add_cgroups(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups, bool is_root) {
+  const std::pair<const char*, const kernel::Controller*> controllers[] = {
+      {"memory", &cgroups.memory}, {"pids", &cgroups.pids}, {"cpu", &cgroups.cpu}, {"cpuacct", &cgroups.cpuacct},
+      {"io", &cgroups.io},         {"freezer", &cgroups.freezer}, {"unified tree", &cgroups.unified}};
+  for (const auto& [name, controller] : controllers) {
+    bool there = controller->version != 0;
+    facts.push_back({cat("cgroup ", name), there ? cat("version ", controller->version, " at ", controller->directory) : controller->why_not, there,
+                     there ? "" : wall::advise_on_cgroup(is_root)});
+  }
+  if (cgroups.memory.version != 0)
+    facts.push_back({"swap limit", cgroups.swap_limit ? "works" : "not there: memory beyond the limit may go to swap", cgroups.swap_limit,
+                     cgroups.swap_limit ? "" : "boot with swapaccount=1, or without swap"});
+}
+
+Fact resource_capability() {
+  if (kernel::has_capability(CAP_SYS_RESOURCE)) return {"CAP_SYS_RESOURCE", "there"};
+  return {"CAP_SYS_RESOURCE", "missing: limits can be lowered, never raised above this process's own", ::geteuid() != 0,
+          ::geteuid() != 0 ? "" : "start the container this runs in with --cap-add SYS_RESOURCE"};
+}
+
+// Files that a root-started sandbox writes into a granted directory keep their owner by this.
+Fact idmapped_mounts() {
+  char directory[PATH_MAX];
+  std::string where = ::getcwd(directory, sizeof directory) ? directory : "/";
+  if (where == "/") where = "/usr";  // the whole tree contains /proc, which nobody can map
+  std::string name = cat("idmapped mounts at ", where);
+  if (::geteuid() != 0) return {name, "not needed: an ordinary user's sandbox keeps its uid"};
+  Result<Fd> mount = kernel::clone_mount(where, {});
+  Result<void> shifted = mount ? kernel::shift_mount_owner(mount.value().get(), {0, 1000, 0, 1000}) : Result<void>(mount.error());
+  if (shifted) return {name, "work"};
+  return {name, shifted.error().message, false, "keep workspaces on ext4, xfs, btrfs or tmpfs, or run paddock as an ordinary user"};
+}
+
+Result<void> run_in_copy(const std::string& folder) {
+  Policy policy = TRY(policy::preset("default"));
+  policy.wall = WallKind::container;
+  policy.files.workspace = Workspace{folder, WorkspaceMode::copy};
+  RunResult result = TRY(run_probe(TRY(prepare({.argv = {"touch", "/workspace/made-inside"}}, policy, {}))));
+  if (exit_status(result.outcome) != 0) return Error{Code::io, cat("write to it: ", printable(result.err.substr(0, 200))), ""};
+  if (::access((folder + "/made-inside").c_str(), F_OK) == 0) return Error{Code::internal, "a write inside arrived in the real directory", "please report this"};
+  return {};
+}
+
+Fact copied_workspaces() {
+  char folder[] = "/tmp/paddock-doctor-XXXXXX";
+  if (!::mkdtemp(folder)) return {"workspace mode copy", "not tried: /tmp is not writable", false, "make /tmp writable"};
+  Result<void> ran = run_in_copy(folder);
+  (void)::rmdir(folder);
+  if (ran) return {"workspace mode copy", "works (overlayfs in a user namespace)"};
+  return {"workspace mode copy", ran.error().message, false, ran.error().hint.empty() ? "use Linux 5.11 or later, or --workspace DIR:rw" : ran.error().hint};
+}
+
+}  // namespace
+
+std::vector<Fact> probe_facts() {
+  wall::HostFacts host = wall::probe_host(WallKind::process);
+  std::vector<Fact> facts = {kernel_version(), identity(host), user_namespaces(), landlock(host.landlock_abi), seccomp(host.seccomp)};
+  add_cgroups(facts, host.cgroups, host.uid == 0);
+  facts.push_back(resource_capability());
+  facts.push_back(idmapped_mounts());
+  facts.push_back(copied_workspaces());
+  return facts;
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,9 @@
+#include "manager/probe_run.h"
+
+namespace paddock::manager {
+
+Result<RunResult> run_probe(Prepared prepared, bool report) {
+  return run(std::move(prepared), TRY(start_ahead(false)), {.capture = true, .report = report, .discard = true});
+}
+
+}  // namespace paddock::manager
