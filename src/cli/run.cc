@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -201,9 +202,10 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
 int run_main(int argc, char** argv) { return run_edited(argc, argv, nullptr); }
 
 int run_edited(int argc, char** argv, const EditPrepared& edit) {
-  // Likely, since it is the default; a wrong guess costs the keeper a fork.
-  bool container = std::none_of(argv, argv + argc, [](const char* word) { return std::string_view(word).find("process") != std::string_view::npos; });
-  Result<launch::KeeperProcess> keeper = manager::start_ahead(container);
+  // A keeper gets ready while the flags are read and the plan is made. That it will be a container is likely, since it
+  // is the default; a wrong guess costs a fork.
+  bool container = std::none_of(argv, argv + argc, [](const char* word) { return std::strstr(word, "process"); });
+  Result<launch::KeeperProcess> keeper = launch::fork_keeper(argv, container);
   if (!keeper) return report(keeper.error(), false);
   Flags flags;
   Options options("run", "Runs a command in a sandbox. Nothing of this machine is visible or reachable but what is named here.");

@@ -46,7 +46,7 @@ class Keeper {
     if (child_.pid == 0) {
       outer.reset();
       control_.reset();
-      launch(std::move(inner));
+      launch(std::move(inner), namespaces);
     }
     guard_ = std::move(outer);
     namespaces_ = namespaces;
@@ -326,6 +326,12 @@ class Keeper {
   uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0;
 };
 
+// The caller's streams are not ours, and must not stay open because of us.
+void let_go_of_stdio() {
+  Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; null && fd < 3; ++fd) (void)::dup2(null.get(), fd);
+}
+
 // Signals meant for the caller's terminal or service must not end us before we cleaned up.
 void ignore_signals() {
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})
@@ -336,6 +342,7 @@ void ignore_signals() {
 
 int keep(int control_number, bool ahead) {
   (void)::setsid();
+  let_go_of_stdio();
   ignore_signals();
   Fd control(control_number);
   int number = control.get();

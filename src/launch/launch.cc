@@ -206,8 +206,17 @@ Result<void> receive_input(LaunchInput& input) {
   return {};
 }
 
+// What every plan with these namespaces needs, done while the plan may still be in the making.
+Result<void> work_ahead(uint64_t namespaces) {
+  if (namespaces & CLONE_NEWNET) TRY(kernel::bring_loopback_up());
+  if (namespaces & CLONE_NEWNS) TRY(kernel::make_mounts_private());
+  return {};
+}
+
 // The whole launch, in order. What the plan leaves out, a line does not do.
-Result<void> launch_steps(LaunchInput& input) {
+Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
+  ::umask(0);  // modes are as the plan says
+  TRY(work_ahead(namespaces));
   TRY(receive_input(input));
   Plan& plan = input.plan;
   TRY(kernel::keep_capabilities());
@@ -218,7 +227,6 @@ Result<void> launch_steps(LaunchInput& input) {
   TRY(hide_from_ptrace(plan));
   if (plan.new_keyring) TRY(kernel::join_new_session_keyring());
   TRY(set_hostname(plan.hostname));
-  if (plan.loopback) TRY(kernel::bring_loopback_up());
   if (plan.container && plan.own_root) TRY(build_root(plan, input.sources));
   Terminal terminal = TRY(open_terminal(plan));
   TRY(report_built(input, terminal));
@@ -238,10 +246,10 @@ Result<void> launch_steps(LaunchInput& input) {
 
 }  // namespace
 
-void launch(Fd keeper) {
+void launch(Fd keeper, uint64_t namespaces) {
   LaunchInput input;
   input.keeper = std::move(keeper);
-  Result<void> launched = launch_steps(input);
+  Result<void> launched = launch_steps(input, namespaces);
   if (!launched) (void)send_record(input.keeper.get(), failure(launched.error()));
   ::_exit(125);
 }

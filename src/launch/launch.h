@@ -18,6 +18,7 @@ struct LaunchInput {
 
 // Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program (process), or with a
 // failure reported to the keeper.
-[[noreturn]] void launch(Fd keeper);
+// `namespaces`: the new ones this process is in.
+[[noreturn]] void launch(Fd keeper, uint64_t namespaces);
 
 }  // namespace paddock::launch

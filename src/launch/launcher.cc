@@ -2,15 +2,55 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "base/text.h"
+#include "launch/keeper.h"
 
 namespace paddock::launch {
 
+namespace {
+
 constexpr int kControl = 3;  // the number paddock-launch expects
 
-Result<KeeperProcess> start_keeper(const std::string& launcher, bool ahead) {
+// Beside this program, in ../libexec/paddock, or one folder up (the tests of a build tree).
+Result<std::string> find_launcher() {
+  char path[4096];
+  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0) return errno_error(errno, "find this program's own path");
+  std::string folder(path, static_cast<size_t>(size));
+  folder.resize(folder.rfind('/'));
+  for (const char* relative : {"/paddock-launch", "/../libexec/paddock/paddock-launch", "/../paddock-launch"})
+    if (::access((folder + relative).c_str(), X_OK) == 0) return folder + relative;
+  return Error{Code::not_found, cat("find paddock-launch beside ", folder, "/paddock"), "build or install all of Paddock's programs together"};
+}
+
+// The first process inside is a copy of the copy, and everyone inside can read its command line.
+void wipe(char** strings) {
+  for (; *strings; ++strings) std::memset(*strings, 0, std::strlen(*strings));
+}
+
+}  // namespace
+
+Result<KeeperProcess> fork_keeper(char** argv, bool ahead) {
+  auto [ours, theirs] = TRY(make_channel());
+  pid_t pid = ::fork();
+  if (pid < 0) return errno_error(errno, "start a keeper");
+  if (pid == 0) {
+    ours.reset();
+    wipe(argv);
+    wipe(environ);
+    (void)::prctl(PR_SET_NAME, "paddock-launch", 0, 0, 0);
+    ::_exit(keep(theirs.release(), ahead));
+  }
+  return KeeperProcess{pid, std::move(ours)};
+}
+
+Result<KeeperProcess> spawn_keeper(bool ahead) {
+  std::string launcher = TRY(find_launcher());
   auto [ours, theirs] = TRY(make_channel());
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -23,17 +63,6 @@ Result<KeeperProcess> start_keeper(const std::string& launcher, bool ahead) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed) return errno_error(failed, cat("start '", launcher, "'"), "build or install all of Paddock's programs together");
   return KeeperProcess{pid, std::move(ours)};
-}
-
-Result<std::string> find_launcher() {
-  char path[4096];
-  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) return errno_error(errno, "find this program's own path");
-  std::string folder(path, static_cast<size_t>(size));
-  folder.resize(folder.rfind('/'));
-  for (const char* relative : {"/paddock-launch", "/../libexec/paddock/paddock-launch", "/../paddock-launch"})
-    if (::access((folder + relative).c_str(), X_OK) == 0) return folder + relative;
-  return Error{Code::not_found, cat("find paddock-launch beside ", folder, "/paddock"), "build or install all of Paddock's programs together"};
 }
 
 }  // namespace paddock::launch

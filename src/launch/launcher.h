@@ -1,4 +1,4 @@
-// The caller's side: starts paddock-launch as a keeper and hands it a plan.
+// The caller's side: starts a keeper, which then waits for a plan.
 #pragma once
 
 #include <sys/types.h>
@@ -18,11 +18,12 @@ struct KeeperProcess {
   Fd control;
 };
 
-// Starts the program `launcher`, without environment, with only the control socket. Can be done ahead
-// of the plan, and with `ahead` the keeper then makes a container's namespaces meanwhile.
-Result<KeeperProcess> start_keeper(const std::string& launcher, bool ahead);
+// A keeper in a fork of this process, which must be static and single-threaded: an exec would cost a third of a
+// millisecond, most of it libc asking the CPU for its features. The copy wipes the command line and the environment it
+// inherited. `ahead`: it makes a container's namespaces while the plan is still being made.
+Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
 
-// Where paddock-launch is: beside this program, in ../libexec/paddock, or one folder up (the tests of a build tree).
-Result<std::string> find_launcher();
+// The same as a program of its own, paddock-launch, for callers that have threads or are not static.
+Result<KeeperProcess> spawn_keeper(bool ahead);
 
 }  // namespace paddock::launch

@@ -60,7 +60,6 @@ struct Plan {
   uint64_t namespaces = 0;    // CLONE_NEW*; the cgroup namespace is entered after joining the cgroup
   kernel::IdMap ids;
   std::string hostname;
-  bool loopback = false;
   bool own_root = true;       // container: build one from the steps
   std::vector<Step> steps;
   uint64_t root_attributes = 0;  // MOUNT_ATTR_* for the root itself, once it is built

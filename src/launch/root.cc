@@ -142,7 +142,6 @@ Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources) {
 }
 
 Result<void> build_root(const Plan& plan, Sources& sources) {
-  TRY(kernel::make_mounts_private());
   TRY(take_sources(plan, Taker::first_process, sources));
   Fd root = TRY(kernel::new_mount("tmpfs", {"size=64M", "nr_inodes=20000", "mode=0755"}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY(kernel::enter_new_root(root.get()));

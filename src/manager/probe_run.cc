@@ -3,7 +3,7 @@
 namespace paddock::manager {
 
 Result<RunResult> run_probe(Prepared prepared, bool report) {
-  return run(std::move(prepared), TRY(start_ahead(false)), {.capture = true, .report = report, .discard = true});
+  return run(std::move(prepared), {.capture = true, .report = report, .discard = true});
 }
 
 }  // namespace paddock::manager

@@ -93,10 +93,8 @@ void explain_not_run(RunResult& result, const Supervised& run, const Prepared& p
 
 }  // namespace
 
-Result<launch::KeeperProcess> start_ahead(bool container) { return launch::start_keeper(TRY(launch::find_launcher()), container); }
-
 Result<RunResult> run(Prepared prepared, const RunOptions& options) {
-  launch::KeeperProcess keeper = TRY(start_ahead(prepared.wall == WallKind::container));
+  launch::KeeperProcess keeper = TRY(launch::spawn_keeper(prepared.wall == WallKind::container));
   return run(std::move(prepared), std::move(keeper), options);
 }
 

@@ -14,9 +14,6 @@ struct RunOptions {
   bool discard = false;   // workspace mode copy: throw the change set away
 };
 
-// Starts a keeper before there is a plan: it gets ready while the plan is made. `container`: the wall that is likely.
-Result<launch::KeeperProcess> start_ahead(bool container);
-
 Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const RunOptions& options);
 Result<RunResult> run(Prepared prepared, const RunOptions& options);  // with a keeper of its own
 

@@ -57,7 +57,8 @@ class Supervisor {
     flush();
     raw_.leave();
     keeper_.control.reset();
-    (void)::waitpid(keeper_.pid, nullptr, 0);
+    // It spoke after cleaning up, and has only its own exit before it: nobody needs to wait for that.
+    (void)::waitpid(keeper_.pid, nullptr, WNOHANG);
     if (failure_) return std::move(*failure_);
     result_.redactions = redact_out_.count() + redact_err_.count();
     return std::move(result_);

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,8 +78,10 @@ uint64_t exceed_open_files(uint64_t value) {
   return opened.size() + 3;
 }
 
+std::string hog_path() { return temporary_folder() + "/paddock-probe-hog"; }
+
 uint64_t write_file_of(uint64_t most) {
-  Fd file(::open((temporary_folder() + "/paddock-probe-hog").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  Fd file(::open(hog_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   std::string block(64 << 10, 'x');
   uint64_t reached = 0;
   while (file && reached < most) {
@@ -92,14 +95,24 @@ uint64_t write_file_of(uint64_t most) {
 uint64_t exceed_disk(uint64_t value) {
   uint64_t reached = write_file_of(value * kHowFar);
   linger();
+  (void)::unlink(hog_path().c_str());
+  return reached;
+}
+
+uint64_t exceed_file_size(uint64_t value) {
+  uint64_t reached = write_file_of(value * kHowFar);
+  (void)::unlink(hog_path().c_str());
   return reached;
 }
 
 uint64_t exceed_inodes(uint64_t value) {
-  std::string folder = temporary_folder();
+  std::string folder = temporary_folder() + "/paddock-probe-links";
+  if (::mkdir(folder.c_str(), 0700) != 0) return 0;
   uint64_t reached = 0;
   while (reached < value * kHowFar && ::symlink("x", cat(folder, "/", reached).c_str()) == 0) ++reached;
   linger();
+  for (uint64_t i = 0; i < reached; ++i) (void)::unlink(cat(folder, "/", i).c_str());
+  (void)::rmdir(folder.c_str());
   return reached;
 }
 
@@ -147,7 +160,7 @@ struct Way {
 };
 constexpr Way kWays[] = {
     {"memory", exceed_memory}, {"pids", exceed_pids}, {"open_files", exceed_open_files}, {"disk", exceed_disk}, {"inodes", exceed_inodes},
-    {"file_size", [](uint64_t value) { return write_file_of(value * kHowFar); }},
+    {"file_size", exceed_file_size},
     {"output", exceed_output}, {"wall_time", exceed_time}, {"idle_time", exceed_time}, {"cpu_time", exceed_cpu_time}, {"cpu", exceed_cpu},
 };
 

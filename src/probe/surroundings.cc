@@ -59,10 +59,12 @@ void compare_namespaces(const Targets& targets) {
   }
 }
 
+// 0 keeps core files away; 1 also keeps the kernel from starting a core handler on the host (fs/coredump.c).
 void leave_core_file() {
   rlimit limit;
-  if (::getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0) kAnswers.held("leave a core file", "RLIMIT_CORE is 0");
-  else kAnswers.failed("leave a core file", "RLIMIT_CORE is not 0");
+  bool small = ::getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max <= 1;
+  if (small) kAnswers.held("leave a core file", cat("RLIMIT_CORE is ", limit.rlim_max));
+  else kAnswers.failed("leave a core file", "RLIMIT_CORE allows it");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ constexpr Call kCalls[] = {
     {"clone (user namespace)", [] { return end_if_child(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0L, 0L, 0L, 0L)); }},
     {"clone3 (user namespace)", clone3_new_user},
     {"setns", [] { return ::syscall(SYS_setns, -1, 0); }},
-    {"mount", [] { return ::syscall(SYS_mount, "none", temporary_folder().c_str(), "tmpfs", 0L, nullptr); }},
+    {"mount", [] { return ::syscall(SYS_mount, "none", "/", "paddock-probe-absent", 0L, nullptr); }},
     {"umount2", [] { return ::syscall(SYS_umount2, "/paddock-probe-absent", 0L); }},
     {"open_tree", [] { return ::syscall(SYS_open_tree, AT_FDCWD, "/", 0L); }},
     {"fsopen", [] { return ::syscall(SYS_fsopen, "tmpfs", 0L); }},
@@ -78,7 +78,7 @@ constexpr Call kCalls[] = {
     {"personality", [] { return ::syscall(SYS_personality, static_cast<long>(ADDR_NO_RANDOMIZE)); }},
     {"syslog", [] { return ::syscall(SYS_syslog, 10L /* SYSLOG_ACTION_SIZE_BUFFER */, nullptr, 0L); }},
     {"settimeofday", [] { return ::syscall(SYS_settimeofday, nullptr, nullptr); }},
-    {"sethostname", [] { return ::syscall(SYS_sethostname, nullptr, 0L); }},
+    {"sethostname", [] { return ::syscall(SYS_sethostname, nullptr, 1000L); }},
     {"ioperm", [] { return ::syscall(SYS_ioperm, 0x80L, 1L, 1L); }},
 };
 

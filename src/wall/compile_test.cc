@@ -65,7 +65,7 @@ std::string describe(const Compiled& compiled) {
   const launch::Plan& plan = compiled.plan;
   std::ostringstream text;
   text << "container " << plan.container << " privileged " << plan.privileged << " namespaces 0x" << std::hex << plan.namespaces << std::dec << "\n";
-  text << "ids " << plan.ids.inside_uid << "->" << plan.ids.outside_uid << " hostname '" << plan.hostname << "' loopback " << plan.loopback << "\n";
+  text << "ids " << plan.ids.inside_uid << "->" << plan.ids.outside_uid << " hostname '" << plan.hostname << "'\n";
   for (const launch::Step& step : plan.steps) text << "step " << describe(step) << "\n";
   for (const kernel::CgroupPlan& group : plan.cgroups) {
     text << "cgroup " << group.directory << " join " << group.join;

@@ -143,7 +143,7 @@ class IdentityTest(unittest.TestCase):
             for pid in filter(str.isdigit, os.listdir("/proc")):
                 for part in ("cmdline", "environ"):
                     try:
-                        if secret in read(f"/proc/{pid}/{part}", errors="replace"):
+                        if secret in read(f"/proc/{pid}/{part}"):
                             holders.add((int(pid), part))
                     except OSError:
                         pass

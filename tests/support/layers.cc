@@ -83,7 +83,7 @@ const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
     {"user_ns", without_user_namespace},
     {"mount_ns", without_own_root},
     {"pid_ns", without_pid_namespace},
-    {"net_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWNET); plan.loopback = false; }},
+    {"net_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWNET); }},
     {"ipc_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWIPC); }},
     {"uts_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWUTS); plan.hostname.clear(); }},
     {"cgroup_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWCGROUP); }},

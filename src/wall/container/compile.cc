@@ -34,7 +34,6 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   plan.namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
   plan.ids = {kInsideId, request.sandbox_uid, kInsideId, request.sandbox_gid};
   plan.hostname = "paddock";
-  plan.loopback = true;
   plan.steps = std::move(root.steps);
   plan.root_attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   plan.cgroups = compiled.limits.cgroups;

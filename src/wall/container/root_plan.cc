@@ -138,7 +138,7 @@ class Builder {
       step({.kind = Step::Kind::inner_bind, .target = place.place, .text = source, .attributes = executable ? kWritable : kData});
       plan_.writable.push_back({place.place, executable});
     }
-    step({.kind = Step::Kind::unmount, .target = "/.scratch"});
+    step({.kind = Step::Kind::mask, .target = "/.scratch"});  // an unmount would wait for an RCU grace period
   }
 
   // Shallow paths first, so that a deeper one lands inside.
