@@ -16,24 +16,23 @@ namespace {
 
 constexpr int kControl = 3;  // the number paddock-launch expects
 
-// Beside this program, in ../libexec/paddock, or one folder up (the tests of a build tree).
-Result<std::string> find_launcher() {
-  char path[4096];
-  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) return errno_error(errno, "find this program's own path");
-  std::string folder(path, static_cast<size_t>(size));
-  folder.resize(folder.rfind('/'));
-  for (const char* relative : {"/paddock-launch", "/../libexec/paddock/paddock-launch", "/../paddock-launch"})
-    if (::access((folder + relative).c_str(), X_OK) == 0) return folder + relative;
-  return Error{Code::not_found, cat("find paddock-launch beside ", folder, "/paddock"), "build or install all of Paddock's programs together"};
-}
-
 // The first process inside is a copy of the copy, and everyone inside can read its command line.
 void wipe(char** strings) {
   for (; *strings; ++strings) std::memset(*strings, 0, std::strlen(*strings));
 }
 
 }  // namespace
+
+Result<std::string> find_program(const std::string& name) {
+  char path[4096];
+  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0) return errno_error(errno, "find this program's own path");
+  std::string folder(path, static_cast<size_t>(size));
+  folder.resize(folder.rfind('/'));
+  for (const char* relative : {"/", "/../libexec/paddock/", "/../"})
+    if (std::string candidate = folder + relative + name; ::access(candidate.c_str(), X_OK) == 0) return candidate;
+  return Error{Code::not_found, cat("find ", name, " beside ", folder, "/paddock"), "build or install all of Paddock's programs together"};
+}
 
 Result<KeeperProcess> fork_keeper(char** argv, bool ahead) {
   auto [ours, theirs] = TRY(make_channel());
@@ -50,7 +49,7 @@ Result<KeeperProcess> fork_keeper(char** argv, bool ahead) {
 }
 
 Result<KeeperProcess> spawn_keeper(bool ahead) {
-  std::string launcher = TRY(find_launcher());
+  std::string launcher = TRY(find_program("paddock-launch"));
   auto [ours, theirs] = TRY(make_channel());
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);

@@ -26,4 +26,7 @@ Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
 // The same as a program of its own, paddock-launch, for callers that have threads or are not static.
 Result<KeeperProcess> spawn_keeper(bool ahead);
 
+// Another of Paddock's programs: beside this one, in ../libexec/paddock, or one folder up (the tests of a build tree).
+Result<std::string> find_program(const std::string& name);
+
 }  // namespace paddock::launch

@@ -25,15 +25,6 @@ constexpr const char* kPlaces[] = {"/etc/shadow", "/etc/ssh", "/etc/ssl/private"
 // Room that the checks need, whatever the policy gives; the limits themselves are exceeded in runs of their own.
 constexpr uint64_t kCheckTime = 60'000, kCheckPids = 16, kCheckFiles = 64;
 
-// paddock-probe is built and installed beside paddock-launch.
-Result<std::string> find_prober() {
-  std::string path = TRY(launch::find_launcher());
-  path = cat(path.substr(0, path.rfind('/')), "/paddock-probe");
-  struct stat info;
-  if (::stat(path.c_str(), &info) == 0) return path;
-  return Error{Code::not_found, cat("find '", path, "'"), "build or install all of Paddock's programs together"};
-}
-
 // The policy, with what the prober itself needs: to be visible, and to be called.
 Policy with_prober(Policy policy, const std::string& prober) {
   if (!policy.files.read) policy.files.read.emplace();
@@ -56,7 +47,7 @@ class Verifier {
   explicit Verifier(const VerifyInput& input) : input_(input) {}
 
   Result<Verification> run_all() {
-    std::string prober = TRY(find_prober());
+    std::string prober = TRY(launch::find_program("paddock-probe"));
     input_.policy = with_prober(input_.policy, prober);
     Prepared whole = TRY(prepare({.argv = {prober}, .env = input_.env}, input_.policy, {}));
     result_.wall = whole.wall;
