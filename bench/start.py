@@ -80,7 +80,8 @@ def measure_inside(programs, all_contenders, rounds):
 
 def main():
     programs, paddock, rounds, target = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is undone
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))  # so that everything is undone
     with tempfile.TemporaryDirectory(prefix="paddock-bench-") as folder:
         os.chmod(folder, 0o755)
         os.environ.update(HOME="/tmp", LANG="C.UTF-8")

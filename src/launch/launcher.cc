@@ -42,6 +42,7 @@ Result<KeeperProcess> fork_keeper(char** argv, bool ahead) {
     ours.reset();
     wipe(argv);
     wipe(environ);
+    std::memset(program_invocation_name, 0, std::strlen(program_invocation_name));
     (void)::prctl(PR_SET_NAME, "paddock-launch", 0, 0, 0);
     ::_exit(keep(theirs.release(), ahead));
   }

@@ -52,10 +52,9 @@ Fact identity(const wall::HostFacts& facts) {
 }
 
 Fact user_namespaces() {
-  if (user_namespace_works()) return {"user namespaces", "work"};
-  wall::Advice advice = wall::advise_on_user_namespaces(
-      {sysctl("kernel/unprivileged_userns_clone"), sysctl("user/max_user_namespaces"), sysctl("kernel/apparmor_restrict_unprivileged_userns")});
-  return {"user namespaces", cat("do not work: ", advice.why), false, advice.fix};
+  std::optional<wall::Advice> trouble = user_namespace_trouble();
+  if (!trouble) return {"user namespaces", "work"};
+  return {"user namespaces", cat("do not work: ", trouble->why), false, trouble->fix};
 }
 
 Fact landlock(int abi) {
@@ -121,6 +120,12 @@ Fact copied_workspaces() {
 }
 
 }  // namespace
+
+std::optional<wall::Advice> user_namespace_trouble() {
+  if (user_namespace_works()) return std::nullopt;
+  return wall::advise_on_user_namespaces(
+      {sysctl("kernel/unprivileged_userns_clone"), sysctl("user/max_user_namespaces"), sysctl("kernel/apparmor_restrict_unprivileged_userns")});
+}
 
 std::vector<Fact> probe_facts() {
   wall::HostFacts host = wall::probe_host(WallKind::process);

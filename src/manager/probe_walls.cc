@@ -1,6 +1,7 @@
 #include "manager/probe_walls.h"
 
 #include "base/text.h"
+#include "manager/probe_facts.h"
 #include "manager/probe_run.h"
 #include "policy/presets.h"
 
@@ -68,6 +69,8 @@ class WallProbe {
   Support failed(const Error& error) {
     support_.why = error.message;
     support_.fix = error.hint;
+    std::optional<wall::Advice> trouble = support_.wall == WallKind::container && error.hint.empty() ? user_namespace_trouble() : std::nullopt;
+    if (trouble) support_.why += cat("; ", trouble->why), support_.fix = trouble->fix;
     return std::move(support_);
   }
 

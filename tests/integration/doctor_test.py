@@ -114,7 +114,7 @@ class DoctorTest(unittest.TestCase):
                 found = json.loads(done.stdout)
                 container = self.wall(found, "container")
                 self.assertEqual(container["status"], "does not work")
-                self.assertTrue(container["why"])
+                self.assertTrue(container["why"] and container["fix"], container)
                 fact = next(fact for fact in found["facts"] if fact["name"] == "user namespaces")
                 self.assertFalse(fact["good"])
                 self.assertTrue(fact["fix"])

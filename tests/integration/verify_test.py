@@ -81,7 +81,7 @@ def shared_memory():
 
 class VerifyTest(unittest.TestCase):
     def folder(self, user):
-        path = paddock.owned_directory(user)
+        path = paddock.folder(user)
         self.addCleanup(shutil.rmtree, path, ignore_errors=True)
         return path
 
@@ -143,9 +143,7 @@ class VerifyTest(unittest.TestCase):
                         os.chmod(os.path.join(workspace, name), 0o644)
                     text = f'version = 1\n[files]\ndeny = ["**/.env"]\nworkspace = {{ path = "{workspace}", mode = "{mode}" }}\n'
                     with tempfile.TemporaryDirectory() as state:
-                        os.chmod(state, 0o700)
-                        if user == "user" and os.geteuid() == 0:
-                            os.chown(state, paddock.USER_ID, paddock.USER_ID)
+                        paddock.give(state, user)
                         status, found = verify("--policy", self.policy(user, text), user=user, env={"PADDOCK_STATE": state})
                     self.assertEqual((status, named(found, "failed")), (0, []), found)
                     self.assertEqual(self.state_of(found, "read what the policy denies: /workspace/.env"), "held")
