@@ -6,7 +6,7 @@ The kernel's own trace (tracefs: entry and end of every system call, fork, exec,
 recorded for one run at a time, in an instance of its own. That costs well under a microsecond per event, where strace costs a
 hundred; runs without any tracing alternate with the traced ones, and both totals are reported.
 
-A process is in one phase at a time; the tables below say which system call begins the next one. Each moment of the run is given to
+A process is in one phase at a time; the table below says which system call begins which. Each moment of the run is given to
 the process furthest inside that has a CPU, so the phases add up to the whole, and what other programs on the machine take is not
 counted as ours.
 """
@@ -31,16 +31,18 @@ PHASES = [
 ]
 FIRST_PHASE = {"paddock": "start and parse", "keeper": "keeper start", "first process": "namespaces", "program": "last steps"}
 
-# Per role, in order: any of these system calls begins the next phase. A phase marked optional may be left out by the plan.
-NEXT_PHASE = {
-    "paddock": [({"geteuid"}, "plan"), ({"socketpair"}, "keeper start")],
-    "keeper": [({"socketpair", "clone3", "clone"}, "namespaces"), ({"mkdir", "mkdirat"}, "cgroups")],
+# Per role, the stages in order; in each, these system calls begin these phases. The first of the next stage's calls ends a stage.
+STAGES = {
+    "paddock": [{"socketpair": "keeper start", "getcwd": "start and parse", "geteuid": "plan"}],
+    "keeper": [{}, {"clone3": "namespaces"}, {"mkdir": "cgroups", "mkdirat": "cgroups"}],
     "first process": [
-        ({"prctl"}, "identity"), ({"socket"}, "network", "optional"), ({"mount_setattr", "open_tree", "fsopen"}, "root and mounts"),
-        ({"sendmsg"}, "cgroups"), ({"prctl", "capset", "capget"}, "capabilities"), ({"landlock_create_ruleset"}, "landlock", "optional"),
-        ({"pipe2", "clone", "clone3", "fork"}, "fork"), ({"seccomp"}, "seccomp"),
+        {"prctl": "identity", "setresuid": "identity", "socket": "network", "mount_setattr": "root and mounts"},
+        {"open_tree": "root and mounts", "fsopen": "root and mounts"},
+        {"sendmsg": "cgroups"},
+        {"prctl": "capabilities", "capset": "capabilities"},
+        {"landlock_create_ruleset": "landlock", "pipe2": "fork", "clone": "fork", "clone3": "fork", "seccomp": "seccomp"},
     ],
-    "program": [({"seccomp"}, "seccomp", "optional"), ({"execve"}, "exec")],
+    "program": [{"seccomp": "seccomp", "execve": "exec"}],
 }
 EXITS = {"exit", "exit_group"}
 
@@ -148,7 +150,7 @@ class Lane:
 
     def __init__(self, role, begin, running):
         self.role, self.phase, self.since, self.running = role, FIRST_PHASE[role], begin, running
-        self.rest = list(NEXT_PHASE[role])
+        self.stages = list(STAGES[role])
         self.pieces, self.calls = [], []
         self.entered, self.off_us = None, 0.0
         self.over = False
@@ -166,12 +168,9 @@ class Lane:
     def enter(self, when, name):
         self.cut(when)
         self.entered, self.off_us = (when, name), 0.0
-        for position, (triggers, phase, *optional) in enumerate(self.rest):
-            if name in triggers:
-                self.phase, self.rest = phase, self.rest[position + 1:]
-                return
-            if not optional:
-                return
+        if len(self.stages) > 1 and name in self.stages[1]:
+            del self.stages[0]
+        self.phase = self.stages[0].get(name, self.phase)
 
     def leave(self, when, name):
         self.cut(when)

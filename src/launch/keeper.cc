@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -64,6 +65,8 @@ class Keeper {
     end_everything();
     Result<void> told = failure_ ? send_record(control_.get(), failure(*failure_)) : send_record(control_.get(), ended_.to_record());
     (void)told;  // a caller that is gone does not want to know
+    for (const kernel::CgroupPlan& group : plan_.cgroups) kernel::remove_stale_cgroups(group.directory);
+    if (!plan_.space.empty()) remove_stale_spaces();
   }
 
  private:
@@ -97,7 +100,9 @@ class Keeper {
     if (plan_.space.empty()) return {};
     if (::mkdir(plan_.space.c_str(), 0700) != 0) return errno_error(errno, cat("make '", plan_.space, "'"));
     space_made_ = true;
-    Fd space = TRY(open_file(plan_.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    space_ = TRY(open_file(plan_.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    const Fd& space = space_;
+    if (::flock(space.get(), LOCK_EX | LOCK_NB) != 0) return errno_error(errno, cat("lock '", plan_.space, "'"));
     auto give_away = [&](const char* name) {
       return !plan_.privileged || ::fchownat(space.get(), name, plan_.ids.outside_uid, plan_.ids.outside_gid,
                                              AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0;
@@ -310,12 +315,28 @@ class Keeper {
     if (parent) (void)kernel::remove_tree(parent.value().get(), path.substr(slash + 1));
   }
 
+  // What keepers that were killed left beside ours: directories of the same kind that nobody holds.
+  void remove_stale_spaces() const {
+    size_t slash = plan_.space.rfind('/');
+    std::string name = plan_.space.substr(slash + 1);
+    Result<Fd> parent = open_file(plan_.space.substr(0, slash + 1), O_RDONLY | O_DIRECTORY);
+    Result<std::vector<std::string>> entries = parent ? kernel::list_directory(parent.value().get()) : Result<std::vector<std::string>>(parent.error());
+    if (!entries) return;
+    for (const std::string& entry : entries.value()) {
+      if (entry.size() != name.size() || entry.compare(0, 8, "paddock-") != 0) continue;
+      Fd folder(::openat(parent.value().get(), entry.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      struct stat info;
+      if (!folder || ::fstat(folder.get(), &info) != 0 || ::time(nullptr) - info.st_ctime < 2) continue;
+      if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) (void)kernel::remove_tree(parent.value().get(), entry);
+    }
+  }
+
   static constexpr uint64_t kFirstLook = 10'000, kShortestLook = 2'000, kLongestLook = 100'000;  // µs
   static constexpr uint64_t kIdleCpu = 2'000;  // µs of CPU that count as being active
 
   Plan plan_;
   uint64_t namespaces_ = 0;  // of the first process
-  Fd control_, guard_;
+  Fd control_, guard_, space_;  // the space is locked while we live
   std::vector<Fd> passed_;
   kernel::Child child_;
   std::vector<kernel::Cgroup> groups_;

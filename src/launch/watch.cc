@@ -3,12 +3,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <sstream>
 
 #include "base/text.h"
 #include "linux/tree.h"
@@ -36,43 +41,62 @@ uint64_t field(std::string_view text, int index) {
   return number;
 }
 
-// utime, stime, cutime and cstime of /proc/PID/stat, in microseconds. The name before them may hold anything, so
-// counting starts behind its last parenthesis.
-uint64_t cpu_of(const std::string& stat) {
+// Fields of /proc/PID/stat, numbered as in proc(5). The name before the third may hold anything, so counting starts
+// behind its last parenthesis.
+uint64_t stat_field(const std::string& stat, int number) {
   size_t end = stat.rfind(") ");
-  if (end == std::string::npos) return 0;
-  std::string_view rest = std::string_view(stat).substr(end + 2);
-  uint64_t ticks = field(rest, 11) + field(rest, 12) + field(rest, 13) + field(rest, 14);
-  return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  return end == std::string::npos ? 0 : field(std::string_view(stat).substr(end + 2), number - 3);
 }
 
-uint64_t threads_of(const std::string& stat) {
-  size_t end = stat.rfind(") ");
-  return end == std::string::npos ? 0 : field(std::string_view(stat).substr(end + 2), 17);
-}
+uint64_t to_us(uint64_t ticks) { return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK)); }
 
-// Anonymous memory, each page counted once however many processes share it after a fork.
-uint64_t proportional_memory(int folder, const std::string& pid) {
-  std::string text = read_at(folder, pid + "/smaps_rollup");
+// Bytes that wait in the queues of a protocol's sockets: "tx_queue:rx_queue" in hex, the fifth column.
+uint64_t queued_bytes(const std::string& table) {
   uint64_t total = 0;
-  for (const char* key : {"Pss_Anon:", "Pss_Shmem:"}) {
-    size_t at = text.find(key);
-    if (at == std::string::npos) continue;
-    total += std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10) * 1024;
+  for (const std::string& line : split(table, '\n')) {
+    std::istringstream words(line);
+    std::string slot, local, remote, state, queues;
+    if (!(words >> slot >> local >> remote >> state >> queues) || queues.size() != 17) continue;
+    total += std::strtoull(queues.c_str(), nullptr, 16) + std::strtoull(queues.c_str() + 9, nullptr, 16);
   }
   return total;
 }
 
-std::vector<std::string> pids_in(int proc) {
+// The sum of "Key:   number kB" lines.
+uint64_t kilobytes(const std::string& text, std::initializer_list<const char*> keys) {
+  uint64_t total = 0;
+  for (const char* key : keys) {
+    size_t at = text.find(key);
+    if (at != std::string::npos) total += std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10);
+  }
+  return total * 1024;
+}
+
+std::vector<std::string> numbers_in(int directory) {
   std::vector<std::string> pids;
-  Fd folder(::openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd folder(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* entries = folder ? ::fdopendir(folder.get()) : nullptr;
   if (!entries) return pids;
   (void)folder.release();
   while (dirent* entry = ::readdir(entries))
-    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') pids.emplace_back(entry->d_name);
+    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') pids.emplace_back(entry->d_name);
   ::closedir(entries);
   return pids;
+}
+
+// Memory that a process holds only through descriptors: files without a name outside the scratch filesystem (memfd,
+// deleted files of other tmpfs). Each is counted once, whoever holds it.
+uint64_t nameless_files(int proc, const std::string& pid, dev_t scratch, std::set<std::pair<dev_t, ino_t>>& seen) {
+  Fd folder(::openat(proc, (pid + "/fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return 0;
+  uint64_t total = 0;
+  for (const std::string& name : numbers_in(folder.get())) {
+    struct stat info;
+    if (::fstatat(folder.get(), name.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0) continue;
+    if (major(info.st_dev) != 0 || info.st_dev == scratch || !seen.emplace(info.st_dev, info.st_ino).second) continue;
+    total += static_cast<uint64_t>(info.st_blocks) * 512;
+  }
+  return total;
 }
 
 }  // namespace
@@ -84,7 +108,7 @@ std::vector<int> descendants(int pid) {
     open.pop_back();
     Fd tasks(::open(cat("/proc/", next, "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!tasks) continue;
-    for (const std::string& task : pids_in(tasks.get())) {
+    for (const std::string& task : numbers_in(tasks.get())) {
       for (const std::string& child : split(read_at(tasks.get(), task + "/children"), ' ')) {
         if (child.empty()) continue;
         found.push_back(std::atoi(child.c_str()));
@@ -102,35 +126,64 @@ const kernel::Cgroup* Watcher::group_for(kernel::CgroupUse use) const {
   return nullptr;
 }
 
-void Watcher::add_processes(Sample& sample) const {
+void Watcher::add_processes(Sample& sample) {
   Fd host_proc;
   int proc = proc_.get();
   std::vector<std::string> pids;
+  uint64_t waited_for = 0;
   if (container_) {
-    pids = pids_in(proc);
+    pids = numbers_in(proc);
   } else {
     host_proc = Fd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     proc = host_proc.get();
     for (int pid : descendants(::getpid())) pids.push_back(std::to_string(pid));
     rusage ended{};
     (void)::getrusage(RUSAGE_CHILDREN, &ended);
-    sample.cpu_us += static_cast<uint64_t>(ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * 1'000'000 +
-                     static_cast<uint64_t>(ended.ru_utime.tv_usec + ended.ru_stime.tv_usec);
+    waited_for = static_cast<uint64_t>(ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * 1'000'000 +
+                 static_cast<uint64_t>(ended.ru_utime.tv_usec + ended.ru_stime.tv_usec);
   }
-  uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  for (const std::string& pid : pids) sample.pids += stat_field(read_at(proc, pid + "/stat"), 20);
+  if (container_ && sample.pids > 0) --sample.pids;  // PID 1 is ours
+  sample.cpu_us = cpu_of_all(proc, pids, waited_for);
+  if (watch_.memory) sample.memory = memory_of(proc, pids);
+}
+
+// Two counts that can each miss something, so the larger holds: what the living used together with the children they
+// waited for (misses children nobody waits for), and what each process had used when it was last seen (misses what it
+// used after that).
+uint64_t Watcher::cpu_of_all(int proc, const std::vector<std::string>& pids, uint64_t waited_for) {
+  uint64_t with_children = waited_for, alive = 0;
+  std::map<std::pair<std::string, uint64_t>, uint64_t> now;
   for (const std::string& pid : pids) {
     std::string stat = read_at(proc, pid + "/stat");
-    sample.cpu_us += cpu_of(stat);
-    sample.pids += threads_of(stat);
-    std::string statm = read_at(proc, pid + "/statm");
-    sample.memory += (field(statm, 1) - field(statm, 2)) * page;
+    uint64_t own = to_us(stat_field(stat, 14) + stat_field(stat, 15));
+    with_children += own + to_us(stat_field(stat, 16) + stat_field(stat, 17));
+    alive += own;
+    now[{pid, stat_field(stat, 22)}] = own;
   }
-  if (container_ && sample.pids > 0) --sample.pids;  // PID 1 is ours
+  for (const auto& [process, cpu] : own_cpu_)
+    if (!now.count(process)) ended_cpu_ += cpu;
+  own_cpu_ = std::move(now);
+  return std::max(with_children, alive + ended_cpu_);
+}
+
+uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) const {
+  struct stat scratch{};
+  if (scratch_) (void)::fstat(scratch_.get(), &scratch);
+  std::set<std::pair<dev_t, ino_t>> seen;
+  uint64_t resident = 0, overhead = 0;
+  if (container_)
+    for (const char* table : {"1/net/udp", "1/net/udp6", "1/net/tcp", "1/net/tcp6"}) overhead += queued_bytes(read_at(proc, table));
+  for (const std::string& pid : pids) {
+    std::string status = read_at(proc, pid + "/status");
+    resident += kilobytes(status, {"RssAnon:", "RssShmem:", "VmSwap:"});
+    overhead += kilobytes(status, {"VmPTE:"}) + nameless_files(proc, pid, scratch.st_dev, seen);
+  }
   // Forked processes share pages that were counted for each: look closer before it matters.
-  if (watch_.memory && sample.memory > watch_.memory / 2) {
-    sample.memory = 0;
-    for (const std::string& pid : pids) sample.memory += proportional_memory(proc, pid);
-  }
+  if (resident + overhead <= watch_.memory / 2) return resident + overhead;
+  uint64_t proportional = 0;
+  for (const std::string& pid : pids) proportional += kilobytes(read_at(proc, pid + "/smaps_rollup"), {"Pss_Anon:", "Pss_Shmem:", "SwapPss:"});
+  return proportional + overhead;
 }
 
 void Watcher::add_disk(Sample& sample) const {
@@ -151,7 +204,7 @@ void Watcher::add_disk(Sample& sample) const {
   sample.inodes_full = watch_.kernel_inodes && space.f_ffree == 0;
 }
 
-Sample Watcher::sample() const {
+Sample Watcher::sample() {
   Sample sample;
   add_disk(sample);
   const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);

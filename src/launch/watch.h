@@ -1,7 +1,9 @@
 // What the keeper can see of a sandbox: cgroups where there are some, /proc and statfs otherwise.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
@@ -29,11 +31,13 @@ class Watcher {
   void use_proc(Fd proc) { proc_ = std::move(proc); }
   void use_scratch(Fd scratch) { scratch_ = std::move(scratch); }
 
-  Sample sample() const;
+  Sample sample();
   Counters counters() const;
 
  private:
-  void add_processes(Sample& sample) const;
+  void add_processes(Sample& sample);
+  uint64_t cpu_of_all(int proc, const std::vector<std::string>& pids, uint64_t waited_for);
+  uint64_t memory_of(int proc, const std::vector<std::string>& pids) const;
   void add_disk(Sample& sample) const;
   const kernel::Cgroup* group_for(kernel::CgroupUse use) const;
 
@@ -41,6 +45,8 @@ class Watcher {
   bool container_;
   const std::vector<kernel::Cgroup>* groups_ = nullptr;
   Fd proc_, scratch_;
+  std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;  // pid and start time → µs when last seen alive
+  uint64_t ended_cpu_ = 0;                                        // the same, of those that are gone
 };
 
 // Pids of all descendants of `pid`, from /proc/PID/task/TID/children.

@@ -1,7 +1,11 @@
 #include "linux/cgroup.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -137,8 +141,10 @@ CgroupFacts probe_cgroups(bool prepare) {
     else facts.unified = {0, "", cat(tree.directory, " is not writable for this user")};
   }
   if (facts.unified.version == 0 && facts.unified.why_not.empty()) facts.unified.why_not = "no version 2 tree is mounted";
-  if (facts.memory.version == 1)
+  if (facts.memory.version == 1) {
     facts.swap_limit = ::access((facts.memory.directory + "/memory.memsw.limit_in_bytes").c_str(), F_OK) == 0;
+    facts.socket_limit = ::access((facts.memory.directory + "/memory.kmem.tcp.limit_in_bytes").c_str(), F_OK) == 0;
+  }
   if (facts.memory.version == 2) facts.swap_limit = true;
   return facts;
 }
@@ -147,8 +153,9 @@ Result<Cgroup> Cgroup::create(const CgroupPlan& plan) {
   Cgroup group;
   group.plan_ = plan;
   if (::mkdir(plan.directory.c_str(), 0755) != 0) return errno_error(errno, cat("make the cgroup '", plan.directory, "'"));
-  group.folder_ = Fd(::open(plan.directory.c_str(), O_DIRECTORY | O_PATH | O_CLOEXEC));
+  group.folder_ = Fd(::open(plan.directory.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
   Result<void> made;
+  if (!group.folder_ || ::flock(group.folder_.get(), LOCK_EX | LOCK_NB) != 0) made = errno_error(errno, cat("lock the cgroup '", plan.directory, "'"));
   for (const auto& [file, value] : plan.writes) {
     if (made) made = group.write(file.c_str(), value);
   }
@@ -198,6 +205,24 @@ Result<void> Cgroup::remove() const {
   if (::rmdir(plan_.directory.c_str()) != 0 && errno != ENOENT)
     return errno_error(errno, cat("remove the cgroup '", plan_.directory, "'"));
   return {};
+}
+
+void remove_stale_cgroups(const std::string& directory) {
+  std::string parent = directory.substr(0, directory.rfind('/'));
+  DIR* entries = ::opendir(parent.c_str());
+  if (!entries) return;
+  while (dirent* entry = ::readdir(entries)) {
+    if (!starts_with(entry->d_name, "paddock-") || std::strlen(entry->d_name) != std::strlen("paddock-") + 16) continue;
+    std::string path = cat(parent, "/", entry->d_name);
+    Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
+    if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    // A group that is being made is locked an instant after it exists: one without limits yet may be that young.
+    struct stat info;
+    if (::fstat(folder.get(), &info) != 0 || ::time(nullptr) - info.st_ctime < 2) continue;
+    for (const std::string& pid : words_of(path + "/cgroup.procs")) (void)::kill(std::atoi(pid.c_str()), SIGKILL);
+    (void)::rmdir(path.c_str());
+  }
+  ::closedir(entries);
 }
 
 }  // namespace paddock::kernel

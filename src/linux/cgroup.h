@@ -22,7 +22,8 @@ struct Controller {
 struct CgroupFacts {
   Controller memory, pids, cpu, cpuacct, io, freezer;
   Controller unified;      // a version 2 tree, with or without controllers: gives cgroup.kill
-  bool swap_limit = false; // the memory controller can limit swap
+  bool swap_limit = false;   // the memory controller can limit swap
+  bool socket_limit = false; // version 1: it counts socket buffers, apart, when asked to
 };
 
 // Looks at /proc/self/cgroup and /proc/self/mountinfo. `prepare` may create the group that version 2 needs between
@@ -59,7 +60,10 @@ class Cgroup {
 
  private:
   CgroupPlan plan_;
-  Fd folder_, join_;
+  Fd folder_, join_;  // the folder is locked: whoever can lock it knows that its keeper is gone
 };
+
+// Ends and removes the groups named paddock-… beside `directory` whose keeper was killed.
+void remove_stale_cgroups(const std::string& directory);
 
 }  // namespace paddock::kernel

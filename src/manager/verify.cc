@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
 #include "base/text.h"
 #include "base/value.h"
@@ -24,6 +25,13 @@ constexpr const char* kPlaces[] = {"/etc/shadow", "/etc/ssh", "/etc/ssl/private"
 
 // Room that the checks need, whatever the policy gives; the limits themselves are exceeded in runs of their own.
 constexpr uint64_t kCheckTime = 60'000, kCheckPids = 16, kCheckFiles = 64;
+
+// Without "..": the path is looked up inside the new root, where such a step can fail for an instant (openat2(2), EAGAIN).
+Result<std::string> find_prober() {
+  std::string path = TRY(launch::find_program("paddock-probe"));
+  std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
+  return real ? Result<std::string>(real.get()) : errno_error(errno, cat("look at '", path, "'"));
+}
 
 // The policy, with what the prober itself needs: to be visible, and to be called.
 Policy with_prober(Policy policy, const std::string& prober) {
@@ -47,14 +55,14 @@ class Verifier {
   explicit Verifier(const VerifyInput& input) : input_(input) {}
 
   Result<Verification> run_all() {
-    std::string prober = TRY(launch::find_program("paddock-probe"));
+    std::string prober = TRY(find_prober());
     input_.policy = with_prober(input_.policy, prober);
     Prepared whole = TRY(prepare({.argv = {prober}, .env = input_.env}, input_.policy, {}));
+    if (whole.change_set) TRY(store::discard_change_set(std::move(*whole.change_set)));  // only the plan is wanted
     result_.wall = whole.wall;
     TRY(run_checks(prober, whole));
     std::vector<Probe> limits = TRY(verify_limits(input_, prober, whole));
     result_.probes.insert(result_.probes.end(), limits.begin(), limits.end());
-    if (whole.change_set) (void)store::discard_change_set(std::move(*whole.change_set));
     return std::move(result_);
   }
 

@@ -71,6 +71,8 @@ class Planner {
     (void)group(memory, kernel::kMemory);
     bool v1 = memory.version == 1;
     hold_by_group(LimitKind::memory, memory, v1 ? "memory.limit_in_bytes" : "memory.max", bytes);
+    // Version 2 counts socket buffers with the rest; version 1 only when they have a limit of their own.
+    if (facts_.cgroups.socket_limit) group(memory).writes.emplace_back("memory.kmem.tcp.limit_in_bytes", std::to_string(bytes / 4));
     if (!facts_.cgroups.swap_limit) return;
     // Version 1 counts memory and swap together there, version 2 swap alone.
     group(memory).writes.emplace_back(v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", std::to_string(v1 ? bytes : 0));

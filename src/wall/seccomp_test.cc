@@ -46,7 +46,7 @@ uint32_t verdict(const char* name, long number, std::initializer_list<uint64_t> 
 }
 
 class EveryFilter : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Filters, EveryFilter, testing::Values("container", "process", "process-shared"));
+INSTANTIATE_TEST_SUITE_P(Filters, EveryFilter, testing::Values("container", "container-sampled", "process", "process-shared"));
 
 TEST_P(EveryFilter, AllowsOrdinaryCalls) {
   for (long number : {SYS_read, SYS_write, SYS_execve, SYS_mmap, SYS_futex, SYS_exit_group, SYS_getrandom, SYS_statx, SYS_rseq})

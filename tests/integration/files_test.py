@@ -229,7 +229,8 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
 
     @on_container
     def test_files_of_a_read_write_run_belong_to_the_directory_owner(self, user):
-        script = "echo x > file; mkdir -p a/b; ln -s file link; mkfifo fifo; ln file hard; touch -d 2001-01-01 old; chmod 777 file; chmod 4755 old; chmod 2755 a; ls -ln"
+        script = ("echo x > file; mkdir -p a/b; ln -s file link; mkfifo fifo; ln file hard; touch -d 2001-01-01 old; "
+                  "chmod 777 file; chmod 4755 old; chmod 2755 a")
         folder = self.folder(user)
         self.run_shell(user, ["--workspace", f"{folder}:rw"], script)
         owner = os.stat(folder)
@@ -281,16 +282,13 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
 
     @on_container
     def test_key_directories_are_refused(self, user):
-        home = paddock.environment(user)["HOME"]
+        home = self.folder(user)
         for name in (".ssh", ".gnupg", ".aws", ".kube", ".docker"):
-            path = os.path.join(home, name)
-            made = not os.path.exists(path)
-            if made:
-                os.mkdir(path, 0o700)
-                paddock.give(path, user)
-                self.addCleanup(os.rmdir, path)
-            with self.subTest(user=user, path=path):
-                self.assertDenied(self.run_shell(user, ["--read", path], "true"), hint=False)
+            self.write(user, f"{home}/{name}/key", "secret")
+            for path in (f"{home}/{name}", f"{home}/{name}/key", home):
+                with self.subTest(user=user, path=path):
+                    result = paddock.run_json("--read", path, "--", "cat", f"{home}/{name}/key", user=user, env={"HOME": home})
+                    self.assertDenied(result, hint=False)
 
     @on_container
     def test_a_link_to_a_system_path_is_no_way_around(self, user):
@@ -375,7 +373,8 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
 
     @on_process
     def test_process_wall_shows_nothing_that_was_not_granted(self, user):
-        script = "cat /var/lib/dpkg/status /var/log/dpkg.log; ls /root /home /var /run /srv /tmp /var/tmp; echo x > /tmp/probe; echo x > /var/tmp/probe; echo x > /dev/shm/probe; echo end"
+        script = ("cat /var/lib/dpkg/status /var/log/dpkg.log; ls /root /home /var /run /srv /tmp /var/tmp; "
+                  "for d in /tmp /var/tmp /dev/shm; do echo x > $d/probe; done; echo end")
         self.assertEqual(self.run_shell(user, [], script, "process")["stdout"], "end\n")
 
     @on_process

@@ -43,7 +43,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
     return Error{Code::unsupported, "this kernel has no Landlock, the second file layer",
                  "use Linux 5.13 or later with Landlock enabled, or accept it: [danger] allow = [\"isolation.no_landlock\"]"};
   plan.rlimits = compiled.limits.rlimits;
-  plan.seccomp = TRY(seccomp_filter("container"));
+  plan.seccomp = TRY(seccomp_filter(compiled.limits.watch.memory ? "container-sampled" : "container"));
   plan.argv = request.command.argv;
   if (!request.command.file_name.empty()) plan.argv.push_back("/run/paddock/" + request.command.file_name);
   plan.env = build_environment(request, kHome, "/tmp");

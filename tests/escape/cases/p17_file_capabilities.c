@@ -1,6 +1,6 @@
 // P17 leaves a program with file capabilities, or with an ACL that opens it for others.
-// layers: caps uid
-// process: caps uid
+// layers: caps
+// process: caps
 // users: root
 // control: observe
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 // P17 gives files away: a file owned by root, by another user or by another group, waiting for the host.
-// layers: caps uid user_ns
-// process: caps uid
+// layers: caps user_ns
+// process: caps
 // users: root
 // control: observe
 #include "hostile.h"

@@ -1,11 +1,13 @@
 // R04 System V shared memory: segments that are filled and detached belong to no process.
 // layers: cgroup
+// layers(user): seccomp
 // process: seccomp cgroup
 // process(user): seccomp
 // control: run
 // flags: --memory 64M
 // expect: limit=memory
 // expect(process):
+// expect(user):
 #include <sys/ipc.h>
 #include <sys/shm.h>
 

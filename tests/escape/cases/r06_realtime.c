@@ -1,6 +1,6 @@
 // R06 real-time and deadline scheduling: one such thread would starve its neighbours, whatever their share.
-// layers: caps uid user_ns
-// process: caps uid
+// layers: caps user_ns
+// process: caps
 // users: root
 // control: observe
 #include <sched.h>

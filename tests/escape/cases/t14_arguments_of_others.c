@@ -22,10 +22,11 @@ int main(void) {
     ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
     if (file >= 0) close(file);
     if (length <= 0) continue;
-    text[length] = '\0';
     ++seen;
-    if (process == 1 && strlen(text) + 1 >= (size_t)length) continue;
-    escaped("process %d shows its arguments: %s", process, text);
+    int told = 0;  // words after the first, or a path of the host as the first
+    for (ssize_t i = 0; i < length; ++i) told |= text[i] == '/' || (text[i] && i > (ssize_t)strnlen(text, (size_t)length));
+    text[length] = '\0';
+    if (process != 1 || told) escaped("process %d shows its arguments: %s", process, text);
   }
   held("%d other processes without arguments", seen);
 }

@@ -1,9 +1,10 @@
 // T14 secrets in the environment of other processes: reads /proc/PID/environ and more of everything it can see.
-// layers: pid_ns user_ns uid caps
+// layers: pid_ns user_ns caps
 // layers(user): landlock pid_ns user_ns
 // process: landlock uid caps
 // process(user): landlock
 // control: run
+// control(process root): none
 #include <ctype.h>
 #include <dirent.h>
 
