@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/context.h"
 #include "cli/options.h"
 #include "policy/explain.h"
 #include "policy/load.h"
@@ -13,15 +14,6 @@ namespace paddock::cli {
 
 namespace {
 
-constexpr size_t kLargestPolicy = 1 << 20;
-
-policy::LoadContext load_context() {
-  std::error_code failed;
-  std::string directory = std::filesystem::current_path(failed).string();
-  const char* home = std::getenv("HOME");
-  return {.paths = {.base_directory = failed ? "" : directory, .home = home ? home : ""},
-          .read = [](const std::string& path) { return read_file(path, kLargestPolicy); }};
-}
 
 Value error_value(const Error& error) {
   Value value;

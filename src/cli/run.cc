@@ -1,5 +1,4 @@
 // paddock run: one command in one sandbox.
-#include <limits.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,13 +10,12 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/context.h"
 #include "cli/imports.h"
 #include "cli/options.h"
 #include "cli/run.h"
 #include "manager/run.h"
 #include "manager/terminal.h"
-#include "policy/load.h"
-#include "store/state.h"
 
 namespace paddock::cli {
 
@@ -141,17 +139,6 @@ Result<Command> build_command(const Flags& flags) {
   return command;
 }
 
-std::string current_directory() {
-  char path[PATH_MAX];
-  return ::getcwd(path, sizeof path) ? path : "/";
-}
-
-std::string home_directory() {
-  if (const char* home = std::getenv("HOME"); home && *home == '/') return home;
-  Result<std::string> passwd = read_file("/etc/passwd");
-  return passwd ? store::home_of(::getuid(), passwd.value()) : "";
-}
-
 void pass_environment(const Policy& policy, Command& command) {
   if (!policy.env.pass) return;
   for (const std::string& name : *policy.env.pass)
@@ -176,8 +163,7 @@ std::string summary(const RunResult& result) {
 
 Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrepared& edit) {
   Command command = TRY(build_command(flags));
-  policy::LoadContext context{{current_directory(), home_directory()}, [](const std::string& path) { return read_file(path); }};
-  policy::Combined combined = TRY(policy::load(flags.policies, TRY(call_policy(flags)), context));
+  policy::Combined combined = TRY(policy::load(flags.policies, TRY(call_policy(flags)), load_context()));
   pass_environment(combined.policy, command);
   TRY(check_imports(command, combined.policy));
 

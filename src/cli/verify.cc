@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/context.h"
 #include "cli/options.h"
 #include "manager/verify.h"
 #include "policy/load.h"
@@ -28,15 +29,6 @@ struct Flags {
   std::string wall;
   bool json = false;
 };
-
-policy::LoadContext load_context() {
-  char directory[PATH_MAX];
-  const char* home = std::getenv("HOME");
-  Result<std::string> passwd = read_file("/etc/passwd");
-  std::string account_home = passwd ? store::home_of(::getuid(), passwd.value()) : "";
-  return {{::getcwd(directory, sizeof directory) ? directory : "/", home && *home == '/' ? home : account_home},
-          [](const std::string& path) { return read_file(path); }};
-}
 
 std::string pad(std::string text, size_t width) {
   if (text.size() < width) text.resize(width, ' ');

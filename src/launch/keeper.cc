@@ -247,6 +247,7 @@ class Keeper {
     if (watch.memory) at_most((watch.memory - std::min(watch.memory, sample.memory)) / 4096);
     if (watch.disk) at_most((watch.disk - std::min(watch.disk, sample.disk)) / 4096);
     if (watch.cpu_time) at_most((watch.cpu_time * 1000 - sample.cpu_us) / static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+    if (watch.cpu_time && !watcher_.kernel_counts_cpu()) at_most(10'000);  // or short-lived processes go unseen
     if (watch.idle_time) at_most(watch.idle_time * 1000 / 4);
     if (watch.pids || watch.kernel_pids || watch.inodes || watch.kernel_disk) at_most(25'000);
     return std::max<uint64_t>(wait, kShortestLook);

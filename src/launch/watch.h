@@ -33,6 +33,7 @@ class Watcher {
 
   Sample sample();
   Counters counters() const;
+  bool kernel_counts_cpu() const { return group_for(kernel::kCpuUsage); }
 
  private:
   void add_processes(Sample& sample);

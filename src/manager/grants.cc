@@ -21,12 +21,6 @@ constexpr const char* kSystemPlaces[] = {"/", "/etc", "/root", "/home", "/var", 
 constexpr const char* kCredentials[] = {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".netrc", ".npmrc",
                                         ".pypirc", ".git-credentials", ".password-store", ".mozilla", ".local/state/paddock"};
 
-std::string own_home() {
-  if (const char* home = std::getenv("HOME"); home && *home == '/') return home;
-  Result<std::string> passwd = read_file("/etc/passwd");
-  return passwd ? store::home_of(::getuid(), passwd.value()) : "";
-}
-
 // The name as given and the place it leads to are both judged.
 std::vector<std::string> readings(const std::string& path, const std::string& real) {
   return path == real ? std::vector<std::string>{path} : std::vector<std::string>{path, real};
@@ -36,7 +30,7 @@ Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& poli
   std::string real;
   wall::HostPath found = TRY(wall::look_at(path, &real));
   for (const std::string& name : readings(path, real)) {
-    std::string why = dangerous_grant(name, own_home());
+    std::string why = dangerous_grant(name, store::home_directory());
     if (why.empty()) continue;
     if (!policy.danger.count("files.system_paths"))
       return Error{Code::denied, cat(key, " '", printable(path), "' is refused: ", why),

@@ -30,12 +30,8 @@ Result<std::string> choose() {
   if (::geteuid() == 0) return std::string("/var/lib/paddock");
   std::string state = from_environment("XDG_STATE_HOME");
   if (!state.empty() && state[0] == '/') return state + "/paddock";  // the XDG specification: ignore relative ones
-  std::string home = from_environment("HOME");
-  if (home.empty() || home[0] != '/') {
-    Result<std::string> passwd = read_file("/etc/passwd");
-    if (passwd) home = home_of(::geteuid(), passwd.value());
-  }
-  if (home.empty() || home[0] != '/') return Error{Code::not_found, "find the state directory: no home directory", kHint};
+  std::string home = home_directory();
+  if (home.empty()) return Error{Code::not_found, "find the state directory: no home directory", kHint};
   return home + "/.local/state/paddock";
 }
 
@@ -70,6 +66,14 @@ Result<Fd> open_private(int parent, const std::string& name, const std::string& 
 }
 
 }  // namespace
+
+std::string home_directory() {
+  std::string home = from_environment("HOME");
+  if (!home.empty() && home[0] == '/') return home;
+  Result<std::string> passwd = read_file("/etc/passwd");
+  home = passwd ? home_of(::geteuid(), passwd.value()) : "";
+  return !home.empty() && home[0] == '/' ? home : "";
+}
 
 Result<std::string> state_directory() {
   std::string path = TRY(choose());

@@ -25,6 +25,8 @@ Result<StateDirectory> open_state(const std::string& name);
 // The home directory that passwd text gives for `uid`; empty if none. Read by hand: a static program has no NSS.
 std::string home_of(uid_t uid, const std::string& passwd);
 
+std::string home_directory();  // the caller's: $HOME, else what passwd says; empty if neither
+
 // Random [a-z0-9] characters from the kernel.
 Result<std::string> random_name(size_t length);
 

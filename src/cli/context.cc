@@ -1,0 +1,17 @@
+#include "cli/context.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "store/state.h"
+
+namespace paddock::cli {
+
+policy::LoadContext load_context() {
+  char path[PATH_MAX];
+  const char* directory = ::getcwd(path, sizeof path) ? path : "/";
+  return {{directory, store::home_directory()}, [](const std::string& file) { return read_file(file); }};
+}
+
+}  // namespace paddock::cli
