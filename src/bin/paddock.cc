@@ -46,9 +46,7 @@ int usage(bool wanted) {
   return wanted ? 0 : cli::kFailed;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int dispatch(int argc, char** argv) {
   if (argc < 2) return usage(false);
   std::string command = argv[1];
   if (command == "--help" || command == "-h" || command == "help") return usage(true);
@@ -62,3 +60,8 @@ int main(int argc, char** argv) {
   return cli::report({Code::invalid, cat("there is no command '", printable(command), "'"),
                       meant.empty() ? "see: paddock --help" : cat("did you mean: paddock ", meant)}, false);
 }
+
+}  // namespace
+
+// No destructors, no exit handlers: there is nothing left to do.
+int main(int argc, char** argv) { ::_exit(dispatch(argc, argv)); }

@@ -1,7 +1,4 @@
 // paddock policy check|show|explain: what is wrong with a policy, what it comes to, and what that means.
-#include <cstdlib>
-#include <filesystem>
-
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -13,7 +10,6 @@
 namespace paddock::cli {
 
 namespace {
-
 
 Value error_value(const Error& error) {
   Value value;

@@ -40,10 +40,13 @@ class Keeper {
 
   // The first process, in its namespaces, waiting for its plan.
   Result<void> make_first_process(uint64_t namespaces) {
+    int cgroup = -1;
+    for (const kernel::Cgroup& group : groups_)
+      if (group.plan().version() == 2) cgroup = group.folder_fd();
     auto [inner, outer] = TRY(make_channel());
     int on = 1;
     if (::setsockopt(outer.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(errno, "watch the sandbox");
-    child_ = TRY(kernel::fork_child(namespaces));
+    child_ = TRY(kernel::fork_child(namespaces, cgroup));
     if (child_.pid == 0) {
       outer.reset();
       control_.reset();
@@ -78,7 +81,10 @@ class Keeper {
     if (child_.pid > 0 && namespaces_ != wanted) forget_first_process();
     // Daemonised grandchildren of a program without its own PID namespace come to us.
     if (!plan_.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
-    if (child_.pid < 0) TRY(make_first_process(wanted));
+    if (child_.pid < 0) {
+      TRY(make_cgroups());
+      TRY(make_first_process(wanted));
+    }
     if (plan_.namespaces & CLONE_NEWUSER) TRY(kernel::write_id_map(child_.pid, plan_.ids, plan_.privileged));
     std::vector<int> descriptors;
     for (size_t i = 0; i < 3; ++i) descriptors.push_back(passed_.at(i).get());
@@ -86,7 +92,8 @@ class Keeper {
       if (source) descriptors.push_back(source.get());
     TRY(send_plan(guard_.get(), encode(plan_), descriptors));
     passed_.erase(passed_.begin(), passed_.begin() + 3);  // the others are locks to hold until the end
-    return make_cgroups();                                // while the first process builds its root
+    if (groups_.empty()) TRY(make_cgroups());             // while the first process builds its root
+    return open_the_way();
   }
 
   void forget_first_process() {
@@ -120,10 +127,16 @@ class Keeper {
   }
 
   Result<void> make_cgroups() {
-    std::vector<int> joins;
     for (const kernel::CgroupPlan& plan : plan_.cgroups) groups_.push_back(TRY(kernel::Cgroup::create(plan)));
-    for (const kernel::Cgroup& group : groups_) joins.push_back(group.join_fd());
     watcher_.use_cgroups(&groups_);
+    return {};
+  }
+
+  // Lets the first process join its version 1 cgroups and go on; in a version 2 one it was born.
+  Result<void> open_the_way() {
+    std::vector<int> joins;
+    for (const kernel::Cgroup& group : groups_)
+      if (group.plan().version() == 1) joins.push_back(group.join_fd());
     if (!plan_.container && !plan_.scratch.empty())
       watcher_.use_scratch(TRY(open_file(plan_.scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)));
     started_us_ = last_active_us_ = now_us();
@@ -370,8 +383,10 @@ int keep(int control_number, bool ahead) {
   int number = control.get();
   (void)::fcntl(number, F_SETFD, FD_CLOEXEC);
   Keeper keeper(std::move(control));
-  // What fails ahead of the plan is tried again, and reported, when the plan is there.
-  if (ahead) (void)keeper.make_first_process(kContainerNamespaces);
+  // What fails ahead of the plan is tried again, and reported, when the plan is there. Where all cgroups are version 2
+  // the first process must be forked into its own, so nothing can be made ahead.
+  bool only_version_2 = ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
+  if (ahead && !only_version_2) (void)keeper.make_first_process(kContainerNamespaces);
   Result<ReceivedPlan> received = receive_plan(number);
   if (!received) return 125;  // the caller is gone, and the waiting process goes with us
   Result<Plan> plan = decode(received.value().bytes);

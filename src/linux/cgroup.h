@@ -49,7 +49,8 @@ class Cgroup {
   static Result<Cgroup> create(const CgroupPlan& plan);
 
   const CgroupPlan& plan() const { return plan_; }
-  int join_fd() const { return join_.get(); }  // a process joins by writing "0"
+  int join_fd() const { return join_.get(); }      // a process joins by writing "0"
+  int folder_fd() const { return folder_.get(); }  // version 2: a process can be forked into it
   std::optional<uint64_t> read_number(const char* file) const;
   // The number behind `key` in a file of "key number" lines.
   std::optional<uint64_t> read_keyed(const char* file, const char* key) const;

@@ -17,15 +17,19 @@
 
 namespace paddock::kernel {
 
-Result<Child> fork_child(uint64_t namespaces) {
+Result<Child> fork_child(uint64_t namespaces, int cgroup) {
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = namespaces | CLONE_PIDFD;
   arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
+  if (cgroup >= 0) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = static_cast<uint64_t>(cgroup);
+  }
   long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   // Container managers answer ENOSYS, as we do, since clone3 hides its flags from their filters.
-  if (pid < 0 && errno == ENOSYS) pid = ::syscall(SYS_clone, arguments.flags | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
+  if (pid < 0 && errno == ENOSYS && cgroup < 0) pid = ::syscall(SYS_clone, arguments.flags | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
   if (pid < 0) return errno_error(errno, "start a process in new namespaces");
   if (pid == 0) return Child{0, Fd()};
   return Child{static_cast<pid_t>(pid), Fd(pidfd)};

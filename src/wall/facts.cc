@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "linux/caps.h"
@@ -38,16 +39,14 @@ constexpr const char* kSystemFiles[] = {
     "/proc/filesystems", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ngroups_max", "/proc/sys/kernel/random",
     "/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/cap_last_cap"};
 
-bool exists(const std::string& path) {
-  struct stat info;
-  return ::lstat(path.c_str(), &info) == 0;
-}
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-RootEntry look_at_entry(const std::string& folder, const std::string& name) {
+// Empty if there is no such thing.
+std::optional<RootEntry> look_at_entry(const std::string& folder, const std::string& name) {
   RootEntry entry{.name = name};
   std::string path = folder + "/" + name;
   struct stat info;
-  if (::lstat(path.c_str(), &info) != 0) return entry;
+  if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
   entry.is_directory = S_ISDIR(info.st_mode);
   entry.is_link = S_ISLNK(info.st_mode);
   if (!entry.is_link) return entry;
@@ -86,13 +85,13 @@ HostFacts probe_host(WallKind wall) {
   facts.cgroups = kernel::probe_cgroups(true);
   if (!facts.privileged && wall == WallKind::process) facts.processes_of_user = count_processes_of(facts.uid);
   for (const char* name : kSystem)
-    if (exists(cat("/", name))) facts.root.push_back(look_at_entry("", name));
+    if (auto entry = look_at_entry("", name)) facts.root.push_back(*entry);
   for (const char* name : kEtc)
-    if (exists(cat("/etc/", name))) facts.etc.push_back(look_at_entry("/etc", name));
+    if (auto entry = look_at_entry("/etc", name)) facts.etc.push_back(*entry);
   for (const char* name : kProcMasks)
     if (exists(cat("/proc/", name))) facts.proc_masks.push_back(cat("/proc/", name));
   for (const char* path : kSystemFiles)
-    if (exists(path)) facts.system_files.push_back(path);
+    if (wall == WallKind::process && exists(path)) facts.system_files.push_back(path);
   return facts;
 }
 
@@ -102,7 +101,8 @@ Result<std::vector<RootEntry>> list_root(const std::string& path) {
   std::vector<RootEntry> entries;
   while (dirent* entry = ::readdir(folder)) {
     std::string name = entry->d_name;
-    if (name != "." && name != "..") entries.push_back(look_at_entry(path, name));
+    if (name == "." || name == "..") continue;
+    if (auto found = look_at_entry(path, name)) entries.push_back(*found);
   }
   ::closedir(folder);
   std::sort(entries.begin(), entries.end(), [](const RootEntry& a, const RootEntry& b) { return a.name < b.name; });
