@@ -27,6 +27,7 @@ struct Record {
     exited,      // number is the wait status
     // caller → keeper
     kill,        // number is the LimitKind that was hit, or -1
+    alive,       // the program printed something: it is not idle
     // keeper → caller
     ended,       // numbers as in Ended
   } kind;

@@ -139,6 +139,7 @@ class Keeper {
       if (group.plan().version() == 1) joins.push_back(group.join_fd());
     if (!plan_.container && !plan_.scratch.empty())
       watcher_.use_scratch(TRY(open_file(plan_.scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)));
+    watcher_.measure_from_here();
     started_us_ = last_active_us_ = now_us();
     next_look_us_ = started_us_ + kFirstLook;
     return send_record(guard_.get(), Record{.kind = Record::Kind::joined}, joins);
@@ -194,11 +195,13 @@ class Keeper {
   void from_caller() {
     Result<Received> received = receive_record(control_.get());
     if (!received || received.value().closed) {
-      over_ = true;
+      caller_gone_ = over_ = true;
       return;
     }
     const Record& record = received.value().record;
-    if (record.kind == Record::Kind::kill) {
+    if (record.kind == Record::Kind::alive) {
+      last_active_us_ = now_us();
+    } else if (record.kind == Record::Kind::kill) {
       ended_.killed_by = record.number;
       over_ = true;
     } else if (record.kind == Record::Kind::signal && !plan_.container) {
@@ -236,6 +239,7 @@ class Keeper {
     if (over_) return;
     if (plan_.watch.wall_time && now >= started_us_ + plan_.watch.wall_time * 1000) return stop_for(LimitKind::wall_time);
     if (now < next_look_us_) return;
+    if (!plan_.container) reap_orphans();
     Sample sample = watcher_.sample();
     note_peaks(sample);
     const Watch& watch = plan_.watch;
@@ -243,6 +247,8 @@ class Keeper {
     if (watch.pids && sample.pids > watch.pids) return stop_for(LimitKind::pids);
     if (watch.disk && sample.disk > watch.disk) return stop_for(LimitKind::disk);
     if (watch.inodes && sample.inodes > watch.inodes) return stop_for(LimitKind::inodes);
+    if (watch.measured_disk && sample.disk > watch.measured_disk) return stop_for(LimitKind::disk);
+    if (watch.measured_inodes && sample.inodes > watch.measured_inodes) return stop_for(LimitKind::inodes);
     if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000) return stop_for(LimitKind::cpu_time);
     if (sample.cpu_us > active_cpu_us_ + kIdleCpu) {
       active_cpu_us_ = sample.cpu_us;
@@ -250,6 +256,17 @@ class Keeper {
     }
     if (watch.idle_time && now - last_active_us_ >= watch.idle_time * 1000) return stop_for(LimitKind::idle_time);
     next_look_us_ = now + until_next_look(sample);
+  }
+
+  // Without a PID 1 of their own, daemonised processes end with us. Until they are waited for they count.
+  void reap_orphans() {
+    int status = 0;
+    pid_t pid;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+      if (pid != child_.pid) continue;
+      child_.pid = -1;
+      program_ended(status);
+    }
   }
 
   // Short enough that a limit cannot be passed by far: memory fills at some 4 GB/s, CPU time passes on every core.
@@ -262,7 +279,7 @@ class Keeper {
     if (watch.cpu_time) at_most((watch.cpu_time * 1000 - sample.cpu_us) / static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
     if (watch.cpu_time && !watcher_.kernel_counts_cpu()) at_most(10'000);  // or short-lived processes go unseen
     if (watch.idle_time) at_most(watch.idle_time * 1000 / 4);
-    if (watch.pids || watch.kernel_pids || watch.inodes || watch.kernel_disk) at_most(25'000);
+    if (watch.pids || watch.kernel_pids || watch.inodes || watch.kernel_disk || watch.measured_disk || !plan_.container) at_most(25'000);
     return std::max<uint64_t>(wait, kShortestLook);
   }
 
@@ -293,6 +310,7 @@ class Keeper {
     for (const kernel::Cgroup& group : groups_) remove_group(group);
     watcher_.use_scratch(Fd());
     if (space_made_) remove_space(plan_.space);
+    if (caller_gone_ && !plan_.discard.empty()) remove_space(plan_.discard);
   }
 
   // Container: the end of PID 1 is the end of all. Process: version 2's cgroup.kill, or every descendant until none
@@ -357,7 +375,7 @@ class Keeper {
   Watcher watcher_{{}, true};
   Ended ended_;
   std::optional<Error> failure_;
-  bool over_ = false, program_ended_ = false, space_made_ = false;
+  bool over_ = false, program_ended_ = false, space_made_ = false, caller_gone_ = false;
   uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0;
 };
 

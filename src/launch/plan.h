@@ -49,6 +49,9 @@ inline constexpr int kTerminal = -2;
 struct Watch {
   uint64_t wall_time = 0, cpu_time = 0, idle_time = 0;
   uint64_t memory = 0, pids = 0, disk = 0, inodes = 0;
+  // Host directories (grants, the change set) whose growth counts against disk and inodes.
+  std::vector<std::string> measured;
+  uint64_t measured_disk = 0, measured_inodes = 0;  // what they may grow by, together with the private space
   // The caps that the kernel holds, to recognise when they were reached.
   uint64_t kernel_memory = 0, kernel_pids = 0, kernel_disk = 0, kernel_inodes = 0;
 };
@@ -83,6 +86,7 @@ struct Plan {
   std::string space;             // a directory that the keeper makes for the program and removes at the end
   std::vector<std::string> space_folders;  // and what stands in it
   std::vector<std::pair<std::string, std::string>> space_files;  // name and content, read-only
+  std::string discard;           // a change set's directory, to be removed if the caller dies before it can
   std::string scratch;           // inside (container) or on the host (process): the filesystem whose fill is watched
   Watch watch;
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,19 +85,26 @@ std::vector<std::string> numbers_in(int directory) {
   return pids;
 }
 
-// Memory that a process holds only through descriptors: files without a name outside the scratch filesystem (memfd,
-// deleted files of other tmpfs). Each is counted once, whoever holds it.
-uint64_t nameless_files(int proc, const std::string& pid, dev_t scratch, std::set<std::pair<dev_t, ino_t>>& seen) {
+using FileId = std::pair<dev_t, ino_t>;
+
+// Bytes of files without a name that a process holds open, for which `counts` says yes; each once, whoever holds it.
+template <class Counts>
+uint64_t nameless_files(int proc, const std::string& pid, std::set<FileId>& seen, Counts counts) {
   Fd folder(::openat(proc, (pid + "/fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return 0;
   uint64_t total = 0;
   for (const std::string& name : numbers_in(folder.get())) {
     struct stat info;
     if (::fstatat(folder.get(), name.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0) continue;
-    if (major(info.st_dev) != 0 || info.st_dev == scratch || !seen.emplace(info.st_dev, info.st_ino).second) continue;
-    total += static_cast<uint64_t>(info.st_blocks) * 512;
+    if (counts(info.st_dev) && seen.emplace(info.st_dev, info.st_ino).second) total += static_cast<uint64_t>(info.st_blocks) * 512;
   }
   return total;
+}
+
+uint64_t now_us() {
+  timespec time;
+  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
 
 }  // namespace
@@ -170,14 +178,16 @@ uint64_t Watcher::cpu_of_all(int proc, const std::vector<std::string>& pids, uin
 uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) const {
   struct stat scratch{};
   if (scratch_) (void)::fstat(scratch_.get(), &scratch);
-  std::set<std::pair<dev_t, ino_t>> seen;
+  std::set<FileId> seen;
+  // memfd and deleted files of other tmpfs; those of the scratch filesystem are counted with it.
+  auto elsewhere_in_memory = [&](dev_t device) { return major(device) == 0 && device != scratch.st_dev; };
   uint64_t resident = 0, overhead = 0;
   if (container_)
     for (const char* table : {"1/net/udp", "1/net/udp6", "1/net/tcp", "1/net/tcp6"}) overhead += queued_bytes(read_at(proc, table));
   for (const std::string& pid : pids) {
     std::string status = read_at(proc, pid + "/status");
     resident += kilobytes(status, {"RssAnon:", "RssShmem:", "VmSwap:"});
-    overhead += kilobytes(status, {"VmPTE:"}) + nameless_files(proc, pid, scratch.st_dev, seen);
+    overhead += kilobytes(status, {"VmPTE:"}) + nameless_files(proc, pid, seen, elsewhere_in_memory);
   }
   // Forked processes share pages that were counted for each: look closer before it matters.
   if (resident + overhead <= watch_.memory / 2) return resident + overhead;
@@ -186,20 +196,66 @@ uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) cons
   return proportional + overhead;
 }
 
-void Watcher::add_disk(Sample& sample) const {
+// Walking a large tree takes a while: at most one part in ten of the time is spent on it.
+void Watcher::add_measured(Sample& sample) {
+  uint64_t begin = now_us();
+  if (begin >= measure_again_us_) {
+    growth_ = {0, 0};
+    for (const Measured& place : measured_) {
+      Result<kernel::TreeSize> size = kernel::measure_tree(place.folder.get());
+      if (!size) continue;
+      growth_.first += size.value().bytes - std::min(size.value().bytes, place.bytes);
+      growth_.second += size.value().inodes - std::min(size.value().inodes, place.inodes);
+    }
+    measure_again_us_ = now_us() + 9 * (now_us() - begin);
+  }
+  sample.disk += growth_.first;
+  sample.inodes += growth_.second;
+}
+
+void Watcher::measure_from_here() {
+  for (const std::string& path : watch_.measured) {
+    Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Result<kernel::TreeSize> size = folder ? kernel::measure_tree(folder.get()) : Result<kernel::TreeSize>(kernel::TreeSize{});
+    if (folder && size) measured_.push_back({std::move(folder), size.value().bytes, size.value().inodes});
+  }
+}
+
+// Files that were deleted, or never had a name, take room all the same.
+uint64_t Watcher::nameless_bytes(dev_t device) const {
+  Fd host_proc;
+  int proc = proc_.get();
+  std::vector<std::string> pids;
+  if (container_) {
+    pids = numbers_in(proc);
+  } else {
+    host_proc = Fd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    proc = host_proc.get();
+    for (int pid : descendants(::getpid())) pids.push_back(std::to_string(pid));
+  }
+  std::set<FileId> seen;
+  uint64_t total = 0;
+  for (const std::string& pid : pids) total += nameless_files(proc, pid, seen, [&](dev_t found) { return found == device; });
+  return total;
+}
+
+void Watcher::add_disk(Sample& sample) {
+  if (!measured_.empty()) add_measured(sample);
   if (!scratch_) return;
+  struct stat place{};
+  (void)::fstat(scratch_.get(), &place);
   if (watch_.disk || watch_.inodes) {  // a directory on disk: no quota to read, so count
-    if (Result<kernel::TreeSize> size = kernel::measure_tree(scratch_.get())) {
-      sample.disk = size.value().bytes;
-      sample.inodes = size.value().inodes;
+    if (Result<kernel::TreeSize> size = kernel::measure_tree(scratch_.get(), true)) {
+      sample.disk += size.value().bytes + nameless_bytes(place.st_dev);
+      sample.inodes += size.value().inodes;
     }
     return;
   }
   struct statfs space;
   if (::fstatfs(scratch_.get(), &space) != 0) return;
   uint64_t block = static_cast<uint64_t>(space.f_bsize);
-  sample.disk = (space.f_blocks - space.f_bfree) * block;
-  sample.inodes = space.f_files - space.f_ffree;
+  sample.disk += (space.f_blocks - space.f_bfree) * block;
+  sample.inodes += space.f_files - space.f_ffree;
   sample.disk_full = watch_.kernel_disk && space.f_bfree * block < 65536;
   sample.inodes_full = watch_.kernel_inodes && space.f_ffree == 0;
 }
@@ -213,7 +269,7 @@ Sample Watcher::sample() {
   if (cpu && cpu->plan().version() == 1) sample.cpu_us = cpu->read_number("cpuacct.usage").value_or(0) / 1000;
   else if (cpu) sample.cpu_us = cpu->read_keyed("cpu.stat", "usage_usec").value_or(0);
   // Private files in a tmpfs are memory too.
-  if (watch_.memory && watch_.kernel_disk) sample.memory += sample.disk;
+  if (watch_.memory && watch_.kernel_disk) sample.memory += sample.disk - growth_.first;
   return sample;
 }
 

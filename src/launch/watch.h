@@ -1,6 +1,8 @@
 // What the keeper can see of a sandbox: cgroups where there are some, /proc and statfs otherwise.
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +33,9 @@ class Watcher {
   void use_proc(Fd proc) { proc_ = std::move(proc); }
   void use_scratch(Fd scratch) { scratch_ = std::move(scratch); }
 
+  // What the measured places hold now does not count.
+  void measure_from_here();
+
   Sample sample();
   Counters counters() const;
   bool kernel_counts_cpu() const { return group_for(kernel::kCpuUsage); }
@@ -39,7 +44,9 @@ class Watcher {
   void add_processes(Sample& sample);
   uint64_t cpu_of_all(int proc, const std::vector<std::string>& pids, uint64_t waited_for);
   uint64_t memory_of(int proc, const std::vector<std::string>& pids) const;
-  void add_disk(Sample& sample) const;
+  void add_disk(Sample& sample);
+  void add_measured(Sample& sample);
+  uint64_t nameless_bytes(dev_t device) const;
   const kernel::Cgroup* group_for(kernel::CgroupUse use) const;
 
   Watch watch_;
@@ -47,6 +54,13 @@ class Watcher {
   const std::vector<kernel::Cgroup>* groups_ = nullptr;
   Fd proc_, scratch_;
   std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;  // pid and start time → µs when last seen alive
+  struct Measured {
+    Fd folder;
+    uint64_t bytes = 0, inodes = 0;  // at the start
+  };
+  std::vector<Measured> measured_;
+  std::pair<uint64_t, uint64_t> growth_;  // when last measured
+  uint64_t measure_again_us_ = 0;
   uint64_t ended_cpu_ = 0;                                        // the same, of those that are gone
 };
 

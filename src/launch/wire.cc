@@ -108,7 +108,7 @@ void fields(A& a, kernel::Rlimit& limit) { a(limit.resource), a(limit.value); }
 template <class A>
 void fields(A& a, Watch& watch) {
   a(watch.wall_time), a(watch.cpu_time), a(watch.idle_time), a(watch.memory), a(watch.pids), a(watch.disk);
-  a(watch.inodes), a(watch.kernel_memory), a(watch.kernel_pids), a(watch.kernel_disk), a(watch.kernel_inodes);
+  a(watch.inodes), a(watch.measured), a(watch.measured_disk), a(watch.measured_inodes), a(watch.kernel_memory), a(watch.kernel_pids), a(watch.kernel_disk), a(watch.kernel_inodes);
 }
 
 template <class A>
@@ -121,7 +121,7 @@ void fields(A& a, Plan& plan) {
   a(plan.landlock_own_proc), a(plan.rlimits), a(plan.close_descriptors), a(plan.seccomp);
   a(plan.argv), a(plan.env), a(plan.cwd), a(plan.search_path);
   for (int& index : plan.stdio) a(index);
-  a(plan.rows), a(plan.columns), a(plan.hold), a(plan.space), a(plan.space_folders), a(plan.space_files), a(plan.scratch);
+  a(plan.rows), a(plan.columns), a(plan.hold), a(plan.space), a(plan.space_folders), a(plan.space_files), a(plan.discard), a(plan.scratch);
   fields(a, plan.watch);
 }
 

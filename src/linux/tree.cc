@@ -241,7 +241,7 @@ Result<void> remove_tree(int parent, const std::string& name) {
   return removed;
 }
 
-Result<TreeSize> measure_tree(int root) {
+Result<TreeSize> measure_tree(int root, bool make_readable) {
   TreeSize size;
   std::set<Identity> linked;  // files with several names, to count them once
   Walk walk;
@@ -264,7 +264,7 @@ Result<TreeSize> measure_tree(int root) {
     return directories;
   };
   walk.open_child = [&](int directory, const std::string& entry) {
-    Fd child = open_directory(directory, entry);
+    Fd child = make_readable ? open_directory_by_force(directory, entry) : open_directory(directory, entry);
     if (!child && errno == EACCES) ++size.unreadable;
     return child;
   };

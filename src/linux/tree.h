@@ -48,6 +48,7 @@ struct TreeSize {
 };
 
 // Copes with a tree that changes meanwhile: what vanished is not counted.
-Result<TreeSize> measure_tree(int root);
+// `make_readable`: directories that their owner, this user, made unreadable are opened up, so that nothing hides there.
+Result<TreeSize> measure_tree(int root, bool make_readable = false);
 
 }  // namespace paddock::kernel

@@ -106,6 +106,7 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
   result.weakened = prepared.compiled.weakened;
   result.notes = prepared.compiled.notes;
   plan.hold = options.report;
+  if (options.discard && prepared.change_set) plan.discard = prepared.change_set->upper.substr(0, prepared.change_set->upper.rfind("/layers"));
 
   Plumbing plumbing = TRY(connect(prepared.request));
   std::vector<int> descriptors;
@@ -116,7 +117,8 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
   plumbing.theirs.clear();
 
   SupervisorOptions supervisor{.capture = options.capture, .output_limit = prepared.request.policy.limits[LimitKind::output].value_or(0),
-                               .secrets = prepared.request.command.secrets};
+                               .secrets = prepared.request.command.secrets,
+                               .tell_output = prepared.request.policy.limits[LimitKind::idle_time].has_value()};
   supervisor.on_ready = [&](const launch::Record& ready) -> Result<void> {
     result.enforced = TRY(wall::read_back(prepared.request, prepared.facts, prepared.compiled, ready.number, ready.numbers));
     return {};

@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -65,6 +67,8 @@ class Supervisor {
   }
 
  private:
+  static constexpr int64_t kGraceMs = 5000;
+
   enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kSlots };
 
   Result<void> step() {
@@ -78,7 +82,12 @@ class Supervisor {
     bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
     if (wants_input) polled[kStdin].fd = STDIN_FILENO;
     if (streams_.in) polled[kInPipe] = {streams_.in.get(), static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
-    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return errno_error(errno, "wait for the sandbox");
+    int ready = ::poll(polled.data(), polled.size(), milliseconds_of_grace());
+    if (ready < 0 && errno != EINTR) return errno_error(errno, "wait for the sandbox");
+    if (ready == 0) {  // it was asked to end and did not
+      end_by_.reset();
+      return kill(-1);
+    }
     if (polled[kOut].revents) read_output(streams_.out, false);
     if (polled[kErr].revents) read_output(streams_.err, true);
     if (polled[kMaster].revents) read_output(master_, false);
@@ -87,6 +96,18 @@ class Supervisor {
     if (polled[kSignals].revents) pass_signals();
     if (polled[kControl].revents) TRY(from_keeper());
     return {};
+  }
+
+  // After a request to end, the program has this long; else it can take any time.
+  int milliseconds_of_grace() const {
+    if (!end_by_) return -1;
+    return static_cast<int>(std::max<int64_t>(0, *end_by_ - now_ms()));
+  }
+
+  static int64_t now_ms() {
+    timespec time;
+    (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<int64_t>(time.tv_sec) * 1000 + time.tv_nsec / 1'000'000;
   }
 
   Result<void> from_keeper() {
@@ -135,6 +156,7 @@ class Supervisor {
       return false;
     }
     take_output(std::string_view(buffer, static_cast<size_t>(count)), is_err);
+    if (options_.tell_output && !ended_) (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::alive});
     return true;
   }
 
@@ -207,6 +229,7 @@ class Supervisor {
         continue;
       }
       if (number == SIGINT && ++interrupts_ >= 2) return end_by_user();
+      if ((number == SIGTERM || number == SIGHUP) && !end_by_) end_by_ = now_ms() + kGraceMs;
       (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::signal, .number = number});
     }
   }
@@ -241,6 +264,7 @@ class Supervisor {
   std::string pending_input_;
   bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false;
   int interrupts_ = 0;
+  std::optional<int64_t> end_by_;  // CLOCK_MONOTONIC in ms
   bool ended_ = false;
   std::optional<Error> failure_;
   Supervised result_;

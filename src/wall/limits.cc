@@ -13,6 +13,7 @@ namespace paddock::wall {
 namespace {
 
 constexpr uint64_t kDefaultDisk = 256 << 20, kDefaultInodes = 100'000;
+constexpr uint64_t kDefaultChanges = uint64_t{4} << 30, kDefaultChangedFiles = 1'000'000;  // of a change set
 constexpr uint64_t kOwnProcesses = 1;  // PID 1 of a container counts like the program's processes
 
 class Planner {
@@ -95,7 +96,7 @@ class Planner {
       result_.watch.kernel_pids = count;
       hold(LimitKind::pids, container_ ? "RLIMIT_NPROC in the user namespace" : "RLIMIT_NPROC of the sandbox's own uid", Strength::kernel);
     } else {
-      result_.rlimits.push_back({RLIMIT_NPROC, facts_.processes_of_user + count + 16});  // a backstop: others may come and go
+      result_.rlimits.push_back({RLIMIT_NPROC, facts_.processes_of_user + count + 256});  // a backstop: others may come and go
       result_.watch.pids = count;
       hold(LimitKind::pids, cat("the keeper counts the processes (", pids.why_not, ")"), Strength::sampled);
     }
@@ -151,8 +152,30 @@ class Planner {
     result_.limits[LimitKind::disk] = {by, result_.disk, {}};
     result_.limits[LimitKind::inodes] = {by, result_.inodes, {}};
     launch::Watch& watch = result_.watch;
+    plan_measured_places();
     (result_.scratch_on_disk ? watch.disk : watch.kernel_disk) = result_.disk;
     (result_.scratch_on_disk ? watch.inodes : watch.kernel_inodes) = result_.inodes;
+  }
+
+  // Host directories have no quota that an ordinary user could set. Read-write grants count when the policy names a disk
+  // limit, a change set always: it is private space of the run.
+  void plan_measured_places() {
+    launch::Watch& watch = result_.watch;
+    bool named = limits_[LimitKind::disk].has_value();
+    if (request_.change_set) watch.measured.push_back(request_.change_set->upper);
+    if (named) {
+      for (const HostPath& path : request_.write)
+        if (path.is_directory) watch.measured.push_back(path.path);
+      if (request_.workspace && request_.policy.files.workspace->mode == WorkspaceMode::read_write) watch.measured.push_back(request_.workspace->path);
+    }
+    if (watch.measured.empty()) return;
+    watch.measured_disk = named ? result_.disk : kDefaultChanges;
+    watch.measured_inodes = limits_[LimitKind::inodes].value_or(kDefaultChangedFiles);
+    for (LimitKind kind : {LimitKind::disk, LimitKind::inodes}) {
+      Enforced& enforced = result_.limits[kind].enforced;
+      enforced.by += "; the keeper measures what is written to the workspace and the read-write grants";
+      enforced.strength = Strength::sampled;
+    }
   }
 
   Result<void> plan_disk_rate(LimitKind kind, const char* direction) {

@@ -48,7 +48,7 @@ void without_read_only(Plan& plan) {
 }
 
 void without_masks(Plan& plan) {
-  std::erase_if(plan.steps, [](const Step& step) { return step.kind == Step::Kind::mask && starts_with(step.target, "/proc/"); });
+  std::erase_if(plan.steps, [](const Step& step) { return step.kind == Step::Kind::mask && step.target != "/.scratch"; });
 }
 
 void without_own_devices(Plan& plan) {
@@ -111,7 +111,7 @@ Result<void> remove_layer(manager::Prepared& prepared, const std::string& layer)
 void mend(manager::Prepared& prepared) {
   Plan& plan = prepared.compiled.plan;
   // With the host's /proc in place of its own, the keeper would count the processes and the memory of the whole host.
-  if (!plan.own_root || !(plan.namespaces & CLONE_NEWPID)) plan.watch.memory = plan.watch.pids = 0;
+  if (!plan.own_root || !(plan.namespaces & CLONE_NEWPID)) plan.watch.memory = plan.watch.pids = plan.watch.kernel_disk = plan.watch.kernel_inodes = 0;
   if (plan.own_root) return;
   std::erase_if(plan.landlock.rules, [](const kernel::LandlockRule& rule) { return ::access(rule.path.c_str(), F_OK) != 0; });
 }

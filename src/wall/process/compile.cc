@@ -20,7 +20,7 @@ Result<void> check(const Request& request, const HostFacts& facts) {
   if (!facts.privileged && facts.landlock_abi < kScopesAbi)
     return refusal(cat("signals to your other processes: Landlock ABI ", facts.landlock_abi, " has no scopes, ABI 6 (Linux 6.12) has"));
   if (!request.root.empty()) return refusal("another root filesystem");
-  if (request.change_set) return refusal("a copy of the workspace");
+  if (request.workspace && request.policy.files.workspace->mode == WorkspaceMode::copy) return refusal("a copy of the workspace");
   if (facts.privileged && !request.write.empty()) return refusal("the ownership of files that a root-started program writes (files.write)");
   if (facts.privileged && request.workspace && request.policy.files.workspace->mode == WorkspaceMode::read_write)
     return refusal("the ownership of files that a root-started program writes (a rw workspace)");
