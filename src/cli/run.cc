@@ -173,6 +173,11 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
     manager::WindowSize size = manager::window_size(prepare.terminal[1] ? STDOUT_FILENO : STDIN_FILENO);
     prepare.rows = size.rows, prepare.columns = size.columns;
   }
+  prepare.about_to_make = [&](const std::string& path) {
+    launch::Record making{.kind = launch::Record::Kind::making};
+    std::strncpy(making.text, path.c_str(), sizeof making.text - 1);
+    (void)launch::send_record(keeper.control.get(), making);
+  };
   manager::Prepared prepared = TRY(manager::prepare(command, combined.policy, prepare));
   if (edit) TRY(edit(prepared));
   bool report = flags.json && !edit;

@@ -138,21 +138,30 @@ Result<Received> receive_record(int socket) {
 }
 
 Result<void> send_plan(int socket, const std::string& bytes, const std::vector<int>& descriptors) {
-  uint64_t size = bytes.size();
-  TRY(send_with_descriptors(socket, &size, sizeof size, descriptors));
+  Record announcement{.kind = Record::Kind::plan};
+  announcement.numbers[0] = bytes.size();
+  TRY(send_record(socket, announcement, descriptors));
   return send_with_descriptors(socket, bytes.data(), bytes.size(), {});
 }
 
 Result<ReceivedPlan> receive_plan(int socket) {
   ReceivedPlan plan;
-  uint64_t size = 0;
-  Incoming head = TRY(receive_exactly(socket, &size, sizeof size, plan.descriptors));
-  if (head.size == 0) return Error{Code::io, "receive the plan: the caller is gone", ""};
-  if (size == 0 || size > kMaxPlan) return Error{Code::invalid, "receive the plan: impossible size", ""};
-  plan.bytes.resize(size);
-  Incoming body = TRY(receive_exactly(socket, plan.bytes.data(), size, plan.descriptors));
-  if (body.size == 0) return Error{Code::io, "receive the plan: cut short", ""};
-  return plan;
+  while (true) {
+    Received received = TRY(receive_record(socket));
+    const Record& record = received.record;
+    if (received.closed) {
+      plan.closed = true;
+      return plan;
+    }
+    if (record.kind == Record::Kind::making) plan.making.assign(record.text, ::strnlen(record.text, sizeof record.text));
+    if (record.kind != Record::Kind::plan) continue;
+    if (record.numbers[0] == 0 || record.numbers[0] > kMaxPlan) return Error{Code::invalid, "receive the plan: impossible size", ""};
+    plan.bytes.resize(record.numbers[0]);
+    plan.descriptors = std::move(received.descriptors);
+    Incoming body = TRY(receive_exactly(socket, plan.bytes.data(), plan.bytes.size(), plan.descriptors));
+    if (body.size == 0) return Error{Code::io, "receive the plan: cut short", ""};
+    return plan;
+  }
 }
 
 }  // namespace paddock::launch

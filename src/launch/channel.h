@@ -1,5 +1,5 @@
 // The sockets between caller, keeper and the sandbox's first process. All are stream sockets that carry fixed-size
-// records, some with descriptors; the plan goes ahead as one length-prefixed block.
+// records, some with descriptors; a plan follows the record that announces it.
 #pragma once
 
 #include <array>
@@ -26,6 +26,8 @@ struct Record {
     not_run,     // exec failed; number is errno
     exited,      // number is the wait status
     // caller → keeper
+    plan,        // numbers[0] bytes of a plan follow; the program's descriptors come along (also keeper → first process)
+    making,      // text is a directory that is being made for this run: without a plan it is to go
     kill,        // number is the LimitKind that was hit, or -1
     alive,       // the program printed something: it is not idle
     // keeper → caller
@@ -71,6 +73,8 @@ Result<void> send_plan(int socket, const std::string& bytes, const std::vector<i
 struct ReceivedPlan {
   std::string bytes;
   std::vector<Fd> descriptors;
+  std::string making;  // what the caller said it was making, also when no plan came
+  bool closed = false;
 };
 Result<ReceivedPlan> receive_plan(int socket);
 

@@ -19,6 +19,7 @@
 #include "launch/channel.h"
 #include "launch/launch.h"
 #include "launch/watch.h"
+#include "linux/cpu_clock.h"
 #include "linux/tree.h"
 #include "linux/uapi.h"
 
@@ -32,6 +33,12 @@ uint64_t now_us() {
   timespec time;
   (void)::clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+}
+
+void remove_directory(const std::string& path) {
+  size_t slash = path.rfind('/');
+  Result<Fd> parent = open_file(path.substr(0, slash + 1), O_PATH | O_DIRECTORY);
+  if (parent) (void)kernel::remove_tree(parent.value().get(), path.substr(slash + 1));
 }
 
 class Keeper {
@@ -85,6 +92,9 @@ class Keeper {
       TRY(make_cgroups());
       TRY(make_first_process(wanted));
     }
+    bool cpu_group = std::any_of(plan_.cgroups.begin(), plan_.cgroups.end(), [](const kernel::CgroupPlan& group) { return group.uses & kernel::kCpuUsage; });
+    if (plan_.watch.cpu_time && !cpu_group)
+      if (Result<Fd> clock = kernel::open_cpu_clock(child_.pid)) watcher_.use_cpu_clock(std::move(clock.value()));
     if (plan_.namespaces & CLONE_NEWUSER) TRY(kernel::write_id_map(child_.pid, plan_.ids, plan_.privileged));
     std::vector<int> descriptors;
     for (size_t i = 0; i < 3; ++i) descriptors.push_back(passed_.at(i).get());
@@ -104,7 +114,7 @@ class Keeper {
 
   // Private space on disk, the program's own.
   Result<void> make_space() {
-    if (plan_.space.empty()) return {};
+    if (plan_.space_folders.empty()) return {};
     if (::mkdir(plan_.space.c_str(), 0700) != 0) return errno_error(errno, cat("make '", plan_.space, "'"));
     space_made_ = true;
     space_ = TRY(open_file(plan_.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
@@ -309,12 +319,11 @@ class Keeper {
     ended_.pids_refused = counters.pids_refused;
     for (const kernel::Cgroup& group : groups_) remove_group(group);
     watcher_.use_scratch(Fd());
-    if (space_made_) remove_space(plan_.space);
-    if (caller_gone_ && !plan_.discard.empty()) remove_space(plan_.discard);
+    if (space_made_) remove_directory(plan_.space);
+    if (caller_gone_ && !plan_.discard.empty()) remove_directory(plan_.discard);
   }
 
-  // Container: the end of PID 1 is the end of all. Process: version 2's cgroup.kill, or every descendant until none
-  // is left; they are ours to reap, so no pid can be reused under us.
+  // Container: the end of PID 1 is the end of all.
   void kill_all() {
     if (child_.pid > 0) {
       (void)kernel::pidfd_send_signal(child_.pidfd.get(), SIGKILL);
@@ -325,26 +334,12 @@ class Keeper {
         if (!program_ended_) ended_.status = status;
       }
     }
-    if (plan_.container) return;
-    while (true) {
-      for (const kernel::Cgroup& group : groups_) (void)group.kill();
-      for (int pid : descendants(::getpid())) (void)::kill(pid, SIGKILL);
-      pid_t reaped;
-      while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {}
-      if (reaped < 0 && errno == ECHILD) return;
-      ::usleep(200);
-    }
+    if (!plan_.container) end_descendants(groups_);
   }
 
   // Right after the last exit a group can be busy for an instant.
   static void remove_group(const kernel::Cgroup& group) {
     for (int attempt = 0; attempt < 2000 && !group.remove(); ++attempt) ::usleep(500);
-  }
-
-  static void remove_space(const std::string& path) {
-    size_t slash = path.rfind('/');
-    Result<Fd> parent = open_file(path.substr(0, slash + 1), O_PATH | O_DIRECTORY);
-    if (parent) (void)kernel::remove_tree(parent.value().get(), path.substr(slash + 1));
   }
 
   // What keepers that were killed left beside ours: directories of the same kind that nobody holds.
@@ -357,8 +352,7 @@ class Keeper {
     for (const std::string& entry : entries.value()) {
       if (entry.size() != name.size() || entry.compare(0, 8, "paddock-") != 0) continue;
       Fd folder(::openat(parent.value().get(), entry.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      struct stat info;
-      if (!folder || ::fstat(folder.get(), &info) != 0 || ::time(nullptr) - info.st_ctime < 2) continue;
+      if (!folder || kernel::was_just_made(folder.get())) continue;
       if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) (void)kernel::remove_tree(parent.value().get(), entry);
     }
   }
@@ -406,7 +400,11 @@ int keep(int control_number, bool ahead) {
   bool only_version_2 = ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
   if (ahead && !only_version_2) (void)keeper.make_first_process(kContainerNamespaces);
   Result<ReceivedPlan> received = receive_plan(number);
-  if (!received) return 125;  // the caller is gone, and the waiting process goes with us
+  if (!received) return 125;
+  if (received.value().closed) {  // the caller is gone; the waiting process goes with us
+    if (!received.value().making.empty()) remove_directory(received.value().making);
+    return 125;
+  }
   Result<Plan> plan = decode(received.value().bytes);
   if (plan && received.value().descriptors.size() < 3) plan = Error{Code::internal, "the plan came without its descriptors", ""};
   if (!plan) {

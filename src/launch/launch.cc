@@ -194,6 +194,7 @@ Result<void> become_program(LaunchInput& input, const Terminal& terminal, const 
 // The plan comes when the id maps are written, with the program's descriptors and what the keeper took for the root.
 Result<void> receive_input(LaunchInput& input) {
   ReceivedPlan received = TRY(receive_plan(input.keeper.get()));
+  if (received.closed) ::_exit(125);  // the keeper is gone: so are we
   input.plan = TRY(decode(received.bytes));
   if (received.descriptors.size() < 3) return Error{Code::internal, "the plan came without its descriptors", ""};
   auto next = received.descriptors.begin() + 3;

@@ -83,8 +83,8 @@ struct Plan {
   int stdio[3] = {0, 1, 2};      // indices of the descriptors passed with the plan, or kTerminal
   uint16_t rows = 24, columns = 80;
   bool hold = false;             // wait before exec until told to go, so that the caller can read back the truth
-  std::string space;             // a directory that the keeper makes for the program and removes at the end
-  std::vector<std::string> space_folders;  // and what stands in it
+  std::string space;             // where private space on disk is; the keeper makes and removes it
+  std::vector<std::string> space_folders;  // what stands in it; empty: none is needed
   std::vector<std::pair<std::string, std::string>> space_files;  // name and content, read-only
   std::string discard;           // a change set's directory, to be removed if the caller dies before it can
   std::string scratch;           // inside (container) or on the host (process): the filesystem whose fill is watched

@@ -2,10 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "linux/cpu_clock.h"
 #include "linux/tree.h"
 
 namespace paddock::launch {
@@ -125,6 +128,18 @@ std::vector<int> descendants(int pid) {
     }
   }
   return found;
+}
+
+void end_descendants(const std::vector<kernel::Cgroup>& groups) {
+  while (true) {
+    for (const kernel::Cgroup& group : groups)
+      if (group.plan().version() == 2) (void)group.kill();
+    for (int pid : descendants(::getpid())) (void)::kill(pid, SIGKILL);
+    pid_t reaped;
+    while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {}
+    if (reaped < 0 && errno == ECHILD) return;
+    ::usleep(200);
+  }
 }
 
 const kernel::Cgroup* Watcher::group_for(kernel::CgroupUse use) const {
@@ -268,6 +283,7 @@ Sample Watcher::sample() {
   if (count_processes) add_processes(sample);
   if (cpu && cpu->plan().version() == 1) sample.cpu_us = cpu->read_number("cpuacct.usage").value_or(0) / 1000;
   else if (cpu) sample.cpu_us = cpu->read_keyed("cpu.stat", "usage_usec").value_or(0);
+  else if (cpu_clock_) sample.cpu_us = std::max(sample.cpu_us, kernel::read_cpu_clock_us(cpu_clock_.get()).value_or(0));
   // Private files in a tmpfs are memory too.
   if (watch_.memory && watch_.kernel_disk) sample.memory += sample.disk - growth_.first;
   return sample;

@@ -31,6 +31,7 @@ class Watcher {
   void use_cgroups(const std::vector<kernel::Cgroup>* groups) { groups_ = groups; }
   // Container: /proc of the sandbox. Process: descendants of this process are looked for.
   void use_proc(Fd proc) { proc_ = std::move(proc); }
+  void use_cpu_clock(Fd clock) { cpu_clock_ = std::move(clock); }
   void use_scratch(Fd scratch) { scratch_ = std::move(scratch); }
 
   // What the measured places hold now does not count.
@@ -38,7 +39,7 @@ class Watcher {
 
   Sample sample();
   Counters counters() const;
-  bool kernel_counts_cpu() const { return group_for(kernel::kCpuUsage); }
+  bool kernel_counts_cpu() const { return cpu_clock_ || group_for(kernel::kCpuUsage); }
 
  private:
   void add_processes(Sample& sample);
@@ -52,7 +53,7 @@ class Watcher {
   Watch watch_;
   bool container_;
   const std::vector<kernel::Cgroup>* groups_ = nullptr;
-  Fd proc_, scratch_;
+  Fd proc_, scratch_, cpu_clock_;
   std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;  // pid and start time → µs when last seen alive
   struct Measured {
     Fd folder;
@@ -66,5 +67,9 @@ class Watcher {
 
 // Pids of all descendants of `pid`, from /proc/PID/task/TID/children.
 std::vector<int> descendants(int pid);
+
+// Kills and reaps every descendant of this process, a subreaper, until none is left: they are ours to reap, so no pid
+// can be reused under us. `groups`: version 2 cgroups, which kill at once.
+void end_descendants(const std::vector<kernel::Cgroup>& groups);
 
 }  // namespace paddock::launch

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "linux/tree.h"
 
 namespace paddock::kernel {
 
@@ -216,9 +216,7 @@ void remove_stale_cgroups(const std::string& directory) {
     std::string path = cat(parent, "/", entry->d_name);
     Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
     if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    // A group that is being made is locked an instant after it exists: one without limits yet may be that young.
-    struct stat info;
-    if (::fstat(folder.get(), &info) != 0 || ::time(nullptr) - info.st_ctime < 2) continue;
+    if (was_just_made(folder.get())) continue;
     for (const std::string& pid : words_of(path + "/cgroup.procs")) (void)::kill(std::atoi(pid.c_str()), SIGKILL);
     (void)::rmdir(path.c_str());
   }

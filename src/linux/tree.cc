@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -239,6 +240,14 @@ Result<void> remove_tree(int parent, const std::string& name) {
   Result<void> removed = remove_once(parent, name);
   for (int again = 0; !removed && again < 3; ++again) removed = remove_once(parent, name);
   return removed;
+}
+
+bool was_just_made(int fd) {
+  struct stat info;
+  timespec now;
+  if (::fstat(fd, &info) != 0 || ::clock_gettime(CLOCK_REALTIME, &now) != 0) return true;
+  int64_t age_ms = (now.tv_sec - info.st_ctim.tv_sec) * 1000 + (now.tv_nsec - info.st_ctim.tv_nsec) / 1'000'000;
+  return age_ms < 100;
 }
 
 Result<TreeSize> measure_tree(int root, bool make_readable) {

@@ -47,6 +47,9 @@ struct TreeSize {
   uint64_t unreadable = 0;  // directories that could not be looked into: their content is missing above
 };
 
+// Whether what the descriptor stands for is younger than an instant: someone may be about to lock it.
+bool was_just_made(int fd);
+
 // Copes with a tree that changes meanwhile: what vanished is not counted.
 // `make_readable`: directories that their owner, this user, made unreadable are opened up, so that nothing hides there.
 Result<TreeSize> measure_tree(int root, bool make_readable = false);

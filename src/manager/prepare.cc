@@ -71,10 +71,10 @@ Result<void> find_root(wall::Request& request) {
   return {};
 }
 
-Result<void> make_change_set(Prepared& prepared) {
+Result<void> make_change_set(Prepared& prepared, const PrepareOptions& options) {
   wall::Request& request = prepared.request;
   if (!request.workspace || request.policy.files.workspace->mode != WorkspaceMode::copy || prepared.wall != WallKind::container) return {};
-  store::NewChangeSet wanted{.workspace = request.workspace->path, .deny = request.policy.files.deny};
+  store::NewChangeSet wanted{.workspace = request.workspace->path, .deny = request.policy.files.deny, .about_to_make = options.about_to_make};
   if (prepared.facts.privileged) wanted.owner_uid = request.sandbox_uid, wanted.owner_gid = request.sandbox_gid;
   prepared.change_set = TRY(store::create_change_set(wanted));
   request.change_set = wall::ChangeSetPlace{prepared.change_set->upper, prepared.change_set->work};
@@ -115,7 +115,7 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   std::vector<std::string> more = TRY(expand_denials(request));
   weakened.insert(weakened.end(), more.begin(), more.end());
   look_for_disks(request);
-  TRY(make_change_set(prepared));
+  TRY(make_change_set(prepared, options));
 
   Result<wall::Compiled> compiled = prepared.wall == WallKind::container ? wall::compile_container(request, prepared.facts)
                                                                          : wall::compile_process(request, prepared.facts);

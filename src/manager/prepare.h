@@ -1,6 +1,7 @@
 // From a command and a policy to a plan: looks at the host, refuses what cannot be held, and lets the wall compile.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "manager/uid_slot.h"
@@ -13,6 +14,7 @@ namespace paddock::manager {
 struct PrepareOptions {
   bool terminal[3] = {false, false, false};
   uint16_t rows = 24, columns = 80;
+  std::function<void(const std::string& path)> about_to_make;  // a directory on disk that is to go if no run comes of it
 };
 
 struct Prepared {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,8 +117,10 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
   TRY(launch::send_plan(keeper.control.get(), launch::encode(plan), descriptors));
   plumbing.theirs.clear();
 
+  if (!plan.container) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   SupervisorOptions supervisor{.capture = options.capture, .output_limit = prepared.request.policy.limits[LimitKind::output].value_or(0),
                                .secrets = prepared.request.command.secrets,
+                               .own_descendants = !plan.container,
                                .tell_output = prepared.request.policy.limits[LimitKind::idle_time].has_value()};
   supervisor.on_ready = [&](const launch::Record& ready) -> Result<void> {
     result.enforced = TRY(wall::read_back(prepared.request, prepared.facts, prepared.compiled, ready.number, ready.numbers));

@@ -22,6 +22,7 @@ struct SupervisorOptions {
   bool capture = false;        // keep output instead of passing it through
   uint64_t output_limit = 0;   // 0: none
   std::map<std::string, std::string> secrets;
+  bool own_descendants = false;  // no PID namespace: if the keeper is killed, its orphans come to us
   bool tell_output = false;    // tell the keeper when something was printed: an idle limit counts that
   // Called with the record when the program waits before its exec; an error ends the run.
   std::function<Result<void>(const launch::Record& ready)> on_ready;

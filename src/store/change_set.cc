@@ -183,6 +183,7 @@ Result<ChangeSet> create_change_set(const NewChangeSet& wanted) {
   set.owner_uid = info.st_uid;
   set.owner_gid = info.st_gid;
   set.deny = wanted.deny;
+  if (wanted.about_to_make) wanted.about_to_make(cat(state.path, "/", set.id));
   if (::mkdirat(state.fd.get(), set.id.c_str(), 0700) != 0) return errno_error(errno, "make a change set");
   set.directory = TRY(kernel::open_beneath(state.fd.get(), set.id, O_RDONLY | O_DIRECTORY));
   Result<void> filled = fill(set, wanted, info);

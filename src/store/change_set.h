@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct NewChangeSet {
   std::vector<std::string> deny;      // patterns that may not be applied
   int64_t owner_uid = -1;             // who the program will be, when that is not the caller
   int64_t owner_gid = -1;
+  std::function<void(const std::string& path)> about_to_make;  // told the set's directory just before it is made
 };
 
 // Locked until the result is destroyed, so that nobody applies or discards while the program still writes.

@@ -67,7 +67,7 @@ def entries(user):
     found = set()
     for place in places:
         for where, directories, _ in os.walk(place):
-            found.update(os.path.join(where, name) for name in directories)
+            found.update(os.path.join(where, name) for name in directories if name != "changes")  # the folder for them stays
     for pattern in ("/tmp/paddock-*", "/var/tmp/paddock-*", "/dev/shm/paddock-*"):
         found.update(path for path in glob.glob(pattern) if not re.search("paddock-(test|escape)-", path))
     return found

@@ -51,8 +51,8 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   plan.search_path = kSearchPath;
   plan.scratch = "/tmp";
   plan.watch = compiled.limits.watch;
+  plan.space = request.space;
   if (compiled.limits.scratch_on_disk) {
-    plan.space = request.space;
     plan.space_folders = {"tmp", "var-tmp", "shm", "home"};
     compiled.notes.push_back(cat("the private space is on disk: ", human_size(compiled.limits.disk), " would not fit into the memory limit"));
   }
