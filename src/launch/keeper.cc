@@ -75,8 +75,8 @@ class Keeper {
     end_everything();
     Result<void> told = failure_ ? send_record(control_.get(), failure(*failure_)) : send_record(control_.get(), ended_.to_record());
     (void)told;  // a caller that is gone does not want to know
-    for (const kernel::CgroupPlan& group : plan_.cgroups) kernel::remove_stale_cgroups(group.directory);
-    if (!plan_.space.empty()) remove_stale_spaces();
+    for (const std::string& directory : plan_.sweep) kernel::remove_stale_cgroups(directory);
+    remove_stale_spaces();
   }
 
  private:
@@ -386,6 +386,13 @@ void ignore_signals() {
 }
 
 }  // namespace
+
+void clean_up_after(const Plan& plan) {
+  for (const kernel::CgroupPlan& group : plan.cgroups)
+    for (int attempt = 0; attempt < 1000 && !kernel::end_cgroup(group.directory); ++attempt) ::usleep(1000);
+  if (!plan.space_folders.empty()) remove_directory(plan.space);
+  if (!plan.discard.empty()) remove_directory(plan.discard);
+}
 
 int keep(int control_number, bool ahead) {
   (void)::setsid();

@@ -67,6 +67,7 @@ struct Plan {
   std::vector<Step> steps;
   uint64_t root_attributes = 0;  // MOUNT_ATTR_* for the root itself, once it is built
   std::vector<kernel::CgroupPlan> cgroups;
+  std::vector<std::string> sweep;  // where keepers that were killed may have left cgroups
   bool new_keyring = true;
   bool undumpable = true;        // PID 1 cannot be looked into
   bool drop_capabilities = true; // else the program gets all of its user namespace

@@ -207,8 +207,12 @@ Result<void> Cgroup::remove() const {
   return {};
 }
 
-void remove_stale_cgroups(const std::string& directory) {
-  std::string parent = directory.substr(0, directory.rfind('/'));
+bool end_cgroup(const std::string& directory) {
+  for (const std::string& pid : words_of(directory + "/cgroup.procs")) (void)::kill(std::atoi(pid.c_str()), SIGKILL);
+  return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;
+}
+
+void remove_stale_cgroups(const std::string& parent) {
   DIR* entries = ::opendir(parent.c_str());
   if (!entries) return;
   while (dirent* entry = ::readdir(entries)) {
@@ -217,8 +221,7 @@ void remove_stale_cgroups(const std::string& directory) {
     Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
     if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
     if (was_just_made(folder.get())) continue;
-    for (const std::string& pid : words_of(path + "/cgroup.procs")) (void)::kill(std::atoi(pid.c_str()), SIGKILL);
-    (void)::rmdir(path.c_str());
+    (void)end_cgroup(path);
   }
   ::closedir(entries);
 }

@@ -64,7 +64,10 @@ class Cgroup {
   Fd folder_, join_;  // the folder is locked: whoever can lock it knows that its keeper is gone
 };
 
-// Ends and removes the groups named paddock-… beside `directory` whose keeper was killed.
-void remove_stale_cgroups(const std::string& directory);
+// Kills what is in a group and removes it; false while it is still busy.
+bool end_cgroup(const std::string& directory);
+
+// Ends and removes the groups named paddock-… in `parent` whose keeper was killed.
+void remove_stale_cgroups(const std::string& parent);
 
 }  // namespace paddock::kernel

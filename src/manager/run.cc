@@ -10,7 +10,9 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "launch/keeper.h"
 #include "launch/launcher.h"
+#include "launch/watch.h"
 #include "manager/supervisor.h"
 #include "wall/report.h"
 
@@ -120,7 +122,6 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
   if (!plan.container) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   SupervisorOptions supervisor{.capture = options.capture, .output_limit = prepared.request.policy.limits[LimitKind::output].value_or(0),
                                .secrets = prepared.request.command.secrets,
-                               .own_descendants = !plan.container,
                                .tell_output = prepared.request.policy.limits[LimitKind::idle_time].has_value()};
   supervisor.on_ready = [&](const launch::Record& ready) -> Result<void> {
     result.enforced = TRY(wall::read_back(prepared.request, prepared.facts, prepared.compiled, ready.number, ready.numbers));
@@ -132,6 +133,11 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
     return std::move(supervised.error());
   }
   const Supervised& run = supervised.value();
+  if (run.keeper_died) {
+    if (!plan.container) launch::end_descendants({});  // as a subreaper we have inherited them
+    launch::clean_up_after(plan);
+    return Error{Code::internal, "the keeper died, and the sandbox with it", "see the kernel log for an out-of-memory kill"};
+  }
   result.out = run.out;
   result.err = run.err;
   result.out_truncated = run.out_truncated;

@@ -12,7 +12,6 @@
 #include <array>
 
 #include "base/text.h"
-#include "launch/watch.h"
 
 namespace paddock::manager {
 
@@ -113,11 +112,12 @@ class Supervisor {
 
   Result<void> from_keeper() {
     launch::Received received = TRY(launch::receive_record(keeper_.control.get()));
-    if (received.closed && options_.own_descendants) {  // without a PID namespace they are now ours to end
+    if (received.closed) {
       (void)::waitpid(keeper_.pid, nullptr, 0);
-      launch::end_descendants({});
+      result_.keeper_died = true;
+      ended_ = true;
+      return {};
     }
-    if (received.closed) return Error{Code::internal, "the keeper died", "the sandbox died with it; see the kernel log for an out-of-memory kill"};
     const Record& record = received.record;
     switch (record.kind) {
       case Record::Kind::built:

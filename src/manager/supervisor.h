@@ -22,7 +22,6 @@ struct SupervisorOptions {
   bool capture = false;        // keep output instead of passing it through
   uint64_t output_limit = 0;   // 0: none
   std::map<std::string, std::string> secrets;
-  bool own_descendants = false;  // no PID namespace: if the keeper is killed, its orphans come to us
   bool tell_output = false;    // tell the keeper when something was printed: an idle limit counts that
   // Called with the record when the program waits before its exec; an error ends the run.
   std::function<Result<void>(const launch::Record& ready)> on_ready;
@@ -37,6 +36,7 @@ struct Supervised {
   bool output_hit = false;
   uint64_t redactions = 0;
   bool killed_by_user = false; // the second Ctrl-C
+  bool keeper_died = false;    // and left the cleaning up to us
 };
 
 // Returns when the sandbox is gone and cleaned up. The error arm: it could not be made.

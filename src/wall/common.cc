@@ -1,4 +1,5 @@
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "presets/presets.h"
@@ -16,6 +17,14 @@ Result<void> check_common(const Request& request, const HostFacts& facts) {
     return Error{Code::unsupported, cat("network.allow names ", request.policy.network.allow->front(), ", but this version has no network"),
                  "leave network.allow and --allow-net out"};
   return {};
+}
+
+std::vector<std::string> cgroup_places(const HostFacts& facts) {
+  const kernel::CgroupFacts& groups = facts.cgroups;
+  std::set<std::string> places;
+  for (const kernel::Controller* controller : {&groups.memory, &groups.pids, &groups.cpu, &groups.cpuacct, &groups.io, &groups.unified})
+    if (controller->version) places.insert(controller->directory);
+  return {places.begin(), places.end()};
 }
 
 std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary) {

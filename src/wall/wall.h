@@ -20,6 +20,9 @@ Result<Compiled> compile_process(const Request& request, const HostFacts& facts)
 // Whether this wall can hold at all here; else why, and what to do.
 Result<void> check_common(const Request& request, const HostFacts& facts);
 
+// Where sandboxes of this user have their cgroups.
+std::vector<std::string> cgroup_places(const HostFacts& facts);
+
 // The program's environment, from nothing: names of our own, the policy's, the command's, the secrets.
 std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary);
 
