@@ -1,6 +1,7 @@
 #include "launch/init.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -8,7 +9,6 @@
 
 #include "base/text.h"
 #include "launch/channel.h"
-#include "linux/seccomp.h"
 
 namespace paddock::launch {
 
@@ -36,26 +36,36 @@ bool reap(pid_t program, int* program_status) {
 
 }  // namespace
 
-Result<Forked> fork_from_init() {
-  Forked forked{0, TRY(make_pipe())};
+Result<pid_t> start_program(const LaunchInput& input, const std::function<Result<void>()>& program) {
   sigset_t all = all_signals();
   (void)::sigprocmask(SIG_SETMASK, &all, nullptr);
-  forked.program = ::fork();
-  if (forked.program < 0) return errno_error(errno, "start the program's process");
-  return forked;
+  struct Start {
+    const std::function<Result<void>()>& program;
+    int keeper;
+  } start{program, input.keeper.get()};
+  auto run = [](void* argument) {
+    Start& start = *static_cast<Start*>(argument);
+    Result<void> ended = start.program();
+    if (!ended) (void)send_record(start.keeper, failure(ended.error()));
+    return 125;  // of this process alone: clone(2) ends it with _exit
+  };
+  std::vector<char> stack(256 << 10);
+  // Aligned as the ABI asks; the stack grows downwards.
+  void* top = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(stack.data()) + stack.size()) & ~uintptr_t{15});
+  pid_t pid = ::clone(run, top, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+  if (pid < 0) return errno_error(errno, "start the program's process");
+  return pid;
 }
 
-void run_init(LaunchInput& input, Forked forked) {
-  int keeper = input.keeper.get(), release = forked.release.write.get();
+void run_init(LaunchInput& input, pid_t program) {
+  int keeper = input.keeper.get();
   // What the program gets (terminal, pipes) must not stay open here: its readers wait for the last writer.
   input.stdio.clear();
   input.sources.clear();
-  (void)kernel::close_all_but(keeper, release);
+  (void)kernel::close_all_but(keeper);
   sigset_t all = all_signals();
   Fd signals(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) ::_exit(125);
-  // The first process may do no more than the program.
-  if (!input.plan.seccomp.empty() && !kernel::enter_seccomp(input.plan.seccomp)) ::_exit(125);
 
   pollfd watched[2] = {{signals.get(), POLLIN, 0}, {keeper, POLLIN, 0}};
   while (true) {
@@ -64,14 +74,13 @@ void run_init(LaunchInput& input, Forked forked) {
       Result<Received> received = receive_record(keeper);
       if (!received || received.value().closed) ::_exit(125);  // and the kernel ends all others with us
       const Record& record = received.value().record;
-      if (record.kind == Record::Kind::signal) (void)::kill(-forked.program, record.number);
-      if (record.kind == Record::Kind::go) (void)write_all(release, "g");
+      if (record.kind == Record::Kind::signal) (void)::kill(-program, record.number);
     }
     if (!watched[0].revents) continue;
     signalfd_siginfo info;
     while (::read(signals.get(), &info, sizeof info) > 0) {}
     int status = 0;
-    if (!reap(forked.program, &status)) continue;
+    if (!reap(program, &status)) continue;
     (void)send_record(keeper, Record{.kind = Record::Kind::exited, .number = status});
     ::_exit(0);
   }

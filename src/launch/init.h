@@ -3,18 +3,16 @@
 
 #include <sys/types.h>
 
+#include <functional>
+
 #include "launch/launch.h"
 
 namespace paddock::launch {
 
-struct Forked {
-  pid_t program = 0;  // 0 in the process that becomes the program
-  Pipe release;       // the program reads from it until PID 1 passes the keeper's `go` on
-};
+// Runs `program`, which ends in an exec, in a child that borrows our memory until then (as vfork does): a copy of it
+// would only be thrown away. Blocks all signals first, for run_init.
+Result<pid_t> start_program(const LaunchInput& input, const std::function<Result<void>()>& program);
 
-// fork(), with all signals already blocked for run_init.
-Result<Forked> fork_from_init();
-
-[[noreturn]] void run_init(LaunchInput& input, Forked forked);
+[[noreturn]] void run_init(LaunchInput& input, pid_t program);
 
 }  // namespace paddock::launch

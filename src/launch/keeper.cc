@@ -61,6 +61,8 @@ class Keeper {
     }
     guard_ = std::move(outer);
     namespaces_ = namespaces;
+    // Taking the mounts down takes a while. Holding on to them, we do that after we have spoken.
+    if (namespaces & CLONE_NEWNS) mounts_ = Fd(::open(cat("/proc/", child_.pid, "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
     return {};
   }
 
@@ -362,6 +364,7 @@ class Keeper {
 
   Plan plan_;
   uint64_t namespaces_ = 0;  // of the first process
+  Fd mounts_;
   Fd control_, guard_, space_;  // the space is locked while we live
   std::vector<Fd> passed_;
   kernel::Child child_;

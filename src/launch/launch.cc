@@ -164,28 +164,25 @@ Record where_we_are() {
   return ready;
 }
 
-// PID 1 reads the keeper's socket in a container, and passes `go` on; without one we read it ourselves.
-Result<void> await_go(const LaunchInput& input, const Pipe& release) {
-  char byte;
-  if (release.read && ::read(release.read.get(), &byte, 1) != 1) ::_exit(125);
-  if (!release.read) TRY(await(input.keeper.get(), Record::Kind::go));
+// The caller is looking at what the kernel says of us. A signal for the program may come first.
+Result<void> await_go(int keeper) {
+  Received received = TRY(receive_record(keeper));
+  if (received.record.kind == Record::Kind::signal) ::_exit(128 + received.record.number);
+  if (received.closed || received.record.kind != Record::Kind::go) ::_exit(125);
   return {};
 }
 
-// The last stretch, in the process that becomes the program.
-Result<void> become_program(LaunchInput& input, const Terminal& terminal, const Pipe& release) {
-  ExecArguments arguments = prepare_exec(input.plan);
+// The last stretch, in the process that becomes the program. All of it the program could do as well.
+Result<void> become_program(LaunchInput& input, const Terminal& terminal, const ExecArguments& arguments) {
   Record not_run{.kind = Record::Kind::not_run};
   TRY(set_stdio(input, terminal));
   TRY(enter_directory(input.plan.cwd));
   ::umask(022);
   reset_signals();
-  TRY(kernel::set_rlimits(input.plan.rlimits));
   TRY(close_descriptors_at_exec(input.plan));
-  TRY(enter_filter(input.plan));  // last: nothing after it needs more than the program may do
   if (input.plan.hold) {
     TRY(send_record(input.keeper.get(), where_we_are()));
-    TRY(await_go(input, release));
+    TRY(await_go(input.keeper.get()));
   }
   not_run.number = exec_first(arguments);
   return send_record(input.keeper.get(), not_run);
@@ -236,13 +233,12 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   if (plan.no_new_privs) TRY(kernel::set_no_new_privs());
   if (plan.landlock_own_proc) plan.landlock.rules.push_back({"/proc/self", kernel::kLandlockRead});
   TRY(kernel::enter_landlock(plan.landlock));
-  Forked forked;
-  if (plan.container) {
-    forked = TRY(fork_from_init());
-    if (forked.program > 0) run_init(input, std::move(forked));  // goes on as PID 1 and does not return
-  }
-  forked.release.write.reset();
-  return become_program(input, terminal, forked.release);
+  TRY(kernel::set_rlimits(plan.rlimits));
+  ExecArguments arguments = prepare_exec(plan);
+  TRY(enter_filter(plan));  // last: from here on neither PID 1 nor the program needs more than the program may do
+  auto program = [&] { return become_program(input, terminal, arguments); };
+  if (plan.container) run_init(input, TRY(start_program(input, program)));  // goes on as PID 1 and does not return
+  return program();
 }
 
 }  // namespace

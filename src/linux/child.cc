@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <climits>
-#include <utility>
 
 #include "base/text.h"
 
@@ -65,11 +64,9 @@ Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups) {
   return {};
 }
 
-Result<void> close_all_but(int first, int second) {
-  if (first > second) std::swap(first, second);
+Result<void> close_all_but(int fd) {
   auto close_range = [](int from, int to) { return from > to || ::syscall(SYS_close_range, from, to, 0) == 0; };
-  if (!close_range(0, first - 1) || !close_range(first + 1, second - 1) || !close_range(second + 1, INT_MAX))
-    return errno_error(errno, "close inherited descriptors");
+  if (!close_range(0, fd - 1) || !close_range(fd + 1, INT_MAX)) return errno_error(errno, "close inherited descriptors");
   return {};
 }
 
