@@ -67,8 +67,9 @@ class Keeper {
   }
 
   // Makes the sandbox, stays until it ends, cleans up, tells the caller.
-  void run(Plan plan, std::vector<Fd> passed) {
+  void run(Plan plan, std::string bytes, std::vector<Fd> passed) {
     plan_ = std::move(plan);
+    plan_bytes_ = std::move(bytes);
     passed_ = std::move(passed);
     watcher_ = Watcher(plan_.watch, plan_.container);
     Result<void> started = start();
@@ -102,7 +103,7 @@ class Keeper {
     for (size_t i = 0; i < 3; ++i) descriptors.push_back(passed_.at(i).get());
     for (const Fd& source : sources)
       if (source) descriptors.push_back(source.get());
-    TRY(send_plan(guard_.get(), encode(plan_), descriptors));
+    TRY(send_plan(guard_.get(), plan_bytes_, descriptors));
     passed_.erase(passed_.begin(), passed_.begin() + 3);  // the others are locks to hold until the end
     if (groups_.empty()) TRY(make_cgroups());             // while the first process builds its root
     return open_the_way();
@@ -363,6 +364,7 @@ class Keeper {
   static constexpr uint64_t kIdleCpu = 2'000;  // µs of CPU that count as being active
 
   Plan plan_;
+  std::string plan_bytes_;   // as it came, to be passed on
   uint64_t namespaces_ = 0;  // of the first process
   Fd mounts_;
   Fd control_, guard_, space_;  // the space is locked while we live
@@ -421,7 +423,7 @@ int keep(int control_number, bool ahead) {
     (void)send_record(number, failure(plan.error()));
     return 125;
   }
-  keeper.run(std::move(plan.value()), std::move(received.value().descriptors));
+  keeper.run(std::move(plan.value()), std::move(received.value().bytes), std::move(received.value().descriptors));
   return 0;
 }
 

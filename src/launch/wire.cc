@@ -19,7 +19,9 @@ class Writer {
     requires std::is_integral_v<T> || std::is_enum_v<T>
   void operator()(T& value) {
     uint64_t wide = static_cast<uint64_t>(value);
-    for (size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(wide >> (8 * i) & 0xff);
+    char little[sizeof(T)];
+    for (size_t i = 0; i < sizeof(T); ++i) little[i] = static_cast<char>(wide >> (8 * i) & 0xff);
+    bytes.append(little, sizeof little);
   }
   void operator()(std::string& text) {
     count(text.size());
@@ -144,8 +146,8 @@ std::string encode(const Plan& plan) {
   Writer writer;
   uint32_t version = kVersion;
   writer(version);
-  Plan copy = plan;  // the field lists take references for both directions
-  fields(writer, copy);
+  writer.bytes.reserve(32 << 10);
+  fields(writer, const_cast<Plan&>(plan));  // the field lists serve both directions; a writer only reads
   return std::move(writer.bytes);
 }
 

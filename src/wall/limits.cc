@@ -107,10 +107,9 @@ class Planner {
     // Accurate accounting of what all processes used, also of those nobody waits for.
     if (facts_.cgroups.cpuacct.version != 0) (void)group(facts_.cgroups.cpuacct, kernel::kCpuUsage);
     if (!limits_[LimitKind::cpu]) return {};
-    uint64_t millicores = value(LimitKind::cpu), period = 100'000, quota = std::max<uint64_t>(1000, millicores * period / 1000);
+    uint64_t millicores = value(LimitKind::cpu), period = 100'000 /* the kernel's default */, quota = std::max<uint64_t>(1000, millicores * period / 1000);
     if (cpu.version == 0) return refuse(LimitKind::cpu, cpu.why_not);
     if (cpu.version == 1) {
-      group(cpu).writes.emplace_back("cpu.cfs_period_us", std::to_string(period));
       hold_by_group(LimitKind::cpu, cpu, "cpu.cfs_quota_us", quota);
     } else {
       group(cpu).writes.emplace_back("cpu.max", cat(quota, " ", period));
