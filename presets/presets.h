@@ -8,7 +8,7 @@ namespace paddock {
 
 struct EmbeddedPreset {
   const char* name;
-  const char* toml;
+  const char* json;
 };
 extern const EmbeddedPreset kEmbeddedPresets[];
 extern const size_t kEmbeddedPresetCount;

@@ -2,7 +2,7 @@
 # Installs the Debian packages that building (`build`) or fuzzing (`fuzz`) needs. Only what is missing, and quietly.
 set -euo pipefail
 case "$1" in
-  build) packages="g++ cmake ninja-build make python3 libseccomp-dev libcli11-dev libtomlplusplus-dev libarchive-dev
+  build) packages="g++ cmake ninja-build make python3 libseccomp-dev libtomlplusplus-dev libarchive-dev
                    libssl-dev libgtest-dev libgmock-dev util-linux git nodejs" ;;
   fuzz) packages="clang-14 libclang-rt-14-dev" ;;
   *) echo "usage: scripts/install.sh build|fuzz" >&2; exit 2 ;;

@@ -1,99 +1,114 @@
-// The one file that knows CLI11.
 #include "cli/options.h"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "base/text.h"
 #include "cli/cli.h"
 
 namespace paddock::cli {
 
-struct Options::Parser {
-  CLI::App app;
-  std::string command;
-  std::vector<std::string> flags;
-  std::vector<std::string>* rest = nullptr;
-
-  CLI::Option* keep(CLI::Option* option, const std::string& name) {
-    if (starts_with(name, "-")) flags.push_back(name);
-    return option;
-  }
-};
-
-Options::Options(const std::string& command, const std::string& what) : parser_(std::make_unique<Parser>()) {
-  parser_->command = command;
-  parser_->app.description(what);
-  parser_->app.name("paddock " + command);
-  parser_->app.set_help_flag("--help,-h", "show this");
-}
-
-Options::~Options() = default;
-
-void Options::flag(const std::string& name, bool* target, const std::string& what) {
-  parser_->keep(parser_->app.add_flag(name, *target, what), name);
-}
+void Options::flag(const std::string& name, bool* target, const std::string& what) { flags_.push_back({name, "", what, target}); }
 
 void Options::text(const std::string& name, const std::string& placeholder, std::string* target, const std::string& what) {
-  parser_->keep(parser_->app.add_option(name, *target, what), name)->type_name(placeholder);
+  flags_.push_back({.name = name, .placeholder = placeholder, .what = what, .text = target});
 }
 
-void Options::list(const std::string& name, const std::string& placeholder, std::vector<std::string>* target,
-                   const std::string& what) {
-  // One value per flag: `--read a b` would swallow the command.
-  parser_->keep(parser_->app.add_option(name, *target, what), name)
-      ->type_name(placeholder)->type_size(1)->expected(1)->take_all()->allow_extra_args(false);
+void Options::list(const std::string& name, const std::string& placeholder, std::vector<std::string>* target, const std::string& what) {
+  flags_.push_back({.name = name, .placeholder = placeholder, .what = what, .list = target});
 }
 
 void Options::positional(const std::string& name, std::string* target, const std::string& what, bool required) {
-  parser_->app.add_option(name, *target, what)->required(required);
+  positionals_.push_back({.name = name, .what = what, .text = target, .required = required});
 }
 
 void Options::positional(const std::string& name, std::vector<std::string>* target, const std::string& what, bool required) {
-  parser_->app.add_option(name, *target, what)->required(required);
+  positionals_.push_back({.name = name, .what = what, .list = target, .required = required});
 }
 
-void Options::command(std::vector<std::string>* target) {
-  parser_->rest = target;
-  parser_->app.prefix_command();
+Error Options::wrong(const std::string& message, const std::string& hint) const {
+  return Error{Code::invalid, cat(command_, ": ", message), hint.empty() ? cat("see: paddock ", command_, " --help") : hint};
+}
+
+Result<void> Options::take_positional(const std::string& word) {
+  for (Entry& entry : positionals_) {
+    if (entry.text && entry.seen) continue;
+    entry.seen = true;
+    if (entry.text) *entry.text = word;
+    else entry.list->push_back(word);
+    return {};
+  }
+  return wrong(cat("'", printable(word), "' is one word too many"));
+}
+
+Result<void> Options::read(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == "--") {
+      for (++i; i < argc; ++i) {
+        if (rest_) rest_->push_back(argv[i]);
+        else TRY(take_positional(argv[i]));
+      }
+      break;
+    }
+    if (word.size() < 2 || word[0] != '-') {
+      if (!rest_) {
+        TRY(take_positional(word));
+        continue;
+      }
+      if (std::find_if(argv + i, argv + argc, [](const char* later) { return std::string_view(later) == "--"; }) != argv + argc)
+        return wrong(cat("'", printable(word), "' stands before --"), "the command belongs behind --");
+      rest_->assign(argv + i, argv + argc);
+      break;
+    }
+    size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    auto entry = std::find_if(flags_.begin(), flags_.end(), [&](const Entry& known) { return known.name == name; });
+    if (entry == flags_.end()) {
+      std::vector<std::string> names;
+      for (const Entry& known : flags_) names.push_back(known.name);
+      std::string meant = nearest(name, names);
+      return wrong(cat("there is no flag ", printable(name)), meant.empty() ? "" : cat("did you mean ", meant, "?"));
+    }
+    if (entry->seen && !entry->list) return wrong(cat(name, " stands here twice"));
+    entry->seen = true;
+    if (entry->flag) {
+      if (equals != std::string::npos) return wrong(cat(name, " takes no value"));
+      *entry->flag = true;
+      continue;
+    }
+    if (equals == std::string::npos && i + 1 >= argc) return wrong(cat(name, " needs a value: ", entry->placeholder));
+    std::string value = equals == std::string::npos ? argv[++i] : word.substr(equals + 1);
+    if (entry->text) *entry->text = value;
+    else entry->list->push_back(value);
+  }
+  for (const Entry& entry : positionals_)
+    if (entry.required && !entry.seen) return wrong(cat(entry.name, " is missing"));
+  return {};
+}
+
+std::string Options::help() const {
+  std::string text = cat(what_, "\n\nusage: paddock ", command_, " [OPTIONS]");
+  for (const Entry& entry : positionals_) text += cat(" ", entry.required ? "" : "[", entry.name, entry.list ? "…" : "", entry.required ? "" : "]");
+  text += rest_ ? " -- COMMAND [ARG…]\n\n" : "\n\n";
+  auto line = [&](const std::string& left, const std::string& what) {
+    text += cat("  ", left, std::string(left.size() < 34 ? 34 - left.size() : 1, ' '), what, "\n");
+  };
+  for (const Entry& entry : positionals_) line(entry.name, entry.what);
+  for (const Entry& entry : flags_) line(entry.placeholder.empty() ? entry.name : cat(entry.name, " ", entry.placeholder), entry.what);
+  line("--help", "show this");
+  return text;
 }
 
 std::optional<int> Options::parse(int argc, char** argv) {
-  // CLI11 takes "--" itself but keeps parsing flags it knows after a prefix command: cut there ourselves.
-  std::vector<std::string> words(argv + 1, argv + argc);
-  if (parser_->rest) {
-    for (size_t i = 0; i < words.size(); ++i) {
-      if (words[i] != "--") continue;
-      parser_->rest->assign(words.begin() + static_cast<long>(i) + 1, words.end());
-      words.resize(i);
-      break;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
+      print(help());
+      return 0;
     }
+    if (rest_ && argv[i][0] != '-' && argv[i - 1][0] != '-') break;  // a command without "--" has begun
   }
-  try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());
-    parser_->app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    print(parser_->app.help());
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    Error wrong{Code::invalid, cat("paddock ", parser_->command, ": ", error.what()), cat("see: paddock ", parser_->command, " --help")};
-    return report(wrong, false);
-  }
-  if (!parser_->rest) return std::nullopt;
-  std::vector<std::string> remaining = parser_->app.remaining();
-  if (!remaining.empty() && starts_with(remaining[0], "-")) {
-    std::string meant = nearest(remaining[0].substr(0, remaining[0].find('=')), parser_->flags);
-    Error wrong{Code::invalid, cat("paddock ", parser_->command, ": there is no flag ", printable(remaining[0])),
-                meant.empty() ? cat("see: paddock ", parser_->command, " --help") : cat("did you mean ", meant, "?")};
-    return report(wrong, false);
-  }
-  if (!remaining.empty()) {
-    if (!parser_->rest->empty()) {
-      Error wrong{Code::invalid, cat("paddock ", parser_->command, ": '", printable(remaining[0]), "' stands before --"),
-                  "the command belongs behind --"};
-      return report(wrong, false);
-    }
-    *parser_->rest = remaining;
-  }
+  Result<void> parsed = read(argc, argv);
+  if (!parsed) return report(parsed.error(), false);
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// Flags of one sub-command. Only options.cc knows the library behind it.
+// Flags of one sub-command. `--name value` and `--name=value`; a flag given twice is an error unless it is a list.
 //
 //   bool json = false;
 //   std::vector<std::string> files;
@@ -8,17 +8,17 @@
 //   if (std::optional<int> status = options.parse(argc, argv)) return *status;
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "paddock/error.h"
 
 namespace paddock::cli {
 
 class Options {
  public:
-  Options(const std::string& command, const std::string& what);
-  ~Options();
+  Options(std::string command, std::string what) : command_(std::move(command)), what_(std::move(what)) {}
 
   void flag(const std::string& name, bool* target, const std::string& what);
   void text(const std::string& name, const std::string& placeholder, std::string* target, const std::string& what);
@@ -26,15 +26,29 @@ class Options {
   void positional(const std::string& name, std::string* target, const std::string& what, bool required = true);
   void positional(const std::string& name, std::vector<std::string>* target, const std::string& what, bool required = false);
   // Everything from `--`, or from the first word that is no flag, belongs to the command that is to be run.
-  void command(std::vector<std::string>* target);
+  void command(std::vector<std::string>* target) { rest_ = target; }
 
   // argv[0] is the sub-command. An exit status when there is nothing more to do: 0 after --help, 125 after an error
   // (printed, with a suggestion for a misspelt flag).
   std::optional<int> parse(int argc, char** argv);
 
  private:
-  struct Parser;
-  std::unique_ptr<Parser> parser_;
+  struct Entry {
+    std::string name, placeholder, what;
+    bool* flag = nullptr;
+    std::string* text = nullptr;
+    std::vector<std::string>* list = nullptr;
+    bool required = false, seen = false;
+  };
+
+  Result<void> read(int argc, char** argv);
+  Result<void> take_positional(const std::string& word);
+  std::string help() const;
+  Error wrong(const std::string& message, const std::string& hint = "") const;
+
+  std::string command_, what_;
+  std::vector<Entry> flags_, positionals_;
+  std::vector<std::string>* rest_ = nullptr;
 };
 
 }  // namespace paddock::cli

@@ -49,10 +49,8 @@ Result<pid_t> start_program(const LaunchInput& input, const std::function<Result
     if (!ended) (void)send_record(start.keeper, failure(ended.error()));
     return 125;  // of this process alone: clone(2) ends it with _exit
   };
-  std::vector<char> stack(256 << 10);
-  // Aligned as the ABI asks; the stack grows downwards.
-  void* top = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(stack.data()) + stack.size()) & ~uintptr_t{15});
-  pid_t pid = ::clone(run, top, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+  alignas(16) static char stack[256 << 10];  // static: only what is used of it is ever touched
+  pid_t pid = ::clone(run, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
   if (pid < 0) return errno_error(errno, "start the program's process");
   return pid;
 }

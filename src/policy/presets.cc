@@ -15,7 +15,7 @@ std::vector<std::string> preset_names() {
 
 Result<Policy> preset(const std::string& name) {
   for (size_t i = 0; i < kEmbeddedPresetCount; ++i)
-    if (name == kEmbeddedPresets[i].name) return decode_text(kEmbeddedPresets[i].toml, name, {});
+    if (name == kEmbeddedPresets[i].name) return decode_text(kEmbeddedPresets[i].json, name, {});
   std::string list = cat("presets: ", join(preset_names(), ", "));
   std::string meant = suggestion(name, preset_names());
   return Error{Code::not_found, cat("policy '", printable(name), "': no preset has this name"),

@@ -22,7 +22,6 @@ LAYERS = {
 # One or two files know each library.
 LIBRARIES = {
     r"<toml\+\+/": {"src/base/toml.cc"},
-    r"<CLI/": {"src/cli/options.cc"},
     r"<archive": {"src/store/archive.cc", "tests/fuzz/archive_fuzz.cc"},
     r"<openssl/": {"src/store/digest.cc"},
     r"<seccomp\.h>": {"presets/seccomp/seccomp_compile.cc"},
