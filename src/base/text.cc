@@ -63,6 +63,17 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::vector<std::string> words_in(std::string_view text) {
+  static constexpr std::string_view kBlanks = " \t\n\r";
+  std::vector<std::string> words;
+  for (size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos; at = text.find_first_not_of(kBlanks, at)) {
+    size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -30,6 +30,8 @@ std::string cat(const Parts&... parts) {
 Error errno_error(int number, std::string_view what, std::string hint = "");
 
 std::vector<std::string> split(std::string_view text, char separator);
+// Split at any white space, without empty parts. (Streams would do it too, and cost every start their set-up.)
+std::vector<std::string> words_in(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 bool starts_with(std::string_view text, std::string_view prefix);
 bool ends_with(std::string_view text, std::string_view suffix);

@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
-#include <sstream>
 
 #include "base/text.h"
 #include "linux/cpu_clock.h"
@@ -58,9 +57,9 @@ uint64_t to_us(uint64_t ticks) { return ticks * 1'000'000 / static_cast<uint64_t
 uint64_t queued_bytes(const std::string& table) {
   uint64_t total = 0;
   for (const std::string& line : split(table, '\n')) {
-    std::istringstream words(line);
-    std::string slot, local, remote, state, queues;
-    if (!(words >> slot >> local >> remote >> state >> queues) || queues.size() != 17) continue;
+    std::vector<std::string> words = words_in(line);
+    if (words.size() < 5 || words[4].size() != 17) continue;
+    const std::string& queues = words[4];
     total += std::strtoull(queues.c_str(), nullptr, 16) + std::strtoull(queues.c_str() + 9, nullptr, 16);
   }
   return total;

@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cstring>
 #include <map>
-#include <sstream>
 
 #include "base/text.h"
 #include "linux/tree.h"
@@ -71,12 +70,8 @@ bool write_text(const std::string& path, const std::string& text) {
 }
 
 std::vector<std::string> words_of(const std::string& path) {
-  std::vector<std::string> words;
   Result<std::string> text = read_file(path);
-  if (!text) return words;
-  std::istringstream stream(text.value());
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+  return text ? words_in(text.value()) : std::vector<std::string>();
 }
 
 bool contains(const std::vector<std::string>& words, const char* word) {
@@ -107,7 +102,7 @@ Controller find_controller(const char* name_v1, const char* name_v2, const std::
     return {1, directory, ""};
   }
   for (const MountedTree& tree : trees) {
-    if (tree.version != 2 || !name_v2 || !groups.count("")) continue;
+    if (tree.version != 2 || !groups.count("")) continue;
     std::string directory = directory_of(tree, groups.at(""));
     if (!contains(words_of(tree.directory + "/cgroup.controllers"), name_v2)) continue;
     // The top of the tree if it is ours (root), else the group this process was put in (systemd delegation). Once
@@ -133,7 +128,6 @@ CgroupFacts probe_cgroups(bool prepare) {
   facts.cpu = find("cpu", "cpu");
   facts.cpuacct = find("cpuacct", "cpu");
   facts.io = find("blkio", "io");
-  facts.freezer = find("freezer", nullptr);
   for (const MountedTree& tree : trees) {
     if (tree.version != 2 || !groups.count("")) continue;
     std::string directory = directory_of(tree, groups.at(""));

@@ -20,7 +20,7 @@ struct Controller {
 };
 
 struct CgroupFacts {
-  Controller memory, pids, cpu, cpuacct, io, freezer;
+  Controller memory, pids, cpu, cpuacct, io;
   Controller unified;      // a version 2 tree, with or without controllers: gives cgroup.kill
   bool swap_limit = false;   // the memory controller can limit swap
   bool socket_limit = false; // version 1: it counts socket buffers, apart, when asked to

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sstream>
+#include <cstdlib>
 
 #include "base/text.h"
 
@@ -24,10 +24,12 @@ constexpr char kFolder[] = "/run/paddock-uids";
 bool maps(uint32_t first) {
   Result<std::string> text = read_file("/proc/self/uid_map");
   if (!text) return false;
-  std::istringstream lines(text.value());
-  uint64_t inside, outside, count;
-  while (lines >> inside >> outside >> count)
+  for (const std::string& line : split(text.value(), '\n')) {
+    std::vector<std::string> numbers = words_in(line);  // inside, outside, count
+    if (numbers.size() != 3) continue;
+    uint64_t inside = std::strtoull(numbers[0].c_str(), nullptr, 10), count = std::strtoull(numbers[2].c_str(), nullptr, 10);
     if (inside <= first && first + uint64_t{kSlots} <= inside + count) return true;
+  }
   return false;
 }
 

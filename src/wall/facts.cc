@@ -26,7 +26,7 @@ constexpr const char* kEtc[] = {
     "alternatives",       // where Debian's /usr/bin links point
     "ld.so.cache",        // or every start searches for its libraries
     "ssl/certs",          // public certificates; not ssl/private
-    "ssl/openssl.cnf", "pki/tls/certs", "localtime", "os-release", "services", "fonts",
+    "ssl/openssl.cnf", "pki/tls/certs", "localtime", "os-release", "fonts",
     "java-17-openjdk", "java-21-openjdk",  // Java's own settings are links to here
 };
 

@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cstring>
-#include <sstream>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -64,13 +63,11 @@ class Reader {
   void put(const std::string& name, std::string by, Strength strength = Strength::kernel) { found_[name] = {std::move(by), strength}; }
 
   Result<void> read_identity() {
-    std::istringstream uids(status_["Uid"]);
-    uint64_t real = 0, effective = 0, saved = 0, files = 0;
-    uids >> real >> effective >> saved >> files;
+    std::vector<std::string> uids = words_in(status_["Uid"]);  // real, effective, saved, of the filesystem
     uint64_t expected = request_.sandbox_uid;
-    if (real != expected || effective != expected || saved != expected || files != expected) return missing(cat("uid ", expected));
+    if (uids != std::vector<std::string>(4, std::to_string(expected))) return missing(cat("uid ", expected));
     if (expected == 0 && facts_.privileged) return missing("an unprivileged uid");
-    put("identity", cat("uid ", real, " on the host", facts_.privileged ? ", this sandbox's own" : ", the caller's"));
+    put("identity", cat("uid ", expected, " on the host", facts_.privileged ? ", this sandbox's own" : ", the caller's"));
     return {};
   }
 
@@ -154,10 +151,8 @@ class Reader {
     Result<std::string> text = read_file(cat("/proc/", pid_, "/limits"));
     size_t at = text ? text.value().find(label) : std::string::npos;
     if (at == std::string::npos) return missing(label);
-    std::istringstream rest(text.value().substr(at + std::strlen(label)));
-    std::string soft, hard;
-    rest >> soft >> hard;
-    if (hard == "unlimited" || to_number(hard) > most) return missing(cat(label, " of ", most));
+    std::vector<std::string> values = words_in(text.value().substr(at + std::strlen(label)));  // soft, hard
+    if (values.size() < 2 || values[1] == "unlimited" || to_number(values[1]) > most) return missing(cat(label, " of ", most));
     return {};
   }
 
