@@ -70,7 +70,7 @@ Fact seccomp(bool works) {
 void add_cgroups(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups, bool is_root) {
   const std::pair<const char*, const kernel::Controller*> controllers[] = {
       {"memory", &cgroups.memory}, {"pids", &cgroups.pids}, {"cpu", &cgroups.cpu}, {"cpuacct", &cgroups.cpuacct},
-      {"io", &cgroups.io},         {"freezer", &cgroups.freezer}, {"unified tree", &cgroups.unified}};
+      {"io", &cgroups.io},         {"unified tree", &cgroups.unified}};
   for (const auto& [name, controller] : controllers) {
     bool there = controller->version != 0;
     facts.push_back({cat("cgroup ", name), there ? cat("version ", controller->version, " at ", controller->directory) : controller->why_not, there,
