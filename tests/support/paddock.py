@@ -13,6 +13,11 @@ SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PADDOCK = os.path.join(BUILD, "paddock")
 USER_ID = 12345  # an ordinary user without an account, groups or privilege
 
+with open(PADDOCK, "rb") as program:
+    # Sanitized programs are not static and need room that no sandbox gives: they cannot run inside one.
+    SANITIZED = b"__asan_init" in program.read()
+NOT_SANITIZED = "a sanitized program does not run inside a sandbox"
+
 _home = None
 
 
