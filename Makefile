@@ -4,13 +4,16 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: run test test-all build bench install clean
+.PHONY: run test test-all build programs bench install clean
 
-run: build
+run: programs
 	@scripts/demo.sh $(BUILD)
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) | scripts/progress.sh
+
+programs: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target paddock paddock-launch paddock-server paddock-probe | scripts/progress.sh
 
 test: build
 	@scripts/install.sh fuzz
@@ -20,10 +23,10 @@ test: build
 test-all: test
 	@scripts/test_all.sh
 
-bench: build
+bench: programs
 	@bench/run.sh $(BUILD)
 
-install: build
+install: programs
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:

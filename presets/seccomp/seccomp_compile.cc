@@ -207,7 +207,6 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < program.size() * sizeof(sock_filter); ++i) out << (i % 24 ? "" : "\n    ") << int(bytes[i]) << ",";
     out << "\n};\n\n";
     table << "    {\"" << name << "\", " << symbol << ", sizeof " << symbol << "},\n";
-    std::printf("seccomp: %s: %zu calls named, %zu instructions\n", name.c_str(), profile.size(), program.size());
   }
   out << "const EmbeddedFilter kEmbeddedFilters[] = {\n" << table.str() << "};\n"
       << "const size_t kEmbeddedFilterCount = sizeof kEmbeddedFilters / sizeof *kEmbeddedFilters;\n\n}  // namespace paddock\n";
