@@ -175,6 +175,7 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
   }
   prepare.about_to_make = [&](const std::string& path) {
     launch::Record making{.kind = launch::Record::Kind::making};
+    if (path.size() >= sizeof making.text) return;  // cut short it would be another directory
     std::strncpy(making.text, path.c_str(), sizeof making.text - 1);
     (void)launch::send_record(keeper.control.get(), making);
   };

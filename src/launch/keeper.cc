@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "launch/channel.h"
@@ -88,7 +88,9 @@ class Keeper {
     Sources sources;
     if (plan_.privileged) TRY(take_sources(plan_, Taker::keeper, sources));
     uint64_t wanted = plan_.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP);
-    if (child_.pid > 0 && namespaces_ != wanted) forget_first_process();
+    bool version_2 = std::any_of(plan_.cgroups.begin(), plan_.cgroups.end(), [](const kernel::CgroupPlan& group) { return group.version() == 2; });
+    // One made ahead is in no cgroup yet, and a version 2 one cannot be joined later.
+    if (child_.pid > 0 && (namespaces_ != wanted || version_2)) forget_first_process();
     // Daemonised grandchildren of a program without its own PID namespace come to us.
     if (!plan_.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
     if (child_.pid < 0) {
@@ -164,7 +166,7 @@ class Keeper {
       (void)::poll(watched, 3, milliseconds_to_next_look());
       if (watched[1].revents) from_sandbox();
       else if (watched[2].revents) first_process_ended();
-      if (watched[0].revents) from_caller();
+      if (watched[0].revents && !over_) from_caller();
       look();
     }
   }
@@ -218,7 +220,7 @@ class Keeper {
       ended_.killed_by = record.number;
       over_ = true;
     } else if (record.kind == Record::Kind::signal && !plan_.container) {
-      (void)::kill(-child_.pid, record.number);
+      if (child_.pid > 0) (void)::kill(-child_.pid, record.number);  // -1 would be everyone
     } else if (record.kind == Record::Kind::go || record.kind == Record::Kind::signal) {
       if (record.kind == Record::Kind::go) started_us_ = last_active_us_ = now_us();
       (void)send_record(guard_.get(), record);
@@ -313,7 +315,8 @@ class Keeper {
 
   void end_everything() {
     ended_.wall_us = started_us_ ? now_us() - started_us_ : 0;
-    if (!failure_) note_peaks(watcher_.sample());  // before the processes and what they used are gone
+    // Before the processes and what they used are gone; but a program that must go does not go later for that.
+    if (!failure_) note_peaks(watcher_.sample(ended_.killed_by >= 0));
     kill_all();
     Counters counters = watcher_.counters();
     if (counters.memory_peak) ended_.memory_peak = *counters.memory_peak;
@@ -345,6 +348,14 @@ class Keeper {
     for (int attempt = 0; attempt < 2000 && !group.remove(); ++attempt) ::usleep(500);
   }
 
+  // Made by this user, or for a sandbox's uid near ours: the place is open to all, and theirs is not ours to remove.
+  bool is_of_our_kind(int folder) const {
+    struct stat info;
+    if (::fstat(folder, &info) != 0) return false;
+    int64_t distance = static_cast<int64_t>(info.st_uid) - static_cast<int64_t>(plan_.ids.outside_uid);
+    return info.st_uid == ::geteuid() || (plan_.privileged && std::abs(distance) < 32768);
+  }
+
   // What keepers that were killed left beside ours: directories of the same kind that nobody holds.
   void remove_stale_spaces() const {
     size_t slash = plan_.space.rfind('/');
@@ -355,7 +366,7 @@ class Keeper {
     for (const std::string& entry : entries.value()) {
       if (entry.size() != name.size() || entry.compare(0, 8, "paddock-") != 0) continue;
       Fd folder(::openat(parent.value().get(), entry.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (!folder || kernel::was_just_made(folder.get())) continue;
+      if (!folder || !is_of_our_kind(folder.get()) || kernel::was_just_made(folder.get())) continue;
       if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) (void)kernel::remove_tree(parent.value().get(), entry);
     }
   }
@@ -388,6 +399,7 @@ void let_go_of_stdio() {
 void ignore_signals() {
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})
     (void)::signal(number, SIG_IGN);
+  (void)::signal(SIGCHLD, SIG_DFL);  // an ignored one, inherited, would take the exit statuses away
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct Step {
   uint64_t size = 0, inodes = 0;
   uint64_t attributes = 0;  // MOUNT_ATTR_*
   kernel::FileIdentity identity;
+  bool required = false;    // mask: the target must be there
   bool by_keeper = false;   // bind: taken with the keeper's rights, which the first process may lack
   bool shift_owner = false; // bind: a read-only one goes without where the filesystem cannot
   kernel::OwnerShift owner;

@@ -97,7 +97,7 @@ class Builder {
 
   Result<void> mask(const Step& step) {
     Result<Fd> place = kernel::open_in_root(root_, step.target);
-    if (!place && place.error().code == Code::not_found) return {};
+    if (!place && place.error().code == Code::not_found && !step.required) return {};
     if (!place) return std::move(place.error());
     struct stat info;
     if (::fstat(place.value().get(), &info) != 0) return errno_error(errno, cat("stat '", printable(step.target), "'"));

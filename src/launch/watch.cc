@@ -216,7 +216,8 @@ void Watcher::add_measured(Sample& sample) {
   if (begin >= measure_again_us_) {
     growth_ = {0, 0};
     for (const Measured& place : measured_) {
-      Result<kernel::TreeSize> size = kernel::measure_tree(place.folder.get());
+      // A tree that grows faster than it is walked ends the walk, and with it the run.
+      Result<kernel::TreeSize> size = kernel::measure_tree(place.folder.get(), {.most_inodes = place.inodes + watch_.measured_inodes + 1});
       if (!size) continue;
       growth_.first += size.value().bytes - std::min(size.value().bytes, place.bytes);
       growth_.second += size.value().inodes - std::min(size.value().inodes, place.inodes);
@@ -253,13 +254,15 @@ uint64_t Watcher::nameless_bytes(dev_t device) const {
   return total;
 }
 
-void Watcher::add_disk(Sample& sample) {
-  if (!measured_.empty()) add_measured(sample);
+void Watcher::add_disk(Sample& sample, bool quick) {
+  if (!measured_.empty() && !quick) add_measured(sample);
   if (!scratch_) return;
   struct stat place{};
   (void)::fstat(scratch_.get(), &place);
   if (watch_.disk || watch_.inodes) {  // a directory on disk: no quota to read, so count
-    if (Result<kernel::TreeSize> size = kernel::measure_tree(scratch_.get(), true)) {
+    if (quick) return;
+    kernel::MeasureOptions options{.make_readable = true, .most_inodes = watch_.inodes + 1};
+    if (Result<kernel::TreeSize> size = kernel::measure_tree(scratch_.get(), options)) {
       sample.disk += size.value().bytes + nameless_bytes(place.st_dev);
       sample.inodes += size.value().inodes;
     }
@@ -274,9 +277,9 @@ void Watcher::add_disk(Sample& sample) {
   sample.inodes_full = watch_.kernel_inodes && space.f_ffree == 0;
 }
 
-Sample Watcher::sample() {
+Sample Watcher::sample(bool quick) {
   Sample sample;
-  add_disk(sample);
+  add_disk(sample, quick);
   const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);
   bool count_processes = watch_.memory || watch_.pids || (watch_.kernel_pids && !group_for(kernel::kPids)) || !cpu;
   if (count_processes) add_processes(sample);

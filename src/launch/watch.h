@@ -37,7 +37,8 @@ class Watcher {
   // What the measured places hold now does not count.
   void measure_from_here();
 
-  Sample sample();
+  // `quick`: without walking directories.
+  Sample sample(bool quick = false);
   Counters counters() const;
   bool kernel_counts_cpu() const { return cpu_clock_ || group_for(kernel::kCpuUsage); }
 
@@ -45,7 +46,7 @@ class Watcher {
   void add_processes(Sample& sample);
   uint64_t cpu_of_all(int proc, const std::vector<std::string>& pids, uint64_t waited_for);
   uint64_t memory_of(int proc, const std::vector<std::string>& pids) const;
-  void add_disk(Sample& sample);
+  void add_disk(Sample& sample, bool quick);
   void add_measured(Sample& sample);
   uint64_t nameless_bytes(dev_t device) const;
   const kernel::Cgroup* group_for(kernel::CgroupUse use) const;

@@ -91,7 +91,7 @@ void fields(A& a, std::string& text) { a(text); }
 template <class A>
 void fields(A& a, Step& step) {
   a(step.kind), a(step.target), a(step.text), a(step.mode), a(step.size), a(step.inodes), a(step.attributes);
-  a(step.identity.device), a(step.identity.inode), a(step.by_keeper), a(step.shift_owner);
+  a(step.identity.device), a(step.identity.inode), a(step.required), a(step.by_keeper), a(step.shift_owner);
   a(step.owner.from_uid), a(step.owner.to_uid), a(step.owner.from_gid), a(step.owner.to_gid);
 }
 

@@ -131,6 +131,9 @@ CgroupFacts probe_cgroups(bool prepare) {
   for (const MountedTree& tree : trees) {
     if (tree.version != 2 || !groups.count("")) continue;
     std::string directory = directory_of(tree, groups.at(""));
+    // A process is in one version 2 group only: the same place as for the controllers that are there.
+    for (const Controller* controller : {&facts.memory, &facts.pids, &facts.cpu})
+      if (controller->version == 2) directory = controller->directory;
     if (!directory.empty() && can_make_groups_in(directory)) facts.unified = {2, directory, ""};
     else facts.unified = {0, "", cat(tree.directory, " is not writable for this user")};
   }
@@ -202,7 +205,9 @@ Result<void> Cgroup::remove() const {
 }
 
 bool end_cgroup(const std::string& directory) {
-  for (const std::string& pid : words_of(directory + "/cgroup.procs")) (void)::kill(std::atoi(pid.c_str()), SIGKILL);
+  if (!write_text(directory + "/cgroup.kill", "1"))  // version 2
+    for (const std::string& word : words_of(directory + "/cgroup.procs"))
+      if (int pid = std::atoi(word.c_str()); pid > 0) (void)::kill(pid, SIGKILL);
   return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;
 }
 
@@ -213,8 +218,7 @@ void remove_stale_cgroups(const std::string& parent) {
     if (!starts_with(entry->d_name, "paddock-") || std::strlen(entry->d_name) != std::strlen("paddock-") + 16) continue;
     std::string path = cat(parent, "/", entry->d_name);
     Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
-    if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    if (was_just_made(folder.get())) continue;
+    if (!folder || was_just_made(folder.get()) || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
     (void)end_cgroup(path);
   }
   ::closedir(entries);

@@ -250,7 +250,7 @@ bool was_just_made(int fd) {
   return age_ms < 100;
 }
 
-Result<TreeSize> measure_tree(int root, bool make_readable) {
+Result<TreeSize> measure_tree(int root, const MeasureOptions& options) {
   TreeSize size;
   std::set<Identity> linked;  // files with several names, to count them once
   Walk walk;
@@ -262,6 +262,7 @@ Result<TreeSize> measure_tree(int root, bool make_readable) {
       return directories;
     }
     for (std::string& entry : names.value()) {
+      if (size.inodes >= options.most_inodes) return std::vector<std::string>();
       struct stat info;
       if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
       bool is_directory = S_ISDIR(info.st_mode);
@@ -273,7 +274,7 @@ Result<TreeSize> measure_tree(int root, bool make_readable) {
     return directories;
   };
   walk.open_child = [&](int directory, const std::string& entry) {
-    Fd child = make_readable ? open_directory_by_force(directory, entry) : open_directory(directory, entry);
+    Fd child = options.make_readable ? open_directory_by_force(directory, entry) : open_directory(directory, entry);
     if (!child && errno == EACCES) ++size.unreadable;
     return child;
   };

@@ -51,7 +51,10 @@ struct TreeSize {
 bool was_just_made(int fd);
 
 // Copes with a tree that changes meanwhile: what vanished is not counted.
-// `make_readable`: directories that their owner, this user, made unreadable are opened up, so that nothing hides there.
-Result<TreeSize> measure_tree(int root, bool make_readable = false);
+struct MeasureOptions {
+  bool make_readable = false;  // directories that their owner, this user, made unreadable are opened up: nothing hides there
+  uint64_t most_inodes = UINT64_MAX;  // stops there
+};
+Result<TreeSize> measure_tree(int root, const MeasureOptions& options = {});
 
 }  // namespace paddock::kernel

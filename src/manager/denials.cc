@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -39,7 +40,9 @@ Result<void> collect_matches(const Tree& tree, const std::string& pattern, std::
     std::string folder = std::move(open.back());
     open.pop_back();
     Result<Fd> directory = kernel::open_beneath(root.get(), folder, O_RDONLY | O_DIRECTORY);
-    if (!directory) continue;  // not a directory, or unreadable for the program as well
+    // Not a directory, or unreadable for the program as well; anything else must not lift a denial.
+    if (!directory && directory.error().code != Code::not_found && directory.error().code != Code::denied) return std::move(directory.error());
+    if (!directory) continue;
     for (const std::string& name : TRY(kernel::list_directory(directory.value().get()))) {
       if (++seen > kMostEntries)
         return Error{Code::exhausted, cat("files.deny '", pattern, "': more than ", kMostEntries, " files in '", tree.path, "'"), "deny exact paths"};
@@ -70,7 +73,13 @@ Result<bool> deny_exact(const std::string& denied, const std::vector<Tree>& tree
       return cannot_hold(denied, tree, "renaming it on the host would lift it; [danger] allow = [\"files.deny_in_rw\"] accepts that");
     needs_danger = true;
   }
-  if (exists) found.push_back(denied);
+  if (!exists) return needs_danger;
+  found.push_back(denied);
+  // The same thing by its real name: a grant may show it there.
+  if (char* real = ::realpath(denied.c_str(), nullptr)) {
+    if (denied != real) found.emplace_back(real);
+    std::free(real);
+  }
   return needs_danger;
 }
 

@@ -17,6 +17,8 @@ namespace {
 // Granting one of these as a whole (or something above it) gives the host away.
 constexpr const char* kSystemTrees[] = {"/proc", "/sys", "/dev", "/run", "/var/run", "/var/lib/docker", "/var/lib/paddock", "/boot"};
 constexpr const char* kSystemPlaces[] = {"/", "/etc", "/root", "/home", "/var", "/var/lib", "/var/log", "/tmp", "/var/tmp", "/usr"};
+// What is written there acts with the host's rights.
+constexpr const char* kNeverWritten[] = {"/etc", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/bin", "/sbin", "/lib", "/lib64", "/var/spool/cron"};
 // Credentials beneath a home directory.
 constexpr const char* kCredentials[] = {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".netrc", ".npmrc",
                                         ".pypirc", ".git-credentials", ".password-store", ".mozilla", ".local/state/paddock"};
@@ -26,11 +28,11 @@ std::vector<std::string> readings(const std::string& path, const std::string& re
   return path == real ? std::vector<std::string>{path} : std::vector<std::string>{path, real};
 }
 
-Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& policy, const char* key, std::set<std::string>& weakened) {
+Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& policy, const char* key, bool writable, std::set<std::string>& weakened) {
   std::string real;
   wall::HostPath found = TRY(wall::look_at(path, &real));
   for (const std::string& name : readings(path, real)) {
-    std::string why = dangerous_grant(name, store::home_directory());
+    std::string why = dangerous_grant(name, store::home_directory(), writable);
     if (why.empty()) continue;
     if (!policy.danger.count("files.system_paths"))
       return Error{Code::denied, cat(key, " '", printable(path), "' is refused: ", why),
@@ -48,11 +50,14 @@ Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& poli
 
 }  // namespace
 
-std::string dangerous_grant(const std::string& path, const std::string& home) {
+std::string dangerous_grant(const std::string& path, const std::string& home, bool writable) {
   for (const char* place : kSystemPlaces)
     if (path == place) return cat("it is ", path, " as a whole");
   for (const char* tree : kSystemTrees)
     if (policy::contains_path(tree, path) || policy::contains_path(path, tree)) return cat("it reaches ", tree, ", which belongs to the machine");
+  if (writable)
+    for (const char* tree : kNeverWritten)
+      if (policy::contains_path(tree, path)) return cat("the host runs or obeys what is in ", tree);
   if (home.empty() || home == "/") return "";
   if (policy::contains_path(path, home)) return "it contains your whole home directory";
   for (const char* name : kCredentials)
@@ -64,11 +69,11 @@ Result<std::vector<std::string>> look_at_grants(wall::Request& request) {
   const Policy& policy = request.policy;
   std::set<std::string> weakened;
   if (policy.files.read)
-    for (const std::string& path : *policy.files.read) request.read.push_back(TRY(look_at_grant(path, policy, "files.read", weakened)));
+    for (const std::string& path : *policy.files.read) request.read.push_back(TRY(look_at_grant(path, policy, "files.read", false, weakened)));
   if (policy.files.write)
-    for (const std::string& path : *policy.files.write) request.write.push_back(TRY(look_at_grant(path, policy, "files.write", weakened)));
+    for (const std::string& path : *policy.files.write) request.write.push_back(TRY(look_at_grant(path, policy, "files.write", true, weakened)));
   if (policy.files.workspace) {
-    request.workspace = TRY(look_at_grant(policy.files.workspace->path, policy, "the workspace", weakened));
+    request.workspace = TRY(look_at_grant(policy.files.workspace->path, policy, "the workspace", policy.files.workspace->mode == WorkspaceMode::read_write, weakened));
     if (!request.workspace->is_directory)
       return Error{Code::invalid, cat("the workspace '", printable(request.workspace->path), "' is not a directory"), ""};
   }

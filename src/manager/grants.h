@@ -13,6 +13,6 @@ namespace paddock::manager {
 Result<std::vector<std::string>> look_at_grants(wall::Request& request);
 
 // Why a path is not granted without a word in [danger]; empty when it is harmless. `home` may be empty.
-std::string dangerous_grant(const std::string& path, const std::string& home);
+std::string dangerous_grant(const std::string& path, const std::string& home, bool writable);
 
 }  // namespace paddock::manager

@@ -54,8 +54,11 @@ void collect_hits(RunResult& result, const Supervised& run, const wall::LimitPla
   auto killed_by = [&](LimitKind kind) { return ended.killed_by == static_cast<int32_t>(kind); };
   if (ended.oom_kills || killed_by(LimitKind::memory)) add_hit(result, LimitKind::memory, value_of(LimitKind::memory), ended.memory_peak);
   if (pids_full || killed_by(LimitKind::pids)) add_hit(result, LimitKind::pids, value_of(LimitKind::pids), ended.pids_peak);
-  if (ended.disk_full || killed_by(LimitKind::disk)) add_hit(result, LimitKind::disk, limits.disk, ended.disk_bytes);
-  if (ended.inodes_full || killed_by(LimitKind::inodes)) add_hit(result, LimitKind::inodes, limits.inodes, ended.disk_inodes);
+  // A run is killed for what was measured in the workspace and the grants; a full tmpfs only refuses.
+  auto cap = [&](LimitKind kind, uint64_t measured, uint64_t own) { return killed_by(kind) && measured ? measured : own; };
+  if (ended.disk_full || killed_by(LimitKind::disk)) add_hit(result, LimitKind::disk, cap(LimitKind::disk, limits.watch.measured_disk, limits.disk), ended.disk_bytes);
+  if (ended.inodes_full || killed_by(LimitKind::inodes))
+    add_hit(result, LimitKind::inodes, cap(LimitKind::inodes, limits.watch.measured_inodes, limits.inodes), ended.disk_inodes);
   if (killed_by(LimitKind::cpu_time)) add_hit(result, LimitKind::cpu_time, value_of(LimitKind::cpu_time), ended.cpu_us / 1000);
   if (killed_by(LimitKind::wall_time)) add_hit(result, LimitKind::wall_time, value_of(LimitKind::wall_time), ended.wall_us / 1000);
   if (killed_by(LimitKind::idle_time)) add_hit(result, LimitKind::idle_time, value_of(LimitKind::idle_time), value_of(LimitKind::idle_time));

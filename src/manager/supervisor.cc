@@ -78,7 +78,7 @@ class Supervisor {
     polled[kSignals].fd = signals_.fd();
     polled[kOut].fd = streams_.out.get();
     polled[kErr].fd = streams_.err.get();
-    polled[kMaster].fd = master_.get();
+    polled[kMaster] = {master_.get(), static_cast<short>(pending_keys_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
     bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
     if (wants_input) polled[kStdin].fd = STDIN_FILENO;
     if (streams_.in) polled[kInPipe] = {streams_.in.get(), static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
@@ -90,7 +90,8 @@ class Supervisor {
     }
     if (polled[kOut].revents) read_output(streams_.out, false);
     if (polled[kErr].revents) read_output(streams_.err, true);
-    if (polled[kMaster].revents) read_output(master_, false);
+    if (polled[kMaster].revents & POLLOUT) write_keys();
+    if (polled[kMaster].revents & ~POLLOUT) read_output(master_, false);
     if (polled[kStdin].revents) read_input();
     if (polled[kInPipe].revents) write_input();
     if (polled[kSignals].revents) pass_signals();
@@ -123,6 +124,7 @@ class Supervisor {
       case Record::Kind::built:
         if (received.descriptors.empty()) return {};
         master_ = std::move(received.descriptors[0]);
+        (void)::fcntl(master_.get(), F_SETFL, O_NONBLOCK);  // a program that does not read its keys must not block us
         if (streams_.stdin_is_terminal) raw_.enter(STDIN_FILENO);
         return {};
       case Record::Kind::ready:
@@ -130,7 +132,9 @@ class Supervisor {
           Result<void> checked = options_.on_ready(record);
           if (!checked) failure_ = std::move(checked.error());
         }
-        return failure_ ? kill(-1) : launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::go});
+        if (failure_) return kill(-1);
+        (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::go});
+        return {};
       case Record::Kind::not_run:
         result_.not_run = record.number;
         return {};
@@ -147,8 +151,10 @@ class Supervisor {
     }
   }
 
+  // A keeper that cannot be reached any more is noticed by its closed socket.
   Result<void> kill(int32_t limit) {
-    return launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::kill, .number = limit});
+    (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::kill, .number = limit});
+    return {};
   }
 
   // One read; false at the end of the stream.
@@ -224,7 +230,13 @@ class Supervisor {
       if (key != '\x03') interrupts_ = 0;
       else if (is_cooked(master_.get()) && ++interrupts_ >= 2) return end_by_user();
     }
-    (void)write_all(master_.get(), bytes);
+    pending_keys_ += bytes;
+    write_keys();
+  }
+
+  void write_keys() {
+    ssize_t count = ::write(master_.get(), pending_keys_.data(), pending_keys_.size());
+    if (count > 0) pending_keys_.erase(0, static_cast<size_t>(count));
   }
 
   void pass_signals() {
@@ -266,7 +278,7 @@ class Supervisor {
   RawTerminal raw_;
   Fd master_;
   redact::KnownValues redact_out_, redact_err_;
-  std::string pending_input_;
+  std::string pending_input_, pending_keys_;  // for a pipe, for a terminal
   bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false;
   int interrupts_ = 0;
   std::optional<int64_t> end_by_;  // CLOCK_MONOTONIC in ms

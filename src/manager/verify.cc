@@ -98,8 +98,9 @@ class Verifier {
       else words.push_back(cat("denied=", place, ":", info.st_dev, ":", info.st_ino));
     }
     for (const std::string& denied : whole.request.denied) {
-      std::string inside = whole.wall == WallKind::container ? wall::inside_path(whole.request, whole.facts, denied) : denied;
-      words.push_back(cat("hidden=", inside.empty() ? denied : inside));
+      std::vector<std::string> places = whole.wall == WallKind::container ? wall::inside_paths(whole.request, whole.facts, denied) : std::vector<std::string>{};
+      if (places.empty()) places = {denied};
+      for (const std::string& place : places) words.push_back(cat("hidden=", place));
     }
   }
 

@@ -34,6 +34,7 @@ class Planner {
     hold(LimitKind::output, "every byte passes the supervisor", Strength::kernel);
     plan_group_kill();
     TRY(check_strengths());
+    TRY(check_groups());
     return std::move(result_);
   }
 
@@ -214,6 +215,14 @@ class Planner {
     }
     return Error{Code::unsupported, cat("limit ", info(kind).name, "=", format_limit(info(kind), value(kind)), " cannot be enforced here: ", why),
                  "run as root, or under 'systemd-run --user --scope -p Delegate=yes', or leave the limit out"};
+  }
+
+  // A process is in one version 2 group at most.
+  Result<void> check_groups() {
+    auto version_2 = [](const kernel::CgroupPlan& group) { return group.version() == 2; };
+    if (std::count_if(result_.cgroups.begin(), result_.cgroups.end(), version_2) <= 1) return {};
+    return Error{Code::unsupported, "the version 2 cgroup controllers of this host are delegated in different places",
+                 "delegate memory, pids, cpu and io together"};
   }
 
   Result<void> check_strengths() {

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -55,6 +56,7 @@ class Reader {
     TRY(read_syscalls());
     TRY(read_namespaces());
     TRY(read_files());
+    TRY(read_membership());
     for (const auto& [kind, limit] : compiled_.limits.limits) TRY(read_limit(kind, limit));
     return std::move(found_);
   }
@@ -129,6 +131,15 @@ class Reader {
     }
     if (!root_found) return missing("a root of its own");
     put("files", plan_.landlock.handled_files ? cat("mount namespace + landlock abi ", facts_.landlock_abi) : "mount namespace");
+    return {};
+  }
+
+  // A limit in a group holds only who is in it.
+  Result<void> read_membership() {
+    Result<std::string> text = read_file(cat("/proc/", pid_, "/cgroup"));
+    std::vector<std::string> lines = text ? split(text.value(), '\n') : std::vector<std::string>();
+    auto in_ours = [&](const std::string& line) { return ends_with(line, cat("/paddock-", plan_.id)); };
+    if (static_cast<size_t>(std::count_if(lines.begin(), lines.end(), in_ours)) < plan_.cgroups.size()) return missing("it in its cgroups");
     return {};
   }
 

@@ -39,8 +39,8 @@ class Builder {
     TRY(add_workspace());
     add_code_file();
     for (const std::string& path : request_.denied) {
-      std::string inside = inside_path(request_, facts_, path);
-      if (!inside.empty()) step({.kind = Step::Kind::mask, .target = inside});
+      // It existed a moment ago: if it is gone now, someone is moving it out of the way.
+      for (const std::string& inside : inside_paths(request_, facts_, path)) step({.kind = Step::Kind::mask, .target = inside, .required = true});
     }
     return std::move(plan_);
   }
@@ -225,18 +225,17 @@ Result<RootPlan> plan_root(const Request& request, const HostFacts& facts, const
   return Builder(request, facts, limits).build();
 }
 
-std::string inside_path(const Request& request, const HostFacts& facts, const std::string& host_path) {
+std::vector<std::string> inside_paths(const Request& request, const HostFacts& facts, const std::string& host_path) {
+  std::vector<std::string> paths;
   if (request.workspace && policy::contains_path(request.workspace->path, host_path))
-    return kWorkspace + host_path.substr(request.workspace->path.size());
+    paths.push_back(kWorkspace + host_path.substr(request.workspace->path.size()));
   auto covers = [&](const HostPath& place) { return policy::contains_path(place.path, host_path); };
-  if (std::any_of(request.read.begin(), request.read.end(), covers) || std::any_of(request.write.begin(), request.write.end(), covers))
-    return host_path;
-  if (!request.root.empty()) return "";
-  for (const RootEntry& entry : facts.root)
-    if (policy::contains_path("/" + entry.name, host_path)) return host_path;
-  for (const RootEntry& entry : facts.etc)
-    if (policy::contains_path("/etc/" + entry.name, host_path)) return host_path;
-  return "";
+  auto holds = [&](const std::string& folder, const RootEntry& entry) { return policy::contains_path(folder + entry.name, host_path); };
+  bool granted = std::any_of(request.read.begin(), request.read.end(), covers) || std::any_of(request.write.begin(), request.write.end(), covers);
+  bool system = request.root.empty() && (std::any_of(facts.root.begin(), facts.root.end(), [&](const RootEntry& entry) { return holds("/", entry); }) ||
+                                         std::any_of(facts.etc.begin(), facts.etc.end(), [&](const RootEntry& entry) { return holds("/etc/", entry); }));
+  if (granted || system) paths.push_back(host_path);
+  return paths;
 }
 
 }  // namespace paddock::wall
