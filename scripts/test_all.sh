@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # What `make test-all` adds to `make test`: the whole suite under AddressSanitizer and UBSan, longer fuzzing, another kernel
-# with cgroup version 2 in an emulator, and longer
-# kill storms.
+# with cgroup version 2 in an emulator, and longer kill storms.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset asan > build-asan.log 2>&1 || { cat build-asan.log; rm -f build-asan.log; exit 1; }
