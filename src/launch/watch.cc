@@ -103,13 +103,13 @@ uint64_t nameless_files(int proc, const std::string& pid, std::set<FileId>& seen
   return total;
 }
 
+}  // namespace
+
 uint64_t now_us() {
   timespec time;
   (void)::clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
-
-}  // namespace
 
 std::vector<int> descendants(int pid) {
   std::vector<int> found, open{pid};
@@ -148,45 +148,43 @@ const kernel::Cgroup* Watcher::group_for(kernel::CgroupUse use) const {
   return nullptr;
 }
 
+Watcher::Processes Watcher::processes() const {
+  if (container_) return {Fd(), proc_.get(), numbers_in(proc_.get())};
+  Fd host(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  int number = host.get();
+  Processes all{std::move(host), number, {}};
+  for (int pid : descendants(::getpid())) all.pids.push_back(std::to_string(pid));
+  return all;
+}
+
 void Watcher::add_processes(Sample& sample) {
-  Fd host_proc;
-  int proc = proc_.get();
-  std::vector<std::string> pids;
+  Processes all = processes();
   uint64_t waited_for = 0;
-  if (container_) {
-    pids = numbers_in(proc);
-  } else {
-    host_proc = Fd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    proc = host_proc.get();
-    for (int pid : descendants(::getpid())) pids.push_back(std::to_string(pid));
+  if (!container_) {
     rusage ended{};
     (void)::getrusage(RUSAGE_CHILDREN, &ended);
     waited_for = static_cast<uint64_t>(ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * 1'000'000 +
                  static_cast<uint64_t>(ended.ru_utime.tv_usec + ended.ru_stime.tv_usec);
   }
-  for (const std::string& pid : pids) sample.pids += stat_field(read_at(proc, pid + "/stat"), 20);
-  if (container_ && sample.pids > 0) --sample.pids;  // PID 1 is ours
-  sample.cpu_us = cpu_of_all(proc, pids, waited_for);
-  if (watch_.memory) sample.memory = memory_of(proc, pids);
-}
-
-// Two counts that can each miss something, so the larger holds: what the living used together with the children they
-// waited for (misses children nobody waits for), and what each process had used when it was last seen (misses what it
-// used after that).
-uint64_t Watcher::cpu_of_all(int proc, const std::vector<std::string>& pids, uint64_t waited_for) {
   uint64_t with_children = waited_for, alive = 0;
   std::map<std::pair<std::string, uint64_t>, uint64_t> now;
-  for (const std::string& pid : pids) {
-    std::string stat = read_at(proc, pid + "/stat");
+  for (const std::string& pid : all.pids) {
+    std::string stat = read_at(all.proc, pid + "/stat");
     uint64_t own = to_us(stat_field(stat, 14) + stat_field(stat, 15));
+    sample.pids += stat_field(stat, 20);
     with_children += own + to_us(stat_field(stat, 16) + stat_field(stat, 17));
     alive += own;
     now[{pid, stat_field(stat, 22)}] = own;
   }
+  if (container_ && sample.pids > 0) --sample.pids;  // PID 1 is ours
+  // Two counts that can each miss something, so the larger holds: what the living used together with the children they
+  // waited for (misses children nobody waits for), and what each process had used when it was last seen (misses what
+  // it used after that).
   for (const auto& [process, cpu] : own_cpu_)
     if (!now.count(process)) ended_cpu_ += cpu;
   own_cpu_ = std::move(now);
-  return std::max(with_children, alive + ended_cpu_);
+  sample.cpu_us = std::max(with_children, alive + ended_cpu_);
+  if (watch_.memory) sample.memory = memory_of(all.proc, all.pids);
 }
 
 uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) const {
@@ -238,19 +236,10 @@ void Watcher::measure_from_here() {
 
 // Files that were deleted, or never had a name, take room all the same.
 uint64_t Watcher::nameless_bytes(dev_t device) const {
-  Fd host_proc;
-  int proc = proc_.get();
-  std::vector<std::string> pids;
-  if (container_) {
-    pids = numbers_in(proc);
-  } else {
-    host_proc = Fd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    proc = host_proc.get();
-    for (int pid : descendants(::getpid())) pids.push_back(std::to_string(pid));
-  }
+  Processes all = processes();
   std::set<FileId> seen;
   uint64_t total = 0;
-  for (const std::string& pid : pids) total += nameless_files(proc, pid, seen, [&](dev_t found) { return found == device; });
+  for (const std::string& pid : all.pids) total += nameless_files(all.proc, pid, seen, [&](dev_t found) { return found == device; });
   return total;
 }
 

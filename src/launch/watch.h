@@ -43,8 +43,14 @@ class Watcher {
   bool kernel_counts_cpu() const { return cpu_clock_ || group_for(kernel::kCpuUsage); }
 
  private:
+  // Everything in the sandbox, and the /proc to read it from: its own, or the host's.
+  struct Processes {
+    Fd host;
+    int proc = -1;
+    std::vector<std::string> pids;
+  };
+  Processes processes() const;
   void add_processes(Sample& sample);
-  uint64_t cpu_of_all(int proc, const std::vector<std::string>& pids, uint64_t waited_for);
   uint64_t memory_of(int proc, const std::vector<std::string>& pids) const;
   void add_disk(Sample& sample, bool quick);
   void add_measured(Sample& sample);
@@ -65,6 +71,8 @@ class Watcher {
   uint64_t measure_again_us_ = 0;
   uint64_t ended_cpu_ = 0;                                        // the same, of those that are gone
 };
+
+uint64_t now_us();  // CLOCK_MONOTONIC
 
 // Pids of all descendants of `pid`, from /proc/PID/task/TID/children.
 std::vector<int> descendants(int pid);
