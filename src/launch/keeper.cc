@@ -37,6 +37,7 @@ void remove_directory(const std::string& path) {
 class Keeper {
  public:
   explicit Keeper(Fd control) : control_(std::move(control)) {}
+  ~Keeper() { forget_first_process(); }
 
   // The first process, in its namespaces, waiting for its plan.
   Result<void> make_first_process(uint64_t namespaces) {
@@ -54,8 +55,6 @@ class Keeper {
     }
     guard_ = std::move(outer);
     namespaces_ = namespaces;
-    // Taking the mounts down takes a while. Holding on to them, we do that after we have spoken.
-    if (namespaces & CLONE_NEWNS) mounts_ = Fd(::open(cat("/proc/", child_.pid, "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
     return {};
   }
 
@@ -71,8 +70,6 @@ class Keeper {
     end_everything();
     Result<void> told = failure_ ? send_record(control_.get(), failure(*failure_)) : send_record(control_.get(), ended_.to_record());
     (void)told;  // a caller that is gone does not want to know
-    for (const std::string& directory : plan_.sweep) kernel::remove_stale_cgroups(directory);
-    remove_stale_spaces();
   }
 
  private:
@@ -83,7 +80,7 @@ class Keeper {
     uint64_t wanted = plan_.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP);
     bool version_2 = std::any_of(plan_.cgroups.begin(), plan_.cgroups.end(), [](const kernel::CgroupPlan& group) { return group.version() == 2; });
     // One made ahead is in no cgroup yet, and a version 2 one cannot be joined later.
-    if (child_.pid > 0 && (namespaces_ != wanted || version_2)) forget_first_process();
+    if (namespaces_ != wanted || version_2) forget_first_process();
     // Daemonised grandchildren of a program without its own PID namespace come to us.
     if (!plan_.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
     if (child_.pid < 0) {
@@ -105,6 +102,7 @@ class Keeper {
   }
 
   void forget_first_process() {
+    if (child_.pid <= 0) return;
     (void)kernel::pidfd_send_signal(child_.pidfd.get(), SIGKILL);
     (void)::waitpid(child_.pid, nullptr, 0);
     child_ = {};
@@ -247,6 +245,7 @@ class Keeper {
     if (over_) return;
     if (plan_.watch.wall_time && now >= started_us_ + plan_.watch.wall_time * 1000) return stop_for(LimitKind::wall_time);
     if (now < next_look_us_) return;
+    if (!swept_) sweep();
     if (!plan_.container) reap_orphans();
     Sample sample = watcher_.sample();
     note_peaks(sample);
@@ -349,7 +348,14 @@ class Keeper {
     return info.st_uid == ::geteuid() || (plan_.privileged && std::abs(distance) < 32768);
   }
 
-  // What keepers that were killed left beside ours: directories of the same kind that nobody holds.
+  // What keepers that were killed left behind. Done once in a run that lasts: the shortest ones do not wait for it.
+  void sweep() {
+    swept_ = true;
+    for (const std::string& directory : plan_.sweep) kernel::remove_stale_cgroups(directory);
+    remove_stale_spaces();
+  }
+
+  // Directories of the same kind beside ours that nobody holds.
   void remove_stale_spaces() const {
     size_t slash = plan_.space.rfind('/');
     std::string name = plan_.space.substr(slash + 1);
@@ -370,7 +376,6 @@ class Keeper {
   Plan plan_;
   std::string plan_bytes_;   // as it came, to be passed on
   uint64_t namespaces_ = 0;  // of the first process
-  Fd mounts_;
   Fd control_, guard_, space_;  // the space is locked while we live
   std::vector<Fd> passed_;
   kernel::Child child_;
@@ -378,7 +383,7 @@ class Keeper {
   Watcher watcher_{{}, true};
   Ended ended_;
   std::optional<Error> failure_;
-  bool over_ = false, program_ended_ = false, space_made_ = false, caller_gone_ = false;
+  bool over_ = false, program_ended_ = false, space_made_ = false, caller_gone_ = false, swept_ = false;
   uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0;
 };
 
@@ -418,7 +423,7 @@ int keep(int control_number, bool ahead) {
   if (ahead && !only_version_2) (void)keeper.make_first_process(kContainerNamespaces);
   Result<ReceivedPlan> received = receive_plan(number);
   if (!received) return 125;
-  if (received.value().closed) {  // the caller is gone; the waiting process goes with us
+  if (received.value().closed) {  // the caller is gone, and needs nothing any more
     if (!received.value().making.empty()) remove_directory(received.value().making);
     return 125;
   }

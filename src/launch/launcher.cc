@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -22,6 +23,11 @@ void wipe(char** strings) {
 }
 
 }  // namespace
+
+KeeperProcess::~KeeperProcess() {
+  control.reset();
+  if (pid_ > 0) (void)::waitpid(pid_, nullptr, 0);
+}
 
 Result<std::string> find_program(const std::string& name) {
   char path[4096];

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -12,10 +13,18 @@
 
 namespace paddock::launch {
 
-// A running keeper. Closing `control` (or dying) makes it end the sandbox and clean up.
-struct KeeperProcess {
-  pid_t pid = -1;
+// A running keeper. Letting go of it (or dying) makes it end the sandbox and clean up; it is waited for, since an
+// orphan would be left to a PID 1 that may never reap.
+class KeeperProcess {
+ public:
+  KeeperProcess(pid_t pid, Fd control) : control(std::move(control)), pid_(pid) {}
+  KeeperProcess(KeeperProcess&& other) noexcept : control(std::move(other.control)), pid_(std::exchange(other.pid_, -1)) {}
+  ~KeeperProcess();
+
   Fd control;
+
+ private:
+  pid_t pid_;
 };
 
 // A keeper in a fork of this process, which must be static and single-threaded: an exec would cost a third of a

@@ -58,9 +58,6 @@ class Supervisor {
     drain();
     flush();
     raw_.leave();
-    keeper_.control.reset();
-    // It spoke after cleaning up, and has only its own exit before it: nobody needs to wait for that.
-    (void)::waitpid(keeper_.pid, nullptr, WNOHANG);
     if (failure_) return std::move(*failure_);
     result_.redactions = redact_out_.count() + redact_err_.count();
     return std::move(result_);
@@ -114,7 +111,6 @@ class Supervisor {
   Result<void> from_keeper() {
     launch::Received received = TRY(launch::receive_record(keeper_.control.get()));
     if (received.closed) {
-      (void)::waitpid(keeper_.pid, nullptr, 0);
       result_.keeper_died = true;
       ended_ = true;
       return {};

@@ -1,6 +1,5 @@
 """Which files a sandbox sees, which it may change, and what it leaves on the host."""
 import ctypes
-import functools
 import os
 import pathlib
 import shutil
@@ -13,20 +12,7 @@ import unittest
 from support import paddock
 
 
-def on(*walls):
-    """Runs a test once per user, and once per wall if it takes one, as subtests."""
-    def decorate(test):
-        @functools.wraps(test)
-        def every(self):
-            for user in paddock.USERS:
-                for wall in walls:
-                    with self.subTest(user=user, wall=wall):
-                        test(self, user, wall) if len(walls) > 1 else test(self, user)
-        return every
-    return decorate
-
-
-on_container, on_process, on_both = on("container"), on("process"), on("container", "process")
+on_container, on_process, on_both = paddock.on_container, paddock.on_process, paddock.on_both
 
 
 class FilesTest(unittest.TestCase):
@@ -58,7 +44,7 @@ class FilesTest(unittest.TestCase):
     # -- the default root
 
     @on_container
-    def test_root_is_read_only(self, user):
+    def test_root_is_read_only(self, user, wall):
         script = """
 for d in / /usr /usr/bin /etc /bin /lib /opt /var /run /home /root /srv /mnt /dev /proc /sys; do
   if touch $d/probe 2>/dev/null; then echo "wrote $d"; rm $d/probe; fi
@@ -66,12 +52,12 @@ done; echo done"""
         self.assertEqual(self.run_shell(user, [], script)["stdout"], "done\n")
 
     @on_container
-    def test_nothing_of_the_host_is_there(self, user):
+    def test_nothing_of_the_host_is_there(self, user, wall):
         script = "ls -A /root /run /var/lib /var/log /srv /mnt /boot /media 2>/dev/null | grep -v ':$' | grep . ; ls -A /home; ls -A /tmp"
         self.assertEqual(self.run_shell(user, [], script)["stdout"], "agent\n")
 
     @on_container
-    def test_private_places_are_private(self, user):
+    def test_private_places_are_private(self, user, wall):
         marker = f"paddock-marker-{os.getpid()}-{user}"
         script = f"for d in /tmp /var/tmp /dev/shm $HOME; do echo x > $d/{marker} && echo ok; done; sleep 1"
         seen = []
@@ -91,7 +77,7 @@ done; echo done"""
         self.assertEqual([place for place in places if os.path.exists(f"{place}/{marker}")], [])
 
     @on_container
-    def test_one_run_does_not_see_the_files_of_another(self, user):
+    def test_one_run_does_not_see_the_files_of_another(self, user, wall):
         """L02: also with the same uid, nothing is left of the run before."""
         leave = "for d in /tmp /var/tmp /dev/shm $HOME; do echo x > $d/left; done"
         find = "ls -A /tmp /var/tmp /dev/shm $HOME | grep left; echo end"
@@ -99,12 +85,12 @@ done; echo done"""
         self.assertEqual(self.run_shell(user, [], find)["stdout"], "end\n")
 
     @on_container
-    def test_tmp_is_not_executable(self, user):
+    def test_tmp_is_not_executable(self, user, wall):
         script = "for d in /tmp /dev/shm /var/tmp; do cp /bin/true $d/t && chmod 755 $d/t && $d/t && echo ran $d; done 2>/dev/null; echo end"
         self.assertEqual(self.run_shell(user, [], script)["stdout"], "end\n")
 
     @on_container
-    def test_device_nodes(self, user):
+    def test_device_nodes(self, user, wall):
         script = "ls /dev; for d in null zero full random urandom; do head -c 1 /dev/$d >/dev/null || echo bad $d; done; echo x > /dev/null && echo ok"
         names = set(self.run_shell(user, [], script)["stdout"].split())
         self.assertLessEqual(names, {"null", "zero", "full", "random", "urandom", "tty", "fd", "stdin", "stdout", "stderr", "shm", "pts", "ptmx",
@@ -167,7 +153,7 @@ done; echo done"""
     READ_ALL = "cat .env sub/.env sub/keys/id /proc/self/cwd/.env /proc/self/root/workspace/sub/keys/id; cat plain; ls sub/keys"
 
     @on_container
-    def test_denied_paths_in_ro_and_copy(self, user):
+    def test_denied_paths_in_ro_and_copy(self, user, wall):
         for mode in ("ro", "copy"):
             folder, flags = self.deny_case(user, mode)
             if mode == "copy":
@@ -177,7 +163,7 @@ done; echo done"""
             self.assertEqual(result["stdout"], "plain", result)
 
     @on_container
-    def test_denied_globs_in_ro_and_copy(self, user):
+    def test_denied_globs_in_ro_and_copy(self, user, wall):
         for mode in ("ro", "copy"):
             _, flags = self.deny_case(user, mode)
             if mode == "copy":
@@ -186,7 +172,7 @@ done; echo done"""
             self.assertEqual(result["stdout"], "plain", result)
 
     @on_container
-    def test_denied_paths_cannot_be_moved_into_sight(self, user):
+    def test_denied_paths_cannot_be_moved_into_sight(self, user, wall):
         script = """
 ln .env hard; cat hard; ln -s .env soft; cat soft
 mv .env moved; cat moved; mv sub elsewhere; cat elsewhere/.env elsewhere/keys/id
@@ -199,20 +185,20 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
         self.assertTrue(result["stdout"].endswith("end\n"), result)
 
     @on_container
-    def test_deny_in_rw_is_refused_without_the_danger(self, user):
+    def test_deny_in_rw_is_refused_without_the_danger(self, user, wall):
         folder, flags = self.deny_case(user, "rw")
         self.assertDenied(self.run_shell(user, flags + ["--deny", "**/.env"], "true"))
         self.assertDenied(self.run_shell(user, flags + ["--deny", f"{folder}/.env"], "true"))
 
     @on_process
-    def test_process_wall_refuses_a_deny_beneath_a_grant(self, user):
+    def test_process_wall_refuses_a_deny_beneath_a_grant(self, user, wall):
         folder, _ = self.deny_case(user, "ro")
         self.assertDenied(self.run_shell(user, ["--read", folder, "--deny", f"{folder}/.env"], "true", "process"))
 
     # -- the workspace
 
     @on_container
-    def test_workspace_modes(self, user):
+    def test_workspace_modes(self, user, wall):
         script = "pwd; cat plain; echo more >> plain; echo new > new; rm plain; ls"
         expected = {"ro": (["plain", "sub"], "plain"), "rw": (["new", "sub"], None), "copy": (["plain", "sub"], "plain")}
         for mode, (left, text) in expected.items():
@@ -228,7 +214,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
                 self.assertEqual(pathlib.Path(f"{folder}/plain").read_text(), text)
 
     @on_container
-    def test_files_of_a_read_write_run_belong_to_the_directory_owner(self, user):
+    def test_files_of_a_read_write_run_belong_to_the_directory_owner(self, user, wall):
         script = ("echo x > file; mkdir -p a/b; ln -s file link; mkfifo fifo; ln file hard; touch -d 2001-01-01 old; "
                   "chmod 777 file; chmod 4755 old; chmod 2755 a")
         folder = self.folder(user)
@@ -242,7 +228,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
             self.assertEqual(now.st_mode & (stat.S_ISUID | stat.S_ISGID), 0, path)
 
     @on_container
-    def test_a_read_write_run_cannot_use_files_of_another_owner(self, user):
+    def test_a_read_write_run_cannot_use_files_of_another_owner(self, user, wall):
         """Only the directory owner's files are shifted: what belongs to others inside the tree keeps its own permissions."""
         if "root" not in paddock.USERS:
             self.skipTest("needs root to make a foreign file")
@@ -258,7 +244,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
         self.assertEqual((now.st_uid, now.st_mode & 0o777, pathlib.Path(foreign).read_text()), (54321, 0o600, "foreign"))
 
     @on_container
-    def test_workspace_is_no_way_up(self, user):
+    def test_workspace_is_no_way_up(self, user, wall):
         folder = self.folder(user)
         self.write(user, f"{folder}/secret", "secret")
         self.write(user, f"{folder}/inner/a", "a")
@@ -270,7 +256,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
     # -- what may not be granted
 
     @on_container
-    def test_system_paths_are_refused(self, user):
+    def test_system_paths_are_refused(self, user, wall):
         home = paddock.environment(user)["HOME"]
         paths = ["/", "/proc", "/sys", "/dev", "/run", "/var/run", "/etc", "/root", "/proc/self", "/proc/1/root", home, "/home", "/usr/..", "//"]
         for path in paths:
@@ -281,7 +267,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
                 self.assertDenied(self.run_shell(user, ["--workspace", f"{path}:rw"], "true"), hint=False)
 
     @on_container
-    def test_key_directories_are_refused(self, user):
+    def test_key_directories_are_refused(self, user, wall):
         home = self.folder(user)
         for name in (".ssh", ".gnupg", ".aws", ".kube", ".docker"):
             self.write(user, f"{home}/{name}/key", "secret")
@@ -291,7 +277,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
                     self.assertDenied(result, hint=False)
 
     @on_container
-    def test_a_link_to_a_system_path_is_no_way_around(self, user):
+    def test_a_link_to_a_system_path_is_no_way_around(self, user, wall):
         folder = self.folder(user)
         for number, target in enumerate(["/", "/etc", "/proc", "/root", "/run"]):
             link = f"{folder}/{number}"
@@ -303,7 +289,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
                         self.assertEqual(result["stdout"].strip(), "0", result)
 
     @on_container
-    def test_a_socket_cannot_be_granted(self, user):
+    def test_a_socket_cannot_be_granted(self, user, wall):
         folder = self.folder(user)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(f"{folder}/docker.sock")
@@ -313,7 +299,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
     # -- races and hostile preparations
 
     @on_container
-    def test_a_source_that_is_swapped_while_starting(self, user):
+    def test_a_source_that_is_swapped_while_starting(self, user, wall):
         """P11: the path flips between a directory and a link to /etc; no run may show anything of /etc."""
         folder = self.folder(user)
         os.makedirs(f"{folder}/real")
@@ -341,7 +327,7 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
             thread.join()
 
     @on_container
-    def test_a_hostile_root_directory(self, user):
+    def test_a_hostile_root_directory(self, user, wall):
         """L09, K04, P22: an image whose own directories are links to the host's; nothing is made, mounted or changed there."""
         folder = self.folder(user)
         outside, root = f"{folder}/outside", f"{folder}/root"
@@ -365,20 +351,20 @@ rm -rf sub; mkdir -p sub; cat sub/.env; echo end"""
     # -- the process wall
 
     @on_process
-    def test_process_wall_refuses_what_it_cannot_hold(self, user):
+    def test_process_wall_refuses_what_it_cannot_hold(self, user, wall):
         folder = self.folder(user)
         self.assertDenied(self.run_shell(user, ["--workspace", f"{folder}:copy"], "true", "process"))
         self.assertDenied(self.run_shell(user, ["--root", folder], "true", "process"))
         self.assertDenied(self.run_shell(user, ["--allow-net", "example.com"], "true", "process"))
 
     @on_process
-    def test_process_wall_shows_nothing_that_was_not_granted(self, user):
+    def test_process_wall_shows_nothing_that_was_not_granted(self, user, wall):
         script = ("cat /var/lib/dpkg/status /var/log/dpkg.log; ls /root /home /var /run /srv /tmp /var/tmp; "
                   "for d in /tmp /var/tmp /dev/shm; do echo x > $d/probe; done; echo end")
         self.assertEqual(self.run_shell(user, [], script, "process")["stdout"], "end\n")
 
     @on_process
-    def test_process_wall_has_a_private_directory_that_goes_away(self, user):
+    def test_process_wall_has_a_private_directory_that_goes_away(self, user, wall):
         result = self.run_shell(user, [], "echo x > $TMPDIR/x && stat -c '%a %u' $TMPDIR && echo $TMPDIR $HOME && cat $HOME/none 2>/dev/null; true", "process")
         mode_and_owner, places = result["stdout"].splitlines()[:2]
         self.assertTrue(mode_and_owner.startswith("700 "), result)

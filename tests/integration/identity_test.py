@@ -1,5 +1,4 @@
 """Who the program is, seen from outside and from inside, and what it can see of the host."""
-import functools
 import os
 import pathlib
 import re
@@ -11,20 +10,8 @@ import unittest
 
 from support import paddock
 
-def on(*walls):
-    """Runs a test once per user and wall, as subtests."""
-    def decorate(test):
-        @functools.wraps(test)
-        def every(self):
-            for user in paddock.USERS:
-                for wall in walls:
-                    with self.subTest(user=user, wall=wall):
-                        test(self, user, wall)
-        return every
-    return decorate
 
-
-on_container, on_both = on("container"), on("container", "process")
+on_container, on_both = paddock.on_container, paddock.on_both
 
 
 def read(path):

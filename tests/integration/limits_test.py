@@ -1,5 +1,4 @@
 """Every limit bites, names itself, and says by what it was held; for each user and each native wall."""
-import functools
 import os
 import shutil
 import subprocess
@@ -151,20 +150,7 @@ class Run:
         return paddock.run("--wall", self.wall, *arguments, user=self.user)
 
 
-def on(*walls):
-    """Runs a test once per user and wall, as subtests."""
-    def decorate(test):
-        @functools.wraps(test)
-        def every(self):
-            for user in paddock.USERS:
-                for wall in walls:
-                    with self.subTest(user=user, wall=wall):
-                        test(self, Run(user, wall))
-        return every
-    return decorate
-
-
-on_both = on("container", "process")
+on_container, on_both = paddock.on("container", run=Run), paddock.on("container", "process", run=Run)
 
 
 def limits_hit(result):
@@ -314,7 +300,7 @@ class Disk(Base):
             self.assertIn(error, ("ENOSPC", "EDQUOT"))
             self.assertLessEqual(int(total), 8 * MIB)
 
-    @on("container")
+    @on_container
     def test_all_private_places_together(self, run):
         script = ("for d in /tmp /var/tmp /dev/shm $HOME; do head -c 6M /dev/zero > $d/hog; done 2>/dev/null; sleep 0.3; "
                   "cat /tmp/hog /var/tmp/hog /dev/shm/hog $HOME/hog | wc -c")
@@ -334,7 +320,7 @@ class Disk(Base):
         self.assertBit(result, "disk")
         self.assertNotIn("whole", result["stdout"])
 
-    @on("container")
+    @on_container
     def test_copied_workspace(self, run):
         script = "for i in $(seq 60); do head -c 1M /dev/zero >> hog || exit 3; sleep 0.02; done; echo whole"
         result = run("--disk", "8M", "--workspace", self.folder(run.user) + ":copy", "--discard", "--", "bash", "-c", script)

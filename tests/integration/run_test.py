@@ -1,4 +1,5 @@
 """`paddock run` as people use it: commands, code, files, streams, terminals, signals, the result."""
+import ctypes
 import json
 import os
 import pty
@@ -162,6 +163,25 @@ class RunTest(unittest.TestCase):
             child.stdout.close()
             self.assertNotEqual(child.wait(20), 0)
 
+    def test_nothing_is_left_to_a_pid_1_that_never_reaps(self):
+        libc = ctypes.CDLL(None)
+        for arguments in (("--", "true"), ("--wall", "process", "--", "true"), ("--help",), ("--memory", "wrong", "--", "true"), ("--read", "/nowhere", "--", "true")):
+            for user in paddock.USERS:
+                with self.subTest(user=user, arguments=arguments):
+                    libc.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: orphans come to us
+                    paddock.run(*arguments, user=user)
+                    with self.assertRaises(ChildProcessError):
+                        os.waitpid(-1, os.WNOHANG)
+                    libc.prctl(36, 0, 0, 0, 0)
+
+
+# Not bash with a trap: a SIGINT between the fork and the exec of its child would be lost in the child and then ignored.
+def waits_for_interrupts(then):
+    return ("--", "python3", "-c", "import signal, sys\n"
+            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
+            "print('ready', flush=True)\n"
+            f"while signal.sigwait([signal.SIGINT]):\n  print('caught', flush=True)\n  {then}")
+
 
 class TerminalTest(unittest.TestCase):
     def start(self, user, *arguments):
@@ -190,7 +210,7 @@ class TerminalTest(unittest.TestCase):
 
     def test_control_c_reaches_the_program(self):
         for user in self.each():
-            pid, terminal = self.start(user, "--", "bash", "-c", "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.1; done")
+            pid, terminal = self.start(user, *waits_for_interrupts("sys.exit(5)"))
             read_until(terminal, b"ready")
             os.write(terminal, b"\x03")
             read_until(terminal, b"caught")
@@ -207,7 +227,7 @@ class TerminalTest(unittest.TestCase):
 
     def test_signals_work_without_a_terminal_too(self):
         for user in self.each():
-            child = paddock.popen("run", "--", "bash", "-c", "trap 'echo caught' INT; echo ready; while :; do sleep 0.1; done", user=user,
+            child = paddock.popen("run", *waits_for_interrupts("pass"), user=user,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             self.assertEqual(child.stdout.readline(), b"ready\n")
             child.send_signal(signal.SIGINT)

@@ -1,4 +1,5 @@
 """Driving the built programs from tests, as root and as an ordinary user."""
+import functools
 import json
 import os
 import shutil
@@ -99,6 +100,22 @@ def give(path, user):
     """Makes a file or directory that user's."""
     if user == "user" and os.geteuid() == 0:
         os.chown(path, USER_ID, USER_ID, follow_symlinks=False)
+
+
+def on(*walls, run=None):
+    """Runs a test once per user and wall, as subtests: test(self, user, wall), or test(self, run(user, wall))."""
+    def decorate(test):
+        @functools.wraps(test)
+        def every(self):
+            for user in USERS:
+                for wall in walls:
+                    with self.subTest(user=user, wall=wall):
+                        test(self, run(user, wall)) if run else test(self, user, wall)
+        return every
+    return decorate
+
+
+on_container, on_process, on_both = on("container"), on("process"), on("container", "process")
 
 
 def main():
