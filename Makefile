@@ -13,9 +13,10 @@ build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) | scripts/progress.sh
 
 programs: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) --target paddock paddock-launch paddock-server paddock-probe | scripts/progress.sh
+	@cmake --build $(BUILD) -j $(JOBS) --target paddock paddock-launch paddock-egress paddock-server paddock-probe | scripts/progress.sh
 
 test: build
+	@scripts/install.sh test
 	@scripts/install.sh fuzz
 	@scripts/fuzz.sh 10
 	@ctest --test-dir $(BUILD) --output-on-failure --progress

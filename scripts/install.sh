@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building (`build`) or fuzzing (`fuzz`) needs. Only what is missing, and quietly.
+# Installs the Debian packages that building (`build`), testing (`test`) or fuzzing (`fuzz`) needs. Only what is missing, and quietly.
 set -euo pipefail
 case "$1" in
   build) packages="g++ cmake ninja-build make python3 libseccomp-dev libtomlplusplus-dev libarchive-dev
                    libssl-dev libgtest-dev libgmock-dev util-linux git nodejs" ;;
+  # Clients and servers of the tests' own Internet. A Java compiler is larger than all of these: its tests skip without one.
+  test) packages="iproute2 curl openssl ca-certificates git python3-pip postgresql" ;;
   fuzz) packages="clang-14 libclang-rt-14-dev" ;;
-  *) echo "usage: scripts/install.sh build|fuzz" >&2; exit 2 ;;
+  *) echo "usage: scripts/install.sh build|test|fuzz" >&2; exit 2 ;;
 esac
 
 missing=""

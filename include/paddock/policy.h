@@ -18,9 +18,9 @@ namespace paddock {
 // One name per limit everywhere: flag, policy key, result. kLimits below is the table.
 enum class LimitKind : uint8_t {
   memory, cpu, cpu_time, wall_time, idle_time, pids, open_files, file_size, disk, inodes,
-  disk_read_rate, disk_write_rate, net_up_rate, net_down_rate, connections, output,
+  disk_read_rate, disk_write_rate, net_up_rate, net_down_rate, net_total, connections, output,
 };
-inline constexpr size_t kLimitCount = 16;
+inline constexpr size_t kLimitCount = 17;
 
 enum class Unit : uint8_t { bytes, milliseconds, count, millicores, bytes_per_second };
 
@@ -47,6 +47,7 @@ inline constexpr std::array<LimitInfo, kLimitCount> kLimits = {{
     {LimitKind::disk_write_rate, "disk_write_rate", "disk-write-rate", Unit::bytes_per_second, "bytes written to disk"},
     {LimitKind::net_up_rate, "net_up_rate", "net-up-rate", Unit::bytes_per_second, "bytes sent"},
     {LimitKind::net_down_rate, "net_down_rate", "net-down-rate", Unit::bytes_per_second, "bytes received"},
+    {LimitKind::net_total, "net_total", "net-total", Unit::bytes, "bytes sent and received, in all"},
     {LimitKind::connections, "connections", "connections", Unit::count, "network connections at once"},
     {LimitKind::output, "output", "output-limit", Unit::bytes, "bytes of stdout and stderr together"},
 }};
@@ -92,9 +93,20 @@ struct FilesPolicy {
   std::optional<ScratchBacking> scratch;
 };
 
+// A header that is put into requests to a host on their way out, so that its secret is never inside the sandbox.
+struct InjectPolicy {
+  std::string host;           // a name or *.name; no port
+  std::string header;         // compared without regard to case
+  std::string secret;         // env:NAME, file:/PATH, or the secret itself
+  std::string format = "{}";  // the header's value; the secret stands for {}
+};
+
 struct NetworkPolicy {
-  std::optional<std::vector<std::string>> allow;
+  std::optional<std::vector<std::string>> allow;      // policy/network_rule.h
   std::vector<std::string> deny;
+  std::optional<bool> strict;                         // refuse what cannot be judged by name
+  std::optional<std::vector<std::string>> resolvers;  // ADDRESS or ADDRESS:PORT; unset: the host's own
+  std::vector<InjectPolicy> inject;
 };
 
 struct EnvPolicy {

@@ -76,6 +76,7 @@ struct RunResult {
   std::vector<std::string> weakened;      // [danger] entries that were needed
   std::vector<std::string> notes;         // what a reader should know: an ephemeral place, a narrowed limit
   std::string change_set;                 // workspace mode `copy`
+  std::string network;                    // JSON: the request log and sums by host; empty when the network was off
   uint64_t redactions = 0;
 };
 

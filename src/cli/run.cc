@@ -1,10 +1,13 @@
 // paddock run: one command in one sandbox.
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <set>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -25,7 +28,7 @@ constexpr size_t kLongestCode = 100 * 1024;  // one word of a command line; the 
 
 struct Flags {
   std::vector<std::string> policies, read, write, deny, allow_net, env, pass_env, secrets, command;
-  std::string wall, workspace, root, code, file, language;
+  std::string wall, workspace, root, code, file, language, network_log;
   std::string limits[kLimitCount];
   bool json = false, quiet = false, discard = false;
 };
@@ -44,6 +47,7 @@ void declare(Options& options, Flags& flags) {
   options.text("--workspace", "DIR[:ro|rw|copy]", &flags.workspace, "show a directory as /workspace and start there (default: copy)");
   options.text("--root", "DIR|IMAGE", &flags.root, "another root filesystem than the host's /usr");
   options.list("--allow-net", "HOST[:PORT]", &flags.allow_net, "let the program reach a host");
+  options.text("--network-log", "FILE", &flags.network_log, "append every request as a line of JSON");
   options.list("--env", "NAME=VALUE", &flags.env, "set a variable inside");
   options.list("--pass-env", "NAME", &flags.pass_env, "take a variable over from here");
   options.list("--secret", "NAME=VALUE", &flags.secrets, "set a variable inside and remove its value from all output");
@@ -145,6 +149,14 @@ void pass_environment(const Policy& policy, Command& command) {
     if (const char* value = std::getenv(name.c_str())) command.env.emplace(name, value);
 }
 
+// "connect evil.example:443" → "evil.example".
+std::string host_of(const Denial& denial) {
+  std::string target = denial.action.substr(denial.action.rfind(' ') + 1);
+  size_t colon = target.rfind(':');
+  bool has_port = colon != std::string::npos && target.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  return has_port ? target.substr(0, colon) : target;
+}
+
 // What a person wants to know behind the program's own output.
 std::string summary(const RunResult& result) {
   std::string text;
@@ -156,9 +168,19 @@ std::string summary(const RunResult& result) {
     text += cat("paddock: ", ended ? "stopped by a limit: " : "a limit was reached: ", "limit=", limit.name, " value=", format_limit(limit, hit.value),
                 " peak=", format_limit(limit, hit.peak), "\n");
   }
-  for (const Denial& denial : result.denials) text += cat("paddock: denied: ", denial.action, " (", denial.rule, ": ", denial.why, ")\n");
+  std::set<std::string> hosts;
+  for (const Denial& denial : result.denials)  // one line for each host, also when it was both looked up and connected to
+    if (hosts.insert(host_of(denial)).second) text += cat("paddock: denied: ", denial.action, " (", denial.rule, ": ", denial.why, ")\n");
   if (!result.change_set.empty()) text += cat("change set: ", result.change_set, "  (paddock diff ", result.change_set, "; paddock apply ", result.change_set, ")\n");
   return text;
+}
+
+// Appends: a log outlives its run.
+Result<void> write_network_log(const std::string& path, manager::Prepared& prepared) {
+  if (!prepared.egress) return invalid("--network-log: this run has no network", "add --allow-net");
+  auto file = std::make_shared<Fd>(TRY(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600)));
+  prepared.egress->on_entry = [file](const std::string& line) { (void)write_all(file->get(), line + "\n"); };
+  return {};
 }
 
 Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrepared& edit) {
@@ -181,6 +203,7 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
   };
   manager::Prepared prepared = TRY(manager::prepare(command, combined.policy, prepare));
   if (edit) TRY(edit(prepared));
+  if (!flags.network_log.empty()) TRY(write_network_log(flags.network_log, prepared));
   bool report = flags.json && !edit;
   RunResult result = TRY(manager::run(std::move(prepared), std::move(keeper), {.capture = flags.json, .report = report, .discard = flags.discard}));
   result.notes.insert(result.notes.begin(), combined.notes.begin(), combined.notes.end());

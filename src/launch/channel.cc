@@ -15,39 +15,6 @@ namespace {
 constexpr size_t kMaxDescriptors = 253;  // the kernel's SCM_MAX_FD
 constexpr size_t kMaxPlan = 64 << 20;
 
-Result<void> send_with_descriptors(int socket, const void* bytes, size_t size, const std::vector<int>& descriptors) {
-  iovec part{const_cast<void*>(bytes), size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    if (descriptors.size() > kMaxDescriptors) return Error{Code::internal, "send: too many descriptors", ""};
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
-    std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(int) * descriptors.size());
-  }
-  ssize_t sent;
-  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  if (sent < 0) return errno_error(errno, "send to another part of Paddock");
-  // The rest of a long block goes without the descriptors.
-  const char* rest = static_cast<const char*>(bytes) + sent;
-  size_t left = size - static_cast<size_t>(sent);
-  while (left > 0) {
-    ssize_t more = ::send(socket, rest, left, MSG_NOSIGNAL);
-    if (more < 0 && errno == EINTR) continue;
-    if (more < 0) return errno_error(errno, "send to another part of Paddock");
-    rest += more;
-    left -= static_cast<size_t>(more);
-  }
-  return {};
-}
-
 struct Incoming {
   size_t size = 0;  // 0: the other side is gone
   pid_t sender = 0;
@@ -125,8 +92,39 @@ Result<std::pair<Fd, Fd>> make_channel() {
   return std::pair<Fd, Fd>{Fd(ends[0]), Fd(ends[1])};
 }
 
+Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    if (descriptors.size() > kMaxDescriptors) return Error{Code::internal, "send: too many descriptors", ""};
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(int) * descriptors.size());
+  }
+  ssize_t sent;
+  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  if (sent < 0) return errno_error(errno, "send to another part of Paddock");
+  // The rest of a long block goes without the descriptors.
+  bytes.remove_prefix(static_cast<size_t>(sent));
+  while (!bytes.empty()) {
+    ssize_t more = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return errno_error(errno, "send to another part of Paddock");
+    bytes.remove_prefix(static_cast<size_t>(more));
+  }
+  return {};
+}
+
 Result<void> send_record(int socket, const Record& record, const std::vector<int>& descriptors) {
-  return send_with_descriptors(socket, &record, sizeof record, descriptors);
+  return send_bytes(socket, {reinterpret_cast<const char*>(&record), sizeof record}, descriptors);
 }
 
 Result<Received> receive_record(int socket) {
@@ -141,7 +139,7 @@ Result<void> send_plan(int socket, const std::string& bytes, const std::vector<i
   Record announcement{.kind = Record::Kind::plan};
   announcement.numbers[0] = bytes.size();
   TRY(send_record(socket, announcement, descriptors));
-  return send_with_descriptors(socket, bytes.data(), bytes.size(), {});
+  return send_bytes(socket, bytes, {});
 }
 
 Result<ReceivedPlan> receive_plan(int socket) {

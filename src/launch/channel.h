@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -59,6 +60,7 @@ Record failure(const Error& error);
 Error to_error(const Record& record);
 
 Result<std::pair<Fd, Fd>> make_channel();
+Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<int>& descriptors);
 Result<void> send_record(int socket, const Record& record, const std::vector<int>& descriptors = {});
 
 struct Received {

@@ -92,12 +92,13 @@ class Keeper {
       if (Result<Fd> clock = kernel::open_cpu_clock(child_.pid)) watcher_.use_cpu_clock(std::move(clock.value()));
     if (plan_.namespaces & CLONE_NEWUSER) TRY(kernel::write_id_map(child_.pid, plan_.ids, plan_.privileged));
     std::vector<int> descriptors;
-    for (size_t i = 0; i < 3; ++i) descriptors.push_back(passed_.at(i).get());
+    size_t inner = program_descriptors(plan_);
+    for (size_t i = 0; i < inner; ++i) descriptors.push_back(passed_.at(i).get());
     for (const Fd& source : sources)
       if (source) descriptors.push_back(source.get());
     TRY(send_plan(guard_.get(), plan_bytes_, descriptors));
-    passed_.erase(passed_.begin(), passed_.begin() + 3);  // the others are locks to hold until the end
-    if (groups_.empty()) TRY(make_cgroups());             // while the first process builds its root
+    passed_.erase(passed_.begin(), passed_.begin() + static_cast<ptrdiff_t>(inner));  // the others are locks to hold until the end
+    if (groups_.empty()) TRY(make_cgroups());  // while the first process builds its root
     return open_the_way();
   }
 
@@ -428,7 +429,7 @@ int keep(int control_number, bool ahead) {
     return 125;
   }
   Result<Plan> plan = decode(received.value().bytes);
-  if (plan && received.value().descriptors.size() < 3) plan = Error{Code::internal, "the plan came without its descriptors", ""};
+  if (plan && received.value().descriptors.size() < program_descriptors(plan.value())) plan = Error{Code::internal, "the plan came without its descriptors", ""};
   if (!plan) {
     (void)send_record(number, failure(plan.error()));
     return 125;

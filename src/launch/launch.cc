@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "launch/channel.h"
 #include "launch/init.h"
+#include "launch/network.h"
 #include "linux/caps.h"
 #include "linux/loopback.h"
 #include "linux/seccomp.h"
@@ -193,8 +194,9 @@ Result<void> receive_input(LaunchInput& input) {
   ReceivedPlan received = TRY(receive_plan(input.keeper.get()));
   if (received.closed) ::_exit(125);  // the keeper is gone: so are we
   input.plan = TRY(decode(received.bytes));
-  if (received.descriptors.size() < 3) return Error{Code::internal, "the plan came without its descriptors", ""};
+  if (received.descriptors.size() < program_descriptors(input.plan)) return Error{Code::internal, "the plan came without its descriptors", ""};
   auto next = received.descriptors.begin() + 3;
+  if (input.plan.network.enabled) input.egress = std::move(*next++);
   for (const Step& step : input.plan.steps) {
     input.sources.emplace_back();
     if (takes_source(step, Taker::keeper) && next != received.descriptors.end()) input.sources.back() = std::move(*next++);
@@ -225,6 +227,7 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   TRY(hide_from_ptrace(plan));
   if (plan.new_keyring) TRY(kernel::join_new_session_keyring());
   TRY(set_hostname(plan.hostname));
+  if (plan.network.enabled) TRY(open_network(plan.network, namespaces, std::move(input.egress)));
   if (plan.container && plan.own_root) TRY(build_root(plan, input.sources));
   Terminal terminal = TRY(open_terminal(plan));
   TRY(report_built(input, terminal));

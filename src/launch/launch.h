@@ -14,6 +14,7 @@ struct LaunchInput {
   Fd keeper;               // the socket to the keeper
   Sources sources;         // what the keeper took ahead
   std::vector<Fd> stdio;   // for the program: stdin, stdout, stderr
+  Fd egress;               // the socket to the egress process, when the plan has a network
 };
 
 // Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program (process), or with a

@@ -2,6 +2,7 @@
 // were taken by the wall that compiled it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,6 +58,18 @@ struct Watch {
   uint64_t kernel_memory = 0, kernel_pids = 0, kernel_disk = 0, kernel_inodes = 0;
 };
 
+// A network of its own that leads only to an egress process outside. All bytes are finished netlink messages for a
+// fresh namespace, where `lo` is interface 1.
+struct NetworkPlan {
+  bool enabled = false;    // else there is loopback, and nothing more
+  std::string addresses;   // rtnetlink: addresses and routes on `lo`
+  std::string rules;       // nfnetlink, one batch: TCP and DNS go to `port`, the rest nowhere
+  std::string log_rule;    // nfnetlink, one batch: tells what went nowhere; a kernel without NFLOG goes without it
+  std::string log_listen;  // nfnetlink: makes the socket that it is sent on hear of that
+  bool ipv6 = true;
+  uint16_t port = 0;       // TCP and UDP on loopback, held by the egress process
+};
+
 struct Plan {
   std::string id;
   bool container = true;      // own root and PID 1; else only what needs no namespace
@@ -64,6 +77,7 @@ struct Plan {
   uint64_t namespaces = 0;    // CLONE_NEW*; the cgroup namespace is entered after joining the cgroup
   kernel::IdMap ids;
   std::string hostname;
+  NetworkPlan network;        // enabled: the socket to the egress process is the fourth descriptor passed with the plan
   bool own_root = true;       // container: build one from the steps
   std::vector<Step> steps;
   uint64_t root_attributes = 0;  // MOUNT_ATTR_* for the root itself, once it is built
@@ -92,6 +106,9 @@ struct Plan {
   std::string scratch;           // inside (container) or on the host (process): the filesystem whose fill is watched
   Watch watch;
 };
+
+// How many of the descriptors passed with the plan go inside: stdin, stdout, stderr, and the socket to the egress process.
+inline size_t program_descriptors(const Plan& plan) { return plan.network.enabled ? 4 : 3; }
 
 std::string encode(const Plan& plan);
 Result<Plan> decode(std::string_view bytes);

@@ -11,7 +11,7 @@ namespace paddock::launch {
 
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 class Writer {
  public:
@@ -114,10 +114,17 @@ void fields(A& a, Watch& watch) {
 }
 
 template <class A>
+void fields(A& a, NetworkPlan& network) {
+  a(network.enabled), a(network.addresses), a(network.rules), a(network.log_rule), a(network.log_listen), a(network.ipv6), a(network.port);
+}
+
+template <class A>
 void fields(A& a, Plan& plan) {
   a(plan.id), a(plan.container), a(plan.privileged), a(plan.namespaces);
   a(plan.ids.inside_uid), a(plan.ids.outside_uid), a(plan.ids.inside_gid), a(plan.ids.outside_gid);
-  a(plan.hostname), a(plan.own_root), a(plan.steps), a(plan.root_attributes), a(plan.cgroups), a(plan.sweep);
+  a(plan.hostname);
+  fields(a, plan.network);
+  a(plan.own_root), a(plan.steps), a(plan.root_attributes), a(plan.cgroups), a(plan.sweep);
   a(plan.new_keyring), a(plan.undumpable), a(plan.drop_capabilities), a(plan.no_new_privs);
   a(plan.landlock.handled_files), a(plan.landlock.handled_net), a(plan.landlock.scoped), a(plan.landlock.rules);
   a(plan.landlock_own_proc), a(plan.rlimits), a(plan.close_descriptors), a(plan.seccomp);

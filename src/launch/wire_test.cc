@@ -10,6 +10,7 @@ Plan full_plan() {
   plan.id = "abc";
   plan.namespaces = 0x7e020000;
   plan.ids = {1000, 4242, 1000, 4243};
+  plan.network = {.enabled = true, .addresses = "a", .rules = std::string("\0r", 2), .log_rule = "l", .log_listen = "s", .ipv6 = false, .port = 18128};
   plan.steps = {{.kind = Step::Kind::bind, .target = "/usr", .text = "/usr", .attributes = 7, .identity = {1, 2}, .shift_owner = true, .owner = {1, 2, 3, 4}}};
   plan.cgroups = {{"/sys/fs/cgroup/x", "tasks", {{"pids.max", "5"}}}};
   plan.landlock.rules = {{"/", 12}};
@@ -29,6 +30,8 @@ TEST(Wire, RoundTripsEveryField) {
   ASSERT_TRUE(again);
   EXPECT_EQ(encode(again.value()), bytes);
   EXPECT_EQ(again.value().steps[0].owner.to_gid, 4u);
+  EXPECT_EQ(again.value().network.rules.size(), 2u);
+  EXPECT_EQ(again.value().network.port, 18128);
   EXPECT_EQ(again.value().stdio[1], kTerminal);
   EXPECT_EQ(again.value().seccomp.size(), 3u);
 }

@@ -81,6 +81,19 @@ Result<void> make_change_set(Prepared& prepared, const PrepareOptions& options) 
   return {};
 }
 
+// Started before the wall compiles: programs inside must trust the authority that only egress knows.
+Result<void> open_egress(Prepared& prepared) {
+  wall::Request& request = prepared.request;
+  if (!wall::has_network(request) || prepared.wall != WallKind::container) return {};
+  prepared.egress = TRY(Egress::start(TRY(egress_settings(request.policy, request.id)), prepared.facts.privileged));
+  Egress::Ready ready = TRY(prepared.egress->await_ready());
+  request.egress_pid = prepared.egress->pid();
+  request.ca_certificate = std::move(ready.certificate);
+  request.ca_bundle = std::move(ready.bundle);
+  request.java_trust_store = std::move(ready.java_trust_store);
+  return {};
+}
+
 // Disk space that is private to one run. The name cannot be guessed, and the keeper makes it with O_EXCL semantics.
 std::string space_for(const std::string& id) {
   struct stat info;
@@ -112,9 +125,11 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   }
   std::vector<std::string> weakened = TRY(look_at_grants(request));
   TRY(find_root(request));
+  if (wall::has_network(request)) prepared.facts.network = wall::probe_network(request.root);
   std::vector<std::string> more = TRY(expand_denials(request));
   weakened.insert(weakened.end(), more.begin(), more.end());
   look_for_disks(request);
+  TRY(open_egress(prepared));
   TRY(make_change_set(prepared, options));
 
   Result<wall::Compiled> compiled = prepared.wall == WallKind::container ? wall::compile_container(request, prepared.facts)

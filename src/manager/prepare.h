@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
+#include "manager/egress.h"
 #include "manager/uid_slot.h"
 #include "paddock/sandbox.h"
 #include "store/change_set.h"
@@ -24,6 +26,7 @@ struct Prepared {
   wall::Compiled compiled;
   std::optional<UidSlot> uid;
   std::optional<store::ChangeSet> change_set;
+  std::shared_ptr<Egress> egress;  // when the policy opens the network; whoever keeps it can reload it during the run
 };
 
 // `policy` is the combined one; nothing runs and nothing is left behind when this fails.

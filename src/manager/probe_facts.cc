@@ -87,6 +87,14 @@ Fact resource_capability() {
           ::geteuid() != 0 ? "" : "start the container this runs in with --cap-add SYS_RESOURCE"};
 }
 
+Fact network_allowlists() {
+  Result<wall::NetworkTrial> tried = wall::try_network();
+  std::optional<wall::Advice> trouble = tried ? std::nullopt : user_namespace_trouble();
+  if (!tried) return {"network allowlists", tried.error().message, false, trouble ? trouble->fix : tried.error().hint};
+  std::string lacks = cat(tried.value().ipv6 ? "" : ", without IPv6", tried.value().log ? "" : ", without telling of dropped packets (no NFLOG)");
+  return {"network allowlists", cat("work (nftables in a network namespace", lacks, ")")};
+}
+
 // Files that a root-started sandbox writes into a granted directory keep their owner by this.
 Fact idmapped_mounts() {
   char directory[PATH_MAX];
@@ -134,6 +142,7 @@ std::vector<Fact> probe_facts() {
   facts.push_back(resource_capability());
   facts.push_back(idmapped_mounts());
   facts.push_back(copied_workspaces());
+  facts.push_back(network_allowlists());
   return facts;
 }
 

@@ -22,6 +22,9 @@ constexpr Wanted kWanted[] = {
     {LimitKind::disk, 8 << 20},    {LimitKind::inodes, 500},     {LimitKind::disk_read_rate, 8 << 20}, {LimitKind::disk_write_rate, 8 << 20},
     {LimitKind::output, 64 << 10},
 };
+constexpr Wanted kWantedOfNetwork[] = {
+    {LimitKind::net_up_rate, 1 << 20}, {LimitKind::net_down_rate, 1 << 20}, {LimitKind::net_total, 1 << 20}, {LimitKind::connections, 4}};
+constexpr char kSomeHost[] = "192.0.2.1";  // for documentation; nobody asks for it
 
 bool is_disk_rate(LimitKind kind) { return kind == LimitKind::disk_read_rate || kind == LimitKind::disk_write_rate; }
 
@@ -42,8 +45,10 @@ class WallProbe {
     // A rate needs a disk: with the private space in memory it would not apply.
     for (const Wanted& wanted : kWanted)
       if (is_disk_rate(wanted.kind)) take_limit(wanted, run_with({wanted}, ScratchBacking::disk));
-    for (LimitKind kind : {LimitKind::net_up_rate, LimitKind::net_down_rate, LimitKind::connections})
-      support_.limits.push_back({.kind = kind, .why = "network is off in this version"});
+    network_ = true;
+    std::vector<Wanted> of_network(std::begin(kWantedOfNetwork), std::end(kWantedOfNetwork));
+    Result<RunResult> connected = run_with(of_network);
+    for (const Wanted& wanted : of_network) take_limit(wanted, connected);
     for (const LimitSupport& limit : support_.limits) support_.enforced.erase(info(limit.kind).name);
     sort_limits();
     return std::move(support_);
@@ -63,6 +68,7 @@ class WallProbe {
     policy.limits = Limits();
     policy.files.scratch = scratch;
     for (const Wanted& wanted : limits) policy.limits[wanted.kind] = wanted.value;
+    if (network_) policy.network.allow = {kSomeHost};
     return prepare({.argv = {"true"}}, policy, {});
   }
 
@@ -103,6 +109,7 @@ class WallProbe {
   }
 
   Support support_;
+  bool network_ = false;  // the runs have one
 };
 
 }  // namespace

@@ -109,6 +109,8 @@ Value to_value(const RunResult& result) {
   value.set("weakened", list(result.weakened));
   value.set("notes", list(result.notes));
   if (!result.change_set.empty()) value.set("change_set", result.change_set);
+  if (!result.network.empty())
+    if (Result<Value> network = parse_json(result.network, "network")) value.set("network", std::move(network.value()));
   value.set("redactions", result.redactions);
   return value;
 }

@@ -117,15 +117,23 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
   Plumbing plumbing = TRY(connect(prepared.request));
   std::vector<int> descriptors;
   for (const Fd& fd : plumbing.theirs) descriptors.push_back(fd.get());
+  Fd to_egress = prepared.egress ? prepared.egress->take_sandbox_socket() : Fd();
+  if (to_egress) descriptors.push_back(to_egress.get());
   if (prepared.uid) descriptors.push_back(prepared.uid->lock.get());
   if (prepared.change_set) descriptors.push_back(prepared.change_set->directory.get());
   TRY(launch::send_plan(keeper.control.get(), launch::encode(plan), descriptors));
   plumbing.theirs.clear();
+  to_egress.reset();
 
   if (!plan.container) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   SupervisorOptions supervisor{.capture = options.capture, .output_limit = prepared.request.policy.limits[LimitKind::output].value_or(0),
                                .secrets = prepared.request.command.secrets,
                                .tell_output = prepared.request.policy.limits[LimitKind::idle_time].has_value()};
+  if (prepared.egress) {
+    prepared.egress->add_secrets(supervisor.secrets);  // should one come back all the same
+    supervisor.network = prepared.egress->events();
+    supervisor.on_network = [&] { return prepared.egress->read_events(); };
+  }
   supervisor.on_ready = [&](const launch::Record& ready) -> Result<void> {
     result.enforced = TRY(wall::read_back(prepared.request, prepared.facts, prepared.compiled, ready.number, ready.numbers));
     return {};
@@ -147,8 +155,9 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
   result.err_truncated = run.err_truncated;
   result.redactions = run.redactions;
   result.usage = {static_cast<double>(run.ended.wall_us) / 1000, static_cast<double>(run.ended.cpu_us) / 1000, run.ended.memory_peak,
-                  run.ended.pids_peak, run.ended.disk_bytes, 0, 0};
+                  run.ended.pids_peak, run.ended.disk_bytes, 0, 0};  // the network's come from egress
   collect_hits(result, run, prepared.compiled.limits);
+  if (prepared.egress) prepared.egress->finish(result);
   result.outcome = outcome_of(result, run);
   explain_not_run(result, run, prepared);
   if (prepared.change_set) {

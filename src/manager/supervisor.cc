@@ -66,7 +66,7 @@ class Supervisor {
  private:
   static constexpr int64_t kGraceMs = 5000;
 
-  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kSlots };
+  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kNetwork, kSlots };
 
   Result<void> step() {
     std::array<pollfd, kSlots> polled;
@@ -76,6 +76,7 @@ class Supervisor {
     polled[kOut].fd = streams_.out.get();
     polled[kErr].fd = streams_.err.get();
     polled[kMaster] = {master_.get(), static_cast<short>(pending_keys_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+    polled[kNetwork].fd = network_closed_ ? -1 : options_.network;
     bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
     if (wants_input) polled[kStdin].fd = STDIN_FILENO;
     if (streams_.in) polled[kInPipe] = {streams_.in.get(), static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
@@ -91,6 +92,7 @@ class Supervisor {
     if (polled[kMaster].revents & ~POLLOUT) read_output(master_, false);
     if (polled[kStdin].revents) read_input();
     if (polled[kInPipe].revents) write_input();
+    if (polled[kNetwork].revents) network_closed_ = !options_.on_network();
     if (polled[kSignals].revents) pass_signals();
     if (polled[kControl].revents) TRY(from_keeper());
     return {};
@@ -275,7 +277,7 @@ class Supervisor {
   Fd master_;
   redact::KnownValues redact_out_, redact_err_;
   std::string pending_input_, pending_keys_;  // for a pipe, for a terminal
-  bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false;
+  bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false, network_closed_ = false;
   int interrupts_ = 0;
   std::optional<int64_t> end_by_;  // CLOCK_MONOTONIC in ms
   bool ended_ = false;

@@ -23,6 +23,9 @@ struct SupervisorOptions {
   uint64_t output_limit = 0;   // 0: none
   std::map<std::string, std::string> secrets;
   bool tell_output = false;    // tell the keeper when something was printed: an idle limit counts that
+  // The network's events, when there is one: `on_network` is called when there is something to read, until it says false.
+  int network = -1;
+  std::function<bool()> on_network;
   // Called with the record when the program waits before its exec; an error ends the run.
   std::function<Result<void>(const launch::Record& ready)> on_ready;
 };

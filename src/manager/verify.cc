@@ -74,6 +74,7 @@ class Verifier {
     add_places(command.argv, whole);
     for (const std::string& entry : whole.compiled.plan.env) command.argv.push_back(cat("environment=", entry.substr(0, entry.find('='))));
     command.argv.push_back(cat("tmp_exec=", whole.request.policy.files.tmp_exec.value_or(false) ? "true" : "false"));
+    command.argv.push_back(cat("egress=", wall::has_network(whole.request) ? "true" : "false"));
     Prepared prepared = TRY(prepare(command, with_room(input_.policy), {}));
     if (input_.edit) TRY(input_.edit(prepared));
     bool privileged = prepared.facts.privileged;

@@ -22,6 +22,7 @@ constexpr Narrowing kNarrowings[] = {
     {LimitKind::memory, 64 << 20, true}, {LimitKind::cpu, 200, false},       {LimitKind::cpu_time, 300, true},    {LimitKind::wall_time, 500, true},
     {LimitKind::idle_time, 500, true},   {LimitKind::pids, 12, true},        {LimitKind::open_files, 64, false},  {LimitKind::file_size, 1 << 20, true},
     {LimitKind::disk, 8 << 20, true},    {LimitKind::inodes, 500, true},     {LimitKind::output, 64 << 10, true},
+    {LimitKind::connections, 8, true},   {LimitKind::net_total, 64 << 10, true},
 };
 
 const LimitHit* find_hit(const RunResult& result, LimitKind kind) {
@@ -41,7 +42,10 @@ std::optional<uint64_t> reached(const RunResult& result) {
 }
 
 // What may be reached: exactly the limit where the kernel counts, some more where a share is measured by the clock.
-uint64_t tolerated(LimitKind kind, uint64_t value) { return kind == LimitKind::cpu ? value + value / 2 + 50 : value; }
+uint64_t tolerated(LimitKind kind, uint64_t value) {
+  if (kind == LimitKind::cpu) return value + value / 2 + 50;
+  return kind == LimitKind::net_total ? value + 4096 : value;  // the answer that was on its way
+}
 
 Probe judge(const Narrowing& narrowing, uint64_t value, const RunResult& result, const Enforced& enforced) {
   const LimitInfo& limit = info(narrowing.kind);
@@ -88,6 +92,7 @@ class LimitProber {
     if (starts_with(enforced.by, "NOT ENFORCED")) return not_applicable("[danger] limits.unenforced accepts that nothing holds it");
     for (const Narrowing& narrowing : kNarrowings)
       if (narrowing.kind == kind) return exceed(narrowing, std::min(planned->second.value, narrowing.most), enforced);
+    if (kind == LimitKind::net_up_rate || kind == LimitKind::net_down_rate) return not_applicable("a rate needs a host to exchange bytes with; egress waits before each block");
     return not_applicable("exceeding a rate of a real disk would disturb others; the kernel's setting was read back");
   }
 

@@ -6,10 +6,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "policy/cursor.h"
+#include "policy/decode_network.h"
 #include "policy/decode_tools.h"
 #include "policy/glob.h"
+#include "policy/identifier.h"
 #include "policy/names.h"
-#include "policy/network_rule.h"
 #include "policy/presets.h"
 
 namespace paddock::policy {
@@ -21,10 +22,6 @@ constexpr uint64_t kMostMillicores = 1'000'000'000;
 
 Error invalid(std::string_view text, std::string_view why, std::string hint = "") {
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
-}
-
-bool is_word_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 // ---- limits -----------------------------------------------------------------------------------------------------
@@ -146,24 +143,6 @@ Result<void> decode_files(const Cursor& files, Policy& policy, const PathContext
 
 // ---- the other tables -------------------------------------------------------------------------------------------
 
-Result<std::string> canonical_network_rule(const std::string& text) { return to_string(TRY(parse_network_rule(text))); }
-
-// Runs behind [danger], which may accept network.wide.
-Result<void> decode_network(const Cursor& network, Policy& policy, const DecodeContext& context) {
-  TRY(network.is_table_of({"allow", "deny"}));
-  bool refuse_wide = context.refuse_wide_network && !policy.danger.contains("network.wide");
-  auto allow = [&](const std::string& text) -> Result<std::string> {
-    NetworkRule rule = TRY(parse_network_rule(text));
-    if (refuse_wide && is_wide(rule))
-      return invalid(text, "opens more than one owner's hosts",
-                     "name the hosts, or accept it with danger.allow = [\"network.wide\"]");
-    return to_string(rule);
-  };
-  if (auto list = network.find("allow")) policy.network.allow = TRY(list->texts(allow));
-  if (auto list = network.find("deny")) policy.network.deny = TRY(list->texts(canonical_network_rule));
-  return {};
-}
-
 Result<std::string> command_name(const std::string& text) {
   if (text.empty()) return Error{Code::invalid, "an empty name", ""};
   return text;
@@ -173,11 +152,6 @@ Result<void> decode_commands(const Cursor& commands, Policy& policy) {
   TRY(commands.is_table_of({"allow"}));
   if (auto list = commands.find("allow")) policy.commands = TRY(list->texts(command_name));
   return {};
-}
-
-bool is_identifier(std::string_view text) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::all_of(text.begin(), text.end(), is_word_character);
 }
 
 Result<std::string> variable_name(const std::string& text) {
@@ -255,7 +229,10 @@ Result<Policy> decode(const Value& value, const std::string& name, const DecodeC
   if (auto limits = root.find("limits")) TRY(decode_limits(*limits, policy));
   if (auto files = root.find("files")) TRY(decode_files(*files, policy, context));
   if (auto danger = root.find("danger")) TRY(decode_danger(*danger, policy));
-  if (auto network = root.find("network")) TRY(decode_network(*network, policy, context));
+  if (auto network = root.find("network")) {  // behind [danger], which may accept network.wide
+    bool refuse_wide = context.refuse_wide_network && !policy.danger.contains("network.wide");
+    policy.network = TRY(decode_network(*network, {.refuse_wide = refuse_wide, .paths = context}));
+  }
   if (auto commands = root.find("commands")) TRY(decode_commands(*commands, policy));
   if (auto env = root.find("env")) TRY(decode_env(*env, policy));
   if (auto code = root.find("code")) TRY(decode_code(*code, policy));

@@ -1,6 +1,7 @@
 #include "policy/decode.h"
 
 #include "policy/explain.h"
+#include "policy/intersect.h"
 #include "policy/test_cases.h"
 
 namespace paddock::policy {
@@ -44,6 +45,16 @@ TEST(Decode, ReadsEveryGoodPolicyAndWritesItBack) {
     ASSERT_TRUE(from_json) << from_json.error().message;
     EXPECT_EQ(to_json(to_value(from_json.value())), to_json(value));
   }
+}
+
+TEST(Decode, TheManualsNetworkIsAPolicyThatHolds) {
+  std::string manual = read_file(cat(PADDOCK_SOURCE_DIR, "/docs/policy.md")).value();
+  size_t start = manual.find("```toml\n[network]");
+  ASSERT_NE(start, std::string::npos);
+  start += std::string_view("```toml\n").size();
+  Result<Policy> policy = decode_text(manual.substr(start, manual.find("```", start) - start), "policy.md", context());
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_TRUE(combine({{policy.value()}}, {}, {}));
 }
 
 TEST(Decode, ToldByNameOrByBraceReadsJson) {

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "policy/explain.h"
+#include "policy/secret.h"
 
 namespace paddock::policy {
 
@@ -56,6 +57,25 @@ Value files_value(const FilesPolicy& files) {
   return table;
 }
 
+Value network_value(const NetworkPolicy& network, Secrets secrets) {
+  Value table;
+  set_list(table, "allow", network.allow);
+  if (!network.deny.empty()) table.set("deny", list(network.deny));
+  if (network.strict) table.set("strict", *network.strict);
+  set_list(table, "resolvers", network.resolvers);
+  Value::Array injects;
+  for (const InjectPolicy& inject : network.inject) {
+    Value entry;
+    entry.set("host", inject.host);
+    entry.set("header", inject.header);
+    entry.set("secret", secrets == Secrets::kept ? inject.secret : shown_secret(inject.secret));
+    entry.set("format", inject.format);
+    injects.push_back(std::move(entry));
+  }
+  if (!injects.empty()) table.set("inject", Value(std::move(injects)));
+  return table;
+}
+
 Value env_value(const EnvPolicy& env) {
   Value table, set;
   for (const auto& [name, value] : env.set) set.set(name, value);
@@ -104,18 +124,16 @@ void write_table(const std::string& heading, const Value& table, std::string& ou
 
 }  // namespace
 
-Value to_value(const Policy& policy) {
+Value to_value(const Policy& policy, Secrets secrets) {
   Value root;
   root.set("version", 1);
   if (!policy.extends.empty()) root.set("extends", policy.extends);
-  Value isolation, network, commands, python, code, audit, danger;
+  Value isolation, commands, python, code, audit, danger;
   if (policy.wall) isolation.set("wall", to_string(*policy.wall));
   set_table(root, "isolation", std::move(isolation));
   set_table(root, "limits", limits_value(policy.limits));
   set_table(root, "files", files_value(policy.files));
-  set_list(network, "allow", policy.network.allow);
-  if (!policy.network.deny.empty()) network.set("deny", list(policy.network.deny));
-  set_table(root, "network", std::move(network));
+  set_table(root, "network", network_value(policy.network, secrets));
   set_list(commands, "allow", policy.commands);
   set_table(root, "commands", std::move(commands));
   set_table(root, "env", env_value(policy.env));

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "policy/secret.h"
 
 namespace paddock::policy {
 
@@ -33,6 +34,7 @@ const char* meaning_of_unset(LimitKind kind) {
     case LimitKind::disk_write_rate: return "as fast as the disk";
     case LimitKind::net_up_rate:
     case LimitKind::net_down_rate: return "as fast as the network";
+    case LimitKind::net_total: return "any amount of traffic";
     case LimitKind::connections: return "any number at once";
     case LimitKind::output: return "any amount of output";
   }
@@ -99,6 +101,12 @@ std::string explain_network(const NetworkPolicy& network) {
   if (!network.allow || network.allow->empty()) return "Network\n" + row("off", "no host can be reached");
   std::string text = "Network\n" + row("allow", listed(*network.allow));
   if (!network.deny.empty()) text += row("deny", listed(network.deny));
+  text += row("strict", network.strict.value_or(false) ? "TLS must show the name it is for, and ports 80 and 443 carry HTTP and TLS only"
+                                                       : "not set: to an allowed host, TLS may hide its name and any protocol may be spoken");
+  text += row("resolvers", listed_or(network.resolvers, "the host's own"));
+  for (const InjectPolicy& inject : network.inject)
+    text += row("inject", cat(printable(inject.host), " gets '", printable(inject.header), ": ", printable(inject.format), "', where {} is ",
+                              printable(shown_secret(inject.secret))));
   return text + row("else", "everything else is refused");
 }
 

@@ -15,6 +15,21 @@ TEST(Explain, NamesEveryLimitAndWhatAnUnsetOneMeans) {
   EXPECT_NE(text.find("no weakening is accepted"), std::string::npos) << text;
 }
 
+TEST(Explain, SaysWhatTheNetworkMayDo) {
+  Policy policy;
+  policy.network.allow = {"api.example.com:443"};
+  policy.network.inject = {{.host = "api.example.com", .header = "Authorization", .secret = "env:API_KEY", .format = "Bearer {}"}};
+  std::string text = explain(policy);
+  EXPECT_NE(text.find("api.example.com gets 'Authorization: Bearer {}', where {} is env:API_KEY"), std::string::npos) << text;
+  EXPECT_NE(text.find("resolvers        the host's own"), std::string::npos) << text;
+  EXPECT_NE(text.find("strict           not set: to an allowed host"), std::string::npos) << text;
+  policy.network.strict = true;
+  policy.network.resolvers = {"9.9.9.9", "10.0.0.2:5353"};
+  text = explain(policy);
+  EXPECT_NE(text.find("strict           TLS must show the name it is for"), std::string::npos) << text;
+  EXPECT_NE(text.find("resolvers        9.9.9.9, 10.0.0.2:5353"), std::string::npos) << text;
+}
+
 TEST(Explain, SaysWhatAnAcceptedDangerMeans) {
   Policy policy;
   policy.danger = {"files.sockets"};

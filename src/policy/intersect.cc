@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "policy/inject.h"
 #include "policy/network_rule.h"
 #include "policy/path.h"
 
@@ -237,6 +238,9 @@ void note_narrowed(const Policy& asker, std::string_view asks, const Layers& bou
   for (const Policy* bound : bounds)
     if (asker.files.tmp_exec.value_or(false) && !bound->files.tmp_exec.value_or(true))
       note("files.tmp_exec", "true", *bound, "says false");
+  for (const Policy* bound : bounds)
+    if (!asker.network.strict.value_or(true) && bound->network.strict.value_or(false))
+      note("network.strict", "false", *bound, "says true");
 }
 
 std::vector<std::string> notes_on(const std::vector<Layer>& layers, const Policy& call) {
@@ -271,6 +275,9 @@ void fill_from(const Policy& fallback, Policy& result) {
   fill(result.files.scratch, fallback.files.scratch);
   add_missing(fallback.files.deny, result.files.deny);
   add_missing(fallback.network.deny, result.network.deny);
+  fill(result.network.strict, fallback.network.strict);
+  fill(result.network.resolvers, fallback.network.resolvers);
+  if (result.network.inject.empty()) result.network.inject = fallback.network.inject;
   result.env.set.insert(fallback.env.set.begin(), fallback.env.set.end());  // keeps what is there
   fill(result.tools, fallback.tools);
   fill(result.audit.path, fallback.audit.path);
@@ -298,6 +305,10 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
       TRY(agreed_unless_automatic<ScratchBacking>(layers, "files.scratch", [](const Policy& p) { return p.files.scratch; }));
   result.files.root = TRY(agreed<std::string>(
       layers, "files.root", [](const Policy& p) { return p.files.root; }, [](const std::string& root) { return root; }));
+  result.network.resolvers = TRY(agreed<std::vector<std::string>>(
+      layers, "network.resolvers", [](const Policy& p) { return p.network.resolvers; },
+      [](const std::vector<std::string>& resolvers) { return join(resolvers, ", "); }));
+  result.network.inject = TRY(combine_injects(layers));
   TRY(combine_workspace(layers, result));
   TRY(combine_tools(layers, result));
   combine_limits(layers, result.limits);
@@ -306,6 +317,7 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
     add_missing(layer->files.deny, result.files.deny);
     add_missing(layer->network.deny, result.network.deny);
     if (layer->files.tmp_exec) result.files.tmp_exec = result.files.tmp_exec.value_or(true) && *layer->files.tmp_exec;
+    if (layer->network.strict) result.network.strict = result.network.strict.value_or(false) || *layer->network.strict;
     for (const auto& [name, value] : layer->env.set) result.env.set[name] = value;
     fill(result.audit.path, layer->audit.path);
     fill(result.audit.durable, layer->audit.durable);
@@ -313,6 +325,7 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
   result.danger = accepted_dangers(named_layers);
   fill_from(fallback, result);
   TRY(check_wide_network(result));
+  TRY(check_injects(result.network));
   return Combined{.policy = std::move(result), .notes = notes_on(named_layers, call)};
 }
 

@@ -5,6 +5,10 @@
 //   commands, env.pass, imports  what every layer that sets the list names
 //   deny lists                   all of them
 //   tmp_exec                     only if every layer that sets it says yes
+//   network.strict               if any layer says yes
+//   network.resolvers            layers must agree; else Code::denied
+//   network.inject               all of them, for hosts that network.allow covers in the end; two values for one
+//                                header: Code::denied
 //   env.set                      merged; the later layer wins
 //   wall, root, scratch          layers must agree, "auto" yields; else Code::denied
 //   workspace                    the same directory, the narrowest mode last (ro < copy < rw); else Code::denied

@@ -52,7 +52,7 @@ Result<Combined> load(const std::vector<std::string>& names, const Policy& call,
     for (Layer& layer : TRY(load_layers(name, context))) layers.push_back(std::move(layer));
   DecodeContext flags{context.paths};
   flags.refuse_wide_network = false;
-  Policy checked = TRY(decode(to_value(call), "command line", flags));
+  Policy checked = TRY(decode(to_value(call, Secrets::kept), "command line", flags));
   return combine(layers, checked, TRY(preset("default")));
 }
 

@@ -1,12 +1,10 @@
 #include "policy/network_rule.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "base/text.h"
 #include "base/units.h"
+#include "policy/host.h"
 
 namespace paddock::policy {
 
@@ -49,60 +47,43 @@ bool clear_host_bits(NetworkRule& rule) {
   return any;
 }
 
-// Only the dotted-quad and colon forms count; 0x7f.1, 127.1 and 2130706433 do not.
-bool parse_address(const std::string& text, NetworkRule& rule) {
-  rule.kind = NetworkRule::Kind::addresses;
-  rule.address_bits = text.find(':') == std::string::npos ? 32 : 128;
-  if (text.find('\0') != std::string::npos) return false;
-  return ::inet_pton(rule.address_bits == 32 ? AF_INET : AF_INET6, text.c_str(), rule.address.data()) == 1;
-}
-
-Result<NetworkRule> parse_addresses(std::string_view body, std::string_view whole) {
-  NetworkRule rule;
-  size_t slash = body.find('/');
-  if (!parse_address(std::string(body.substr(0, slash)), rule)) return refuse(whole, "is not an IP address");
-  static const uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (rule.address_bits == 128 && std::memcmp(rule.address.data(), kMapped, sizeof kMapped) == 0)
-    return refuse(whole, "is an IPv4 address in IPv6 clothes", "write the IPv4 address");
-  rule.prefix = rule.address_bits;
-  if (slash == std::string_view::npos) return rule;
-  Result<uint64_t> prefix = parse_count(body.substr(slash + 1));
-  if (!prefix || prefix.value() > static_cast<uint64_t>(rule.address_bits))
+// `prefix` is what stands behind the slash; none for a single address.
+Result<NetworkRule> parse_addresses(const Host& host, std::optional<std::string_view> prefix, std::string_view whole) {
+  NetworkRule rule{.kind = NetworkRule::Kind::addresses, .address = host.address, .address_bits = host.address_bits,
+                   .prefix = host.address_bits};
+  if (!prefix) return rule;
+  Result<uint64_t> bits = parse_count(*prefix);
+  if (!bits || bits.value() > static_cast<uint64_t>(rule.address_bits))
     return refuse(whole, cat("needs a number from 0 to ", rule.address_bits, " behind the slash"));
-  rule.prefix = static_cast<int>(prefix.value());
+  rule.prefix = static_cast<int>(bits.value());
   if (clear_host_bits(rule)) return refuse(whole, "has bits set behind its prefix", cat("did you mean '", to_string(rule), "'?"));
   return rule;
 }
 
-Result<void> check_name(const std::string& name, std::string_view whole) {
-  if (name.empty() || name.size() > 253) return refuse(whole, "is not a host name");
-  std::vector<std::string> labels = split(name, '.');
-  for (const std::string& label : labels) {
-    bool plain = !label.empty() && label.size() <= 63 && label.front() != '-' && label.back() != '-';
-    for (char c : label) {
-      if (static_cast<unsigned char>(c) >= 0x80) return refuse(whole, "is not ASCII", "write the xn-- form of the name");
-      if (c == '*') return refuse(whole, "has a star in the wrong place", "a star stands alone or in front: *.example.com");
-      plain = plain && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_');
-    }
-    if (!plain) return refuse(whole, "is not a host name", "write it like example.com, *.example.com or example.com:443");
+// An address, a range of them, or a name. Without the port.
+Result<NetworkRule> parse_hosts(std::string_view body, std::string_view whole) {
+  size_t slash = body.find('/');
+  std::string host_text(body.substr(0, slash));
+  std::optional<std::string_view> prefix;
+  if (slash != std::string_view::npos) prefix = body.substr(slash + 1);
+  if (prefix && ends_with(*prefix, "]")) {  // [address/32] is understood like [address]/32
+    prefix->remove_suffix(1);
+    host_text += "]";
+  } else if (prefix && !starts_with(host_text, "[") && host_text.find(':') != std::string::npos) {
+    host_text = cat("[", host_text, "]");  // with a slash behind it, no port can be meant
   }
-  // Resolvers read 127.1 and 0x7f000001 as addresses, so such a name would slip past rules about addresses.
-  const std::string& last = labels.back();
-  bool digits = last.find_first_not_of("0123456789") == std::string::npos;
-  bool hex = starts_with(last, "0x") && last.find_first_not_of("0123456789abcdef", 2) == std::string::npos;
-  if (digits || hex) return refuse(whole, "is neither a host name nor an IP address", "write all four numbers of the address");
-  return {};
-}
+  bool beneath = starts_with(host_text, "*.");
+  if (beneath) host_text.erase(0, 2);
+  if (host_text.find('*') != std::string::npos)
+    return refuse(whole, "has a star in the wrong place", "a star stands alone or in front: *.example.com");
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
-bool is_beneath(const std::string& name, const std::string& suffix) {
-  return name.size() > suffix.size() && ends_with(name, suffix) && name[name.size() - suffix.size() - 1] == '.';
+  Host host = TRY(canonical_host(host_text));
+  bool ipv6_text = host_text.find(':') != std::string::npos;
+  if (ipv6_text && host.address_bits == 32) return refuse(whole, "is an IPv4 address in IPv6 clothes", "write the IPv4 address");
+  if (host.is_address() && !beneath) return parse_addresses(host, prefix, whole);
+  if (prefix) return refuse(whole, "is not an IP address");
+  if (host.is_address()) return refuse(whole, "has a star in front of an address", "write a range like 203.0.113.0/24");
+  return NetworkRule{.kind = beneath ? NetworkRule::Kind::beneath : NetworkRule::Kind::name, .name = host.name};
 }
 
 }  // namespace
@@ -124,32 +105,14 @@ Result<NetworkRule> parse_network_rule(std::string_view text) {
   if (bare_ipv6 && text.find('/') == std::string_view::npos)
     return refuse(text, "looks like an IPv6 address without brackets", "write it like [2001:db8::1] or [2001:db8::1]:443");
   if (bracketed) {
-    size_t close = text.find(']');
-    if (close == std::string_view::npos) return refuse(text, "lacks its closing bracket");
+    size_t close = std::min(text.find(']'), text.size());
     if (size_t colon = text.find(':', close); colon != std::string_view::npos) cut_port(colon);
   } else if (size_t colon = text.find(':'); colon != std::string_view::npos && !bare_ipv6) {
     cut_port(colon);
   }
 
-  NetworkRule rule;
-  if (bracketed) {  // [address]/32 and [address/32] are both understood
-    std::string inner(body.substr(1));
-    inner.erase(inner.find(']'), 1);
-    if (inner.find(':') == std::string::npos) return refuse(text, "has no IPv6 address in its brackets");
-    rule = TRY(parse_addresses(inner, text));
-  } else if (NetworkRule single; body.find('/') != std::string_view::npos || parse_address(std::string(body), single)) {
-    rule = TRY(parse_addresses(body, text));
-  } else if (body == "*") {
-    rule.kind = NetworkRule::Kind::everything;
-  } else {
-    rule.name = lower(body);
-    if (starts_with(rule.name, "*.")) {
-      rule.kind = NetworkRule::Kind::beneath;
-      rule.name.erase(0, 2);
-    }
-    if (rule.name.size() > 1 && rule.name.back() == '.') rule.name.pop_back();
-    TRY(check_name(rule.name, text));
-  }
+  NetworkRule rule{.kind = NetworkRule::Kind::everything};
+  if (body != "*") rule = TRY(parse_hosts(body, text));
   if (has_port) rule.port = TRY(parse_port(port, text));
   return rule;
 }
@@ -159,13 +122,26 @@ std::string to_string(const NetworkRule& rule) {
   if (rule.kind == NetworkRule::Kind::everything) text = "*";
   if (rule.kind == NetworkRule::Kind::beneath) text = "*." + rule.name;
   if (rule.kind == NetworkRule::Kind::addresses) {
-    char address[INET6_ADDRSTRLEN] = "";
-    bool ipv6 = rule.address_bits == 128;
-    (void)::inet_ntop(ipv6 ? AF_INET6 : AF_INET, rule.address.data(), address, sizeof address);
+    text = to_string(Host{.address = rule.address, .address_bits = rule.address_bits});
     std::string range = rule.prefix == rule.address_bits ? "" : cat("/", rule.prefix);
-    text = cat(ipv6 ? "[" : "", address, range, ipv6 ? "]" : "");
+    text.insert(text.size() - (rule.address_bits == 128 ? 1 : 0), range);  // inside the brackets
   }
   return rule.port ? cat(text, ":", *rule.port) : text;
+}
+
+NetworkRule rule_for(const Host& host, std::optional<uint16_t> port) {
+  return {.kind = host.is_address() ? NetworkRule::Kind::addresses : NetworkRule::Kind::name,
+          .name = host.name, .address = host.address, .address_bits = host.address_bits, .prefix = host.address_bits, .port = port};
+}
+
+bool is_beneath(std::string_view name, std::string_view suffix) {
+  return name.size() > suffix.size() && ends_with(name, suffix) && name[name.size() - suffix.size() - 1] == '.';
+}
+
+bool is_loopback_address(const NetworkRule& rule) {
+  static constexpr std::array<uint8_t, 16> kIpv4{127, 0, 0, 1}, kIpv6{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  if (rule.kind != NetworkRule::Kind::addresses || rule.prefix != rule.address_bits) return false;
+  return rule.address == (rule.address_bits == 32 ? kIpv4 : kIpv6);
 }
 
 bool covers(const NetworkRule& wide, const NetworkRule& narrow) {
@@ -178,6 +154,7 @@ bool covers(const NetworkRule& wide, const NetworkRule& narrow) {
     (void)clear_host_bits(cut);
     return cut.address == wide.address;
   }
+  if (wide.kind == NetworkRule::Kind::name && wide.name == "localhost" && is_loopback_address(narrow)) return true;
   bool names = narrow.kind == NetworkRule::Kind::name || narrow.kind == NetworkRule::Kind::beneath;
   if (wide.kind == NetworkRule::Kind::name) return narrow.kind == wide.kind && narrow.name == wide.name;
   if (narrow.kind == NetworkRule::Kind::beneath && narrow.name == wide.name) return true;

@@ -1,6 +1,7 @@
 // One entry of network.allow or network.deny:
 //   pypi.org   pypi.org:443   *.github.com   203.0.113.7:5432   [2001:db8::1]:443   10.0.0.0/8   [2001:db8::/32]   *
 // `*.github.com` stands for every name beneath github.com, at any depth, and not for github.com itself.
+// `localhost` stands for that name and for the host's own 127.0.0.1 and ::1.
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "paddock/error.h"
+#include "policy/host.h"
 
 namespace paddock::policy {
 
@@ -24,6 +26,12 @@ struct NetworkRule {
 
 Result<NetworkRule> parse_network_rule(std::string_view text);
 std::string to_string(const NetworkRule& rule);  // canonical; parses back to the same rule
+
+// The rule for this host alone. Without a port: for every port.
+NetworkRule rule_for(const Host& host, std::optional<uint16_t> port);
+
+bool is_beneath(std::string_view name, std::string_view suffix);  // by whole labels, and not the suffix itself
+bool is_loopback_address(const NetworkRule& rule);                // 127.0.0.1 or ::1; nothing else of 127.0.0.0/8
 
 // Whether everything that `narrow` lets through, `wide` lets through too. A connection's target is such a rule itself.
 bool covers(const NetworkRule& wide, const NetworkRule& narrow);

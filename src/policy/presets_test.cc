@@ -36,6 +36,14 @@ TEST(Presets, OnlyTheDefaultChoosesAWall) {
     EXPECT_EQ(preset(name).value().wall.has_value(), name == "default") << name;
 }
 
+TEST(Presets, NoneOpensTheNetwork) {
+  for (const std::string& name : preset_names()) {
+    NetworkPolicy network = preset(name).value().network;
+    EXPECT_TRUE(network.allow.value_or(std::vector<std::string>{}).empty()) << name;
+    EXPECT_TRUE(network.inject.empty()) << name;
+  }
+}
+
 TEST(Presets, NodeHasTheRoomThatNodeNeeds) {
   Policy node = preset("node").value();
   EXPECT_GE(*node.limits[LimitKind::pids], 64u);

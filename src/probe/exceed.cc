@@ -162,6 +162,7 @@ constexpr Way kWays[] = {
     {"memory", exceed_memory}, {"pids", exceed_pids}, {"open_files", exceed_open_files}, {"disk", exceed_disk}, {"inodes", exceed_inodes},
     {"file_size", exceed_file_size},
     {"output", exceed_output}, {"wall_time", exceed_time}, {"idle_time", exceed_time}, {"cpu_time", exceed_cpu_time}, {"cpu", exceed_cpu},
+    {"connections", exceed_connections}, {"net_total", exceed_net_total},
 };
 
 }  // namespace

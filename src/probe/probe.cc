@@ -47,6 +47,7 @@ Result<Targets> parse_targets(const std::vector<std::string>& words) {
     else if (name == "folder") targets.folder = value;
     else if (name == "port4") TRY(parse_number(value, targets.port4));
     else if (name == "port6") TRY(parse_number(value, targets.port6));
+    else if (name == "egress") targets.egress = value == "true";
     else if (name == "abstract_socket") targets.abstract_socket = value;
     else if (name == "path_socket") targets.path_socket = value;
     else if (name == "shared_memory") TRY(parse_number(value, targets.shared_memory));
@@ -79,6 +80,7 @@ void check_all(const Targets& targets) {
   check_files(targets);
   check_processes(targets);
   check_network(targets);
+  check_egress(targets);
   check_privileges(targets);
   check_system_calls(targets);
   check_surroundings(targets);

@@ -30,6 +30,7 @@ struct Targets {
   HostFile marker;                  // a file that everyone on the host may read, in a folder where everyone may write
   std::string folder;
   uint16_t port4 = 0, port6 = 0;    // listeners on loopback
+  bool egress = false;              // the policy opens the network to what it lists
   std::string abstract_socket, path_socket;
   int shared_memory = -1;           // System V id, and what is written in it
   std::string shared_text;
@@ -59,6 +60,7 @@ class Answers {
 void check_files(const Targets& targets);
 void check_processes(const Targets& targets);
 void check_network(const Targets& targets);
+void check_egress(const Targets& targets);
 void check_privileges(const Targets& targets);
 void check_system_calls(const Targets& targets);
 void check_surroundings(const Targets& targets);  // environment, descriptors, namespaces, IPC
@@ -66,6 +68,9 @@ void check_all(const Targets& targets);           // the above, and a last line 
 
 // Uses up to four times `value` of the limit, prints {"reached":N} if it lives to tell, and returns the exit status.
 int exceed(const std::string& limit, uint64_t value);
+
+uint64_t exceed_connections(uint64_t value);
+uint64_t exceed_net_total(uint64_t value);
 
 // Runs `body` in a child. Its return value (0 to 255), 256 + the signal that ended it, or -1 without a child.
 int in_child(const std::function<int()>& body);

@@ -2,20 +2,18 @@
 #include <set>
 
 #include "base/text.h"
+#include "net/synthetic.h"
 #include "presets/presets.h"
 #include "wall/wall.h"
 
 namespace paddock::wall {
 
-Result<void> check_common(const Request& request, const HostFacts& facts) {
+Result<void> check_common(const HostFacts& facts) {
   if (facts.uid == 0 && !facts.privileged)
     return Error{Code::unsupported, cat("the program must not be root on the host, but ", facts.not_privileged_why),
                  "run paddock as an ordinary user, or give root back these capabilities"};
   if (!facts.seccomp)
     return Error{Code::unsupported, "this kernel has no seccomp filters", "use a kernel with CONFIG_SECCOMP_FILTER"};
-  if (request.policy.network.allow && !request.policy.network.allow->empty())
-    return Error{Code::unsupported, cat("network.allow names ", request.policy.network.allow->front(), ", but this version has no network"),
-                 "leave network.allow and --allow-net out"};
   return {};
 }
 
@@ -27,10 +25,26 @@ std::vector<std::string> cgroup_places(const HostFacts& facts) {
   return {places.begin(), places.end()};
 }
 
+namespace {
+
+// For programs that would rather use a proxy, and for those that ask the environment whom to trust.
+void add_network_variables(const Request& request, std::map<std::string, std::string>& env) {
+  std::string proxy = cat("127.0.0.1:", net::kEgressPort);
+  for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}) env[name] = "http://" + proxy;
+  for (const char* name : {"ALL_PROXY", "all_proxy"}) env[name] = "socks5h://" + proxy;
+  for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
+  if (request.ca_bundle.empty()) return;
+  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE"}) env[name] = kCaBundle;
+  for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) env[name] = kCaCertificate;  // these add to what they have
+}
+
+}  // namespace
+
 std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary) {
   std::map<std::string, std::string> env = {{"PATH", kSearchPath}, {"HOME", home}, {"USER", kInsideUser}, {"LOGNAME", kInsideUser},
                                             {"TMPDIR", temporary}, {"PADDOCK", request.id}};
   if (request.terminal[0] || request.terminal[1]) env["TERM"] = "xterm-256color";
+  if (has_network(request)) add_network_variables(request, env);
   for (const auto& [name, value] : request.policy.env.set) env[name] = value;
   for (const auto& [name, value] : request.command.env) env[name] = value;
   for (const auto& [name, value] : request.command.secrets) env[name] = value;

@@ -1,9 +1,11 @@
 // Plans compared, line by line, with tests/cases/plans/*.txt. PADDOCK_UPDATE=1 writes them anew: read the difference.
 #include <gtest/gtest.h>
+#include <linux/netlink.h>
 #include <sched.h>
 #include <sys/mount.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -61,11 +63,33 @@ std::string describe(const launch::Step& step) {
   return text;
 }
 
+// One line for each netlink message: its type, and all of its bytes.
+std::string describe_messages(const char* name, std::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    nlmsghdr header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    text += cat("network ", name, " ", header.nlmsg_type, " ");
+    static constexpr char kDigits[] = "0123456789abcdef";
+    for (unsigned char byte : bytes.substr(0, header.nlmsg_len)) text += kDigits[byte >> 4], text += kDigits[byte & 15];
+    text += "\n";
+    bytes.remove_prefix(header.nlmsg_len);
+  }
+  return text;
+}
+
+std::string describe(const launch::NetworkPlan& network) {
+  if (!network.enabled) return "";
+  return cat("network port ", network.port, " ipv6 ", network.ipv6 ? "yes" : "no", "\n", describe_messages("address", network.addresses),
+             describe_messages("rule", network.rules), describe_messages("log-rule", network.log_rule), describe_messages("log-listen", network.log_listen));
+}
+
 std::string describe(const Compiled& compiled) {
   const launch::Plan& plan = compiled.plan;
   std::ostringstream text;
   text << "container " << plan.container << " privileged " << plan.privileged << " namespaces 0x" << std::hex << plan.namespaces << std::dec << "\n";
   text << "ids " << plan.ids.inside_uid << "->" << plan.ids.outside_uid << " hostname '" << plan.hostname << "'\n";
+  text << describe(plan.network);
   for (const launch::Step& step : plan.steps) text << "step " << describe(step) << "\n";
   for (const kernel::CgroupPlan& group : plan.cgroups) {
     text << "cgroup " << group.directory << " join " << group.join;
@@ -109,6 +133,51 @@ TEST(ContainerPlan, WithEveryKindOfGrantIsAsWritten) {
   compare("container-grants", compile_container(wanted, host(true)));
 }
 
+Request with_network(bool root) {
+  Request wanted = request(root);
+  wanted.policy.network.allow = {"pypi.org", "localhost:8080", "127.0.0.2:9000"};
+  return wanted;
+}
+
+HostFacts network_host(bool root) {
+  HostFacts facts = host(root);
+  facts.network = {.ipv6 = true, .ca_bundles = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/elsewhere.pem"}, .java_trust_store = "/etc/ssl/certs/java/cacerts"};
+  return facts;
+}
+
+TEST(ContainerPlan, WithANetworkAndItsOwnAuthorityIsAsWritten) {
+  Request wanted = with_network(true);
+  wanted.ca_certificate = "ours";
+  wanted.ca_bundle = "theirs and ours";
+  wanted.java_trust_store = "jks";
+  wanted.policy.limits[LimitKind::net_total] = 1000;
+  wanted.policy.limits[LimitKind::connections] = 10;
+  compare("container-network", compile_container(wanted, network_host(true)));
+}
+
+TEST(ContainerPlan, WithANetworkInAnImageIsAsWritten) {
+  Request wanted = with_network(false);
+  wanted.root = "/images/debian";
+  wanted.root_entries = {{.name = "etc", .is_directory = true}, {.name = "run", .is_directory = true}, {.name = "usr", .is_directory = true}};
+  wanted.command.env["http_proxy"] = "http://mine";
+  HostFacts facts = network_host(false);
+  facts.network = {.ipv6 = false, .resolv_conf = "/etc/resolv.conf"};
+  compare("container-network-image", compile_container(wanted, facts));
+}
+
+TEST(ContainerPlan, CoversNothingThatIsNotThereInside) {
+  Request wanted = with_network(false);
+  wanted.root = "/images/debian";
+  wanted.root_entries = {{.name = "etc", .is_directory = true}, {.name = "run", .is_directory = true}};
+  wanted.ca_bundle = "pem";
+  HostFacts facts = network_host(false);
+  facts.network = {.ca_bundles = {"/run/elsewhere.pem", "/opt/certs.pem"}, .resolv_conf = "/run/systemd/resolve/stub-resolv.conf"};
+  Result<Compiled> compiled = compile_container(wanted, facts);
+  ASSERT_TRUE(compiled);
+  for (const launch::Step& step : compiled.value().plan.steps)
+    EXPECT_FALSE(step.kind == launch::Step::Kind::inner_bind && starts_with(step.text, kOwnFiles)) << step.target;
+}
+
 std::string refusal(const Result<Compiled>& compiled) { return compiled ? "accepted" : cat(to_string(compiled.error().code), ": ", compiled.error().message); }
 
 TEST(Refusals, NameTheControlThatCannotBeHeld) {
@@ -140,6 +209,18 @@ TEST(Refusals, RootThatCannotBecomeAnotherUserRunsNothing) {
   stuck.privileged = false;
   stuck.not_privileged_why = "this root lacks CAP_SETUID";
   EXPECT_NE(refusal(compile_container(request(true), stuck)).find("must not be root"), std::string::npos);
+}
+
+TEST(Refusals, TheProcessWallHasNoNetwork) {
+  Result<Compiled> refused = compile_process(with_network(false), host(false));
+  EXPECT_NE(refusal(refused).find("unsupported: the process wall cannot hold network.allow (pypi.org): it has no network namespace"), std::string::npos);
+  EXPECT_EQ(refused.error().hint, "use --wall container");
+}
+
+TEST(Refusals, TheWholeLoopbackOfTheHostCannotBeAllowed) {
+  Request wanted = request(false);
+  wanted.policy.network.allow = {"127.0.0.0/8"};
+  EXPECT_NE(refusal(compile_container(wanted, host(false))).find("invalid: network.allow: '127.0.0.0/8' is a range of loopback addresses"), std::string::npos);
 }
 
 TEST(Limits, SpaceThatDoesNotFitIntoMemoryGoesToDisk) {

@@ -3,7 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,9 +29,13 @@ constexpr const char* kEtc[] = {
     "alternatives",       // where Debian's /usr/bin links point
     "ld.so.cache",        // or every start searches for its libraries
     "ssl/certs",          // public certificates; not ssl/private
-    "ssl/openssl.cnf", "pki/tls/certs", "localtime", "os-release", "fonts",
+    "ssl/openssl.cnf", "ssl/cert.pem", "ssl/ca-bundle.pem", "pki/tls/certs", "pki/ca-trust/extracted", "localtime", "os-release", "fonts",
     "java-17-openjdk", "java-21-openjdk",  // Java's own settings are links to here
 };
+
+// Where the systems keep what their programs trust: Debian, Fedora, openSUSE, Alpine.
+constexpr const char* kCaBundles[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 
 // Files of /proc that tell of the host's kernel or other sandboxes, or act on the machine.
 constexpr const char* kProcMasks[] = {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "sysrq-trigger", "kmsg", "acpi", "scsi"};
@@ -54,6 +61,36 @@ std::optional<RootEntry> look_at_entry(const std::string& folder, const std::str
   ssize_t size = ::readlink(path.c_str(), target, sizeof target);
   if (size > 0) entry.link.assign(target, static_cast<size_t>(size));
   return entry;
+}
+
+// The real path of a regular file in a root, its links followed as they are inside; empty if there is none.
+std::string find_file(int root, const std::string& path) {
+  open_how how{.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+  Fd file(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+  struct stat info;
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return "";
+  auto name_of = [](int fd) {
+    char target[4096];
+    ssize_t size = ::readlink(cat("/proc/self/fd/", fd).c_str(), target, sizeof target);
+    return std::string(target, size > 0 ? static_cast<size_t>(size) : 0);
+  };
+  std::string found = name_of(file.get()), top = name_of(root);
+  if (top == "/") return found;
+  return starts_with(found, top + "/") ? found.substr(top.size()) : "";
+}
+
+bool reads_one(const char* path) {
+  Result<std::string> text = read_file(path, 64);
+  return text && starts_with(text.value(), "1");
+}
+
+// A new namespace takes its settings from the kernel's defaults, or where the administrator says so from the host's.
+bool has_ipv6() {
+  if (!Fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0))) return false;
+  if (reads_one("/sys/module/ipv6/parameters/disable_ipv6")) return false;
+  Result<std::string> inherited = read_file("/proc/sys/net/core/devconf_inherit_init_net", 64);
+  bool inherits = inherited && !starts_with(inherited.value(), "0") && !starts_with(inherited.value(), "2");
+  return !inherits || !reads_one("/proc/sys/net/ipv6/conf/default/disable_ipv6");
 }
 
 uint64_t count_processes_of(uint32_t uid) {
@@ -92,6 +129,21 @@ HostFacts probe_host(WallKind wall) {
     if (exists(cat("/proc/", name))) facts.proc_masks.push_back(cat("/proc/", name));
   for (const char* path : kSystemFiles)
     if (wall == WallKind::process && exists(path)) facts.system_files.push_back(path);
+  return facts;
+}
+
+NetworkFacts probe_network(const std::string& root) {
+  NetworkFacts facts;
+  facts.ipv6 = has_ipv6();
+  Fd top(::open(root.empty() ? "/" : root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!top) return facts;
+  for (const char* path : kCaBundles) {
+    std::string found = find_file(top.get(), path);
+    bool is_new = std::find(facts.ca_bundles.begin(), facts.ca_bundles.end(), found) == facts.ca_bundles.end();
+    if (!found.empty() && is_new) facts.ca_bundles.push_back(found);
+  }
+  facts.java_trust_store = find_file(top.get(), kJavaTrustStore);
+  if (!root.empty()) facts.resolv_conf = find_file(top.get(), "/etc/resolv.conf");
   return facts;
 }
 

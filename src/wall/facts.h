@@ -19,6 +19,14 @@ struct RootEntry {
   bool is_directory = false;
 };
 
+// What only a sandbox with a network needs to know. Paths are real ones: no part of them is a link.
+struct NetworkFacts {
+  bool ipv6 = false;                    // a new network namespace has it
+  std::vector<std::string> ca_bundles;  // where programs look for certificate authorities, in the root that they get
+  std::string java_trust_store;         // the same for Java; empty: none
+  std::string resolv_conf;              // of another root; empty where it has none, or one that leads nowhere
+};
+
 struct HostFacts {
   uint32_t uid = 0, gid = 0;
   bool privileged = false;        // may become another uid and map ids
@@ -31,9 +39,13 @@ struct HostFacts {
   std::vector<RootEntry> etc;     // entries of /etc that programs need and that exist here
   std::vector<std::string> proc_masks;
   std::vector<std::string> system_files;  // /proc and /dev files for the process wall
+  NetworkFacts network;                   // by probe_network, where a network is wanted
 };
 
 HostFacts probe_host(WallKind wall);
+
+// `root` is a host directory with another root, or empty for the host's own system.
+NetworkFacts probe_network(const std::string& root);
 
 // The entries of another root directory (an image): all of them.
 Result<std::vector<RootEntry>> list_root(const std::string& path);

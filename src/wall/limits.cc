@@ -198,8 +198,10 @@ class Planner {
   }
 
   void plan_network() {
-    for (LimitKind kind : {LimitKind::net_up_rate, LimitKind::net_down_rate, LimitKind::connections})
-      hold(kind, "not applicable: the network is off", Strength::kernel);
+    bool on = has_network(request_);
+    for (LimitKind kind : {LimitKind::net_up_rate, LimitKind::net_down_rate, LimitKind::net_total})
+      hold(kind, on ? "every byte passes egress" : "not applicable: the network is off", Strength::kernel);
+    hold(LimitKind::connections, on ? "egress counts the connections" : "not applicable: the network is off", Strength::kernel);
   }
 
   // Without a PID namespace one write kills all, where there is a version 2 tree to do it in.

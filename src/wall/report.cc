@@ -104,9 +104,23 @@ class Reader {
       own.push_back(cat(name, ":[", namespaces_[i], "]"));
     }
     put("processes", own[2]);
-    put("network", cat(own[3], " with only loopback"));
+    TRY(read_network(own[3]));
     put("ipc", own[4]);
     put("hostname", own[5]);
+    return {};
+  }
+
+  // The rules were acknowledged by the kernel when they were loaded; egress must have locked itself down.
+  Result<void> read_network(const std::string& own) {
+    if (!plan_.network.enabled) {
+      put("network", cat(own, " with only loopback"));
+      return {};
+    }
+    std::map<std::string, std::string> egress = read_status(request_.egress_pid);
+    bool no_capabilities = !egress["CapEff"].empty() && egress["CapEff"].find_first_not_of('0') == std::string::npos;
+    if (egress["Seccomp"] != "2" || egress["NoNewPrivs"] != "1" || !no_capabilities) return missing("egress locked down");
+    std::vector<std::string> uids = words_in(egress["Uid"]);
+    put("network", cat(own, " with only loopback; nftables redirects all TCP and DNS to egress (uid ", uids.empty() ? "?" : uids[0], ", seccomp, no capabilities, no files)"));
     return {};
   }
 

@@ -29,11 +29,21 @@ struct Request {
   std::string space;                               // where private space on disk may be made
   bool terminal[3] = {false, false, false};        // which of stdin, stdout, stderr are one
   uint16_t rows = 24, columns = 80;
+  int egress_pid = 0;                              // the process that carries the network; 0: there is none
+  // When egress looks into TLS: the authority of this sandbox alone, the system's and this one together, and the same for
+  // Java. Empty: none.
+  std::string ca_certificate, ca_bundle;  // PEM
+  std::string java_trust_store;
 };
+
+// Whether the program may reach anything at all.
+inline bool has_network(const Request& request) { return request.policy.network.allow && !request.policy.network.allow->empty(); }
 
 // Names used inside.
 inline constexpr char kHome[] = "/home/agent";
 inline constexpr char kWorkspace[] = "/workspace";
+inline constexpr char kOwnFiles[] = "/run/paddock";  // what Paddock itself puts there for the program
+inline constexpr char kCaCertificate[] = "/run/paddock/ca.pem", kCaBundle[] = "/run/paddock/ca-bundle.pem";
 inline constexpr char kSearchPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 inline constexpr uint32_t kInsideId = 1000;
 inline constexpr char kInsideUser[] = "agent";

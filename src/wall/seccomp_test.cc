@@ -45,40 +45,40 @@ uint32_t verdict(const char* name, long number, std::initializer_list<uint64_t> 
   return evaluate(seccomp_filter(name).value(), data);
 }
 
-class EveryFilter : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Filters, EveryFilter, testing::Values("container", "container-sampled", "process", "process-shared"));
+class EveryProgramFilter : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Filters, EveryProgramFilter, testing::Values("container", "container-sampled", "process", "process-shared"));
 
-TEST_P(EveryFilter, AllowsOrdinaryCalls) {
+TEST_P(EveryProgramFilter, AllowsOrdinaryCalls) {
   for (long number : {SYS_read, SYS_write, SYS_execve, SYS_mmap, SYS_futex, SYS_exit_group, SYS_getrandom, SYS_statx, SYS_rseq})
     EXPECT_EQ(verdict(GetParam(), number), SECCOMP_RET_ALLOW) << number;
 }
 
-TEST_P(EveryFilter, DeniesWhatOnlyAdministratorsAndExploitsUse) {
+TEST_P(EveryProgramFilter, DeniesWhatOnlyAdministratorsAndExploitsUse) {
   for (long number : {SYS_mount, SYS_bpf, SYS_ptrace, SYS_keyctl, SYS_unshare, SYS_setns, SYS_io_uring_setup, SYS_userfaultfd, SYS_perf_event_open,
                       SYS_kexec_load, SYS_init_module, SYS_open_by_handle_at, SYS_process_vm_readv, SYS_pidfd_getfd, SYS_reboot, SYS_chroot})
     EXPECT_EQ(verdict(GetParam(), number), kDenied) << number;
 }
 
-TEST_P(EveryFilter, AnswersUnknownNumbersWithEnosys) {
+TEST_P(EveryProgramFilter, AnswersUnknownNumbersWithEnosys) {
   for (long number : {335L, 500L, 1000L, 0x40000000L, 0x40000000L + SYS_read, -1L, 0x7fffffffL}) EXPECT_EQ(verdict(GetParam(), number), kUnknown) << number;
   EXPECT_EQ(verdict(GetParam(), SYS_clone3), kUnknown);
   EXPECT_EQ(verdict(GetParam(), SYS_openat2), kUnknown);
 }
 
-TEST_P(EveryFilter, KillsAnotherArchitecture) {
+TEST_P(EveryProgramFilter, KillsAnotherArchitecture) {
   seccomp_data data{};
   data.arch = AUDIT_ARCH_I386;
   data.nr = SYS_read;
   EXPECT_EQ(evaluate(seccomp_filter(GetParam()).value(), data), SECCOMP_RET_KILL_PROCESS);
 }
 
-TEST_P(EveryFilter, LetsThreadsBeMadeButNoNamespace) {
+TEST_P(EveryProgramFilter, LetsThreadsBeMadeButNoNamespace) {
   EXPECT_EQ(verdict(GetParam(), SYS_clone, {0x3d0f00}), SECCOMP_RET_ALLOW);
   for (uint64_t flag : {0x00020000ULL, 0x02000000ULL, 0x04000000ULL, 0x08000000ULL, 0x10000000ULL, 0x20000000ULL, 0x40000000ULL})
     EXPECT_EQ(verdict(GetParam(), SYS_clone, {flag | 0x11}), kDenied) << flag;
 }
 
-TEST_P(EveryFilter, RefusesSetuidBitsHoweverAFileIsMade) {
+TEST_P(EveryProgramFilter, RefusesSetuidBitsHoweverAFileIsMade) {
   EXPECT_EQ(verdict(GetParam(), SYS_openat, {0, 0, 0101, 0644}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict(GetParam(), SYS_openat, {0, 0, 0, 04755}), SECCOMP_RET_ALLOW);  // no O_CREAT: the mode means nothing
   EXPECT_EQ(verdict(GetParam(), SYS_openat, {0, 0, 0101, 04755}), kDenied);
@@ -90,14 +90,14 @@ TEST_P(EveryFilter, RefusesSetuidBitsHoweverAFileIsMade) {
   EXPECT_EQ(verdict(GetParam(), SYS_fchmodat, {0, 0, 06755}), kDenied);
 }
 
-TEST_P(EveryFilter, ReadsIoctlNumbersAsTheKernelDoes) {
+TEST_P(EveryProgramFilter, ReadsIoctlNumbersAsTheKernelDoes) {
   EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0x5401}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0x5412}), kDenied);
   EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0xffffffff00005412}), kDenied);  // the kernel drops the upper half
   EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, 0x10000541c}), kDenied);
 }
 
-TEST_P(EveryFilter, KeepsTheCoreLimitAndOtherProcessesLimits) {
+TEST_P(EveryProgramFilter, KeepsTheCoreLimitAndOtherProcessesLimits) {
   EXPECT_EQ(verdict(GetParam(), SYS_prlimit64, {0, 4, 0, 0x7000}), SECCOMP_RET_ALLOW);  // reading
   EXPECT_EQ(verdict(GetParam(), SYS_prlimit64, {0, 4, 0x100000000, 0}), kUnknown);      // a pointer with a zero lower half
   EXPECT_EQ(verdict(GetParam(), SYS_prlimit64, {0, 7, 0x7000, 0}), SECCOMP_RET_ALLOW);
@@ -125,6 +125,36 @@ TEST(ProcessSharedFilter, KeepsTheCallersOtherFilesAndProcessesOut) {
   EXPECT_EQ(verdict("process-shared", SYS_utimensat, {3, 0}), kDenied);
   EXPECT_EQ(verdict("process-shared", SYS_setpriority, {0, 0}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("process-shared", SYS_setpriority, {2, 0}), kDenied);  // PRIO_USER: everything the caller runs
+}
+
+TEST(EgressFilter, AllowsWhatItsLoopNeeds) {
+  for (long number : {SYS_read, SYS_write, SYS_accept4, SYS_connect, SYS_splice, SYS_epoll_wait, SYS_epoll_ctl, SYS_brk, SYS_getrandom, SYS_exit_group})
+    EXPECT_EQ(verdict("egress", number), SECCOMP_RET_ALLOW) << number;
+}
+
+TEST(EgressFilter, OpensNothingStartsNothingAndSignalsNobody) {
+  for (long number : {SYS_open, SYS_openat, SYS_openat2, SYS_execve, SYS_execveat, SYS_fork, SYS_vfork, SYS_clone, SYS_clone3, SYS_kill, SYS_tgkill, SYS_ptrace,
+                      SYS_bind, SYS_listen, SYS_ioctl, SYS_prctl, SYS_unlink, SYS_socketpair, SYS_io_uring_setup})
+    EXPECT_EQ(verdict("egress", number), kUnknown) << number;
+}
+
+TEST(EgressFilter, MakesOnlyTcpAndUdpSockets) {
+  constexpr uint64_t kFlags = 02004000;  // SOCK_CLOEXEC | SOCK_NONBLOCK
+  for (uint64_t family : {2, 10})
+    for (uint64_t type : {1, 2}) EXPECT_EQ(verdict("egress", SYS_socket, {family, type | kFlags, 0}), SECCOMP_RET_ALLOW) << family << " " << type;
+  for (uint64_t type : {3, 4, 5, 6, 10}) EXPECT_EQ(verdict("egress", SYS_socket, {2, type | kFlags, 0}), kDenied) << type;
+  for (uint64_t family : {1, 16, 17, 38, 40}) EXPECT_EQ(verdict("egress", SYS_socket, {family, 1 | kFlags, 0}), kDenied) << family;
+}
+
+TEST(EgressFilter, GivesTheKernelNoProgramAndMapsNoCode) {
+  EXPECT_EQ(verdict("egress", SYS_setsockopt, {5, 1, 26}), kDenied);                // SO_ATTACH_FILTER
+  EXPECT_EQ(verdict("egress", SYS_setsockopt, {5, 41, 26}), SECCOMP_RET_ALLOW);     // IPV6_V6ONLY
+  EXPECT_EQ(verdict("egress", SYS_setsockopt, {5, 1, 9}), SECCOMP_RET_ALLOW);       // SO_KEEPALIVE
+  EXPECT_EQ(verdict("egress", SYS_mmap, {0, 4096, 3, 0x22}), SECCOMP_RET_ALLOW);    // PROT_READ | PROT_WRITE
+  EXPECT_EQ(verdict("egress", SYS_mmap, {0, 4096, 5, 0x22}), kDenied);              // PROT_READ | PROT_EXEC
+  EXPECT_EQ(verdict("egress", SYS_mprotect, {0, 4096, 4}), kDenied);
+  EXPECT_EQ(verdict("egress", SYS_fcntl, {5, 4, 04000}), SECCOMP_RET_ALLOW);        // F_SETFL
+  EXPECT_EQ(verdict("egress", SYS_fcntl, {5, 8, 1}), kDenied);                      // F_SETOWN
 }
 
 TEST(Filters, AnUnknownNameIsAnError) { EXPECT_FALSE(seccomp_filter("none")); }

@@ -43,6 +43,13 @@ struct Advice {
 };
 Advice advise_on_user_namespaces(const NamespaceSwitches& switches);
 
+// Whether a sandbox can have a network here: loads the real rules into a namespace that is gone afterwards.
+struct NetworkTrial {
+  bool ipv6 = false;
+  bool log = false;  // packets that lead nowhere are reported, not only dropped
+};
+Result<NetworkTrial> try_network();
+
 // How to get a cgroup controller that is out of reach.
 std::string advise_on_cgroup(bool is_root);
 

@@ -24,5 +24,10 @@ TEST(Support, OnlyAnOrdinaryUserIsToldToBecomeRoot) {
   EXPECT_EQ(advise_on_cgroup(true).find("run as root"), std::string::npos);
 }
 
+TEST(Support, TriesTheNetworkOrSaysWhatIsMissing) {
+  Result<NetworkTrial> tried = try_network();
+  EXPECT_TRUE(tried || !tried.error().message.empty());
+}
+
 }  // namespace
 }  // namespace paddock::wall

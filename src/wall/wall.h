@@ -18,7 +18,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
 Result<Compiled> compile_process(const Request& request, const HostFacts& facts);
 
 // Whether this wall can hold at all here; else why, and what to do.
-Result<void> check_common(const Request& request, const HostFacts& facts);
+Result<void> check_common(const HostFacts& facts);
 
 // Where sandboxes of this user have their cgroups.
 std::vector<std::string> cgroup_places(const HostFacts& facts);

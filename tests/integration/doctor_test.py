@@ -8,7 +8,7 @@ import unittest
 from support import paddock
 
 LADDER = ["process", "container", "runc", "crun", "gvisor", "docker", "vm"]
-NETWORK = ("net_up_rate", "net_down_rate", "connections")
+NETWORK = ("net_up_rate", "net_down_rate", "net_total", "connections")
 LIMITS = ("memory", "cpu", "cpu_time", "wall_time", "idle_time", "pids", "open_files", "file_size", "disk", "inodes", "disk_read_rate",
           "disk_write_rate", "output", *NETWORK)
 
@@ -64,9 +64,9 @@ class DoctorTest(unittest.TestCase):
                             self.assertTrue(support["by"])
                         else:
                             self.assertTrue(support["why"], limit)
-                            self.assertTrue(support["fix"] or limit in NETWORK, limit)
+                            self.assertTrue(support["fix"], limit)
                     for limit in NETWORK:
-                        self.assertEqual(wall["limits"][limit]["why"], "network is off in this version")
+                        self.assertEqual(wall["limits"][limit]["works"], wall["wall"] == "container")
                     self.assertIn("files", wall["enforced"])
 
     def test_it_says_the_same_as_a_run(self):

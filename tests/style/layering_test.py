@@ -9,21 +9,23 @@ from support import paddock
 LAYERS = {
     "base": set(),
     "linux": {"base"},
+    "net": {"base"},
     "policy": {"base", "presets"},
     "redact": {"base"},
-    "probe": {"base", "linux"},
+    "probe": {"base", "linux", "net"},
     "launch": {"base", "linux"},
-    "wall": {"base", "linux", "policy", "launch", "presets"},
+    "egress": {"base", "linux", "net", "policy", "redact", "presets"},
+    "wall": {"base", "linux", "net", "policy", "launch", "presets"},
     "store": {"base", "linux", "policy", "wall"},
-    "manager": {"base", "linux", "policy", "redact", "launch", "wall", "store"},
+    "manager": {"base", "linux", "net", "policy", "redact", "launch", "egress", "wall", "store"},
     "cli": {"base", "linux", "policy", "redact", "launch", "wall", "store", "manager"},
-    "bin": {"base", "launch", "probe", "cli"},
+    "bin": {"base", "launch", "egress", "probe", "cli"},
 }
 # One or two files know each library.
 LIBRARIES = {
     r"<toml\+\+/": {"src/base/toml.cc"},
     r"<archive": {"src/store/archive.cc", "tests/fuzz/archive_fuzz.cc"},
-    r"<openssl/": {"src/store/digest.cc"},
+    r"<openssl/": {"src/store/digest.cc", "src/net/tls.cc", "src/net/trust_store.cc"},
     r"<seccomp\.h>": {"presets/seccomp/seccomp_compile.cc"},
 }
 

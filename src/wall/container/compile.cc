@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "linux/landlock.h"
+#include "wall/container/network_plan.h"
 #include "wall/container/root_plan.h"
 #include "wall/wall.h"
 
@@ -23,7 +24,7 @@ kernel::LandlockRules plan_landlock(const RootPlan& root, int abi) {
 }  // namespace
 
 Result<Compiled> compile_container(const Request& request, const HostFacts& facts) {
-  TRY(check_common(request, facts));
+  TRY(check_common(facts));
   Compiled compiled;
   compiled.limits = TRY(plan_limits(request, facts, WallKind::container));
   RootPlan root = TRY(plan_root(request, facts, compiled.limits));
@@ -34,6 +35,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   plan.namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
   plan.ids = {kInsideId, request.sandbox_uid, kInsideId, request.sandbox_gid};
   plan.hostname = "paddock";
+  if (has_network(request)) plan.network = plan_network(TRY(loopback_services(*request.policy.network.allow)), facts.network.ipv6);
   plan.steps = std::move(root.steps);
   plan.root_attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   plan.cgroups = compiled.limits.cgroups;
@@ -46,7 +48,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   plan.rlimits = compiled.limits.rlimits;
   plan.seccomp = TRY(seccomp_filter(compiled.limits.watch.memory ? "container-sampled" : "container"));
   plan.argv = request.command.argv;
-  if (!request.command.file_name.empty()) plan.argv.push_back("/run/paddock/" + request.command.file_name);
+  if (!request.command.file_name.empty()) plan.argv.push_back(cat(kOwnFiles, "/", request.command.file_name));
   plan.env = build_environment(request, kHome, "/tmp");
   plan.cwd = !request.command.cwd.empty() ? request.command.cwd : request.workspace ? kWorkspace : kHome;
   plan.search_path = kSearchPath;

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "net/address.h"
+#include "net/synthetic.h"
 #include "policy/path.h"
 
 namespace paddock::wall {
@@ -38,6 +40,8 @@ class Builder {
     TRY(add_granted_paths());
     TRY(add_workspace());
     add_code_file();
+    add_certificates();
+    add_resolver_of_image();
     for (const std::string& path : request_.denied) {
       // It existed a moment ago: if it is gone now, someone is moving it out of the way.
       for (const std::string& inside : inside_paths(request_, facts_, path)) step({.kind = Step::Kind::mask, .target = inside, .required = true});
@@ -96,7 +100,7 @@ class Builder {
     file("/etc/hosts", "127.0.0.1 localhost paddock\n::1 localhost ip6-localhost\n");
     file("/etc/hostname", "paddock\n");
     file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n");
-    file("/etc/resolv.conf", "");
+    file("/etc/resolv.conf", resolver());
   }
 
   void add_proc() {
@@ -206,8 +210,46 @@ class Builder {
 
   void add_code_file() {
     if (request_.command.file_name.empty()) return;
-    directory("/run/paddock");
-    file("/run/paddock/" + request_.command.file_name, request_.command.file_content, 0444);
+    directory(kOwnFiles);
+    file(cat(kOwnFiles, "/", request_.command.file_name), request_.command.file_content, 0444);
+  }
+
+  std::string resolver() const {
+    return has_network(request_) ? cat("nameserver ", net::to_string(net::ipv4(net::kSyntheticGateway)), "\noptions timeout:10\n") : "";
+  }
+
+  // Whether a file of the host's system, or of the image, is there inside.
+  bool is_visible(const std::string& path) const {
+    auto holds = [&](const char* folder, const RootEntry& entry) { return !entry.is_link && policy::contains_path(folder + entry.name, path); };
+    if (request_.root.empty()) return in_system(path) || std::any_of(facts_.etc.begin(), facts_.etc.end(), [&](const RootEntry& entry) { return holds("/etc/", entry); });
+    return std::any_of(request_.root_entries.begin(), request_.root_entries.end(),
+                       [&](const RootEntry& entry) { return entry.is_directory && !kOwnNames.count(entry.name) && holds("/", entry); });
+  }
+
+  // A file of ours in the place of one that is there.
+  void cover(const std::string& path, const std::string& own) {
+    if (is_visible(path)) step({.kind = Step::Kind::inner_bind, .target = path, .text = own, .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
+  }
+
+  void add_certificates() {
+    if (request_.ca_bundle.empty()) return;
+    directory(kOwnFiles);
+    file(kCaCertificate, request_.ca_certificate, 0444);
+    file(kCaBundle, request_.ca_bundle, 0444);
+    for (const std::string& path : facts_.network.ca_bundles) cover(path, kCaBundle);
+    if (request_.java_trust_store.empty() || facts_.network.java_trust_store.empty()) return;
+    std::string store = cat(kOwnFiles, "/cacerts");
+    file(store, request_.java_trust_store, 0444);
+    cover(facts_.network.java_trust_store, store);
+  }
+
+  // An image without the file needs none: its programs then ask 127.0.0.1, and that leads to egress as well.
+  void add_resolver_of_image() {
+    if (request_.root.empty() || !has_network(request_) || facts_.network.resolv_conf.empty()) return;
+    std::string own = cat(kOwnFiles, "/resolv.conf");
+    directory(kOwnFiles);
+    file(own, resolver(), 0444);
+    cover(facts_.network.resolv_conf, own);
   }
 
   const Request& request_;

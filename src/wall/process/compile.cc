@@ -15,10 +15,12 @@ Error refusal(const std::string& what) {
 }
 
 Result<void> check(const Request& request, const HostFacts& facts) {
-  TRY(check_common(request, facts));
+  TRY(check_common(facts));
   if (facts.landlock_abi == 0) return refusal("files: this kernel has no Landlock");
   if (!facts.privileged && facts.landlock_abi < kScopesAbi)
     return refusal(cat("signals to your other processes: Landlock ABI ", facts.landlock_abi, " has no scopes, ABI 6 (Linux 6.12) has"));
+  if (has_network(request))
+    return refusal(cat("network.allow (", printable(request.policy.network.allow->front()), "): it has no network namespace, and so no way to watch who is reached"));
   if (!request.root.empty()) return refusal("another root filesystem");
   if (request.workspace && request.policy.files.workspace->mode == WorkspaceMode::copy) return refusal("a copy of the workspace");
   if (facts.privileged && !request.write.empty()) return refusal("the ownership of files that a root-started program writes (files.write)");

@@ -1,0 +1,400 @@
+#include "egress/connection.h"
+
+#include <linux/netfilter_ipv4.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "base/text.h"
+#include "egress/http_relay.h"
+#include "egress/lookup.h"
+#include "egress/refusal.h"
+#include "net/client_hello.h"
+#include "net/socks.h"
+#include "net/synthetic.h"
+
+namespace paddock::egress {
+
+namespace {
+
+constexpr Milliseconds kHelloMs = 20'000;        // from the first byte of a ClientHello, greeting or head to its last
+constexpr Milliseconds kRefusedWaitMs = 2'000;   // how long a refused program may take to say what it speaks
+constexpr Milliseconds kPauseMs = 30;            // a client that says nothing for so long waits for an answer
+constexpr size_t kSniff = 16 << 10;
+constexpr int kIpv6OriginalDestination = 80;     // IP6T_SO_ORIGINAL_DST; its header does not go with <netinet/in.h>
+
+// Where the program connected to, before the redirection.
+std::optional<net::Endpoint> original_destination(int socket) {
+  net::SocketAddress local;
+  local.size = sizeof local.storage;
+  if (::getsockname(socket, local.get(), &local.size) != 0) return std::nullopt;
+  std::optional<net::Endpoint> here = net::from_socket_address(local);
+  if (!here) return std::nullopt;
+  net::SocketAddress original;
+  original.size = sizeof original.storage;
+  bool ipv6 = here->address.ipv6;
+  if (::getsockopt(socket, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? kIpv6OriginalDestination : SO_ORIGINAL_DST, original.get(), &original.size) != 0)
+    return std::nullopt;
+  return net::from_socket_address(original);
+}
+
+// Connected to the listener itself: a program that uses it as its proxy.
+bool is_listener(const net::Endpoint& endpoint) {
+  const char* kind = net::not_public(endpoint.address);
+  bool here = (kind && std::string_view(kind) == "loopback") || endpoint.address == net::ipv4(net::kSyntheticGateway) ||
+              endpoint.address == to_synthetic_ipv6(net::ipv4(1));
+  return here && endpoint.port == net::kEgressPort;
+}
+
+}  // namespace
+
+Connection::Connection(Gate& gate, Fd client)
+    : gate_(gate), client_(gate, Stream::Side::client), server_(gate, Stream::Side::server), started_(gate.loop.now()) {
+  int on = 1;
+  (void)::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  client_.socket.open(gate.loop, std::move(client));
+  gate.connections.insert(this);
+}
+
+Task<void> Connection::serve(Gate& gate, Fd client) {
+  std::unique_ptr<Connection> connection(new Connection(gate, std::move(client)));
+  co_await connection->run();
+}
+
+void Connection::end() {
+  client_.end();
+  server_.end();
+}
+
+void Connection::judge_again() {
+  bool decided = target_.port != 0;
+  if (!decided) return;
+  policy::Verdict now = gate_.rules.decide(target_.host, target_.port);
+  if (now.allowed && server_.socket && !target_.host.is_address())
+    now = gate_.rules.decide_address(target_.host, to_host(dialled_.address), target_.port, net::not_public(dialled_.address));
+  if (!now.allowed) end();
+}
+
+Entry Connection::entry(const char* protocol) const {
+  Entry entry{.name = target_.host_text(), .port = target_.port, .protocol = protocol, .method = method_, .started = started_, .verdict = verdict_};
+  if (server_.socket) entry.address = net::to_string(dialled_.address);
+  entry.up = client_.up;
+  entry.down = client_.down;
+  entry.error = dialled_.error;
+  return entry;
+}
+
+void Connection::log(const char* protocol) { gate_.log.add(entry(protocol)); }
+
+void Connection::deny(const char* rule, std::string why) { verdict_ = {.allowed = false, .rule = rule, .why = std::move(why)}; }
+
+bool Connection::is_strict_port() const { return gate_.settings.strict && (target_.port == 80 || target_.port == 443); }
+
+Task<void> Connection::run() {
+  std::optional<net::Endpoint> destination = original_destination(client_.socket.get());
+  if (!destination) {
+    client_.reset();
+  } else if (is_listener(*destination)) {
+    co_await run_proxy();
+  } else if (destination->port == 53) {
+    co_await run_dns();
+  } else {
+    Target target = gate_.target_at(*destination);
+    co_await run_redirected(target);
+  }
+}
+
+Task<bool> Connection::reach() {
+  verdict_ = gate_.rules.decide(target_.host, target_.port);
+  if (!verdict_.allowed) co_return false;
+  dialled_ = co_await dial(gate_, target_, verdict_, server_);
+  verdict_ = dialled_.verdict;
+  co_return dialled_.connected;
+}
+
+Task<void> Connection::run_redirected(Target target) {
+  target_ = target;
+  bool reached = co_await reach();
+  if (reached) co_await carry();
+  else co_await refuse_redirected();
+}
+
+// An HTTP client is told why. For others a reset says it all, once it is clear that it is none.
+Task<void> Connection::refuse_redirected() {
+  Milliseconds deadline = gate_.loop.now() + kRefusedWaitMs;
+  net::Looks looks = net::Looks::more;
+  while (looks == net::Looks::more && client_.ahead.size() < kSniff) {
+    Milliseconds patience = client_.ahead.empty() ? deadline : gate_.loop.now() + 10 * kPauseMs;
+    Stream::More more = co_await client_.read(patience);
+    if (more != Stream::More::yes) break;
+    looks = net::looks_like_http(client_.ahead);
+  }
+  if (looks == net::Looks::http) {
+    RequestRead read = co_await read_request(client_, deadline);
+    const net::RequestHead* known = read.kind == RequestRead::Kind::request ? &read.head : nullptr;
+    std::string response = verdict_.allowed ? error_response(502, cat("cannot reach ", target_.text(), ": ", dialled_.error), known)
+                                            : denied_response(target_, verdict_, known);
+    Entry entry = this->entry("http");
+    if (known) entry.method = known->method, entry.path = path_without_query(known->path);
+    entry.status = verdict_.allowed ? 502 : 403;
+    (void)co_await client_.write(response);
+    gate_.log.add(entry);
+    co_await close_gently(gate_, client_);
+    co_return;
+  }
+  client_.reset();
+  log(net::looks_like_tls(client_.ahead) ? "tls" : "tcp");
+}
+
+Task<Connection::First> Connection::first_to_speak() {
+  Interest both[] = {{&client_.socket, false}, {&server_.socket, false}};
+  while (true) {
+    if (!client_.ahead.empty()) co_return First::client;
+    char byte;
+    ssize_t from_client = ::recv(client_.socket.get(), &byte, 1, MSG_PEEK);
+    if (from_client > 0) co_return First::client;
+    if (from_client == 0 || errno != EAGAIN) co_return First::nobody;
+    client_.socket.not_readable();
+    ssize_t from_server = ::recv(server_.socket.get(), &byte, 1, MSG_PEEK);
+    if (from_server > 0) co_return First::server;
+    if (from_server == 0 || errno != EAGAIN) co_return First::nobody;
+    server_.socket.not_readable();
+    Wait either(gate_.loop, both, 2, Wait::kForever);
+    (void)co_await either;
+  }
+}
+
+// Reads until it is clear what the client speaks. A protocol whose first words could begin a request, and who then waits
+// for an answer, must not wait for ever: after a moment what it said goes to the server, and is remembered. Should it
+// become a request after all, the rest is held until it was judged; a server does nothing with half a first line.
+Task<Connection::Speech> Connection::listen_to_client() {
+  Interest both[] = {{&client_.socket, false}, {&server_.socket, false}};
+  Milliseconds deadline = gate_.loop.now() + kHelloMs;
+  while (true) {
+    const std::string& ahead = client_.ahead;
+    bool may_be_tls = !ahead.empty() && net::looks_like_tls(ahead);
+    if (may_be_tls && ahead.size() >= 3) co_return Speech::tls;
+    net::Looks looks = ahead.empty() || may_be_tls ? net::Looks::more : net::looks_like_http(ahead);
+    if (looks == net::Looks::http) co_return Speech::http;
+    if (looks == net::Looks::other) co_return Speech::other;
+    bool holds_back = may_be_tls || is_strict_port();
+    if (ahead.empty() || holds_back) {
+      Stream::More more = co_await client_.read(deadline);
+      if (more == Stream::More::end) co_return Speech::other;  // it will say no more, so it will never be HTTP or TLS
+      if (more != Stream::More::yes) co_return Speech::unclear;
+      continue;
+    }
+    char byte;
+    ssize_t from_client = ::recv(client_.socket.get(), &byte, 1, MSG_PEEK);
+    if (from_client > 0) {
+      (void)co_await client_.read(deadline);
+      continue;
+    }
+    if (from_client == 0) co_return Speech::other;
+    client_.socket.not_readable();
+    ssize_t from_server = ::recv(server_.socket.get(), &byte, 1, MSG_PEEK);
+    if (from_server >= 0) co_return Speech::other;  // it answered, as no HTTP server does to half a line
+    server_.socket.not_readable();
+    bool all_sent = sent_ahead_ == ahead.size();
+    Wait either(gate_.loop, both, 2, all_sent ? Wait::kForever : gate_.loop.now() + kPauseMs);
+    bool in_time = co_await either;
+    if (in_time || all_sent) continue;
+    std::string unsent = ahead.substr(sent_ahead_);
+    sent_ahead_ = ahead.size();
+    bool sent = co_await server_.write(unsent);
+    if (!sent) co_return Speech::unclear;
+  }
+}
+
+Task<void> Connection::carry() {
+  First first = co_await first_to_speak();
+  Speech speech = Speech::other;
+  if (first == First::client) speech = co_await listen_to_client();
+  if (speech == Speech::unclear) deny("network.unclear", "the first bytes began like a request and never became one");
+  bool checked = speech == Speech::tls || speech == Speech::http;
+  if (!checked && is_strict_port() && first != First::nobody)
+    deny("network.strict", cat("on port ", target_.port, " only HTTP and TLS that can be checked are let through"));
+  if (!verdict_.allowed) {
+    client_.reset();
+    server_.reset();
+    log("tcp");
+  } else if (speech == Speech::tls) {
+    co_await carry_tls();
+  } else if (speech == Speech::http) {
+    co_await carry_http();
+  } else {
+    co_await carry_opaque("tcp");
+  }
+}
+
+Task<void> Connection::carry_opaque(const char* protocol) {
+  std::string seen = std::exchange(client_.ahead, {}).substr(sent_ahead_);
+  bool sent = co_await server_.write(seen);
+  if (sent) co_await relay(gate_, client_, server_);
+  log(protocol);
+}
+
+// What the client asks for in the clear must be what it resolved.
+Task<void> Connection::carry_tls() {
+  net::ClientHello hello;
+  Milliseconds deadline = gate_.loop.now() + kHelloMs;
+  net::Parse parsed = net::parse_client_hello(client_.ahead, hello);
+  while (parsed == net::Parse::more) {
+    Stream::More more = co_await client_.read(deadline);
+    if (more != Stream::More::yes) break;
+    parsed = net::parse_client_hello(client_.ahead, hello);
+  }
+  bool named = !target_.host.is_address();
+  Result<policy::Host> asked = policy::canonical_host(hello.server_name);
+  if (parsed != net::Parse::done)
+    deny("network.tls", "the TLS greeting is malformed or incomplete");
+  else if (named && !hello.server_name.empty() && !(asked && asked.value() == target_.host))
+    deny("network.sni", cat("TLS asks for '", printable(hello.server_name), "' on a connection to ", target_.host_text()));
+  else if (named && hello.server_name.empty() && gate_.settings.strict)
+    deny("network.strict", "TLS without a server name");
+  else if (hello.encrypted && gate_.settings.strict)
+    deny("network.strict", "TLS with an encrypted client hello");
+  if (!verdict_.allowed) {
+    client_.reset();
+    server_.reset();
+    log("tls");
+    co_return;
+  }
+  std::vector<const Inject*> injections;
+  if (gate_.tls && !hello.server_name.empty()) injections = gate_.injections_for(target_.host);
+  if (!injections.empty()) co_await intercept(injections);
+  else co_await carry_opaque("tls");
+}
+
+Task<void> Connection::carry_http() {
+  HttpRelay relay(*this, HttpRelay::Kind::direct, {});
+  co_await relay.run();
+}
+
+// Both sides speak TLS with us, so that the header can be put in where the program cannot see it.
+Task<void> Connection::intercept(std::vector<const Inject*> injections) {
+  Milliseconds deadline = gate_.loop.now() + kHelloMs;
+  Result<net::TlsStream> inner = gate_.tls->accept(client_.socket.get(), target_.host.name, client_.ahead);
+  client_.ahead.clear();
+  if (!inner) {
+    dialled_.error = inner.error().message;
+    client_.reset();
+    log("tls");
+    co_return;
+  }
+  client_.tls.emplace(std::move(inner.value()));
+  bool shaken = co_await client_.shake_hands(deadline);
+  if (!shaken) {
+    dialled_.error = cat("TLS with the program: ", client_.tls->why(), " (does it trust the sandbox's authority?)");
+    log("tls");
+    co_return;
+  }
+  Result<net::TlsStream> outer = gate_.tls->connect(server_.socket.get(), target_.host.name);
+  bool secure = false;
+  if (outer) {
+    server_.tls.emplace(std::move(outer.value()));
+    secure = co_await server_.shake_hands(deadline);
+  }
+  if (!secure) {
+    dialled_.error = cat("TLS with ", target_.text(), ": ", server_.tls ? server_.tls->why() : outer.error().message);
+    std::string response = error_response(502, dialled_.error, nullptr);
+    (void)co_await client_.write(response);
+    log("https");
+    co_await close_gently(gate_, client_);
+    co_return;
+  }
+  HttpRelay relay(*this, HttpRelay::Kind::intercepted, injections);
+  co_await relay.run();
+}
+
+// ---- DNS over TCP -----------------------------------------------------------------------------------------------
+
+Task<void> Connection::run_dns() {
+  while (true) {
+    std::string& ahead = client_.ahead;
+    size_t size = ahead.size() < 2 ? 0 : static_cast<size_t>(static_cast<uint8_t>(ahead[0])) << 8 | static_cast<uint8_t>(ahead[1]);
+    if (ahead.size() < 2 || ahead.size() < 2 + size) {
+      Milliseconds deadline = gate_.loop.now() + kHelloMs;
+      Stream::More more = co_await client_.read(deadline);
+      if (more != Stream::More::yes) co_return;
+      continue;
+    }
+    std::string query = ahead.substr(2, size);
+    ahead.erase(0, 2 + size);
+    std::string answer = co_await answer_lookup(gate_, query, 65535);
+    if (answer.empty()) co_return;
+    std::string framed{static_cast<char>(answer.size() >> 8), static_cast<char>(answer.size())};
+    framed += answer;
+    bool sent = co_await client_.write(framed);
+    if (!sent) co_return;
+  }
+}
+
+// ---- as a proxy -------------------------------------------------------------------------------------------------
+
+Task<void> Connection::run_proxy() {
+  Milliseconds deadline = gate_.loop.now() + kHelloMs;
+  Stream::More more = co_await client_.read(deadline);
+  if (more != Stream::More::yes) co_return;
+  if (client_.ahead[0] == 5) co_await run_socks();
+  else co_await run_http_proxy();
+}
+
+Task<void> Connection::run_socks() {
+  Milliseconds deadline = gate_.loop.now() + kHelloMs;
+  std::string& ahead = client_.ahead;
+  size_t size = 0;
+  net::Parse parsed = net::parse_socks_greeting(ahead, size);
+  while (parsed == net::Parse::more) {
+    Stream::More more = co_await client_.read(deadline);
+    if (more != Stream::More::yes) co_return;
+    parsed = net::parse_socks_greeting(ahead, size);
+  }
+  std::string_view greeting = parsed == net::Parse::done ? net::kSocksNoAuthentication : net::kSocksNoMethod;
+  bool sent = co_await client_.write(greeting);
+  if (!sent || parsed != net::Parse::done) co_return;
+  ahead.erase(0, size);
+
+  net::SocksRequest request;
+  parsed = net::parse_socks_request(ahead, size, request);
+  while (parsed == net::Parse::more) {
+    Stream::More more = co_await client_.read(deadline);
+    if (more != Stream::More::yes) co_return;
+    parsed = net::parse_socks_request(ahead, size, request);
+  }
+  if (parsed != net::Parse::done) co_return;
+  ahead.erase(0, size);
+
+  Result<policy::Host> host = policy::canonical_host(request.host);
+  net::SocksCode code = net::SocksCode::ok;
+  method_ = "SOCKS";
+  if (request.command != 1) {
+    code = net::SocksCode::bad_command;
+  } else if (!host || request.port == 0) {
+    target_ = {policy::Host{.name = printable(request.host)}, request.port};
+    deny("network.allow", "not a valid host");
+    code = net::SocksCode::not_allowed;
+  } else {
+    target_ = host.value().is_address() ? gate_.target_at({to_address(host.value()), request.port}) : Target{host.value(), request.port};
+    bool reached = co_await reach();
+    if (!verdict_.allowed) code = net::SocksCode::not_allowed;
+    else if (!reached) code = dialled_.error == "connection refused" ? net::SocksCode::refused : net::SocksCode::host_unreachable;
+  }
+  std::string reply = net::make_socks_reply(code);
+  sent = co_await client_.write(reply);
+  if (code != net::SocksCode::ok) {
+    log("tcp");
+    co_await close_gently(gate_, client_);
+  } else if (sent) {
+    co_await carry();
+  }
+}
+
+Task<void> Connection::run_http_proxy() {
+  HttpRelay relay(*this, HttpRelay::Kind::proxy, {});
+  co_await relay.run();
+  if (!relay.tunnel_wanted()) co_return;
+  // CONNECT was granted: from here on it is as if the program had connected there itself.
+  co_await carry();
+}
+
+}  // namespace paddock::egress

@@ -1,0 +1,63 @@
+// One connection of the program: accept → identify → decide → resolve → connect → relay.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "egress/dial.h"
+#include "egress/gate.h"
+#include "egress/stream.h"
+#include "net/http.h"
+
+namespace paddock::egress {
+
+class Connection {
+ public:
+  // Serves a connection from its beginning to its end; it owns itself meanwhile.
+  static Task<void> serve(Gate& gate, Fd client);
+  ~Connection() { gate_.leave(*this); }
+
+  void end();          // both sides get a reset
+  void judge_again();  // the rules have changed: ends it if they no longer allow where it goes
+
+ private:
+  Connection(Gate& gate, Fd client);
+
+  Task<void> run();
+  Task<void> run_redirected(Target target);
+  Task<void> run_dns();
+  Task<void> run_proxy();
+  Task<void> run_socks();
+  Task<void> run_http_proxy();
+
+  // What a client that is connected to `target` says first decides how the bytes are carried.
+  Task<void> carry();
+  Task<void> carry_tls();
+  Task<void> carry_http();
+  Task<void> carry_opaque(const char* protocol);
+  Task<void> intercept(std::vector<const Inject*> injections);
+  enum class First { client, server, nobody };
+  Task<First> first_to_speak();
+  enum class Speech { tls, http, other, unclear };
+  Task<Speech> listen_to_client();
+
+  // Decides about `target_` and connects to it; says why not in the log, and returns false.
+  Task<bool> reach();
+  Task<void> refuse_redirected();
+  void deny(const char* rule, std::string why);
+  void log(const char* protocol);
+  Entry entry(const char* protocol) const;
+  bool is_strict_port() const;
+
+  friend class HttpRelay;
+  Gate& gate_;
+  Stream client_, server_;
+  Target target_;
+  policy::Verdict verdict_;
+  Dialled dialled_;
+  size_t sent_ahead_ = 0;  // of client_.ahead: what the server has already
+  std::string method_;  // CONNECT through the proxy, else empty
+  Milliseconds started_;
+};
+
+}  // namespace paddock::egress

@@ -1,0 +1,142 @@
+#include "egress/dial.h"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "base/text.h"
+
+namespace paddock::egress {
+
+namespace {
+
+constexpr Milliseconds kStagger = 250, kLongestDial = 30'000;  // RFC 8305: give each a head start, then try the next too
+constexpr size_t kMostAttempts = Wait::kMost;
+
+// The kernel's word on whether an address is one of this host's own: what we would send from when sending there.
+bool is_own_address(const net::Address& address) {
+  net::SocketAddress to = net::to_socket_address({address, 9});
+  Fd probe(::socket(address.ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe || ::connect(probe.get(), to.get(), to.size) != 0) return false;
+  net::SocketAddress from;
+  from.size = sizeof from.storage;
+  if (::getsockname(probe.get(), from.get(), &from.size) != 0) return false;
+  std::optional<net::Endpoint> local = net::from_socket_address(from);
+  return local && local->address == address;
+}
+
+const char* why_not_public(const net::Address& address) {
+  if (const char* kind = net::not_public(address)) return kind;
+  return is_own_address(address) ? "this host's own address" : nullptr;
+}
+
+// IPv6 and IPv4 in turns, IPv6 first.
+std::vector<net::Address> interleave(const std::vector<net::Address>& addresses) {
+  std::vector<net::Address> six, four, order;
+  for (const net::Address& address : addresses) (address.ipv6 ? six : four).push_back(address);
+  for (size_t i = 0; i < std::max(six.size(), four.size()); ++i) {
+    if (i < six.size()) order.push_back(six[i]);
+    if (i < four.size()) order.push_back(four[i]);
+  }
+  return order;
+}
+
+struct Attempt {
+  net::Address address;
+  Socket socket;
+};
+
+int error_of(int socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+bool is_connected(int socket) {
+  sockaddr_storage peer;
+  socklen_t size = sizeof peer;
+  return ::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+}
+
+// Starts connecting; null with the reason when that fails at once.
+std::unique_ptr<Attempt> start(Loop& loop, const net::Address& address, uint16_t port, int& error) {
+  net::SocketAddress to = net::to_socket_address({address, port});
+  Fd fd(::socket(address.ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd || (::connect(fd.get(), to.get(), to.size) != 0 && errno != EINPROGRESS)) {
+    error = errno;
+    return nullptr;
+  }
+  auto attempt = std::make_unique<Attempt>();
+  attempt->address = address;
+  attempt->socket.open(loop, std::move(fd));
+  attempt->socket.not_writable();
+  return attempt;
+}
+
+}  // namespace
+
+Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& server) {
+  Dialled dialled{.verdict = verdict};
+  std::vector<net::Address> found, vetted;
+  if (target.host.is_address()) {
+    found.push_back(to_address(target.host));
+  } else {
+    Resolved resolved = co_await gate.resolver.resolve(target.host.name);
+    dialled.error = resolved.why;
+    found = interleave(resolved.addresses);
+  }
+  for (const net::Address& address : found) {
+    policy::Verdict judged = gate.rules.decide_address(target.host, to_host(address), target.port, why_not_public(address));
+    if (judged.allowed) vetted.push_back(address);
+    else dialled.verdict = judged;
+  }
+  if (vetted.empty()) co_return dialled;
+  dialled.verdict = verdict;
+  if (vetted.size() > kMostAttempts) vetted.resize(kMostAttempts);
+
+  std::vector<std::unique_ptr<Attempt>> attempts;
+  int error = 0;
+  size_t next = 0;
+  Milliseconds give_up = gate.loop.now() + kLongestDial;
+  while (next < vetted.size() || !attempts.empty()) {
+    if (next < vetted.size()) {
+      if (auto attempt = start(gate.loop, vetted[next++], target.port, error)) attempts.push_back(std::move(attempt));
+      else continue;
+    }
+    std::array<Interest, kMostAttempts> interests;
+    for (size_t i = 0; i < attempts.size(); ++i) interests[i] = {&attempts[i]->socket, true};
+    Milliseconds deadline = next < vetted.size() ? gate.loop.now() + kStagger : give_up;
+    Wait any(gate.loop, interests.data(), attempts.size(), deadline);
+    bool in_time = co_await any;
+    if (!in_time && next >= vetted.size()) {
+      error = ETIMEDOUT;
+      break;
+    }
+    for (size_t i = 0; i < attempts.size();) {
+      Attempt& attempt = *attempts[i];
+      if (is_connected(attempt.socket.get())) {
+        dialled.address = attempt.address;
+        int on = 1;
+        (void)::setsockopt(attempt.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        server.socket.take(attempt.socket);
+        dialled.connected = true;
+        co_return dialled;
+      }
+      int failed = error_of(attempt.socket.get());
+      if (failed) {
+        error = failed;
+        attempts.erase(attempts.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        attempt.socket.not_writable();
+        ++i;
+      }
+    }
+  }
+  dialled.error = error == ECONNREFUSED ? "connection refused" : error == ETIMEDOUT ? "timed out" : error ? std::strerror(error) : "unreachable";
+  co_return dialled;
+}
+
+}  // namespace paddock::egress

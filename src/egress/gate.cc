@@ -1,0 +1,87 @@
+#include "egress/gate.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "egress/connection.h"
+
+namespace paddock::egress {
+
+std::string Target::text() const { return cat(host_text(), ":", port); }
+
+policy::Host to_host(const net::Address& address) {
+  policy::Host host;
+  host.address = address.bytes;
+  host.address_bits = address.ipv6 ? 128 : 32;
+  return host;
+}
+
+net::Address to_address(const policy::Host& host) { return {host.address, host.address_bits == 128}; }
+
+Result<void> Gate::use(Settings wanted) {
+  policy::NetworkRules wanted_rules = TRY(policy::NetworkRules::create(wanted.allow, wanted.deny));
+  std::vector<policy::NetworkRule> hosts;
+  for (const Inject& inject : wanted.inject) hosts.push_back(TRY(policy::parse_network_rule(inject.host)));
+  TRY(resolver.use_servers(wanted.resolvers));
+  // From here on nothing fails.
+  settings = std::move(wanted);
+  rules = std::move(wanted_rules);
+  injections_.clear();
+  for (size_t i = 0; i < hosts.size(); ++i) injections_.emplace_back(hosts[i], &settings.inject[i]);
+  up_rate_ = Rate(settings.up_rate);
+  down_rate_ = Rate(settings.down_rate);
+  for (Connection* connection : connections) connection->judge_again();
+  check_total();
+  return {};
+}
+
+Target Gate::target_at(const net::Endpoint& endpoint) const {
+  if (const std::string* name = names.name_at(endpoint.address)) return {policy::Host{.name = *name}, endpoint.port};
+  return {to_host(endpoint.address), endpoint.port};
+}
+
+bool Gate::admit() {
+  if (log.total_reached) return false;
+  uint64_t count = connections.size() + 1;
+  if (settings.connections && count > settings.connections) {
+    ++log.connections_refused;
+    return false;
+  }
+  log.connections_peak = std::max(log.connections_peak, count);
+  return true;
+}
+
+Milliseconds Gate::moved_up(uint64_t bytes) {
+  log.up += bytes;
+  check_total();
+  return up_rate_.spend(bytes, loop.now());
+}
+
+Milliseconds Gate::moved_down(uint64_t bytes) {
+  log.down += bytes;
+  check_total();
+  return down_rate_.spend(bytes, loop.now());
+}
+
+void Gate::check_total() {
+  bool reached = settings.total && log.up + log.down >= settings.total;
+  if (reached && !log.total_reached) {
+    log.total_reached = true;
+    end_all_connections();
+  }
+}
+
+void Gate::end_all_connections() {
+  for (Connection* connection : connections) connection->end();
+}
+
+std::vector<const Inject*> Gate::injections_for(const policy::Host& host) const {
+  std::vector<const Inject*> found;
+  if (host.is_address()) return found;
+  policy::NetworkRule asked{.kind = policy::NetworkRule::Kind::name, .name = host.name};
+  for (const auto& [rule, inject] : injections_)
+    if (policy::covers(rule, asked)) found.push_back(inject);
+  return found;
+}
+
+}  // namespace paddock::egress

@@ -1,0 +1,75 @@
+// What all connections of one sandbox share: the rules in force, the names, the limits, the log.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "egress/log.h"
+#include "egress/loop.h"
+#include "egress/names.h"
+#include "egress/rate.h"
+#include "egress/resolver.h"
+#include "egress/settings.h"
+#include "net/tls.h"
+#include "policy/network.h"
+
+namespace paddock::egress {
+
+class Connection;
+
+// Where a program wants to go: a name (resolved by us, or asked of the proxy), or an address. Only what the kernel or
+// our own DNS says makes one of a redirected connection.
+struct Target {
+  policy::Host host;
+  uint16_t port = 0;
+
+  std::string host_text() const { return policy::to_string(host); }
+  std::string text() const;  // host:port
+};
+
+policy::Host to_host(const net::Address& address);
+net::Address to_address(const policy::Host& host);
+
+class Gate {
+ public:
+  Gate(Loop& loop, Log& log, Resolver& resolver) : loop(loop), log(log), resolver(resolver) {}
+
+  // Takes settings over, or leaves everything as it was. Connections to what is no longer allowed end at once.
+  Result<void> use(Settings wanted);
+
+  // Which connection a program made when it connected to this address: to a name of ours, or to that very address.
+  Target target_at(const net::Endpoint& endpoint) const;
+
+  // May another connection begin? If not, the limit in its way has been noted.
+  bool admit();
+  void leave(Connection& connection) { connections.erase(&connection); }
+
+  // Bytes were moved; how long to wait before the next. Ends everything when the total is reached.
+  Milliseconds moved_up(uint64_t bytes);
+  Milliseconds moved_down(uint64_t bytes);
+  size_t block_up(size_t most) const { return up_rate_.block(most); }
+  size_t block_down(size_t most) const { return down_rate_.block(most); }
+
+  std::vector<const Inject*> injections_for(const policy::Host& host) const;
+  void end_all_connections();
+
+  Loop& loop;
+  Log& log;
+  Resolver& resolver;
+  Names names;
+  Settings settings;
+  policy::NetworkRules rules;
+  std::optional<net::TlsContexts> tls;
+  bool ipv6 = false;  // the sandbox's network has it
+  std::set<Connection*> connections;
+
+ private:
+  void check_total();
+
+  Rate up_rate_, down_rate_;
+  std::vector<std::pair<policy::NetworkRule, const Inject*>> injections_;
+};
+
+}  // namespace paddock::egress

@@ -1,0 +1,64 @@
+// HTTP/1 requests of one connection, one after the other, each judged on its own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "egress/connection.h"
+#include "egress/scrub.h"
+#include "net/http.h"
+
+namespace paddock::egress {
+
+struct RequestRead {
+  enum class Kind { request, end, wrong } kind = Kind::end;
+  net::RequestHead head;
+  int status = 400;  // what a wrong one is answered with
+  std::string why;
+};
+// Takes a request's head from the front of the stream.
+Task<RequestRead> read_request(Stream& client, Milliseconds deadline);
+std::string path_without_query(const std::string& path);
+
+class HttpRelay {
+ public:
+  enum class Kind {
+    direct,       // the program connected to one target and speaks HTTP with it
+    intercepted,  // the same inside TLS, with a header put in
+    proxy,        // it speaks HTTP with us; each request names its own target
+  };
+  HttpRelay(Connection& connection, Kind kind, std::vector<const Inject*> injections);
+
+  Task<void> run();
+  bool tunnel_wanted() const { return tunnel_; }  // a CONNECT was granted; the connection goes on as something else
+
+ private:
+  Task<bool> wait_for_request();
+  Task<bool> find_server();              // for request_; false: it was answered
+  bool check_host();                     // direct: the Host is where the connection goes
+  Task<void> answer(int status, std::string what);
+  Task<void> answer_denied();
+  Task<bool> exchange();                 // true: the connection can go on
+  void rewrite_request();
+  Task<void> send_body();
+  Task<void> receive();
+  Task<bool> receive_body(const net::ResponseHead& response);
+  Task<void> switch_protocols();
+  Task<void> pump(Stream& from, Stream& to, bool scrub);
+  void log();
+
+  Connection& connection_;
+  Gate& gate_;
+  Stream &client_, &server_;
+  Kind kind_;
+  std::vector<const Inject*> injections_;
+  std::vector<std::string> secrets_;  // that must not come back
+
+  net::RequestHead request_;
+  Entry entry_;
+  uint64_t up_before_ = 0, down_before_ = 0;
+  bool request_sent_ = false, response_done_ = false, response_begun_ = false, keep_ = false, upgraded_ = false, tunnel_ = false;
+};
+
+}  // namespace paddock::egress

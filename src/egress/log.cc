@@ -1,0 +1,151 @@
+#include "egress/log.h"
+
+#include <sys/socket.h>
+#include <time.h>
+
+#include <cstdio>
+
+#include "base/text.h"
+#include "net/address.h"
+
+namespace paddock::egress {
+
+namespace {
+
+// RFC 3339 in UTC, by hand: libc would look for the time zone's file.
+std::string now_as_text() {
+  timespec time;
+  (void)::clock_gettime(CLOCK_REALTIME, &time);
+  int64_t days = time.tv_sec / 86400, seconds = time.tv_sec % 86400;
+  // Days since 1970-01-01 to a date of the Gregorian calendar, counting years from March (civil_from_days).
+  int64_t shifted = days + 719468, era = shifted / 146097, day_of_era = shifted % 146097;
+  int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  int64_t month = (5 * day_of_year + 2) / 153, day = day_of_year - (153 * month + 2) / 5 + 1;
+  month += month < 10 ? 3 : -9;
+  int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
+  char text[40];
+  (void)std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", static_cast<int>(year), static_cast<int>(month),
+                      static_cast<int>(day), static_cast<int>(seconds / 3600), static_cast<int>(seconds / 60 % 60),
+                      static_cast<int>(seconds % 60), static_cast<int>(time.tv_nsec / 1'000'000));
+  return text;
+}
+
+std::string action_of(const Entry& entry) {
+  if (entry.protocol == "dns") return cat("resolve ", printable(entry.name));
+  std::string host = entry.name.find(':') != std::string::npos && entry.name[0] != '[' ? cat("[", entry.name, "]") : entry.name;
+  std::string target = cat(printable(host), entry.port ? cat(":", entry.port) : "");
+  if (entry.protocol == "http" || entry.protocol == "https" || entry.protocol == "tls" || entry.protocol == "tcp") return cat("connect ", target);
+  return cat("send ", entry.protocol, " to ", target);
+}
+
+}  // namespace
+
+Log::Log(Loop& loop, Fd events, std::string sandbox) : loop_(loop), events_(std::move(events)), sandbox_(std::move(sandbox)) {}
+
+void Log::add(const Entry& entry) {
+  sum(entry);
+  if (!entry.verdict.allowed) sum_denial(entry);
+  Value value;
+  value.set("time", now_as_text());
+  value.set("sandbox", sandbox_);
+  value.set("name", printable(entry.name));
+  value.set("address", entry.address);
+  value.set("port", static_cast<int>(entry.port));
+  value.set("protocol", entry.protocol);
+  if (!entry.method.empty()) value.set("method", printable(entry.method));
+  if (!entry.path.empty()) value.set("path", printable(entry.path));
+  if (entry.status) value.set("status", entry.status);
+  value.set("bytes_up", entry.up);
+  value.set("bytes_down", entry.down);
+  value.set("duration_ms", entry.started ? loop_.now() - entry.started : 0);
+  value.set("verdict", entry.verdict.allowed ? "allow" : "deny");
+  value.set("rule", entry.verdict.rule);
+  if (!entry.verdict.why.empty()) value.set("why", entry.verdict.why);
+  if (!entry.error.empty()) value.set("error", entry.error);
+  send(to_json(value) + "\n");
+}
+
+void Log::sum(const Entry& entry) {
+  auto key = std::pair{entry.name, entry.protocol == "dns" ? uint16_t{0} : entry.port};
+  auto found = hosts_.find(key);
+  if (found == hosts_.end() && hosts_.size() >= kMostHosts) {
+    ++hosts_left_out_;
+    return;
+  }
+  HostSum& host = found == hosts_.end() ? hosts_[key] : found->second;
+  ++(entry.protocol == "dns" ? host.lookups : host.requests);
+  if (!entry.verdict.allowed) ++host.denied;
+  if (!entry.error.empty()) ++host.failed;
+  host.up += entry.up;
+  host.down += entry.down;
+  if (!entry.method.empty() && entry.protocol != "dns" && host.methods.size() < 20) ++host.methods[printable(entry.method)];
+  if (entry.status) ++host.statuses[entry.status];
+}
+
+void Log::sum_denial(const Entry& entry) {
+  auto key = std::pair{action_of(entry), entry.verdict.rule};
+  auto found = denials_.find(key);
+  if (found == denials_.end() && denials_.size() >= kMostDenials) {
+    ++denials_left_out_;
+    return;
+  }
+  DenialSum& denial = found == denials_.end() ? denials_[key] : found->second;
+  denial.why = entry.verdict.why;
+  ++denial.count;
+}
+
+// A reader that is slow or gone must not hold up the network: what does not fit is counted instead.
+void Log::send(const std::string& line) {
+  if (!events_) return;
+  if (pending_.size() + line.size() > kMostPending) ++dropped_;
+  else pending_ += line;
+  while (!pending_.empty()) {
+    ssize_t count = ::send(events_.get(), pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count <= 0) return;
+    pending_.erase(0, static_cast<size_t>(count));
+  }
+}
+
+Value Log::summary() const {
+  Value value;
+  value.set("bytes_up", up);
+  value.set("bytes_down", down);
+  value.set("connections_peak", connections_peak);
+  value.set("connections_refused", connections_refused);
+  value.set("total_reached", total_reached);
+  value.set("entries_dropped", dropped_);
+  Value::Array hosts, denials;
+  for (const auto& [key, host] : hosts_) {
+    Value item;
+    item.set("host", printable(key.first));
+    if (key.second) item.set("port", static_cast<int>(key.second));
+    item.set("requests", host.requests);
+    if (host.lookups) item.set("lookups", host.lookups);
+    item.set("denied", host.denied);
+    if (host.failed) item.set("failed", host.failed);
+    item.set("bytes_up", host.up);
+    item.set("bytes_down", host.down);
+    Value methods(Value::Object{}), statuses(Value::Object{});
+    for (const auto& [method, count] : host.methods) methods.set(method, count);
+    for (const auto& [status, count] : host.statuses) statuses.set(std::to_string(status), count);
+    item.set("methods", std::move(methods));
+    item.set("statuses", std::move(statuses));
+    hosts.push_back(std::move(item));
+  }
+  for (const auto& [key, denial] : denials_) {
+    Value item;
+    item.set("action", key.first);
+    item.set("rule", key.second);
+    item.set("why", denial.why);
+    item.set("count", denial.count);
+    denials.push_back(std::move(item));
+  }
+  value.set("hosts", std::move(hosts));
+  value.set("hosts_left_out", hosts_left_out_);
+  value.set("denials", std::move(denials));
+  value.set("denials_left_out", denials_left_out_);
+  return value;
+}
+
+}  // namespace paddock::egress

@@ -1,0 +1,67 @@
+// What happened on the network: an entry for each request, connection, lookup and dropped packet, told as it happens;
+// and sums by host that never lose anything.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/fd.h"
+#include "base/value.h"
+#include "egress/loop.h"
+#include "policy/network.h"
+
+namespace paddock::egress {
+
+struct Entry {
+  std::string name;      // the host as it was asked for: a name, or an address
+  std::string address;   // what was dialled; empty: nothing was
+  uint16_t port = 0;
+  std::string protocol;  // dns, tcp, tls, http, https (read by us), udp, icmp, …
+  std::string method;    // of a request; the record type of a lookup
+  std::string path;      // without the query, which may hold secrets
+  int status = 0;        // of the response
+  uint64_t up = 0, down = 0;
+  Milliseconds started = 0;
+  policy::Verdict verdict;
+  std::string error;     // allowed, but it failed: "no such name", "connection refused"
+};
+
+class Log {
+ public:
+  Log(Loop& loop, Fd events, std::string sandbox);
+
+  void add(const Entry& entry);
+  // Bytes that were moved, whoever moved them.
+  uint64_t up = 0, down = 0;
+  uint64_t connections_peak = 0, connections_refused = 0;
+  bool total_reached = false;
+
+  Value summary() const;
+
+ private:
+  static constexpr size_t kMostHosts = 1000, kMostDenials = 200, kMostPending = 1 << 20;
+
+  struct HostSum {
+    uint64_t requests = 0, lookups = 0, denied = 0, failed = 0, up = 0, down = 0;
+    std::map<std::string, uint64_t> methods;
+    std::map<int, uint64_t> statuses;
+  };
+  struct DenialSum {
+    std::string why;
+    uint64_t count = 0;
+  };
+
+  void sum(const Entry& entry);
+  void sum_denial(const Entry& entry);
+  void send(const std::string& line);
+
+  Loop& loop_;
+  Fd events_;
+  std::string sandbox_, pending_;  // pending: of the events socket
+  uint64_t dropped_ = 0, hosts_left_out_ = 0, denials_left_out_ = 0;
+  std::map<std::pair<std::string, uint16_t>, HostSum> hosts_;
+  std::map<std::pair<std::string, std::string>, DenialSum> denials_;  // by action and rule
+};
+
+}  // namespace paddock::egress

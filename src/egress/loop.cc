@@ -1,0 +1,149 @@
+#include "egress/loop.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace paddock::egress {
+
+void Socket::open(Loop& loop, Fd fd) {
+  close();
+  loop_ = &loop;
+  fd_ = std::move(fd);
+  readable_ = writable_ = true;
+  ends_ = false;
+  loop.add(*this);
+}
+
+void Socket::take(Socket& other) {
+  close();
+  loop_ = other.loop_;
+  fd_ = std::move(other.fd_);
+  readable_ = other.readable_;
+  writable_ = other.writable_;
+  ends_ = other.ends_;
+  loop_->sockets_[static_cast<size_t>(fd_.get())] = this;
+}
+
+void Socket::close() {
+  if (!fd_) return;
+  loop_->remove(*this);
+  fd_.reset();
+}
+
+Wait::Wait(Loop& loop, const Interest* interests, size_t count, Milliseconds deadline)
+    : loop_(loop), count_(std::min(count, kMost)), deadline_(deadline) {
+  std::copy(interests, interests + count_, interests_);
+}
+
+bool Wait::await_ready() const {
+  return std::any_of(interests_, interests_ + count_,
+                     [](const Interest& interest) { return interest.to_write ? interest.socket->writable_ : interest.socket->readable_; });
+}
+
+void Wait::await_suspend(std::coroutine_handle<> waiting) {
+  waiting_ = waiting;
+  for (size_t i = 0; i < count_; ++i) (interests_[i].to_write ? interests_[i].socket->writer_ : interests_[i].socket->reader_) = this;
+  if (deadline_ != kForever) loop_.timers_.insert({deadline_, this, {}});
+}
+
+void Wait::wake(bool late) {
+  late_ = late;
+  for (size_t i = 0; i < count_; ++i) {
+    Wait*& slot = interests_[i].to_write ? interests_[i].socket->writer_ : interests_[i].socket->reader_;
+    if (slot == this) slot = nullptr;
+  }
+  if (deadline_ != kForever) loop_.timers_.erase({deadline_, this, {}});
+  waiting_.resume();  // and this is gone
+}
+
+Result<Loop*> Loop::create() {
+  auto* loop = new Loop;
+  loop->epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!loop->epoll_) return errno_error(errno, "make an event loop");
+  loop->update_time();
+  return loop;
+}
+
+void Loop::update_time() {
+  timespec time;
+  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+  now_ = static_cast<Milliseconds>(time.tv_sec) * 1000 + time.tv_nsec / 1'000'000;
+}
+
+void Loop::add(Socket& socket) {
+  size_t number = static_cast<size_t>(socket.get());
+  if (sockets_.size() <= number) {
+    sockets_.resize(number + 64);
+    generations_.resize(number + 64);
+  }
+  sockets_[number] = &socket;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.u64 = static_cast<uint64_t>(++generations_[number]) << 32 | number;
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event);
+}
+
+// Closing takes it out of the epoll set; what is still queued for it carries an old generation.
+void Loop::remove(Socket& socket) {
+  size_t number = static_cast<size_t>(socket.get());
+  sockets_[number] = nullptr;
+  ++generations_[number];
+}
+
+void Loop::fire(const epoll_event& event) {
+  size_t number = event.data.u64 & 0xffffffff;
+  uint32_t generation = static_cast<uint32_t>(event.data.u64 >> 32);
+  auto socket = [&] { return generations_[number] == generation ? sockets_[number] : nullptr; };
+  bool broken = event.events & (EPOLLERR | EPOLLHUP);
+  if (Socket* found = socket(); found && (broken || event.events & (EPOLLIN | EPOLLRDHUP))) {
+    found->readable_ = true;
+    found->ends_ = found->ends_ || broken || event.events & EPOLLRDHUP;
+    if (found->reader_) found->reader_->wake(false);
+  }
+  if (Socket* found = socket(); found && (broken || event.events & EPOLLOUT)) {
+    found->writable_ = true;
+    if (found->writer_) found->writer_->wake(false);
+  }
+}
+
+void Loop::run_timers() {
+  while (!timers_.empty() && timers_.begin()->when <= now_) {
+    Timer timer = *timers_.begin();
+    if (timer.wait) {
+      timer.wait->wake(true);
+      continue;
+    }
+    timers_.erase(timers_.begin());
+    timer.handle.resume();
+  }
+}
+
+void Loop::run() {
+  std::array<epoll_event, 256> events;
+  while (!stopped_) {
+    int timeout = -1;
+    if (!timers_.empty()) timeout = static_cast<int>(std::clamp<Milliseconds>(timers_.begin()->when - now_, 0, 60'000));
+    if (!turns_.empty()) timeout = 0;
+    int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+    update_time();
+    for (int i = 0; i < count && !stopped_; ++i) fire(events[static_cast<size_t>(i)]);
+    run_timers();
+    for (size_t turn = turns_.size(); turn > 0 && !stopped_; --turn) {
+      std::coroutine_handle<> handle = turns_.front();
+      turns_.pop_front();
+      handle.resume();
+    }
+  }
+}
+
+void Loop::Sleep::await_suspend(std::coroutine_handle<> handle) {
+  waiting = handle;
+  loop.timers_.insert({until, nullptr, handle});
+}
+
+}  // namespace paddock::egress

@@ -1,0 +1,142 @@
+// The one event loop of an egress process: sockets that are waited for, timers, and turns.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "base/fd.h"
+#include "egress/task.h"
+
+namespace paddock::egress {
+
+using Milliseconds = int64_t;  // CLOCK_MONOTONIC where it is a point in time
+
+class Loop;
+class Socket;
+
+struct Interest {
+  Socket* socket;
+  bool to_write;
+};
+
+// `co_await Wait(…)` goes on when one of the sockets may be ready, or at the deadline; it is false for the deadline.
+class Wait {
+ public:
+  static constexpr Milliseconds kForever = INT64_MAX;
+  static constexpr size_t kMost = 8;
+
+  Wait(Loop& loop, const Interest* interests, size_t count, Milliseconds deadline);  // at most kMost
+  Wait(Loop& loop, Interest one, Milliseconds deadline) : Wait(loop, &one, 1, deadline) {}
+  Wait(Wait&&) = delete;
+  bool await_ready() const;
+  void await_suspend(std::coroutine_handle<> waiting);
+  bool await_resume() const { return !late_; }
+
+ private:
+  friend class Loop;
+  void wake(bool late);  // takes itself out of everything, then goes on
+
+  Loop& loop_;
+  Interest interests_[kMost];
+  size_t count_;
+  Milliseconds deadline_;
+  bool late_ = false;
+  std::coroutine_handle<> waiting_;
+};
+
+// A descriptor that does not block, known to the loop. At most one coroutine waits for it to become readable, and one
+// for writable; it must not be closed meanwhile (shutdown(2) wakes them).
+class Socket {
+ public:
+  Socket() = default;
+  Socket(Loop& loop, Fd fd) { open(loop, std::move(fd)); }
+  Socket(Socket&&) = delete;
+  ~Socket() { close(); }
+
+  int get() const { return fd_.get(); }
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+  void open(Loop& loop, Fd fd);
+  void take(Socket& other);  // its descriptor; nobody may be waiting for it
+  void close();
+
+  Wait readable(Milliseconds deadline = Wait::kForever) { return Wait(*loop_, {this, false}, deadline); }
+  Wait writable(Milliseconds deadline = Wait::kForever) { return Wait(*loop_, {this, true}, deadline); }
+
+  // Readiness is edge-triggered: who got EAGAIN says so before waiting.
+  void not_readable() { readable_ = false; }
+  // A read that got less than it asked for has emptied the socket, unless its end is already known to be near.
+  void read_short() { readable_ = ends_; }
+  void not_writable() { writable_ = false; }
+
+ private:
+  friend class Loop;
+  friend class Wait;
+  Loop* loop_ = nullptr;
+  Fd fd_;
+  bool readable_ = true, writable_ = true, ends_ = false;
+  Wait* reader_ = nullptr;
+  Wait* writer_ = nullptr;
+};
+
+class Loop {
+ public:
+  static Result<Loop*> create();  // one per process, never destroyed
+
+  void run();  // until stop()
+  void stop() { stopped_ = true; }
+  Milliseconds now() const { return now_; }
+
+  struct Sleep {
+    Loop& loop;
+    Milliseconds until;
+    std::coroutine_handle<> waiting;
+    bool await_ready() const { return until <= loop.now_; }
+    void await_suspend(std::coroutine_handle<> handle);
+    void await_resume() const {}
+  };
+  Sleep sleep(Milliseconds duration) { return {*this, now_ + duration, {}}; }
+
+  // Lets the others have a turn.
+  struct Yield {
+    Loop& loop;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> handle) { loop.turns_.push_back(handle); }
+    void await_resume() const {}
+  };
+  Yield yield() { return {*this}; }
+
+ private:
+  friend class Socket;
+  friend class Wait;
+  struct Timer {
+    Milliseconds when;
+    Wait* wait;                      // or
+    std::coroutine_handle<> handle;  // a sleeper
+    friend bool operator<(const Timer& a, const Timer& b) {
+      if (a.when != b.when) return a.when < b.when;
+      if (a.wait != b.wait) return a.wait < b.wait;
+      return a.handle.address() < b.handle.address();
+    }
+  };
+
+  void add(Socket& socket);
+  void remove(Socket& socket);
+  void fire(const epoll_event& event);
+  void run_timers();
+  void update_time();
+
+  Fd epoll_;
+  std::vector<Socket*> sockets_;        // by descriptor
+  std::vector<uint32_t> generations_;   // by descriptor: events of a closed one's past are not its successor's
+  std::set<Timer> timers_;
+  std::deque<std::coroutine_handle<>> turns_;
+  Milliseconds now_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace paddock::egress

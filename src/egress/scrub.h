@@ -1,0 +1,26 @@
+// Overwrites secrets in a stream with stars, byte for byte, so that lengths stay what they were announced to be.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paddock::egress {
+
+class Scrub {
+ public:
+  explicit Scrub(std::vector<std::string> secrets = {}) : secrets_(std::move(secrets)) {}
+
+  // What may be passed on of `bytes` and of what was held back before: all but a tail that could begin a secret.
+  std::string feed(std::string_view bytes);
+  std::string finish();
+
+ private:
+  void overwrite();
+  std::vector<std::string> secrets_;
+  std::string held_;
+};
+
+std::string scrubbed(std::string_view text, const std::vector<std::string>& secrets);
+
+}  // namespace paddock::egress

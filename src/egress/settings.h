@@ -1,0 +1,40 @@
+// What an egress process is told. It has three sockets: on `control` it answers each line of JSON with one,
+//   {"settings": {…}}   → {"ready": {"certificate", "bundle", "java"}} the first time, {"taken": true} for a reload,
+//                         {"refused": "why"}: what was in force stays so
+//   {"finish": true}    → {"summary": {…}}, and it ends
+// on `events` it tells what happens (log.h), and on `sandbox` it gets the sockets that live in the sandbox's namespace.
+// When `control` closes it ends.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/value.h"
+#include "paddock/error.h"
+
+namespace paddock::egress {
+
+struct Inject {
+  std::string host;    // a rule's text without a port: api.example.com, *.example.com
+  std::string header;  // a header's name
+  std::string value;   // the whole value, with the secret in it
+  std::string secret;  // the part of it that must never be seen inside
+};
+
+struct Settings {
+  std::string sandbox;                            // its id, for the log
+  std::vector<std::string> allow, deny;
+  bool strict = false;                            // no TLS without a name, no ECH, on 80 and 443 only HTTP and TLS
+  std::vector<std::string> resolvers;             // ADDRESS or ADDRESS:PORT; empty: what /etc/resolv.conf says
+  std::vector<Inject> inject;                     // cannot be changed by a reload
+  uint64_t connections = 0, up_rate = 0, down_rate = 0, total = 0;  // 0: no limit
+  uint32_t uid = 0;                               // the host uid to run as; 0: stay who we are
+};
+
+inline constexpr int kControl = 3, kEvents = 4, kSandbox = 5;  // the descriptors that paddock-egress is started with
+
+Value to_value(const Settings& settings);
+Result<Settings> settings_from_value(const Value& value);
+
+}  // namespace paddock::egress

@@ -1,0 +1,192 @@
+#include "egress/stream.h"
+
+#include <sys/socket.h>
+
+#include "egress/gate.h"
+
+namespace paddock::egress {
+
+namespace {
+
+constexpr size_t kBuffer = 256 << 10;
+char buffer[kBuffer];  // of the whole process: what is in it does not outlive a turn
+
+constexpr Milliseconds kGentleMs = 1000;
+constexpr size_t kGentleBytes = 4 << 20;
+constexpr int kTurnsInARow = 16;  // blocks that one direction moves before the others have a turn
+
+}  // namespace
+
+Milliseconds Stream::count(size_t bytes, bool reading) {
+  if (side_ != Side::client) return 0;
+  (reading ? up : down) += bytes;
+  return reading ? gate_.moved_up(bytes) : gate_.moved_down(bytes);
+}
+
+Task<bool> Stream::wait(net::TlsStream::Status status, Milliseconds deadline) {
+  bool in_time;
+  if (status == net::TlsStream::Status::want_write) {
+    socket.not_writable();
+    in_time = co_await socket.writable(deadline);
+  } else {
+    socket.not_readable();
+    in_time = co_await socket.readable(deadline);
+  }
+  co_return in_time;
+}
+
+Task<Stream::More> Stream::read(Milliseconds deadline) {
+  size_t most = side_ == Side::client ? gate_.block_up(kBuffer) : gate_.block_down(kBuffer);
+  while (true) {
+    size_t count = 0;
+    if (tls) {
+      net::TlsStream::Done done = tls->read(buffer, most);
+      if (done.status == net::TlsStream::Status::closed) co_return More::end;
+      if (done.status == net::TlsStream::Status::failed) co_return More::failed;
+      if (done.status != net::TlsStream::Status::ok) {
+        bool in_time = co_await wait(done.status, deadline);
+        if (!in_time) co_return More::late;
+        continue;
+      }
+      count = done.bytes;
+    } else {
+      ssize_t received = ::recv(socket.get(), buffer, most, 0);
+      if (received < 0 && errno == EAGAIN) {
+        socket.not_readable();
+        bool in_time = co_await socket.readable(deadline);
+        if (!in_time) co_return More::late;
+        continue;
+      }
+      if (received < 0) co_return More::failed;
+      if (received == 0) co_return More::end;
+      count = static_cast<size_t>(received);
+    }
+    ahead.append(buffer, count);
+    Milliseconds pause = this->count(count, true);
+    if (pause > 0) co_await gate_.loop.sleep(pause);
+    co_return More::yes;
+  }
+}
+
+Task<bool> Stream::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    size_t most = side_ == Side::client ? gate_.block_down(bytes.size()) : bytes.size();
+    size_t count = 0;
+    if (tls) {
+      net::TlsStream::Done done = tls->write(bytes.substr(0, most));
+      if (done.status == net::TlsStream::Status::closed || done.status == net::TlsStream::Status::failed) co_return false;
+      if (done.status != net::TlsStream::Status::ok) {
+        (void)co_await wait(done.status, Wait::kForever);
+        continue;
+      }
+      count = done.bytes;
+    } else {
+      ssize_t sent = ::send(socket.get(), bytes.data(), std::min(most, bytes.size()), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EAGAIN) {
+        socket.not_writable();
+        (void)co_await socket.writable();
+        continue;
+      }
+      if (sent < 0) co_return false;
+      count = static_cast<size_t>(sent);
+    }
+    bytes.remove_prefix(count);
+    Milliseconds pause = this->count(count, false);
+    if (pause > 0) co_await gate_.loop.sleep(pause);
+  }
+  co_return true;
+}
+
+Task<bool> Stream::shake_hands(Milliseconds deadline) {
+  while (true) {
+    net::TlsStream::Done done = tls->handshake();
+    if (done.status == net::TlsStream::Status::ok) co_return true;
+    if (done.status != net::TlsStream::Status::want_read && done.status != net::TlsStream::Status::want_write) co_return false;
+    bool in_time = co_await wait(done.status, deadline);
+    if (!in_time) co_return false;
+  }
+}
+
+void Stream::reset() {
+  if (!socket) return;
+  linger off{1, 0};
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);
+}
+
+void Stream::end() {
+  if (!socket) return;
+  reset();
+  (void)::shutdown(socket.get(), SHUT_RDWR);
+}
+
+Task<void> close_gently(Gate& gate, Stream& stream) {
+  if (stream.tls) (void)stream.tls->shut_down();
+  (void)::shutdown(stream.socket.get(), SHUT_WR);
+  Milliseconds deadline = gate.loop.now() + kGentleMs;
+  for (size_t drained = 0; drained < kGentleBytes;) {
+    ssize_t received = ::recv(stream.socket.get(), buffer, kBuffer, 0);
+    if (received < 0 && errno == EAGAIN) {
+      stream.socket.not_readable();
+      bool in_time = co_await stream.socket.readable(deadline);
+      if (!in_time) co_return;
+      continue;
+    }
+    if (received <= 0) co_return;
+    drained += static_cast<size_t>(received);
+  }
+}
+
+namespace {
+
+// One direction of plain sockets: no copy but through the buffer, no allocation but when the receiver is slower.
+Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
+  int turns = 0;
+  while (true) {
+    (void)co_await from.socket.readable();
+    size_t most = up ? gate.block_up(kBuffer) : gate.block_down(kBuffer);
+    ssize_t received = ::recv(from.socket.get(), buffer, most, 0);
+    if (received < 0 && errno == EAGAIN) {
+      from.socket.not_readable();
+      continue;
+    }
+    if (received < 0) {
+      to.end();
+      co_return;
+    }
+    if (received == 0) break;
+    size_t size = static_cast<size_t>(received), sent = 0;
+    if (size < most) from.socket.read_short();
+    (up ? from.up : to.down) += size;
+    Milliseconds pause = up ? gate.moved_up(size) : gate.moved_down(size);
+    ssize_t first = ::send(to.socket.get(), buffer, size, MSG_NOSIGNAL);
+    if (first > 0) sent = static_cast<size_t>(first);
+    if (sent < size) {
+      std::string rest(buffer + sent, size - sent);
+      sent = 0;
+      while (sent < rest.size()) {
+        ssize_t more = ::send(to.socket.get(), rest.data() + sent, rest.size() - sent, MSG_NOSIGNAL);
+        if (more > 0) {
+          sent += static_cast<size_t>(more);
+        } else if (errno == EAGAIN) {
+          to.socket.not_writable();
+          (void)co_await to.socket.writable();
+        } else {
+          from.end();
+          co_return;
+        }
+      }
+    }
+    if (pause > 0) co_await gate.loop.sleep(pause);
+    else if (++turns % kTurnsInARow == 0) co_await gate.loop.yield();
+  }
+  (void)::shutdown(to.socket.get(), SHUT_WR);
+}
+
+}  // namespace
+
+Task<void> relay(Gate& gate, Stream& client, Stream& server) {
+  Both directions(pump(gate, client, server, true), pump(gate, server, client, false));
+  co_await directions;
+}
+
+}  // namespace paddock::egress

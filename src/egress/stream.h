@@ -1,0 +1,48 @@
+// One side of a connection, plain or under TLS, read and written as bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "egress/loop.h"
+#include "net/tls.h"
+
+namespace paddock::egress {
+
+class Gate;
+
+class Stream {
+ public:
+  enum class Side { client, server };  // the client's bytes count, and keep to the rates
+  Stream(Gate& gate, Side side) : gate_(gate), side_(side) {}
+
+  Socket socket;
+  std::optional<net::TlsStream> tls;
+  std::string ahead;       // read and not used yet
+  uint64_t up = 0, down = 0;
+
+  enum class More { yes, end, failed, late };
+  // Reads what there is, at least a byte, behind what is ahead.
+  Task<More> read(Milliseconds deadline = Wait::kForever);
+  Task<bool> write(std::string_view bytes);  // all of it; the bytes must stay where they are meanwhile
+  Task<bool> shake_hands(Milliseconds deadline);  // TLS
+
+  void reset();  // the other side gets a reset instead of an ordinary end
+  void end();    // wakes who waits for it; their reads and writes fail
+
+ private:
+  Task<bool> wait(net::TlsStream::Status status, Milliseconds deadline);
+  Milliseconds count(size_t bytes, bool reading);
+
+  Gate& gate_;
+  Side side_;
+};
+
+// An ordinary end that lets the other side read what was sent, also when it is still sending itself.
+Task<void> close_gently(Gate& gate, Stream& stream);
+
+// Moves bytes as they are, both ways, until both ends are done.
+Task<void> relay(Gate& gate, Stream& client, Stream& server);  // plain sockets only
+
+}  // namespace paddock::egress

@@ -1,0 +1,234 @@
+#include "manager/egress.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/base64.h"
+#include "base/text.h"
+#include "launch/channel.h"
+#include "launch/launcher.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr size_t kLongestAnswer = 16 << 20;
+constexpr int kAnswerMs = 30'000;  // an egress that does not answer for so long will not
+
+Result<std::string> read_secret(const InjectPolicy& inject, const EnvPolicy& env) {
+  std::string value = inject.secret;
+  if (starts_with(inject.secret, "env:")) {
+    std::string name = inject.secret.substr(4);
+    if (env.pass && std::find(env.pass->begin(), env.pass->end(), name) != env.pass->end())
+      return Error{Code::invalid, cat("network.inject keeps ", name, " out of the sandbox, but env.pass passes it in"), cat("take ", name, " out of env.pass")};
+    const char* found = std::getenv(name.c_str());
+    if (!found || !*found) return Error{Code::invalid, cat("network.inject for ", inject.host, ": the variable ", name, " is not set"), cat("set it: ", name, "=… paddock …")};
+    value = found;
+  } else if (starts_with(inject.secret, "file:")) {
+    value = TRY(read_file(inject.secret.substr(5), 64 << 10));
+    while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
+  }
+  auto printable_ascii = [](char c) { return c >= ' ' && c <= '~'; };
+  if (value.size() < 8 || !std::all_of(value.begin(), value.end(), printable_ascii))
+    return Error{Code::invalid, cat("network.inject for ", inject.host, ": the secret from ", inject.secret.substr(0, 4), "… is shorter than 8 characters or not printable ASCII"), ""};
+  return value;
+}
+
+// Not write(2): egress may be gone, which must not end us with SIGPIPE.
+Result<void> send_line(int socket, const Value& value) {
+  std::string line = to_json(value) + "\n";
+  for (size_t sent = 0; sent < line.size();) {
+    ssize_t count = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(errno, "tell the egress process");
+    sent += static_cast<size_t>(count);
+  }
+  return {};
+}
+
+uint64_t number(const Value& value, const char* name) {
+  const Value* found = value.find(name);
+  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int()) : 0;
+}
+
+std::string text(const Value& value, const char* name) {
+  const Value* found = value.find(name);
+  return found && found->as_string() ? *found->as_string() : "";
+}
+
+}  // namespace
+
+Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox) {
+  egress::Settings settings;
+  settings.sandbox = sandbox;
+  settings.allow = policy.network.allow.value_or(std::vector<std::string>());
+  settings.deny = policy.network.deny;
+  settings.strict = policy.network.strict.value_or(false);
+  settings.resolvers = policy.network.resolvers.value_or(std::vector<std::string>());
+  for (const InjectPolicy& inject : policy.network.inject) {
+    std::string secret = TRY(read_secret(inject, policy.env)), value = inject.format;
+    value.replace(value.find("{}"), 2, secret);
+    settings.inject.push_back({inject.host, inject.header, value, secret});
+  }
+  settings.connections = policy.limits[LimitKind::connections].value_or(0);
+  settings.up_rate = policy.limits[LimitKind::net_up_rate].value_or(0);
+  settings.down_rate = policy.limits[LimitKind::net_down_rate].value_or(0);
+  settings.total = policy.limits[LimitKind::net_total].value_or(0);
+  return settings;
+}
+
+Result<std::unique_ptr<Egress>> Egress::start(egress::Settings settings, bool privileged) {
+  std::unique_ptr<Egress> egress(new Egress);
+  if (privileged) {
+    egress->uid_ = TRY(take_uid_slot());
+    settings.uid = egress->uid_->uid;
+  }
+  std::string program = TRY(launch::find_program("paddock-egress"));
+  auto [control, its_control] = TRY(launch::make_channel());
+  auto [events, its_events] = TRY(launch::make_channel());
+  auto [sandbox, its_sandbox] = TRY(launch::make_channel());
+  // Numbers out of the way of the ones it expects, so that no dup2 below overwrites what another still needs.
+  int high[3], wanted[3] = {egress::kControl, egress::kEvents, egress::kSandbox};
+  const Fd* theirs[3] = {&its_control, &its_events, &its_sandbox};
+  std::vector<Fd> copies;
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  for (int i = 0; i < 3; ++i) {
+    copies.emplace_back(::fcntl(theirs[i]->get(), F_DUPFD_CLOEXEC, 16));
+    high[i] = copies.back().get();
+    ::posix_spawn_file_actions_adddup2(&actions, high[i], wanted[i]);
+  }
+  const char* argv[] = {"paddock-egress", nullptr};
+  char* env[] = {nullptr};
+  int failed = ::posix_spawn(&egress->pid_, program.c_str(), &actions, nullptr, const_cast<char* const*>(argv), env);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed) {
+    egress->pid_ = -1;
+    return errno_error(failed, cat("start '", program, "'"), "build or install all of Paddock's programs together");
+  }
+  egress->control_ = std::move(control);
+  egress->events_ = std::move(events);
+  egress->sandbox_ = std::move(sandbox);
+  egress->settings_ = std::move(settings);
+  Value order;
+  order.set("settings", egress::to_value(egress->settings_));
+  TRY(send_line(egress->control_.get(), order));
+  return egress;
+}
+
+Egress::~Egress() {
+  control_.reset();
+  if (pid_ <= 0) return;
+  (void)::kill(pid_, SIGKILL);
+  (void)::waitpid(pid_, nullptr, 0);
+}
+
+Result<Value> Egress::read_answer() {
+  std::string line;
+  char buffer[65536];
+  while (line.size() < kLongestAnswer) {
+    pollfd waiting{control_.get(), POLLIN, 0};
+    int ready = ::poll(&waiting, 1, kAnswerMs);
+    if (ready < 0 && errno == EINTR) continue;
+    ssize_t count = ready > 0 ? ::read(control_.get(), buffer, sizeof buffer) : 0;
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Error{Code::internal, "the egress process ended without an answer", "see the kernel log for an out-of-memory kill"};
+    line.append(buffer, static_cast<size_t>(count));
+    if (line.back() == '\n') break;
+  }
+  Value answer = TRY(parse_json(line, "egress"));
+  if (const Value* refused = answer.find("refused"))
+    return Error{Code::unsupported, cat("the network cannot be opened: ", refused->as_string() ? *refused->as_string() : ""), ""};
+  return answer;
+}
+
+Result<Value> Egress::ask(const Value& order) {
+  TRY(send_line(control_.get(), order));
+  return read_answer();
+}
+
+Result<Egress::Ready> Egress::await_ready() {
+  Value answer = TRY(read_answer());
+  const Value* ready = answer.find("ready");
+  if (!ready) return Error{Code::internal, "the egress process said something unexpected", ""};
+  return Ready{text(*ready, "certificate"), text(*ready, "bundle"), TRY(from_base64(text(*ready, "java")))};
+}
+
+Result<void> Egress::reload(const Policy& policy) {
+  egress::Settings settings = TRY(egress_settings(policy, settings_.sandbox));
+  settings.uid = settings_.uid;
+  Value order;
+  order.set("settings", egress::to_value(settings));
+  TRY(ask(order));
+  return {};
+}
+
+void Egress::add_secrets(std::map<std::string, std::string>& secrets) const {
+  for (const egress::Inject& inject : settings_.inject) secrets.emplace(cat(inject.host, " ", inject.header), inject.secret);
+}
+
+bool Egress::read_events() {
+  char buffer[65536];
+  while (true) {
+    ssize_t count = ::recv(events_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return true;
+    if (count <= 0) {
+      events_.reset();
+      return false;
+    }
+    lines_.append(buffer, static_cast<size_t>(count));
+    take_lines();
+  }
+}
+
+void Egress::take_lines() {
+  size_t start = 0;
+  for (size_t end = lines_.find('\n'); end != std::string::npos; end = lines_.find('\n', start)) {
+    std::string line = lines_.substr(start, end - start);
+    start = end + 1;
+    if (on_entry) on_entry(line);
+    if (entries_.size() < kMostEntries) entries_.push_back(std::move(line));
+    else ++entries_left_out_;
+  }
+  lines_.erase(0, start);
+}
+
+void Egress::take_summary(const Value& summary, RunResult& result) {
+  result.usage.net_tx_bytes = number(summary, "bytes_up");
+  result.usage.net_rx_bytes = number(summary, "bytes_down");
+  if (number(summary, "connections_refused")) result.limits_hit.push_back({LimitKind::connections, settings_.connections, number(summary, "connections_peak")});
+  const Value* total = summary.find("total_reached");
+  if (total && total->as_bool() && *total->as_bool())
+    result.limits_hit.push_back({LimitKind::net_total, settings_.total, number(summary, "bytes_up") + number(summary, "bytes_down")});
+  const Value* denials = summary.find("denials");
+  if (denials && denials->as_array())
+    for (const Value& denial : *denials->as_array())
+      result.denials.push_back({"network", text(denial, "action"), text(denial, "rule"), text(denial, "why")});
+  if (uint64_t more = number(summary, "denials_left_out")) result.notes.push_back(cat(more, " more denials on the network are not listed"));
+}
+
+void Egress::finish(RunResult& result) {
+  Value order, summary;
+  order.set("finish", true);
+  Result<Value> answer = ask(order);
+  if (events_) (void)read_events();
+  const Value* found = answer ? answer.value().find("summary") : nullptr;
+  if (found) take_summary(*found, result);
+  else result.notes.push_back("the egress process ended before the program did: from then on there was no network");
+  // The entries are JSON already.
+  std::string hosts = "[]";
+  if (const Value* list = found ? found->find("hosts") : nullptr) hosts = to_json(*list);
+  uint64_t dropped = entries_left_out_ + (found ? number(*found, "entries_dropped") : 0);
+  result.network = cat("{\"requests\":[", join(entries_, ","), "],\"requests_dropped\":", dropped, ",\"hosts\":", hosts, "}");
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,69 @@
+// The manager's side of an egress process: starts it, tells it the rules, hears what happened.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "egress/settings.h"
+#include "manager/uid_slot.h"
+#include "paddock/policy.h"
+#include "paddock/sandbox.h"
+
+namespace paddock::manager {
+
+// What the policy says about the network, for egress. Reads the secrets of network.inject, from the caller's environment
+// or its files.
+Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox);
+
+class Egress {
+ public:
+  // `privileged`: root is the caller, and egress gets an uid of its own.
+  static Result<std::unique_ptr<Egress>> start(egress::Settings settings, bool privileged);
+  ~Egress();  // ends it, and with it the sandbox's network
+
+  // What programs inside need to trust it where it looks into TLS; all empty where it does not.
+  struct Ready {
+    std::string certificate, bundle;  // PEM
+    std::string java_trust_store;
+  };
+  Result<Ready> await_ready();  // once; it serves from then on
+
+  // New rules for a living sandbox. Connections to what is no longer allowed are torn down; rules that cannot be taken
+  // leave the old ones in force. Safe to call from another thread than the one that supervises.
+  Result<void> reload(const Policy& policy);
+
+  Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
+  int events() const { return events_.get(); }
+  bool read_events();  // what there is; false when egress is gone
+  std::function<void(const std::string& line)> on_entry;  // each entry of the request log, as a line of JSON
+
+  // No more network. What happened goes into the result: denials, use, limits that bit.
+  void finish(RunResult& result);
+
+  void add_secrets(std::map<std::string, std::string>& secrets) const;  // those of network.inject, by host and header
+  pid_t pid() const { return pid_; }
+
+ private:
+  static constexpr size_t kMostEntries = 1000;  // kept for the result
+
+  Egress() = default;
+  Result<Value> ask(const Value& order);
+  Result<Value> read_answer();
+  void take_lines();
+  void take_summary(const Value& summary, RunResult& result);
+
+  pid_t pid_ = -1;
+  Fd control_, events_, sandbox_;
+  std::optional<UidSlot> uid_;
+  egress::Settings settings_;
+  std::string lines_;
+  std::vector<std::string> entries_;
+  uint64_t entries_left_out_ = 0;
+};
+
+}  // namespace paddock::manager

@@ -1,0 +1,109 @@
+#include "net/client_hello.h"
+
+#include <bitset>
+#include <optional>
+
+#include "net/bytes.h"
+
+namespace paddock::net {
+
+namespace {
+
+constexpr uint8_t kHandshakeRecord = 22, kClientHello = 1, kMajorVersion = 3, kLatestMinorVersion = 4;
+constexpr size_t kRecordHeader = 5, kHandshakeHeader = 4, kLargestRecord = 1 << 14;
+constexpr uint32_t kServerName = 0, kAlpn = 16, kEncryptedClientHello = 0xfe0d, kEncryptedServerName = 0xffce;
+
+// One name of the only kind there is (RFC 6066, 3).
+bool parse_server_name(std::string_view extension, ClientHello& hello) {
+  ByteReader reader(extension);
+  ByteReader list(reader.counted(2));
+  uint32_t kind = list.number(1);
+  std::string_view name = list.counted(2);
+  if (!reader.finished() || !list.finished() || kind != 0) return false;
+  if (name.empty() || name.find('\0') != name.npos) return false;
+  hello.server_name = name;
+  return true;
+}
+
+bool parse_alpn(std::string_view extension, ClientHello& hello) {
+  ByteReader reader(extension);
+  ByteReader list(reader.counted(2));
+  if (!reader.finished() || list.at_end()) return false;
+  while (!list.at_end()) {
+    std::string_view protocol = list.counted(1);
+    if (protocol.empty()) return false;
+    hello.alpn.emplace_back(protocol);
+  }
+  return list.ok();
+}
+
+bool parse_extensions(std::string_view extensions, ClientHello& hello) {
+  std::bitset<1 << 16> seen;
+  ByteReader reader(extensions);
+  while (!reader.at_end()) {
+    uint32_t type = reader.number(2);
+    std::string_view extension = reader.counted(2);
+    if (!reader.ok() || seen[type]) return false;
+    seen[type] = true;
+    if (type == kServerName && !parse_server_name(extension, hello)) return false;
+    if (type == kAlpn && !parse_alpn(extension, hello)) return false;
+    if (type == kEncryptedClientHello || type == kEncryptedServerName) hello.encrypted = true;
+  }
+  return true;
+}
+
+// The message behind its type and length.
+std::optional<ClientHello> parse_message(std::string_view message) {
+  ByteReader reader(message);
+  uint32_t version = reader.number(2);
+  reader.take(32);  // random
+  std::string_view session = reader.counted(1), ciphers = reader.counted(2), compressions = reader.counted(1);
+  if (!reader.ok() || version >> 8 != kMajorVersion || session.size() > 32) return {};
+  if (ciphers.empty() || ciphers.size() % 2 != 0 || compressions.empty()) return {};
+
+  ClientHello hello;
+  if (reader.at_end()) return hello;  // before TLS 1.3 a client may have no extensions at all
+  std::string_view extensions = reader.counted(2);
+  if (!reader.finished() || !parse_extensions(extensions, hello)) return {};
+  return hello;
+}
+
+}  // namespace
+
+bool looks_like_tls(std::string_view bytes) {
+  auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
+  if (bytes.size() > 0 && byte(0) != kHandshakeRecord) return false;
+  if (bytes.size() > 1 && byte(1) != kMajorVersion) return false;
+  if (bytes.size() > 2 && byte(2) > kLatestMinorVersion) return false;
+  return bytes.size() <= kRecordHeader || byte(kRecordHeader) == kClientHello;
+}
+
+Parse parse_client_hello(std::string_view bytes, ClientHello& hello) {
+  bool too_large = bytes.size() >= kLargestClientHello;  // with the records around it, when it has not ended by then
+  bytes = bytes.substr(0, kLargestClientHello);
+  if (!looks_like_tls(bytes)) return Parse::wrong;
+
+  std::string handshake;
+  while (bytes.size() >= kRecordHeader) {
+    if (!looks_like_tls(bytes.substr(0, 3))) return Parse::wrong;
+    size_t size = ByteReader(bytes.substr(3)).number(2);
+    if (size == 0 || size > kLargestRecord) return Parse::wrong;
+    if (bytes.size() - kRecordHeader < size) break;
+    handshake += bytes.substr(kRecordHeader, size);
+    bytes.remove_prefix(kRecordHeader + size);
+    if (handshake.size() < kHandshakeHeader) continue;
+
+    size_t length = ByteReader(std::string_view(handshake).substr(1)).number(3);
+    if (length > kLargestClientHello) return Parse::wrong;
+    if (handshake.size() < kHandshakeHeader + length) continue;
+    if (handshake.size() > kHandshakeHeader + length) return Parse::wrong;  // nothing may follow before the server spoke
+    std::optional<ClientHello> parsed = parse_message(std::string_view(handshake).substr(kHandshakeHeader));
+    if (!parsed) return Parse::wrong;
+    hello = *std::move(parsed);
+    return Parse::done;
+  }
+  if (bytes.size() < kRecordHeader && !looks_like_tls(bytes)) return Parse::wrong;
+  return too_large ? Parse::wrong : Parse::more;
+}
+
+}  // namespace paddock::net

@@ -1,0 +1,65 @@
+#include "policy/inject.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "policy/network_rule.h"
+
+namespace paddock::policy {
+
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool opens_on_some_port(const std::vector<std::string>& allow, NetworkRule host) {
+  for (const std::string& text : allow) {
+    Result<NetworkRule> rule = parse_network_rule(text);
+    if (!rule) continue;
+    host.port = rule.value().port;
+    if (covers(rule.value(), host)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool same_header(std::string_view first, std::string_view second) {
+  auto same = [](char a, char b) { return lower(a) == lower(b); };
+  return std::equal(first.begin(), first.end(), second.begin(), second.end(), same);
+}
+
+const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host, const std::string& header) {
+  for (const InjectPolicy& inject : injects)
+    if (inject.host == host && same_header(inject.header, header)) return &inject;
+  return nullptr;
+}
+
+Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy*>& layers) {
+  std::vector<InjectPolicy> injects;
+  for (const Policy* layer : layers)
+    for (const InjectPolicy& inject : layer->network.inject) {
+      const InjectPolicy* standing = find_inject(injects, inject.host, inject.header);
+      if (!standing) {
+        injects.push_back(inject);
+        continue;
+      }
+      if (standing->secret != inject.secret || standing->format != inject.format)
+        return Error{Code::denied,
+                     cat("network.inject: '", printable(layer->name), "' has another value for '", inject.header, "' of '", inject.host,
+                         "' than a layer before it"),
+                     "keep the entry in one of them, or make both the same"};
+    }
+  return injects;
+}
+
+Result<void> check_injects(const NetworkPolicy& network) {
+  for (const InjectPolicy& inject : network.inject) {
+    NetworkRule host = TRY(parse_network_rule(inject.host));
+    if (network.allow && opens_on_some_port(*network.allow, host)) continue;
+    return Error{Code::denied, cat("network.inject: '", inject.host, "' gets a header, but network.allow does not allow all of it"),
+                 cat("add '", inject.host, "' to network.allow, in every policy that has this list")};
+  }
+  return {};
+}
+
+}  // namespace paddock::policy

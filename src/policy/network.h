@@ -1,0 +1,44 @@
+// What a policy says about one connection. Pure: names and addresses in, a verdict out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "paddock/policy.h"
+#include "policy/host.h"
+#include "policy/network_rule.h"
+
+namespace paddock::policy {
+
+struct Verdict {
+  bool allowed = false;
+  std::string rule;  // the entry that decided: "network.allow: *.github.com:443"; "network.allow" when none did
+  std::string why;   // "not on the allowlist", "resolves to 10.0.0.5, which is private and not listed as an address"
+};
+
+class NetworkRules {
+ public:
+  static Result<NetworkRules> create(const std::vector<std::string>& allow, const std::vector<std::string>& deny);
+
+  // May the program talk to this host and port? A denial wins over every permission. A name is only looked at as a name,
+  // an address only as an address.
+  Verdict decide(const Host& host, uint16_t port) const;
+  // May it learn that this name exists: is it allowed on any port?
+  Verdict decide_name(const Host& host) const;
+  // `host` resolved to `address` (or is that address); `not_public` says what kind of network that is, or null. Such an
+  // address must be listed as an address itself, by a rule that is not wide; a denied address is denied behind every
+  // name. The name localhost and those beneath it may be 127.0.0.1 and ::1 where a rule names them. Refuses, too, what
+  // decide() refuses.
+  Verdict decide_address(const Host& host, const Host& address, uint16_t port, const char* not_public) const;
+
+  // Whether the rule that allows this name on some port is a wildcard: its labels are the program's choice.
+  bool is_by_wildcard(const Host& host) const;
+
+ private:
+  std::string why_not(const Host& host, uint16_t port) const;
+
+  std::vector<NetworkRule> allow_, deny_;
+};
+
+}  // namespace paddock::policy
