@@ -60,6 +60,18 @@ Task<void> Connection::serve(Gate& gate, Fd client) {
   co_await connection->run();
 }
 
+void Connection::refuse(Gate& gate, Fd client) {
+  std::optional<net::Endpoint> destination = original_destination(client.get());
+  linger off{1, 0};
+  (void)::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);
+  if (!destination) return;
+  Target target = gate.target_at(*destination);
+  bool total = gate.log.total_reached;
+  policy::Verdict verdict{.allowed = false, .rule = total ? "limits.net_total" : "limits.connections",
+                          .why = total ? "the sandbox has used up its bytes" : cat("there are ", gate.connections.size(), " connections already")};
+  gate.log.add({.name = target.host_text(), .port = target.port, .protocol = "tcp", .started = gate.loop.now(), .verdict = verdict});
+}
+
 void Connection::end() {
   client_.end();
   server_.end();
@@ -259,19 +271,17 @@ Task<void> Connection::carry_tls() {
     log("tls");
     co_return;
   }
-  std::vector<const Inject*> injections;
-  if (gate_.tls && !hello.server_name.empty()) injections = gate_.injections_for(target_.host);
-  if (!injections.empty()) co_await intercept(injections);
+  if (gate_.tls && !hello.server_name.empty() && !gate_.injections_for(target_.host).empty()) co_await intercept();
   else co_await carry_opaque("tls");
 }
 
 Task<void> Connection::carry_http() {
-  HttpRelay relay(*this, HttpRelay::Kind::direct, {});
+  HttpRelay relay(*this, HttpRelay::Kind::direct);
   co_await relay.run();
 }
 
 // Both sides speak TLS with us, so that the header can be put in where the program cannot see it.
-Task<void> Connection::intercept(std::vector<const Inject*> injections) {
+Task<void> Connection::intercept() {
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
   Result<net::TlsStream> inner = gate_.tls->accept(client_.socket.get(), target_.host.name, client_.ahead);
   client_.ahead.clear();
@@ -302,7 +312,7 @@ Task<void> Connection::intercept(std::vector<const Inject*> injections) {
     co_await close_gently(gate_, client_);
     co_return;
   }
-  HttpRelay relay(*this, HttpRelay::Kind::intercepted, injections);
+  HttpRelay relay(*this, HttpRelay::Kind::intercepted);
   co_await relay.run();
 }
 
@@ -390,7 +400,7 @@ Task<void> Connection::run_socks() {
 }
 
 Task<void> Connection::run_http_proxy() {
-  HttpRelay relay(*this, HttpRelay::Kind::proxy, {});
+  HttpRelay relay(*this, HttpRelay::Kind::proxy);
   co_await relay.run();
   if (!relay.tunnel_wanted()) co_return;
   // CONNECT was granted: from here on it is as if the program had connected there itself.

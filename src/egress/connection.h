@@ -15,6 +15,8 @@ class Connection {
  public:
   // Serves a connection from its beginning to its end; it owns itself meanwhile.
   static Task<void> serve(Gate& gate, Fd client);
+  // Resets a connection that a limit stands in the way of.
+  static void refuse(Gate& gate, Fd client);
   ~Connection() { gate_.leave(*this); }
 
   void end();          // both sides get a reset
@@ -35,7 +37,7 @@ class Connection {
   Task<void> carry_tls();
   Task<void> carry_http();
   Task<void> carry_opaque(const char* protocol);
-  Task<void> intercept(std::vector<const Inject*> injections);
+  Task<void> intercept();
   enum class First { client, server, nobody };
   Task<First> first_to_speak();
   enum class Speech { tls, http, other, unclear };

@@ -1,6 +1,7 @@
 #include "egress/egress.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ namespace {
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 constexpr size_t kLongestLine = 16 << 20;
 constexpr uint64_t kOwnDescriptors = 256;  // sockets of our own, lookups, second attempts
+constexpr int kReplyMs = 10'000;
 constexpr Milliseconds kFinishMs = 500;    // for connections to end once they are told to
 
 // A line of JSON at a time; used before the loop runs.
@@ -38,10 +40,17 @@ Result<Value> read_line(int socket) {
   return Error{Code::invalid, "a control line is too long", ""};
 }
 
+// Waits for a manager that reads slowly: it has asked, and is waiting itself.
 void reply(int socket, const char* key, Value value) {
   Value answer;
   answer.set(key, std::move(value));
-  (void)write_all(socket, to_json(answer) + "\n");
+  std::string line = to_json(answer) + "\n";
+  for (size_t sent = 0; sent < line.size();) {
+    ssize_t count = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    pollfd writable{socket, POLLOUT, 0};
+    if (count > 0) sent += static_cast<size_t>(count);
+    else if (errno != EAGAIN || ::poll(&writable, 1, kReplyMs) <= 0) return;
+  }
 }
 
 // For the hosts that get a header: contexts for both sides, and the trust stores for programs inside.
@@ -184,12 +193,8 @@ class Egress {
         co_await gate.loop.sleep(10);
         continue;
       }
-      if (!gate.admit()) {
-        linger off{1, 0};
-        (void)::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);
-        continue;
-      }
-      spawn(Connection::serve(gate, std::move(client)));
+      if (!gate.admit()) Connection::refuse(gate, std::move(client));
+      else spawn(Connection::serve(gate, std::move(client)));
     }
   }
 

@@ -59,10 +59,8 @@ Task<RequestRead> read_request(Stream& client, Milliseconds deadline) {
   }
 }
 
-HttpRelay::HttpRelay(Connection& connection, Kind kind, std::vector<const Inject*> injections)
-    : connection_(connection), gate_(connection.gate_), client_(connection.client_), server_(connection.server_), kind_(kind), injections_(std::move(injections)) {
-  for (const Inject* inject : injections_) secrets_.push_back(inject->secret);
-}
+HttpRelay::HttpRelay(Connection& connection, Kind kind)
+    : connection_(connection), gate_(connection.gate_), client_(connection.client_), server_(connection.server_), kind_(kind) {}
 
 Task<void> HttpRelay::run() {
   while (true) {
@@ -135,23 +133,35 @@ bool HttpRelay::check_host() {
 
 Task<bool> HttpRelay::find_server() {
   using Form = net::RequestHead::Form;
-  bool connect = request_.form == Form::authority;
-  if (kind_ != Kind::proxy) {
-    if (connect || (kind_ == Kind::intercepted && request_.method == "TRACE")) {
-      co_await answer(405, cat(request_.method, " is not passed on here"));
-      co_return false;
-    }
-    if (!check_host()) {
-      server_.end();
-      co_await answer_denied();
-      co_return false;
-    }
-    if (connection_.sent_ahead_ && request_.form == net::RequestHead::Form::absolute) {  // another first line than the one begun
-      co_await answer(400, "a whole URL is for proxies");
-      co_return false;
-    }
-    co_return true;
+  bool found = true;
+  if (kind_ == Kind::proxy) {
+    found = co_await find_server_for_proxy();
+    if (!found || tunnel_) co_return found;
+  } else if (request_.form == Form::authority) {
+    co_await answer(405, "CONNECT is not passed on here");
+    co_return false;
+  } else if (!check_host()) {
+    server_.end();
+    co_await answer_denied();
+    co_return false;
+  } else if (connection_.sent_ahead_ && request_.form == Form::absolute) {  // another first line than the one begun
+    co_await answer(400, "a whole URL is for proxies");
+    co_return false;
   }
+  injections_ = gate_.injections_for(connection_.target_.host);
+  secrets_.clear();
+  for (const Inject* inject : injections_) secrets_.push_back(inject->secret);
+  if (!injections_.empty() && kind_ != Kind::intercepted) gate_.log.secrets_in_the_clear.insert(connection_.target_.text());
+  if (!injections_.empty() && request_.method == "TRACE") {
+    co_await answer(405, "TRACE would send the secret back");
+    co_return false;
+  }
+  co_return true;
+}
+
+Task<bool> HttpRelay::find_server_for_proxy() {
+  using Form = net::RequestHead::Form;
+  bool connect = request_.form == Form::authority;
   if (!connect && request_.form != Form::absolute) {
     connection_.deny("network.http", "a proxy needs the whole URL");
     co_await answer(400, "this is a proxy: ask for http://HOST/PATH, or CONNECT HOST:PORT");
@@ -231,8 +241,9 @@ void HttpRelay::rewrite_request() {
   }
   remove_header(request_.headers, "HTTP2-Settings");
   if (!request_.upgrade) remove_header(request_.headers, "Upgrade");  // some servers would honour it all the same
-  if (kind_ != Kind::intercepted) return;
-  remove_header(request_.headers, "Accept-Encoding");  // what is compressed cannot be searched for the secret
+  if (injections_.empty()) return;
+  // What is compressed, or a part that begins within it, could not be searched for the secret.
+  for (const char* name : {"Accept-Encoding", "Range", "If-Range"}) remove_header(request_.headers, name);
   request_.headers.push_back({"Accept-Encoding", "identity"});
   for (const Inject* inject : injections_) {
     remove_header(request_.headers, inject->header);
@@ -300,11 +311,11 @@ Task<void> HttpRelay::receive() {
     net::ResponseHead& response = parsed.value();
     entry_.status = response.status;
     const net::Header* encoding = net::find_header(response.headers, "Content-Encoding");
-    if (kind_ == Kind::intercepted && encoding && !net::same_name(encoding->value, "identity")) {
+    if (!injections_.empty() && encoding && !net::same_name(encoding->value, "identity")) {
       entry_.error = "the server compressed its response, which cannot be searched for the secret then";
       break;
     }
-    if (kind_ == Kind::intercepted) {
+    if (!injections_.empty()) {
       for (net::Header& header : response.headers) header.value = scrubbed(header.value, secrets_);
       response.reason = scrubbed(response.reason, secrets_);
       head = net::to_bytes(response);
@@ -333,7 +344,7 @@ Task<void> HttpRelay::receive() {
 Task<bool> HttpRelay::receive_body(const net::ResponseHead& response) {
   net::BodyReader reader(response.body);
   Scrub scrub(secrets_);
-  bool scrubs = kind_ == Kind::intercepted, chunked = response.body.kind == net::Body::Kind::chunked;
+  bool scrubs = !injections_.empty(), chunked = response.body.kind == net::Body::Kind::chunked;
   while (!reader.done() && response.body.kind != net::Body::Kind::none) {
     if (server_.ahead.empty()) {
       Stream::More more = co_await server_.read();
@@ -361,7 +372,7 @@ Task<bool> HttpRelay::receive_body(const net::ResponseHead& response) {
 
 // After 101 the two speak something else, still to the host that was judged.
 Task<void> HttpRelay::switch_protocols() {
-  if (kind_ != Kind::intercepted) {
+  if (!client_.tls && injections_.empty()) {
     std::string from_client = std::exchange(client_.ahead, {}), from_server = std::exchange(server_.ahead, {});
     bool sent = co_await server_.write(from_client);
     if (sent) sent = co_await client_.write(from_server);

@@ -25,10 +25,10 @@ class HttpRelay {
  public:
   enum class Kind {
     direct,       // the program connected to one target and speaks HTTP with it
-    intercepted,  // the same inside TLS, with a header put in
+    intercepted,  // the same inside TLS
     proxy,        // it speaks HTTP with us; each request names its own target
   };
-  HttpRelay(Connection& connection, Kind kind, std::vector<const Inject*> injections);
+  HttpRelay(Connection& connection, Kind kind);
 
   Task<void> run();
   bool tunnel_wanted() const { return tunnel_; }  // a CONNECT was granted; the connection goes on as something else
@@ -36,6 +36,7 @@ class HttpRelay {
  private:
   Task<bool> wait_for_request();
   Task<bool> find_server();              // for request_; false: it was answered
+  Task<bool> find_server_for_proxy();
   bool check_host();                     // direct: the Host is where the connection goes
   Task<void> answer(int status, std::string what);
   Task<void> answer_denied();
@@ -52,8 +53,8 @@ class HttpRelay {
   Gate& gate_;
   Stream &client_, &server_;
   Kind kind_;
-  std::vector<const Inject*> injections_;
-  std::vector<std::string> secrets_;  // that must not come back
+  std::vector<const Inject*> injections_;  // for this request
+  std::vector<std::string> secrets_;       // that must not come back
 
   net::RequestHead request_;
   Entry entry_;

@@ -115,6 +115,9 @@ Value Log::summary() const {
   value.set("connections_refused", connections_refused);
   value.set("total_reached", total_reached);
   value.set("entries_dropped", dropped_);
+  Value::Array in_the_clear;
+  for (const std::string& host : secrets_in_the_clear) in_the_clear.emplace_back(host);
+  value.set("secrets_in_the_clear", std::move(in_the_clear));
   Value::Array hosts, denials;
   for (const auto& [key, host] : hosts_) {
     Value item;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/fd.h"
@@ -36,6 +37,7 @@ class Log {
   uint64_t up = 0, down = 0;
   uint64_t connections_peak = 0, connections_refused = 0;
   bool total_reached = false;
+  std::set<std::string> secrets_in_the_clear;  // hosts that got an injected header without TLS
 
   Value summary() const;
 

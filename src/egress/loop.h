@@ -105,10 +105,11 @@ class Loop {
   struct Yield {
     Loop& loop;
     bool await_ready() const { return false; }
-    void await_suspend(std::coroutine_handle<> handle) { loop.turns_.push_back(handle); }
+    void await_suspend(std::coroutine_handle<> handle) { loop.give_turn(handle); }
     void await_resume() const {}
   };
   Yield yield() { return {*this}; }
+  void give_turn(std::coroutine_handle<> handle) { turns_.push_back(handle); }
 
  private:
   friend class Socket;
@@ -137,6 +138,25 @@ class Loop {
   std::deque<std::coroutine_handle<>> turns_;
   Milliseconds now_ = 0;
   bool stopped_ = false;
+};
+
+// Something that happens once; whoever waits for it then gets a turn.
+class Event {
+ public:
+  explicit Event(Loop& loop) : loop_(loop) {}
+  void happen() {
+    happened_ = true;
+    for (std::coroutine_handle<> handle : waiting_) loop_.give_turn(handle);
+    waiting_.clear();
+  }
+  bool await_ready() const { return happened_; }
+  void await_suspend(std::coroutine_handle<> handle) { waiting_.push_back(handle); }
+  void await_resume() const {}
+
+ private:
+  Loop& loop_;
+  bool happened_ = false;
+  std::vector<std::coroutine_handle<>> waiting_;
 };
 
 }  // namespace paddock::egress

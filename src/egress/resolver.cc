@@ -75,8 +75,21 @@ Result<void> Resolver::use_servers(const std::vector<std::string>& servers) {
 Task<Resolved> Resolver::resolve(std::string name) {
   if (auto found = hosts_.find(name); found != hosts_.end()) co_return Resolved{found->second, true, ""};
   if (auto found = cache_.find(name); found != cache_.end() && found->second.until > loop_.now()) co_return found->second.resolved;
-  if (at_once_ >= kMostAtOnce) co_return Resolved{{}, false, "too many lookups at once"};
-  ++at_once_;
+  if (auto found = lookups_.find(name); found != lookups_.end()) {
+    std::shared_ptr<Lookup> lookup = found->second;
+    co_await lookup->done;
+    co_return lookup->resolved;
+  }
+  if (lookups_.size() >= kMostAtOnce) co_return Resolved{{}, false, "too many lookups at once"};
+  auto lookup = std::make_shared<Lookup>(Event(loop_));
+  lookups_[name] = lookup;
+  lookup->resolved = co_await look_up(name);
+  lookups_.erase(name);
+  lookup->done.happen();
+  co_return lookup->resolved;
+}
+
+Task<Resolved> Resolver::look_up(const std::string& name) {
   Answer best;
   best.resolved.why = "the DNS servers did not answer";
   for (int round = 0; round < kRounds && !best.complete; ++round) {
@@ -85,16 +98,14 @@ Task<Resolved> Resolver::resolve(std::string name) {
       if (answer.complete || !answer.resolved.addresses.empty()) best = answer;
     }
   }
-  --at_once_;
   if (best.complete) keep(name, best);
   co_return best.resolved;
 }
 
 void Resolver::keep(const std::string& name, const Answer& answer) {
-  if (answer.ttl == 0) return;
   if (cache_.size() >= kMostCached) std::erase_if(cache_, [&](const auto& entry) { return entry.second.until <= loop_.now(); });
   if (cache_.size() >= kMostCached) cache_.clear();
-  cache_[name] = {answer.resolved, loop_.now() + static_cast<Milliseconds>(answer.ttl) * 1000};
+  cache_[name] = {answer.resolved, loop_.now() + static_cast<Milliseconds>(std::max(answer.ttl, kShortestTtl)) * 1000};
 }
 
 // Both questions on one socket, whose port nobody outside knows; only this server's datagrams reach it.

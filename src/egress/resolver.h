@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,11 +36,17 @@ class Resolver {
   static constexpr size_t kMostCached = 4096, kMostAtOnce = 64, kMostAddresses = 16;
   static constexpr Milliseconds kTryMs = 2000;
   static constexpr int kRounds = 2;
-  static constexpr uint32_t kLongestTtl = 3600;
+  // Long enough that a program which looks a name up and then connects meets one answer, whatever its TTL.
+  static constexpr uint32_t kShortestTtl = 5, kLongestTtl = 3600;
 
   struct Cached {
     Resolved resolved;
     Milliseconds until = 0;
+  };
+  // A lookup under way. Who asks for the same name meanwhile gets the same answer.
+  struct Lookup {
+    Event done;
+    Resolved resolved;
   };
   // Both families of one name, as one server answered.
   struct Answer {
@@ -48,6 +55,7 @@ class Resolver {
     uint32_t ttl = kLongestTtl;
   };
 
+  Task<Resolved> look_up(const std::string& name);
   Task<Answer> ask(net::Endpoint server, const std::string& name);
   Task<std::string> ask_by_tcp(net::Endpoint server, std::string query);
   static bool take(const net::DnsReply& reply, Answer& answer);
@@ -57,7 +65,7 @@ class Resolver {
   std::vector<net::Endpoint> system_servers_, servers_;
   std::unordered_map<std::string, std::vector<net::Address>> hosts_;
   std::map<std::string, Cached> cache_;
-  size_t at_once_ = 0;
+  std::map<std::string, std::shared_ptr<Lookup>> lookups_;
 };
 
 }  // namespace paddock::egress

@@ -213,6 +213,10 @@ void Egress::take_summary(const Value& summary, RunResult& result) {
   if (denials && denials->as_array())
     for (const Value& denial : *denials->as_array())
       result.denials.push_back({"network", text(denial, "action"), text(denial, "rule"), text(denial, "why")});
+  const Value* clear = summary.find("secrets_in_the_clear");
+  if (clear && clear->as_array())
+    for (const Value& host : *clear->as_array())
+      result.notes.push_back(cat("a secret of network.inject went to ", *host.as_string(), " without TLS; list only port 443 in network.allow to prevent that"));
   if (uint64_t more = number(summary, "denials_left_out")) result.notes.push_back(cat(more, " more denials on the network are not listed"));
 }
 

@@ -298,7 +298,7 @@ std::string to_bytes(const ResponseHead& head) {
 Looks looks_like_http(std::string_view bytes) {
   // Servers skip more before and between the words than the standard says; so does this.
   constexpr std::string_view kBlanks = " \t\v\f\r\n", kVersion = "http/";
-  constexpr size_t kLongestLine = kLongestTarget + 64;
+  constexpr size_t kLongestLine = kLongestTarget + 64, kLongestMethod = 8192;  // no server takes a longer one
   Looks undecided = bytes.size() > kLongestLine ? Looks::http : Looks::more;
   bytes = bytes.substr(0, kLongestLine);
   bytes.remove_prefix(std::min(bytes.find_first_not_of(kBlanks), bytes.size()));
@@ -308,7 +308,8 @@ Looks looks_like_http(std::string_view bytes) {
   // Behind the first word any byte but NUL may stand: servers take paths with raw UTF-8 in them, and a sender that stops in
   // the middle of one must not pass for something else.
   auto word_end = line.begin() + std::min(line.find_first_of(kBlanks), line.size());
-  auto odd = std::find_if_not(line.begin(), word_end, is_visible);
+  if (word_end - line.begin() > static_cast<std::ptrdiff_t>(kLongestMethod)) return Looks::other;
+  auto odd = std::find_if_not(line.begin(), word_end, is_token_byte);
   if (odd == word_end) odd = std::find(word_end, line.end(), '\0');
   auto same = [](char a, char b) { return lower(a) == b; };
   if (std::search(line.begin(), odd, kVersion.begin(), kVersion.end(), same) != odd) return Looks::http;

@@ -9,6 +9,7 @@ all of the case's layers removed the attack must succeed, and with any single on
 import atexit
 import collections
 import concurrent.futures
+import contextlib
 import ctypes
 import fnmatch
 import hashlib
@@ -201,7 +202,11 @@ class Stage:
         listen(unix, stream, str(outside / "stream"), greet)
         listen(unix, datagram, str(outside / "datagram"), echo)
         listen(unix, stream, str(sockets / "passes-directory"), pass_directory)
-        self.values["port"] = str(listen(socket.AF_INET, stream, ("127.0.0.1", 0), greet).getsockname()[1])
+        def serve_web(server):
+            threading.Thread(target=answer_everything, args=(server.accept()[0],), daemon=True).start()
+
+        for name, answer in (("port", greet), ("denied", greet), ("web", serve_web)):
+            self.values[name] = str(listen(socket.AF_INET, stream, ("127.0.0.1", 0), answer).getsockname()[1])
         self.values["udp"] = str(listen(socket.AF_INET, datagram, ("127.0.0.1", 0), echo).getsockname()[1])
         threading.Thread(target=self.serve, daemon=True).start()
 
@@ -246,6 +251,17 @@ class Stage:
 
     def environment_of(self, user):
         return self.environment | {"HOME": self.values[f"home-{user}"]}
+
+
+def answer_everything(connection):
+    """A web server that takes whatever looks like a request, or is no text at all: what it answers to has reached it."""
+    begun = b""
+    with connection, contextlib.suppress(OSError):
+        while received := connection.recv(65536):
+            begun += received
+            while ends := re.search(rb"\n\r?\n|[\x16\x80-\xff]", begun):
+                begun = begun[ends.end():] if ends[0][:1] == b"\n" else b""
+                connection.sendall(b"HTTP/1.1 200 OK\r\nServer: the web server\r\nContent-Length: 0\r\n\r\n")
 
 
 Ending = collections.namedtuple("Ending", "verdict text limits")

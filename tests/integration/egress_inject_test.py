@@ -142,7 +142,7 @@ class InjectTest(internet.Case):
     @as_each_user
     def test_trace_is_refused(self, user):
         for scheme in ("http", "https"):
-            result = self.run_with(user, ["curl", "-sSi", "-X", "TRACE", f"{scheme}://api.example/"])
+            result = self.run_with(user, [*WITHOUT_PROXY, "curl", "-sSi", "-X", "TRACE", f"{scheme}://api.example/"])
             self.assertRegex(result["stdout"].split("\r\n")[0], " (403|405) ")
             self.assert_hidden(result)
         self.assertEqual(self.net.world.log()["http"], [])

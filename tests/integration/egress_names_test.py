@@ -104,7 +104,9 @@ class NamesTest(internet.Case):
     @as_each_user
     def test_rebinding_reaches_only_the_address_that_was_vetted(self, user):
         for name in ("rebind.example", "rebind-private.example"):
-            answers, _ = self.inside(user, [http(name)] * 4, *allow(name))
+            # Through the proxy first: that asks once, and gets the public address.
+            first = {"do": "proxy", "send": [get(name, f"http://{name}/")]}
+            answers, _ = self.inside(user, [first] + [http(name)] * 4, *allow(name))
             for answer in answers:
                 text = "".join(answer["received"])
                 self.assertTrue(f"world {name} at {GOOD}" in text or " 200 " not in text, answer)
