@@ -18,9 +18,9 @@ import tempfile
 import time
 
 from contenders import ROOTLESS_UID, Unusable, need, one_line, stop
+from egress_figures import OURS, OURS_ROOTLESS, RAW
 from start import machine
 
-RAW, OURS, OURS_ROOTLESS = "raw loopback", "paddock", "paddock rootless"
 SERVICES = ("sink", "source", "echo", "byte")
 WORK = {  # name: (service, how much of it in one round)
     "download": ("source", 1024), "upload": ("sink", 1024),  # megabytes

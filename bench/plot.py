@@ -1,6 +1,6 @@
 """Draws the figures as SVG.
 
-    plot.py START.json WATERFALL.json FOLDER      WATERFALL.json may be missing
+    plot.py START.json WATERFALL.json EGRESS.json FOLDER      no picture is drawn for a file that is missing
 
 Each picture carries its own background, light or dark as the reader prefers, so it is readable on any page.
 """
@@ -11,6 +11,8 @@ import os
 import sys
 from html import escape
 
+from egress_figures import FORMS, RAW, Figures
+
 STYLE = """
   text { font: 13px -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #24292f; }
   .card { fill: #ffffff; stroke: #d0d7de; }
@@ -18,11 +20,11 @@ STYLE = """
   .end { text-anchor: end; } .mid { text-anchor: middle; } .ours { font-weight: 600; }
   .grid { stroke: #d8dee4; } .wait { stroke: #afb8c1; stroke-width: 1.5; }
   .peer { fill: #a8b3bf; } .native { fill: #6e7781; } .paddock { fill: #1f6feb; }
-  .whisker { stroke: #24292f; stroke-width: 1.3; } .dot { fill: #ffffff; stroke: #24292f; stroke-width: 1.3; }
+  .whisker { stroke: #24292f; stroke-width: 1.3; } .goal { stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 4 3; } .dot { fill: #ffffff; stroke: #24292f; stroke-width: 1.3; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; } .card { fill: #0d1117; stroke: #3d444d; } .soft { fill: #9198a1; } .grid { stroke: #2a313c; }
     .peer { fill: #565f6b; } .native { fill: #7d8590; } .paddock { fill: #4493f8; } .wait { stroke: #4d5560; }
-    .whisker { stroke: #e6edf3; } .dot { fill: #0d1117; stroke: #e6edf3; }
+    .whisker { stroke: #e6edf3; } .goal { stroke: #ff7b72; } .dot { fill: #0d1117; stroke: #e6edf3; }
   }
 """
 PHASE_COLOURS = {
@@ -69,7 +71,7 @@ def times(ratio):
 
 
 def kind_of(name):
-    return "paddock" if name.startswith("paddock") else "native" if name.startswith("native") else "peer"
+    return "paddock" if name.startswith("paddock") else "native" if name.startswith("native") or name == RAW else "peer"
 
 
 class LogAxis:
@@ -172,14 +174,48 @@ def draw_waterfall(data, path):
     picture.save(path, y + rows * 22 + 22, "Where the time of one cold run goes")
 
 
+def draw_egress(data, path):
+    figures = Figures(data)
+    picture, row_height, left, plot_width = Picture(920), 23, 190, 500
+    machine = data["machine"]
+    picture.text(24, 34, "What the way through egress costs", "title")
+    picture.text(24, 54, f"bar: p50 · whisker: p99 · dashed: the goal, from raw loopback in the same rounds · {data['rounds']} interleaved rounds, "
+                         f"{machine['cores']} cores, kernel {machine['kernel']}", "small soft")
+    raw = {work: figures.middle(RAW, work) for work in FORMS}
+    panels = [("Download, one connection", "download", raw["download"] * 0.6), ("Upload, one connection", "upload", raw["upload"] * 0.6),
+              ("New connections, 16 at a time", "connect", raw["connect"] * 0.35), ("Round trip of 64 bytes (less is better)", "ping", raw["ping"] + 60e3)]
+    y = 84
+    for label, work, goal in panels:
+        names = sorted((name for name in figures.names if figures.middle(name, work)), key=lambda name: figures.middle(name, work), reverse=work != "ping")
+        longest = max([goal] + [figures.middle(name, work, number) for name in names for number in ((0, 1) if work == "ping" else (0,))])
+        scale = plot_width / longest / 1.02
+        picture.text(24, y, label, "head")
+        y += 12
+        picture.line(left + goal * scale, y, left + goal * scale, y + len(names) * row_height, "goal")
+        for name in names:
+            value, middle = figures.middle(name, work), y + row_height / 2
+            ours = " ours" if kind_of(name) == "paddock" else ""
+            picture.text(left - 10, middle + 4, name, "end" + ours)
+            picture.box(left, y + 4, value * scale, row_height - 8, kind_of(name))
+            if work == "ping":
+                p99 = left + figures.middle(name, work, 1) * scale
+                picture.line(left + value * scale, middle, p99, middle, "whisker")
+                picture.line(p99, middle - 4, p99, middle + 4, "whisker")
+            compared = f"{figures.added_ns(name) / 1000:+.0f} µs" if work == "ping" else times(figures.share(name, work)) + " raw"
+            picture.text(left + plot_width + 92, middle + 4, FORMS[work](value), "end" + ours)
+            picture.text(left + plot_width + 200, middle + 4, "" if name == RAW else compared, "end soft" + ours)
+            y += row_height
+        y += 36
+    picture.save(path, y - 14, "Throughput, new connections and round trips through egress and through forward proxies")
+
+
 def main():
-    start, waterfall, folder = sys.argv[1:4]
+    start, waterfall, egress, folder = sys.argv[1:5]
     os.makedirs(folder, exist_ok=True)
-    with open(start, encoding="utf-8") as file:
-        draw_start(json.load(file), os.path.join(folder, "start.svg"))
-    if os.path.exists(waterfall):
-        with open(waterfall, encoding="utf-8") as file:
-            draw_waterfall(json.load(file), os.path.join(folder, "waterfall.svg"))
+    for source, draw, name in ((start, draw_start, "start.svg"), (waterfall, draw_waterfall, "waterfall.svg"), (egress, draw_egress, "egress.svg")):
+        if os.path.exists(source):
+            with open(source, encoding="utf-8") as file:
+                draw(json.load(file), os.path.join(folder, name))
 
 
 if __name__ == "__main__":

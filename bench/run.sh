@@ -3,7 +3,8 @@
 #
 # Measures BUILD_DIR/paddock beside the native program and every peer that works here, prints tables, and leaves the
 # results in BUILD_DIR/bench. With --update-docs the page and pictures in docs/benchmarks are written anew.
-# ROUNDS=60 is the default; QUICK=1 is ten. As root, missing peers are installed with apt (OFFLINE=1: not).
+# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start or ONLY=egress measures one part and leaves the other's figures.
+# As root, missing peers are installed with apt (OFFLINE=1: not).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,14 +13,19 @@ build=$(cd "$build" && pwd)
 update=${2:-}
 rounds=${ROUNDS:-60}
 [ -z "${QUICK:-}" ] || rounds=10
+only=${ONLY:-start egress}
 export PYTHONDONTWRITEBYTECODE=1
 
 say() { printf '%s\n' "$*" >&2; }
+wanted() { case " $only " in *" $1 "*) true ;; *) false ;; esac; }
 
 install_peers() {
   [ "$(id -u)" = 0 ] && [ -z "${OFFLINE:-}" ] && command -v apt-get >/dev/null || return 0
   missing=""
-  for pair in bwrap:bubblewrap runc:runc crun:crun runsc:runsc dockerd:docker.io docker:docker.io g++:g++ python3:python3; do
+  pairs="g++:g++ python3:python3"
+  if wanted start; then pairs="$pairs bwrap:bubblewrap runc:runc crun:crun runsc:runsc dockerd:docker.io docker:docker.io"; fi
+  if wanted egress; then pairs="$pairs haproxy:haproxy tinyproxy:tinyproxy-bin squid:squid"; fi
+  for pair in $pairs; do
     command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
   done
   [ -n "$missing" ] || return 0
@@ -38,7 +44,8 @@ install_peers() {
   [ -z "$made" ] || rm -f "$policy"
 }
 
-[ -x "$build/paddock" ] && [ -x "$build/paddock-launch" ] || { say "bench: build Paddock first: no paddock in $build"; exit 1; }
+[ -x "$build/paddock" ] && [ -x "$build/paddock-launch" ] && [ -x "$build/paddock-egress" ] ||
+  { say "bench: build Paddock first: no paddock in $build"; exit 1; }
 install_peers
 
 # Copies that any user can run, and that a build going on meanwhile cannot change.
@@ -46,28 +53,34 @@ programs=$(mktemp -d "${TMPDIR:-/tmp}/paddock-bench-programs-XXXXXX")
 trap 'rm -rf "$programs"' EXIT
 trap 'exit 130' INT TERM HUP
 chmod 755 "$programs"
-cp "$build/paddock" "$build/paddock-launch" "$programs/"
-for program in start inside; do
+cp "$build/paddock" "$build/paddock-launch" "$build/paddock-egress" "$programs/"
+for program in start inside egress_load; do
   g++ -std=c++20 -O2 -Wall -Wextra -Wno-missing-field-initializers "$here/$program.cc" -o "$programs/$program"
 done
 
 mkdir -p "$build/bench"
-results=$build/bench/start.json
-waterfall=$build/bench/waterfall.json
+start=$programs/start.json
+waterfall=$programs/waterfall.json
+egress=$programs/egress.json
 say "measuring $rounds rounds"
-python3 "$here/start.py" "$programs" "$programs/paddock" "$rounds" "$results"
-rm -f "$waterfall"
-if [ "$(id -u)" = 0 ]; then
-  python3 "$here/waterfall.py" "$programs/paddock" "$rounds" "$waterfall" || say "  no waterfall: the kernel's trace could not be used"
-else
-  say "  no waterfall: the kernel's trace needs root"
+if wanted start; then
+  python3 "$here/start.py" "$programs" "$programs/paddock" "$rounds" "$start"
+  if [ "$(id -u)" = 0 ]; then
+    python3 "$here/waterfall.py" "$programs/paddock" "$rounds" "$waterfall" || say "  no waterfall: the kernel's trace could not be used"
+  else
+    say "  no waterfall: the kernel's trace needs root"
+  fi
 fi
+if wanted egress; then python3 "$here/egress.py" "$programs" "$programs/paddock" "$rounds" "$egress"; fi
 
-python3 "$here/table.py" "$results" "$waterfall"
-python3 "$here/plot.py" "$results" "$waterfall" "$build/bench"
+for results in "$start" "$waterfall" "$egress"; do
+  [ ! -e "$results" ] || cp "$results" "$build/bench/"
+done
+python3 "$here/table.py" "$start" "$waterfall" "$egress"
+python3 "$here/plot.py" "$start" "$waterfall" "$egress" "$build/bench"
 if [ "$update" = --update-docs ]; then
   docs=$(cd "$here/.." && pwd)/docs/benchmarks
-  python3 "$here/plot.py" "$results" "$waterfall" "$docs"
-  python3 "$here/table.py" "$results" "$waterfall" "$docs/README.md"
+  python3 "$here/plot.py" "$start" "$waterfall" "$egress" "$docs"
+  python3 "$here/table.py" "$start" "$waterfall" "$egress" "$docs/README.md"
   say "written: docs/benchmarks"
 fi

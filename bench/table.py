@@ -1,15 +1,19 @@
 """Prints the results as tables, for the terminal or for the page in docs/benchmarks.
 
-    table.py START.json WATERFALL.json [PAGE.md]      with PAGE.md: rewrites what stands between its markers
+    table.py START.json WATERFALL.json EGRESS.json [PAGE.md]      with PAGE.md: rewrites what stands between its markers
+
+What a missing file would say is left as it was.
 """
 
 import json
 import os
 import sys
 
+from egress_figures import FORMS, OWN, Figures, microseconds
 from plot import milliseconds, times
 
-BEGIN, END = "<!-- figures: begin (written by bench/table.py) -->", "<!-- figures: end -->"
+START_MARKS = "<!-- figures: begin (written by bench/table.py) -->", "<!-- figures: end -->"
+EGRESS_MARKS = "<!-- egress: begin (written by bench/table.py) -->", "<!-- egress: end -->"
 TITLES = {
     "true": "`/bin/true`, start to exit", "python-pass": "`python3 -c pass`, start to exit",
     "echo": "`/bin/echo x`, start to first byte", "python-print": "`python3 -c 'print(1)'`, start to first byte",
@@ -87,11 +91,63 @@ def waterfall_tables(data):
     return phases, calls
 
 
+def egress_tables(data):
+    """Title and table of each."""
+    figures = Figures(data)
+    own = [name for name in OWN if name in figures.names]
+    through = Table("", "download", "upload", "new connections", "round trip, p50", "p99", "added, p50")
+    for name in figures.names:
+        cells = []
+        for work in ("download", "upload", "connect"):
+            value, share = figures.middle(name, work), figures.share(name, work)
+            cells.append("not run" if value is None else FORMS[work](value) + ("" if share == 1 else f" ({share:.2f} ×)"))
+        p50, p99, added = figures.middle(name, "ping"), figures.middle(name, "ping", 1), figures.added_ns(name)
+        cells += ["not run"] * 3 if p50 is None else [microseconds(p50), microseconds(p99), microseconds(added) if added else ""]
+        through.add(name, *cells)
+    yield "Through each (×: of raw loopback)", through
+
+    goals = Table("goal", "wanted", *own)
+    for what, wanted, measured in figures.goals():
+        goals.add(what, wanted, *measured)
+    yield "Goals", goals
+
+    counts = sorted({int(count) for row in data["memory"] for count in row["per_connection"]})
+    memory = Table("resident memory", "with one connection", *[f"each of {count:,} idle ones" for count in counts])
+    for row in data["memory"]:
+        sizes = [row["per_connection"].get(str(count)) for count in counts]
+        memory.add(row["contender"], f"{row['one'] / 2**20:.1f} MB" if "one" in row else "not run", *["not run" if size is None else f"{size / 1024:.1f} KB" for size in sizes])
+    yield "Memory of the process that relays", memory
+
+    start = Table("`paddock run -- /bin/true`", "p50", "p99", "× without")
+    by_key = {(row["contender"], row["workload"]): row["end_us"] for row in data["start"]["results"]}
+    for (user, workload), value in by_key.items():
+        without = by_key.get((user, "without"))
+        if value:
+            ratio = times(value["p50"] / without["p50"]) if workload == "with" and without else ""
+            start.add(f"{user}, {workload} `--allow-net example.com`", milliseconds(value["p50"]), milliseconds(value["p99"]), ratio)
+    yield "What a network adds to the start", start
+
+
+def egress_left_out(data):
+    lines = [f"{skip['contender']}: {skip['reason']}" for skip in data["skipped"]]
+    lines += [f"{row['contender']}, {row['work']}: {row['count']} times: {row['reason']}" for row in data["failures"]]
+    lines += [f"{row['contender']}, idle connections: {row['reason']}" for row in data["memory"] if "reason" in row]
+    return lines + [f"start {row['contender']}, {row['workload']}: {row['failures']} failed" for row in data["start"]["results"] if row["failures"]]
+
+
 def failures(data):
     return [f"{row['contender']}, {row['workload']}: {row['failures']} of {data['rounds']} starts failed" for row in data["results"] if row["failures"]]
 
 
-def print_terminal(data, waterfall):
+def print_egress(data):
+    for title, table in egress_tables(data):
+        print(f"\n{title}\n{table.plain()}")
+    for line in egress_left_out(data):
+        print(f"  left out: {line}")
+    print()
+
+
+def print_start(data, waterfall):
     for title, table in start_tables(data):
         print(f"\n{title.replace('`', '')}\n{table.plain()}")
     print(f"\nWhat the wall costs the program inside\n{inside_table(data).plain()}")
@@ -103,10 +159,14 @@ def print_terminal(data, waterfall):
     print()
 
 
-def figures(data, waterfall):
+def circumstances(data):
     machine = data["machine"]
-    parts = [f"{machine['cores']} cores ({machine['architecture']}), {machine['memory_gb']} GB, kernel {machine['kernel']}, cgroups {machine['cgroups']}; "
-             f"{data['rounds']} rounds, each contender once per round in random order."]
+    return (f"{machine['cores']} cores ({machine['architecture']}), {machine['memory_gb']} GB, kernel {machine['kernel']}, cgroups {machine['cgroups']}; "
+            f"{data['rounds']} rounds, each contender once per round in random order.")
+
+
+def start_figures(data, waterfall):
+    parts = [circumstances(data)]
     for title, table in start_tables(data):
         parts += [f"### {title}", table.markdown()]
     parts += ["### What each one does", "\n".join(f"- {item['name']}: {item['note']}" for item in data["contenders"] if item["note"])]
@@ -125,22 +185,45 @@ def figures(data, waterfall):
     return "\n\n".join(parts)
 
 
+def egress_figures(data):
+    parts = [circumstances(data)]
+    for title, table in egress_tables(data):
+        parts += [f"### {title}", table.markdown()]
+    parts += ["### What each one does", "\n".join(f"- {item['name']}: {item['note']}" for item in data["contenders"] if item["note"])]
+    if egress_left_out(data):
+        parts += ["### Left out", "\n".join(f"- {line}" for line in egress_left_out(data))]
+    return "\n\n".join(parts)
+
+
+def load(path):
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def replace_between(page, marks, text):
+    before, rest = page.split(marks[0])
+    after = rest.split(marks[1])[1]
+    return f"{before}{marks[0]}\n{text}\n{marks[1]}{after}"
+
+
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        data = json.load(file)
-    waterfall = None
-    if os.path.exists(sys.argv[2]):
-        with open(sys.argv[2], encoding="utf-8") as file:
-            waterfall = json.load(file)
-    if len(sys.argv) < 4:
-        print_terminal(data, waterfall)
+    start, waterfall, egress = (load(path) for path in sys.argv[1:4])
+    if len(sys.argv) < 5:
+        if start:
+            print_start(start, waterfall)
+        if egress:
+            print_egress(egress)
         return
-    with open(sys.argv[3], encoding="utf-8") as file:
+    with open(sys.argv[4], encoding="utf-8") as file:
         page = file.read()
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    with open(sys.argv[3], "w", encoding="utf-8") as file:
-        file.write(f"{before}{BEGIN}\n{figures(data, waterfall)}\n{END}{after}")
+    if start:
+        page = replace_between(page, START_MARKS, start_figures(start, waterfall))
+    if egress:
+        page = replace_between(page, EGRESS_MARKS, egress_figures(egress))
+    with open(sys.argv[4], "w", encoding="utf-8") as file:
+        file.write(page)
 
 
 if __name__ == "__main__":

@@ -75,8 +75,7 @@ const char* colour_of(Support::State state, const Colours& colours) {
 
 Row limit_row(const LimitSupport& limit, const Colours& colours) {
   if (limit.works) return {info(limit.kind).name, to_string(limit.enforced.strength), limit.enforced.by, "", colours.green};
-  bool is_off = limit.fix.empty();
-  return {info(limit.kind).name, is_off ? "off" : "refused", limit.why, limit.fix, is_off ? colours.dim : colours.yellow};
+  return {info(limit.kind).name, "refused", limit.why, limit.fix, colours.yellow};
 }
 
 std::string table(const Diagnosis& found) {

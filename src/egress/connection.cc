@@ -81,8 +81,7 @@ void Connection::judge_again() {
   bool decided = target_.port != 0;
   if (!decided) return;
   policy::Verdict now = gate_.rules.decide(target_.host, target_.port);
-  if (now.allowed && server_.socket && !target_.host.is_address())
-    now = gate_.rules.decide_address(target_.host, to_host(dialled_.address), target_.port, net::not_public(dialled_.address));
+  if (now.allowed && dialled_.connected) now = judge(gate_, target_, dialled_.address);
   if (!now.allowed) end();
 }
 
@@ -116,11 +115,22 @@ Task<void> Connection::run() {
 }
 
 Task<bool> Connection::reach() {
-  verdict_ = gate_.rules.decide(target_.host, target_.port);
+  verdict_ = gate_.admit_name(target_.host, gate_.rules.decide(target_.host, target_.port));
   if (!verdict_.allowed) co_return false;
   dialled_ = co_await dial(gate_, target_, verdict_, server_);
   verdict_ = dialled_.verdict;
-  co_return dialled_.connected;
+  if (dialled_.connected) limit_buffers();
+  co_return dialled_.connected && !client_.ended;
+}
+
+// Bytes that wait for a slow reader wait in the kernel, outside of the sandbox's memory. A few connections may have all that
+// fast and far hosts need; the many that come after them may not.
+void Connection::limit_buffers() {
+  constexpr size_t kUnlimited = 16;
+  if (gate_.connections.size() <= kUnlimited) return;
+  int size = 128 << 10;
+  for (int socket : {client_.socket.get(), server_.socket.get()})
+    for (int option : {SO_SNDBUF, SO_RCVBUF}) (void)::setsockopt(socket, SOL_SOCKET, option, &size, sizeof size);
 }
 
 Task<void> Connection::run_redirected(Target target) {
@@ -336,6 +346,7 @@ Task<void> Connection::run_dns() {
     framed += answer;
     bool sent = co_await client_.write(framed);
     if (!sent) co_return;
+    co_await gate_.loop.yield();
   }
 }
 

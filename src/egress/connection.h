@@ -46,6 +46,7 @@ class Connection {
   // Decides about `target_` and connects to it; says why not in the log, and returns false.
   Task<bool> reach();
   Task<void> refuse_redirected();
+  void limit_buffers();
   void deny(const char* rule, std::string why);
   void log(const char* protocol);
   Entry entry(const char* protocol) const;

@@ -16,21 +16,9 @@ namespace {
 constexpr Milliseconds kStagger = 250, kLongestDial = 30'000;  // RFC 8305: give each a head start, then try the next too
 constexpr size_t kMostAttempts = Wait::kMost;
 
-// The kernel's word on whether an address is one of this host's own: what we would send from when sending there.
-bool is_own_address(const net::Address& address) {
-  net::SocketAddress to = net::to_socket_address({address, 9});
-  Fd probe(::socket(address.ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!probe || ::connect(probe.get(), to.get(), to.size) != 0) return false;
-  net::SocketAddress from;
-  from.size = sizeof from.storage;
-  if (::getsockname(probe.get(), from.get(), &from.size) != 0) return false;
-  std::optional<net::Endpoint> local = net::from_socket_address(from);
-  return local && local->address == address;
-}
-
-const char* why_not_public(const net::Address& address) {
+const char* why_not_public(const Gate& gate, const net::Address& address) {
   if (const char* kind = net::not_public(address)) return kind;
-  return is_own_address(address) ? "this host's own address" : nullptr;
+  return gate.routes.stays_here(address) ? "this host's own address" : nullptr;
 }
 
 // IPv6 and IPv4 in turns, IPv6 first.
@@ -78,6 +66,14 @@ std::unique_ptr<Attempt> start(Loop& loop, const net::Address& address, uint16_t
 
 }  // namespace
 
+policy::Verdict judge(const Gate& gate, const Target& target, const net::Address& address) {
+  policy::Verdict verdict = gate.rules.decide_address(target.host, to_host(address), target.port, why_not_public(gate, address));
+  std::optional<net::Address> behind = net::behind_nat64(address);
+  if (verdict.allowed && behind) verdict = judge(gate, target, *behind);
+  if (!verdict.allowed) verdict.listing = net::to_string(net::Endpoint{address, target.port});
+  return verdict;
+}
+
 Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& server) {
   Dialled dialled{.verdict = verdict};
   std::vector<net::Address> found, vetted;
@@ -89,7 +85,7 @@ Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& s
     found = interleave(resolved.addresses);
   }
   for (const net::Address& address : found) {
-    policy::Verdict judged = gate.rules.decide_address(target.host, to_host(address), target.port, why_not_public(address));
+    policy::Verdict judged = judge(gate, target, address);
     if (judged.allowed) vetted.push_back(address);
     else dialled.verdict = judged;
   }

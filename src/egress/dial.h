@@ -15,6 +15,9 @@ struct Dialled {
   std::string error;        // it was allowed, but failed: "no such name", "connection refused"
 };
 
+// Whether this target, allowed itself, may be reached at this address.
+policy::Verdict judge(const Gate& gate, const Target& target, const net::Address& address);
+
 // Opens `server` to where `target` is. The target itself has been allowed already.
 Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& server);
 

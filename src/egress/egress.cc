@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -23,6 +24,7 @@ namespace {
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 constexpr size_t kLongestLine = 16 << 20;
 constexpr uint64_t kOwnDescriptors = 256;  // sockets of our own, lookups, second attempts
+constexpr int kAcceptsInARow = 64;
 constexpr int kReplyMs = 10'000;
 constexpr Milliseconds kFinishMs = 500;    // for connections to end once they are told to
 
@@ -83,10 +85,18 @@ Result<void> check_descriptors(const Settings& settings, uint64_t most) {
                cat("use at most ", (most - std::min(most, kOwnDescriptors)) / 2, " connections, or raise the hard limit of open files (ulimit -Hn)")};
 }
 
+// What the caller had open is not ours, whoever takes this process over.
+void let_go_of_the_callers() {
+  Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; null && fd < 3; ++fd) (void)::dup2(null.get(), fd);
+  (void)::syscall(SYS_close_range, kSandbox + 1, ~0U, 0);
+  (void)null.release();  // closed with the rest
+}
+
 class Egress {
  public:
-  Egress(Loop& loop, Fd control, Fd sandbox, Log& log, Resolver& resolver, uint64_t descriptors)
-      : gate(loop, log, resolver), descriptors_(descriptors), control_(loop, std::move(control)), sandbox_(loop, std::move(sandbox)) {}
+  Egress(Loop& loop, Fd control, Fd sandbox, Log& log, Resolver& resolver, const Routes& routes, uint64_t descriptors)
+      : gate(loop, log, resolver, routes), descriptors_(descriptors), control_(loop, std::move(control)), sandbox_(loop, std::move(sandbox)) {}
 
   void start() {
     spawn(obey());
@@ -164,7 +174,7 @@ class Egress {
     }
     cmsghdr* head = CMSG_FIRSTHDR(&message);
     if (count != 1 || !head || head->cmsg_type != SCM_RIGHTS) co_return;  // the sandbox was never made
-    size_t sockets = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    size_t sockets = std::min<size_t>(3, (head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     int numbers[3] = {-1, -1, -1};
     std::memcpy(numbers, CMSG_DATA(head), sockets * sizeof(int));
     Fd listener(numbers[0]), lookups(numbers[1]), dropped(numbers[2]);
@@ -182,6 +192,7 @@ class Egress {
   }
 
   Task<void> accept_connections() {
+    uint64_t accepted = 0;
     while (listener_) {
       Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!client && errno == EAGAIN) {
@@ -193,6 +204,7 @@ class Egress {
         co_await gate.loop.sleep(10);
         continue;
       }
+      if (++accepted % kAcceptsInARow == 0) co_await gate.loop.yield();
       if (!gate.admit()) Connection::refuse(gate, std::move(client));
       else spawn(Connection::serve(gate, std::move(client)));
     }
@@ -216,9 +228,10 @@ Result<void> run(Fd control, Fd events, Fd sandbox) {
   Log log(*loop, std::move(events), settings.sandbox);
   Resolver resolver(*loop);
   resolver.read_system();
+  Routes routes = TRY(Routes::open());
   for (int fd : {control.get(), sandbox.get()}) (void)::fcntl(fd, F_SETFL, O_NONBLOCK);
   int answers = control.get();
-  auto egress = std::make_unique<Egress>(*loop, std::move(control), std::move(sandbox), log, resolver, descriptors);
+  auto egress = std::make_unique<Egress>(*loop, std::move(control), std::move(sandbox), log, resolver, routes, descriptors);
   egress->gate.tls = std::move(interception.tls);
   TRY(egress->gate.use(std::move(settings)));
   TRY(lock_down(uid));
@@ -232,6 +245,7 @@ Result<void> run(Fd control, Fd events, Fd sandbox) {
 }  // namespace
 
 int serve() {
+  let_go_of_the_callers();
   Fd answers(::fcntl(kControl, F_DUPFD_CLOEXEC, 3));  // to say why not, when what owns the other is gone
   Result<void> served = run(Fd(kControl), Fd(kEvents), Fd(kSandbox));
   if (served) return 0;

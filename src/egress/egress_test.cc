@@ -114,10 +114,11 @@ TEST(Refusal, NamesHostRuleAndRemedyAsTextAndAsJson) {
 
 class GateTest : public testing::Test {
  protected:
-  GateTest() : loop(*Loop::create().value()), log(loop, Fd(), "s1"), resolver(loop), gate(loop, log, resolver) { resolver.read_system(); }
+  GateTest() : loop(*Loop::create().value()), log(loop, Fd(), "s1"), resolver(loop), routes(Routes::open().value()), gate(loop, log, resolver, routes) { resolver.read_system(); }
   Loop& loop;
   Log log;
   Resolver resolver;
+  Routes routes;
   Gate gate;
 };
 
@@ -148,6 +149,34 @@ TEST_F(GateTest, SumsUpByHostAndByDenial) {
   const Value& good = summary.find("hosts")->as_array()->at(1);
   EXPECT_EQ(to_json(*good.find("methods")), "{\"GET\":1}");
   EXPECT_EQ(to_json(*good.find("statuses")), "{\"200\":1}");
+}
+
+TEST_F(GateTest, KeepsLittleOfWhatProgramsMakeUp) {
+  std::string huge(1 << 20, 'x');
+  for (int i = 0; i < 100; ++i)
+    log.add({.name = huge, .port = 1, .protocol = "http", .method = huge + std::to_string(i), .path = huge, .verdict = {.allowed = false, .rule = "r", .why = huge}});
+  EXPECT_LT(to_json(log.summary()).size(), 10'000U);
+}
+
+TEST_F(GateTest, LimitsNewNamesBeneathAWildcardAndNoOthers) {
+  ASSERT_TRUE(gate.use({.allow = {"*.wild.example", "plain.example"}}));
+  auto admitted = [&](const std::string& name) {
+    policy::Host host = policy::canonical_host(name).value();
+    return gate.admit_name(host, gate.rules.decide_name(host)).allowed;
+  };
+  int many = 0;
+  for (int i = 0; i < 1000; ++i) many += admitted(cat("n", i, ".wild.example"));
+  EXPECT_LE(many, 100);
+  EXPECT_TRUE(admitted("n0.wild.example"));
+  EXPECT_TRUE(admitted("plain.example"));
+}
+
+TEST(Routes, KnowWhatIsThisHosts) {
+  Routes routes = std::move(Routes::open()).value();
+  EXPECT_TRUE(routes.stays_here(net::ipv4(0x7f000001)));
+  EXPECT_TRUE(routes.stays_here(net::ipv4(0x7f080910)));
+  EXPECT_TRUE(routes.stays_here(net::ipv4(0xe00000fb)));
+  EXPECT_FALSE(routes.stays_here(net::ipv4(0xc0000201)));
 }
 
 TEST_F(GateTest, CountsConnectionsUpToTheirLimit) {

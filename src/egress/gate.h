@@ -11,6 +11,7 @@
 #include "egress/names.h"
 #include "egress/rate.h"
 #include "egress/resolver.h"
+#include "egress/routes.h"
 #include "egress/settings.h"
 #include "net/tls.h"
 #include "policy/network.h"
@@ -34,13 +35,17 @@ net::Address to_address(const policy::Host& host);
 
 class Gate {
  public:
-  Gate(Loop& loop, Log& log, Resolver& resolver) : loop(loop), log(log), resolver(resolver) {}
+  Gate(Loop& loop, Log& log, Resolver& resolver, const Routes& routes) : loop(loop), log(log), resolver(resolver), routes(routes) {}
 
   // Takes settings over, or leaves everything as it was. Connections to what is no longer allowed end at once.
   Result<void> use(Settings wanted);
 
   // Which connection a program made when it connected to this address: to a name of ours, or to that very address.
   Target target_at(const net::Endpoint& endpoint) const;
+
+  // May this allowed name be looked up? Labels beneath a wildcard are the program's to choose, so each new one could carry
+  // data out: to the servers of that domain alone, and no faster than kNewNamesPerSecond.
+  policy::Verdict admit_name(const policy::Host& host, policy::Verdict verdict);
 
   // May another connection begin? If not, the limit in its way has been noted.
   bool admit();
@@ -58,6 +63,7 @@ class Gate {
   Loop& loop;
   Log& log;
   Resolver& resolver;
+  const Routes& routes;
   Names names;
   Settings settings;
   policy::NetworkRules rules;
@@ -66,9 +72,12 @@ class Gate {
   std::set<Connection*> connections;
 
  private:
+  static constexpr double kNewNamesPerSecond = 10, kNewNamesAtOnce = 100;
   void check_total();
 
   Rate up_rate_, down_rate_;
+  double new_names_left_ = kNewNamesAtOnce;
+  Milliseconds new_names_at_ = 0;
   std::vector<std::pair<policy::NetworkRule, const Inject*>> injections_;
 };
 

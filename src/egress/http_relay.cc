@@ -149,14 +149,25 @@ Task<bool> HttpRelay::find_server() {
     co_return false;
   }
   injections_ = gate_.injections_for(connection_.target_.host);
+  if (!injections_.empty() && kind_ != Kind::intercepted) {
+    bool in_the_clear = may_show_secrets();
+    (in_the_clear ? gate_.log.secrets_in_the_clear : gate_.log.secrets_withheld).insert(connection_.target_.text());
+    if (!in_the_clear) injections_.clear();
+  }
   secrets_.clear();
   for (const Inject* inject : injections_) secrets_.push_back(inject->secret);
-  if (!injections_.empty() && kind_ != Kind::intercepted) gate_.log.secrets_in_the_clear.insert(connection_.target_.text());
   if (!injections_.empty() && request_.method == "TRACE") {
     co_await answer(405, "TRACE would send the secret back");
     co_return false;
   }
   co_return true;
+}
+
+// Without TLS everyone on the way could read the secret, and nobody knows who answers. Whoever lists that very port, or a host of
+// a network of their own, wants it so.
+bool HttpRelay::may_show_secrets() const {
+  bool listed = ends_with(connection_.verdict_.rule, cat(":", connection_.target_.port));
+  return listed || net::not_public(connection_.dialled_.address);
 }
 
 Task<bool> HttpRelay::find_server_for_proxy() {
@@ -177,6 +188,12 @@ Task<bool> HttpRelay::find_server_for_proxy() {
   uint16_t port = authority.value().port.value_or(80);
   Target target{host.value(), port};
   if (target.host.is_address()) target = gate_.target_at({to_address(host.value()), port});
+  if (!connect && !(target.host == host.value())) {  // a synthetic address: the server would not know it by that name
+    connection_.target_ = target;
+    connection_.deny("network.host", cat("ask for ", target.host_text(), " by its name"));
+    co_await answer_denied();
+    co_return false;
+  }
   Target& current = connection_.target_;
   bool same = server_.socket && current.host == target.host && current.port == target.port && gate_.rules.decide(target.host, port).allowed;
   if (!same || connect) {
@@ -289,6 +306,7 @@ Task<void> HttpRelay::send_body() {
     client_.ahead.erase(0, taken.value());
     bool sent = co_await server_.write(block);
     if (!sent) co_return;
+    co_await gate_.loop.yield();
   }
   request_sent_ = true;
 }
@@ -366,6 +384,7 @@ Task<bool> HttpRelay::receive_body(const net::ResponseHead& response) {
     }
     bool sent = co_await client_.write(block);
     if (!sent) co_return false;
+    co_await gate_.loop.yield();
   }
   co_return true;
 }
@@ -393,6 +412,7 @@ Task<void> HttpRelay::pump(Stream& from, Stream& to, bool scrub_it) {
     std::string block = scrub.feed(std::exchange(from.ahead, {}));
     bool sent = co_await to.write(block);
     if (!sent) break;
+    co_await gate_.loop.yield();
   }
   std::string rest = scrub.finish();
   (void)co_await to.write(rest);

@@ -37,6 +37,7 @@ class HttpRelay {
   Task<bool> wait_for_request();
   Task<bool> find_server();              // for request_; false: it was answered
   Task<bool> find_server_for_proxy();
+  bool may_show_secrets() const;
   bool check_host();                     // direct: the Host is where the connection goes
   Task<void> answer(int status, std::string what);
   Task<void> answer_denied();

@@ -19,6 +19,8 @@ namespace paddock::egress {
 
 namespace {
 
+constexpr uint64_t kMostMemory = 1 << 30;  // ten thousand connections take a thirtieth; whoever needs more is being attacked
+
 Result<void> become(uint32_t uid) {
   if (uid == 0) return {};
   if (::setgroups(0, nullptr) != 0 || ::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0)
@@ -62,7 +64,7 @@ Result<void> lock_down(uint32_t uid) {
   TRY(kernel::drop_all_capabilities());
   TRY(kernel::set_no_new_privs());
   TRY(give_up_files());
-  TRY(kernel::set_rlimits({{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}}));
+  TRY(kernel::set_rlimits({{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}, {RLIMIT_DATA, kMostMemory}}));
   return kernel::enter_seccomp(TRY(filter()));
 }
 

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -43,7 +44,21 @@ std::string action_of(const Entry& entry) {
 
 Log::Log(Loop& loop, Fd events, std::string sandbox) : loop_(loop), events_(std::move(events)), sandbox_(std::move(sandbox)) {}
 
-void Log::add(const Entry& entry) {
+// The program chooses these texts, and how many of them there are.
+Entry Log::cut(Entry entry) {
+  auto shorten = [](std::string& text, size_t most) {
+    if (text.size() > most) text = text.substr(0, most) + "…";
+  };
+  shorten(entry.name, 255);
+  shorten(entry.method, 64);
+  shorten(entry.path, 1024);
+  shorten(entry.verdict.why, 400);
+  shorten(entry.error, 400);
+  return entry;
+}
+
+void Log::add(const Entry& whole) {
+  Entry entry = cut(whole);
   sum(entry);
   if (!entry.verdict.allowed) sum_denial(entry);
   Value value;
@@ -114,10 +129,10 @@ Value Log::summary() const {
   value.set("connections_peak", connections_peak);
   value.set("connections_refused", connections_refused);
   value.set("total_reached", total_reached);
-  value.set("entries_dropped", dropped_);
-  Value::Array in_the_clear;
-  for (const std::string& host : secrets_in_the_clear) in_the_clear.emplace_back(host);
-  value.set("secrets_in_the_clear", std::move(in_the_clear));
+  value.set("entries_dropped", dropped_ + static_cast<uint64_t>(std::count(pending_.begin(), pending_.end(), '\n')));
+  auto list = [](const std::set<std::string>& texts) { return Value::Array(texts.begin(), texts.end()); };
+  value.set("secrets_in_the_clear", list(secrets_in_the_clear));
+  value.set("secrets_withheld", list(secrets_withheld));
   Value::Array hosts, denials;
   for (const auto& [key, host] : hosts_) {
     Value item;

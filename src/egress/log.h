@@ -37,7 +37,7 @@ class Log {
   uint64_t up = 0, down = 0;
   uint64_t connections_peak = 0, connections_refused = 0;
   bool total_reached = false;
-  std::set<std::string> secrets_in_the_clear;  // hosts that got an injected header without TLS
+  std::set<std::string> secrets_in_the_clear, secrets_withheld;  // hosts asked without TLS: that got their header, or did not
 
   Value summary() const;
 
@@ -54,6 +54,7 @@ class Log {
     uint64_t count = 0;
   };
 
+  static Entry cut(Entry entry);  // to what is worth keeping
   void sum(const Entry& entry);
   void sum_denial(const Entry& entry);
   void send(const std::string& line);

@@ -11,22 +11,6 @@ namespace {
 
 constexpr uint32_t kTtl = 60;
 constexpr size_t kMostAtOnce = 128;
-// Labels beneath an allowed wildcard are the program's to choose, so each new one could carry data out: to the servers of
-// that domain alone, and no faster than this.
-constexpr double kNewNamesPerSecond = 10, kNewNamesAtOnce = 100;
-
-struct NewNames {
-  double left = kNewNamesAtOnce;
-  Milliseconds at = 0;
-  bool take(Milliseconds now) {
-    left = std::min(kNewNamesAtOnce, left + static_cast<double>(now - at) * kNewNamesPerSecond / 1000);
-    at = now;
-    if (left < 1) return false;
-    left -= 1;
-    return true;
-  }
-};
-NewNames new_names;
 size_t at_once = 0;
 
 std::string type_text(uint16_t type) {
@@ -65,9 +49,7 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
   }
   Entry entry{.name = name, .port = 53, .protocol = "dns", .method = type_text(query->question.type), .started = gate.loop.now(),
               .verdict = gate.rules.decide_name(host.value())};
-  bool known = gate.names.knows(name);
-  if (entry.verdict.allowed && !known && gate.rules.is_by_wildcard(host.value()) && !new_names.take(gate.loop.now()))
-    entry.verdict = {.allowed = false, .rule = "network.names", .why = "too many new names beneath a wildcard in a short time"};
+  entry.verdict = gate.admit_name(host.value(), entry.verdict);
   if (!entry.verdict.allowed) {
     gate.log.add(entry);
     co_return net::make_answer(*query, net::DnsCode::no_such_name, {}, kTtl);
@@ -115,9 +97,9 @@ Task<void> serve_lookups(Gate& gate, Socket& socket) {
     from.size = sizeof from.storage;
     ssize_t count = ::recvfrom(socket.get(), datagram, sizeof datagram, 0, from.get(), &from.size);
     if (count < 0) {
-      if (errno != EAGAIN) co_return;
-      socket.not_readable();
+      if (errno == EAGAIN) socket.not_readable();
       (void)co_await socket.readable();
+      co_await gate.loop.yield();
       continue;
     }
     if (at_once >= kMostAtOnce) continue;  // as a busy server would: the asker tries again

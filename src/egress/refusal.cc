@@ -35,7 +35,9 @@ bool has_body(const net::RequestHead* request) { return !request || request->met
 
 std::string denied_response(const Target& target, const policy::Verdict& verdict, const net::RequestHead* request) {
   int status = verdict.rule == "network.host" ? 421 : 403;
-  std::string hint = status == 421 ? "" : cat("allow it with: paddock run --allow-net ", target.text(), ", or network.allow = [\"", target.text(), "\"] in the policy");
+  std::string listing = verdict.listing.empty() ? target.text() : verdict.listing;
+  bool can_be_listed = starts_with(verdict.rule, "network.allow");
+  std::string hint = can_be_listed ? cat("allow it with: paddock run --allow-net ", listing, ", or network.allow = [\"", listing, "\"] in the policy") : "";
   if (!wants_json(request)) {
     std::string body = cat("paddock: ", target.text(), " is denied by ", verdict.rule, ": ", verdict.why, "\n", hint.empty() ? "" : cat(hint, "\n"));
     return response(status, "text/plain; charset=utf-8", body, has_body(request));

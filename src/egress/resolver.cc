@@ -162,7 +162,7 @@ bool Resolver::take(const net::DnsReply& reply, Answer& answer) {
   if (reply.code == net::DnsCode::ok) answer.resolved.exists = true;
   answer.ttl = std::min(answer.ttl, reply.ttl);
   for (const net::Address& address : reply.addresses)
-    if (answer.resolved.addresses.size() < kMostAddresses) answer.resolved.addresses.push_back(address);
+    if (answer.resolved.addresses.size() < kMostAddresses) answer.resolved.addresses.push_back(net::unmapped(address));
   return true;
 }
 

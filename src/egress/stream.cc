@@ -38,6 +38,7 @@ Task<bool> Stream::wait(net::TlsStream::Status status, Milliseconds deadline) {
 Task<Stream::More> Stream::read(Milliseconds deadline) {
   size_t most = side_ == Side::client ? gate_.block_up(kBuffer) : gate_.block_down(kBuffer);
   while (true) {
+    if (ended) co_return More::failed;
     size_t count = 0;
     if (tls) {
       net::TlsStream::Done done = tls->read(buffer, most);
@@ -70,6 +71,7 @@ Task<Stream::More> Stream::read(Milliseconds deadline) {
 
 Task<bool> Stream::write(std::string_view bytes) {
   while (!bytes.empty()) {
+    if (ended) co_return false;
     size_t most = side_ == Side::client ? gate_.block_down(bytes.size()) : bytes.size();
     size_t count = 0;
     if (tls) {
@@ -114,6 +116,7 @@ void Stream::reset() {
 }
 
 void Stream::end() {
+  ended = true;
   if (!socket) return;
   reset();
   (void)::shutdown(socket.get(), SHUT_RDWR);
@@ -143,6 +146,7 @@ Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
   int turns = 0;
   while (true) {
     (void)co_await from.socket.readable();
+    if (from.ended) co_return;
     size_t most = up ? gate.block_up(kBuffer) : gate.block_down(kBuffer);
     ssize_t received = ::recv(from.socket.get(), buffer, most, 0);
     if (received < 0 && errno == EAGAIN) {

@@ -21,6 +21,7 @@ class Stream {
   std::optional<net::TlsStream> tls;
   std::string ahead;       // read and not used yet
   uint64_t up = 0, down = 0;
+  bool ended = false;      // by end(): whatever is still in its buffers goes nowhere
 
   enum class More { yes, end, failed, late };
   // Reads what there is, at least a byte, behind what is ahead.

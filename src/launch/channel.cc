@@ -142,22 +142,21 @@ Result<void> send_plan(int socket, const std::string& bytes, const std::vector<i
   return send_bytes(socket, bytes, {});
 }
 
+// A caller that dies in the middle of it is gone like any other: what it was making must be known all the same.
 Result<ReceivedPlan> receive_plan(int socket) {
   ReceivedPlan plan;
   while (true) {
-    Received received = TRY(receive_record(socket));
-    const Record& record = received.record;
-    if (received.closed) {
-      plan.closed = true;
-      return plan;
-    }
+    Result<Received> received = receive_record(socket);
+    plan.closed = !received || received.value().closed;
+    if (plan.closed) return plan;
+    const Record& record = received.value().record;
     if (record.kind == Record::Kind::making) plan.making.assign(record.text, ::strnlen(record.text, sizeof record.text));
     if (record.kind != Record::Kind::plan) continue;
     if (record.numbers[0] == 0 || record.numbers[0] > kMaxPlan) return Error{Code::invalid, "receive the plan: impossible size", ""};
     plan.bytes.resize(record.numbers[0]);
-    plan.descriptors = std::move(received.descriptors);
-    Incoming body = TRY(receive_exactly(socket, plan.bytes.data(), plan.bytes.size(), plan.descriptors));
-    if (body.size == 0) return Error{Code::io, "receive the plan: cut short", ""};
+    plan.descriptors = std::move(received.value().descriptors);
+    Result<Incoming> body = receive_exactly(socket, plan.bytes.data(), plan.bytes.size(), plan.descriptors);
+    plan.closed = !body || body.value().size == 0;
     return plan;
   }
 }

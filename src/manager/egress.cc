@@ -64,6 +64,15 @@ std::string text(const Value& value, const char* name) {
   return found && found->as_string() ? *found->as_string() : "";
 }
 
+std::vector<std::string> texts(const Value& value, const char* name) {
+  std::vector<std::string> found;
+  const Value* list = value.find(name);
+  if (list && list->as_array())
+    for (const Value& item : *list->as_array())
+      if (item.as_string()) found.push_back(*item.as_string());
+  return found;
+}
+
 }  // namespace
 
 Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox) {
@@ -213,10 +222,9 @@ void Egress::take_summary(const Value& summary, RunResult& result) {
   if (denials && denials->as_array())
     for (const Value& denial : *denials->as_array())
       result.denials.push_back({"network", text(denial, "action"), text(denial, "rule"), text(denial, "why")});
-  const Value* clear = summary.find("secrets_in_the_clear");
-  if (clear && clear->as_array())
-    for (const Value& host : *clear->as_array())
-      result.notes.push_back(cat("a secret of network.inject went to ", *host.as_string(), " without TLS; list only port 443 in network.allow to prevent that"));
+  for (const std::string& host : texts(summary, "secrets_in_the_clear")) result.notes.push_back(cat("a secret of network.inject went to ", host, " without TLS"));
+  for (const std::string& host : texts(summary, "secrets_withheld"))
+    result.notes.push_back(cat("requests to ", host, " went without the header of network.inject, which would be readable on its way; list ", host, " in network.allow to send it all the same"));
   if (uint64_t more = number(summary, "denials_left_out")) result.notes.push_back(cat(more, " more denials on the network are not listed"));
 }
 
@@ -227,7 +235,7 @@ void Egress::finish(RunResult& result) {
   if (events_) (void)read_events();
   const Value* found = answer ? answer.value().find("summary") : nullptr;
   if (found) take_summary(*found, result);
-  else result.notes.push_back("the egress process ended before the program did: from then on there was no network");
+  else result.notes.push_back(cat("the network's summary is lost: ", answer ? "egress said something unexpected" : answer.error().message));
   // The entries are JSON already.
   std::string hosts = "[]";
   if (const Value* list = found ? found->find("hosts") : nullptr) hosts = to_json(*list);

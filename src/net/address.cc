@@ -197,6 +197,13 @@ std::optional<Endpoint> from_socket_address(const SocketAddress& socket_address)
   return {};
 }
 
+Address unmapped(const Address& address) { return address.ipv6 ? ipv6_or_mapped(address.bytes.data()) : address; }
+
+std::optional<Address> behind_nat64(const Address& address) {
+  if (!address.ipv6 || !is_within(address, "64:ff9b::", 96)) return std::nullopt;
+  return ipv4(number_at(address.bytes.data() + 12));
+}
+
 const char* not_public(const Address& address) {
   if (address.ipv6) return not_public6(address);
   const Kind* kind = kind_of(number_at(address.bytes.data()));

@@ -34,6 +34,9 @@ std::string to_string(const Address& address);
 std::string to_string(const Endpoint& endpoint);  // 203.0.113.7:443, [2001:db8::1]:443
 
 Address ipv4(uint32_t host_order);
+Address unmapped(const Address& address);  // ::ffff:1.2.3.4 becomes 1.2.3.4; every other stays
+// The IPv4 address that a NAT64 gateway makes of 64:ff9b::/96; none for every other address.
+std::optional<Address> behind_nat64(const Address& address);
 
 // The same as the kernel's structures.
 struct SocketAddress {

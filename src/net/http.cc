@@ -153,6 +153,7 @@ Result<RequestHead> parse_request_line(std::string_view line) {
                       .target = std::string(line.substr(first + 1, last - first - 1)),
                       .version = std::string(line.substr(last + 1))};
   if (!is_token(request.method)) return refuse("a method that is no token");
+  if (request.method.size() > kLongestMethod) return refuse("a method that is too long");
   if (!is_known_version(request.version)) return refuse("a version that is neither HTTP/1.0 nor HTTP/1.1");
   TRY(parse_target(request));
   return request;
@@ -298,7 +299,7 @@ std::string to_bytes(const ResponseHead& head) {
 Looks looks_like_http(std::string_view bytes) {
   // Servers skip more before and between the words than the standard says; so does this.
   constexpr std::string_view kBlanks = " \t\v\f\r\n", kVersion = "http/";
-  constexpr size_t kLongestLine = kLongestTarget + 64, kLongestMethod = 8192;  // no server takes a longer one
+  constexpr size_t kLongestLine = kLongestTarget + 64, kLongestWord = 8192;  // no server takes a longer method
   Looks undecided = bytes.size() > kLongestLine ? Looks::http : Looks::more;
   bytes = bytes.substr(0, kLongestLine);
   bytes.remove_prefix(std::min(bytes.find_first_not_of(kBlanks), bytes.size()));
@@ -308,7 +309,7 @@ Looks looks_like_http(std::string_view bytes) {
   // Behind the first word any byte but NUL may stand: servers take paths with raw UTF-8 in them, and a sender that stops in
   // the middle of one must not pass for something else.
   auto word_end = line.begin() + std::min(line.find_first_of(kBlanks), line.size());
-  if (word_end - line.begin() > static_cast<std::ptrdiff_t>(kLongestMethod)) return Looks::other;
+  if (word_end - line.begin() > static_cast<std::ptrdiff_t>(kLongestWord)) return Looks::other;
   auto odd = std::find_if_not(line.begin(), word_end, is_token_byte);
   if (odd == word_end) odd = std::find(word_end, line.end(), '\0');
   auto same = [](char a, char b) { return lower(a) == b; };

@@ -44,7 +44,7 @@ struct ResponseHead {
   bool keep_alive = true;
 };
 
-inline constexpr size_t kLargestHead = 64 << 10, kMostHeaders = 200, kLongestTarget = 16 << 10;
+inline constexpr size_t kLargestHead = 64 << 10, kMostHeaders = 200, kLongestTarget = 16 << 10, kLongestMethod = 64;
 
 // The number of bytes of the head with its empty line, 0 while it is not complete. A head that can no longer become a
 // valid one because of its size is an error (Code::exhausted). An empty line that ends in a bare LF also ends the head, so

@@ -15,6 +15,7 @@ struct Verdict {
   bool allowed = false;
   std::string rule;  // the entry that decided: "network.allow: *.github.com:443"; "network.allow" when none did
   std::string why;   // "not on the allowlist", "resolves to 10.0.0.5, which is private and not listed as an address"
+  std::string listing;  // what network.allow would have to list; empty: what was asked for
 };
 
 class NetworkRules {

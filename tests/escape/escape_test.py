@@ -80,7 +80,7 @@ class Case:
         """Whether this wall says that it stops the attack. A limit is claimed by every wall, with or without a layer."""
         if user not in self.get("users", wall, user, "root user").split():
             return False
-        return wall != "process" or self.get("process", wall, user) != "none" or "expect" in self.fields
+        return wall != "process" or self.get("process", wall, user) != "none" or self.get("expect", wall, user) != ""
 
 
 def all_cases():
@@ -186,7 +186,8 @@ class Stage:
             return server
 
         def greet(server):
-            server.accept()[0].sendall(b"hello")
+            with server.accept()[0] as connection:
+                connection.sendall(b"hello")
 
         def pass_directory(server):
             socket.send_fds(server.accept()[0], [b"x"], [self.directory])

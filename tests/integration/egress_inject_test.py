@@ -53,7 +53,7 @@ print(looked > 10, found)
 
 
 class InjectTest(internet.Case):
-    def options(self, host="api.example", secret="env:API_TOKEN", allowed=("api.example", "other-api.example")):
+    def options(self, host="api.example", secret="env:API_TOKEN", allowed=("api.example:80", "api.example:443", "other-api.example")):
         text = f'version = 1\nextends = "default"\n[limits]\nmemory = "1G"\n[network]\nallow = {json.dumps(allowed)}\n{INJECT.format(host=host, secret=secret)}'
         return ["--policy", self.net.file("inject.toml", text)]
 
@@ -110,6 +110,13 @@ class InjectTest(internet.Case):
             has = SECRET in json.dumps(entry)
             self.assertEqual(has, entry["target"].startswith("/redirect"), entry)
         self.assert_hidden(result)
+
+    @as_each_user
+    def test_nothing_goes_out_readable_unless_that_port_is_listed(self, user):
+        result = self.net.run_json(*self.options(allowed=("api.example",)), "--", "sh", "-c", "curl -sS http://api.example/echo; curl -sS https://api.example/echo",
+                                   user=user, env={"API_TOKEN": SECRET})
+        self.assertEqual(self.sent(), [None, HEADER], internet.describe(result))
+        self.assertTrue(any("api.example:80" in note and "without the header" in note for note in result["notes"]), result["notes"])
 
     @as_each_user
     def test_a_wildcard_covers_its_names_only(self, user):

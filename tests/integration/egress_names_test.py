@@ -1,10 +1,10 @@
 """Names: what may be asked, what an answer may hold, and what else of the network stays closed."""
 
 from support import internet, paddock
-from support.internet import GOOD, LOCAL, METADATA, PRIVATE, PUBLIC_RESOLVER, allow, as_each_user, get
+from support.internet import GOOD, GOOD6, LOCAL, METADATA, PRIVATE, PUBLIC_RESOLVER, allow, as_each_user, get
 
 IPV4, DATAGRAM, STREAM, RAW = 2, 2, 1, 3
-ICMP, SCTP, GRE = 1, 132, 47
+ICMP, SCTP, GRE, UDP_LITE = 1, 132, 47, 136
 
 
 def question(name, kind=1):
@@ -54,7 +54,7 @@ class NamesTest(internet.Case):
     @as_each_user
     def test_other_ways_to_ask_are_closed(self, user):
         stream_question = "\0" + chr(len(question("evil.example"))) + question("evil.example")
-        steps = [{"do": "tcp", "host": PUBLIC_RESOLVER, "port": 53, "send": [stream_question]},
+        steps = [{"do": "tcp", "host": PUBLIC_RESOLVER, "port": 53, "send": [stream_question], "until": "\x07example\0\0\x01"},
                  {"do": "tcp", "host": PUBLIC_RESOLVER, "port": 853, "send": ["x"]},
                  {"do": "tls", "host": PUBLIC_RESOLVER, "port": 443, "sni": "dns.google", "send": [get("dns.google", "/dns-query?dns=AAAA")]},
                  ask("evil.local", 1, "224.0.0.251", 5353), ask("evil", 1, "224.0.0.252", 5355)]
@@ -65,17 +65,19 @@ class NamesTest(internet.Case):
         self.assertEqual((log["dns"], log["tcp"], log["udp"]), ([], [], []))
 
     @as_each_user
-    def test_datagrams_and_other_protocols_are_refused_and_told(self, user):
+    def test_datagrams_are_refused_and_told(self, user):
         steps = [{"do": "udp", "host": "good.example", "port": 443, "send": "quic", "patience": 3},
-                 {"do": "udp", "host": "203.0.113.10", "port": 4444, "send": "secret", "patience": 3}]
-        answers, result = self.inside(user, steps, *allow("good.example", "203.0.113.10"))
+                 {"do": "udp", "host": GOOD, "port": 4444, "send": "secret", "patience": 3},
+                 {"do": "udp", "host": GOOD6, "port": 4444, "send": "secret", "patience": 3},
+                 {"do": "socket", "family": IPV4, "type": DATAGRAM, "protocol": UDP_LITE, "host": GOOD, "port": 9, "send": "secret"}]
+        answers, result = self.inside(user, steps, *allow("good.example", GOOD, f"[{GOOD6}]"))
         self.assertTrue(all("error" in answer for answer in answers), answers)
         self.assertEqual(self.net.world.log()["udp"], [])
-        self.assert_denied(result, "443", "udp")
-        self.assert_denied(result, "203.0.113.10:4444", "udp")
+        for packet in ("udp to good.example:443", f"udp to {GOOD}:4444", f"udp to [{GOOD6}]:4444"):
+            self.assert_denied(result, packet)
 
     @as_each_user
-    def test_other_protocols_are_refused(self, user):
+    def test_sockets_of_other_protocols_are_refused(self, user):
         numbers = ((DATAGRAM, ICMP), (RAW, ICMP), (STREAM, SCTP), (RAW, GRE), (RAW, 255))
         steps = [{"do": "socket", "family": IPV4, "type": kind, "protocol": protocol, "host": GOOD, "port": 9, "send": "\x08\0\0\0\0\0\0\0"}
                  for kind, protocol in numbers]

@@ -215,6 +215,30 @@ class RulesTest(internet.Case):
         finally:
             sandbox.communicate("")
 
+    @as_each_user
+    def test_an_address_that_no_name_was_given_leads_nowhere(self, user):
+        hosts = ["198.18.0.1", "198.18.1.7", "198.19.255.254", "198.18.0.255"]
+        steps = [http("good.example")] + [make(host) for host in hosts for make in (http, proxied, socks)]
+        verdicts, _ = self.verdicts(user, steps, *allow("good.example"))
+        self.assertEqual(verdicts, [True] + [False] * (len(steps) - 1))
+
+    @as_each_user
+    def test_the_way_out_cannot_be_changed_from_inside(self, user):
+        script = ("ip link set lo down; ip address add 10.0.0.1/8 dev lo; ip route del default; nft flush ruleset; iptables -F\n"
+                  "echo nameserver 8.8.8.8 > /etc/resolv.conf; unshare -Urn true; nsenter --net=/proc/1/ns/net true; ls /proc/self/fd | wc -l")
+        result = self.net.run_json(*allow("good.example"), "--", "sh", "-c", script, user=user)
+        self.assertEqual(result["stdout"], "4\n", internet.describe(result))  # its own three, and the one it reads the folder with
+        self.assertGreaterEqual(len(result["stderr"].strip().splitlines()), 8, result["stderr"])  # every step failed
+        verdicts, _ = self.verdicts(user, [http("good.example"), http("evil.example"), http(OTHER)], *allow("good.example"))
+        self.assertEqual(verdicts, [True, False, False])
+
+    @as_each_user
+    def test_proxy_variables_of_the_caller_do_not_matter(self, user):
+        environment = {name: f"http://{OTHER}:80" for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY")} | {"NO_PROXY": "*"}
+        result = self.net.run_json(*allow("good.example"), "--", "curl", "-sS", "http://good.example/", user=user, env=environment)
+        self.assertIn("world good.example", result["stdout"], internet.describe(result))
+        self.assertLessEqual({entry["address"] for entry in self.net.world.log()["tcp"]}, {GOOD, GOOD6})
+
 
 if __name__ == "__main__":
     paddock.main()

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   SEED("CONNECT localhost:%d HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: localhost:%d\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", web, web);
   memcpy(seeds[count], "\5\1\0\5\1\0\3\11localhost\0\0", sizes[count] = 19), ++count;
   memcpy(seeds[count], "\0\35\22\64\1\0\0\1\0\0\0\0\0\0\7example\3com\0\0\1\0\1", sizes[count] = 31), ++count;
-  memcpy(seeds[count], "\26\3\1\0\57\1\0\0\53\3\3", sizes[count] = 60), ++count;
+  memcpy(seeds[count], "\26\3\1\0\57\1\0\0\53\3\3", 11), sizes[count++] = 60;
 
   struct linger reset = {.l_onoff = 1};
   int udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,0 +1,52 @@
+#include "egress/routes.h"
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "base/text.h"
+
+namespace paddock::egress {
+
+Result<Routes> Routes::open() {
+  Routes routes;
+  routes.socket_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!routes.socket_) return errno_error(errno, "open a socket to ask for routes");
+  timeval patience{2, 0};
+  (void)::setsockopt(routes.socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  return routes;
+}
+
+bool Routes::stays_here(const net::Address& address) const {
+  struct {
+    nlmsghdr head;
+    rtmsg route;
+    rtattr attribute;
+    uint8_t destination[16];
+  } question{};
+  size_t size = address.ipv6 ? 16 : 4;
+  question.head.nlmsg_len = static_cast<uint32_t>(NLMSG_LENGTH(sizeof(rtmsg)) + RTA_LENGTH(size));
+  question.head.nlmsg_type = RTM_GETROUTE;
+  question.head.nlmsg_flags = NLM_F_REQUEST;
+  question.route.rtm_family = address.ipv6 ? AF_INET6 : AF_INET;
+  question.route.rtm_dst_len = static_cast<uint8_t>(size * 8);
+  question.attribute.rta_type = RTA_DST;
+  question.attribute.rta_len = static_cast<uint16_t>(RTA_LENGTH(size));
+  std::memcpy(question.destination, address.bytes.data(), size);
+  sockaddr_nl kernel{};
+  kernel.nl_family = AF_NETLINK;
+  if (::sendto(socket_.get(), &question, question.head.nlmsg_len, 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) return true;
+  alignas(nlmsghdr) char answer[4096];
+  ssize_t count = ::recv(socket_.get(), answer, sizeof answer, 0);
+  nlmsghdr head;
+  if (count < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg)))) return true;
+  std::memcpy(&head, answer, sizeof head);
+  if (head.nlmsg_type == NLMSG_ERROR) return false;  // no route: it will not be reached, and connect(2) says why
+  rtmsg route;
+  std::memcpy(&route, answer + NLMSG_HDRLEN, sizeof route);
+  return route.rtm_type != RTN_UNICAST;
+}
+
+}  // namespace paddock::egress

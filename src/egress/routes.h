@@ -1,0 +1,22 @@
+// The kernel's word on whether an address is one of this host's own, now.
+#pragma once
+
+#include "base/fd.h"
+#include "net/address.h"
+#include "paddock/error.h"
+
+namespace paddock::egress {
+
+class Routes {
+ public:
+  static Result<Routes> open();  // before the process gives up netlink sockets
+
+  // Where a packet to this address would go, asked as `ip route get` does: true when it stays on this host (an address
+  // of any interface, first or not, a broadcast or multicast group). An answer that cannot be had counts as true.
+  bool stays_here(const net::Address& address) const;
+
+ private:
+  Fd socket_;
+};
+
+}  // namespace paddock::egress
