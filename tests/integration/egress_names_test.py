@@ -86,7 +86,7 @@ class NamesTest(internet.Case):
 
     @as_each_user
     def test_an_allowed_name_never_leads_to_a_forbidden_address(self, user):
-        places = METADATA | PRIVATE | LOCAL | {"machine": "192.0.2.250", "machine-six": "2001:db8:ffff::2"}
+        places = [*METADATA, *PRIVATE, *LOCAL, "machine", "machine-six", "machine-too", "machine-mapped"]
         hosts = [f"{name}.bad.example" for name in places]
         proxied = [{"do": "proxy", "send": [get(host, f"http://{host}/")]} for host in hosts]
         answers, result = self.inside(user, [http(host) for host in hosts] + proxied, *allow("*.bad.example"))
@@ -95,6 +95,24 @@ class NamesTest(internet.Case):
         self.assertEqual((self.net.world.log()["tcp"], self.net.machine.log()["tcp"]), ([], []))
         for host in hosts:
             self.assert_denied(result, f"{host}:80")
+
+    @as_each_user
+    def test_a_denied_address_is_denied_in_every_clothing(self, user):
+        self.net.add_names({"mapped.example": {"AAAA": [f"::ffff:{GOOD}"]}, "nat64.example": {"AAAA": ["64:ff9b::cb00:710a"]}})
+        policy = self.net.file("clothes.toml", f'version = 1\n[network]\nallow = ["*.example"]\ndeny = ["{GOOD}"]\n[danger]\nallow = ["network.wide"]\n')
+        hosts = ["mapped.example", "nat64.example"]
+        answers, result = self.inside(user, [http(host) for host in hosts], "--policy", policy)
+        self.assertFalse(any(" 200 " in text for answer in answers for text in answer["received"]), answers)
+        for host in hosts:
+            self.assert_denied(result, f"{host}:80", "denylist")
+
+    @as_each_user
+    def test_new_names_beneath_a_wildcard_are_limited_through_the_proxy_too(self, user):
+        steps = [{"do": "proxy", "send": [f"CONNECT n{n}.good.example:80 HTTP/1.1\r\nHost: n{n}.good.example:80\r\n\r\n"]} for n in range(300)]
+        _, result = self.inside(user, steps, *allow("*.good.example"))
+        self.assert_denied(result, "network.names")
+        asked = {entry["name"] for entry in self.net.world.log()["dns"]}
+        self.assertLess(len(asked), 250)
 
     @as_each_user
     def test_an_alias_is_judged_by_the_name_that_was_asked_and_by_its_address(self, user):

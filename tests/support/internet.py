@@ -26,6 +26,7 @@ from support import internet_certificates, paddock
 GOOD, GOOD6 = "203.0.113.10", "2001:db8:1::10"
 OTHER, OTHER6 = "198.51.100.20", "2001:db8:2::20"
 MACHINE, MACHINE6 = "192.0.2.250", "2001:db8:ffff::2"
+MACHINE_TOO = "198.51.100.77"  # a second address, which no route names as a source
 NAME_SERVER, PUBLIC_RESOLVER = "192.0.2.53", "8.8.8.8"
 METADATA = {"metadata": "169.254.169.254", "metadata-alibaba": "100.100.100.200", "metadata-azure": "168.63.129.16",
             "metadata-six": "fd00:ec2::254"}
@@ -60,7 +61,7 @@ def zone():
     names |= {"rebind.example": {"ttl": 0, "sequence": [{"A": [GOOD]}, {"A": ["127.0.0.1"]}]},
               "rebind-private.example": {"ttl": 0, "sequence": [{"A": [GOOD]}, {"A": ["10.9.8.7"]}]},
               "mixed.example": {"A": ["10.9.8.7", GOOD]}}
-    bad = METADATA | PRIVATE | LOCAL | {"machine": MACHINE, "machine-six": MACHINE6}
+    bad = METADATA | PRIVATE | LOCAL | {"machine": MACHINE, "machine-six": MACHINE6, "machine-too": MACHINE_TOO, "machine-mapped": f"::ffff:{MACHINE}"}
     return names | {f"{name}.bad.example": {"AAAA" if ":" in address else "A": [address]} for name, address in bad.items()}
 
 
@@ -120,6 +121,8 @@ class Internet:
     def __enter__(self):
         if os.geteuid() != 0:
             raise unittest.SkipTest("a fake Internet needs root, to make network namespaces")
+        if paddock.SANITIZED:
+            raise unittest.SkipTest("a sanitized egress cannot lock itself down")
         for program in ("ip", "nsenter", "openssl"):
             if not shutil.which(program):
                 raise unittest.SkipTest(f"a fake Internet needs the program {program}")
@@ -160,6 +163,7 @@ class Internet:
             holder.run("ip", "address", "add", address, "dev", link)
             holder.run("ip", "address", "add", address6, "dev", link, "nodad")
             holder.run("ip", "link", "set", link, "up")
+        machine.run("ip", "address", "add", f"{MACHINE_TOO}/32", "dev", "eth0")
         machine.run("ip", "route", "add", "default", "via", "192.0.2.249")
         machine.run("ip", "-6", "route", "add", "default", "via", "2001:db8:ffff::1")
         # Every address that is not the machine's is the world's own.
