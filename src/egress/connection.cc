@@ -211,10 +211,10 @@ Task<Connection::Speech> Connection::listen_to_client() {
       (void)co_await client_.read(deadline);
       continue;
     }
-    if (from_client == 0) co_return Speech::other;
+    if (from_client == 0 || errno != EAGAIN) co_return Speech::other;
     client_.socket.not_readable();
     ssize_t from_server = ::recv(server_.socket.get(), &byte, 1, MSG_PEEK);
-    if (from_server >= 0) co_return Speech::other;  // it answered, as no HTTP server does to half a line
+    if (from_server >= 0 || errno != EAGAIN) co_return Speech::other;  // it answered, as no HTTP server does to half a line
     server_.socket.not_readable();
     bool all_sent = sent_ahead_ == ahead.size();
     Wait either(gate_.loop, both, 2, all_sent ? Wait::kForever : gate_.loop.now() + kPauseMs);
