@@ -30,9 +30,7 @@ void Value::set(std::string key, Value value) {
   std::get<Object>(data_).emplace_back(std::move(key), std::move(value));
 }
 
-namespace {
-
-void write_string(const std::string& raw, std::string& out) {
+void append_json_string(std::string_view raw, std::string& out) {
   out += '"';
   for (char c : to_utf8(raw)) {
     switch (c) {
@@ -54,6 +52,8 @@ void write_string(const std::string& raw, std::string& out) {
   out += '"';
 }
 
+namespace {
+
 void write_number(double number, std::string& out) {
   if (!std::isfinite(number)) {  // JSON has no infinity
     out += "null";
@@ -74,7 +74,7 @@ void write(const Value& value, int depth, bool indented, std::string& out) {
   else if (auto* boolean = value.as_bool()) out += *boolean ? "true" : "false";
   else if (auto* integer = value.as_int()) out += std::to_string(*integer);
   else if (auto* number = value.as_double()) write_number(*number, out);
-  else if (auto* text = value.as_string()) write_string(*text, out);
+  else if (auto* text = value.as_string()) append_json_string(*text, out);
   else if (auto* array = value.as_array()) {
     out += '[';
     for (size_t i = 0; i < array->size(); ++i) {
@@ -89,7 +89,7 @@ void write(const Value& value, int depth, bool indented, std::string& out) {
     for (size_t i = 0; i < object->size(); ++i) {
       if (i) out += ',';
       new_line(depth + 1);
-      write_string((*object)[i].first, out);
+      append_json_string((*object)[i].first, out);
       out += indented ? ": " : ":";
       write((*object)[i].second, depth + 1, indented, out);
     }

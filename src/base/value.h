@@ -58,6 +58,9 @@ Result<Value> parse_json(std::string_view text, const std::string& name);
 // TOML 1.0. Dates and times are refused: nothing here uses them.
 Result<Value> parse_toml(std::string_view text, const std::string& name);
 
+// A string with its quotes and escapes, for who writes JSON without a Value. Not UTF-8: U+FFFD.
+void append_json_string(std::string_view text, std::string& out);
+
 // JSON on one line, or indented by two spaces. Strings that are not UTF-8 get U+FFFD.
 std::string to_json(const Value& value, bool indented = false);
 

@@ -32,6 +32,28 @@ std::string now_as_text() {
   return text;
 }
 
+// One object as a line of JSON, written as it comes: there is one for every connection.
+class Line {
+ public:
+  void add(const char* key, std::string_view value) {
+    begin(key);
+    append_json_string(value, text_);
+  }
+  void add(const char* key, uint64_t value) {
+    begin(key);
+    text_ += std::to_string(value);
+  }
+  const std::string& end() { return text_ += "}\n"; }
+
+ private:
+  void begin(const char* key) {
+    text_ += text_.empty() ? "{\"" : ",\"";
+    text_ += key;
+    text_ += "\":";
+  }
+  std::string text_;
+};
+
 std::string action_of(const Entry& entry) {
   if (entry.protocol == "dns") return cat("resolve ", printable(entry.name));
   std::string host = entry.name.find(':') != std::string::npos && entry.name[0] != '[' ? cat("[", entry.name, "]") : entry.name;
@@ -42,7 +64,9 @@ std::string action_of(const Entry& entry) {
 
 }  // namespace
 
-Log::Log(Loop& loop, Fd events, std::string sandbox) : loop_(loop), events_(std::move(events)), sandbox_(std::move(sandbox)) {}
+Log::Log(Loop& loop, Fd events, std::string sandbox) : loop_(loop), events_(std::move(events)), sandbox_(std::move(sandbox)) {
+  loop.after_turn = [this] { flush(); };
+}
 
 // The program chooses these texts, and how many of them there are.
 Entry Log::cut(Entry entry) {
@@ -61,24 +85,24 @@ void Log::add(const Entry& whole) {
   Entry entry = cut(whole);
   sum(entry);
   if (!entry.verdict.allowed) sum_denial(entry);
-  Value value;
-  value.set("time", now_as_text());
-  value.set("sandbox", sandbox_);
-  value.set("name", printable(entry.name));
-  value.set("address", entry.address);
-  value.set("port", static_cast<int>(entry.port));
-  value.set("protocol", entry.protocol);
-  if (!entry.method.empty()) value.set("method", printable(entry.method));
-  if (!entry.path.empty()) value.set("path", printable(entry.path));
-  if (entry.status) value.set("status", entry.status);
-  value.set("bytes_up", entry.up);
-  value.set("bytes_down", entry.down);
-  value.set("duration_ms", entry.started ? loop_.now() - entry.started : 0);
-  value.set("verdict", entry.verdict.allowed ? "allow" : "deny");
-  value.set("rule", entry.verdict.rule);
-  if (!entry.verdict.why.empty()) value.set("why", entry.verdict.why);
-  if (!entry.error.empty()) value.set("error", entry.error);
-  send(to_json(value) + "\n");
+  Line line;
+  line.add("time", now_as_text());
+  line.add("sandbox", sandbox_);
+  line.add("name", printable(entry.name));
+  line.add("address", entry.address);
+  line.add("port", entry.port);
+  line.add("protocol", entry.protocol);
+  if (!entry.method.empty()) line.add("method", printable(entry.method));
+  if (!entry.path.empty()) line.add("path", printable(entry.path));
+  if (entry.status) line.add("status", static_cast<uint64_t>(entry.status));
+  line.add("bytes_up", entry.up);
+  line.add("bytes_down", entry.down);
+  line.add("duration_ms", static_cast<uint64_t>(entry.started ? loop_.now() - entry.started : 0));
+  line.add("verdict", entry.verdict.allowed ? "allow" : "deny");
+  line.add("rule", entry.verdict.rule);
+  if (!entry.verdict.why.empty()) line.add("why", entry.verdict.why);
+  if (!entry.error.empty()) line.add("error", entry.error);
+  send(line.end());
 }
 
 void Log::sum(const Entry& entry) {
@@ -115,6 +139,9 @@ void Log::send(const std::string& line) {
   if (!events_) return;
   if (pending_.size() + line.size() > kMostPending) ++dropped_;
   else pending_ += line;
+}
+
+void Log::flush() {
   while (!pending_.empty()) {
     ssize_t count = ::send(events_.get(), pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count <= 0) return;
@@ -122,7 +149,8 @@ void Log::send(const std::string& line) {
   }
 }
 
-Value Log::summary() const {
+Value Log::summary() {
+  flush();
   Value value;
   value.set("bytes_up", up);
   value.set("bytes_down", down);

@@ -39,7 +39,7 @@ class Log {
   bool total_reached = false;
   std::set<std::string> secrets_in_the_clear, secrets_withheld;  // hosts asked without TLS: that got their header, or did not
 
-  Value summary() const;
+  Value summary();
 
  private:
   static constexpr size_t kMostHosts = 1000, kMostDenials = 200, kMostPending = 1 << 20;
@@ -58,6 +58,7 @@ class Log {
   void sum(const Entry& entry);
   void sum_denial(const Entry& entry);
   void send(const std::string& line);
+  void flush();
 
   Loop& loop_;
   Fd events_;

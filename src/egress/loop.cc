@@ -138,6 +138,7 @@ void Loop::run() {
       turns_.pop_front();
       handle.resume();
     }
+    if (after_turn) after_turn();
   }
 }
 

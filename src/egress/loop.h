@@ -6,6 +6,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -89,6 +90,7 @@ class Loop {
 
   void run();  // until stop()
   void stop() { stopped_ = true; }
+  std::function<void()> after_turn;  // called once everything that was ready has had its turn
   Milliseconds now() const { return now_; }
 
   struct Sleep {

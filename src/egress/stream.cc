@@ -8,12 +8,23 @@ namespace paddock::egress {
 
 namespace {
 
-constexpr size_t kBuffer = 256 << 10;
+constexpr size_t kBuffer = 2 << 20;
 char buffer[kBuffer];  // of the whole process: what is in it does not outlive a turn
+
+// What receivers have not taken yet waits here. When that is much, less is read at a time.
+constexpr size_t kMostHeld = 16 << 20, kSmallBlock = 16 << 10;
+size_t held = 0;
+struct Held {
+  explicit Held(size_t size) : size(size) { held += size; }
+  Held(Held&&) = delete;
+  ~Held() { held -= size; }
+  size_t size;
+};
+size_t room() { return held < kMostHeld ? kBuffer : kSmallBlock; }
 
 constexpr Milliseconds kGentleMs = 1000;
 constexpr size_t kGentleBytes = 4 << 20;
-constexpr int kTurnsInARow = 16;  // blocks that one direction moves before the others have a turn
+constexpr size_t kTurnBytes = 4 << 20;  // that one direction moves before the others have a turn
 
 }  // namespace
 
@@ -36,7 +47,7 @@ Task<bool> Stream::wait(net::TlsStream::Status status, Milliseconds deadline) {
 }
 
 Task<Stream::More> Stream::read(Milliseconds deadline) {
-  size_t most = side_ == Side::client ? gate_.block_up(kBuffer) : gate_.block_down(kBuffer);
+  size_t most = side_ == Side::client ? gate_.block_up(room()) : gate_.block_down(room());
   while (true) {
     if (ended) co_return More::failed;
     size_t count = 0;
@@ -70,6 +81,7 @@ Task<Stream::More> Stream::read(Milliseconds deadline) {
 }
 
 Task<bool> Stream::write(std::string_view bytes) {
+  Held holding(bytes.size());
   while (!bytes.empty()) {
     if (ended) co_return false;
     size_t most = side_ == Side::client ? gate_.block_down(bytes.size()) : bytes.size();
@@ -143,11 +155,11 @@ namespace {
 
 // One direction of plain sockets: no copy but through the buffer, no allocation but when the receiver is slower.
 Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
-  int turns = 0;
+  size_t in_a_row = 0;
   while (true) {
     (void)co_await from.socket.readable();
     if (from.ended) co_return;
-    size_t most = up ? gate.block_up(kBuffer) : gate.block_down(kBuffer);
+    size_t most = up ? gate.block_up(room()) : gate.block_down(room());
     ssize_t received = ::recv(from.socket.get(), buffer, most, 0);
     if (received < 0 && errno == EAGAIN) {
       from.socket.not_readable();
@@ -166,6 +178,7 @@ Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
     if (first > 0) sent = static_cast<size_t>(first);
     if (sent < size) {
       std::string rest(buffer + sent, size - sent);
+      Held holding(rest.size());
       sent = 0;
       while (sent < rest.size()) {
         ssize_t more = ::send(to.socket.get(), rest.data() + sent, rest.size() - sent, MSG_NOSIGNAL);
@@ -180,8 +193,10 @@ Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
         }
       }
     }
+    in_a_row += size;
     if (pause > 0) co_await gate.loop.sleep(pause);
-    else if (++turns % kTurnsInARow == 0) co_await gate.loop.yield();
+    else if (in_a_row >= kTurnBytes) co_await gate.loop.yield();
+    if (in_a_row >= kTurnBytes) in_a_row = 0;
   }
   (void)::shutdown(to.socket.get(), SHUT_WR);
 }

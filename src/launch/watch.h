@@ -51,7 +51,8 @@ class Watcher {
   };
   Processes processes() const;
   void add_processes(Sample& sample);
-  uint64_t memory_of(int proc, const std::vector<std::string>& pids) const;
+  uint64_t memory_of(int proc, const std::vector<std::string>& pids);
+  uint64_t queued(int proc);  // bytes in the queues of its sockets
   void add_disk(Sample& sample, bool quick);
   void add_measured(Sample& sample);
   uint64_t nameless_bytes(dev_t device) const;
@@ -69,6 +70,7 @@ class Watcher {
   std::vector<Measured> measured_;
   std::pair<uint64_t, uint64_t> growth_;  // when last measured
   uint64_t measure_again_us_ = 0;
+  uint64_t queued_ = 0, queued_again_us_ = 0;
   uint64_t ended_cpu_ = 0;                                        // the same, of those that are gone
 };
 
