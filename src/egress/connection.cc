@@ -241,6 +241,8 @@ Task<void> Connection::carry() {
     log("tcp");
   } else if (speech == Speech::tls) {
     co_await carry_tls();
+  } else if (speech == Speech::http && target_.host.is_address() && starts_with(client_.ahead, "PRI * HTTP/2.0")) {
+    co_await carry_opaque("http2");  // requests that nobody can judge, to an address that is listed as such: it has no name to agree with
   } else if (speech == Speech::http) {
     co_await carry_http();
   } else {

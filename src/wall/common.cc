@@ -29,9 +29,9 @@ namespace {
 
 // For programs that would rather use a proxy, and for those that ask the environment whom to trust.
 void add_network_variables(const Request& request, std::map<std::string, std::string>& env) {
-  std::string proxy = cat("127.0.0.1:", net::kEgressPort);
-  for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}) env[name] = "http://" + proxy;
-  for (const char* name : {"ALL_PROXY", "all_proxy"}) env[name] = "socks5h://" + proxy;
+  // ALL_PROXY names the HTTP side, too: some libraries (httpx, in many agents' SDKs) refuse to start when it says SOCKS.
+  std::string proxy = cat("http://127.0.0.1:", net::kEgressPort);
+  for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"}) env[name] = proxy;
   for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
   if (request.ca_bundle.empty()) return;
   for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE"}) env[name] = kCaBundle;
