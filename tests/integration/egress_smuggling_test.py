@@ -84,6 +84,14 @@ class HttpTest(internet.Case):
         return ["".join(answer["received"]).split("\r\n")[0] for answer in answers], result
 
     @as_each_user
+    def test_http2_in_the_clear_goes_only_where_there_is_no_name_to_agree_with(self, user):
+        start = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        steps = [{"do": "tcp", "host": host, "port": 7, "send": [start], "until": "SM\r\n\r\n"} for host in (internet.GOOD, "good.example")]
+        answers, _ = self.inside(user, steps, *allow(internet.GOOD, "good.example"), program=internet.WITHOUT_PROXY)
+        self.assertEqual(answers[0], {"received": [start]})
+        self.assertIn(" 400 ", answers[1]["received"][0])
+
+    @as_each_user
     def test_what_can_be_read_two_ways_is_refused(self, user):
         lines, _ = self.first_lines(user, [plain(text) for text in VECTORS.values()], *allow("good.example"))
         refused = {name: line for name, line in zip(VECTORS, lines) if " 400 " not in line}
