@@ -39,14 +39,15 @@ def processes(marker):
     return [pid for pid in found if pid != os.getpid()]
 
 
-def orphaned_keepers():
-    """Every paddock-launch that has lost the paddock that started it."""
+def orphaned_helpers():
+    """Every keeper and egress that has lost the paddock that started it."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             state, parent = read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[:2]
-            if read(f"/proc/{pid}/comm").startswith("paddock-launch") and state != "Z" and not read(f"/proc/{parent}/comm").startswith("paddock"):
-                found.add(f"paddock-launch {pid}")
+            name = read(f"/proc/{pid}/comm").strip()
+            if name.startswith(("paddock-launch", "paddock-egress")) and state != "Z" and not read(f"/proc/{parent}/comm").startswith("paddock"):
+                found.add(f"{name} {pid}")
         except OSError:
             continue
     return found
@@ -75,7 +76,7 @@ def entries(user):
 
 def host(user, marker):
     """All that a sandbox could leave."""
-    return mounts() | cgroups() | entries(user) | orphaned_keepers() | {f"process {pid}" for pid in processes(marker)}
+    return mounts() | cgroups() | entries(user) | orphaned_helpers() | {f"process {pid}" for pid in processes(marker)}
 
 
 def mounts():
@@ -132,6 +133,12 @@ class KillStormTest(unittest.TestCase):
         for user in paddock.USERS:
             with self.subTest(user=user):
                 self.storm(user, int(ROUNDS[user] * STORM / 4), self.starter(user, "--wall", "process"), self.kill_soon)
+
+    @unittest.skipIf(paddock.SANITIZED, "a sanitized egress cannot lock itself down")
+    def test_killed_paddock_with_a_network_leaves_nothing(self):
+        for user in paddock.USERS:
+            with self.subTest(user=user):
+                self.storm(user, int(ROUNDS[user] * STORM / 4), self.starter(user, "--allow-net", "192.0.2.1"), self.kill_soon)
 
     def test_killed_paddock_with_a_copied_workspace_leaves_nothing(self):
         for user in paddock.USERS:
