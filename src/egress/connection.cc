@@ -88,13 +88,27 @@ void Connection::judge_again() {
 Entry Connection::entry(const char* protocol) const {
   Entry entry{.name = target_.host_text(), .port = target_.port, .protocol = protocol, .method = method_, .started = started_, .verdict = verdict_};
   if (server_.socket) entry.address = net::to_string(dialled_.address);
-  entry.up = client_.up;
-  entry.down = client_.down;
   entry.error = dialled_.error;
   return entry;
 }
 
-void Connection::log(const char* protocol) { gate_.log.add(entry(protocol)); }
+void Connection::log(const char* protocol) { log(entry(protocol)); }
+
+void Connection::log(Entry entry) {
+  entry.up = client_.up - std::exchange(up_logged_, client_.up);
+  entry.down = client_.down - std::exchange(down_logged_, client_.down);
+  if (entry.port == 0) entry.name = "(proxy)";  // it never said where to
+  gate_.log.add(entry);
+  logged_ = true;
+}
+
+void Connection::log_rest(const char* protocol) {
+  if (logged_ && up_logged_ == client_.up && down_logged_ == client_.down) return;
+  if (target_.port == 0 && client_.up == 0) return;
+  Entry entry = this->entry(protocol);
+  if (entry.error.empty() && entry.verdict.allowed) entry.error = "it ended before a request was complete";
+  log(entry);
+}
 
 void Connection::deny(const char* rule, std::string why) { verdict_ = {.allowed = false, .rule = rule, .why = std::move(why)}; }
 
@@ -118,9 +132,10 @@ Task<bool> Connection::reach() {
   verdict_ = gate_.admit_name(target_.host, gate_.rules.decide(target_.host, target_.port));
   if (!verdict_.allowed) co_return false;
   dialled_ = co_await dial(gate_, target_, verdict_, server_);
+  if (dialled_.connected) dialled_.verdict = judge(gate_, target_, dialled_.address);  // the rules may have changed meanwhile
   verdict_ = dialled_.verdict;
   if (dialled_.connected) limit_buffers();
-  co_return dialled_.connected && !client_.ended;
+  co_return dialled_.connected && verdict_.allowed && !client_.ended;
 }
 
 // Bytes that wait for a slow reader wait in the kernel, outside of the sandbox's memory. A few connections may have all that
@@ -159,7 +174,7 @@ Task<void> Connection::refuse_redirected() {
     if (known) entry.method = known->method, entry.path = path_without_query(known->path);
     entry.status = verdict_.allowed ? 502 : 403;
     (void)co_await client_.write(response);
-    gate_.log.add(entry);
+    log(entry);
     co_await close_gently(gate_, client_);
     co_return;
   }
@@ -194,7 +209,7 @@ Task<Connection::Speech> Connection::listen_to_client() {
   while (true) {
     const std::string& ahead = client_.ahead;
     bool may_be_tls = !ahead.empty() && net::looks_like_tls(ahead);
-    if (may_be_tls && ahead.size() >= 3) co_return Speech::tls;
+    if (may_be_tls && ahead.size() >= 2) co_return Speech::tls;
     net::Looks looks = ahead.empty() || may_be_tls ? net::Looks::more : net::looks_like_http(ahead);
     if (looks == net::Looks::http) co_return Speech::http;
     if (looks == net::Looks::other) co_return Speech::other;
@@ -202,13 +217,15 @@ Task<Connection::Speech> Connection::listen_to_client() {
     if (ahead.empty() || holds_back) {
       Stream::More more = co_await client_.read(deadline);
       if (more == Stream::More::end) co_return Speech::other;  // it will say no more, so it will never be HTTP or TLS
-      if (more != Stream::More::yes) co_return Speech::unclear;
+      if (more == Stream::More::late) co_return Speech::unclear;
+      if (more != Stream::More::yes) co_return Speech::broken;
       continue;
     }
     char byte;
     ssize_t from_client = ::recv(client_.socket.get(), &byte, 1, MSG_PEEK);
     if (from_client > 0) {
-      (void)co_await client_.read(deadline);
+      Stream::More more = co_await client_.read(deadline);
+      if (more != Stream::More::yes) co_return Speech::broken;
       continue;
     }
     if (from_client == 0 || errno != EAGAIN) co_return Speech::other;
@@ -223,7 +240,7 @@ Task<Connection::Speech> Connection::listen_to_client() {
     std::string unsent = ahead.substr(sent_ahead_);
     sent_ahead_ = ahead.size();
     bool sent = co_await server_.write(unsent);
-    if (!sent) co_return Speech::unclear;
+    if (!sent) co_return Speech::broken;
   }
 }
 
@@ -232,10 +249,11 @@ Task<void> Connection::carry() {
   Speech speech = Speech::other;
   if (first == First::client) speech = co_await listen_to_client();
   if (speech == Speech::unclear) deny("network.unclear", "the first bytes began like a request and never became one");
-  bool checked = speech == Speech::tls || speech == Speech::http;
-  if (!checked && is_strict_port() && first != First::nobody)
+  if (speech == Speech::broken) dialled_.error = "the connection broke";
+  bool checked = speech == Speech::tls || speech == Speech::http || speech == Speech::broken;
+  if (!checked && is_strict_port())
     deny("network.strict", cat("on port ", target_.port, " only HTTP and TLS that can be checked are let through"));
-  if (!verdict_.allowed) {
+  if (!verdict_.allowed || speech == Speech::broken) {
     client_.reset();
     server_.reset();
     log("tcp");
@@ -409,6 +427,8 @@ Task<void> Connection::run_socks() {
     co_await close_gently(gate_, client_);
   } else if (sent) {
     co_await carry();
+  } else {
+    log("tcp");
   }
 }
 

@@ -20,6 +20,7 @@ class Connection {
   ~Connection() { gate_.leave(*this); }
 
   void end();          // both sides get a reset
+  void tell_unfinished() { log_rest("tcp"); }  // at the end of everything
   void judge_again();  // the rules have changed: ends it if they no longer allow where it goes
 
  private:
@@ -40,7 +41,7 @@ class Connection {
   Task<void> intercept();
   enum class First { client, server, nobody };
   Task<First> first_to_speak();
-  enum class Speech { tls, http, other, unclear };
+  enum class Speech { tls, http, other, unclear, broken };
   Task<Speech> listen_to_client();
 
   // Decides about `target_` and connects to it; says why not in the log, and returns false.
@@ -49,6 +50,8 @@ class Connection {
   void limit_buffers();
   void deny(const char* rule, std::string why);
   void log(const char* protocol);
+  void log(Entry entry);                  // with the bytes since the last entry
+  void log_rest(const char* protocol);    // what no entry has told yet
   Entry entry(const char* protocol) const;
   bool is_strict_port() const;
 
@@ -58,6 +61,8 @@ class Connection {
   Target target_;
   policy::Verdict verdict_;
   Dialled dialled_;
+  uint64_t up_logged_ = 0, down_logged_ = 0;
+  bool logged_ = false;
   size_t sent_ahead_ = 0;  // of client_.ahead: what the server has already
   std::string method_;  // CONNECT through the proxy, else empty
   Milliseconds started_;

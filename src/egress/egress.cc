@@ -95,7 +95,7 @@ void let_go_of_the_callers() {
 
 class Egress {
  public:
-  Egress(Loop& loop, Fd control, Fd sandbox, Log& log, Resolver& resolver, const Routes& routes, uint64_t descriptors)
+  Egress(Loop& loop, Fd control, Fd sandbox, Log& log, Resolver& resolver, Routes& routes, uint64_t descriptors)
       : gate(loop, log, resolver, routes), descriptors_(descriptors), control_(loop, std::move(control)), sandbox_(loop, std::move(sandbox)) {}
 
   void start() {
@@ -133,6 +133,8 @@ class Egress {
     gate.end_all_connections();
     Milliseconds patience = gate.loop.now() + kFinishMs;
     while (!gate.connections.empty() && gate.loop.now() < patience) co_await gate.loop.sleep(5);
+    for (Connection* connection : gate.connections) connection->tell_unfinished();
+    while (gate.log.has_pending() && gate.loop.now() < patience + kFinishMs) co_await gate.loop.sleep(5);
     reply(control_.get(), "summary", gate.log.summary());
     gate.loop.stop();
   }

@@ -73,6 +73,12 @@ Milliseconds Gate::moved_down(uint64_t bytes) {
   return down_rate_.spend(bytes, loop.now());
 }
 
+size_t Gate::within_total(size_t most) const {
+  if (!settings.total) return most;
+  uint64_t used = log.up + log.down;
+  return static_cast<size_t>(std::clamp<uint64_t>(settings.total - std::min(settings.total, used), 1, most));
+}
+
 void Gate::check_total() {
   bool reached = settings.total && log.up + log.down >= settings.total;
   if (reached && !log.total_reached) {

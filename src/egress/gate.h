@@ -35,7 +35,7 @@ net::Address to_address(const policy::Host& host);
 
 class Gate {
  public:
-  Gate(Loop& loop, Log& log, Resolver& resolver, const Routes& routes) : loop(loop), log(log), resolver(resolver), routes(routes) {}
+  Gate(Loop& loop, Log& log, Resolver& resolver, Routes& routes) : loop(loop), log(log), resolver(resolver), routes(routes) {}
 
   // Takes settings over, or leaves everything as it was. Connections to what is no longer allowed end at once.
   Result<void> use(Settings wanted);
@@ -54,8 +54,9 @@ class Gate {
   // Bytes were moved; how long to wait before the next. Ends everything when the total is reached.
   Milliseconds moved_up(uint64_t bytes);
   Milliseconds moved_down(uint64_t bytes);
-  size_t block_up(size_t most) const { return up_rate_.block(most); }
-  size_t block_down(size_t most) const { return down_rate_.block(most); }
+  // How much to move at once: what the rate and the rest of the total allow.
+  size_t block_up(size_t most) const { return up_rate_.block(within_total(most)); }
+  size_t block_down(size_t most) const { return down_rate_.block(within_total(most)); }
 
   std::vector<const Inject*> injections_for(const policy::Host& host) const;
   void end_all_connections();
@@ -63,7 +64,7 @@ class Gate {
   Loop& loop;
   Log& log;
   Resolver& resolver;
-  const Routes& routes;
+  Routes& routes;
   Names names;
   Settings settings;
   policy::NetworkRules rules;
@@ -74,6 +75,7 @@ class Gate {
  private:
   static constexpr double kNewNamesPerSecond = 10, kNewNamesAtOnce = 100;
   void check_total();
+  size_t within_total(size_t most) const;
 
   Rate up_rate_, down_rate_;
   double new_names_left_ = kNewNamesAtOnce;

@@ -64,11 +64,15 @@ HttpRelay::HttpRelay(Connection& connection, Kind kind)
 
 Task<void> HttpRelay::run() {
   while (true) {
+    const char* protocol = kind_ == Kind::intercepted ? "https" : "http";
     bool coming = co_await wait_for_request();
-    if (!coming) co_return;
-    RequestRead read = co_await read_request(client_, gate_.loop.now() + kHeadMs);
-    if (read.kind == RequestRead::Kind::end) co_return;
-    entry_ = connection_.entry(kind_ == Kind::intercepted ? "https" : "http");
+    RequestRead read;
+    if (coming) read = co_await read_request(client_, gate_.loop.now() + kHeadMs);
+    if (read.kind == RequestRead::Kind::end) {
+      connection_.log_rest(protocol);
+      co_return;
+    }
+    entry_ = connection_.entry(protocol);
     entry_.started = gate_.loop.now();
     entry_.method.clear();
     if (read.kind == RequestRead::Kind::wrong) {
@@ -84,8 +88,13 @@ Task<void> HttpRelay::run() {
     bool goes_on = co_await exchange();
     if (upgraded_) co_await switch_protocols();
     log();
-    if (!goes_on || upgraded_) {
-      if (!upgraded_) co_await close_gently(gate_, client_);
+    if (upgraded_) co_return;
+    if (response_begun_ && !response_done_) {  // a response that was cut must not look whole
+      client_.end();
+      co_return;
+    }
+    if (!goes_on) {
+      co_await close_gently(gate_, client_);
       co_return;
     }
     client_.ahead.shrink_to_fit();
@@ -164,10 +173,11 @@ Task<bool> HttpRelay::find_server() {
 }
 
 // Without TLS everyone on the way could read the secret, and nobody knows who answers. Whoever lists that very port, or a host of
-// a network of their own, wants it so.
+// a network of their own, wants it so; but not on the ports of HTTPS, where only a hostile program would speak without.
 bool HttpRelay::may_show_secrets() const {
-  bool listed = ends_with(connection_.verdict_.rule, cat(":", connection_.target_.port));
-  return listed || net::not_public(connection_.dialled_.address);
+  const Target& target = connection_.target_;
+  if (target.port == 443 || target.port == 8443) return false;
+  return gate_.rules.lists_port(target.host, target.port) || net::not_public(connection_.dialled_.address);
 }
 
 Task<bool> HttpRelay::find_server_for_proxy() {
@@ -239,16 +249,13 @@ Task<void> HttpRelay::answer_denied() {
 
 void HttpRelay::log() {
   entry_.verdict = connection_.verdict_;
-  entry_.up = client_.up - up_before_;
-  entry_.down = client_.down - down_before_;
-  up_before_ = client_.up;
-  down_before_ = client_.down;
-  gate_.log.add(entry_);
+  connection_.log(entry_);
 }
 
 // What the server gets is what was judged: the path of the target, without what was meant for a proxy.
 void HttpRelay::rewrite_request() {
   if (request_.form == net::RequestHead::Form::absolute) request_.target = request_.path;
+  if (request_.host.empty()) request_.headers.push_back({"Host", request_.authority});
   std::erase_if(request_.headers, [](const net::Header& header) { return header.name.size() > 6 && net::same_name(header.name.substr(0, 6), "Proxy-"); });
   // Cleartext HTTP/2 would carry requests that nobody judges. A server that is not asked stays with HTTP/1.
   if (request_.upgrade && lists(*request_.upgrade, "h2c")) {
@@ -334,7 +341,7 @@ Task<void> HttpRelay::receive() {
       break;
     }
     if (!injections_.empty()) {
-      for (net::Header& header : response.headers) header.value = scrubbed(header.value, secrets_);
+      for (net::Header& header : response.headers) header = {scrubbed(header.name, secrets_), scrubbed(header.value, secrets_)};
       response.reason = scrubbed(response.reason, secrets_);
       head = net::to_bytes(response);
     }
@@ -356,6 +363,7 @@ Task<void> HttpRelay::receive() {
   // The rest of the request has no taker any more.
   keep_ = false;
   (void)::shutdown(client_.socket.get(), SHUT_RD);
+  server_.end();  // also when it has stopped reading
 }
 
 // True when all of it came and went.
@@ -404,18 +412,22 @@ Task<void> HttpRelay::switch_protocols() {
 
 Task<void> HttpRelay::pump(Stream& from, Stream& to, bool scrub_it) {
   Scrub scrub(scrub_it ? secrets_ : std::vector<std::string>());
-  while (true) {
-    if (from.ahead.empty()) {
-      Stream::More more = co_await from.read();
-      if (more != Stream::More::yes) break;
-    }
+  Stream::More more = Stream::More::yes;
+  bool sent = true;
+  while (sent) {
+    if (from.ahead.empty()) more = co_await from.read();
+    if (more != Stream::More::yes) break;
     std::string block = scrub.feed(std::exchange(from.ahead, {}));
-    bool sent = co_await to.write(block);
-    if (!sent) break;
+    sent = co_await to.write(block);
     co_await gate_.loop.yield();
   }
   std::string rest = scrub.finish();
-  (void)co_await to.write(rest);
+  if (more == Stream::More::end && sent) sent = co_await to.write(rest);
+  if (more == Stream::More::end && sent) {  // the other direction may go on
+    if (to.tls) (void)to.tls->shut_down();
+    (void)::shutdown(to.socket.get(), SHUT_WR);
+    co_return;
+  }
   from.end();
   to.end();
 }

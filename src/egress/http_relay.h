@@ -59,7 +59,6 @@ class HttpRelay {
 
   net::RequestHead request_;
   Entry entry_;
-  uint64_t up_before_ = 0, down_before_ = 0;
   bool request_sent_ = false, response_done_ = false, response_begun_ = false, keep_ = false, upgraded_ = false, tunnel_ = false;
 };
 

@@ -107,12 +107,10 @@ void Log::add(const Entry& whole) {
 
 void Log::sum(const Entry& entry) {
   auto key = std::pair{entry.name, entry.protocol == "dns" ? uint16_t{0} : entry.port};
-  auto found = hosts_.find(key);
-  if (found == hosts_.end() && hosts_.size() >= kMostHosts) {
-    ++hosts_left_out_;
-    return;
-  }
-  HostSum& host = found == hosts_.end() ? hosts_[key] : found->second;
+  // Names that were denied are the program's to make up: they must not push out what was reached.
+  size_t& count = entry.verdict.allowed ? allowed_hosts_ : denied_hosts_;
+  if (!hosts_.count(key) && ++count > kMostHosts) key = {"(others)", 0};
+  HostSum& host = hosts_[key];
   ++(entry.protocol == "dns" ? host.lookups : host.requests);
   if (!entry.verdict.allowed) ++host.denied;
   if (!entry.error.empty()) ++host.failed;
@@ -188,7 +186,6 @@ Value Log::summary() {
     denials.push_back(std::move(item));
   }
   value.set("hosts", std::move(hosts));
-  value.set("hosts_left_out", hosts_left_out_);
   value.set("denials", std::move(denials));
   value.set("denials_left_out", denials_left_out_);
   return value;

@@ -39,6 +39,8 @@ class Log {
   bool total_reached = false;
   std::set<std::string> secrets_in_the_clear, secrets_withheld;  // hosts asked without TLS: that got their header, or did not
 
+  void flush();
+  bool has_pending() const { return !pending_.empty(); }
   Value summary();
 
  private:
@@ -58,12 +60,12 @@ class Log {
   void sum(const Entry& entry);
   void sum_denial(const Entry& entry);
   void send(const std::string& line);
-  void flush();
 
   Loop& loop_;
   Fd events_;
   std::string sandbox_, pending_;  // pending: of the events socket
-  uint64_t dropped_ = 0, hosts_left_out_ = 0, denials_left_out_ = 0;
+  uint64_t dropped_ = 0, denials_left_out_ = 0;
+  size_t allowed_hosts_ = 0, denied_hosts_ = 0;
   std::map<std::pair<std::string, uint16_t>, HostSum> hosts_;
   std::map<std::pair<std::string, std::string>, DenialSum> denials_;  // by action and rule
 };

@@ -102,9 +102,9 @@ Task<void> serve_lookups(Gate& gate, Socket& socket) {
       co_await gate.loop.yield();
       continue;
     }
+    co_await gate.loop.yield();
     if (at_once >= kMostAtOnce) continue;  // as a busy server would: the asker tries again
     spawn(answer_datagram(gate, socket, std::string(datagram, static_cast<size_t>(count)), from));
-    co_await gate.loop.yield();
   }
 }
 

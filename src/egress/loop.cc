@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "base/text.h"
 
@@ -47,15 +48,20 @@ bool Wait::await_ready() const {
 
 void Wait::await_suspend(std::coroutine_handle<> waiting) {
   waiting_ = waiting;
-  for (size_t i = 0; i < count_; ++i) (interests_[i].to_write ? interests_[i].socket->writer_ : interests_[i].socket->reader_) = this;
+  for (size_t i = 0; i < count_; ++i) {
+    Wait** slots = interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
+    if (slots[0] && slots[1]) std::abort();
+    slots[slots[0] ? 1 : 0] = this;
+  }
   if (deadline_ != kForever) loop_.timers_.insert({deadline_, this, {}});
 }
 
 void Wait::wake(bool late) {
   late_ = late;
   for (size_t i = 0; i < count_; ++i) {
-    Wait*& slot = interests_[i].to_write ? interests_[i].socket->writer_ : interests_[i].socket->reader_;
-    if (slot == this) slot = nullptr;
+    Wait** slots = interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
+    for (int slot : {0, 1})
+      if (slots[slot] == this) slots[slot] = nullptr;
   }
   if (deadline_ != kForever) loop_.timers_.erase({deadline_, this, {}});
   waiting_.resume();  // and this is gone
@@ -83,7 +89,7 @@ void Loop::add(Socket& socket) {
   }
   sockets_[number] = &socket;
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.events = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.u64 = static_cast<uint64_t>(++generations_[number]) << 32 | number;
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event);
 }
@@ -102,13 +108,15 @@ void Loop::fire(const epoll_event& event) {
   bool broken = event.events & (EPOLLERR | EPOLLHUP);
   if (Socket* found = socket(); found && (broken || event.events & (EPOLLIN | EPOLLRDHUP))) {
     found->readable_ = true;
-    found->ends_ = found->ends_ || broken || event.events & EPOLLRDHUP;
-    if (found->reader_) found->reader_->wake(false);
+    found->ends_ = found->ends_ || broken || event.events & (EPOLLRDHUP | EPOLLPRI);
+    if (found->readers_[0]) found->readers_[0]->wake(false);
   }
+  if (Socket* found = socket(); found && found->readable_ && found->readers_[1]) found->readers_[1]->wake(false);
   if (Socket* found = socket(); found && (broken || event.events & EPOLLOUT)) {
     found->writable_ = true;
-    if (found->writer_) found->writer_->wake(false);
+    if (found->writers_[0]) found->writers_[0]->wake(false);
   }
+  if (Socket* found = socket(); found && found->writable_ && found->writers_[1]) found->writers_[1]->wake(false);
 }
 
 void Loop::run_timers() {

@@ -50,8 +50,8 @@ class Wait {
   std::coroutine_handle<> waiting_;
 };
 
-// A descriptor that does not block, known to the loop. At most one coroutine waits for it to become readable, and one
-// for writable; it must not be closed meanwhile (shutdown(2) wakes them).
+// A descriptor that does not block, known to the loop. At most two coroutines wait for it (under TLS reading may need to
+// write, and the reverse); it must not be closed meanwhile (shutdown(2) wakes them).
 class Socket {
  public:
   Socket() = default;
@@ -70,7 +70,7 @@ class Socket {
 
   // Readiness is edge-triggered: who got EAGAIN says so before waiting.
   void not_readable() { readable_ = false; }
-  // A read that got less than it asked for has emptied the socket, unless its end is already known to be near.
+  // A read that got less than it asked for has emptied the socket, unless its end is near or urgent data stands in it.
   void read_short() { readable_ = ends_; }
   void not_writable() { writable_ = false; }
 
@@ -80,8 +80,8 @@ class Socket {
   Loop* loop_ = nullptr;
   Fd fd_;
   bool readable_ = true, writable_ = true, ends_ = false;
-  Wait* reader_ = nullptr;
-  Wait* writer_ = nullptr;
+  Wait* readers_[2] = {};
+  Wait* writers_[2] = {};
 };
 
 class Loop {

@@ -49,9 +49,4 @@ net::Address to_synthetic_ipv6(const net::Address& ipv4) {
   return address;
 }
 
-bool is_synthetic(const net::Address& address) {
-  if (address.ipv6) return std::memcmp(address.bytes.data(), net::kSyntheticPrefix6, sizeof net::kSyntheticPrefix6) == 0;
-  return (number_of(address.bytes.data()) & ~((1U << (32 - net::kSyntheticPrefix)) - 1)) == net::kSyntheticNetwork;
-}
-
 }  // namespace paddock::egress

@@ -27,6 +27,5 @@ class Names {
 };
 
 net::Address to_synthetic_ipv6(const net::Address& ipv4);
-bool is_synthetic(const net::Address& address);
 
 }  // namespace paddock::egress

@@ -15,7 +15,7 @@ class Rate {
   // How much to move at once: small enough that a slow rate does not come in gusts.
   size_t block(size_t most) const {
     if (per_second_ == 0) return most;
-    return static_cast<size_t>(std::clamp<uint64_t>(per_second_ / 50, 512, most));
+    return static_cast<size_t>(std::min<uint64_t>(std::max<uint64_t>(per_second_ / 50, 512), most));
   }
 
   // The time that `bytes` take at this rate runs from when the bytes before them were paid for.

@@ -19,7 +19,7 @@ Result<Routes> Routes::open() {
   return routes;
 }
 
-bool Routes::stays_here(const net::Address& address) const {
+bool Routes::stays_here(const net::Address& address) {
   struct {
     nlmsghdr head;
     rtmsg route;
@@ -30,6 +30,7 @@ bool Routes::stays_here(const net::Address& address) const {
   question.head.nlmsg_len = static_cast<uint32_t>(NLMSG_LENGTH(sizeof(rtmsg)) + RTA_LENGTH(size));
   question.head.nlmsg_type = RTM_GETROUTE;
   question.head.nlmsg_flags = NLM_F_REQUEST;
+  question.head.nlmsg_seq = ++sequence_;
   question.route.rtm_family = address.ipv6 ? AF_INET6 : AF_INET;
   question.route.rtm_dst_len = static_cast<uint8_t>(size * 8);
   question.attribute.rta_type = RTA_DST;
@@ -43,7 +44,12 @@ bool Routes::stays_here(const net::Address& address) const {
   nlmsghdr head;
   if (count < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg)))) return true;
   std::memcpy(&head, answer, sizeof head);
-  if (head.nlmsg_type == NLMSG_ERROR) return false;  // no route: it will not be reached, and connect(2) says why
+  if (head.nlmsg_seq != question.head.nlmsg_seq) return true;
+  if (head.nlmsg_type == NLMSG_ERROR) {
+    nlmsgerr failure;
+    std::memcpy(&failure, answer + NLMSG_HDRLEN, sizeof failure);
+    return failure.error != -ENETUNREACH && failure.error != -EHOSTUNREACH;  // no route: it will not be reached at all
+  }
   rtmsg route;
   std::memcpy(&route, answer + NLMSG_HDRLEN, sizeof route);
   return route.rtm_type != RTN_UNICAST;

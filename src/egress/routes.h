@@ -13,10 +13,11 @@ class Routes {
 
   // Where a packet to this address would go, asked as `ip route get` does: true when it stays on this host (an address
   // of any interface, first or not, a broadcast or multicast group). An answer that cannot be had counts as true.
-  bool stays_here(const net::Address& address) const;
+  bool stays_here(const net::Address& address);
 
  private:
   Fd socket_;
+  uint32_t sequence_ = 0;
 };
 
 }  // namespace paddock::egress

@@ -5,25 +5,26 @@
 
 namespace paddock::egress {
 
-void Scrub::overwrite() {
-  for (const std::string& secret : secrets_)
-    for (size_t at = held_.find(secret); at != std::string::npos; at = held_.find(secret, at + secret.size()))
-      std::fill_n(held_.begin() + static_cast<std::ptrdiff_t>(at), secret.size(), '*');
-}
-
+// Secrets may overlap, so they are looked for in what came, and overwritten in what is shown.
 std::string Scrub::feed(std::string_view bytes) {
-  held_ += bytes;
-  overwrite();
+  raw_ += bytes;
+  shown_ += bytes;
   size_t keep = 0;  // the longest tail that is the beginning of a secret
-  for (const std::string& secret : secrets_)
-    for (size_t size = std::min(secret.size() - 1, held_.size()); size > keep; --size)
-      if (held_.compare(held_.size() - size, size, secret, 0, size) == 0) keep = size;
-  std::string out = held_.substr(0, held_.size() - keep);
-  held_.erase(0, out.size());
+  for (const std::string& secret : secrets_) {
+    for (size_t at = raw_.find(secret); at != std::string::npos; at = raw_.find(secret, at + 1)) shown_.replace(at, secret.size(), secret.size(), '*');
+    for (size_t size = std::min(secret.size() - 1, raw_.size()); size > keep; --size)
+      if (raw_.compare(raw_.size() - size, size, secret, 0, size) == 0) keep = size;
+  }
+  std::string out = shown_.substr(0, shown_.size() - keep);
+  raw_.erase(0, out.size());
+  shown_.erase(0, out.size());
   return out;
 }
 
-std::string Scrub::finish() { return std::exchange(held_, {}); }
+std::string Scrub::finish() {
+  raw_.clear();
+  return std::exchange(shown_, {});
+}
 
 std::string scrubbed(std::string_view text, const std::vector<std::string>& secrets) {
   Scrub scrub(secrets);

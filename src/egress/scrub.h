@@ -16,9 +16,8 @@ class Scrub {
   std::string finish();
 
  private:
-  void overwrite();
   std::vector<std::string> secrets_;
-  std::string held_;
+  std::string raw_, shown_;  // what is held back, as it came and as it may be shown
 };
 
 std::string scrubbed(std::string_view text, const std::vector<std::string>& secrets);

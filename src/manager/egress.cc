@@ -140,18 +140,21 @@ Egress::~Egress() {
   (void)::waitpid(pid_, nullptr, 0);
 }
 
-Result<Value> Egress::read_answer() {
+// With `reads_events`, what egress still has to tell is taken meanwhile, or it would wait for us.
+Result<Value> Egress::read_answer(bool reads_events) {
   std::string line;
   char buffer[65536];
-  while (line.size() < kLongestAnswer) {
-    pollfd waiting{control_.get(), POLLIN, 0};
-    int ready = ::poll(&waiting, 1, kAnswerMs);
+  while (line.empty() || line.back() != '\n') {
+    pollfd waiting[2] = {{control_.get(), POLLIN, 0}, {reads_events ? events_.get() : -1, POLLIN, 0}};
+    int ready = ::poll(waiting, 2, kAnswerMs);
     if (ready < 0 && errno == EINTR) continue;
+    if (ready > 0 && waiting[1].revents) (void)read_events();
+    if (ready > 0 && !waiting[0].revents) continue;
     ssize_t count = ready > 0 ? ::read(control_.get(), buffer, sizeof buffer) : 0;
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return Error{Code::internal, "the egress process ended without an answer", "see the kernel log for an out-of-memory kill"};
+    if (count <= 0 || line.size() > kLongestAnswer)
+      return Error{Code::internal, "the egress process ended without an answer", "see the kernel log for an out-of-memory kill"};
     line.append(buffer, static_cast<size_t>(count));
-    if (line.back() == '\n') break;
   }
   Value answer = TRY(parse_json(line, "egress"));
   if (const Value* refused = answer.find("refused"))
@@ -159,13 +162,14 @@ Result<Value> Egress::read_answer() {
   return answer;
 }
 
-Result<Value> Egress::ask(const Value& order) {
+Result<Value> Egress::ask(const Value& order, bool reads_events) {
+  std::lock_guard<std::mutex> lock(asking_);
   TRY(send_line(control_.get(), order));
-  return read_answer();
+  return read_answer(reads_events);
 }
 
 Result<Egress::Ready> Egress::await_ready() {
-  Value answer = TRY(read_answer());
+  Value answer = TRY(read_answer(false));
   const Value* ready = answer.find("ready");
   if (!ready) return Error{Code::internal, "the egress process said something unexpected", ""};
   return Ready{text(*ready, "certificate"), text(*ready, "bundle"), TRY(from_base64(text(*ready, "java")))};
@@ -176,7 +180,8 @@ Result<void> Egress::reload(const Policy& policy) {
   settings.uid = settings_.uid;
   Value order;
   order.set("settings", egress::to_value(settings));
-  TRY(ask(order));
+  TRY(ask(order, false));
+  settings_ = std::move(settings);
   return {};
 }
 
@@ -231,7 +236,7 @@ void Egress::take_summary(const Value& summary, RunResult& result) {
 void Egress::finish(RunResult& result) {
   Value order, summary;
   order.set("finish", true);
-  Result<Value> answer = ask(order);
+  Result<Value> answer = ask(order, true);
   if (events_) (void)read_events();
   const Value* found = answer ? answer.value().find("summary") : nullptr;
   if (found) take_summary(*found, result);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,12 +53,13 @@ class Egress {
   static constexpr size_t kMostEntries = 1000;  // kept for the result
 
   Egress() = default;
-  Result<Value> ask(const Value& order);
-  Result<Value> read_answer();
+  Result<Value> ask(const Value& order, bool reads_events);
+  Result<Value> read_answer(bool reads_events);
   void take_lines();
   void take_summary(const Value& summary, RunResult& result);
 
   pid_t pid_ = -1;
+  std::mutex asking_;  // one question and its answer at a time
   Fd control_, events_, sandbox_;
   std::optional<UidSlot> uid_;
   egress::Settings settings_;

@@ -9,7 +9,7 @@ namespace paddock::net {
 
 namespace {
 
-constexpr uint8_t kHandshakeRecord = 22, kClientHello = 1, kMajorVersion = 3, kLatestMinorVersion = 4;
+constexpr uint8_t kFirstRecordType = 20, kHandshakeRecord = 22, kLastRecordType = 23, kClientHello = 1, kMajorVersion = 3;
 constexpr size_t kRecordHeader = 5, kHandshakeHeader = 4, kLargestRecord = 1 << 14;
 constexpr uint32_t kServerName = 0, kAlpn = 16, kEncryptedClientHello = 0xfe0d, kEncryptedServerName = 0xffce;
 
@@ -70,22 +70,30 @@ std::optional<ClientHello> parse_message(std::string_view message) {
 
 }  // namespace
 
+// Any record of TLS, with whatever minor version: servers ignore that, and whether they ignore a record in front of the
+// greeting is not to be found out here.
 bool looks_like_tls(std::string_view bytes) {
   auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
-  if (bytes.size() > 0 && byte(0) != kHandshakeRecord) return false;
-  if (bytes.size() > 1 && byte(1) != kMajorVersion) return false;
-  if (bytes.size() > 2 && byte(2) > kLatestMinorVersion) return false;
-  return bytes.size() <= kRecordHeader || byte(kRecordHeader) == kClientHello;
+  if (bytes.size() > 0 && (byte(0) < kFirstRecordType || byte(0) > kLastRecordType)) return false;
+  return bytes.size() < 2 || byte(1) == kMajorVersion;
 }
+
+namespace {
+
+// As much of a record's beginning as there is: a handshake's, and of the first one a ClientHello's.
+bool begins_record(std::string_view bytes, bool first) {
+  auto is = [&](size_t at, uint8_t value) { return bytes.size() <= at || static_cast<uint8_t>(bytes[at]) == value; };
+  return is(0, kHandshakeRecord) && is(1, kMajorVersion) && (!first || is(kRecordHeader, kClientHello));
+}
+
+}  // namespace
 
 Parse parse_client_hello(std::string_view bytes, ClientHello& hello) {
   bool too_large = bytes.size() >= kLargestClientHello;  // with the records around it, when it has not ended by then
   bytes = bytes.substr(0, kLargestClientHello);
-  if (!looks_like_tls(bytes)) return Parse::wrong;
-
   std::string handshake;
   while (bytes.size() >= kRecordHeader) {
-    if (!looks_like_tls(bytes.substr(0, 3))) return Parse::wrong;
+    if (!begins_record(bytes, handshake.empty())) return Parse::wrong;
     size_t size = ByteReader(bytes.substr(3)).number(2);
     if (size == 0 || size > kLargestRecord) return Parse::wrong;
     if (bytes.size() - kRecordHeader < size) break;
@@ -102,7 +110,7 @@ Parse parse_client_hello(std::string_view bytes, ClientHello& hello) {
     hello = *std::move(parsed);
     return Parse::done;
   }
-  if (bytes.size() < kRecordHeader && !looks_like_tls(bytes)) return Parse::wrong;
+  if (!begins_record(bytes, handshake.empty())) return Parse::wrong;
   return too_large ? Parse::wrong : Parse::more;
 }
 

@@ -111,12 +111,26 @@ TEST(ClientHello, IsLeftAloneWhenNotUnderstood) {
 }
 
 TEST(ClientHello, SaysNoToOtherProtocolsAtOnce) {
-  for (const std::string& bytes : {"G"s, "\x05"s, "\x80"s, "\x15"s, "\x17"s, "\x16\x02"s, "\x16\x03\x05"s, "\x16\x03\x01\x00\x10\x02"s, "SSH-2.0"s}) {
+  for (const std::string& bytes : {"G"s, "\x05"s, "\x80"s, "\x18"s, "\x16\x02"s, "SSH-2.0"s}) {
     EXPECT_FALSE(looks_like_tls(bytes)) << printable(bytes);
     EXPECT_EQ(parse(bytes), Parse::wrong) << printable(bytes);
   }
   EXPECT_TRUE(looks_like_tls(""));
   EXPECT_TRUE(looks_like_tls("\x16\x03\x03"));
+}
+
+// Servers ignore the minor version, and some a record in front: what looks like TLS to them must be judged, or refused.
+TEST(ClientHello, CannotBeHiddenBehindItsRecords) {
+  std::string odd = hello_with(server_name("a.example"));
+  odd[2] = '\xff';
+  ClientHello hello;
+  EXPECT_TRUE(looks_like_tls(odd));
+  EXPECT_EQ(parse_client_hello(odd, hello), Parse::done);
+  EXPECT_EQ(hello.server_name, "a.example");
+  for (const std::string& front : {"\x16\x03\x01\x00\x00"s, "\x14\x03\x01\x00\x01\x01"s, "\x15\x03\x01\x00\x02\x01\x00"s, "\x16\x03\x01\x00\x10\x02"s}) {
+    EXPECT_TRUE(looks_like_tls(front + odd)) << printable(front);
+    EXPECT_EQ(parse(front + odd), Parse::wrong) << printable(front);
+  }
 }
 
 TEST(ClientHello, RefusesWhatIsAgainstTheRules) {

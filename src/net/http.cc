@@ -298,7 +298,7 @@ std::string to_bytes(const ResponseHead& head) {
 
 Looks looks_like_http(std::string_view bytes) {
   // Servers skip more before and between the words than the standard says; so does this.
-  constexpr std::string_view kBlanks = " \t\v\f\r\n", kVersion = "http/";
+  constexpr std::string_view kBlanks = " \t\v\f\r\n", kVersion = "http/", kScheme = "http:";
   constexpr size_t kLongestLine = kLongestTarget + 64, kLongestWord = 8192;  // no server takes a longer method
   Looks undecided = bytes.size() > kLongestLine ? Looks::http : Looks::more;
   bytes = bytes.substr(0, kLongestLine);
@@ -306,15 +306,21 @@ Looks looks_like_http(std::string_view bytes) {
 
   size_t end = bytes.find('\n');
   std::string_view line = bytes.substr(0, end);
-  // Behind the first word any byte but NUL may stand: servers take paths with raw UTF-8 in them, and a sender that stops in
-  // the middle of one must not pass for something else.
   auto word_end = line.begin() + std::min(line.find_first_of(kBlanks), line.size());
   if (word_end - line.begin() > static_cast<std::ptrdiff_t>(kLongestWord)) return Looks::other;
-  auto odd = std::find_if_not(line.begin(), word_end, is_token_byte);
-  if (odd == word_end) odd = std::find(word_end, line.end(), '\0');
+  if (std::find_if_not(line.begin(), word_end, is_token_byte) != word_end) return Looks::other;
   auto same = [](char a, char b) { return lower(a) == b; };
-  if (std::search(line.begin(), odd, kVersion.begin(), kVersion.end(), same) != odd) return Looks::http;
-  return odd != line.end() || end != bytes.npos ? Looks::other : undecided;
+  auto contains = [&](std::string_view text, std::string_view part) { return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end(); };
+  // A path makes it a request, also without a version: some servers read headers behind that, too. git:// looks the same.
+  std::string_view word(line.begin(), word_end), rest(word_end, line.end());
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  bool is_git = word.size() > 8 && word.substr(4, 4) == "git-";
+  bool is_path = !rest.empty() && (rest[0] == '/' || rest[0] == '*' || contains(rest.substr(0, kScheme.size()), kScheme));
+  if (is_path && !is_git) return Looks::http;
+  size_t nul = line.find('\0');
+  if (contains(line.substr(0, nul), kVersion)) return Looks::http;
+  bool ended = end != bytes.npos || nul != line.npos;
+  return ended ? Looks::other : undecided;
 }
 
 }  // namespace paddock::net

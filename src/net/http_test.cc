@@ -238,6 +238,7 @@ TEST(HttpAuthority, RefusesOthers) {
 
 TEST(LooksLikeHttp, KnowsARequest) {
   for (const std::string& bytes : {
+           "GET /"s, "GET /\r"s, "GET /\r\nHost: a\r\n"s, "GET /\xc3\xa4"s, "GET /\0x HTTP/1.1"s, "GET http:"s, "OPTIONS *"s,
            "GET / HTTP/1.1\r\n"s, "GET / HTTP/"s, "get / HTTP/1.1"s, "GET\t/ HTTP/1.1"s, "GET\v/\fHTTP/1.1"s, "  GET / HTTP/1.1"s,
            "\tGET / HTTP/1.1"s, "\r\n\r\nGET / HTTP/1.1"s, "\nGET / HTTP/1.1"s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"s, "GET / http/1.1"s, "GET /\x80\xff\x01 HTTP/1.1"s,
            "CONNECT a:443 HTTP/1.1"s, "GET /\rHTTP/1.1"s, "GET / HTTP/1.1\0"s, "GET http://a/ HTTP/1.1"s,
@@ -248,15 +249,14 @@ TEST(LooksLikeHttp, KnowsARequest) {
 }
 
 TEST(LooksLikeHttp, WaitsWhileItCanBecomeOne) {
-  for (const std::string& bytes : {""s, "\r\n"s, "\r\n\r\n "s, "G"s, "GET"s, "GET "s, "GET /"s, "GET / HTTP"s, "GET /\xc3\xa4"s, "GET /\x01"s, "SSH-2.0"s, "GET /\r"s,
-                                   "GET /" + std::string(kLongestTarget, 'a')}) {
+  for (const std::string& bytes : {""s, "\r\n"s, "\r\n\r\n "s, "G"s, "GET"s, "GET "s, "GET h"s, "SSH-2.0"s, "CONNECT a"s}) {
     EXPECT_EQ(looks_like_http(bytes), Looks::more) << printable(bytes.substr(0, 40));
   }
 }
 
 TEST(LooksLikeHttp, KnowsOtherProtocols) {
   for (const std::string& bytes : {
-           "SSH-2.0-OpenSSH_9.2\r\n"s, "EHLO a\r\n"s, "GET /\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "\x16\x03\x01"s, "\x05\x01\x00"s, "\0\0\0\x08\x04\xd2\x16\x2f"s, "AMQP\0\0\x09\x01"s,
+           "SSH-2.0-OpenSSH_9.2\r\n"s, "EHLO a\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "\x16\x03\x01"s, "\x05\x01\x00"s, "\0\0\0\x08\x04\xd2\x16\x2f"s, "AMQP\0\0\x09\x01"s,
            "\x80"s, "0032git-upload-pack /a.git\0host=a\0"s, "\r\nEHLO a\nGET / HTTP/1.1\r\n"s, "RTSP://a RTSP/1.0\r\n"s, "\x10\x0e\x00\x04MQTT"s, "HTTP/1.1 200 OK\r\n"s, "{\"id\": 1}"s,
            std::string(10'000, 'a'),
        }) {

@@ -9,7 +9,6 @@ namespace paddock::net {
 inline constexpr uint32_t kSyntheticNetwork = 0xc6120000, kSyntheticPrefix = 15;  // 198.18.0.0/15
 inline constexpr uint32_t kSyntheticGateway = 0xc6120001;                         // 198.18.0.1, the sandbox's own address
 inline constexpr uint32_t kFirstSyntheticName = 0xc6120100;                       // 198.18.1.0 and up: one per name
-inline constexpr uint32_t kLastSyntheticName = 0xc613fffe;
 // The same for IPv6: 2001:2::1 is the gateway, 2001:2::<IPv4 address> a name's.
 inline constexpr uint8_t kSyntheticPrefix6[6] = {0x20, 0x01, 0x00, 0x02, 0x00, 0x00};
 

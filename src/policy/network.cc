@@ -98,6 +98,10 @@ Verdict NetworkRules::decide_address(const Host& host, const Host& address, uint
   return not_allowed(cat(lead, not_public, " and not listed as an address"));
 }
 
+bool NetworkRules::lists_port(const Host& host, uint16_t port) const {
+  return std::any_of(allow_.begin(), allow_.end(), [&](const NetworkRule& rule) { return rule.port && covers(rule, rule_for(host, port)); });
+}
+
 bool NetworkRules::is_by_wildcard(const Host& host) const {
   bool by_name = false, by_wildcard = false;
   for (const NetworkRule& rule : allow_) {

@@ -33,6 +33,9 @@ class NetworkRules {
   // decide() refuses.
   Verdict decide_address(const Host& host, const Host& address, uint16_t port, const char* not_public) const;
 
+  // Whether a rule that names this very port allows the host.
+  bool lists_port(const Host& host, uint16_t port) const;
+
   // Whether the rule that allows this name on some port is a wildcard: its labels are the program's choice.
   bool is_by_wildcard(const Host& host) const;
 

@@ -119,6 +119,13 @@ class InjectTest(internet.Case):
         self.assertTrue(any("api.example:80" in note and "without the header" in note for note in result["notes"]), result["notes"])
 
     @as_each_user
+    def test_a_port_of_https_never_gets_it_in_the_clear(self, user):
+        step = {"do": "tcp", "host": "api.example", "port": 443, "send": [get("api.example:443", "/echo")]}
+        _, result = self.inside(user, [step], *self.options(allowed=("api.example:443",)), program=WITHOUT_PROXY, env={"API_TOKEN": SECRET})
+        self.assertNotIn(SECRET, json.dumps(self.net.world.log()))
+        self.assertTrue(any("without the header" in note for note in result["notes"]), result["notes"])
+
+    @as_each_user
     def test_a_wildcard_covers_its_names_only(self, user):
         script = "curl -sS https://www.good.example/echo; curl -sS https://good.example/echo"
         result = self.net.run_json(*self.options("*.good.example", allowed=("*.good.example", "good.example")), "--", "sh", "-c", script, user=user,

@@ -149,6 +149,26 @@ class RequestsTest(internet.Case):
         result = self.net.run_json(*allow("good.example"), "--", "curl", "-sS", "-H", "X-Private: 5ecret", "https://good.example/private?5ecret", user=user)
         self.assertNotIn("5ecret", json.dumps(result["network"]))
 
+    @as_each_user
+    def test_names_that_are_made_up_do_not_hide_what_was_reached(self, user):
+        code = ("import socket, urllib.request as u\n"
+                "for n in range(1100):\n"
+                "  s = socket.create_connection(('127.0.0.1', 18128)); s.sendall(b'CONNECT n%d.junk:1 HTTP/1.1\\r\\nHost: n%d.junk:1\\r\\n\\r\\n' % (n, n)); s.recv(100)\n"
+                "u.urlopen('http://good.example/').read()")
+        result = self.net.run_json(*allow("good.example"), "--", "python3", "-c", code, user=user)
+        self.assert_exited(result)
+        hosts = {host["host"]: host for host in result["network"]["hosts"]}
+        self.assertEqual(hosts["good.example"]["statuses"], {"200": 1})
+        self.assertGreater(hosts["(others)"]["denied"], 50)
+
+    @as_each_user
+    def test_a_request_that_never_ends_is_told_too(self, user):
+        code = ("import socket, time; s = socket.create_connection(('good.example', 80)); s.sendall(b'GET /begun'); time.sleep(0.2)\n"
+                "s.sendall(b' HTTP/1.1\\r\\n'); s.close(); time.sleep(0.2)")
+        result = self.net.run_json(*allow("good.example"), "--", "python3", "-c", code, user=user)
+        told = [entry for entry in result["network"]["requests"] if entry["protocol"] == "http"]
+        self.assertEqual([(entry["name"], entry["bytes_up"]) for entry in told], [("good.example", 21)], result["network"])
+
 
 class LimitsTest(internet.Case):
     @as_each_user

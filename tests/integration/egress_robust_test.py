@@ -140,6 +140,13 @@ class RobustTest(internet.Case):
         self.assertIn("world good.example", result.get("stdout", ""), internet.describe(result))
 
     @as_each_user
+    def test_a_run_ends_while_unclear_bytes_wait_for_their_rate(self, user):
+        code = "import socket; s = socket.create_connection(('good.example', 7)); s.sendall(b'A' * 8000)"
+        result = self.net.run_json(*allow("good.example"), "--net-up-rate", "2K", "--", "python3", "-c", code, user=user)
+        self.assert_exited(result)
+        self.assertEqual([note for note in result["notes"] if "summary" in note], [])
+
+    @as_each_user
     def test_when_egress_is_killed_the_network_closes_and_the_program_goes_on(self, user):
         with Sandbox(self.net, user, TRY_AGAIN, *allow("good.example")) as sandbox:
             egress = sandbox.egress()
