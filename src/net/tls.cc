@@ -401,8 +401,6 @@ TlsStream::Done TlsStream::shut_down() {
   return result >= 0 ? Done{} : state_->done_after(result);
 }
 
-bool TlsStream::has_pending() const { return !state_->seen.empty() || SSL_pending(state_->ssl.get()) > 0; }
-
 std::string TlsStream::why() const { return state_->why; }
 
 // ---- both sides

@@ -47,7 +47,6 @@ class TlsStream {
   Done read(char* buffer, size_t size);
   Done write(std::string_view bytes);
   Done shut_down();                 // says goodbye; does not wait for the other side
-  bool has_pending() const;         // decrypted bytes wait, though the socket may be silent
   std::string why() const;          // of the last failure, for people: "certificate has expired", …
 
  private:
