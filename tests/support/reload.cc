@@ -26,14 +26,16 @@ Result<void> reload(manager::Egress& egress, const std::string& line) { return e
 
 Result<int> run(const std::string& host, const Command& command) {
   manager::Prepared prepared = TRY(manager::prepare(command, TRY(policy_allowing({host})), {}));
-  std::shared_ptr<manager::Egress> egress = prepared.egress;
+  std::weak_ptr<manager::Egress> running = prepared.egress;
   // What stands on stdin is for us, not for the command.
   FILE* orders = ::fdopen(::dup(0), "r");
   (void)!::freopen("/dev/null", "r", stdin);
-  std::thread([egress, orders] {
+  std::thread([running, orders] {
     char text[4096];
     while (std::fgets(text, sizeof text, orders)) {
       std::string line(text, std::strcspn(text, "\n"));
+      std::shared_ptr<manager::Egress> egress = running.lock();
+      if (!egress) return;
       // "!…" goes around the checks of the policy layer, straight to egress.
       Policy raw;
       raw.network.allow = {line.substr(1)};
