@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace paddock {
 
@@ -21,5 +22,12 @@ struct EmbeddedFilter {
 };
 extern const EmbeddedFilter kEmbeddedFilters[];
 extern const size_t kEmbeddedFilterCount;
+
+// The bytes of a filter by its name; empty: there is none.
+inline std::string_view embedded_filter(std::string_view name) {
+  for (size_t i = 0; i < kEmbeddedFilterCount; ++i)
+    if (name == kEmbeddedFilters[i].name) return {reinterpret_cast<const char*>(kEmbeddedFilters[i].bytes), kEmbeddedFilters[i].size};
+  return {};
+}
 
 }  // namespace paddock

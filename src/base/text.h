@@ -35,6 +35,7 @@ std::vector<std::string> words_in(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 bool starts_with(std::string_view text, std::string_view prefix);
 bool ends_with(std::string_view text, std::string_view suffix);
+bool same_ignoring_case(std::string_view a, std::string_view b);  // ASCII letters
 
 // The candidate nearest to `word`, or empty when none is near enough to be what was meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);

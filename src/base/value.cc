@@ -30,6 +30,8 @@ void Value::set(std::string key, Value value) {
   std::get<Object>(data_).emplace_back(std::move(key), std::move(value));
 }
 
+Value text_list(const std::vector<std::string>& texts) { return Value::Array(texts.begin(), texts.end()); }
+
 void append_json_string(std::string_view raw, std::string& out) {
   out += '"';
   for (char c : to_utf8(raw)) {

@@ -58,6 +58,8 @@ Result<Value> parse_json(std::string_view text, const std::string& name);
 // TOML 1.0. Dates and times are refused: nothing here uses them.
 Result<Value> parse_toml(std::string_view text, const std::string& name);
 
+Value text_list(const std::vector<std::string>& texts);  // an array of strings
+
 // A string with its quotes and escapes, for who writes JSON without a Value. Not UTF-8: U+FFFD.
 void append_json_string(std::string_view text, std::string& out);
 

@@ -19,12 +19,6 @@ Value error_value(const Error& error) {
   return value;
 }
 
-Value list_value(const std::vector<std::string>& texts) {
-  Value::Array items;
-  for (const std::string& text : texts) items.emplace_back(text);
-  return Value(std::move(items));
-}
-
 int check(const std::vector<std::string>& files, bool json) {
   bool all_ok = true;
   Value::Array results;
@@ -36,7 +30,7 @@ int check(const std::vector<std::string>& files, bool json) {
     result.set("file", file);
     result.set("ok", static_cast<bool>(loaded));
     if (loaded) {
-      result.set("notes", list_value(loaded.value().notes));
+      result.set("notes", text_list(loaded.value().notes));
       text += cat(printable(file), ": ok\n");
       for (const std::string& note : loaded.value().notes) text += cat("  note: ", note, "\n");
     } else {
@@ -79,7 +73,7 @@ int explain(const std::vector<std::string>& names, bool json) {
   Value value;
   value.set("policy", policy::to_value(effective));
   value.set("text", policy::explain(effective));
-  value.set("notes", list_value(loaded.value().notes));
+  value.set("notes", text_list(loaded.value().notes));
   print(to_json(value) + "\n");
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "egress/lookup.h"
 #include "egress/refusal.h"
 #include "net/client_hello.h"
+#include "net/dns.h"
 #include "net/socks.h"
 #include "net/synthetic.h"
 
@@ -41,7 +42,7 @@ std::optional<net::Endpoint> original_destination(int socket) {
 bool is_listener(const net::Endpoint& endpoint) {
   const char* kind = net::not_public(endpoint.address);
   bool here = (kind && std::string_view(kind) == "loopback") || endpoint.address == net::ipv4(net::kSyntheticGateway) ||
-              endpoint.address == to_synthetic_ipv6(net::ipv4(1));
+              endpoint.address == net::synthetic_ipv6(net::ipv4(1));
   return here && endpoint.port == net::kEgressPort;
 }
 
@@ -62,8 +63,7 @@ Task<void> Connection::serve(Gate& gate, Fd client) {
 
 void Connection::refuse(Gate& gate, Fd client) {
   std::optional<net::Endpoint> destination = original_destination(client.get());
-  linger off{1, 0};
-  (void)::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);
+  reset_at_close(client.get());
   if (!destination) return;
   Target target = gate.target_at(*destination);
   bool total = gate.log.total_reached;
@@ -131,8 +131,9 @@ Task<void> Connection::run() {
 Task<bool> Connection::reach() {
   verdict_ = gate_.admit_name(target_.host, gate_.rules.decide(target_.host, target_.port));
   if (!verdict_.allowed) co_return false;
+  uint64_t edition = gate_.edition();
   dialled_ = co_await dial(gate_, target_, verdict_, server_);
-  if (dialled_.connected) dialled_.verdict = judge(gate_, target_, dialled_.address);  // the rules may have changed meanwhile
+  if (dialled_.connected && gate_.edition() != edition) dialled_.verdict = judge(gate_, target_, dialled_.address);
   verdict_ = dialled_.verdict;
   if (dialled_.connected) limit_buffers();
   co_return dialled_.connected && verdict_.allowed && !client_.ended;
@@ -186,15 +187,12 @@ Task<Connection::First> Connection::first_to_speak() {
   Interest both[] = {{&client_.socket, false}, {&server_.socket, false}};
   while (true) {
     if (!client_.ahead.empty()) co_return First::client;
-    char byte;
-    ssize_t from_client = ::recv(client_.socket.get(), &byte, 1, MSG_PEEK);
-    if (from_client > 0) co_return First::client;
-    if (from_client == 0 || errno != EAGAIN) co_return First::nobody;
-    client_.socket.not_readable();
-    ssize_t from_server = ::recv(server_.socket.get(), &byte, 1, MSG_PEEK);
-    if (from_server > 0) co_return First::server;
-    if (from_server == 0 || errno != EAGAIN) co_return First::nobody;
-    server_.socket.not_readable();
+    Stream::Seen from_client = client_.peek();
+    if (from_client == Stream::Seen::bytes) co_return First::client;
+    if (from_client == Stream::Seen::end) co_return First::nobody;
+    Stream::Seen from_server = server_.peek();
+    if (from_server == Stream::Seen::bytes) co_return First::server;
+    if (from_server == Stream::Seen::end) co_return First::nobody;
     Wait either(gate_.loop, both, 2, Wait::kForever);
     (void)co_await either;
   }
@@ -221,18 +219,14 @@ Task<Connection::Speech> Connection::listen_to_client() {
       if (more != Stream::More::yes) co_return Speech::broken;
       continue;
     }
-    char byte;
-    ssize_t from_client = ::recv(client_.socket.get(), &byte, 1, MSG_PEEK);
-    if (from_client > 0) {
+    Stream::Seen from_client = client_.peek();
+    if (from_client == Stream::Seen::bytes) {
       Stream::More more = co_await client_.read(deadline);
       if (more != Stream::More::yes) co_return Speech::broken;
       continue;
     }
-    if (from_client == 0 || errno != EAGAIN) co_return Speech::other;
-    client_.socket.not_readable();
-    ssize_t from_server = ::recv(server_.socket.get(), &byte, 1, MSG_PEEK);
-    if (from_server >= 0 || errno != EAGAIN) co_return Speech::other;  // it answered, as no HTTP server does to half a line
-    server_.socket.not_readable();
+    if (from_client == Stream::Seen::end) co_return Speech::other;
+    if (server_.peek() != Stream::Seen::nothing) co_return Speech::other;  // it answered, as no HTTP server does to half a line
     bool all_sent = sent_ahead_ == ahead.size();
     Wait either(gate_.loop, both, 2, all_sent ? Wait::kForever : gate_.loop.now() + kPauseMs);
     bool in_time = co_await either;
@@ -350,20 +344,16 @@ Task<void> Connection::intercept() {
 
 Task<void> Connection::run_dns() {
   while (true) {
-    std::string& ahead = client_.ahead;
-    size_t size = ahead.size() < 2 ? 0 : static_cast<size_t>(static_cast<uint8_t>(ahead[0])) << 8 | static_cast<uint8_t>(ahead[1]);
-    if (ahead.size() < 2 || ahead.size() < 2 + size) {
+    std::optional<std::string> query = net::take_framed(client_.ahead);
+    if (!query) {
       Milliseconds deadline = gate_.loop.now() + kHelloMs;
       Stream::More more = co_await client_.read(deadline);
       if (more != Stream::More::yes) co_return;
       continue;
     }
-    std::string query = ahead.substr(2, size);
-    ahead.erase(0, 2 + size);
-    std::string answer = co_await answer_lookup(gate_, query, 65535);
+    std::string answer = co_await answer_lookup(gate_, *query, 65535);
     if (answer.empty()) co_return;
-    std::string framed{static_cast<char>(answer.size() >> 8), static_cast<char>(answer.size())};
-    framed += answer;
+    std::string framed = net::frame_for_tcp(answer);
     bool sent = co_await client_.write(framed);
     if (!sent) co_return;
     co_await gate_.loop.yield();
@@ -415,7 +405,7 @@ Task<void> Connection::run_socks() {
     deny("network.allow", "not a valid host");
     code = net::SocksCode::not_allowed;
   } else {
-    target_ = host.value().is_address() ? gate_.target_at({to_address(host.value()), request.port}) : Target{host.value(), request.port};
+    target_ = gate_.target_for(host.value(), request.port);
     bool reached = co_await reach();
     if (!verdict_.allowed) code = net::SocksCode::not_allowed;
     else if (!reached) code = dialled_.error == "connection refused" ? net::SocksCode::refused : net::SocksCode::host_unreachable;

@@ -15,6 +15,7 @@
 #include "egress/gate.h"
 #include "egress/lockdown.h"
 #include "egress/lookup.h"
+#include "linux/child.h"
 #include "net/trust_store.h"
 
 namespace paddock::egress {
@@ -87,10 +88,8 @@ Result<void> check_descriptors(const Settings& settings, uint64_t most) {
 
 // What the caller had open is not ours, whoever takes this process over.
 void let_go_of_the_callers() {
-  Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (int fd = 0; null && fd < 3; ++fd) (void)::dup2(null.get(), fd);
+  kernel::turn_stdio_to_null();
   (void)::syscall(SYS_close_range, kSandbox + 1, ~0U, 0);
-  (void)null.release();  // closed with the rest
 }
 
 class Egress {

@@ -11,6 +11,7 @@
 #include "egress/scrub.h"
 #include "egress/settings.h"
 #include "egress/stream.h"
+#include "net/synthetic.h"
 
 namespace paddock::egress {
 
@@ -22,7 +23,7 @@ TEST(Names, AreGivenOneAddressEachAndFoundAgainByIt) {
   EXPECT_NE(first, second);
   EXPECT_EQ(*names.address_of("a.example"), first);
   EXPECT_EQ(*names.name_at(first), "a.example");
-  EXPECT_EQ(*names.name_at(to_synthetic_ipv6(second)), "b.example");
+  EXPECT_EQ(*names.name_at(net::synthetic_ipv6(second)), "b.example");
 }
 
 TEST(Names, KnowNoAddressThatWasNotGivenOut) {

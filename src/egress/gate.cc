@@ -26,6 +26,7 @@ Result<void> Gate::use(Settings wanted) {
   // From here on nothing fails.
   settings = std::move(wanted);
   rules = std::move(wanted_rules);
+  ++edition_;
   injections_.clear();
   for (size_t i = 0; i < hosts.size(); ++i) injections_.emplace_back(hosts[i], &settings.inject[i]);
   up_rate_ = Rate(settings.up_rate);
@@ -35,9 +36,9 @@ Result<void> Gate::use(Settings wanted) {
   return {};
 }
 
-Target Gate::target_at(const net::Endpoint& endpoint) const {
-  if (const std::string* name = names.name_at(endpoint.address)) return {policy::Host{.name = *name}, endpoint.port};
-  return {to_host(endpoint.address), endpoint.port};
+Target Gate::target_for(const policy::Host& host, uint16_t port) const {
+  const std::string* name = host.is_address() ? names.name_at(to_address(host)) : nullptr;
+  return {name ? policy::Host{.name = *name} : host, port};
 }
 
 policy::Verdict Gate::admit_name(const policy::Host& host, policy::Verdict verdict) {

@@ -39,9 +39,11 @@ class Gate {
 
   // Takes settings over, or leaves everything as it was. Connections to what is no longer allowed end at once.
   Result<void> use(Settings wanted);
+  uint64_t edition() const { return edition_; }  // of the rules: another number, other rules
 
   // Which connection a program made when it connected to this address: to a name of ours, or to that very address.
-  Target target_at(const net::Endpoint& endpoint) const;
+  Target target_at(const net::Endpoint& endpoint) const { return target_for(to_host(endpoint.address), endpoint.port); }
+  Target target_for(const policy::Host& host, uint16_t port) const;  // the same for what a proxy is asked for
 
   // May this allowed name be looked up? Labels beneath a wildcard are the program's to choose, so each new one could carry
   // data out: to the servers of that domain alone, and no faster than kNewNamesPerSecond.
@@ -77,6 +79,7 @@ class Gate {
   void check_total();
   size_t within_total(size_t most) const;
 
+  uint64_t edition_ = 0;
   Rate up_rate_, down_rate_;
   double new_names_left_ = kNewNamesAtOnce;
   Milliseconds new_names_at_ = 0;

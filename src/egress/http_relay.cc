@@ -17,13 +17,18 @@ constexpr Milliseconds kHeadMs = 20'000;  // from the first byte of a head to it
 bool lists(std::string_view value, std::string_view word) {
   for (const std::string& part : split(value, ',')) {
     std::vector<std::string> words = words_in(part);
-    if (words.size() == 1 && net::same_name(words[0], word)) return true;
+    if (words.size() == 1 && same_ignoring_case(words[0], word)) return true;
   }
   return false;
 }
 
+Result<policy::Host> host_of(const Result<net::Authority>& authority) {
+  if (!authority) return authority.error();
+  return policy::canonical_host(authority.value().host);
+}
+
 void remove_header(std::vector<net::Header>& headers, std::string_view name) {
-  std::erase_if(headers, [&](const net::Header& header) { return net::same_name(header.name, name); });
+  std::erase_if(headers, [&](const net::Header& header) { return same_ignoring_case(header.name, name); });
 }
 
 }  // namespace
@@ -109,19 +114,14 @@ Task<bool> HttpRelay::wait_for_request() {
       Stream::More more = co_await client_.read();
       co_return more == Stream::More::yes;
     }
-    char byte;
-    ssize_t count = ::recv(client_.socket.get(), &byte, 1, MSG_PEEK);
-    if (count > 0) co_return true;
-    if (count == 0 || errno != EAGAIN) co_return false;
-    client_.socket.not_readable();
-    count = ::recv(server_.socket.get(), &byte, 1, MSG_PEEK);
-    if (count >= 0 || errno != EAGAIN) {
+    Stream::Seen from_client = client_.peek();
+    if (from_client != Stream::Seen::nothing) co_return from_client == Stream::Seen::bytes;
+    if (server_.peek() != Stream::Seen::nothing) {
       if (kind_ != Kind::proxy) co_return false;
       server_.socket.close();
       server_.ahead.clear();
       continue;
     }
-    server_.socket.not_readable();
     Interest both[] = {{&client_.socket, false}, {&server_.socket, false}};
     Wait either(gate_.loop, both, 2, Wait::kForever);
     (void)co_await either;
@@ -133,7 +133,7 @@ bool HttpRelay::check_host() {
   const Target& target = connection_.target_;
   if (target.host.is_address()) return true;  // allowed as such, whatever it is called
   Result<net::Authority> authority = net::parse_authority(request_.host);
-  Result<policy::Host> host = authority ? policy::canonical_host(authority.value().host) : Result<policy::Host>(authority.error());
+  Result<policy::Host> host = host_of(authority);
   bool same_port = authority && (!authority.value().port || *authority.value().port == target.port);
   if (host && host.value() == target.host && same_port) return true;
   connection_.deny("network.host", cat("the request is for '", printable(request_.host), "' on a connection to ", target.text()));
@@ -189,15 +189,14 @@ Task<bool> HttpRelay::find_server_for_proxy() {
     co_return false;
   }
   Result<net::Authority> authority = net::parse_authority(request_.authority);
-  Result<policy::Host> host = authority ? policy::canonical_host(authority.value().host) : Result<policy::Host>(authority.error());
+  Result<policy::Host> host = host_of(authority);
   if (!host || (connect && !authority.value().port)) {
     connection_.deny("network.http", host ? "CONNECT without a port" : host.error().message);
     co_await answer(400, connection_.verdict_.why);
     co_return false;
   }
   uint16_t port = authority.value().port.value_or(80);
-  Target target{host.value(), port};
-  if (target.host.is_address()) target = gate_.target_at({to_address(host.value()), port});
+  Target target = gate_.target_for(host.value(), port);
   if (!connect && !(target.host == host.value())) {  // a synthetic address: the server would not know it by that name
     connection_.target_ = target;
     connection_.deny("network.host", cat("ask for ", target.host_text(), " by its name"));
@@ -256,7 +255,7 @@ void HttpRelay::log() {
 void HttpRelay::rewrite_request() {
   if (request_.form == net::RequestHead::Form::absolute) request_.target = request_.path;
   if (request_.host.empty()) request_.headers.push_back({"Host", request_.authority});
-  std::erase_if(request_.headers, [](const net::Header& header) { return header.name.size() > 6 && net::same_name(header.name.substr(0, 6), "Proxy-"); });
+  std::erase_if(request_.headers, [](const net::Header& header) { return header.name.size() > 6 && same_ignoring_case(header.name.substr(0, 6), "Proxy-"); });
   // Cleartext HTTP/2 would carry requests that nobody judges. A server that is not asked stays with HTTP/1.
   if (request_.upgrade && lists(*request_.upgrade, "h2c")) {
     remove_header(request_.headers, "Connection");
@@ -336,7 +335,7 @@ Task<void> HttpRelay::receive() {
     net::ResponseHead& response = parsed.value();
     entry_.status = response.status;
     const net::Header* encoding = net::find_header(response.headers, "Content-Encoding");
-    if (!injections_.empty() && encoding && !net::same_name(encoding->value, "identity")) {
+    if (!injections_.empty() && encoding && !same_ignoring_case(encoding->value, "identity")) {
       entry_.error = "the server compressed its response, which cannot be searched for the secret then";
       break;
     }

@@ -56,8 +56,7 @@ class Line {
 
 std::string action_of(const Entry& entry) {
   if (entry.protocol == "dns") return cat("resolve ", printable(entry.name));
-  std::string host = entry.name.find(':') != std::string::npos && entry.name[0] != '[' ? cat("[", entry.name, "]") : entry.name;
-  std::string target = cat(printable(host), entry.port ? cat(":", entry.port) : "");
+  std::string target = cat(printable(entry.name), entry.port ? cat(":", entry.port) : "");
   if (entry.protocol == "http" || entry.protocol == "https" || entry.protocol == "tls" || entry.protocol == "tcp") return cat("connect ", target);
   return cat("send ", entry.protocol, " to ", target);
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "net/dns.h"
+#include "net/synthetic.h"
 
 namespace paddock::egress {
 
@@ -26,8 +27,6 @@ std::string type_text(uint16_t type) {
   }
 }
 
-bool is_loopback_name(const std::string& name) { return name == "localhost" || ends_with(name, ".localhost"); }
-
 }  // namespace
 
 Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
@@ -41,7 +40,7 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
   Result<policy::Host> host = policy::canonical_host(query->question.name);
   if (!host || host.value().is_address()) co_return net::make_answer(*query, net::DnsCode::no_such_name, {}, kTtl);
   const std::string& name = host.value().name;
-  if (is_loopback_name(name)) {  // its own loopback (RFC 6761)
+  if (policy::is_localhost(host.value())) {  // its own loopback (RFC 6761)
     std::vector<net::Address> loopback;
     if (wants_ipv4) loopback.push_back(net::ipv4(0x7f000001));
     if (wants_ipv6) loopback.push_back(*net::parse_address("::1"));
@@ -75,7 +74,7 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
   gate.log.add(entry);
   std::vector<net::Address> addresses;
   if (wants_ipv4) addresses.push_back(*address);
-  else if (gate.ipv6) addresses.push_back(to_synthetic_ipv6(*address));
+  else if (gate.ipv6) addresses.push_back(net::synthetic_ipv6(*address));
   co_return net::make_answer(*query, net::DnsCode::ok, addresses, kTtl);
 }
 

@@ -41,12 +41,4 @@ const std::string* Names::name_at(const net::Address& address) const {
   return &names_[*number - net::kFirstSyntheticName];
 }
 
-net::Address to_synthetic_ipv6(const net::Address& ipv4) {
-  net::Address address;
-  address.ipv6 = true;
-  std::copy(std::begin(net::kSyntheticPrefix6), std::end(net::kSyntheticPrefix6), address.bytes.begin());
-  std::copy(ipv4.bytes.begin(), ipv4.bytes.begin() + 4, address.bytes.begin() + 12);
-  return address;
-}
-
 }  // namespace paddock::egress

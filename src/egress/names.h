@@ -26,6 +26,4 @@ class Names {
   std::vector<std::string> names_;  // by number
 };
 
-net::Address to_synthetic_ipv6(const net::Address& ipv4);
-
 }  // namespace paddock::egress

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "policy/host.h"
+#include "policy/network_rule.h"
 
 namespace paddock::egress {
 
@@ -24,19 +25,12 @@ bool same_question(const net::DnsQuestion& question, const std::string& name, ne
   return question.type == static_cast<uint16_t>(type) && asked && asked.value().name == name;
 }
 
+// As the policy writes them: an address, with or without a port.
 Result<net::Endpoint> parse_server(const std::string& text) {
-  auto wrong = [&] { return Error{Code::invalid, cat("'", printable(text), "' is no DNS server's address"), "write it like 192.0.2.53 or [2001:db8::53]:5353"}; };
-  if (std::optional<net::Address> plain = net::parse_address(text)) return net::Endpoint{*plain, 53};
-  size_t colon = text.rfind(':');
-  bool bracketed = starts_with(text, "[");
-  size_t close = text.find(']');
-  std::string host = bracketed ? text.substr(1, close == std::string::npos ? 0 : close - 1) : text.substr(0, colon);
-  std::optional<net::Address> address = net::parse_address(host);
-  if (!address) return wrong();
-  if (bracketed && close + 1 == text.size()) return net::Endpoint{*address, 53};
-  std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos || std::stoul(port) > 65535) return wrong();
-  return net::Endpoint{*address, static_cast<uint16_t>(std::stoul(port))};
+  policy::NetworkRule rule = TRY(policy::parse_network_rule(text));
+  if (rule.kind != policy::NetworkRule::Kind::addresses || rule.prefix != rule.address_bits)
+    return Error{Code::invalid, cat("'", printable(text), "' is no DNS server's address"), "write it like 192.0.2.53 or [2001:db8::53]:5353"};
+  return net::Endpoint{{rule.address, rule.address_bits == 128}, rule.port.value_or(53)};
 }
 
 }  // namespace
@@ -174,8 +168,7 @@ Task<std::string> Resolver::ask_by_tcp(net::Endpoint server, std::string query) 
   Milliseconds deadline = loop_.now() + kTryMs;
   socket.not_writable();
   bool in_time = co_await socket.writable(deadline);
-  std::string framed{static_cast<char>(query.size() >> 8), static_cast<char>(query.size())};
-  framed += query;
+  std::string framed = net::frame_for_tcp(query);
   if (!in_time || ::send(socket.get(), framed.data(), framed.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(framed.size())) co_return std::string();
   std::string received;
   char buffer[4096];
@@ -189,9 +182,7 @@ Task<std::string> Resolver::ask_by_tcp(net::Endpoint server, std::string query) 
     }
     if (count <= 0) co_return std::string();
     received.append(buffer, static_cast<size_t>(count));
-    if (received.size() < 2) continue;
-    size_t size = static_cast<size_t>(static_cast<uint8_t>(received[0])) << 8 | static_cast<uint8_t>(received[1]);
-    if (received.size() >= 2 + size) co_return received.substr(2, size);
+    if (std::optional<std::string> message = net::take_framed(received)) co_return *message;
   }
 }
 

@@ -6,16 +6,13 @@
 
 #include <cstring>
 
-#include "base/text.h"
+#include "linux/netlink.h"
 
 namespace paddock::egress {
 
 Result<Routes> Routes::open() {
   Routes routes;
-  routes.socket_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!routes.socket_) return errno_error(errno, "open a socket to ask for routes");
-  timeval patience{2, 0};
-  (void)::setsockopt(routes.socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  routes.socket_ = TRY(kernel::open_netlink(NETLINK_ROUTE));
   return routes;
 }
 
@@ -39,7 +36,7 @@ bool Routes::stays_here(const net::Address& address) {
   sockaddr_nl kernel{};
   kernel.nl_family = AF_NETLINK;
   if (::sendto(socket_.get(), &question, question.head.nlmsg_len, 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) return true;
-  alignas(nlmsghdr) char answer[4096];
+  alignas(nlmsghdr) char answer[4096];  // it is there already: the kernel answers within sendto
   ssize_t count = ::recv(socket_.get(), answer, sizeof answer, 0);
   nlmsghdr head;
   if (count < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg)))) return true;

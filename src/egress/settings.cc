@@ -6,12 +6,6 @@ namespace paddock::egress {
 
 namespace {
 
-Value list(const std::vector<std::string>& texts) {
-  Value::Array array;
-  for (const std::string& text : texts) array.emplace_back(text);
-  return array;
-}
-
 // Reads members of one object; the first that is missing or of the wrong kind is remembered.
 class Reader {
  public:
@@ -59,10 +53,10 @@ class Reader {
 Value to_value(const Settings& settings) {
   Value value;
   value.set("sandbox", settings.sandbox);
-  value.set("allow", list(settings.allow));
-  value.set("deny", list(settings.deny));
+  value.set("allow", text_list(settings.allow));
+  value.set("deny", text_list(settings.deny));
   value.set("strict", settings.strict);
-  value.set("resolvers", list(settings.resolvers));
+  value.set("resolvers", text_list(settings.resolvers));
   Value::Array inject;
   for (const Inject& entry : settings.inject) {
     Value item;

@@ -121,10 +121,22 @@ Task<bool> Stream::shake_hands(Milliseconds deadline) {
   }
 }
 
-void Stream::reset() {
-  if (!socket) return;
+void reset_at_close(int socket) {
   linger off{1, 0};
-  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);
+  (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+}
+
+void Stream::reset() {
+  if (socket) reset_at_close(socket.get());
+}
+
+Stream::Seen Stream::peek() {
+  char byte;
+  ssize_t count = ::recv(socket.get(), &byte, 1, MSG_PEEK);
+  if (count > 0) return Seen::bytes;
+  if (count == 0 || errno != EAGAIN) return Seen::end;
+  socket.not_readable();
+  return Seen::nothing;
 }
 
 void Stream::end() {
@@ -194,9 +206,12 @@ Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
       }
     }
     in_a_row += size;
-    if (pause > 0) co_await gate.loop.sleep(pause);
-    else if (in_a_row >= kTurnBytes) co_await gate.loop.yield();
-    if (in_a_row >= kTurnBytes) in_a_row = 0;
+    if (pause > 0) {
+      co_await gate.loop.sleep(pause);
+    } else if (in_a_row >= kTurnBytes) {
+      in_a_row = 0;
+      co_await gate.loop.yield();
+    }
   }
   (void)::shutdown(to.socket.get(), SHUT_WR);
 }

@@ -29,6 +29,9 @@ class Stream {
   Task<bool> write(std::string_view bytes);  // all of it; the bytes must stay where they are meanwhile
   Task<bool> shake_hands(Milliseconds deadline);  // TLS
 
+  enum class Seen { bytes, nothing, end };
+  Seen peek();  // what waits on the socket, which then may be waited for
+
   void reset();  // the other side gets a reset instead of an ordinary end
   void end();    // wakes who waits for it; their reads and writes fail
 
@@ -39,6 +42,8 @@ class Stream {
   Gate& gate_;
   Side side_;
 };
+
+void reset_at_close(int socket);
 
 // An ordinary end that lets the other side read what was sent, also when it is still sending itself.
 Task<void> close_gently(Gate& gate, Stream& stream);

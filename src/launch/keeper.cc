@@ -388,12 +388,6 @@ class Keeper {
   uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0;
 };
 
-// The caller's streams are not ours, and must not stay open because of us.
-void let_go_of_stdio() {
-  Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (int fd = 0; null && fd < 3; ++fd) (void)::dup2(null.get(), fd);
-}
-
 // Signals meant for the caller's terminal or service must not end us before we cleaned up.
 void ignore_signals() {
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})
@@ -412,7 +406,7 @@ void clean_up_after(const Plan& plan) {
 
 int keep(int control_number, bool ahead) {
   (void)::setsid();
-  let_go_of_stdio();
+  kernel::turn_stdio_to_null();
   ignore_signals();
   Fd control(control_number);
   int number = control.get();

@@ -64,6 +64,11 @@ Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups) {
   return {};
 }
 
+void turn_stdio_to_null() {
+  Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; null && fd < 3; ++fd) (void)::dup2(null.get(), fd);
+}
+
 Result<void> close_all_but(int fd) {
   auto close_range = [](int from, int to) { return from > to || ::syscall(SYS_close_range, from, to, 0) == 0; };
   if (!close_range(0, fd - 1) || !close_range(fd + 1, INT_MAX)) return errno_error(errno, "close inherited descriptors");

@@ -33,6 +33,8 @@ Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged);
 // Becomes uid and gid in all four kinds. With `drop_groups` the supplementary groups go too.
 Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups);
 
+void turn_stdio_to_null();  // so that the caller's streams do not stay open because of us
+
 Result<void> close_all_but(int fd);  // everything, the standard descriptors too
 
 // Takes this process out of any session keyring it shares with the host. Kernels without keys have none to share.

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "launch/channel.h"
 #include "launch/launcher.h"
+#include "policy/secret.h"
 
 namespace paddock::manager {
 
@@ -36,8 +37,7 @@ Result<std::string> read_secret(const InjectPolicy& inject, const EnvPolicy& env
     value = TRY(read_file(inject.secret.substr(5), 64 << 10));
     while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
   }
-  auto printable_ascii = [](char c) { return c >= ' ' && c <= '~'; };
-  if (value.size() < 8 || !std::all_of(value.begin(), value.end(), printable_ascii))
+  if (!policy::is_usable_secret(value))
     return Error{Code::invalid, cat("network.inject for ", inject.host, ": the secret from ", inject.secret.substr(0, 4), "… is shorter than 8 characters or not printable ASCII"), ""};
   return value;
 }

@@ -68,12 +68,6 @@ void set_text(Value& value, const char* name, const std::string& bytes) {
   if (changed) value.set(cat(name, "_base64"), base64(bytes));
 }
 
-Value list(const std::vector<std::string>& texts) {
-  Value::Array array;
-  for (const std::string& text : texts) array.emplace_back(text);
-  return array;
-}
-
 }  // namespace
 
 Value to_value(const RunResult& result) {
@@ -106,8 +100,8 @@ Value to_value(const RunResult& result) {
     enforced.set(name, std::move(entry));
   }
   value.set("enforced", std::move(enforced));
-  value.set("weakened", list(result.weakened));
-  value.set("notes", list(result.notes));
+  value.set("weakened", text_list(result.weakened));
+  value.set("notes", text_list(result.notes));
   if (!result.change_set.empty()) value.set("change_set", result.change_set);
   if (!result.network.empty())
     if (Result<Value> network = parse_json(result.network, "network")) value.set("network", std::move(network.value()));

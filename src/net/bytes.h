@@ -41,7 +41,7 @@ class ByteReader {
   bool ok_ = true;
 };
 
-inline void append_number(std::string& bytes, uint32_t value, size_t width) {
+inline void append_number(std::string& bytes, uint64_t value, size_t width) {
   while (width-- > 0) bytes += static_cast<char>(value >> (8 * width));
 }
 

@@ -393,4 +393,18 @@ std::optional<DnsReply> parse_reply(std::string_view bytes) {
   return reply;
 }
 
+std::string frame_for_tcp(std::string_view message) {
+  std::string framed;
+  append_number(framed, message.size(), 2);
+  return framed.append(message);
+}
+
+std::optional<std::string> take_framed(std::string& bytes) {
+  ByteReader reader(bytes);
+  std::string message(reader.counted(2));
+  if (!reader.ok()) return std::nullopt;
+  bytes.erase(0, 2 + message.size());
+  return message;
+}
+
 }  // namespace paddock::net

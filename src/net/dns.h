@@ -43,6 +43,10 @@ std::string make_error(uint16_t id, DnsCode code);
 // The question for a server, as a recursive query with an EDNS record (1232 bytes). Empty for what is no name.
 std::string make_query(uint16_t id, const std::string& name, DnsType type);
 
+// Over TCP a message stands behind its length.
+std::string frame_for_tcp(std::string_view message);
+std::optional<std::string> take_framed(std::string& bytes);  // the first message, off the front; none while it is not whole
+
 struct DnsReply {
   uint16_t id = 0;
   DnsCode code = DnsCode::ok;

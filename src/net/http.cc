@@ -61,7 +61,7 @@ Result<std::vector<Header>> parse_headers(const std::vector<std::string_view>& l
 Result<const Header*> find_single(const std::vector<Header>& headers, std::string_view name) {
   const Header* found = nullptr;
   for (const Header& header : headers) {
-    if (!same_name(header.name, name)) continue;
+    if (!same_ignoring_case(header.name, name)) continue;
     if (found) return refuse(cat("two ", name, " headers"));
     found = &header;
   }
@@ -93,9 +93,9 @@ Result<Body> parse_framing(const std::vector<Header>& headers, std::string_view 
 
 bool connection_names(const std::vector<Header>& headers, std::string_view option) {
   for (const Header& header : headers) {
-    if (!same_name(header.name, "Connection")) continue;
+    if (!same_ignoring_case(header.name, "Connection")) continue;
     for (const std::string& named : split(header.value, ',')) {
-      if (same_name(trim(named), option)) return true;
+      if (same_ignoring_case(trim(named), option)) return true;
     }
   }
   return false;
@@ -111,7 +111,7 @@ bool is_known_version(std::string_view version) { return version == "HTTP/1.0" |
 Result<void> parse_absolute_target(RequestHead& request) {
   constexpr std::string_view kScheme = "http://";
   std::string_view rest = request.target;
-  if (!same_name(rest.substr(0, kScheme.size()), kScheme)) return refuse("a target that is neither a path nor http://");
+  if (!same_ignoring_case(rest.substr(0, kScheme.size()), kScheme)) return refuse("a target that is neither a path nor http://");
   rest.remove_prefix(kScheme.size());
   size_t end = std::min(rest.find_first_of("/?"), rest.size());
   request.form = RequestHead::Form::absolute;
@@ -162,7 +162,7 @@ Result<RequestHead> parse_request_line(std::string_view line) {
 // Whether two authorities of http:// name the same place.
 Result<bool> same_authority(std::string_view a, std::string_view b) {
   Authority first = TRY(parse_authority(a)), second = TRY(parse_authority(b));
-  return same_name(first.host, second.host) && first.port.value_or(80) == second.port.value_or(80);
+  return same_ignoring_case(first.host, second.host) && first.port.value_or(80) == second.port.value_or(80);
 }
 
 Result<void> parse_host(RequestHead& request) {
@@ -252,12 +252,8 @@ Result<ResponseHead> parse_response(std::string_view head, std::string_view meth
 }
 
 const Header* find_header(const std::vector<Header>& headers, std::string_view name) {
-  auto found = std::find_if(headers.begin(), headers.end(), [&](const Header& header) { return same_name(header.name, name); });
+  auto found = std::find_if(headers.begin(), headers.end(), [&](const Header& header) { return same_ignoring_case(header.name, name); });
   return found == headers.end() ? nullptr : &*found;
-}
-
-bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
 Result<Authority> parse_authority(std::string_view text) {

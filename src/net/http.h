@@ -67,7 +67,6 @@ Result<ResponseHead> parse_response(std::string_view head, std::string_view meth
 Result<Header> parse_header_line(std::string_view line);
 
 const Header* find_header(const std::vector<Header>& headers, std::string_view name);  // case-insensitive; the first
-bool same_name(std::string_view a, std::string_view b);                                // header names, ASCII only
 
 // "host", "host:80", "[::1]:80" into the host as it came (without brackets: see policy::canonical_host) and the port.
 struct Authority {

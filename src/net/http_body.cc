@@ -25,7 +25,7 @@ int hex_value(char c) {
 Result<void> check_trailer(std::string_view line) {
   Header trailer = TRY(parse_header_line(line));
   for (std::string_view name : {"Host", "Content-Length", "Transfer-Encoding"}) {
-    if (same_name(trailer.name, name)) return refuse(cat("a trailer named ", name));
+    if (same_ignoring_case(trailer.name, name)) return refuse(cat("a trailer named ", name));
   }
   return {};
 }

@@ -2,7 +2,11 @@
 // 2001:2::/48 (RFC 5180) are set aside for benchmarks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+
+#include "net/address.h"
 
 namespace paddock::net {
 
@@ -15,5 +19,14 @@ inline constexpr uint8_t kSyntheticPrefix6[6] = {0x20, 0x01, 0x00, 0x02, 0x00, 0
 inline constexpr uint16_t kEgressPort = 18128;    // TCP: the proxy and what is redirected to it; UDP: DNS
 inline constexpr uint16_t kDroppedLogGroup = 18;  // NFLOG group of packets that nothing carries
 inline constexpr uint32_t kDroppedLogBytes = 96;  // of each of them
+
+// The IPv6 address that goes with a synthetic IPv4 address.
+inline Address synthetic_ipv6(const Address& ipv4) {
+  Address address;
+  address.ipv6 = true;
+  std::copy(std::begin(kSyntheticPrefix6), std::end(kSyntheticPrefix6), address.bytes.begin());
+  std::copy(ipv4.bytes.begin(), ipv4.bytes.begin() + 4, address.bytes.begin() + 12);
+  return address;
+}
 
 }  // namespace paddock::net

@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "net/bytes.h"
 
 namespace paddock::net {
 
@@ -26,10 +27,6 @@ bool is_one_sequence(std::string_view bytes) {
   size_t length = 0;
   for (size_t i = 0; i < digits; ++i) length = length << 8 | byte(2 + i);
   return bytes.size() == 2 + digits + length;
-}
-
-void append_number(std::string& out, uint64_t number, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(number >> shift);
 }
 
 // As Java's DataOutput.writeUTF writes it; for ASCII that is the text itself.
@@ -80,7 +77,7 @@ std::string make_java_trust_store(const std::vector<std::string>& certificates) 
   }
 
   std::string sealed;
-  for (char c : std::string_view("changeit")) append_number(sealed, c, 2);
+  for (char c : std::string_view("changeit")) append_number(sealed, static_cast<uint64_t>(c), 2);
   sealed += "Mighty Aphrodite";
   sealed += store;
   unsigned char digest[SHA_DIGEST_LENGTH];

@@ -48,8 +48,8 @@ Result<std::string> inject_header(const std::string& text) {
   if (text.empty() || text.find_first_not_of(kTokenCharacters) != std::string::npos)
     return invalid(text, "is not a header's name", "write it like Authorization, without the colon");
   for (const char* framing : kFramingHeaders)
-    if (same_header(text, framing)) return invalid(text, "cannot be injected: it decides how a request is read");
-  if (same_header(text.substr(0, 6), "proxy-")) return invalid(text, "cannot be injected: it is meant for a proxy, not for the host");
+    if (same_ignoring_case(text, framing)) return invalid(text, "cannot be injected: it decides how a request is read");
+  if (same_ignoring_case(text.substr(0, 6), "proxy-")) return invalid(text, "cannot be injected: it is meant for a proxy, not for the host");
   return text;
 }
 

@@ -18,14 +18,8 @@ Value limit_value(const LimitInfo& limit, uint64_t value) {
   return back && back.value() == value ? Value(text) : Value(value);
 }
 
-Value list(const std::vector<std::string>& texts) {
-  Value::Array items;
-  for (const std::string& text : texts) items.emplace_back(text);
-  return Value(std::move(items));
-}
-
 void set_list(Value& table, const char* key, const std::optional<std::vector<std::string>>& texts) {
-  if (texts) table.set(key, list(*texts));
+  if (texts) table.set(key, text_list(*texts));
 }
 
 void set_table(Value& root, const char* key, Value table) {
@@ -44,7 +38,7 @@ Value files_value(const FilesPolicy& files) {
   Value table;
   set_list(table, "read", files.read);
   set_list(table, "write", files.write);
-  if (!files.deny.empty()) table.set("deny", list(files.deny));
+  if (!files.deny.empty()) table.set("deny", text_list(files.deny));
   if (files.workspace) {
     Value workspace;
     workspace.set("path", files.workspace->path);
@@ -60,7 +54,7 @@ Value files_value(const FilesPolicy& files) {
 Value network_value(const NetworkPolicy& network, Secrets secrets) {
   Value table;
   set_list(table, "allow", network.allow);
-  if (!network.deny.empty()) table.set("deny", list(network.deny));
+  if (!network.deny.empty()) table.set("deny", text_list(network.deny));
   if (network.strict) table.set("strict", *network.strict);
   set_list(table, "resolvers", network.resolvers);
   Value::Array injects;
@@ -144,7 +138,7 @@ Value to_value(const Policy& policy, Secrets secrets) {
   if (policy.audit.path) audit.set("path", *policy.audit.path);
   if (policy.audit.durable) audit.set("durable", *policy.audit.durable);
   set_table(root, "audit", std::move(audit));
-  if (!policy.danger.empty()) danger.set("allow", list({policy.danger.begin(), policy.danger.end()}));
+  if (!policy.danger.empty()) danger.set("allow", text_list({policy.danger.begin(), policy.danger.end()}));
   set_table(root, "danger", std::move(danger));
   return root;
 }

@@ -1,15 +1,11 @@
 #include "policy/inject.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "policy/network_rule.h"
 
 namespace paddock::policy {
 
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool opens_on_some_port(const std::vector<std::string>& allow, NetworkRule host) {
   for (const std::string& text : allow) {
@@ -23,14 +19,9 @@ bool opens_on_some_port(const std::vector<std::string>& allow, NetworkRule host)
 
 }  // namespace
 
-bool same_header(std::string_view first, std::string_view second) {
-  auto same = [](char a, char b) { return lower(a) == lower(b); };
-  return std::equal(first.begin(), first.end(), second.begin(), second.end(), same);
-}
-
 const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host, const std::string& header) {
   for (const InjectPolicy& inject : injects)
-    if (inject.host == host && same_header(inject.header, header)) return &inject;
+    if (inject.host == host && same_ignoring_case(inject.header, header)) return &inject;
   return nullptr;
 }
 

@@ -10,8 +10,6 @@
 
 namespace paddock::policy {
 
-bool same_header(std::string_view first, std::string_view second);  // without regard to case
-
 // The entry for exactly this host and header; null when there is none.
 const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host, const std::string& header);
 

@@ -31,9 +31,9 @@ const NetworkRule* find_covering(const std::vector<NetworkRule>& rules, const Ne
 
 bool covers_on_its_port(const NetworkRule& rule, const Host& host) { return covers(rule, rule_for(host, rule.port)); }
 
-bool is_localhost(const Host& host) { return host.name == "localhost" || is_beneath(host.name, "localhost"); }
-
 }  // namespace
+
+bool is_localhost(const Host& host) { return host.name == "localhost" || is_beneath(host.name, "localhost"); }
 
 Result<NetworkRules> NetworkRules::create(const std::vector<std::string>& allow, const std::vector<std::string>& deny) {
   NetworkRules rules;

@@ -18,6 +18,8 @@ struct Verdict {
   std::string listing;  // what network.allow would have to list; empty: what was asked for
 };
 
+bool is_localhost(const Host& host);  // or beneath it
+
 class NetworkRules {
  public:
   static Result<NetworkRules> create(const std::vector<std::string>& allow, const std::vector<std::string>& deny);

@@ -46,6 +46,10 @@ Result<std::string> canonical_secret(std::string_view text, const PathContext& p
   return std::string(text);
 }
 
+bool is_usable_secret(std::string_view value) {
+  return value.size() >= kShortestLiteral && std::all_of(value.begin(), value.end(), is_printable_ascii);
+}
+
 bool is_literal_secret(std::string_view canonical) {
   return !starts_with(canonical, kEnvironment) && !starts_with(canonical, kFile);
 }

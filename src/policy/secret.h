@@ -17,6 +17,9 @@ inline constexpr const char* kHiddenSecret = "(a literal value, not shown)";
 // itself. Errors never quote the text.
 Result<std::string> canonical_secret(std::string_view text, const PathContext& paths);
 
+// Whether a value can stand in a header and be told from ordinary output: printable ASCII, 8 or more characters.
+bool is_usable_secret(std::string_view value);
+
 bool is_literal_secret(std::string_view canonical);
 std::string shown_secret(const std::string& canonical);  // kHiddenSecret in place of a literal one
 

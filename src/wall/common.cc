@@ -54,9 +54,7 @@ std::vector<std::string> build_environment(const Request& request, const std::st
 }
 
 Result<std::string> seccomp_filter(const std::string& name) {
-  for (size_t i = 0; i < kEmbeddedFilterCount; ++i)
-    if (name == kEmbeddedFilters[i].name)
-      return std::string(reinterpret_cast<const char*>(kEmbeddedFilters[i].bytes), kEmbeddedFilters[i].size);
+  if (std::string_view filter = embedded_filter(name); !filter.empty()) return std::string(filter);
   return Error{Code::internal, cat("there is no seccomp filter '", name, "'"), "rebuild Paddock"};
 }
 

@@ -26,12 +26,7 @@ constexpr uint16_t kAdd = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 constexpr char kRedirect[] = "redirect", kAnswer[] = "answer", kRest[] = "rest";
 constexpr size_t kMostServices = 64;  // their rules and the kernel's answers fit into one socket buffer
 
-net::Address gateway6() {
-  net::Address address{.ipv6 = true};
-  std::copy(std::begin(net::kSyntheticPrefix6), std::end(net::kSyntheticPrefix6), address.bytes.begin());
-  address.bytes[15] = 1;
-  return address;
-}
+net::Address gateway6() { return net::synthetic_ipv6(net::ipv4(1)); }
 
 net::Address loopback6() {
   net::Address address{.ipv6 = true};
