@@ -13,7 +13,7 @@ build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) | scripts/progress.sh
 
 programs: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) --target paddock paddock-launch paddock-egress paddock-server paddock-probe | scripts/progress.sh
+	@cmake --build $(BUILD) -j $(JOBS) --target paddock paddock-launch paddock-egress paddock-guest paddock-server paddock-probe | scripts/progress.sh
 
 test: build
 	@scripts/install.sh test

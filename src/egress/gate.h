@@ -7,7 +7,7 @@
 #include <string>
 
 #include "egress/log.h"
-#include "egress/loop.h"
+#include "egress/io.h"
 #include "egress/names.h"
 #include "egress/rate.h"
 #include "egress/resolver.h"

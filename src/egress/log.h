@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "egress/loop.h"
+#include "egress/io.h"
 #include "policy/network.h"
 
 namespace paddock::egress {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "egress/loop.h"
+#include "egress/io.h"
 
 namespace paddock::egress {
 

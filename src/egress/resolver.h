@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "egress/loop.h"
+#include "egress/io.h"
 #include "net/address.h"
 #include "net/dns.h"
 #include "paddock/error.h"

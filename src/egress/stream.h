@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "egress/loop.h"
+#include "egress/io.h"
 #include "net/tls.h"
 
 namespace paddock::egress {

@@ -13,13 +13,16 @@ LAYERS = {
     "policy": {"base", "presets"},
     "redact": {"base"},
     "probe": {"base", "linux", "net"},
+    "io": {"base", "net"},
+    "guest": {"base", "linux", "net", "io"},
     "launch": {"base", "linux"},
-    "egress": {"base", "linux", "net", "policy", "redact", "presets"},
+    "egress": {"base", "linux", "net", "io", "policy", "redact", "presets"},
     "wall": {"base", "linux", "net", "policy", "launch", "presets"},
     "store": {"base", "linux", "policy", "wall"},
-    "manager": {"base", "linux", "net", "policy", "redact", "launch", "egress", "wall", "store"},
-    "cli": {"base", "linux", "policy", "redact", "launch", "wall", "store", "manager"},
-    "bin": {"base", "launch", "egress", "probe", "cli"},
+    "manager": {"base", "linux", "net", "io", "policy", "redact", "guest", "launch", "egress", "wall", "store"},
+    "api": {"base", "linux", "net", "io", "policy", "guest", "launch", "wall", "store", "manager"},
+    "cli": {"base", "linux", "net", "policy", "redact", "launch", "wall", "store", "manager"},
+    "bin": {"base", "launch", "egress", "guest", "probe", "api", "cli"},
 }
 # One or two files know each library.
 LIBRARIES = {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-namespace paddock::egress {
+namespace paddock::io {
 
 template <class T>
 class Task;
@@ -126,4 +126,4 @@ class Both {
   std::coroutine_handle<> waiting_;
 };
 
-}  // namespace paddock::egress
+}  // namespace paddock::io

@@ -1,4 +1,4 @@
-// The one event loop of an egress process: sockets that are waited for, timers, and turns.
+// The one event loop of a process: sockets that are waited for, timers, and turns.
 #pragma once
 
 #include <sys/epoll.h>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "egress/task.h"
+#include "io/task.h"
 
-namespace paddock::egress {
+namespace paddock::io {
 
 using Milliseconds = int64_t;  // CLOCK_MONOTONIC where it is a point in time
 
@@ -161,4 +161,4 @@ class Event {
   std::vector<std::coroutine_handle<>> waiting_;
 };
 
-}  // namespace paddock::egress
+}  // namespace paddock::io

@@ -1,4 +1,4 @@
-#include "egress/loop.h"
+#include "io/loop.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace paddock::egress {
+namespace paddock::io {
 
 void Socket::open(Loop& loop, Fd fd) {
   close();
@@ -155,4 +155,4 @@ void Loop::Sleep::await_suspend(std::coroutine_handle<> handle) {
   loop.timers_.insert({until, nullptr, handle});
 }
 
-}  // namespace paddock::egress
+}  // namespace paddock::io

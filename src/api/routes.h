@@ -1,0 +1,40 @@
+// Which function answers which request. Each file of resources (sandboxes.cc, files.cc, e2b_control.cc, …) adds its routes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/exchange.h"
+#include "manager/manager.h"
+
+namespace paddock::api {
+
+class Server;
+
+// What a handler is given. `parts` are the {named} pieces of the path, percent-decoded after the path was split, so that a
+// %2F stays inside its piece.
+struct Call {
+  Exchange& exchange;
+  Server& server;
+  manager::Manager& manager;
+  manager::Caller caller;  // who is asking, once authenticated
+  std::map<std::string, std::string> parts;
+};
+
+using Handler = io::Task<void> (*)(Call& call);
+
+struct Route {
+  const char* method;
+  const char* path;    // "/v1/sandboxes/{id}/files"; a last piece {rest...} takes all that follows, slashes too
+  const char* scope;   // needed: "read", "sandboxes", "templates", "admin"; "" for none (health, openapi)
+  Handler handler;
+  const char* what;    // one line for the OpenAPI document; null: not part of the native API
+};
+
+// Errors as each API says them: native and E2B's control plane {"code":404,"message":"…"} (the native one adds "error" and "hint").
+io::Task<void> answer_error(Call& call, const Error& error);
+
+}  // namespace paddock::api

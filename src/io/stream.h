@@ -1,0 +1,40 @@
+// One connection as bytes, plain or under TLS.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "io/loop.h"
+#include "net/tls.h"
+
+namespace paddock::io {
+
+class Stream {
+ public:
+  Stream(Loop& loop, Fd fd) : socket(loop, std::move(fd)), loop_(loop) {}
+
+  Socket socket;
+  std::optional<net::TlsStream> tls;
+  std::string ahead;  // read and not used yet
+
+  enum class More { yes, end, failed, late };
+  // Reads what there is, at least a byte and at most about `most`, behind what is ahead.
+  Task<More> read(Milliseconds deadline = Wait::kForever, size_t most = 256 << 10);
+  // All of it, or false; the bytes must stay where they are meanwhile. The deadline is for each step forward.
+  Task<bool> write(std::string_view bytes, Milliseconds patience = Wait::kForever);
+  Task<bool> shake_hands(Milliseconds deadline);  // TLS
+  Task<void> close_gently();  // lets the other side read what was sent, also while it is still sending
+
+  void cut();  // a reset for the other side; wakes who waits for it, whose reads and writes fail
+  bool is_cut() const { return cut_; }
+  Loop& loop() { return loop_; }
+
+ private:
+  Task<bool> wait(net::TlsStream::Status status, Milliseconds deadline);
+
+  Loop& loop_;
+  bool cut_ = false;
+};
+
+}  // namespace paddock::io

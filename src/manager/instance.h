@@ -1,0 +1,79 @@
+// One living sandbox as processes: its keeper, the guest's stream, its egress. Knows nothing of tenants, names or times to
+// live; manager/sandbox.h does. The keeper outlives this process, and so do the guest and the egress: reattach() finds them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/value.h"
+#include "guest/client.h"
+#include "io/loop.h"
+#include "paddock/policy.h"
+#include "paddock/sandbox.h"
+#include "store/rootfs.h"
+
+namespace paddock::manager {
+
+struct MountedVolume {
+  std::string source;  // host directory
+  std::string target;  // absolute, inside
+  bool read_only = false;
+};
+
+struct InstanceSpec {
+  std::string id;         // [a-z0-9]; names its cgroups too
+  std::string directory;  // of this sandbox on the host, mode 0700, made by the caller; start() makes upper/ and work/ for the
+                          // overlays in it when they are missing, so that files outlive the processes
+  Policy policy;          // combined; the container wall only
+  store::Rootfs root;
+  std::vector<MountedVolume> volumes;
+  std::string hostname;
+  std::string boot_id;    // what /proc/sys/kernel/random/boot_id says inside
+  std::map<std::string, std::string> files;  // small read-only files for /run inside: "e2b/.E2B_SANDBOX" → "true"
+};
+
+// How it ended when nobody asked it to.
+struct InstanceEnd {
+  std::optional<LimitHit> limit;  // a limit ended it
+  std::string why;                // for people: "limit memory=256M", "the guest ended", "the keeper was killed"
+};
+
+struct InstanceUsage {
+  uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0;
+  uint64_t oom_kills = 0;
+  bool frozen = false;
+};
+
+class Instance {
+ public:
+  // Everything from nothing to a guest that has said hello. Nothing is left behind when it fails, but for `directory`.
+  static io::Task<Result<std::unique_ptr<Instance>>> start(io::Loop& loop, InstanceSpec spec);
+  // After a restart of the server: to the keeper that listens in `directory`. Code::not_found: it is gone; what it left
+  // (cgroups) has then been removed.
+  static io::Task<Result<std::unique_ptr<Instance>>> reattach(io::Loop& loop, const std::string& id, const std::string& directory);
+  ~Instance();  // lets go of it; it lives on. kill() ends it
+
+  const std::shared_ptr<guest::Client>& guest() const;
+  std::function<void(InstanceEnd)> on_end;                      // once, and not after kill()
+  std::function<void(const std::string& line)> on_network;     // each entry of the request log, as a line of JSON
+
+  // Stops every process and lets it go on. By the cgroup freezer, or where there is none by signals (`freezes_by` says).
+  io::Task<Result<void>> freeze();
+  io::Task<Result<void>> thaw();
+  std::string freezes_by() const;
+
+  io::Task<Result<InstanceUsage>> usage();
+  Result<void> set_network(const Policy& policy);  // the network part; only when it was started with a network
+  bool has_network() const;
+  // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should know ("with a single id, …").
+  Value enforced() const;
+  std::vector<std::string> notes() const;
+
+  io::Task<void> kill();  // returns when no process, mount or cgroup of it is left
+};
+
+}  // namespace paddock::manager
