@@ -72,6 +72,8 @@ uint32_t verdict_of(const std::string& word, const std::string& where) {
   if (word == "allow") return SECCOMP_RET_ALLOW;
   if (word == "deny" || word == "EPERM") return kDeny;
   if (word == "ENOSYS") return kUnknown;
+  if (word == "EAFNOSUPPORT") return SECCOMP_RET_ERRNO | EAFNOSUPPORT;
+  if (word == "EPROTONOSUPPORT") return SECCOMP_RET_ERRNO | EPROTONOSUPPORT;
   die(cat(where, ": unknown action '", word, "'"));
 }
 

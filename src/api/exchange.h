@@ -28,9 +28,13 @@ struct Peer {
 
 class Exchange {
  public:
-  const net::RequestHead& head() const;
-  const Peer& peer() const;
-  const std::string& path() const;                          // without the query, still percent-encoded
+  Exchange(io::Stream& stream, net::RequestHead head, Peer peer);
+  Exchange(Exchange&&) = delete;
+
+  const net::RequestHead& head() const { return head_; }
+  const Peer& peer() const { return peer_; }
+  const std::string& path() const { return path_; }         // without the query, still percent-encoded
+  const std::string& query_string() const { return query_; }
   std::optional<std::string> query(std::string_view name) const;  // decoded once; the first of that name
   std::string header(std::string_view name) const;          // "" when absent
 
@@ -40,23 +44,58 @@ class Exchange {
   io::Task<Result<Value>> read_json(size_t most = 1 << 20); // strict; an empty body is an empty object
 
   // The answer, at once or in pieces. False: the client is gone. CORS headers and Date are added. HEAD sends no body.
-  io::Task<bool> answer(int status, Headers headers, std::string_view body);
-  io::Task<bool> answer_json(int status, const Value& value);
+  io::Task<bool> answer(int status, Headers headers, std::string body);
+  io::Task<bool> answer_json(int status, Value value);
+  io::Task<bool> answer_empty(int status);
   io::Task<bool> begin(int status, Headers headers, std::optional<uint64_t> length = {});  // without a length: chunked
   io::Task<bool> write(std::string_view piece);  // flushed; waits for a slow client, at most a minute without progress
   io::Task<bool> finish();
-  bool answered() const;  // begun, at least
+  bool answered() const { return state_ != State::open; }  // begun, at least
+  bool body_too_large() const { return too_large_; }
+  bool body_failed() const { return body_failed_; }  // broken off, too slow, badly framed
+  void stop_reading();  // who reads the body fails; no request follows this one
 
-  void cut();  // ends the connection in the middle, with a reset
+  // Headers that every answer to this request carries: of the plane that it belongs to.
+  Headers always;
+
+  void cut() { stream_.cut(); }  // ends the connection in the middle, with a reset
+  bool is_cut() const { return stream_.is_cut(); }
   // Called once when the client closes or breaks the connection while an answer is under way (the body having been read).
   void on_client_gone(std::function<void()> gone);
 
   // For upgrades (WebSocket, previews): the bare connection, to do with as one likes; it is closed after the handler returns.
-  io::Stream& take_over();
+  // Ends the watch for a client that goes.
+  io::Task<io::Stream*> take_over();
+
+  // For the connection that it stands on. Whether another request can follow; reads what is left of the body first.
+  io::Task<bool> settle();
+  void close_after() { keep_alive_ = false; }
+  bool body_done() const { return body_.done(); }
+
+ private:
+  enum class State : uint8_t { open, begun, finished, taken };
+  std::string make_head(int status, const Headers& headers, std::optional<uint64_t> length);
+  io::Task<void> watch_client();
+  io::Task<void> end_watch();
+
+  io::Stream& stream_;
+  net::RequestHead head_;
+  Peer peer_;
+  std::string path_, query_;
+  net::BodyReader body_;
+  bool awaits_continue_ = false, body_failed_ = false, too_large_ = false;
+  State state_ = State::open;
+  bool keep_alive_, chunked_ = false, silent_ = false;  // silent: HEAD, 204, 304
+  std::optional<uint64_t> left_;                        // of the length that was announced
+  std::function<void()> gone_;
+  bool watching_ = false, stop_watching_ = false;
+  io::Event watch_ended_;
 };
 
 std::string percent_decode(std::string_view text);                      // malformed escapes stay as they are
+std::string percent_encode(std::string_view text);                      // all but letters, digits and -._~
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query, bool plus_is_blank = true);
 int status_of(Code code);  // invalid 400, denied 403, not_found 404, conflict 409, exhausted 429, unsupported 400, else 500
+const char* reason_of(int status);  // "Not Found"
 
 }  // namespace paddock::api

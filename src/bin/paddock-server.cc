@@ -2,9 +2,41 @@
 #include <cstring>
 
 #include "cli/cli.h"
+#include "cli/living.h"
+
+namespace {
+
+using namespace paddock;
+
+struct Entry {
+  const char* name;
+  int (*main)(int, char**);
+};
+constexpr Entry kEntries[] = {
+    {"image", cli::image_main},
+    {"serve", cli::serve_main},
+    {"key", cli::key_main},
+    {"create", cli::create_main},
+    {"ls", cli::ls_main},
+    {"exec", cli::exec_main},
+    {"cp", cli::cp_main},
+    {"logs", cli::logs_main},
+    {"pause", cli::pause_main},
+    {"resume", cli::resume_main},
+    {"snapshot", cli::snapshot_main},
+    {"fork", cli::fork_main},
+    {"kill", cli::kill_main},
+    {"top", cli::top_main},
+    {"volume", cli::volume_main},
+#if __has_include("cli/template.cc")
+    {"template", cli::template_main},
+#endif
+};
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  using namespace paddock;
-  if (argc > 1 && std::strcmp(argv[1], "image") == 0) return cli::image_main(argc - 1, argv + 1);
+  for (const Entry& entry : kEntries)
+    if (argc > 1 && std::strcmp(argv[1], entry.name) == 0) return entry.main(argc - 1, argv + 1);
   return cli::report({Code::invalid, "paddock-server is started by paddock, not by hand", "see: paddock --help"}, false);
 }

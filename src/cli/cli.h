@@ -14,7 +14,10 @@ int doctor_main(int argc, char** argv);
 int verify_main(int argc, char** argv);
 int diff_main(int argc, char** argv);
 int apply_main(int argc, char** argv);
-int image_main(int argc, char** argv);  // in paddock-server
+int image_main(int argc, char** argv);  // in paddock-server, as the next
+int serve_main(int argc, char** argv);
+int key_main(int argc, char** argv);
+int template_main(int argc, char** argv);
 int version_main(int argc, char** argv);
 
 constexpr int kFailed = 125;  // Paddock itself failed or refused

@@ -40,32 +40,64 @@ Result<void> Options::take_positional(const std::string& word) {
   return wrong(cat("'", printable(word), "' is one word too many"));
 }
 
+// A flag's names: "-i, --interactive" has two.
+static std::vector<std::string> names_of(const std::string& declared) {
+  size_t comma = declared.find(", ");
+  if (comma == std::string::npos) return {declared};
+  return {declared.substr(0, comma), declared.substr(comma + 2)};
+}
+
+Options::Entry* Options::find(const std::string& name) {
+  for (Entry& entry : flags_)
+    for (const std::string& known : names_of(entry.name))
+      if (known == name) return &entry;
+  return nullptr;
+}
+
+bool Options::spread(const std::string& word, std::vector<std::string>& words) {
+  if (word.size() < 3 || word[0] != '-' || word[1] == '-') return false;
+  std::vector<std::string> letters;
+  for (char letter : word.substr(1)) {
+    Entry* entry = find(cat("-", letter));
+    if (!entry || !entry->flag) return false;
+    letters.push_back(cat("-", letter));
+  }
+  words.insert(words.begin(), letters.begin(), letters.end());
+  return true;
+}
+
 Result<void> Options::read(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
+  std::vector<std::string> words(argv + 1, argv + argc);
+  while (!words.empty()) {
+    std::string word = words.front();
+    words.erase(words.begin());
     if (word == "--") {
-      for (++i; i < argc; ++i) {
-        if (rest_) rest_->push_back(argv[i]);
-        else TRY(take_positional(argv[i]));
+      for (const std::string& later : words) {
+        if (rest_) rest_->push_back(later);
+        else TRY(take_positional(later));
       }
       break;
     }
     if (word.size() < 2 || word[0] != '-') {
-      if (!rest_) {
+      bool awaited = std::any_of(positionals_.begin(), positionals_.end(), [](const Entry& entry) { return !entry.seen; });
+      if (!rest_ || awaited) {
         TRY(take_positional(word));
         continue;
       }
-      if (std::find_if(argv + i, argv + argc, [](const char* later) { return std::string_view(later) == "--"; }) != argv + argc)
+      if (std::find(words.begin(), words.end(), "--") != words.end())
         return wrong(cat("'", printable(word), "' stands before --"), "the command belongs behind --");
-      rest_->assign(argv + i, argv + argc);
+      rest_->push_back(word);
+      rest_->insert(rest_->end(), words.begin(), words.end());
       break;
     }
     size_t equals = word.find('=');
     std::string name = word.substr(0, equals);
-    auto entry = std::find_if(flags_.begin(), flags_.end(), [&](const Entry& known) { return known.name == name; });
-    if (entry == flags_.end()) {
+    Entry* entry = find(name);
+    if (!entry && spread(word, words)) continue;
+    if (!entry) {
       std::vector<std::string> names;
-      for (const Entry& known : flags_) names.push_back(known.name);
+      for (const Entry& known : flags_)
+        for (const std::string& each : names_of(known.name)) names.push_back(each);
       std::string meant = nearest(name, names);
       return wrong(cat("there is no flag ", printable(name)), meant.empty() ? "" : cat("did you mean ", meant, "?"));
     }
@@ -76,8 +108,9 @@ Result<void> Options::read(int argc, char** argv) {
       *entry->flag = true;
       continue;
     }
-    if (equals == std::string::npos && i + 1 >= argc) return wrong(cat(name, " needs a value: ", entry->placeholder));
-    std::string value = equals == std::string::npos ? argv[++i] : word.substr(equals + 1);
+    if (equals == std::string::npos && words.empty()) return wrong(cat(name, " needs a value: ", entry->placeholder));
+    std::string value = equals == std::string::npos ? words.front() : word.substr(equals + 1);
+    if (equals == std::string::npos) words.erase(words.begin());
     if (entry->text) *entry->text = value;
     else entry->list->push_back(value);
   }
@@ -100,12 +133,13 @@ std::string Options::help() const {
 }
 
 std::optional<int> Options::parse(int argc, char** argv) {
+  size_t plain = 0;  // words that are no flags
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
       print(help());
       return 0;
     }
-    if (rest_ && argv[i][0] != '-' && argv[i - 1][0] != '-') break;  // a command without "--" has begun
+    if (rest_ && argv[i][0] != '-' && argv[i - 1][0] != '-' && ++plain > positionals_.size()) break;  // a command without "--" has begun
   }
   Result<void> parsed = read(argc, argv);
   if (!parsed) return report(parsed.error(), false);

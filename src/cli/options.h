@@ -1,4 +1,5 @@
-// Flags of one sub-command. `--name value` and `--name=value`; a flag given twice is an error unless it is a list.
+// Flags of one sub-command. `--name value` and `--name=value`; a flag given twice is an error unless it is a list. A flag may
+// have a short form, declared as "-i, --interactive"; short flags without values may be joined (-it).
 //
 //   bool json = false;
 //   std::vector<std::string> files;
@@ -25,7 +26,7 @@ class Options {
   void list(const std::string& name, const std::string& placeholder, std::vector<std::string>* target, const std::string& what);
   void positional(const std::string& name, std::string* target, const std::string& what, bool required = true);
   void positional(const std::string& name, std::vector<std::string>* target, const std::string& what, bool required = false);
-  // Everything from `--`, or from the first word that is no flag, belongs to the command that is to be run.
+  // Everything from `--`, or from the first word that is neither a flag nor a positional, belongs to the command that is to be run.
   void command(std::vector<std::string>* target) { rest_ = target; }
 
   // argv[0] is the sub-command. An exit status when there is nothing more to do: 0 after --help, 125 after an error
@@ -43,6 +44,8 @@ class Options {
 
   Result<void> read(int argc, char** argv);
   Result<void> take_positional(const std::string& word);
+  Entry* find(const std::string& name);
+  bool spread(const std::string& word, std::vector<std::string>& words);  // -it into -i -t
   std::string help() const;
   Error wrong(const std::string& message, const std::string& hint = "") const;
 

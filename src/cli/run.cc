@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/context.h"
 #include "cli/imports.h"
-#include "cli/options.h"
+#include "cli/policy_flags.h"
 #include "cli/run.h"
 #include "manager/run.h"
 #include "manager/terminal.h"
@@ -26,30 +26,18 @@ namespace {
 
 constexpr size_t kLongestCode = 100 * 1024;  // one word of a command line; the kernel allows 128 KiB
 
-struct Flags {
-  std::vector<std::string> policies, read, write, deny, allow_net, env, pass_env, secrets, command;
-  std::string wall, workspace, root, code, file, language, network_log;
-  std::string limits[kLimitCount];
+struct Flags : PolicyFlags {
+  std::vector<std::string> secrets, command;
+  std::string code, file, language, network_log;
   bool json = false, quiet = false, discard = false;
 };
 
 void declare(Options& options, Flags& flags) {
-  options.list("--policy", "FILE|PRESET", &flags.policies, "what is allowed; several are combined, each can only narrow");
-  options.text("--wall", "WALL", &flags.wall, "process, container, or auto (default: container)");
-  for (const LimitInfo& limit : kLimits) {
-    static const char* kPlaceholders[] = {"SIZE", "DURATION", "N", "CORES", "SIZE"};
-    options.text(cat("--", limit.flag), kPlaceholders[static_cast<size_t>(limit.unit)], &flags.limits[static_cast<size_t>(limit.kind)],
-                 cat("limit: ", limit.what));
-  }
-  options.list("--read", "PATH", &flags.read, "show a file or directory, read-only, at the same place");
-  options.list("--write", "PATH", &flags.write, "the same, writable");
-  options.list("--deny", "PATH|GLOB", &flags.deny, "hide what would be visible otherwise");
-  options.text("--workspace", "DIR[:ro|rw|copy]", &flags.workspace, "show a directory as /workspace and start there (default: copy)");
-  options.text("--root", "DIR|IMAGE", &flags.root, "another root filesystem than the host's /usr");
-  options.list("--allow-net", "HOST[:PORT]", &flags.allow_net, "let the program reach a host");
+  declare_policy(options, flags);
+  declare_limits(options, flags);
+  declare_files(options, flags);
+  declare_environment(options, flags);
   options.text("--network-log", "FILE", &flags.network_log, "append every request as a line of JSON");
-  options.list("--env", "NAME=VALUE", &flags.env, "set a variable inside");
-  options.list("--pass-env", "NAME", &flags.pass_env, "take a variable over from here");
   options.list("--secret", "NAME=VALUE", &flags.secrets, "set a variable inside and remove its value from all output");
   options.text("--code", "TEXT", &flags.code, "run this program text");
   options.text("--file", "PATH", &flags.file, "run this program file");
@@ -61,49 +49,6 @@ void declare(Options& options, Flags& flags) {
 }
 
 Error invalid(const std::string& message, const std::string& hint = "") { return Error{Code::invalid, message, hint}; }
-
-// "a\0b" cannot come from a command line, but "NAME" without "=VALUE" can.
-Result<std::pair<std::string, std::string>> assignment(const char* flag, const std::string& text) {
-  size_t equals = text.find('=');
-  std::string name = text.substr(0, equals);
-  bool valid = equals != std::string::npos && !name.empty() && name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos &&
-               (name[0] < '0' || name[0] > '9');
-  if (!valid) return invalid(cat(flag, " takes NAME=VALUE, not '", printable(equals == std::string::npos ? text : name), "'"));
-  return std::pair{name, text.substr(equals + 1)};
-}
-
-// The flags as a policy layer of their own.
-Result<Policy> call_policy(const Flags& flags) {
-  Policy call;
-  call.name = "the command line";
-  if (!flags.wall.empty()) {
-    call.wall = wall_from_string(flags.wall);
-    if (!call.wall) return invalid(cat("--wall: there is no wall '", printable(flags.wall), "'"), "process, container, runc, crun, gvisor, docker, vm or auto");
-  }
-  for (const LimitInfo& limit : kLimits) {
-    const std::string& text = flags.limits[static_cast<size_t>(limit.kind)];
-    if (text.empty()) continue;
-    Result<uint64_t> value = parse_limit(limit, text);
-    if (!value) return invalid(cat("--", limit.flag, ": ", value.error().message), value.error().hint);
-    call.limits[limit.kind] = value.value();
-  }
-  if (!flags.read.empty()) call.files.read = flags.read;
-  if (!flags.write.empty()) call.files.write = flags.write;
-  call.files.deny = flags.deny;
-  if (!flags.root.empty()) call.files.root = flags.root;
-  if (!flags.allow_net.empty()) call.network.allow = flags.allow_net;
-  if (!flags.workspace.empty()) {
-    Workspace workspace{flags.workspace, WorkspaceMode::copy};
-    size_t colon = flags.workspace.rfind(':');
-    std::optional<WorkspaceMode> mode = colon == std::string::npos ? std::nullopt : workspace_mode_from_string(flags.workspace.substr(colon + 1));
-    if (colon != std::string::npos && !mode && flags.workspace.find('/', colon) == std::string::npos)
-      return invalid(cat("--workspace: '", printable(flags.workspace.substr(colon + 1)), "' is no mode"), "ro, rw or copy");
-    if (mode) workspace = {flags.workspace.substr(0, colon), *mode};
-    call.files.workspace = workspace;
-  }
-  if (!flags.pass_env.empty()) call.env.pass = flags.pass_env;
-  return call;
-}
 
 struct Language {
   const char *name, *suffix, *program, *text_flag;

@@ -10,17 +10,17 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "base/value.h"
 #include "guest/frame.h"
+#include "io/bell.h"
 #include "io/loop.h"
 
 namespace paddock::guest {
 
-class Client;
+class Connection;  // what both of these stand on; in client.cc
 
 // One request and everything that belongs to it. Letting go of the last pointer cancels it.
 class Channel {
@@ -31,6 +31,7 @@ class Channel {
     std::string bytes;   // data
     Value value;         // message; end: the result
     Error error;         // failed: what the guest refused (its "code" is in error.hint), or that the connection is gone
+    uint32_t weight = 0; // what it took of the window
   };
   ~Channel();
 
@@ -40,25 +41,24 @@ class Channel {
   io::Task<bool> send(std::string_view bytes, uint8_t stream = kInput);
   void send_message(const Value& value);
   void end_input();
-  void cancel();
+  void cancel();  // who waits in next() gets `failed` at once
   bool is_over() const { return over_; }
 
  private:
-  friend class Client;
-  Channel(std::weak_ptr<Client> client, uint32_t number, io::Loop& loop) : client_(std::move(client)), number_(number), loop_(loop) {}
-  void wake();
+  friend class Connection;
+  Channel(io::Loop& loop, std::shared_ptr<Connection> connection, uint32_t number);
+  void finish(Item last);
 
-  std::weak_ptr<Client> client_;
+  std::shared_ptr<Connection> connection_;
   uint32_t number_;
-  io::Loop& loop_;
   std::deque<Item> items_;
-  uint64_t may_send_ = kWindow, may_come_ = kWindow, taken_ = 0;
-  bool over_ = false, cancelled_ = false, input_ended_ = false;
-  std::coroutine_handle<> reader_, writer_;  // who waits
-  uint64_t reader_turn_ = 0;                 // tells a late timer that its waiter is gone
+  uint64_t may_send_ = kWindow, may_come_ = kWindow;  // bytes
+  uint32_t taken_ = 0;                                // of what came, not given back as credit yet
+  bool over_ = false, input_ended_ = false;
+  io::Bell arrived_, room_;
 };
 
-class Client : public std::enable_shared_from_this<Client> {
+class Client {
  public:
   static std::shared_ptr<Client> create(io::Loop& loop, Fd stream);
   ~Client();
@@ -70,31 +70,14 @@ class Client : public std::enable_shared_from_this<Client> {
   // Opens a channel that has no data, and waits for its end.
   io::Task<Result<Value>> ask(Value request, io::Milliseconds deadline = io::Wait::kForever);
 
-  bool is_gone() const { return gone_; }
-  const Error& why_gone() const { return why_; }
-  std::function<void(const Error& why)> on_gone;  // once
+  bool is_gone() const;
+  const Error& why_gone() const;
+  std::function<void(const Error& why)> on_gone;  // once; not after close()
   void close();
 
  private:
-  friend class Channel;
-  Client(io::Loop& loop, Fd stream);
-  io::Task<void> read_all();
-  io::Task<void> write_all();
-  void take(Frame frame);
-  void fail(Error why);
-  void queue(const Frame& frame);
-
-  io::Loop& loop_;
-  io::Socket socket_;
-  FrameReader reader_;
-  std::string out_;
-  size_t out_done_ = 0;
-  uint32_t next_channel_ = 1;
-  std::map<uint32_t, std::weak_ptr<Channel>> channels_;
-  bool gone_ = false, greeted_ = false;
-  Value hello_;
-  Error why_;
-  std::coroutine_handle<> writer_, greeter_;
+  explicit Client(std::shared_ptr<Connection> connection);
+  std::shared_ptr<Connection> connection_;
 };
 
 }  // namespace paddock::guest

@@ -27,10 +27,22 @@ void append_frame(const Frame& frame, std::string& out) {
   out += frame.payload;
 }
 
+std::string credit_payload(uint32_t bytes) {
+  std::string payload;
+  append_u32(bytes, payload);
+  return payload;
+}
+
+std::optional<uint32_t> read_credit(std::string_view payload) {
+  if (payload.size() != 4) return std::nullopt;
+  return read_u32(payload);
+}
+
 Result<std::optional<Frame>> FrameReader::next() {
   std::string_view left = std::string_view(bytes_).substr(start_);
   if (left.size() < kFrameHead) {
     bytes_.erase(0, std::exchange(start_, 0));
+    if (bytes_.capacity() > kLargestData * 2) bytes_.shrink_to_fit();  // there are many readers, most of them idle
     return std::optional<Frame>();
   }
   uint32_t size = read_u32(left);

@@ -23,7 +23,7 @@ struct Frame {
   enum class Type : uint8_t {
     hello = 0,    // JSON; the first frame each way, on channel 0
     open = 1,     // server → guest: JSON with "op"; begins a channel
-    message = 2,  // JSON, either way, on an open channel
+    message = 2,  // JSON, on an open channel; the guest's take of the window as data do
     data = 3,     // bytes
     credit = 4,   // u32: so many more bytes of data may be sent on this channel
     end = 5,      // server → guest: no more data comes. guest → server: JSON, the result or {"error":{"code","message"}}; the channel is over
@@ -35,6 +35,10 @@ struct Frame {
 };
 
 void append_frame(const Frame& frame, std::string& out);
+
+// A credit frame's number, or nothing when it is not of that form.
+std::string credit_payload(uint32_t bytes);
+std::optional<uint32_t> read_credit(std::string_view payload);
 
 // Cuts a stream of bytes into frames. An error is final: the other side does not speak the protocol.
 class FrameReader {

@@ -36,6 +36,11 @@ void Socket::close() {
   fd_.reset();
 }
 
+void Socket::wake_readers() {
+  for (int slot : {0, 1})
+    if (readers_[slot]) readers_[slot]->wake(false);
+}
+
 Wait::Wait(Loop& loop, const Interest* interests, size_t count, Milliseconds deadline)
     : loop_(loop), count_(std::min(count, kMost)), deadline_(deadline) {
   std::copy(interests, interests + count_, interests_);
@@ -56,7 +61,17 @@ void Wait::await_suspend(std::coroutine_handle<> waiting) {
   if (deadline_ != kForever) loop_.timers_.insert({deadline_, this, {}});
 }
 
-void Wait::wake(bool late) {
+void Socket::nudge() {
+  readable_ = writable_ = true;
+  for (Wait** slot : {&readers_[0], &readers_[1], &writers_[0], &writers_[1]}) {
+    Wait* wait = *slot;  // leaving clears all its slots
+    if (!wait) continue;
+    wait->leave(false);
+    wait->loop_.give_turn(wait->waiting_);
+  }
+}
+
+void Wait::leave(bool late) {
   late_ = late;
   for (size_t i = 0; i < count_; ++i) {
     Wait** slots = interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
@@ -64,6 +79,10 @@ void Wait::wake(bool late) {
       if (slots[slot] == this) slots[slot] = nullptr;
   }
   if (deadline_ != kForever) loop_.timers_.erase({deadline_, this, {}});
+}
+
+void Wait::wake(bool late) {
+  leave(late);
   waiting_.resume();  // and this is gone
 }
 
@@ -148,6 +167,7 @@ void Loop::run() {
     }
     if (after_turn) after_turn();
   }
+  stopped_ = false;  // so that it may run again
 }
 
 void Loop::Sleep::await_suspend(std::coroutine_handle<> handle) {

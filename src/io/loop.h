@@ -40,7 +40,9 @@ class Wait {
 
  private:
   friend class Loop;
-  void wake(bool late);  // takes itself out of everything, then goes on
+  friend class Socket;
+  void leave(bool late);  // takes itself out of everything
+  void wake(bool late);   // and goes on
 
   Loop& loop_;
   Interest interests_[kMost];
@@ -68,11 +70,16 @@ class Socket {
   Wait readable(Milliseconds deadline = Wait::kForever) { return Wait(*loop_, {this, false}, deadline); }
   Wait writable(Milliseconds deadline = Wait::kForever) { return Wait(*loop_, {this, true}, deadline); }
 
+  void wake_readers();  // who waits to read goes on, as if there were something
+
   // Readiness is edge-triggered: who got EAGAIN says so before waiting.
   void not_readable() { readable_ = false; }
   // A read that got less than it asked for has emptied the socket, unless its end is near or urgent data stands in it.
   void read_short() { readable_ = ends_; }
   void not_writable() { writable_ = false; }
+
+  // Who waits for it gets a turn, as if it were ready. (A socket without a descriptor is thus a bell: io/bell.h.)
+  void nudge();
 
  private:
   friend class Loop;

@@ -16,45 +16,56 @@ constexpr size_t kMaxDescriptors = 253;  // the kernel's SCM_MAX_FD
 constexpr size_t kMaxPlan = 64 << 20;
 
 struct Incoming {
-  size_t size = 0;  // 0: the other side is gone
+  size_t size = 0;  // 0: the other side is gone, unless
+  bool later = false;  // there is nothing yet
   pid_t sender = 0;
 };
 
-// Reads exactly `size` bytes (or none at the end), collecting descriptors.
-Result<Incoming> receive_exactly(int socket, void* bytes, size_t size, std::vector<Fd>& descriptors) {
-  Incoming incoming;
-  while (incoming.size < size) {
-    iovec part{static_cast<char*>(bytes) + incoming.size, size - incoming.size};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors) + CMSG_SPACE(sizeof(ucred))];
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == ECONNRESET) count = 0;
-    if (count < 0) return errno_error(errno, "receive from another part of Paddock");
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
-      if (header->cmsg_level != SOL_SOCKET) continue;
-      if (header->cmsg_type == SCM_RIGHTS) {
-        size_t number = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < number; ++i) {
-          int fd;
-          std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
-          descriptors.emplace_back(fd);
-        }
-      } else if (header->cmsg_type == SCM_CREDENTIALS) {
-        ucred credentials;
-        std::memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
-        incoming.sender = credentials.pid;
+// One read of at most `size` bytes, collecting descriptors.
+Result<Incoming> receive_some(int socket, void* bytes, size_t size, int flags, std::vector<Fd>& descriptors) {
+  iovec part{bytes, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors) + CMSG_SPACE(sizeof(ucred))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t count;
+  do count = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+  while (count < 0 && errno == EINTR);
+  if (count < 0 && errno == ECONNRESET) return Incoming{};
+  if (count < 0 && errno == EAGAIN) return Incoming{.later = true};
+  if (count < 0) return errno_error(errno, "receive from another part of Paddock");
+  Incoming incoming{.size = static_cast<size_t>(count)};
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET) continue;
+    if (header->cmsg_type == SCM_RIGHTS) {
+      size_t number = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < number; ++i) {
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+        descriptors.emplace_back(fd);
       }
+    } else if (header->cmsg_type == SCM_CREDENTIALS) {
+      ucred credentials;
+      std::memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
+      incoming.sender = credentials.pid;
     }
-    if (count == 0 && incoming.size == 0) return incoming;
-    if (count == 0) return Error{Code::io, "receive from another part of Paddock: cut short", ""};
-    incoming.size += static_cast<size_t>(count);
   }
   return incoming;
+}
+
+// Reads exactly `size` bytes (or none at the end).
+Result<Incoming> receive_exactly(int socket, void* bytes, size_t size, std::vector<Fd>& descriptors) {
+  Incoming all;
+  while (all.size < size) {
+    Incoming incoming = TRY(receive_some(socket, static_cast<char*>(bytes) + all.size, size - all.size, 0, descriptors));
+    if (incoming.size == 0 && all.size == 0) return all;
+    if (incoming.size == 0) return Error{Code::io, "receive from another part of Paddock: cut short", ""};
+    all.size += incoming.size;
+    if (incoming.sender) all.sender = incoming.sender;
+  }
+  return all;
 }
 
 }  // namespace
@@ -70,6 +81,17 @@ Ended Ended::from_record(const Record& record) {
   const auto& n = record.numbers;
   return Ended{record.number, static_cast<int32_t>(static_cast<int64_t>(n[0])), n[1], n[2], n[3], n[4], n[5], n[6],
                n[7], n[8], n[9], n[10]};
+}
+
+Record LivingUsage::to_record() const {
+  Record record{.kind = Record::Kind::usage};
+  record.numbers = {cpu_us, memory, memory_cache, memory_peak, pids, disk, oom_kills, frozen};
+  return record;
+}
+
+LivingUsage LivingUsage::from_record(const Record& record) {
+  const auto& n = record.numbers;
+  return LivingUsage{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7] != 0};
 }
 
 Record failure(const Error& error) {
@@ -133,6 +155,18 @@ Result<Received> receive_record(int socket) {
   received.closed = incoming.size == 0;
   received.sender = incoming.sender;
   return received;
+}
+
+Result<std::optional<Received>> RecordReader::read(int socket) {
+  while (size_ < sizeof(Record)) {
+    Incoming incoming = TRY(receive_some(socket, reinterpret_cast<char*>(&next_.record) + size_, sizeof(Record) - size_, MSG_DONTWAIT, next_.descriptors));
+    if (incoming.later) return std::optional<Received>();
+    next_.closed = incoming.size == 0;
+    if (next_.closed) break;
+    size_ += incoming.size;
+  }
+  size_ = 0;
+  return std::optional<Received>(std::exchange(next_, Received{}));
 }
 
 Result<void> send_plan(int socket, const std::string& bytes, const std::vector<int>& descriptors) {

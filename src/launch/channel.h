@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,14 @@ struct Record {
     kill,        // number is the LimitKind that was hit, or -1
     alive,       // the program printed something: it is not idle
     // keeper → caller
-    ended,       // numbers as in Ended
+    ended,       // numbers as in Ended; text says why
+    // server → keeper of a living sandbox; each is answered in turn, by itself or by `failed`
+    attach,      // descriptors of the answer: the stream to the guest, and with a network egress's control and event sockets;
+                 // numbers[0] is 1 when it is frozen
+    freeze,
+    thaw,
+    usage,       // numbers of the answer as in LivingUsage
+    replaced,    // keeper → server: another one has come, and this was the last word to you
   } kind;
   int32_t number = 0;
   std::array<uint64_t, 16> numbers{};
@@ -56,6 +64,15 @@ struct Ended {
   static Ended from_record(const Record& record);
 };
 
+// What a living sandbox uses, in Record::numbers of `usage`.
+struct LivingUsage {
+  uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0, oom_kills = 0;
+  bool frozen = false;
+
+  Record to_record() const;
+  static LivingUsage from_record(const Record& record);
+};
+
 Record failure(const Error& error);
 Error to_error(const Record& record);
 
@@ -70,6 +87,17 @@ struct Received {
   pid_t sender = 0;  // when the socket has SO_PASSCRED
 };
 Result<Received> receive_record(int socket);
+
+// The same without waiting, for who has several sockets to look at.
+class RecordReader {
+ public:
+  // A whole record, or nothing yet. `closed` at the end, also when it comes in the middle of a record.
+  Result<std::optional<Received>> read(int socket);
+
+ private:
+  Received next_;
+  size_t size_ = 0;  // of it that is there
+};
 
 Result<void> send_plan(int socket, const std::string& bytes, const std::vector<int>& descriptors);
 struct ReceivedPlan {

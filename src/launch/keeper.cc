@@ -5,8 +5,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,9 +14,9 @@
 
 #include "base/text.h"
 #include "launch/channel.h"
-#include "launch/launch.h"
+#include "launch/hold.h"
+#include "launch/living.h"
 #include "launch/watch.h"
-#include "linux/cpu_clock.h"
 #include "linux/tree.h"
 #include "linux/uapi.h"
 
@@ -37,26 +35,9 @@ void remove_directory(const std::string& path) {
 class Keeper {
  public:
   explicit Keeper(Fd control) : control_(std::move(control)) {}
-  ~Keeper() { forget_first_process(); }
 
-  // The first process, in its namespaces, waiting for its plan.
-  Result<void> make_first_process(uint64_t namespaces) {
-    int cgroup = -1;
-    for (const kernel::Cgroup& group : groups_)
-      if (group.plan().version() == 2) cgroup = group.folder_fd();
-    auto [inner, outer] = TRY(make_channel());
-    int on = 1;
-    if (::setsockopt(outer.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(errno, "watch the sandbox");
-    child_ = TRY(kernel::fork_child(namespaces, cgroup));
-    if (child_.pid == 0) {
-      outer.reset();
-      control_.reset();
-      launch(std::move(inner), namespaces);
-    }
-    guard_ = std::move(outer);
-    namespaces_ = namespaces;
-    return {};
-  }
+  Fd take_control() { return std::move(control_); }
+  Result<void> make_ahead() { return hold_.make_first_process(kContainerNamespaces, control_); }
 
   // Makes the sandbox, stays until it ends, cleans up, tells the caller.
   void run(Plan plan, std::string bytes, std::vector<Fd> passed) {
@@ -75,38 +56,8 @@ class Keeper {
  private:
   Result<void> start() {
     TRY(make_space());
-    Sources sources;
-    if (plan_.privileged) TRY(take_sources(plan_, Taker::keeper, sources));
-    uint64_t wanted = plan_.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP);
-    bool version_2 = std::any_of(plan_.cgroups.begin(), plan_.cgroups.end(), [](const kernel::CgroupPlan& group) { return group.version() == 2; });
-    // One made ahead is in no cgroup yet, and a version 2 one cannot be joined later.
-    if (namespaces_ != wanted || version_2) forget_first_process();
-    // Daemonised grandchildren of a program without its own PID namespace come to us.
-    if (!plan_.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
-    if (child_.pid < 0) {
-      TRY(make_cgroups());
-      TRY(make_first_process(wanted));
-    }
-    bool cpu_group = std::any_of(plan_.cgroups.begin(), plan_.cgroups.end(), [](const kernel::CgroupPlan& group) { return group.uses & kernel::kCpuUsage; });
-    if (plan_.watch.cpu_time && !cpu_group)
-      if (Result<Fd> clock = kernel::open_cpu_clock(child_.pid)) watcher_.use_cpu_clock(std::move(clock.value()));
-    if (plan_.namespaces & CLONE_NEWUSER) TRY(kernel::write_id_map(child_.pid, plan_.ids, plan_.privileged));
-    std::vector<int> descriptors;
-    size_t inner = program_descriptors(plan_);
-    for (size_t i = 0; i < inner; ++i) descriptors.push_back(passed_.at(i).get());
-    for (const Fd& source : sources)
-      if (source) descriptors.push_back(source.get());
-    TRY(send_plan(guard_.get(), plan_bytes_, descriptors));
-    passed_.erase(passed_.begin(), passed_.begin() + static_cast<ptrdiff_t>(inner));  // the others are locks to hold until the end
-    if (groups_.empty()) TRY(make_cgroups());  // while the first process builds its root
+    TRY(hold_.start(plan_, plan_bytes_, passed_, control_, watcher_));
     return open_the_way();
-  }
-
-  void forget_first_process() {
-    if (child_.pid <= 0) return;
-    (void)kernel::pidfd_send_signal(child_.pidfd.get(), SIGKILL);
-    (void)::waitpid(child_.pid, nullptr, 0);
-    child_ = {};
   }
 
   // Private space on disk, the program's own.
@@ -133,28 +84,18 @@ class Keeper {
     return {};
   }
 
-  Result<void> make_cgroups() {
-    for (const kernel::CgroupPlan& plan : plan_.cgroups) groups_.push_back(TRY(kernel::Cgroup::create(plan)));
-    watcher_.use_cgroups(&groups_);
-    return {};
-  }
-
-  // Lets the first process join its version 1 cgroups and go on; in a version 2 one it was born.
   Result<void> open_the_way() {
-    std::vector<int> joins;
-    for (const kernel::Cgroup& group : groups_)
-      if (group.plan().version() == 1) joins.push_back(group.join_fd());
     if (!plan_.container && !plan_.scratch.empty())
       watcher_.use_scratch(TRY(open_file(plan_.scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)));
     watcher_.measure_from_here();
     started_us_ = last_active_us_ = now_us();
     next_look_us_ = started_us_ + kFirstLook;
-    return send_record(guard_.get(), Record{.kind = Record::Kind::joined}, joins);
+    return hold_.open_the_way();
   }
 
   void watch_until_end() {
     while (!over_) {
-      pollfd watched[3] = {{control_.get(), POLLIN, 0}, {guard_.get(), POLLIN, 0}, {child_.pidfd.get(), POLLIN, 0}};
+      pollfd watched[3] = {{control_.get(), POLLIN, 0}, {hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}};
       (void)::poll(watched, 3, milliseconds_to_next_look());
       if (watched[1].revents) from_sandbox();
       else if (watched[2].revents) first_process_ended();
@@ -164,9 +105,9 @@ class Keeper {
   }
 
   void from_sandbox() {
-    Result<Received> received = receive_record(guard_.get());
+    Result<Received> received = receive_record(hold_.guard().get());
     if (!received || received.value().closed) {  // it has ended, or (without PID 1) the program was started
-      guard_.reset();
+      hold_.guard().reset();
       return;
     }
     Record& record = received.value().record;
@@ -212,16 +153,16 @@ class Keeper {
       ended_.killed_by = record.number;
       over_ = true;
     } else if (record.kind == Record::Kind::signal && !plan_.container) {
-      if (child_.pid > 0) (void)::kill(-child_.pid, record.number);  // -1 would be everyone
+      if (hold_.child().pid > 0) (void)::kill(-hold_.child().pid, record.number);  // -1 would be everyone
     } else if (record.kind == Record::Kind::go || record.kind == Record::Kind::signal) {
       if (record.kind == Record::Kind::go) started_us_ = last_active_us_ = now_us();
-      (void)send_record(guard_.get(), record);
+      (void)send_record(hold_.guard().get(), record);
     }
   }
 
   void first_process_ended() {
     int status = 0;
-    if (::waitpid(child_.pid, &status, 0) == child_.pid) child_.pid = -1;
+    if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
     if (program_ended_) return;
     // In a container PID 1 speaks before it goes; if it could not, it was killed with all the others.
     program_ended(status);
@@ -271,8 +212,8 @@ class Keeper {
     int status = 0;
     pid_t pid;
     while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
-      if (pid != child_.pid) continue;
-      child_.pid = -1;
+      if (pid != hold_.child().pid) continue;
+      hold_.child().pid = -1;
       program_ended(status);
     }
   }
@@ -316,7 +257,7 @@ class Keeper {
     if (counters.pids_peak) ended_.pids_peak = *counters.pids_peak - (plan_.container && *counters.pids_peak ? 1 : 0);
     ended_.oom_kills = counters.oom_kills;
     ended_.pids_refused = counters.pids_refused;
-    for (const kernel::Cgroup& group : groups_) remove_group(group);
+    hold_.remove_groups();
     watcher_.use_scratch(Fd());
     if (space_made_) remove_directory(plan_.space);
     if (caller_gone_ && !plan_.discard.empty()) remove_directory(plan_.discard);
@@ -324,21 +265,16 @@ class Keeper {
 
   // Container: the end of PID 1 is the end of all.
   void kill_all() {
-    if (child_.pid > 0) {
-      (void)kernel::pidfd_send_signal(child_.pidfd.get(), SIGKILL);
+    if (hold_.child().pid > 0) {
+      (void)kernel::pidfd_send_signal(hold_.child().pidfd.get(), SIGKILL);
       int status = 0;
       if (plan_.container || !program_ended_) {
-        (void)::waitpid(child_.pid, &status, 0);
-        child_.pid = -1;
+        (void)::waitpid(hold_.child().pid, &status, 0);
+        hold_.child().pid = -1;
         if (!program_ended_) ended_.status = status;
       }
     }
-    if (!plan_.container) end_descendants(groups_);
-  }
-
-  // Right after the last exit a group can be busy for an instant.
-  static void remove_group(const kernel::Cgroup& group) {
-    for (int attempt = 0; attempt < 2000 && !group.remove(); ++attempt) ::usleep(500);
+    if (!plan_.container) end_descendants(hold_.groups());
   }
 
   // Made by this user, or for a sandbox's uid near ours: the place is open to all, and theirs is not ours to remove.
@@ -376,11 +312,9 @@ class Keeper {
 
   Plan plan_;
   std::string plan_bytes_;   // as it came, to be passed on
-  uint64_t namespaces_ = 0;  // of the first process
-  Fd control_, guard_, space_;  // the space is locked while we live
-  std::vector<Fd> passed_;
-  kernel::Child child_;
-  std::vector<kernel::Cgroup> groups_;
+  Hold hold_;
+  Fd control_, space_;  // the space is locked while we live
+  std::vector<Fd> passed_;  // locks to hold until the end
   Watcher watcher_{{}, true};
   Ended ended_;
   std::optional<Error> failure_;
@@ -415,7 +349,7 @@ int keep(int control_number, bool ahead) {
   // What fails ahead of the plan is tried again, and reported, when the plan is there. Where all cgroups are version 2
   // the first process must be forked into its own, so nothing can be made ahead.
   bool only_version_2 = ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
-  if (ahead && !only_version_2) (void)keeper.make_first_process(kContainerNamespaces);
+  if (ahead && !only_version_2) (void)keeper.make_ahead();
   Result<ReceivedPlan> received = receive_plan(number);
   if (!received) return 125;
   if (received.value().closed) {  // the caller is gone, and needs nothing any more
@@ -428,6 +362,7 @@ int keep(int control_number, bool ahead) {
     (void)send_record(number, failure(plan.error()));
     return 125;
   }
+  if (plan.value().living) return live(keeper.take_control(), std::move(plan.value()), std::move(received.value().bytes), std::move(received.value().descriptors));
   keeper.run(std::move(plan.value()), std::move(received.value().bytes), std::move(received.value().descriptors));
   return 0;
 }

@@ -232,7 +232,7 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   Terminal terminal = TRY(open_terminal(plan));
   TRY(report_built(input, terminal));
   TRY(join_cgroups(input.keeper.get(), plan.namespaces));
-  TRY(plan.drop_capabilities ? kernel::drop_all_capabilities() : kernel::pass_capabilities_on());
+  TRY(plan.drop_capabilities ? kernel::limit_capabilities(plan.capabilities) : kernel::pass_capabilities_on());
   if (plan.no_new_privs) TRY(kernel::set_no_new_privs());
   if (plan.landlock_own_proc) plan.landlock.rules.push_back({"/proc/self", kernel::kLandlockRead});
   TRY(kernel::enter_landlock(plan.landlock));
@@ -240,7 +240,7 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   ExecArguments arguments = prepare_exec(plan);
   TRY(enter_filter(plan));  // last: from here on neither PID 1 nor the program needs more than the program may do
   auto program = [&] { return become_program(input, terminal, arguments); };
-  if (plan.container) run_init(input, TRY(start_program(input, program)));  // goes on as PID 1 and does not return
+  if (plan.container && !plan.living) run_init(input, TRY(start_program(input, program)));  // goes on as PID 1 and does not return
   return program();
 }
 

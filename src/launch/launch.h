@@ -17,8 +17,8 @@ struct LaunchInput {
   Fd egress;               // the socket to the egress process, when the plan has a network
 };
 
-// Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program (process), or with a
-// failure reported to the keeper.
+// Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program (process; living, where the
+// program is PID 1), or with a failure reported to the keeper.
 // `namespaces`: the new ones this process is in.
 [[noreturn]] void launch(Fd keeper, uint64_t namespaces);
 

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/text.h"
@@ -29,12 +31,31 @@ KeeperProcess::~KeeperProcess() {
   if (pid_ > 0) (void)::waitpid(pid_, nullptr, 0);
 }
 
-Result<std::string> find_program(const std::string& name) {
+namespace {
+
+Result<std::string> own_folder() {
   char path[4096];
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
   if (size <= 0) return errno_error(errno, "find this program's own path");
   std::string folder(path, static_cast<size_t>(size));
   folder.resize(folder.rfind('/'));
+  return folder;
+}
+
+}  // namespace
+
+std::string find_data(const std::string& name) {
+  Result<std::string> folder = own_folder();
+  if (!folder) return "";
+  for (const char* relative : {"/../share/paddock/", "/../../share/paddock/", "/", "/../"}) {
+    char real[PATH_MAX];
+    if (std::string candidate = folder.value() + relative + name; ::realpath(candidate.c_str(), real)) return real;
+  }
+  return "";
+}
+
+Result<std::string> find_program(const std::string& name) {
+  std::string folder = TRY(own_folder());
   for (const char* relative : {"/", "/../libexec/paddock/", "/../"})
     if (std::string candidate = folder + relative + name; ::access(candidate.c_str(), X_OK) == 0) return candidate;
   return Error{Code::not_found, cat("find ", name, " beside ", folder, "/paddock"), "build or install all of Paddock's programs together"};

@@ -23,6 +23,9 @@ class KeeperProcess {
 
   Fd control;
 
+  // For a keeper that is to outlive its caller (launch/living.h): it is not waited for here any more.
+  pid_t release() { return std::exchange(pid_, -1); }
+
  private:
   pid_t pid_;
 };
@@ -37,5 +40,8 @@ Result<KeeperProcess> spawn_keeper(bool ahead);
 
 // Another of Paddock's programs: beside this one, in ../libexec/paddock, or one folder up (the tests of a build tree).
 Result<std::string> find_program(const std::string& name);
+
+// A folder of Paddock's own data: in share/paddock, or in the build tree. Empty if there is none.
+std::string find_data(const std::string& name);
 
 }  // namespace paddock::launch

@@ -20,16 +20,17 @@ namespace paddock::launch {
 struct Step {
   enum class Kind : uint8_t {
     directory,  // mode
-    file,       // text is its content; mode
+    file,       // text is its content; mode; what stands there goes away if `replace`
     symlink,    // text is where it points
     tmpfs,      // size, inodes, mode, attributes
     bind,       // text is a host path, identity what it must be, attributes; shifted owner if shift_owner
-    inner_bind, // text is a path inside the new root
+    inner_bind, // text is a path inside the new root; if `optional`, a target that is absent or a link is left alone
     proc,       // attributes
     devpts,
     mask,       // covers target (a file or a directory; absent: nothing to do) with an empty, unreadable one
     overlay,    // text is the options, with paths inside the new root
     unmount,    // takes a helper mount away again
+    enter,      // the mount at target becomes the root: what was built outside of it is gone, and targets start there
   } kind = Kind::directory;
   std::string target;
   std::string text;
@@ -38,6 +39,8 @@ struct Step {
   uint64_t attributes = 0;  // MOUNT_ATTR_*
   kernel::FileIdentity identity;
   bool required = false;    // mask: the target must be there
+  bool optional = false;    // inner_bind: it need not
+  bool replace = false;     // file
   bool by_keeper = false;   // bind: taken with the keeper's rights, which the first process may lack
   bool shift_owner = false; // bind: a read-only one goes without where the filesystem cannot
   kernel::OwnerShift owner;
@@ -54,6 +57,7 @@ struct Watch {
   // Host directories (grants, the change set) whose growth counts against disk and inodes.
   std::vector<std::string> measured;
   uint64_t measured_disk = 0, measured_inodes = 0;  // what they may grow by, together with the private space
+  bool measured_whole = false;  // what was in them at the start counts as well
   // The caps that the kernel holds, to recognise when they were reached.
   uint64_t kernel_memory = 0, kernel_pids = 0, kernel_disk = 0, kernel_inodes = 0;
 };
@@ -86,6 +90,7 @@ struct Plan {
   bool new_keyring = true;
   bool undumpable = true;        // PID 1 cannot be looked into
   bool drop_capabilities = true; // else the program gets all of its user namespace
+  uint64_t capabilities = 0;     // those that are not dropped, bit by bit
   bool no_new_privs = true;
   kernel::LandlockRules landlock;
   bool landlock_own_proc = false;  // adds a rule for /proc/PID of the program
@@ -103,11 +108,16 @@ struct Plan {
   std::vector<std::string> space_folders;  // what stands in it; empty: none is needed
   std::vector<std::pair<std::string, std::string>> space_files;  // name and content, read-only
   std::string discard;           // a change set's directory, to be removed if the caller dies before it can
+  // The program is PID 1 itself, and lives on when the caller is gone: launch/living.h.
+  bool living = false;
+  std::string directory;         // living: where the keeper listens
   std::string scratch;           // inside (container) or on the host (process): the filesystem whose fill is watched
   Watch watch;
 };
 
 // How many of the descriptors passed with the plan go inside: stdin, stdout, stderr, and the socket to the egress process.
+// Those behind them are the keeper's: of a living sandbox with a network first the egress process's control socket, its
+// event socket and its pidfd; then locks to hold until the end.
 inline size_t program_descriptors(const Plan& plan) { return plan.network.enabled ? 4 : 3; }
 
 std::string encode(const Plan& plan);

@@ -17,12 +17,13 @@ class Builder {
  public:
   explicit Builder(int root) : root_(root) {}
 
-  Result<void> prepare_masks() {
-    TRY(make_file({.target = kMaskFile, .mode = 0}));
-    TRY(make_directory({.target = kMaskDirectory, .mode = 0}));
-    mask_file_ = TRY(kernel::open_in_root(root_, kMaskFile));
-    mask_directory_ = TRY(kernel::open_in_root(root_, kMaskDirectory));
-    return {};
+  int root() const { return root_; }
+
+  // The masks stay where they are; their names are not needed any more, and a root that can be written to goes without.
+  void remove_mask_names() const {
+    if (mask_place_.empty() || !mask_file_) return;
+    (void)::unlink((mask_place_ + kMaskFile).c_str());
+    (void)::rmdir((mask_place_ + kMaskDirectory).c_str());
   }
 
   Result<void> apply(const Step& step, Fd& source) {
@@ -34,14 +35,11 @@ class Builder {
       case Step::Kind::unmount: return kernel::unmount(step.target);
       case Step::Kind::bind:
       case Step::Kind::proc: return place(step, std::move(source));
-      case Step::Kind::tmpfs: return place(step, kernel::new_mount("tmpfs", {cat("size=", step.size), cat("nr_inodes=", step.inodes), "mode=0755"}, step.attributes));
+      case Step::Kind::tmpfs: return place(step, kernel::new_mount("tmpfs", {cat("size=", step.size), cat("nr_inodes=", step.inodes), step.mode & 01000 ? "mode=1777" : "mode=0755"}, step.attributes));
       case Step::Kind::devpts: return place(step, kernel::new_mount("devpts", {"ptmxmode=0666", "mode=0600"}, step.attributes));
       case Step::Kind::overlay: return place(step, kernel::new_mount("overlay", split(step.text, '\n'), step.attributes));
-      case Step::Kind::inner_bind: {
-        Fd inner = TRY(kernel::clone_mount_beneath(root_, step.text));
-        TRY(kernel::add_mount_attributes(inner.get(), step.attributes));
-        return place(step, std::move(inner));
-      }
+      case Step::Kind::inner_bind: return bind_inner(step);
+      case Step::Kind::enter: return enter(step);
     }
     return Error{Code::internal, "build the root: unknown step", ""};
   }
@@ -77,6 +75,8 @@ class Builder {
   Result<void> make_file(const Step& step) {
     Place place = TRY(find_place(step.target));
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    if (step.replace && ::unlinkat(place.parent, place.name.c_str(), 0) != 0 && errno != ENOENT)
+      return errno_error(errno, cat("replace '", printable(step.target), "' inside"));
     Fd file(::openat(place.parent, place.name.c_str(), flags, step.mode));
     if (!file) return errno_error(errno, cat("make file '", printable(step.target), "' inside"));
     return write_all(file.get(), step.text);
@@ -95,7 +95,34 @@ class Builder {
     return kernel::place_mount(mount.value().get(), root_, step.target);
   }
 
+  Result<void> bind_inner(const Step& step) {
+    if (step.optional && !kernel::open_in_root(root_, step.target)) return {};
+    Fd inner = TRY(kernel::clone_mount_beneath(root_, step.text));
+    TRY(kernel::add_mount_attributes(inner.get(), step.attributes));
+    return place(step, std::move(inner));
+  }
+
+  Result<void> enter(const Step& step) {
+    TRY(kernel::enter_mount(step.target));
+    own_root_ = TRY(open_file("/", O_PATH | O_DIRECTORY));
+    root_ = own_root_.get();
+    parent_path_.clear();
+    mask_file_.reset();
+    mask_directory_.reset();
+    mask_place_ = "/run";  // a tmpfs by then: the root itself may lie on a disk
+    return {};
+  }
+
+  Result<void> prepare_masks() {
+    TRY(make_file({.target = mask_place_ + kMaskFile, .mode = 0}));
+    TRY(make_directory({.target = mask_place_ + kMaskDirectory, .mode = 0}));
+    mask_file_ = TRY(kernel::open_in_root(root_, mask_place_ + kMaskFile));
+    mask_directory_ = TRY(kernel::open_in_root(root_, mask_place_ + kMaskDirectory));
+    return {};
+  }
+
   Result<void> mask(const Step& step) {
+    if (!mask_file_) TRY(prepare_masks());
     Result<Fd> place = kernel::open_in_root(root_, step.target);
     if (!place && place.error().code == Code::not_found && !step.required) return {};
     if (!place) return std::move(place.error());
@@ -108,7 +135,8 @@ class Builder {
 
   int root_;
   std::string parent_path_;  // what parent_ is open on
-  Fd parent_, mask_file_, mask_directory_;
+  std::string mask_place_;
+  Fd own_root_, parent_, mask_file_, mask_directory_;
 };
 
 }  // namespace
@@ -121,11 +149,27 @@ bool takes_source(const Step& step, Taker taker) {
 
 namespace {
 
-Result<Fd> take_source(const Step& step) {
+// Mounts whose owners shift alike share what says how: each costs a process.
+class Shifts {
+ public:
+  Result<int> find(const kernel::OwnerShift& wanted) {
+    for (const auto& [shift, fd] : made_)
+      if (shift == wanted) return fd.get();
+    made_.emplace_back(wanted, TRY(kernel::make_shift(wanted)));
+    return made_.back().second.get();
+  }
+
+ private:
+  std::vector<std::pair<kernel::OwnerShift, Fd>> made_;
+};
+
+Result<void> shift(int mount, const kernel::OwnerShift& owner, Shifts& shifts) { return kernel::apply_shift(mount, TRY(shifts.find(owner))); }
+
+Result<Fd> take_source(const Step& step, Shifts& shifts) {
   if (step.kind == Step::Kind::proc) return kernel::new_mount("proc", {}, step.attributes);
   Fd mount = TRY(kernel::clone_mount(step.text, step.identity));
   if (step.shift_owner) {
-    Result<void> shifted = kernel::shift_mount_owner(mount.get(), step.owner);
+    Result<void> shifted = shift(mount.get(), step.owner, shifts);
     if (!shifted && !(step.attributes & MOUNT_ATTR_RDONLY)) return std::move(shifted.error());
   }
   TRY(kernel::add_mount_attributes(mount.get(), step.attributes));
@@ -135,9 +179,10 @@ Result<Fd> take_source(const Step& step) {
 }  // namespace
 
 Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources) {
+  Shifts shifts;
   sources.resize(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    if (takes_source(plan.steps[i], taker)) sources[i] = TRY(take_source(plan.steps[i]));
+    if (takes_source(plan.steps[i], taker)) sources[i] = TRY(take_source(plan.steps[i], shifts));
   return {};
 }
 
@@ -146,11 +191,11 @@ Result<void> build_root(const Plan& plan, Sources& sources) {
   Fd root = TRY(kernel::new_mount("tmpfs", {"size=64M", "nr_inodes=20000", "mode=0755"}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY(kernel::enter_new_root(root.get()));
   Builder builder(root.get());
-  TRY(builder.prepare_masks());
   for (size_t i = 0; i < plan.steps.size(); ++i) TRY(builder.apply(plan.steps[i], sources[i]));
   mount_attr seal{};
   seal.attr_set = plan.root_attributes;
-  if (::mount_setattr(root.get(), "", AT_EMPTY_PATH, &seal, sizeof seal) != 0) return errno_error(errno, "seal the root");
+  builder.remove_mask_names();
+  if (::mount_setattr(builder.root(), "", AT_EMPTY_PATH, &seal, sizeof seal) != 0) return errno_error(errno, "seal the root");
   return {};
 }
 

@@ -105,6 +105,14 @@ uint64_t nameless_files(int proc, const std::string& pid, std::set<FileId>& seen
   return total;
 }
 
+// What a tmpfs holds. The place is a mount of ours, which nobody inside can take away.
+uint64_t in_memory(int root, const char* place) {
+  Fd folder(::openat(root, place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct statfs space;
+  if (!folder || ::fstatfs(folder.get(), &space) != 0) return 0;
+  return (space.f_blocks - space.f_bfree) * static_cast<uint64_t>(space.f_bsize);
+}
+
 }  // namespace
 
 uint64_t now_us() {
@@ -159,7 +167,7 @@ Watcher::Processes Watcher::processes() const {
   return all;
 }
 
-void Watcher::add_processes(Sample& sample) {
+void Watcher::add_processes(Sample& sample, bool with_memory) {
   Processes all = processes();
   uint64_t waited_for = 0;
   if (!container_) {
@@ -186,7 +194,7 @@ void Watcher::add_processes(Sample& sample) {
     if (!now.count(process)) ended_cpu_ += cpu;
   own_cpu_ = std::move(now);
   sample.cpu_us = std::max(with_children, alive + ended_cpu_);
-  if (watch_.memory) sample.memory = memory_of(all.proc, all.pids);
+  if (with_memory) sample.memory = memory_of(all.proc, all.pids);
 }
 
 // The kernel walks the sockets of the whole host for these tables: at most one part in ten of the time is spent on it.
@@ -218,19 +226,22 @@ uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) {
   return proportional + overhead;
 }
 
-// Walking a large tree takes a while: at most one part in ten of the time is spent on it.
+// Walking a large tree takes a while: at most one part in ten of the time is spent on it, and far less for the living, of
+// which there are many.
 void Watcher::add_measured(Sample& sample) {
   uint64_t begin = now_us();
   if (begin >= measure_again_us_) {
     growth_ = {0, 0};
     for (const Measured& place : measured_) {
       // A tree that grows faster than it is walked ends the walk, and with it the run.
-      Result<kernel::TreeSize> size = kernel::measure_tree(place.folder.get(), {.most_inodes = place.inodes + watch_.measured_inodes + 1});
+      bool open_up = watch_.measured_whole && ::geteuid() != 0;  // all of it is the sandbox's own
+      Result<kernel::TreeSize> size = kernel::measure_tree(place.folder.get(), {.make_readable = open_up, .most_inodes = place.inodes + watch_.measured_inodes + 1});
       if (!size) continue;
       growth_.first += size.value().bytes - std::min(size.value().bytes, place.bytes);
       growth_.second += size.value().inodes - std::min(size.value().inodes, place.inodes);
     }
-    measure_again_us_ = now_us() + 9 * (now_us() - begin);
+    if (root_) growth_.first += nameless_bytes_of_root();
+    measure_again_us_ = now_us() + (watch_.measured_whole ? 49 : 9) * (now_us() - begin);
   }
   sample.disk += growth_.first;
   sample.inodes += growth_.second;
@@ -239,7 +250,8 @@ void Watcher::add_measured(Sample& sample) {
 void Watcher::measure_from_here() {
   for (const std::string& path : watch_.measured) {
     Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    Result<kernel::TreeSize> size = folder ? kernel::measure_tree(folder.get()) : Result<kernel::TreeSize>(kernel::TreeSize{});
+    bool from_zero = !folder || watch_.measured_whole;
+    Result<kernel::TreeSize> size = from_zero ? Result<kernel::TreeSize>(kernel::TreeSize{}) : kernel::measure_tree(folder.get());
     if (folder && size) measured_.push_back({std::move(folder), size.value().bytes, size.value().inodes});
   }
 }
@@ -250,6 +262,19 @@ uint64_t Watcher::nameless_bytes(dev_t device) const {
   std::set<FileId> seen;
   uint64_t total = 0;
   for (const std::string& pid : all.pids) total += nameless_files(all.proc, pid, seen, [&](dev_t found) { return found == device; });
+  return total;
+}
+
+// Both may be overlays of their own.
+uint64_t Watcher::nameless_bytes_of_root() const {
+  struct stat top{}, usr{};
+  if (::fstat(root_.get(), &top) != 0) return 0;
+  if (::fstatat(root_.get(), "usr", &usr, AT_SYMLINK_NOFOLLOW) != 0) usr = top;
+  Processes all = processes();
+  std::set<FileId> seen;
+  uint64_t total = 0;
+  for (const std::string& pid : all.pids)
+    total += nameless_files(all.proc, pid, seen, [&](dev_t found) { return found == top.st_dev || found == usr.st_dev; });
   return total;
 }
 
@@ -276,15 +301,30 @@ void Watcher::add_disk(Sample& sample, bool quick) {
   sample.inodes_full = watch_.kernel_inodes && space.f_ffree == 0;
 }
 
+std::optional<uint64_t> Watcher::counted_cpu_us() const {
+  const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);
+  if (cpu && cpu->plan().version() == 1) return cpu->read_number("cpuacct.usage").value_or(0) / 1000;
+  if (cpu) return cpu->read_keyed("cpu.stat", "usage_usec").value_or(0);
+  if (cpu_clock_) return kernel::read_cpu_clock_us(cpu_clock_.get());
+  return std::nullopt;
+}
+
+uint64_t Watcher::cpu_us() {
+  if (std::optional<uint64_t> counted = counted_cpu_us()) return *counted;
+  Sample sample;
+  add_processes(sample, false);
+  return sample.cpu_us;
+}
+
 Sample Watcher::sample(bool quick) {
   Sample sample;
   add_disk(sample, quick);
   const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);
   bool count_processes = watch_.memory || watch_.pids || (watch_.kernel_pids && !group_for(kernel::kPids)) || !cpu;
-  if (count_processes) add_processes(sample);
-  if (cpu && cpu->plan().version() == 1) sample.cpu_us = cpu->read_number("cpuacct.usage").value_or(0) / 1000;
-  else if (cpu) sample.cpu_us = cpu->read_keyed("cpu.stat", "usage_usec").value_or(0);
-  else if (cpu_clock_) sample.cpu_us = std::max(sample.cpu_us, kernel::read_cpu_clock_us(cpu_clock_.get()).value_or(0));
+  if (count_processes) add_processes(sample, watch_.memory != 0);
+  std::optional<uint64_t> counted = counted_cpu_us();
+  if (counted) sample.cpu_us = cpu ? *counted : std::max(sample.cpu_us, *counted);
+  if (watch_.memory && root_) sample.memory += in_memory(root_.get(), "dev/shm") + in_memory(root_.get(), "run");
   // Private files in a tmpfs are memory too.
   if (watch_.memory && watch_.kernel_disk) sample.memory += sample.disk - growth_.first;
   return sample;

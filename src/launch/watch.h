@@ -33,13 +33,17 @@ class Watcher {
   void use_proc(Fd proc) { proc_ = std::move(proc); }
   void use_cpu_clock(Fd clock) { cpu_clock_ = std::move(clock); }
   void use_scratch(Fd scratch) { scratch_ = std::move(scratch); }
+  // Living: "/" of the sandbox. Files without a name on its filesystem, and on that of /usr, count with the measured places.
+  void use_root(Fd root) { root_ = std::move(root); }
 
   // What the measured places hold now does not count.
   void measure_from_here();
 
   // `quick`: without walking directories.
   Sample sample(bool quick = false);
+  uint64_t cpu_us();  // alone, which is much cheaper
   Counters counters() const;
+  const kernel::Cgroup* group_for(kernel::CgroupUse use) const;
   bool kernel_counts_cpu() const { return cpu_clock_ || group_for(kernel::kCpuUsage); }
 
  private:
@@ -50,18 +54,19 @@ class Watcher {
     std::vector<std::string> pids;
   };
   Processes processes() const;
-  void add_processes(Sample& sample);
+  void add_processes(Sample& sample, bool with_memory);
+  std::optional<uint64_t> counted_cpu_us() const;  // by the kernel
   uint64_t memory_of(int proc, const std::vector<std::string>& pids);
   uint64_t queued(int proc);  // bytes in the queues of its sockets
   void add_disk(Sample& sample, bool quick);
   void add_measured(Sample& sample);
   uint64_t nameless_bytes(dev_t device) const;
-  const kernel::Cgroup* group_for(kernel::CgroupUse use) const;
+  uint64_t nameless_bytes_of_root() const;
 
   Watch watch_;
   bool container_;
   const std::vector<kernel::Cgroup>* groups_ = nullptr;
-  Fd proc_, scratch_, cpu_clock_;
+  Fd proc_, scratch_, root_, cpu_clock_;
   std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;  // pid and start time → µs when last seen alive
   struct Measured {
     Fd folder;

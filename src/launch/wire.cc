@@ -11,7 +11,7 @@ namespace paddock::launch {
 
 namespace {
 
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 class Writer {
  public:
@@ -52,7 +52,7 @@ class Reader {
       if (wide > 1) return fail();
       value = wide == 1;
     } else if constexpr (std::is_same_v<T, Step::Kind>) {
-      if (wide > static_cast<uint64_t>(Step::Kind::unmount)) return fail();
+      if (wide > static_cast<uint64_t>(Step::Kind::enter)) return fail();
       value = static_cast<T>(wide);
     } else {
       value = static_cast<T>(wide);
@@ -91,8 +91,8 @@ void fields(A& a, std::string& text) { a(text); }
 template <class A>
 void fields(A& a, Step& step) {
   a(step.kind), a(step.target), a(step.text), a(step.mode), a(step.size), a(step.inodes), a(step.attributes);
-  a(step.identity.device), a(step.identity.inode), a(step.required), a(step.by_keeper), a(step.shift_owner);
-  a(step.owner.from_uid), a(step.owner.to_uid), a(step.owner.from_gid), a(step.owner.to_gid);
+  a(step.identity.device), a(step.identity.inode), a(step.required), a(step.optional), a(step.replace), a(step.by_keeper), a(step.shift_owner);
+  a(step.owner.from_uid), a(step.owner.to_uid), a(step.owner.from_gid), a(step.owner.to_gid), a(step.owner.count);
 }
 
 template <class A>
@@ -110,7 +110,7 @@ void fields(A& a, kernel::Rlimit& limit) { a(limit.resource), a(limit.value); }
 template <class A>
 void fields(A& a, Watch& watch) {
   a(watch.wall_time), a(watch.cpu_time), a(watch.idle_time), a(watch.memory), a(watch.pids), a(watch.disk);
-  a(watch.inodes), a(watch.measured), a(watch.measured_disk), a(watch.measured_inodes), a(watch.kernel_memory), a(watch.kernel_pids), a(watch.kernel_disk), a(watch.kernel_inodes);
+  a(watch.inodes), a(watch.measured), a(watch.measured_disk), a(watch.measured_inodes), a(watch.measured_whole), a(watch.kernel_memory), a(watch.kernel_pids), a(watch.kernel_disk), a(watch.kernel_inodes);
 }
 
 template <class A>
@@ -121,16 +121,17 @@ void fields(A& a, NetworkPlan& network) {
 template <class A>
 void fields(A& a, Plan& plan) {
   a(plan.id), a(plan.container), a(plan.privileged), a(plan.namespaces);
-  a(plan.ids.inside_uid), a(plan.ids.outside_uid), a(plan.ids.inside_gid), a(plan.ids.outside_gid);
+  a(plan.ids.inside_uid), a(plan.ids.outside_uid), a(plan.ids.inside_gid), a(plan.ids.outside_gid), a(plan.ids.count);
+  a(plan.ids.sub_uid), a(plan.ids.sub_gid), a(plan.ids.sub_count);
   a(plan.hostname);
   fields(a, plan.network);
   a(plan.own_root), a(plan.steps), a(plan.root_attributes), a(plan.cgroups), a(plan.sweep);
-  a(plan.new_keyring), a(plan.undumpable), a(plan.drop_capabilities), a(plan.no_new_privs);
+  a(plan.new_keyring), a(plan.undumpable), a(plan.drop_capabilities), a(plan.capabilities), a(plan.no_new_privs);
   a(plan.landlock.handled_files), a(plan.landlock.handled_net), a(plan.landlock.scoped), a(plan.landlock.rules);
   a(plan.landlock_own_proc), a(plan.rlimits), a(plan.close_descriptors), a(plan.seccomp);
   a(plan.argv), a(plan.env), a(plan.cwd), a(plan.search_path);
   for (int& index : plan.stdio) a(index);
-  a(plan.rows), a(plan.columns), a(plan.hold), a(plan.space), a(plan.space_folders), a(plan.space_files), a(plan.discard), a(plan.scratch);
+  a(plan.rows), a(plan.columns), a(plan.hold), a(plan.space), a(plan.space_folders), a(plan.space_files), a(plan.discard), a(plan.living), a(plan.directory), a(plan.scratch);
   fields(a, plan.watch);
 }
 

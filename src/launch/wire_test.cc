@@ -9,9 +9,14 @@ Plan full_plan() {
   Plan plan;
   plan.id = "abc";
   plan.namespaces = 0x7e020000;
-  plan.ids = {1000, 4242, 1000, 4243};
+  plan.ids = {1000, 4242, 1000, 4243, 65536, 5, 6, 7};
+  plan.capabilities = 0x800005fb;
+  plan.living = true;
+  plan.directory = "/state/s";
+  plan.watch.measured_whole = true;
   plan.network = {.enabled = true, .addresses = "a", .rules = std::string("\0r", 2), .log_rule = "l", .log_listen = "s", .ipv6 = false, .port = 18128};
-  plan.steps = {{.kind = Step::Kind::bind, .target = "/usr", .text = "/usr", .attributes = 7, .identity = {1, 2}, .shift_owner = true, .owner = {1, 2, 3, 4}}};
+  plan.steps = {{.kind = Step::Kind::bind, .target = "/usr", .text = "/usr", .attributes = 7, .identity = {1, 2}, .shift_owner = true, .owner = {1, 2, 3, 4, 5}},
+                {.kind = Step::Kind::file, .target = "/x", .optional = true, .replace = true}};
   plan.cgroups = {{"/sys/fs/cgroup/x", "tasks", {{"pids.max", "5"}}}};
   plan.landlock.rules = {{"/", 12}};
   plan.rlimits = {{7, 1024}};
@@ -30,6 +35,11 @@ TEST(Wire, RoundTripsEveryField) {
   ASSERT_TRUE(again);
   EXPECT_EQ(encode(again.value()), bytes);
   EXPECT_EQ(again.value().steps[0].owner.to_gid, 4u);
+  EXPECT_EQ(again.value().steps[0].owner.count, 5u);
+  EXPECT_TRUE(again.value().steps[1].replace && again.value().steps[1].optional);
+  EXPECT_EQ(again.value().ids.sub_count, 7u);
+  EXPECT_EQ(again.value().capabilities, 0x800005fbu);
+  EXPECT_TRUE(again.value().living && again.value().watch.measured_whole);
   EXPECT_EQ(again.value().network.rules.size(), 2u);
   EXPECT_EQ(again.value().network.port, 18128);
   EXPECT_EQ(again.value().stdio[1], kTerminal);

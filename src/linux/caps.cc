@@ -29,17 +29,21 @@ bool has_capability(int capability) {
   return sets && (sets.value().data[capability / 32].effective >> (capability % 32) & 1);
 }
 
-Result<void> drop_all_capabilities() {
+Result<void> drop_all_capabilities() { return limit_capabilities(0); }
+
+Result<void> limit_capabilities(uint64_t kept) {
+  auto keeps = [&](unsigned long capability) { return capability < 64 && (kept >> capability & 1); };
   if (has_capability(CAP_SETPCAP)) {
     // Ends at the first number the kernel does not know (EINVAL).
-    for (unsigned long capability = 0; ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) {}
+    for (unsigned long capability = 0; keeps(capability) || ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) {}
     if (errno != EINVAL) return errno_error(errno, "empty the capability bounding set");
   }
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
     return errno_error(errno, "empty the ambient capabilities");
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  Sets none;
-  if (::syscall(SYS_capset, &header, none.data) != 0) return errno_error(errno, "drop the capabilities");
+  Sets sets;
+  for (int half = 0; half < 2; ++half) sets.data[half].effective = sets.data[half].permitted = static_cast<uint32_t>(kept >> (32 * half));
+  if (::syscall(SYS_capset, &header, sets.data) != 0) return errno_error(errno, "drop the capabilities");
   return {};
 }
 

@@ -1,5 +1,7 @@
-// Capabilities: none left, and no way to gain one.
+// Capabilities: none left, or few, and no way to gain one.
 #pragma once
+
+#include <cstdint>
 
 #include "paddock/error.h"
 
@@ -9,6 +11,9 @@ namespace paddock::kernel {
 // Without CAP_SETPCAP (an ordinary user outside a user namespace) the bounding set cannot shrink; it is then
 // harmless under no_new_privs, which forbids gaining from it, and is left as it is.
 Result<void> drop_all_capabilities();
+
+// The same for all but `kept` (bit N is capability N), which stay permitted, effective and in the bounding set.
+Result<void> limit_capabilities(uint64_t kept);
 
 // The opposite: what this thread may do, its programs may do as well.
 Result<void> pass_capabilities_on();

@@ -138,6 +138,7 @@ CgroupFacts probe_cgroups(bool prepare) {
     else facts.unified = {0, "", cat(tree.directory, " is not writable for this user")};
   }
   if (facts.unified.version == 0 && facts.unified.why_not.empty()) facts.unified.why_not = "no version 2 tree is mounted";
+  facts.freezer = facts.unified.version ? facts.unified : find("freezer", "freezer");
   if (facts.memory.version == 1) {
     facts.swap_limit = ::access((facts.memory.directory + "/memory.memsw.limit_in_bytes").c_str(), F_OK) == 0;
     facts.socket_limit = ::access((facts.memory.directory + "/memory.kmem.tcp.limit_in_bytes").c_str(), F_OK) == 0;
@@ -196,6 +197,18 @@ Result<void> Cgroup::write(const char* file, const std::string& value) const {
   return {};
 }
 
+Result<void> Cgroup::set_frozen(bool frozen) const {
+  if (plan_.version() == 2) return write("cgroup.freeze", frozen ? "1" : "0");
+  return write("freezer.state", frozen ? "FROZEN" : "THAWED");
+}
+
+bool Cgroup::is_frozen() const {
+  if (plan_.version() == 2) return read_keyed("cgroup.events", "frozen") == 1;
+  Fd fd(::openat(folder_.get(), "freezer.state", O_RDONLY | O_CLOEXEC));
+  char text[16] = {};
+  return fd && ::read(fd.get(), text, sizeof text - 1) > 0 && starts_with(text, "FROZEN");
+}
+
 bool Cgroup::kill() const { return bool(write("cgroup.kill", "1")); }
 
 Result<void> Cgroup::remove() const {
@@ -208,14 +221,25 @@ bool end_cgroup(const std::string& directory) {
   if (!write_text(directory + "/cgroup.kill", "1"))  // version 2
     for (const std::string& word : words_of(directory + "/cgroup.procs"))
       if (int pid = std::atoi(word.c_str()); pid > 0) (void)::kill(pid, SIGKILL);
+  (void)write_text(directory + "/freezer.state", "THAWED");  // version 1: frozen processes do not even die
   return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;
 }
+
+namespace {
+
+// Not that of the callers.
+bool is_name_of_sandbox(std::string_view name) {
+  constexpr std::string_view kPrefix = "paddock-";
+  return starts_with(name, kPrefix) && name.size() >= kPrefix.size() + 12;
+}
+
+}  // namespace
 
 void remove_stale_cgroups(const std::string& parent) {
   DIR* entries = ::opendir(parent.c_str());
   if (!entries) return;
   while (dirent* entry = ::readdir(entries)) {
-    if (!starts_with(entry->d_name, "paddock-") || std::strlen(entry->d_name) != std::strlen("paddock-") + 16) continue;
+    if (!is_name_of_sandbox(entry->d_name)) continue;
     std::string path = cat(parent, "/", entry->d_name);
     Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
     if (!folder || was_just_made(folder.get()) || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;

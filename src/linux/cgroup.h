@@ -22,6 +22,7 @@ struct Controller {
 struct CgroupFacts {
   Controller memory, pids, cpu, cpuacct, io;
   Controller unified;      // a version 2 tree, with or without controllers: gives cgroup.kill
+  Controller freezer;      // version 2: of any group there; killing frozen processes works at once there, so it is preferred
   bool swap_limit = false;   // the memory controller can limit swap
   bool socket_limit = false; // version 1: it counts socket buffers, apart, when asked to
 };
@@ -31,7 +32,7 @@ struct CgroupFacts {
 CgroupFacts probe_cgroups(bool prepare);
 
 // What a group was made for.
-enum CgroupUse : uint8_t { kMemory = 1, kPids = 2, kCpuUsage = 4 };
+enum CgroupUse : uint8_t { kMemory = 1, kPids = 2, kCpuUsage = 4, kFreezer = 8 };
 
 // A group to make: its directory, what to write into it, and the file through which a process joins.
 struct CgroupPlan {
@@ -55,6 +56,9 @@ class Cgroup {
   // The number behind `key` in a file of "key number" lines.
   std::optional<uint64_t> read_keyed(const char* file, const char* key) const;
   Result<void> write(const char* file, const std::string& value) const;
+  // Starts to stop every process, or to let them go on; is_frozen() says when all have stopped.
+  Result<void> set_frozen(bool frozen) const;
+  bool is_frozen() const;
   // Version 2: kills every process inside, also those being forked.
   bool kill() const;
   Result<void> remove() const;

@@ -13,6 +13,7 @@
 #include <climits>
 
 #include "base/text.h"
+#include "linux/sub_ids.h"
 
 namespace paddock::kernel {
 
@@ -51,9 +52,13 @@ Result<void> write_proc(pid_t pid, const char* file, const std::string& text) {
 }  // namespace
 
 Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged) {
-  TRY(write_proc(child, "uid_map", cat(map.inside_uid, " ", map.outside_uid, " 1\n")));
+  if (map.sub_count) {
+    TRY(map_sub_ids("newuidmap", child, {map.inside_uid, map.outside_uid, map.count}, map.sub_uid, map.sub_count));
+    return map_sub_ids("newgidmap", child, {map.inside_gid, map.outside_gid, map.count}, map.sub_gid, map.sub_count);
+  }
+  TRY(write_proc(child, "uid_map", cat(map.inside_uid, " ", map.outside_uid, " ", map.count, "\n")));
   if (!privileged) TRY(write_proc(child, "setgroups", "deny"));
-  return write_proc(child, "gid_map", cat(map.inside_gid, " ", map.outside_gid, " 1\n"));
+  return write_proc(child, "gid_map", cat(map.inside_gid, " ", map.outside_gid, " ", map.count, "\n"));
 }
 
 Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups) {

@@ -23,11 +23,15 @@ Result<Child> fork_child(uint64_t namespaces, int cgroup = -1);
 // that died before the call goes unnoticed: watch a socket to it as well.
 Result<void> die_with_parent();
 
-// One id inside is one id outside; setgroups is denied first where the caller has no privilege.
+// `count` ids inside, from the first on, are as many outside.
 struct IdMap {
   uint32_t inside_uid = 0, outside_uid = 0;
   uint32_t inside_gid = 0, outside_gid = 0;
+  uint32_t count = 1;
+  // Ids that the administrator gave this user (linux/sub_ids.h), right behind those above; mapped by newuidmap and newgidmap.
+  uint32_t sub_uid = 0, sub_gid = 0, sub_count = 0;
 };
+// Without privilege and subordinate ids setgroups is denied first, as the kernel wants it.
 Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged);
 
 // Becomes uid and gid in all four kinds. With `drop_groups` the supplementary groups go too.

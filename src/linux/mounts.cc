@@ -79,11 +79,19 @@ Result<Fd> make_user_namespace(const IdMap& map) {
 
 }  // namespace
 
+Result<Fd> make_shift(const OwnerShift& shift) {
+  return make_user_namespace({shift.from_uid, shift.to_uid, shift.from_gid, shift.to_gid, shift.count});
+}
+
 Result<void> shift_mount_owner(int mount, const OwnerShift& shift) {
-  Fd user_namespace = TRY(make_user_namespace({shift.from_uid, shift.to_uid, shift.from_gid, shift.to_gid}));
+  Fd user_namespace = TRY(make_shift(shift));
+  return apply_shift(mount, user_namespace.get());
+}
+
+Result<void> apply_shift(int mount, int shift) {
   mount_attr change{};
   change.attr_set = MOUNT_ATTR_IDMAP;
-  change.userns_fd = static_cast<uint64_t>(user_namespace.get());
+  change.userns_fd = static_cast<uint64_t>(shift);
   if (::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &change, sizeof change) != 0)
     return errno_error(errno, "map the owner of a mount",
                        "this filesystem cannot map owners; use :ro or :copy, or run paddock as the owner of the directory");
@@ -137,16 +145,30 @@ Result<void> make_mounts_private() {
   return {};
 }
 
-Result<void> enter_new_root(int mount) {
-  // pivot_root wants a mounted new root; any directory will do to mount it on, and /proc is on every Linux.
-  if (::move_mount(mount, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) != 0)
-    return errno_error(errno, "mount the new root");
-  if (::fchdir(mount) != 0) return errno_error(errno, "enter the new root");
+namespace {
+
+// The working directory becomes the root.
+Result<void> leave_old_root() {
   // pivot_root(".", ".") stacks the old root on the new one; the lazy unmount takes it away (pivot_root(2), NOTES).
   if (pivot_root(".", ".") != 0) return errno_error(errno, "pivot into the new root");
   if (::umount2(".", MNT_DETACH) != 0) return errno_error(errno, "let go of the old root");
   if (::chdir("/") != 0) return errno_error(errno, "change to the new root");
   return {};
+}
+
+}  // namespace
+
+Result<void> enter_new_root(int mount) {
+  // pivot_root wants a mounted new root; any directory will do to mount it on, and /proc is on every Linux.
+  if (::move_mount(mount, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    return errno_error(errno, "mount the new root");
+  if (::fchdir(mount) != 0) return errno_error(errno, "enter the new root");
+  return leave_old_root();
+}
+
+Result<void> enter_mount(const std::string& path) {
+  if (::chdir(path.c_str()) != 0) return errno_error(errno, cat("enter '", printable(path), "'"));
+  return leave_old_root();
 }
 
 Result<void> unmount(const std::string& path) {

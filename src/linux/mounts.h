@@ -31,9 +31,15 @@ Result<void> add_mount_attributes(int mount, uint64_t attributes);
 // On-disk owner `from` appears as `to`, and what `to` creates is stored as `from`.
 struct OwnerShift {
   uint32_t from_uid = 0, to_uid = 0, from_gid = 0, to_gid = 0;
+  uint32_t count = 1;  // so many from there on
+  bool operator==(const OwnerShift&) const = default;
 };
 // Needs privilege over the filesystem.
 Result<void> shift_mount_owner(int mount, const OwnerShift& shift);
+
+// The same in two parts: what is shifted alike shares the namespace that says how.
+Result<Fd> make_shift(const OwnerShift& shift);
+Result<void> apply_shift(int mount, int shift);
 
 // A new filesystem, detached. Options are "key=value" or "flag".
 Result<Fd> new_mount(const char* type, const std::vector<std::string>& options, uint64_t attributes);
@@ -51,6 +57,9 @@ Result<void> make_mounts_private();
 
 // Makes a detached tmpfs the root of this mount namespace and lets go of the old root, which is then out of reach.
 Result<void> enter_new_root(int mount);
+
+// Makes the mount at `path` the root, and lets go of the one before.
+Result<void> enter_mount(const std::string& path);
 
 Result<void> unmount(const std::string& path);  // lazily
 

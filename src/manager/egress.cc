@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,8 @@ Result<void> send_line(int socket, const Value& value) {
   for (size_t sent = 0; sent < line.size();) {
     ssize_t count = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
+    pollfd writable{socket, POLLOUT, 0};
+    if (count < 0 && errno == EAGAIN && ::poll(&writable, 1, kAnswerMs) > 0) continue;
     if (count < 0) return errno_error(errno, "tell the egress process");
     sent += static_cast<size_t>(count);
   }
@@ -133,6 +136,23 @@ Result<std::unique_ptr<Egress>> Egress::start(egress::Settings settings, bool pr
   return egress;
 }
 
+Result<std::vector<int>> Egress::handover() {
+  pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  if (!pidfd_) return errno_error(errno, "hold on to the egress process");
+  std::vector<int> held{control_.get(), events_.get(), pidfd_.get()};
+  if (uid_) held.push_back(uid_->lock.get());
+  return held;
+}
+
+std::unique_ptr<Egress> Egress::adopt(const std::string& sandbox, Fd control) {
+  std::unique_ptr<Egress> egress(new Egress);
+  char stale[4096];  // an answer that the server before did not live to read
+  while (::recv(control.get(), stale, sizeof stale, MSG_DONTWAIT) > 0) {}
+  egress->control_ = std::move(control);
+  egress->settings_.sandbox = sandbox;
+  return egress;
+}
+
 Egress::~Egress() {
   control_.reset();
   if (pid_ <= 0) return;
@@ -156,6 +176,10 @@ Result<Value> Egress::read_answer(bool reads_events) {
       return Error{Code::internal, "the egress process ended without an answer", "see the kernel log for an out-of-memory kill"};
     line.append(buffer, static_cast<size_t>(count));
   }
+  return parse_answer(line);
+}
+
+Result<Value> Egress::parse_answer(const std::string& line) {
   Value answer = TRY(parse_json(line, "egress"));
   if (const Value* refused = answer.find("refused"))
     return Error{Code::unsupported, cat("the network cannot be opened: ", refused->as_string() ? *refused->as_string() : ""), ""};
@@ -168,8 +192,32 @@ Result<Value> Egress::ask(const Value& order, bool reads_events) {
   return read_answer(reads_events);
 }
 
-Result<Egress::Ready> Egress::await_ready() {
-  Value answer = TRY(read_answer(false));
+Result<Egress::Ready> Egress::await_ready() { return parse_ready(TRY(read_answer(false))); }
+
+io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
+  io::Milliseconds deadline = loop.now() + kAnswerMs;
+  Fd copy(::fcntl(control_.get(), F_DUPFD_CLOEXEC, 0));
+  io::Socket socket(loop, std::move(copy));
+  std::string line;
+  char buffer[4096];
+  while (line.empty() || line.back() != '\n') {
+    ssize_t count = ::recv(control_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      socket.not_readable();
+      bool in_time = co_await socket.readable(deadline);
+      if (!in_time) count = 0;
+      else continue;
+    }
+    if (count <= 0 || line.size() > kLongestAnswer) co_return Error{Code::internal, "the egress process ended without an answer", "see the kernel log for an out-of-memory kill"};
+    line.append(buffer, static_cast<size_t>(count));
+  }
+  Result<Value> answer = parse_answer(line);
+  if (!answer) co_return answer.error();
+  co_return parse_ready(answer.value());
+}
+
+Result<Egress::Ready> Egress::parse_ready(const Value& answer) {
   const Value* ready = answer.find("ready");
   if (!ready) return Error{Code::internal, "the egress process said something unexpected", ""};
   return Ready{text(*ready, "certificate"), text(*ready, "bundle"), TRY(from_base64(text(*ready, "java")))};

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "egress/settings.h"
+#include "io/loop.h"
 #include "manager/uid_slot.h"
 #include "paddock/policy.h"
 #include "paddock/sandbox.h"
@@ -33,10 +34,19 @@ class Egress {
     std::string java_trust_store;
   };
   Result<Ready> await_ready();  // once; it serves from then on
+  io::Task<Result<Ready>> await_ready(io::Loop& loop);  // the same for who has a loop to run
 
   // New rules for a living sandbox. Connections to what is no longer allowed are torn down; rules that cannot be taken
   // leave the old ones in force. Safe to call from another thread than the one that supervises.
   Result<void> reload(const Policy& policy);
+
+  // Of a sandbox that outlives its server: whoever holds these keeps the egress process alive, and can end it. Control socket,
+  // event socket, pidfd, and the lock of its uid if it has one.
+  Result<std::vector<int>> handover();
+  // One that another server started: what the keeper held of it.
+  static std::unique_ptr<Egress> adopt(const std::string& sandbox, Fd control);
+  void let_go() { pid_ = -1; }  // it lives on when this is gone
+  Fd take_events() { return std::move(events_); }  // for who reads them elsewhere
 
   Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
   int events() const { return events_.get(); }
@@ -55,12 +65,14 @@ class Egress {
   Egress() = default;
   Result<Value> ask(const Value& order, bool reads_events);
   Result<Value> read_answer(bool reads_events);
+  static Result<Value> parse_answer(const std::string& line);
+  static Result<Ready> parse_ready(const Value& answer);
   void take_lines();
   void take_summary(const Value& summary, RunResult& result);
 
   pid_t pid_ = -1;
   std::mutex asking_;  // one question and its answer at a time
-  Fd control_, events_, sandbox_;
+  Fd control_, events_, sandbox_, pidfd_;
   std::optional<UidSlot> uid_;
   egress::Settings settings_;
   std::string lines_;

@@ -53,8 +53,8 @@ class Instance {
   // Everything from nothing to a guest that has said hello. Nothing is left behind when it fails, but for `directory`.
   static io::Task<Result<std::unique_ptr<Instance>>> start(io::Loop& loop, InstanceSpec spec);
   // After a restart of the server: to the keeper that listens in `directory`. Code::not_found: it is gone; what it left
-  // (cgroups) has then been removed.
-  static io::Task<Result<std::unique_ptr<Instance>>> reattach(io::Loop& loop, const std::string& id, const std::string& directory);
+  // (cgroups) has then been removed. The guest of one that is frozen is greeted by thaw().
+  static io::Task<Result<std::unique_ptr<Instance>>> reattach(io::Loop& loop, std::string id, std::string directory);
   ~Instance();  // lets go of it; it lives on. kill() ends it
 
   const std::shared_ptr<guest::Client>& guest() const;
@@ -74,6 +74,12 @@ class Instance {
   std::vector<std::string> notes() const;
 
   io::Task<void> kill();  // returns when no process, mount or cgroup of it is left
+
+  struct Life;  // what goes on with it, also while this is being let go of
+
+ private:
+  explicit Instance(std::shared_ptr<Life> life);
+  std::shared_ptr<Life> life_;
 };
 
 }  // namespace paddock::manager

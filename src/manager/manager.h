@@ -1,5 +1,6 @@
 // The only owner of the state of living sandboxes: who they belong to, how long they live, what they are made of. One
 // thread, one event loop; what takes long runs elsewhere and is awaited. Everything it promises is on disk before it says so.
+// docs/lifecycle.md has the states, docs/formats/sandbox_record.md what is on disk.
 #pragma once
 
 #include <functional>
@@ -12,105 +13,22 @@
 
 #include "base/value.h"
 #include "io/loop.h"
+#include "io/worker.h"
 #include "manager/instance.h"
+#include "manager/policies.h"
+#include "manager/quota.h"
+#include "manager/sandbox.h"
+#include "manager/seams.h"
+#include "manager/tenants.h"
+#include "manager/timers.h"
+#include "manager/volumes.h"
 #include "paddock/policy.h"
+#include "store/durable.h"
+#include "store/template.h"
 
 namespace paddock::manager {
 
-using WallTime = int64_t;  // milliseconds since 1970
-
-enum class SandboxState : uint8_t { starting, running, pausing, paused, resuming, ending, ended };
-const char* to_string(SandboxState state);
-
-struct VolumeMount {
-  std::string name, path;
-  bool read_only = false;
-};
-
-struct Lifecycle {
-  bool pause_on_timeout = false;   // else it is killed
-  bool pause_keeps_memory = true;  // when the timeout pauses it
-  bool auto_resume = false;        // a request for its data wakes it
-};
-
-struct CreateOptions {
-  std::string template_name = "base";   // an id, a name, name:tag, or a snapshot's id
-  std::string name;                      // unique within the tenant; may be empty
-  Policy policy;                         // what the call asks for; combined with the tenant's and the operator's
-  std::map<std::string, std::string> env, metadata;
-  std::vector<VolumeMount> volumes;
-  int64_t timeout_ms = 300'000;          // 0: lives until it is killed, where the tenant may
-  int64_t idle_timeout_ms = 0;           // 0: none
-  Lifecycle lifecycle;
-  bool public_traffic = true;            // else previews need the traffic token
-  std::string mask_request_host;         // Host header for previewed ports; "${PORT}" stands for the port
-  Value extra;                           // kept as it is for whoever made it (the E2B side keeps its `network` there)
-};
-
-struct SandboxInfo {
-  std::string id, tenant, name;
-  std::string template_id, template_alias;
-  SandboxState state = SandboxState::starting;
-  bool has_memory = true;      // paused: whether its processes still exist
-  WallTime created = 0, started = 0, ends = 0;  // ends: 0 for never
-  std::map<std::string, std::string> env, metadata;
-  std::vector<VolumeMount> volumes;
-  Lifecycle lifecycle;
-  Policy policy;               // combined
-  uint64_t memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0;
-  std::string access_token;    // for its data (envd); the same for its whole life
-  std::string traffic_token;   // for previews when public_traffic is false
-  bool public_traffic = true;
-  std::string mask_request_host;
-  std::string boot_id;
-  Value extra;
-  std::string ended_because;   // state ended: "killed", "timeout", "limit memory=…"
-};
-
-struct Metric {
-  WallTime time = 0;
-  double cpu_percent = 0;      // of one core: 100 per core in use
-  uint64_t memory = 0, memory_cache = 0, disk = 0, pids = 0;
-};
-
-// One sandbox for as long as the manager knows it. Kept by shared_ptr: an exchange may outlive it.
-class Sandbox {
- public:
-  const SandboxInfo& info() const { return info_; }
-  bool is_reachable() const { return info_.state == SandboxState::running && guest_ && !guest_->is_gone(); }
-  // Null when it is not running. Every use counts against idleness (touch).
-  std::shared_ptr<guest::Client> guest();
-  void touch();
-
-  // Somebody is busy with its data: `cut` is called when it is killed, paused or expires (connections must then end at once,
-  // in the middle). The returned token ends that when it is let go of.
-  std::shared_ptr<void> watch(std::function<void()> cut);
-
-  const std::vector<Metric>& metrics() const { return metrics_; }  // the last hour, oldest first
-  const std::vector<std::string>& log() const { return log_; }     // JSON lines: commands, requests, states; the last thousands
-  void add_log(std::string kind, Value fields);
-
-  std::map<std::string, std::shared_ptr<void>> parts;  // what others keep with it while it runs, by name (interpreters)
-
- private:
-  friend class Manager;
-  SandboxInfo info_;
-  std::unique_ptr<Instance> instance_;
-  std::shared_ptr<guest::Client> guest_;
-  std::vector<Metric> metrics_;
-  std::vector<std::string> log_;
-};
-
-struct Quota {  // of a tenant; 0: no limit of its own
-  uint64_t sandboxes = 0, memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0, starts_per_minute = 0;
-  uint64_t longest_timeout_ms = 86'400'000;
-};
-
-struct Tenant {
-  std::string name;
-  Quota quota;
-  std::string policy;  // a preset or a file; empty: the operator's alone
-};
+class Builder;  // manager/build.h
 
 // Who asks. Everything below happens in the caller's tenant alone: what belongs to another does not exist (Code::not_found).
 struct Caller {
@@ -123,6 +41,7 @@ struct ManagerOptions {
   std::string policy;           // the operator's: a preset or a file. Default: "server"
   std::string state_directory;  // empty: store::state_directory()
   uint64_t most_sandboxes = 0;  // of all tenants; 0: what memory and descriptors allow
+  std::optional<Seams> seams;   // tests give their own
 };
 
 struct Snapshot {
@@ -130,12 +49,6 @@ struct Snapshot {
   std::string tenant, sandbox, name, tag;
   WallTime created = 0;
   uint64_t bytes = 0;
-};
-
-struct VolumeInfo {
-  std::string id, tenant, name, token;
-  uint64_t quota_bytes = 0, used_bytes = 0;
-  WallTime created = 0;
 };
 
 struct ListOptions {
@@ -186,11 +99,19 @@ class Manager {
   Result<std::vector<Snapshot>> list_snapshots(const Caller& caller, const std::string& sandbox, const std::string& name) const;
   io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> fork(const Caller& caller, const std::string& id, size_t count, std::optional<int64_t> timeout_ms);
 
+  // For builds: ends the sandbox and makes what it wrote the top layer of a new template, without copying it.
+  io::Task<Result<store::Template>> finish_into_template(const Caller& caller, const std::string& id, store::Template asked);
+  store::Templates& templates() { return *templates_; }
+  void templates_changed();  // some were removed: layers that nobody uses go
+  Builder& builder() { return *builder_; }
+  io::Worker& worker() { return *worker_; }
+
   // Volumes.
   Result<VolumeInfo> create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes);
   Result<std::vector<VolumeInfo>> list_volumes(const Caller& caller) const;
   Result<VolumeInfo> find_volume(const Caller& caller, const std::string& id_or_name) const;
   Result<void> remove_volume(const Caller& caller, const std::string& id_or_name);  // Code::conflict while mounted
+  std::optional<VolumeInfo> volume_for_content(const std::string& id) const;  // of any tenant: for callers who show its token instead
 
   // Tenants.
   Result<std::vector<Tenant>> tenants() const;
@@ -199,7 +120,82 @@ class Manager {
   io::Task<void> stop();  // the server goes; the sandboxes stay
 
  private:
-  Manager() = default;
+  // How long what is running needs `this`; stop() waits for all of them.
+  class Busy {
+   public:
+    explicit Busy(Manager& manager) : manager_(manager) { ++manager_.busy_; }
+    Busy(const Busy&) = delete;
+    ~Busy() {
+      if (--manager_.busy_ == 0 && manager_.idle_) manager_.idle_->happen();
+    }
+
+   private:
+    Manager& manager_;
+  };
+
+  explicit Manager(io::Loop& loop);
+  Result<void> open(const ManagerOptions& options);             // restart.cc
+  io::Task<Result<void>> recover();
+  io::Task<void> recover_one(std::string id);
+  void remember(std::shared_ptr<Sandbox> sandbox);
+  io::Task<void> settle_recovered(std::shared_ptr<Sandbox> sandbox);
+
+  Result<std::shared_ptr<Sandbox>> plan(const Caller& caller, const CreateOptions& options);  // create.cc
+  InstanceSpec spec_of(const Sandbox& sandbox) const;
+  io::Task<Result<void>> begin(std::shared_ptr<Sandbox> sandbox);
+  void adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<Body> body);
+  Result<int64_t> check_timeout(const std::string& tenant, int64_t timeout_ms) const;
+  Result<std::vector<MountedVolume>> mounts_of(const Sandbox& sandbox) const;
+
+  io::Task<Result<void>> pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory);        // lifecycle.cc
+  io::Task<Result<void>> drop_memory(std::shared_ptr<Sandbox> sandbox);
+  io::Task<Result<bool>> resume_it(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms, bool reboot);
+  io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> before_discard = {});
+  void body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end);
+  io::Task<void> lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why);
+  static void forget_body(Sandbox& sandbox);
+  void live_until(Sandbox& sandbox, int64_t timeout_ms);
+  void set_timer(const Sandbox& sandbox);
+  void on_due(const std::string& id);
+  io::Task<void> expire(std::shared_ptr<Sandbox> sandbox, std::string because);
+
+  Result<void> write(const Sandbox& sandbox, store::Durability durability) const;             // records.h has the format
+  io::Task<Result<void>> write_on_disk(std::shared_ptr<Sandbox> sandbox);
+  void discard(const std::string& path);                                                      // trash.cc
+  io::Task<void> remove_trash(std::string name);
+  Result<void> check_goes_on() const;
+
+  struct Layer {
+    store::Staged staged;
+    uint64_t bytes = 0;
+  };
+  io::Task<Result<Layer>> copy_layer(std::shared_ptr<Sandbox> sandbox);                       // snapshots.cc
+  store::Template template_of(const Sandbox& sandbox) const;
+  void charge_templates(const std::string& tenant);
+  void sweep();
+
+  void tick();                                                                                // metrics.cc
+  io::Task<void> sample(std::shared_ptr<Sandbox> sandbox);
+  io::Task<void> measure_volumes();
+
+  io::Loop& loop_;
+  Seams seams_;
+  std::string path_;  // …/server
+  Fd fd_, sandboxes_fd_, trash_fd_, lock_;
+  std::unique_ptr<io::Worker> worker_, cleaner_;
+  std::unique_ptr<Timers> timers_;
+  std::optional<Policies> policies_;
+  Tenants tenants_;
+  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<Volumes> volumes_;
+  std::optional<store::Templates> templates_;
+  std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;  // by tenant
+  std::unique_ptr<Builder> builder_;
+  std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;  // by id; until they have ended
+  bool stopping_ = false, sweep_due_ = false, measuring_ = false;
+  uint64_t ticks_ = 0;
+  size_t busy_ = 0;
+  std::optional<io::Event> idle_;  // nobody is busy any more
 };
 
 }  // namespace paddock::manager

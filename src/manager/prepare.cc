@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/text.h"
 #include "manager/denials.h"
+#include "manager/disk.h"
 #include "manager/grants.h"
 #include "store/image.h"
 #include "store/state.h"
@@ -36,19 +36,6 @@ Result<void> check_command(const Command& command, const Policy& policy) {
   if (std::find(policy.commands->begin(), policy.commands->end(), name) != policy.commands->end()) return {};
   return Error{Code::denied, cat("the command '", printable(name), "' is not in commands.allow of the policy"),
                cat("allowed: ", join(*policy.commands, ", "))};
-}
-
-// The whole disk behind a directory; partitions cannot be throttled themselves.
-std::optional<std::pair<uint32_t, uint32_t>> disk_behind(const std::string& path) {
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0 || major(info.st_dev) == 0) return std::nullopt;
-  std::string node = cat("/sys/dev/block/", major(info.st_dev), ":", minor(info.st_dev));
-  uint32_t disk_major = major(info.st_dev), disk_minor = minor(info.st_dev);
-  if (::access((node + "/partition").c_str(), F_OK) == 0) {
-    Result<std::string> parent = read_file(node + "/../dev", 64);
-    if (!parent || std::sscanf(parent.value().c_str(), "%u:%u", &disk_major, &disk_minor) != 2) return std::nullopt;
-  }
-  return std::pair{disk_major, disk_minor};
 }
 
 void look_for_disks(wall::Request& request) {

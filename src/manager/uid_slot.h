@@ -1,4 +1,4 @@
-// A host uid that belongs to one sandbox alone, for as long as the slot is held.
+// Host ids that belong to one sandbox alone, for as long as they are held.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,12 @@ struct UidSlot {
 // Only for root. The uids come from a range that no account, container manager or systemd uses; inside a user
 // namespace that does not map that range, from its upper end.
 Result<UidSlot> take_uid_slot();
+
+// The same for all the ids of a living sandbox: store::kIdCount of them, uids and gids alike.
+struct IdRange {
+  uint32_t first = 0;
+  Fd lock;
+};
+Result<IdRange> take_id_range();
 
 }  // namespace paddock::manager

@@ -159,7 +159,7 @@ int choose_http11(SSL*, const unsigned char** chosen, unsigned char* length, con
 Result<Context> make_server_context() {
   Context context(SSL_CTX_new(TLS_server_method()));
   if (!context || !restrict_protocol(context.get()) || !SSL_CTX_set_num_tickets(context.get(), 0))
-    return openssl_error("prepare TLS for programs inside");
+    return openssl_error("prepare TLS for clients");
   SSL_CTX_set_alpn_select_cb(context.get(), choose_http11, nullptr);
   return context;
 }
@@ -402,6 +402,36 @@ TlsStream::Done TlsStream::shut_down() {
 }
 
 std::string TlsStream::why() const { return state_->why; }
+
+// ---- a server of its own
+
+struct TlsServer::State {
+  Context context;
+};
+
+Result<TlsServer> TlsServer::create(const std::string& certificate_file, const std::string& key_file) {
+  start_openssl();
+  TlsServer server;
+  server.state_ = std::make_unique<State>(State{TRY(make_server_context())});
+  SSL_CTX* context = server.state_->context.get();
+  if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1)
+    return openssl_error(cat("read the certificate '", printable(certificate_file), "'"));
+  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1)
+    return openssl_error(cat("read the key '", printable(key_file), "'"));
+  if (SSL_CTX_check_private_key(context) != 1) return openssl_error("use the key with the certificate");
+  return server;
+}
+
+TlsServer::TlsServer() = default;
+TlsServer::TlsServer(TlsServer&&) noexcept = default;
+TlsServer& TlsServer::operator=(TlsServer&&) noexcept = default;
+TlsServer::~TlsServer() = default;
+
+Result<TlsStream> TlsServer::accept(int socket) {
+  std::unique_ptr<TlsStream::State> stream = TRY(TlsStream::State::create(state_->context.get(), socket, ""));
+  SSL_set_accept_state(stream->ssl.get());
+  return TlsStream(std::move(stream));
+}
 
 // ---- both sides
 

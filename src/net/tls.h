@@ -51,8 +51,25 @@ class TlsStream {
 
  private:
   friend class TlsContexts;
+  friend class TlsServer;
   struct State;
   explicit TlsStream(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// A server that has a certificate of its own, from PEM files: the chain with the server's first, and its key. HTTP/1.1 only.
+class TlsServer {
+ public:
+  static Result<TlsServer> create(const std::string& certificate_file, const std::string& key_file);
+  TlsServer(TlsServer&&) noexcept;
+  TlsServer& operator=(TlsServer&&) noexcept;
+  ~TlsServer();
+
+  Result<TlsStream> accept(int socket);
+
+ private:
+  TlsServer();
+  struct State;
   std::unique_ptr<State> state_;
 };
 

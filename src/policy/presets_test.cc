@@ -6,7 +6,7 @@
 namespace paddock::policy {
 
 TEST(Presets, AllAreReadable) {
-  EXPECT_EQ(preset_names(), (std::vector<std::string>{"default", "node", "offline-build", "python", "strict"}));
+  EXPECT_EQ(preset_names(), (std::vector<std::string>{"default", "node", "offline-build", "python", "server", "strict"}));
   for (const std::string& name : preset_names()) {
     Result<Policy> policy = preset(name);
     ASSERT_TRUE(policy) << policy.error().message;
@@ -14,12 +14,13 @@ TEST(Presets, AllAreReadable) {
   }
 }
 
-// load() resolves one step, and a preset that accepted a danger would hand it to everyone who names it.
-TEST(Presets, StandAloneAndAcceptNoDanger) {
+// load() resolves one step, and a preset that accepted a danger would hand it to everyone who names it. `server` is the
+// operator's side of an intersection with every call's own list of hosts.
+TEST(Presets, StandAloneAndAcceptNoDangerButTheServersWideNetwork) {
   for (const std::string& name : preset_names()) {
     Policy policy = preset(name).value();
     EXPECT_EQ(policy.extends, "") << name;
-    EXPECT_TRUE(policy.danger.empty()) << name;
+    EXPECT_EQ(policy.danger, name == "server" ? std::set<std::string>{"network.wide"} : std::set<std::string>{}) << name;
   }
 }
 
@@ -31,13 +32,14 @@ TEST(Presets, WorkForAnOrdinaryUser) {
   }
 }
 
-TEST(Presets, OnlyTheDefaultChoosesAWall) {
+TEST(Presets, OnlyTheDefaultAndTheServersChooseAWall) {
   for (const std::string& name : preset_names())
-    EXPECT_EQ(preset(name).value().wall.has_value(), name == "default") << name;
+    EXPECT_EQ(preset(name).value().wall.has_value(), name == "default" || name == "server") << name;
 }
 
-TEST(Presets, NoneOpensTheNetwork) {
+TEST(Presets, NoneButTheServersOpensTheNetwork) {
   for (const std::string& name : preset_names()) {
+    if (name == "server") continue;
     NetworkPolicy network = preset(name).value().network;
     EXPECT_TRUE(network.allow.value_or(std::vector<std::string>{}).empty()) << name;
     EXPECT_TRUE(network.inject.empty()) << name;
@@ -54,7 +56,7 @@ TEST(Presets, AnUnknownOneComesWithASuggestionAndTheList) {
   Result<Policy> policy = preset("pyton");
   ASSERT_FALSE(policy);
   EXPECT_EQ(policy.error().code, Code::not_found);
-  EXPECT_EQ(policy.error().hint, "did you mean 'python'? (presets: default, node, offline-build, python, strict)");
+  EXPECT_EQ(policy.error().hint, "did you mean 'python'? (presets: default, node, offline-build, python, server, strict)");
 }
 
 }  // namespace paddock::policy

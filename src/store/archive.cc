@@ -70,7 +70,7 @@ class Unpacking {
     (void)::archive_read_support_filter_zstd(reader);
     (void)::archive_read_support_filter_lz4(reader);
     (void)::archive_read_support_filter_compress(reader);
-    if (::lseek(file, 0, SEEK_SET) < 0) return errno_error(errno, "unpack");
+    if (::lseek(file, 0, SEEK_SET) < 0 && errno != ESPIPE) return errno_error(errno, "unpack");
     if (::archive_read_open_fd(reader, file, 1 << 16) != ARCHIVE_OK) return broken();
     return {};
   }

@@ -17,7 +17,7 @@ struct UnpackOptions {
   std::function<void(const UnpackReport&)> progress;
 };
 
-// Unpacks from the start of `archive` into the directory `root`. `report` adds up over calls and with it the limits.
+// Unpacks from the start of `archive` (a pipe: from where it is) into the directory `root`. `report` adds up over calls and with it the limits.
 // On failure some entries may have been written; the caller removes the directory.
 Result<void> unpack_archive(int archive, int root, const UnpackOptions& options, UnpackReport& report);
 

@@ -1,12 +1,19 @@
-// SHA-256, from OpenSSL's libcrypto.
+// SHA-256 from OpenSSL's libcrypto, and what goes with secrets.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "paddock/error.h"
 
 namespace paddock::store {
 
 Result<std::string> sha256_of(int file);  // of the whole file, as 64 hex digits
+std::string sha256_bytes(std::string_view bytes);                             // 32 bytes
+std::string hmac_sha256(std::string_view key, std::string_view bytes);        // 32 bytes
+std::string to_hex(std::string_view bytes);
+Result<std::string> random_bytes(size_t count);                               // from the kernel
+// In a time that does not depend on where they differ (only on the lengths).
+bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace paddock::store

@@ -28,6 +28,7 @@ HostFacts host(bool root) {
   facts.proc_masks = {"/proc/kcore"};
   facts.system_files = {"/proc/cpuinfo"};
   if (root) {
+    facts.cgroups.freezer = {2, "/cg/unified", ""};
     facts.cgroups.memory = {1, "/cg/memory", ""};
     facts.cgroups.pids = {1, "/cg/pids", ""};
     facts.cgroups.cpu = {1, "/cg/cpu", ""};
@@ -51,7 +52,7 @@ Request request(bool root) {
 }
 
 std::string describe(const launch::Step& step) {
-  static const char* kNames[] = {"directory", "file", "symlink", "tmpfs", "bind", "inner_bind", "proc", "devpts", "mask", "overlay", "unmount"};
+  static const char* kNames[] = {"directory", "file", "symlink", "tmpfs", "bind", "inner_bind", "proc", "devpts", "mask", "overlay", "unmount", "enter"};
   std::string text = cat(kNames[static_cast<size_t>(step.kind)], " ", step.target);
   if (!step.text.empty()) text += cat(" <- ", printable(step.text));
   if (step.mode) text += cat(" mode=", step.mode);
@@ -60,6 +61,9 @@ std::string describe(const launch::Step& step) {
   for (auto [bit, name] : kAttributes) if (step.attributes & bit) text += name;
   if (step.by_keeper) text += " by-keeper";
   if (step.shift_owner) text += cat(" owner ", step.owner.from_uid, "->", step.owner.to_uid);
+  if (step.owner.count > 1) text += cat(" and ", step.owner.count - 1, " more");
+  if (step.replace) text += " replaced";
+  if (step.optional) text += " if it is there";
   return text;
 }
 
@@ -88,7 +92,10 @@ std::string describe(const Compiled& compiled) {
   const launch::Plan& plan = compiled.plan;
   std::ostringstream text;
   text << "container " << plan.container << " privileged " << plan.privileged << " namespaces 0x" << std::hex << plan.namespaces << std::dec << "\n";
-  text << "ids " << plan.ids.inside_uid << "->" << plan.ids.outside_uid << " hostname '" << plan.hostname << "'\n";
+  text << "ids " << plan.ids.inside_uid << "->" << plan.ids.outside_uid;
+  if (plan.ids.count > 1) text << " and " << plan.ids.count - 1 << " more";
+  if (plan.ids.sub_count) text << " and " << plan.ids.sub_count << " from " << plan.ids.sub_uid;
+  text << " hostname '" << plan.hostname << "'\n";
   text << describe(plan.network);
   for (const launch::Step& step : plan.steps) text << "step " << describe(step) << "\n";
   for (const kernel::CgroupPlan& group : plan.cgroups) {
@@ -98,6 +105,8 @@ std::string describe(const Compiled& compiled) {
   }
   text << "keyring " << plan.new_keyring << " undumpable " << plan.undumpable << " drop-capabilities " << plan.drop_capabilities << " no-new-privs " << plan.no_new_privs
        << " close-descriptors " << plan.close_descriptors << " seccomp " << !plan.seccomp.empty() << "\n";
+  if (plan.living) text << "living in " << plan.directory << " capabilities 0x" << std::hex << plan.capabilities << std::dec << "\n";
+  for (const std::string& place : plan.watch.measured) text << "measured " << place << "\n";
   for (const kernel::LandlockRule& rule : plan.landlock.rules) text << "landlock " << rule.path << " 0x" << std::hex << rule.rights << std::dec << "\n";
   for (const kernel::Rlimit& limit : plan.rlimits) text << "rlimit " << limit.resource << "=" << limit.value << "\n";
   text << "argv " << join(plan.argv, " ") << "\ncwd " << plan.cwd << "\n";
@@ -178,6 +187,59 @@ TEST(ContainerPlan, CoversNothingThatIsNotThereInside) {
     EXPECT_FALSE(step.kind == launch::Step::Kind::inner_bind && starts_with(step.text, kOwnFiles)) << step.target;
 }
 
+Request living(bool root) {
+  Request wanted = request(root);
+  wanted.policy.limits[LimitKind::disk] = 1 << 30;
+  LivingRequest& living = wanted.living.emplace();
+  living.directory = "/state/sandboxes/test";
+  living.host_usr = true;
+  living.layers = {"/state/layers/base", "/state/layers/more"};
+  living.usr_layers = {"/state/layers/usr"};
+  living.hostname = "box";
+  living.boot_id = "9d0ad7f2";
+  living.files = {{"e2b/.E2B_SANDBOX", "true"}};
+  living.guest = "/lib/paddock-guest";
+  living.interpreters = "/share/interpreters";
+  living.volumes = {{"/state/volumes/v", "/mnt/data", false}, {"/state/volumes/w", "/mnt/data/read", true}};
+  if (root) {
+    living.ids = {0, 100000, 0, 100000, 65536};
+    living.disk_base = 500000;
+  } else {
+    living.ids = {0, 1001, 0, 1001};
+  }
+  return wanted;
+}
+
+TEST(LivingPlan, ForRootIsAsWritten) {
+  Request wanted = living(true);
+  wanted.policy.network.allow = {"pypi.org"};
+  wanted.ca_certificate = "ours";
+  wanted.ca_bundle = "theirs and ours";
+  compare("living-root", compile_living(wanted, network_host(true)));
+}
+
+TEST(LivingPlan, ForAUserIsAsWritten) { compare("living-user", compile_living(living(false), host(false))); }
+
+TEST(LivingPlan, WithSubordinateIdsHasNoSingleIdToNote) {
+  Request wanted = living(false);
+  EXPECT_NE(compile_living(wanted, host(false)).value().notes.at(0).find("single id"), std::string::npos);
+  wanted.living->ids.sub_uid = wanted.living->ids.sub_gid = 200000;
+  wanted.living->ids.sub_count = 65535;
+  Result<Compiled> compiled = compile_living(wanted, host(false));
+  ASSERT_TRUE(compiled);
+  EXPECT_EQ(compiled.value().notes.size(), 1u);  // of /usr
+  EXPECT_EQ(compiled.value().limits.limits.at(LimitKind::pids).enforced.strength, Strength::sampled);
+}
+
+TEST(LivingPlan, LeavesTimesAndOutputToTheManager) {
+  Request wanted = living(true);
+  wanted.policy.limits[LimitKind::idle_time] = 1000;
+  Result<Compiled> compiled = compile_living(wanted, host(true));
+  ASSERT_TRUE(compiled);
+  EXPECT_EQ(compiled.value().plan.watch.wall_time, 0u);
+  for (LimitKind kind : {LimitKind::wall_time, LimitKind::idle_time, LimitKind::output}) EXPECT_FALSE(compiled.value().limits.limits.count(kind));
+}
+
 std::string refusal(const Result<Compiled>& compiled) { return compiled ? "accepted" : cat(to_string(compiled.error().code), ": ", compiled.error().message); }
 
 TEST(Refusals, NameTheControlThatCannotBeHeld) {
@@ -215,6 +277,21 @@ TEST(Refusals, TheProcessWallHasNoNetwork) {
   Result<Compiled> refused = compile_process(with_network(false), host(false));
   EXPECT_NE(refusal(refused).find("unsupported: the process wall cannot hold network.allow (pypi.org): it has no network namespace"), std::string::npos);
   EXPECT_EQ(refused.error().hint, "use --wall container");
+}
+
+TEST(Refusals, ALivingSandboxTakesNothingOfTheHosts) {
+  Request wanted = living(true);
+  wanted.policy.files.write = {"/srv"};
+  EXPECT_NE(refusal(compile_living(wanted, host(true))).find("unsupported: a living sandbox cannot have files.read or files.write"), std::string::npos);
+  wanted = living(true);
+  wanted.policy.files.workspace = Workspace{"/srv", WorkspaceMode::read_only};
+  EXPECT_NE(refusal(compile_living(wanted, host(true))).find("files.workspace"), std::string::npos);
+  wanted = living(true);
+  wanted.living->volumes = {{"/v", "/proc/self", false}};
+  EXPECT_NE(refusal(compile_living(wanted, host(true))).find("invalid: mount a volume"), std::string::npos);
+  wanted = living(true);
+  wanted.living->layers.assign(100, "/layer");
+  EXPECT_NE(refusal(compile_living(wanted, host(true))).find("too many"), std::string::npos);
 }
 
 TEST(Refusals, TheWholeLoopbackOfTheHostCannotBeAllowed) {

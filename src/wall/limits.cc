@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "wall/container/living_root.h"
 
 namespace paddock::wall {
 
@@ -27,7 +28,8 @@ class Planner {
     TRY(plan_cpu());
     plan_times();
     plan_rlimits();
-    plan_disk();
+    if (request_.living) plan_living();
+    else plan_disk();
     TRY(plan_disk_rate(LimitKind::disk_read_rate, "read"));
     TRY(plan_disk_rate(LimitKind::disk_write_rate, "write"));
     plan_network();
@@ -85,7 +87,8 @@ class Planner {
     uint64_t count = value(LimitKind::pids), own = container_ ? kOwnProcesses : 0;
     // RLIMIT_NPROC counts per uid and user namespace: exact where the sandbox has one of these to itself. It stands
     // one above the group's so that the group, which counts its refusals, answers first.
-    bool rlimit_is_exact = container_ || facts_.privileged;
+    bool many_ids = request_.living && request_.living->ids.count + request_.living->ids.sub_count > 1;
+    bool rlimit_is_exact = (container_ || facts_.privileged) && !many_ids;
     if (rlimit_is_exact) result_.rlimits.push_back({RLIMIT_NPROC, count + own + 1});
     const kernel::Controller& pids = facts_.cgroups.pids;
     if (pids.version != 0) {
@@ -97,7 +100,7 @@ class Planner {
       result_.watch.kernel_pids = count;
       hold(LimitKind::pids, container_ ? "RLIMIT_NPROC in the user namespace" : "RLIMIT_NPROC of the sandbox's own uid", Strength::kernel);
     } else {
-      result_.rlimits.push_back({RLIMIT_NPROC, facts_.processes_of_user + count + 256});  // a backstop: others may come and go
+      if (!many_ids) result_.rlimits.push_back({RLIMIT_NPROC, facts_.processes_of_user + count + 256});  // a backstop: others may come and go
       result_.watch.pids = count;
       hold(LimitKind::pids, cat("the keeper counts the processes (", pids.why_not, ")"), Strength::sampled);
     }
@@ -128,6 +131,25 @@ class Planner {
     hold(LimitKind::cpu_time, cat("the keeper reads ", cpu_source), Strength::sampled);
     result_.watch.idle_time = value(LimitKind::idle_time);
     hold(LimitKind::idle_time, cat("the keeper reads ", cpu_source), Strength::sampled);
+  }
+
+  // A living sandbox writes to its own directories on disk. Its use is counted also where nothing limits it.
+  void plan_living() {
+    result_.disk = limits_[LimitKind::disk].value_or(kDefaultChanges);
+    result_.inodes = limits_[LimitKind::inodes].value_or(kDefaultChangedFiles);
+    Enforced by{"the keeper measures what was written, while something runs", Strength::sampled};
+    result_.limits[LimitKind::disk] = {by, result_.disk, {}};
+    result_.limits[LimitKind::inodes] = {by, result_.inodes, {}};
+    result_.scratch_on_disk = true;
+    launch::Watch& watch = result_.watch;
+    watch.measured = {request_.living->directory + "/root/upper"};
+    if (has_writable_usr(*request_.living)) watch.measured.push_back(request_.living->directory + "/usr/upper");
+    watch.measured_disk = result_.disk;
+    watch.measured_inodes = result_.inodes;
+    watch.measured_whole = true;
+    if (facts_.cgroups.memory.version) (void)group(facts_.cgroups.memory, kernel::kMemory);
+    if (facts_.cgroups.pids.version) (void)group(facts_.cgroups.pids, kernel::kPids);
+    if (facts_.cgroups.freezer.version) (void)group(facts_.cgroups.freezer, kernel::kFreezer);
   }
 
   void plan_rlimits() {

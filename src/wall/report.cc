@@ -38,6 +38,11 @@ std::map<std::string, std::string> read_status(int pid) {
   return fields;
 }
 
+bool has_option(const std::string& options, const char* name) {
+  std::vector<std::string> words = split(options, ',');
+  return std::find(words.begin(), words.end(), name) != words.end();
+}
+
 uint64_t own_namespace(const char* name) {
   char target[64] = {};
   (void)!::readlink(cat("/proc/self/ns/", name).c_str(), target, sizeof target - 1);
@@ -69,17 +74,30 @@ class Reader {
     uint64_t expected = request_.sandbox_uid;
     if (uids != std::vector<std::string>(4, std::to_string(expected))) return missing(cat("uid ", expected));
     if (expected == 0 && facts_.privileged) return missing("an unprivileged uid");
-    put("identity", cat("uid ", expected, " on the host", facts_.privileged ? ", this sandbox's own" : ", the caller's"));
+    put("identity", cat("uid ", expected, " on the host", facts_.privileged ? plan_.living ? cat(" and ", plan_.ids.count - 1, " more, this sandbox's own") : ", this sandbox's own" : ", the caller's"));
     return {};
   }
 
   Result<void> read_capabilities() {
+    if (plan_.living) return read_kept_capabilities();
     for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
       if (status_[set].find_first_not_of('0') != std::string::npos || status_[set].empty()) return missing(cat("an empty ", set));
     bool bounding_empty = status_["CapBnd"].find_first_not_of('0') == std::string::npos;
     if (!bounding_empty && (plan_.container || facts_.privileged)) return missing("an empty CapBnd");
     if (status_["NoNewPrivs"] != "1") return missing("NoNewPrivs: 1");
     put("capabilities", bounding_empty ? "CapEff, CapPrm, CapInh, CapAmb and CapBnd are empty" : "CapEff, CapPrm, CapInh and CapAmb are empty; CapBnd cannot be gained under no_new_privs");
+    put("privileges", "NoNewPrivs: 1");
+    return {};
+  }
+
+  Result<void> read_kept_capabilities() {
+    auto holds = [&](const char* set, uint64_t expected) { return !status_[set].empty() && std::strtoull(status_[set].c_str(), nullptr, 16) == expected; };
+    for (const char* set : {"CapInh", "CapAmb"})
+      if (!holds(set, 0)) return missing(cat("an empty ", set));
+    for (const char* set : {"CapPrm", "CapEff", "CapBnd"})
+      if (!holds(set, plan_.capabilities)) return missing(cat("few capabilities in ", set));
+    if (status_["NoNewPrivs"] != "1") return missing("NoNewPrivs: 1");
+    put("capabilities", cat("CapBnd of the user namespace: ", status_["CapBnd"], " (what root inside needs to own files and to become users)"));
     put("privileges", "NoNewPrivs: 1");
     return {};
   }
@@ -137,14 +155,18 @@ class Reader {
       std::vector<std::string> words = split(line, ' ');
       if (words.size() < 10) continue;
       if (words[4] == "/") {
-        root_found = line.find(" - tmpfs ") != std::string::npos && starts_with(words[5], "ro");
-        if (!root_found) return missing("a read-only root");
+        root_found = plan_.living ? line.find(" - overlay ") != std::string::npos && has_option(words[5], "nosuid")
+                                  : line.find(" - tmpfs ") != std::string::npos && starts_with(words[5], "ro");
+        if (!root_found) return missing(plan_.living ? "an overlay as its root" : "a read-only root");
       }
       if (words[4] == "/tmp") scratch_line_ = line;
-      if ((words[4] == "/usr" || words[4] == "/proc") && !starts_with(words[5], "ro")) return missing(cat("a read-only ", words[4]));
+      bool may_write = words[4] == "/usr" && plan_.living && line.find(" - overlay ") != std::string::npos;
+      if ((words[4] == "/usr" || words[4] == "/proc") && !may_write && !starts_with(words[5], "ro")) return missing(cat("a read-only ", words[4]));
+      if (plan_.living && !has_option(words[5], "nosuid")) return missing(cat("nosuid at ", words[4]));
     }
     if (!root_found) return missing("a root of its own");
-    put("files", plan_.landlock.handled_files ? cat("mount namespace + landlock abi ", facts_.landlock_abi) : "mount namespace");
+    std::string overlay = plan_.living ? "overlay in an own " : "";
+    put("files", plan_.landlock.handled_files ? cat(overlay, "mount namespace + landlock abi ", facts_.landlock_abi) : overlay + "mount namespace");
     return {};
   }
 

@@ -1,10 +1,12 @@
 // What a wall compiles: the policy and the command, with everything they name on the host already looked at.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "linux/child.h"
 #include "paddock/sandbox.h"
 #include "wall/facts.h"
 
@@ -12,6 +14,23 @@ namespace paddock::wall {
 
 struct ChangeSetPlace {
   std::string upper, work;  // host directories of the change set
+};
+
+// What makes a sandbox a living one: its own root, which can be written to and outlives its processes, and the guest in it.
+struct LivingRequest {
+  struct Volume {
+    std::string source, target;  // a host directory, and where it is inside
+    bool read_only = false;
+  };
+  std::string directory;                        // on the host: root/{upper,work} and usr/{upper,work} hold what is written
+  bool host_usr = false;                        // /usr is the host's, under usr_layers
+  std::vector<std::string> layers, usr_layers;  // host directories, the lowest first
+  uint32_t disk_base = 0;                       // uid 0 of the layers as it is stored on disk; for root only
+  kernel::IdMap ids;
+  std::vector<Volume> volumes;
+  std::string hostname, boot_id;
+  std::map<std::string, std::string> files;     // for /run
+  std::string guest, interpreters;              // Paddock's own on the host; the latter may be missing
 };
 
 struct Request {
@@ -30,6 +49,7 @@ struct Request {
   bool terminal[3] = {false, false, false};        // which of stdin, stdout, stderr are one
   uint16_t rows = 24, columns = 80;
   int egress_pid = 0;                              // the process that carries the network; 0: there is none
+  std::optional<LivingRequest> living;
   // When egress looks into TLS: the authority of this sandbox alone, the system's and this one together, and the same for
   // Java. Empty: none.
   std::string ca_certificate, ca_bundle;  // PEM
@@ -44,6 +64,7 @@ inline constexpr char kHome[] = "/home/agent";
 inline constexpr char kWorkspace[] = "/workspace";
 inline constexpr char kOwnFiles[] = "/run/paddock";  // what Paddock itself puts there for the program
 inline constexpr char kCaCertificate[] = "/run/paddock/ca.pem", kCaBundle[] = "/run/paddock/ca-bundle.pem";
+inline constexpr char kGuest[] = "/run/paddock/bin/paddock-guest", kInterpreters[] = "/run/paddock/interpreters";
 inline constexpr char kSearchPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 inline constexpr uint32_t kInsideId = 1000;
 inline constexpr char kInsideUser[] = "agent";

@@ -15,6 +15,7 @@ struct Compiled {
 };
 
 Result<Compiled> compile_container(const Request& request, const HostFacts& facts);
+Result<Compiled> compile_living(const Request& request, const HostFacts& facts);  // a container; request.living is set
 Result<Compiled> compile_process(const Request& request, const HostFacts& facts);
 
 // Whether this wall can hold at all here; else why, and what to do.

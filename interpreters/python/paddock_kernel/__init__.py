@@ -1,0 +1,2 @@
+"""The python side of stateful code execution. Only the standard library is needed; IPython, matplotlib, pandas and PIL are
+used when the user's own code brings them in."""

@@ -1,0 +1,22 @@
+// Every resource's routes. Each is defined in the file that answers them.
+#pragma once
+
+#include <vector>
+
+#include "api/routes.h"
+
+namespace paddock::api {
+
+const std::vector<Route>& meta_routes();       // health, version, openapi.json, who am I
+const std::vector<Route>& sandbox_routes();    // create, list, look at, pause, resume, …
+const std::vector<Route>& exec_routes();       // commands, processes
+const std::vector<Route>& file_routes();
+const std::vector<Route>& volume_routes();
+const std::vector<Route>& admin_routes();      // keys, tenants
+const std::vector<Route>& code_routes();       // code interpreter
+const std::vector<Route>& template_routes();   // native and E2B
+const std::vector<Route>& e2b_control_routes();
+
+std::vector<const std::vector<Route>*> all_routes();
+
+}  // namespace paddock::api

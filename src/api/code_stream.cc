@@ -1,0 +1,48 @@
+#include "api/code.h"
+
+namespace paddock::api {
+
+namespace {
+
+using manager::Cell;
+
+constexpr io::Milliseconds kAtOnce = 100;      // a cell that ends so soon is answered in one piece
+constexpr io::Milliseconds kKeepalive = 5'000;
+constexpr char kEnd[] = "{\"type\":\"end_of_execution\"}\n", kAlive[] = "{\"type\":\"keepalive\"}\n";
+
+// Stops the cell when nobody hears of it any more, however this ends.
+struct Listener {
+  std::shared_ptr<Cell> cell;
+  ~Listener() { cell->abandon(); }
+};
+
+Headers stream_headers() { return {{"Content-Type", "application/x-ndjson"}, {"X-Accel-Buffering", "no"}, {"Cache-Control", "no-cache"}}; }
+
+}  // namespace
+
+io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<Cell> cell) {
+  Listener listener{cell};
+  exchange.on_client_gone([cell] { cell->abandon(); });
+  Headers headers = stream_headers();
+  Cell::News news = co_await cell->next(loop.now() + kAtOnce);
+  if (news.kind == Cell::News::Kind::lines && cell->is_finished()) {
+    std::string body = news.lines + kEnd;
+    (void)co_await exchange.answer(200, std::move(headers), std::move(body));
+    co_return;
+  }
+  bool there = co_await exchange.begin(200, std::move(headers));
+  bool begun = false;
+  while (there) {
+    if (news.kind == Cell::News::Kind::end) break;
+    std::string piece = news.kind == Cell::News::Kind::late ? (begun ? kAlive : "") : std::move(news.lines);
+    begun = true;
+    if (!piece.empty()) there = co_await exchange.write(piece);
+    if (there) news = co_await cell->next(loop.now() + kKeepalive);
+  }
+  if (!there || cell->is_abandoned()) co_return;
+  std::string last = kEnd;
+  there = co_await exchange.write(last);
+  if (there) (void)co_await exchange.finish();
+}
+
+}  // namespace paddock::api

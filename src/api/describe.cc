@@ -1,0 +1,110 @@
+#include "api/describe.h"
+
+#include "api/exchange.h"
+
+namespace paddock::api {
+
+Value describe_texts(const std::map<std::string, std::string>& texts) {
+  Value object(Value::Object{});
+  for (const auto& [name, text] : texts) object.set(name, text);
+  return object;
+}
+
+Value describe_error(const Error& error) {
+  Value value;
+  value.set("code", status_of(error.code));
+  value.set("message", error.message);
+  value.set("error", to_string(error.code));
+  value.set("hint", error.hint);
+  return value;
+}
+
+Value describe(const manager::Metric& metric) {
+  Value value;
+  value.set("time_ms", metric.time);
+  value.set("cpu_percent", metric.cpu_percent);
+  value.set("memory", metric.memory);
+  value.set("memory_cache", metric.memory_cache);
+  value.set("disk", metric.disk);
+  value.set("pids", metric.pids);
+  return value;
+}
+
+Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller) {
+  const manager::SandboxInfo& info = sandbox.info();
+  Value value;
+  value.set("id", info.id);
+  value.set("name", info.name);
+  value.set("tenant", info.tenant);
+  value.set("template", info.template_alias.empty() ? info.template_id : info.template_alias);
+  value.set("template_id", info.template_id);
+  value.set("state", manager::to_string(info.state));
+  value.set("has_memory", info.has_memory);
+  value.set("created_ms", info.created);
+  value.set("started_ms", info.started);
+  value.set("ends_ms", info.ends);
+  value.set("timeout_ms", info.timeout_ms);
+  value.set("idle_timeout_ms", info.idle_timeout_ms);
+  value.set("on_timeout", info.lifecycle.pause_on_timeout ? "pause" : "kill");
+  value.set("auto_resume", info.lifecycle.auto_resume);
+  value.set("metadata", describe_texts(info.metadata));
+  bool may_use = caller.may("sandboxes");
+  if (may_use) value.set("env", describe_texts(info.env));
+  Value::Array volumes;
+  for (const manager::VolumeMount& mount : info.volumes) {
+    Value volume;
+    volume.set("name", mount.name);
+    volume.set("path", mount.path);
+    volume.set("read_only", mount.read_only);
+    volumes.push_back(std::move(volume));
+  }
+  value.set("volumes", std::move(volumes));
+  value.set("memory_bytes", info.memory_bytes);
+  value.set("cpu_millicores", info.cpu_millicores);
+  value.set("disk_bytes", info.disk_bytes);
+  value.set("public_traffic", info.public_traffic);
+  if (may_use) value.set("access_token", info.access_token);
+  if (may_use && !info.public_traffic) value.set("traffic_token", info.traffic_token);
+  value.set("notes", text_list(info.notes));
+  value.set("ended_because", info.ended_because);
+  if (!sandbox.metrics().empty()) value.set("usage", describe(sandbox.metrics().back()));
+  return value;
+}
+
+Value describe(const manager::Snapshot& snapshot) {
+  Value value;
+  value.set("id", snapshot.id);
+  value.set("sandbox", snapshot.sandbox);
+  value.set("name", snapshot.name);
+  value.set("tag", snapshot.tag);
+  value.set("created_ms", snapshot.created);
+  value.set("bytes", snapshot.bytes);
+  return value;
+}
+
+Value describe(const manager::VolumeInfo& volume) {
+  Value value;
+  value.set("id", volume.id);
+  value.set("name", volume.name);
+  value.set("quota_bytes", volume.quota_bytes);
+  value.set("used_bytes", volume.used_bytes);
+  value.set("created_ms", volume.created);
+  return value;
+}
+
+Value describe(const manager::Tenant& tenant) {
+  Value quota;
+  quota.set("sandboxes", tenant.quota.sandboxes);
+  quota.set("memory_bytes", tenant.quota.memory_bytes);
+  quota.set("cpu_millicores", tenant.quota.cpu_millicores);
+  quota.set("disk_bytes", tenant.quota.disk_bytes);
+  quota.set("starts_per_minute", tenant.quota.starts_per_minute);
+  quota.set("longest_timeout_ms", tenant.quota.longest_timeout_ms);
+  Value value;
+  value.set("name", tenant.name);
+  value.set("policy", tenant.policy);
+  value.set("quota", std::move(quota));
+  return value;
+}
+
+}  // namespace paddock::api

@@ -1,0 +1,132 @@
+// What a sandbox used, and what happened in it.
+#include <algorithm>
+#include <cmath>
+
+#include "api/e2b.h"
+#include "base/text.h"
+
+namespace paddock::api::e2b {
+namespace {
+
+constexpr size_t kMostBulk = 100, kMostLines = 1000;
+
+Value metric_json(const manager::SandboxInfo& info, const manager::Metric& metric) {
+  uint64_t cores = std::max<uint64_t>(1, (info.cpu_millicores + 999) / 1000);
+  double percent = std::round(metric.cpu_percent / static_cast<double>(cores) * 100) / 100;
+  return Value::Object{{"timestamp", time_text(metric.time)}, {"timestampUnix", metric.time / 1000},
+                       {"cpuCount", cores},                   {"cpuUsedPct", percent},
+                       {"memUsed", metric.memory},            {"memTotal", info.memory_bytes},
+                       {"memCache", metric.memory_cache},     {"diskUsed", metric.disk},
+                       {"diskTotal", info.disk_bytes}};
+}
+
+std::optional<int64_t> number_in_query(const Call& call, const char* name) {
+  std::string text = call.exchange.query(name).value_or("");
+  if (text.empty() || text.size() > 16 || text.find_first_not_of("0123456789") != std::string::npos) return {};
+  return std::stoll(text);
+}
+
+// A line of the log as E2B's entry: what is no string is shown as JSON.
+struct Entry {
+  int64_t time = 0;
+  Value json;
+  std::string line;
+};
+std::optional<Entry> parse_line(const std::string& line) {
+  Result<Value> parsed = parse_json(line, "log");
+  if (!parsed || !parsed.value().as_object()) return {};
+  Entry entry;
+  entry.line = line;
+  Value fields = Value::Object{};
+  std::string message;
+  for (const auto& [name, value] : *parsed.value().as_object()) {
+    std::string text = value.as_string() ? *value.as_string() : to_json(value);
+    if (name == "time_ms" && value.as_int()) entry.time = *value.as_int();
+    else if (name == "kind") message = text;
+    else fields.set(name, text);
+  }
+  entry.json = Value::Object{{"timestamp", time_text(entry.time)}, {"level", "info"}, {"message", message}, {"fields", std::move(fields)}};
+  return entry;
+}
+
+size_t limit_of(const Call& call) {
+  return static_cast<size_t>(std::clamp<int64_t>(number_in_query(call, "limit").value_or(kMostLines), 1, kMostLines));
+}
+
+}  // namespace
+
+io::Task<void> metrics(Call& call) {
+  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
+  if (!found) {
+    co_await fail(call, found.error());
+    co_return;
+  }
+  int64_t start = number_in_query(call, "start").value_or(0), end = number_in_query(call, "end").value_or(INT64_MAX / 1000);
+  Value::Array list;
+  for (const manager::Metric& metric : found.value()->metrics())
+    if (metric.time / 1000 >= start && metric.time / 1000 <= end) list.push_back(metric_json(found.value()->info(), metric));
+  Value json = Value(std::move(list));
+  (void)co_await call.exchange.answer_json(200, json);
+}
+
+io::Task<void> bulk_metrics(Call& call) {
+  std::vector<std::string> ids = split(call.exchange.query("sandbox_ids").value_or(""), ',');
+  if (ids.size() > kMostBulk) {
+    Error error{Code::invalid, cat("sandbox_ids: more than ", kMostBulk)};
+    co_await fail(call, error);
+    co_return;
+  }
+  Value sandboxes = Value::Object{};
+  for (const std::string& id : ids) {
+    Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, id.substr(0, id.find('-')));
+    if (!found || found.value()->metrics().empty() || sandboxes.find(id)) continue;
+    sandboxes.set(id, metric_json(found.value()->info(), found.value()->metrics().back()));
+  }
+  Value json = Value::Object{{"sandboxes", std::move(sandboxes)}};
+  (void)co_await call.exchange.answer_json(200, json);
+}
+
+io::Task<void> logs_v1(Call& call) {
+  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
+  if (!found) {
+    co_await fail(call, found.error());
+    co_return;
+  }
+  int64_t start = number_in_query(call, "start").value_or(0);
+  size_t limit = limit_of(call);
+  Value::Array lines, entries;
+  for (const std::string& line : found.value()->log()) {
+    std::optional<Entry> entry = parse_line(line);
+    if (!entry || entry->time < start || lines.size() >= limit) continue;
+    lines.push_back(Value::Object{{"timestamp", time_text(entry->time)}, {"line", entry->line}});
+    entries.push_back(std::move(entry->json));
+  }
+  Value json = Value::Object{{"logs", std::move(lines)}, {"logEntries", std::move(entries)}};
+  (void)co_await call.exchange.answer_json(200, json);
+}
+
+io::Task<void> logs_v2(Call& call) {
+  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
+  if (!found) {
+    co_await fail(call, found.error());
+    co_return;
+  }
+  bool backward = call.exchange.query("direction").value_or("") == "backward";
+  int64_t cursor = number_in_query(call, "cursor").value_or(backward ? INT64_MAX : 0);
+  std::string search = call.exchange.query("search").value_or("");
+  size_t limit = limit_of(call);
+  std::vector<std::string> lines = found.value()->log();
+  if (backward) std::reverse(lines.begin(), lines.end());
+  Value::Array entries;
+  for (const std::string& line : lines) {
+    if (entries.size() >= limit) break;
+    if (!search.empty() && line.find(search) == std::string::npos) continue;
+    std::optional<Entry> entry = parse_line(line);
+    if (!entry || (backward ? entry->time > cursor : entry->time < cursor)) continue;
+    entries.push_back(std::move(entry->json));
+  }
+  Value json = Value::Object{{"logs", std::move(entries)}};
+  (void)co_await call.exchange.answer_json(200, json);
+}
+
+}  // namespace paddock::api::e2b

@@ -1,0 +1,29 @@
+// Who may use a sandbox's data: its access token in a header, or a signature made with it in the URL of a file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/exchange.h"
+
+namespace paddock::api {
+
+// What a URL signs. The path as it stands in the URL, not resolved.
+struct SignedFile {
+  std::string path;
+  bool to_write = false;
+  std::string user;
+  std::optional<std::string> expiration;  // seconds since 1970, as it stands in the URL
+};
+std::string sign_file(const SignedFile& file, std::string_view token);  // "v1_" and base64 without padding
+SignedFile signed_file(const Exchange& exchange);                       // what a request for /files asks for
+
+// Null when the request may go on, otherwise why not (the words that clients know).
+const char* why_not_by_token(const Exchange& exchange, std::string_view token);
+const char* why_not_for_file(const Exchange& exchange, std::string_view token, int64_t now_seconds);
+
+// The name in "Authorization: Basic …": whom to be inside. Empty when there is none.
+Result<std::string> user_of(const Exchange& exchange);
+
+}  // namespace paddock::api

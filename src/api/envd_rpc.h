@@ -1,0 +1,75 @@
+// One request to a sandbox's envd, and Connect-RPC answers to it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/routes.h"
+
+namespace paddock::api {
+
+struct Envd {
+  Call& call;
+  Exchange& exchange;
+  std::shared_ptr<manager::Sandbox> sandbox;
+  std::shared_ptr<guest::Client> guest;
+  std::string user;  // whom to be inside; empty: the sandbox's default user
+};
+
+// A guest's channel that lives with an exchange: cancelled when the client goes; when the sandbox goes (killed, paused, expired)
+// it is cancelled too, and an answer that has begun is cut in the middle, as clients expect of a sandbox that is gone.
+class Tie {
+ public:
+  enum class Client : uint8_t { waits, uploads };  // uploads: reading its body tells that it is gone
+  Tie(Envd& envd, std::shared_ptr<guest::Channel> channel, Client client = Client::waits);
+  ~Tie();
+  Tie(Tie&&) = delete;
+  bool sandbox_is_gone() const { return state_->gone; }
+
+ private:
+  struct State {
+    Exchange* exchange;
+    std::weak_ptr<guest::Channel> channel;
+    bool gone = false;
+  };
+  std::shared_ptr<State> state_;
+  std::shared_ptr<void> watch_;
+};
+
+// Asks the guest for something that has no data. The error's hint is a code of Connect-RPC.
+io::Task<Result<Value>> ask_guest(Envd& envd, Value request);
+Value guest_request(const Envd& envd, const char* operation);  // with "op", and "user" where one was named
+Error guest_error(const Envd& envd, const Tie& tie, const guest::Channel::Item& item);  // why a channel failed; "gone" for its sandbox
+
+// A field by its JSON name or, as protobuf allows, by its name in the .proto file.
+const Value* field(const Value& message, std::string_view json_name);
+std::string text_field(const Value& message, std::string_view json_name);
+bool bool_field(const Value& message, std::string_view json_name, bool otherwise);
+std::optional<int64_t> number_field(const Value& message, std::string_view json_name);  // from a string too, as 64-bit ones are
+
+io::Milliseconds keepalive_interval(const Exchange& exchange);  // how long a stream may be silent
+
+// The request's message. An error was answered already when it is empty.
+io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming);
+
+std::string connect_code(const Error& error);  // its hint when that is one, else by its code
+io::Task<void> answer_gone(Exchange& exchange, const std::string& sandbox_id);  // 502, unless the answer has begun
+io::Task<void> answer_rpc(Envd& envd, Value message);
+io::Task<void> answer_rpc_error(Envd& envd, Error error);
+
+// A server's stream of messages. Errors go into its last envelope: clients lose them otherwise.
+class RpcStream {
+ public:
+  explicit RpcStream(Envd& envd) : envd_(envd) {}
+  io::Task<bool> send(Value message);  // false: the client is gone
+  io::Task<bool> send_json(std::string json);
+  io::Task<void> end();
+  io::Task<void> fail(Error error);
+
+ private:
+  io::Task<bool> send_envelope(std::string json, uint8_t flags);
+  Envd& envd_;
+};
+
+}  // namespace paddock::api

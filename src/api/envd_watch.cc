@@ -1,0 +1,179 @@
+#include "api/envd_watch.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "api/envd_filesystem.h"
+#include "base/text.h"
+#include "net/connect_rpc.h"
+#include "store/digest.h"
+
+namespace paddock::api {
+namespace {
+
+using Kind = guest::Channel::Item::Kind;
+
+constexpr size_t kMostWatchers = 64, kMostEvents = 8192;
+
+Value watch_request(const Envd& envd, const Value& message) {
+  Value request = guest_request(envd, "watch");
+  request.set("path", text_field(message, "path"));
+  request.set("recursive", bool_field(message, "recursive", false));
+  request.set("entries", bool_field(message, "includeEntry", false));
+  request.set("network_mounts", bool_field(message, "allowNetworkMounts", false));
+  return request;
+}
+
+const char* event_type(const std::string& type) {
+  if (type == "create") return "EVENT_TYPE_CREATE";
+  if (type == "write") return "EVENT_TYPE_WRITE";
+  if (type == "remove") return "EVENT_TYPE_REMOVE";
+  if (type == "rename") return "EVENT_TYPE_RENAME";
+  if (type == "chmod") return "EVENT_TYPE_CHMOD";
+  return "EVENT_TYPE_UNSPECIFIED";
+}
+
+Value file_event(const Value& message) {
+  Value event = Value::Object{{"name", text_field(message, "name")}, {"type", event_type(text_field(message, "type"))}};
+  const Value* entry = message.find("entry");
+  if (entry && entry->as_object()) event.set("entry", entry_info(*entry));
+  return event;
+}
+
+// A watcher that collects on its own. It ends with its channel: when it is removed, or the sandbox stops.
+struct Watcher {
+  std::shared_ptr<guest::Channel> channel;
+  std::deque<Value> events;
+};
+using Watchers = std::map<std::string, std::shared_ptr<Watcher>>;
+
+std::shared_ptr<Watchers> watchers_of(manager::Sandbox& sandbox) {
+  std::shared_ptr<void>& part = sandbox.parts["envd.watchers"];
+  if (!part) part = std::make_shared<Watchers>();
+  return std::static_pointer_cast<Watchers>(part);
+}
+
+// Holds the watcher weakly: letting go of it cancels the channel, which ends this.
+io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Channel> channel) {
+  while (true) {
+    guest::Channel::Item item = co_await channel->next();
+    std::shared_ptr<Watcher> watcher = held.lock();
+    if (!watcher || item.kind != Kind::message) co_return;
+    watcher->events.push_back(file_event(item.value));
+    if (watcher->events.size() > kMostEvents) watcher->events.pop_front();  // nobody asks: the oldest are lost
+  }
+}
+
+Error no_watcher(const std::string& id) { return Error{Code::not_found, cat("watcher with id ", printable(id), " not found"), "not_found"}; }
+
+}  // namespace
+
+io::Task<void> watch_directory(Envd& envd) {
+  RpcStream stream(envd);
+  std::optional<Value> message = co_await read_message(envd, true);
+  if (!message) co_return;
+  Result<std::optional<int64_t>> timeout = net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms"));
+  if (!timeout) {
+    co_await stream.fail(timeout.error());
+    co_return;
+  }
+  io::Loop& loop = envd.call.manager.loop();
+  io::Milliseconds deadline = timeout.value() && *timeout.value() > 0 ? loop.now() + *timeout.value() : io::Wait::kForever;
+  io::Milliseconds interval = keepalive_interval(envd.exchange);
+  Value request = watch_request(envd, *message);
+  std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
+  Tie tie(envd, channel);
+  bool started = false;
+  while (true) {
+    io::Milliseconds until = std::min(deadline, loop.now() + interval);
+    guest::Channel::Item item = co_await channel->next(until);
+    if (tie.sandbox_is_gone()) {
+      co_await answer_gone(envd.exchange, envd.sandbox->info().id);
+      co_return;
+    }
+    Error error;
+    if (item.kind == Kind::failed) error = guest_error(envd, tie, item);
+    if (item.kind == Kind::end) error = Error{Code::io, "the watch ended", "unknown"};
+    if (item.kind == Kind::late && loop.now() >= deadline) error = Error{Code::io, "the deadline of the request was reached", "deadline_exceeded"};
+    if (!error.message.empty()) {
+      co_await stream.fail(error);
+      co_return;
+    }
+    Value event = Value::Object{{"keepalive", Value::Object{}}};
+    if (item.kind == Kind::message && item.value.find("started")) {
+      event = Value::Object{{"start", Value::Object{}}};
+      started = true;
+    } else if (item.kind == Kind::message) {
+      event = Value::Object{{"filesystem", file_event(item.value)}};
+    }
+    if (!started) continue;  // the first event must be the start
+    bool sent = co_await stream.send(std::move(event));
+    if (!sent) co_return;
+  }
+}
+
+io::Task<void> create_watcher(Envd& envd) {
+  std::optional<Value> message = co_await read_message(envd, false);
+  if (!message) co_return;
+  std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
+  if (watchers->size() >= kMostWatchers) {
+    Error error{Code::exhausted, cat("create a watcher: ", kMostWatchers, " are there already"), "resource_exhausted"};
+    co_await answer_rpc_error(envd, error);
+    co_return;
+  }
+  Value request = watch_request(envd, *message);
+  auto watcher = std::make_shared<Watcher>();
+  watcher->channel = envd.guest->open(request);
+  Tie tie(envd, watcher->channel);
+  guest::Channel::Item item = co_await watcher->channel->next();
+  if (item.kind != Kind::message) {
+    Error error = item.kind == Kind::failed ? guest_error(envd, tie, item) : Error{Code::io, "the watch ended", "unknown"};
+    co_await answer_rpc_error(envd, error);
+    co_return;
+  }
+  Result<std::string> random = store::random_bytes(10);
+  if (!random) {
+    co_await answer_rpc_error(envd, random.error());
+    co_return;
+  }
+  std::string id = cat("w", store::to_hex(random.value()));
+  watchers->emplace(id, watcher);
+  io::spawn(collect(watcher, watcher->channel));
+  Value body = Value::Object{{"watcherId", id}};
+  co_await answer_rpc(envd, body);
+}
+
+io::Task<void> watcher_events(Envd& envd) {
+  std::optional<Value> message = co_await read_message(envd, false);
+  if (!message) co_return;
+  std::string id = text_field(*message, "watcherId");
+  std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
+  auto found = watchers->find(id);
+  if (found == watchers->end()) {
+    co_await answer_rpc_error(envd, no_watcher(id));
+    co_return;
+  }
+  Value::Array events(found->second->events.begin(), found->second->events.end());
+  found->second->events.clear();
+  Value body = Value::Object{{"events", std::move(events)}};
+  co_await answer_rpc(envd, body);
+}
+
+io::Task<void> remove_watcher(Envd& envd) {
+  std::optional<Value> message = co_await read_message(envd, false);
+  if (!message) co_return;
+  std::string id = text_field(*message, "watcherId");
+  std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
+  auto found = watchers->find(id);
+  if (found == watchers->end()) {
+    co_await answer_rpc_error(envd, no_watcher(id));
+    co_return;
+  }
+  found->second->channel->cancel();
+  watchers->erase(found);
+  Value body = Value::Object{};
+  co_await answer_rpc(envd, body);
+}
+
+}  // namespace paddock::api

@@ -1,0 +1,259 @@
+#include "api/exchange.h"
+
+#include <sys/socket.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace paddock::api {
+
+namespace {
+
+using io::Milliseconds;
+using io::Task;
+
+constexpr Milliseconds kBodyPatience = 60'000;    // for the next bytes of a body
+constexpr Milliseconds kWritePatience = 60'000;   // for a client that does not read
+constexpr Milliseconds kSettleTime = 5'000;       // for what is left of a body that nobody wanted
+constexpr size_t kSettleBytes = 1 << 20;
+constexpr size_t kAheadWhileBusy = 64 << 10;      // of a next request, while one is under way
+constexpr size_t kReadSize = 256 << 10;
+
+std::string http_date() {
+  static time_t made = 0;
+  static char text[40];
+  time_t now = ::time(nullptr);
+  if (now != made) {
+    tm parts;
+    ::gmtime_r(&now, &parts);
+    (void)::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    made = now;
+  }
+  return text;
+}
+
+}  // namespace
+
+Exchange::Exchange(io::Stream& stream, net::RequestHead head, Peer peer)
+    : stream_(stream), head_(std::move(head)), peer_(std::move(peer)), body_(head_.body), keep_alive_(head_.keep_alive), watch_ended_(stream.loop()) {
+  size_t mark = head_.path.find('?');
+  path_ = head_.path.substr(0, mark);
+  if (mark != std::string::npos) query_ = head_.path.substr(mark + 1);
+  awaits_continue_ = head_.version == "HTTP/1.1" && same_ignoring_case(header("Expect"), "100-continue") && !body_.done();
+}
+
+std::string Exchange::header(std::string_view name) const {
+  const net::Header* found = net::find_header(head_.headers, name);
+  return found ? found->value : "";
+}
+
+std::optional<std::string> Exchange::query(std::string_view name) const {
+  for (auto& [key, value] : parse_query(query_))
+    if (key == name) return value;
+  return std::nullopt;
+}
+
+// ---- the body
+
+Task<Result<std::string>> Exchange::read() {
+  std::string content;
+  while (content.empty() && !body_.done()) {
+    if (body_failed_) co_return Error{Code::io, "read the request's body: the connection is broken", ""};
+    if (awaits_continue_) {
+      awaits_continue_ = false;
+      bool written = co_await stream_.write("HTTP/1.1 100 Continue\r\n\r\n", kWritePatience);
+      body_failed_ = !written;
+      continue;
+    }
+    if (stream_.ahead.empty()) {
+      Milliseconds deadline = stream_.loop().now() + kBodyPatience;
+      io::Stream::More more = co_await stream_.read(deadline, kReadSize);
+      if (more != io::Stream::More::yes) {
+        body_failed_ = true;
+        co_return Error{Code::io, cat("read the request's body: the client ", more == io::Stream::More::late ? "is too slow" : "broke off"), ""};
+      }
+    }
+    Result<size_t> taken = body_.take(stream_.ahead, &content);
+    if (!taken) {
+      body_failed_ = true;
+      co_return Error{Code::invalid, taken.error().message, ""};
+    }
+    stream_.ahead.erase(0, taken.value());
+  }
+  co_return content;
+}
+
+Task<Result<std::string>> Exchange::read_all(size_t most) {
+  std::string all;
+  Milliseconds deadline = stream_.loop().now() + kBodyPatience;
+  Error larger{Code::exhausted, cat("read the request's body: it is larger than ", human_size(most)), ""};
+  too_large_ = head_.body.kind == net::Body::Kind::length && head_.body.length > most;
+  if (too_large_) co_return larger;
+  while (true) {
+    Result<std::string> piece = co_await read();
+    if (!piece) co_return piece.error();
+    if (piece.value().empty()) co_return all;
+    all += piece.value();
+    too_large_ = all.size() > most;
+    if (too_large_) co_return larger;
+    if (stream_.loop().now() > deadline && !body_.done()) {
+      body_failed_ = true;
+      co_return Error{Code::io, "read the request's body: the client is too slow", ""};
+    }
+  }
+}
+
+Task<Result<Value>> Exchange::read_json(size_t most) {
+  Result<std::string> text = co_await read_all(most);
+  if (!text) co_return text.error();
+  if (text.value().empty()) co_return Value(Value::Object{});
+  co_return parse_json(text.value(), "the request's body");
+}
+
+void Exchange::stop_reading() {
+  body_failed_ = true;
+  keep_alive_ = false;
+  (void)::shutdown(stream_.socket.get(), SHUT_RD);
+}
+
+// ---- the answer
+
+std::string Exchange::make_head(int status, const Headers& headers, std::optional<uint64_t> length) {
+  silent_ = head_.method == "HEAD" || status == 204 || status == 304;
+  chunked_ = !length && !silent_ && head_.version == "HTTP/1.1";
+  if (!length && !silent_ && !chunked_) keep_alive_ = false;
+  if (awaits_continue_ || body_failed_) keep_alive_ = false;  // who knows what comes next
+  left_ = silent_ ? std::optional<uint64_t>(0) : length;
+
+  std::string text = cat("HTTP/1.1 ", status, " ", reason_of(status), "\r\n");
+  if (!net::find_header(headers, "Date")) text += cat("Date: ", http_date(), "\r\n");
+  for (const net::Header& header : always)
+    if (!net::find_header(headers, header.name)) text += cat(header.name, ": ", header.value, "\r\n");
+  for (const net::Header& header : headers) text += cat(header.name, ": ", header.value, "\r\n");
+  if (length && status != 204 && status != 304) text += cat("Content-Length: ", *length, "\r\n");
+  if (chunked_) text += "Transfer-Encoding: chunked\r\n";
+  if (!keep_alive_) text += "Connection: close\r\n";
+  else if (head_.version == "HTTP/1.0") text += "Connection: keep-alive\r\n";
+  return text + "\r\n";
+}
+
+Task<bool> Exchange::answer(int status, Headers headers, std::string body) {
+  if (state_ != State::open) co_return false;
+  std::string bytes = make_head(status, headers, body.size());
+  if (!silent_) bytes += body;
+  state_ = State::finished;
+  left_ = 0;
+  bool written = co_await stream_.write(bytes, kWritePatience);
+  if (!written) keep_alive_ = false;
+  co_return written;
+}
+
+Task<bool> Exchange::answer_json(int status, Value value) {
+  Headers headers{{"Content-Type", "application/json"}};
+  std::string text = to_json(value);
+  bool written = co_await answer(status, std::move(headers), std::move(text));
+  co_return written;
+}
+
+Task<bool> Exchange::answer_empty(int status) {
+  Headers headers;
+  std::string body;
+  bool written = co_await answer(status, std::move(headers), std::move(body));
+  co_return written;
+}
+
+Task<bool> Exchange::begin(int status, Headers headers, std::optional<uint64_t> length) {
+  if (state_ != State::open) co_return false;
+  std::string bytes = make_head(status, headers, length);
+  state_ = State::begun;
+  bool written = co_await stream_.write(bytes, kWritePatience);
+  if (!written) keep_alive_ = false;
+  co_return written;
+}
+
+Task<bool> Exchange::write(std::string_view piece) {
+  if (state_ != State::begun || stream_.is_cut()) co_return false;
+  if (piece.empty() || silent_) co_return true;
+  bool written = false;
+  if (chunked_) {
+    std::string chunk = net::make_chunk(piece);
+    written = co_await stream_.write(chunk, kWritePatience);
+  } else {
+    if (left_ && *left_ < piece.size()) co_return false;  // more than was announced: settle() sees that it is not whole
+    if (left_) *left_ -= piece.size();
+    written = co_await stream_.write(piece, kWritePatience);
+  }
+  if (!written) keep_alive_ = false;
+  co_return written;
+}
+
+Task<bool> Exchange::finish() {
+  if (state_ != State::begun || left_.value_or(0) != 0) co_return false;
+  state_ = State::finished;
+  if (!chunked_) co_return true;
+  bool written = co_await stream_.write("0\r\n\r\n", kWritePatience);
+  if (!written) keep_alive_ = false;
+  co_return written;
+}
+
+// ---- the client
+
+// While a handler is busy nobody reads; a client that goes is noticed here.
+void Exchange::on_client_gone(std::function<void()> gone) {
+  gone_ = std::move(gone);
+  if (watching_ || !body_.done() || state_ == State::taken) return;
+  watching_ = true;
+  io::spawn(watch_client());
+}
+
+Task<void> Exchange::watch_client() {
+  while (!stop_watching_ && stream_.ahead.size() < kAheadWhileBusy) {
+    (void)co_await stream_.socket.readable();
+    if (stop_watching_) break;
+    Milliseconds now = stream_.loop().now();
+    io::Stream::More more = co_await stream_.read(now, 4096);
+    if (more == io::Stream::More::yes || more == io::Stream::More::late) continue;
+    keep_alive_ = false;
+    std::function<void()> gone = std::move(gone_);
+    if (gone && !stop_watching_) gone();
+    break;
+  }
+  watching_ = false;
+  watch_ended_.happen();
+}
+
+Task<void> Exchange::end_watch() {
+  gone_ = nullptr;
+  if (!watching_) co_return;
+  stop_watching_ = true;
+  stream_.socket.wake_readers();
+  co_await watch_ended_;
+}
+
+Task<io::Stream*> Exchange::take_over() {
+  co_await end_watch();
+  state_ = State::taken;
+  co_return &stream_;
+}
+
+Task<bool> Exchange::settle() {
+  co_await end_watch();
+  if (state_ != State::finished || stream_.is_cut()) {
+    if (state_ == State::open || state_ == State::begun) stream_.cut();  // an answer that is not whole must not look so
+    co_return false;
+  }
+  if (!keep_alive_ || awaits_continue_) co_return false;
+  Milliseconds deadline = stream_.loop().now() + kSettleTime;
+  size_t dropped = 0;
+  while (!body_.done()) {
+    Result<std::string> piece = co_await read();
+    if (!piece) co_return false;
+    dropped += piece.value().size();
+    if (dropped > kSettleBytes || stream_.loop().now() > deadline) co_return false;
+  }
+  co_return true;
+}
+
+}  // namespace paddock::api

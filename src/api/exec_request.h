@@ -1,0 +1,35 @@
+// A command to be run in a sandbox: what is asked for, and how it ended.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/guest_call.h"
+#include "base/value.h"
+
+namespace paddock::api {
+
+struct ExecRequest {
+  Value start;                       // for the guest
+  std::optional<std::string> input;  // the whole of its stdin
+  bool background = false;           // it lives on when the client goes
+  int64_t timeout_ms = 0;
+};
+
+// `streams`: over a WebSocket, where stdin and a terminal can be asked for.
+Result<ExecRequest> read_exec(const Value& body, bool streams);
+
+// {"type":"start","pid"}
+Value start_event(const Value& message);
+// {"type":"stdout"|"stderr","data"}, or "base64" where the bytes are no UTF-8
+Value output_event(uint8_t stream, std::string_view bytes);
+// {"type":"error","error":{"code","message","hint"}}
+Value error_event(const Error& error);
+
+// How it ended, as `paddock run --json` says it: exited, signaled, or a limit: its own time, or the sandbox's memory.
+io::Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_ms);
+
+// SIGKILL, without waiting for it.
+void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid);
+
+}  // namespace paddock::api

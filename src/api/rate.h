@@ -1,0 +1,39 @@
+// How often each key may ask: a bucket of tokens that fills steadily.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+namespace paddock::api {
+
+class RateLimits {
+ public:
+  // Takes a token at `now_ms` from the bucket `name`, which fills with `per_second` and holds twice that. 0 when there was
+  // one; else the seconds until there is.
+  int64_t take(const std::string& name, uint64_t per_second, int64_t now_ms) {
+    if (per_second == 0) return 0;
+    double rate = static_cast<double>(per_second), most = 2 * rate;
+    if (buckets_.size() > kMost) buckets_.clear();  // of full buckets nothing need be known
+    auto [found, is_new] = buckets_.try_emplace(name, Bucket{most, now_ms});
+    Bucket& bucket = found->second;
+    bucket.tokens = std::min(most, bucket.tokens + rate * static_cast<double>(now_ms - bucket.filled_ms) / 1000);
+    bucket.filled_ms = now_ms;
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1;
+      return 0;
+    }
+    return std::max<int64_t>(1, static_cast<int64_t>((1 - bucket.tokens) / rate + 0.999));
+  }
+
+ private:
+  static constexpr size_t kMost = 10'000;
+  struct Bucket {
+    double tokens;
+    int64_t filled_ms;
+  };
+  std::unordered_map<std::string, Bucket> buckets_;
+};
+
+}  // namespace paddock::api

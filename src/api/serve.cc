@@ -1,0 +1,133 @@
+#include "api/serve.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "api/listen.h"
+#include "base/text.h"
+#include "store/state.h"
+
+namespace paddock::api {
+
+namespace {
+
+using io::Task;
+
+constexpr io::Milliseconds kDrainTime = 5'000;
+
+// Blocked before any thread is made, so that none takes them.
+Result<Fd> take_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, SIGINT);
+  if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return errno_error(errno, "block signals");
+  (void)::signal(SIGPIPE, SIG_IGN);
+  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return errno_error(errno, "take signals");
+  return fd;
+}
+
+Result<Fd> take_stdin() {
+  struct stat status {};
+  bool pipe = ::fstat(STDIN_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+  if (!pipe) return Error{Code::invalid, "end with the parent: stdin is no pipe of its", "start the server with a pipe as its stdin"};
+  Fd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!fd || ::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error(errno, "watch stdin");
+  return fd;
+}
+
+struct Running {
+  io::Loop& loop;
+  ServeOptions options;
+  std::unique_ptr<Server> server;
+  std::unique_ptr<manager::Manager> manager;
+  std::optional<manager::Keys> keys;
+  io::Socket signals, parent;
+  Result<void> result{};
+};
+
+// Until a signal comes, or the parent is gone.
+Task<void> wait_for_the_end(Running& running) {
+  while (true) {
+    signalfd_siginfo info;
+    if (::read(running.signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) co_return;
+    char buffer[256];
+    ssize_t size = running.parent ? ::read(running.parent.get(), buffer, sizeof buffer) : -1;
+    if (running.parent && (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))) co_return;
+    if (size > 0) continue;
+    running.signals.not_readable();
+    io::Interest interests[2] = {{&running.signals, false}, {&running.parent, false}};
+    if (running.parent) running.parent.not_readable();
+    size_t count = running.parent ? 2 : 1;
+    io::Wait wait(running.loop, interests, count, io::Wait::kForever);
+    (void)co_await wait;
+  }
+}
+
+struct Killing {
+  size_t left = 0;
+  io::Event done;
+};
+
+Task<void> kill_one(Running& running, std::shared_ptr<manager::Sandbox> sandbox, Killing& killing) {
+  manager::Caller owner{sandbox->info().tenant, {"admin"}};
+  std::string id = sandbox->info().id;
+  (void)co_await running.manager->kill(owner, id);
+  if (--killing.left == 0) killing.done.happen();
+}
+
+Task<void> kill_all(Running& running) {
+  std::vector<std::shared_ptr<manager::Sandbox>> all = running.manager->all();
+  if (all.empty()) co_return;
+  Killing killing{all.size(), io::Event(running.loop)};
+  for (const std::shared_ptr<manager::Sandbox>& sandbox : all) io::spawn(kill_one(running, sandbox, killing));
+  co_await killing.done;
+}
+
+Task<void> run(Running& running) {
+  manager::ManagerOptions options;
+  options.policy = running.options.policy;
+  options.most_sandboxes = running.options.most_sandboxes;
+  Result<std::unique_ptr<manager::Manager>> manager = co_await manager::Manager::start(running.loop, std::move(options));
+  if (!manager) {
+    running.result = manager.error();
+    running.loop.stop();
+    co_return;
+  }
+  running.manager = std::move(manager.value());
+  running.server->start(*running.manager, *running.keys);
+  if (running.options.ready) running.options.ready(*running.server);
+  co_await wait_for_the_end(running);
+  co_await running.server->drain(kDrainTime);
+  if (running.options.exit_kills) co_await kill_all(running);
+  co_await running.manager->stop();
+  running.loop.stop();
+}
+
+}  // namespace
+
+Result<void> serve(ServeOptions options) {
+  std::string state = TRY(store::state_directory());
+  Fd signals = TRY(take_signals());
+  io::Loop& loop = *TRY(io::Loop::create());
+  Running running{loop, std::move(options), nullptr, nullptr, {}, {}, {}, {}};
+  running.signals.open(loop, std::move(signals));
+  if (running.options.with_parent) running.parent.open(loop, TRY(take_stdin()));
+  running.keys = TRY(manager::Keys::open(state));
+  std::vector<std::unique_ptr<Listener>> listeners = TRY(listen_all(loop, running.options.server));
+  running.server = TRY(Server::create(loop, running.options.server, std::move(listeners)));
+  io::spawn(run(running));
+  loop.run();
+  running.manager.reset();
+  std::error_code ignored;
+  if (running.options.temporary && running.options.exit_kills && running.result) std::filesystem::remove_all(state, ignored);
+  return std::move(running.result);
+}
+
+}  // namespace paddock::api

@@ -1,0 +1,24 @@
+// A whole server, from its options to its end.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "api/server.h"
+
+namespace paddock::api {
+
+struct ServeOptions {
+  ServerOptions server;
+  std::string policy;           // the operator's
+  uint64_t most_sandboxes = 0;
+  bool exit_kills = false;      // its sandboxes end with it
+  bool with_parent = false;     // it ends when its stdin does
+  bool temporary = false;       // its state is removed when it ends
+  std::function<void(const Server&)> ready;  // it accepts from now on
+};
+
+// Returns when it was told to end (SIGTERM, SIGINT, its stdin) and has.
+Result<void> serve(ServeOptions options);
+
+}  // namespace paddock::api

@@ -1,0 +1,84 @@
+// `paddock serve`: listeners, connections, and what is common to all requests.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/exchange.h"
+#include "api/rate.h"
+#include "api/router.h"
+#include "manager/keys.h"
+#include "manager/manager.h"
+#include "net/tls.h"
+
+namespace paddock::api {
+
+struct ServerOptions {
+  std::vector<std::string> listen;    // ADDRESS:PORT
+  std::string socket;                 // path of the UNIX socket; empty: none
+  bool plaintext = false;             // other addresses than loopback may go without TLS
+  std::string certificate, key;       // PEM files
+  std::string domain;                 // of previews: PORT-ID.domain. Empty: none was given
+  uint64_t requests_per_second = 500; // per key, in twice that burst; 0: no limit
+  size_t most_connections = 0;        // 0: by the limit of descriptors
+};
+
+struct Listener {
+  io::Socket socket;
+  bool local = false, tls = false;
+  std::string where;  // "http://127.0.0.1:7350", "unix:/run/paddock/server.sock"
+};
+
+class Server {
+ public:
+  static Result<std::unique_ptr<Server>> create(io::Loop& loop, ServerOptions options, std::vector<std::unique_ptr<Listener>> listeners);
+  ~Server();
+
+  void start(manager::Manager& manager, manager::Keys& keys);  // accepts from now on
+  // No new connections; those that wait are closed, those that are busy may finish their exchange, for so long.
+  io::Task<void> drain(io::Milliseconds patience);
+
+  const ServerOptions& options() const { return options_; }
+  io::Loop& loop() { return loop_; }
+  manager::Keys& keys() { return *keys_; }
+  const Router& router() const { return router_; }
+  std::vector<std::string> places() const;  // where it listens
+  size_t connections() const { return connections_.size(); }
+  int64_t started_ms() const { return started_ms_; }
+
+ private:
+  struct Connection;
+  Server(io::Loop& loop, ServerOptions options) : loop_(loop), options_(std::move(options)) {}
+
+  io::Task<void> accept_all(Listener& listener);
+  void shed(Listener& listener);  // no descriptor is left for whom waits
+  bool admit(Listener& listener, Fd fd);
+  io::Task<void> serve(std::shared_ptr<Connection> connection, bool tls);
+  io::Task<bool> serve_one(std::shared_ptr<Connection> connection);  // false: the connection is over
+  io::Task<Result<std::string>> read_head(std::shared_ptr<Connection> connection);
+
+  // Which plane, who asks, which handler (dispatch.cc).
+  io::Task<void> dispatch(Exchange& exchange);
+  io::Task<void> dispatch_control(Call& call);
+  // Nothing: an answer has been given.
+  io::Task<std::optional<manager::Caller>> authenticate(Exchange& exchange);
+
+  io::Loop& loop_;
+  ServerOptions options_;
+  std::optional<net::TlsServer> tls_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  manager::Manager* manager_ = nullptr;
+  manager::Keys* keys_ = nullptr;
+  Router router_;
+  RateLimits rates_;
+  Fd reserve_;  // closed to have one to shed with
+  std::set<Connection*> connections_;
+  std::map<std::string, size_t> by_peer_;
+  bool draining_ = false;
+  int64_t started_ms_ = 0;
+};
+
+}  // namespace paddock::api

@@ -1,0 +1,279 @@
+#include "cli/client.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "base/text.h"
+#include "net/websocket.h"
+#include "store/state.h"
+
+namespace paddock::cli {
+
+namespace {
+
+constexpr size_t kPiece = 64 << 10, kLongestLine = 16 << 20;
+
+Error no_server(const std::string& where, int number) {
+  return {Code::not_found, cat("connect to the server at ", printable(where), ": ", std::strerror(number)), "start one with: paddock serve"};
+}
+
+Result<void> send_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno_error(errno, "send to the server");
+    bytes.remove_prefix(static_cast<size_t>(sent));
+  }
+  return {};
+}
+
+Code code_of(const std::string& name, int status) {
+  for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict, Code::exhausted, Code::io, Code::internal})
+    if (name == to_string(code)) return code;
+  switch (status) {
+    case 400: return Code::invalid;
+    case 401: case 403: return Code::denied;
+    case 404: case 502: return Code::not_found;
+    case 409: return Code::conflict;
+    case 413: case 429: case 507: return Code::exhausted;
+    default: return Code::internal;
+  }
+}
+
+// What a refusing answer says.
+Error refusal(int status, const std::string& body) {
+  Result<Value> value = parse_json(body, "the answer");
+  if (!value || !value.value().as_object()) return {code_of("", status), cat("the server answered ", status, body.empty() ? "" : ": ", printable(body.substr(0, 300))), ""};
+  const Value* inner = value.value().find("error");
+  const Value& fields = inner && inner->as_object() ? *inner : value.value();
+  std::string name = text_of(value.value(), "error"), message = text_of(fields, "message");
+  if (name.empty()) name = text_of(fields, "code");
+  std::string hint = status == 401 ? "set PADDOCK_API_KEY; make one with: paddock key create" : text_of(fields, "hint");
+  return {code_of(name, status), message.empty() ? cat("the server answered ", status) : printable(message), printable(hint)};
+}
+
+}  // namespace
+
+Result<Endpoint> parse_url(const std::string& url) {
+  if (!starts_with(url, "http://"))
+    return Error{Code::invalid, cat("PADDOCK_URL: '", printable(url), "' is not http://HOST[:PORT]"), "for TLS, put a tunnel or a proxy in between, or use the Python client"};
+  std::string rest = url.substr(7);
+  while (!rest.empty() && rest.back() == '/') rest.pop_back();
+  Result<net::Authority> authority = net::parse_authority(rest);
+  if (!authority) return Error{Code::invalid, cat("PADDOCK_URL: '", printable(url), "': ", authority.error().message), "for example http://127.0.0.1:7070"};
+  return Endpoint{.host = authority.value().host, .port = authority.value().port.value_or(80)};
+}
+
+Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable, bool is_root) {
+  auto given = [&](const char* name) {
+    const char* value = variable(name);
+    return std::string(value ? value : "");
+  };
+  if (std::string url = given("PADDOCK_URL"); !url.empty()) {
+    Endpoint endpoint = TRY(parse_url(url));
+    endpoint.key = given("PADDOCK_API_KEY");
+    if (endpoint.key.find_first_of("\r\n") != std::string::npos) return Error{Code::invalid, "PADDOCK_API_KEY: a key has no line breaks", ""};
+    return endpoint;
+  }
+  if (std::string socket = given("PADDOCK_SOCKET"); !socket.empty()) return Endpoint{.socket = socket};
+  if (std::string state = given("PADDOCK_STATE"); !state.empty()) return Endpoint{.socket = state + "/server.sock"};
+  if (is_root) return Endpoint{.socket = "/run/paddock/server.sock"};
+  if (std::string runtime = given("XDG_RUNTIME_DIR"); !runtime.empty()) return Endpoint{.socket = runtime + "/paddock/server.sock"};
+  return Endpoint{.socket = TRY(store::state_directory()) + "/server.sock"};
+}
+
+Result<Client> Client::find() {
+  return Client(TRY(find_endpoint([](const char* name) -> const char* { return std::getenv(name); }, ::geteuid() == 0)));
+}
+
+Result<Fd> Client::connect() const {
+  if (!endpoint_.socket.empty()) {
+    sockaddr_un address{.sun_family = AF_UNIX};
+    if (endpoint_.socket.size() >= sizeof address.sun_path) return Error{Code::invalid, cat("the socket's path is too long: ", printable(endpoint_.socket)), ""};
+    std::memcpy(address.sun_path, endpoint_.socket.c_str(), endpoint_.socket.size() + 1);
+    Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) return errno_error(errno, "make a socket");
+    if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return no_server(endpoint_.socket, errno);
+    return fd;
+  }
+  std::string host = endpoint_.host, where = cat(host, ":", endpoint_.port);
+  if (!host.empty() && host.front() == '[') host = host.substr(1, host.size() - 2);
+  addrinfo hints{.ai_socktype = SOCK_STREAM}, *found = nullptr;
+  if (int status = ::getaddrinfo(host.c_str(), std::to_string(endpoint_.port).c_str(), &hints, &found); status != 0)
+    return Error{Code::not_found, cat("look up ", printable(where), ": ", ::gai_strerror(status)), "see PADDOCK_URL"};
+  std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
+  int number = ECONNREFUSED;
+  for (addrinfo* each = found; each; each = each->ai_next) {
+    Fd fd(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (fd && ::connect(fd.get(), each->ai_addr, each->ai_addrlen) == 0) {
+      int one = 1;
+      (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+      return fd;
+    }
+    number = errno;
+  }
+  return no_server(where, number);
+}
+
+Result<Answer> Client::begin(const std::string& method, const std::string& path, const std::vector<net::Header>& headers) const {
+  Answer answer;
+  answer.connection_ = TRY(connect());
+  net::RequestHead head{.method = method, .target = path, .version = "HTTP/1.1"};
+  head.headers.push_back({"Host", endpoint_.host.empty() ? "localhost" : cat(endpoint_.host, ":", endpoint_.port)});
+  if (!endpoint_.key.empty()) head.headers.push_back({"X-API-Key", endpoint_.key});
+  head.headers.insert(head.headers.end(), headers.begin(), headers.end());
+  TRY(send_all(answer.connection_.get(), net::to_bytes(head)));
+  return answer;
+}
+
+Result<Answer> Client::open(const std::string& method, const std::string& path, const Value& body) const {
+  std::string text = body.is_null() ? "" : to_json(body);
+  std::vector<net::Header> headers;
+  if (!text.empty()) headers.push_back({"Content-Type", "application/json"});
+  if (!text.empty() || method == "POST" || method == "PUT") headers.push_back({"Content-Length", std::to_string(text.size())});
+  Answer answer = TRY(begin(method, path, headers));
+  TRY(send_all(answer.connection_.get(), text));
+  TRY(answer.receive_head(method));
+  if (answer.status() / 100 != 2) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
+  return answer;
+}
+
+Result<Value> Client::ask(const std::string& method, const std::string& path, const Value& body) const {
+  Answer answer = TRY(open(method, path, body));
+  std::string text = TRY(answer.read_all());
+  if (text.empty()) return Value();
+  return parse_json(text, "the server's answer");
+}
+
+Result<Answer> Client::send(const std::string& method, const std::string& path, const Upload& upload) const {
+  net::Header length = upload.size ? net::Header{"Content-Length", std::to_string(*upload.size)} : net::Header{"Transfer-Encoding", "chunked"};
+  Answer answer = TRY(begin(method, path, {{"Content-Type", "application/octet-stream"}, length}));
+  while (true) {
+    std::string piece = TRY(upload.next());
+    bool end = piece.empty();
+    if (!upload.size) piece = net::make_chunk(piece);
+    if (!send_all(answer.connection_.get(), piece)) break;  // a server that had enough says why in its answer
+    if (end) break;
+  }
+  TRY(answer.receive_head(method));
+  if (answer.status() / 100 != 2) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
+  return answer;
+}
+
+Result<Answer> Client::upgrade(const std::string& path) const {
+  std::string key = base64(TRY(store::random_name(16)));
+  Answer answer = TRY(begin("GET", path, {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}, {"Sec-WebSocket-Version", "13"}, {"Sec-WebSocket-Key", key}}));
+  TRY(answer.receive_head("GET"));
+  if (answer.status() != 101) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
+  const net::Header* accept = net::find_header(answer.head().headers, "Sec-WebSocket-Accept");
+  if (!accept || accept->value != net::websocket_accept(key)) return Error{Code::internal, "the server's answer is no WebSocket", ""};
+  return answer;
+}
+
+Result<size_t> Answer::receive() {
+  char buffer[kPiece];
+  while (true) {
+    ssize_t size = ::recv(connection_.get(), buffer, sizeof buffer, 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return errno_error(errno, "hear from the server");
+    ahead_.append(buffer, static_cast<size_t>(size));
+    return static_cast<size_t>(size);
+  }
+}
+
+Result<void> Answer::receive_head(const std::string& method) {
+  while (true) {
+    size_t size = TRY(net::head_size(ahead_));
+    if (size > 0) {
+      head_ = TRY(net::parse_response(std::string_view(ahead_).substr(0, size), method));
+      ahead_.erase(0, size);
+      if (head_.status == 100) continue;
+      body_ = net::BodyReader(head_.body);
+      return {};
+    }
+    if (TRY(receive()) == 0) return Error{Code::io, "the server closed the connection without an answer", ""};
+  }
+}
+
+Result<std::string> Answer::read() {
+  while (!body_.done()) {
+    std::string content;
+    size_t taken = TRY(body_.take(ahead_, &content));
+    ahead_.erase(0, taken);
+    if (!content.empty()) return content;
+    if (body_.done()) break;
+    if (TRY(receive()) == 0) {
+      body_.at_end_of_stream();
+      if (!body_.done()) return Error{Code::io, "the connection to the server ended in the middle", "the sandbox may have ended: see paddock ls --all"};
+    }
+  }
+  return std::string();
+}
+
+Result<std::optional<std::string>> Answer::line() {
+  while (true) {
+    size_t end = lines_.find('\n');
+    if (end != std::string::npos) {
+      std::string line = lines_.substr(0, end);
+      lines_.erase(0, end + 1);
+      return std::optional(std::move(line));
+    }
+    if (lines_.size() > kLongestLine) return Error{Code::exhausted, "the server sent a line without end", ""};
+    std::string piece = TRY(read());
+    if (piece.empty()) return std::optional<std::string>();
+    lines_ += piece;
+  }
+}
+
+Result<std::string> Answer::read_all(size_t most) {
+  std::string text;
+  while (true) {
+    std::string piece = TRY(read());
+    if (piece.empty()) return text;
+    text += piece;
+    if (text.size() > most) return Error{Code::exhausted, "the server's answer is too long", ""};
+  }
+}
+
+Fd Answer::take(std::string& ahead) {
+  ahead = std::move(ahead_);
+  return std::move(connection_);
+}
+
+std::string percent_encode(std::string_view text) {
+  static const char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (unsigned char byte : text) {
+    if (std::isalnum(byte) || byte == '-' || byte == '_' || byte == '.' || byte == '~') out += static_cast<char>(byte);
+    else out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+  }
+  return out;
+}
+
+std::string sandbox_path(const std::string& id, std::string_view rest) { return cat("/v1/sandboxes/", percent_encode(id), rest); }
+
+std::string text_of(const Value& value, std::string_view key) {
+  const Value* member = value.find(key);
+  const std::string* text = member ? member->as_string() : nullptr;
+  return text ? *text : "";
+}
+
+int64_t number_of(const Value& value, std::string_view key) { return static_cast<int64_t>(real_of(value, key)); }
+
+double real_of(const Value& value, std::string_view key) {
+  const Value* member = value.find(key);
+  if (!member) return 0;
+  if (const int64_t* number = member->as_int()) return static_cast<double>(*number);
+  const double* real = member->as_double();
+  return real ? *real : 0;
+}
+
+}  // namespace paddock::cli

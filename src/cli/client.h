@@ -1,0 +1,94 @@
+// The other end of a running server, for the commands about living sandboxes. Blocking, one connection for each request.
+//
+//   Client client = TRY(Client::find());
+//   Value sandbox = TRY(client.ask("GET", "/v1/sandboxes/abc"));
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/value.h"
+#include "net/http.h"
+#include "net/http_body.h"
+
+namespace paddock::cli {
+
+// Where the server is: a UNIX socket, or a host and a port with a key.
+struct Endpoint {
+  std::string socket;
+  std::string host;
+  uint16_t port = 0;
+  std::string key;
+};
+
+// $PADDOCK_URL with $PADDOCK_API_KEY; else $PADDOCK_SOCKET; else server.sock in $PADDOCK_STATE; else the user's default one.
+Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable, bool is_root);
+Result<Endpoint> parse_url(const std::string& url);
+
+// An answer as it comes.
+class Answer {
+ public:
+  int status() const { return head_.status; }
+  const net::ResponseHead& head() const { return head_; }
+  // The next piece of the body; empty at its end.
+  Result<std::string> read();
+  // The next line without its end; nothing at the end of the body. A line longer than 16 MiB is an error.
+  Result<std::optional<std::string>> line();
+  Result<std::string> read_all(size_t most = 64 << 20);
+
+  // After an upgrade: the bare connection, and what was read of it already.
+  Fd take(std::string& ahead);
+
+ private:
+  friend class Client;
+  Result<void> receive_head(const std::string& method);
+  Result<size_t> receive();
+
+  Fd connection_;
+  net::ResponseHead head_;
+  net::BodyReader body_;
+  std::string ahead_, lines_;
+};
+
+// Gives the next piece of a body to send; empty at its end.
+using Source = std::function<Result<std::string>()>;
+
+struct Upload {
+  std::optional<uint64_t> size;  // unset: chunked
+  Source next;
+};
+
+class Client {
+ public:
+  static Result<Client> find();
+  explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+
+  // JSON there and back. An answer that is no success becomes the Error that it tells of.
+  Result<Value> ask(const std::string& method, const std::string& path, const Value& body = {}) const;
+  // The head has come and says success; the body is read from the answer.
+  Result<Answer> open(const std::string& method, const std::string& path, const Value& body = {}) const;
+  Result<Answer> send(const std::string& method, const std::string& path, const Upload& upload) const;
+  // 101 Switching Protocols to WebSocket, the accept key having been checked.
+  Result<Answer> upgrade(const std::string& path) const;
+
+ private:
+  Result<Fd> connect() const;
+  Result<Answer> begin(const std::string& method, const std::string& path, const std::vector<net::Header>& headers) const;
+
+  Endpoint endpoint_;
+};
+
+// A piece of a path or a value of a query, percent-encoded.
+std::string percent_encode(std::string_view text);
+// "/v1/sandboxes/ID" and what follows it.
+std::string sandbox_path(const std::string& id, std::string_view rest = "");
+
+// Members of an answer; what is missing or of another type is empty.
+std::string text_of(const Value& value, std::string_view key);
+int64_t number_of(const Value& value, std::string_view key);
+double real_of(const Value& value, std::string_view key);
+
+}  // namespace paddock::cli

@@ -1,0 +1,130 @@
+// paddock create: a sandbox that lives on. Prints its id.
+#include <cstdlib>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/context.h"
+#include "cli/living.h"
+#include "cli/policy_flags.h"
+#include "policy/decode.h"
+#include "policy/explain.h"
+#include "policy/presets.h"
+
+namespace paddock::cli {
+
+namespace {
+
+struct Flags : PolicyFlags {
+  std::string template_name, name, timeout, idle_timeout, on_timeout;
+  std::vector<std::string> volumes, metadata;
+  bool auto_resume = false, json = false;
+};
+
+// A preset by its name; a file as what stands in it, since the server may not see this machine's files.
+Result<Value> policy_layer(const std::string& name) {
+  if (policy::preset(name)) return Value(name);
+  policy::LoadContext context = load_context();
+  Result<std::string> text = context.read(name);
+  if (!text) return Error{Code::not_found, cat("--policy: ", text.error().message), "a file, or one of: " + join(policy::preset_names(), ", ")};
+  policy::DecodeContext decode;
+  static_cast<policy::PathContext&>(decode) = context.paths;
+  return policy::to_value(TRY(policy::decode_text(text.value(), name, decode)), policy::Secrets::kept);
+}
+
+Result<Value> policies_of(const PolicyFlags& flags) {
+  Value::Array layers;
+  for (const std::string& name : flags.policies) layers.push_back(TRY(policy_layer(name)));
+  PolicyFlags call = flags;
+  call.pass_env.clear();  // their values go as env
+  Value own = policy::to_value(TRY(call_policy(call)), policy::Secrets::kept);
+  if (own.as_object()->size() > 1) layers.push_back(std::move(own));  // more than its version
+  return Value(std::move(layers));
+}
+
+// NAME:PATH[:ro]
+Result<Value> volume_of(const std::string& text) {
+  std::vector<std::string> parts = split(text, ':');
+  bool valid = (parts.size() == 2 || (parts.size() == 3 && (parts[2] == "ro" || parts[2] == "rw"))) && !parts[0].empty() && starts_with(parts[1], "/");
+  if (!valid) return Error{Code::invalid, cat("--volume takes NAME:/PATH[:ro], not '", printable(text), "'"), "make one with: paddock volume create NAME"};
+  Value volume;
+  volume.set("name", parts[0]);
+  volume.set("path", parts[1]);
+  volume.set("read_only", parts.size() == 3 && parts[2] == "ro");
+  return volume;
+}
+
+Result<Value> environment_of(const PolicyFlags& flags) {
+  std::map<std::string, std::string> env;
+  for (const std::string& name : flags.pass_env)
+    if (const char* value = std::getenv(name.c_str())) env[name] = value;
+  for (const std::string& text : flags.env) {
+    auto [name, value] = TRY(assignment("--env", text));
+    env[name] = value;
+  }
+  Value object(Value::Object{});
+  for (const auto& [name, value] : env) object.set(name, value);
+  return object;
+}
+
+Result<Value> metadata_of(const Flags& flags) {
+  std::map<std::string, std::string> metadata;
+  for (const std::string& text : flags.metadata) {
+    size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) return Error{Code::invalid, cat("--metadata takes KEY=VALUE, not '", printable(text), "'"), ""};
+    metadata[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  Value object(Value::Object{});
+  for (const auto& [key, value] : metadata) object.set(key, value);
+  return object;
+}
+
+Result<Value> request_of(const Flags& flags) {
+  Value body(Value::Object{});
+  if (!flags.template_name.empty()) body.set("template", flags.template_name);
+  if (!flags.name.empty()) body.set("name", flags.name);
+  body.set("policy", TRY(policies_of(flags)));
+  body.set("env", TRY(environment_of(flags)));
+  body.set("metadata", TRY(metadata_of(flags)));
+  Value::Array volumes;
+  for (const std::string& text : flags.volumes) volumes.push_back(TRY(volume_of(text)));
+  body.set("volumes", std::move(volumes));
+  if (!flags.timeout.empty()) body.set("timeout_ms", TRY(duration_flag("--timeout", flags.timeout)));
+  if (!flags.idle_timeout.empty()) body.set("idle_timeout_ms", TRY(duration_flag("--idle-timeout", flags.idle_timeout)));
+  if (!flags.on_timeout.empty() && flags.on_timeout != "kill" && flags.on_timeout != "pause")
+    return Error{Code::invalid, cat("--on-timeout: '", printable(flags.on_timeout), "' is not known"), "kill or pause"};
+  if (!flags.on_timeout.empty()) body.set("on_timeout", flags.on_timeout);
+  if (flags.auto_resume) body.set("auto_resume", true);
+  return body;
+}
+
+Result<Value> create(const Flags& flags) {
+  Value body = TRY(request_of(flags));
+  Client client = TRY(Client::find());
+  return client.ask("POST", "/v1/sandboxes", body);
+}
+
+}  // namespace
+
+int create_main(int argc, char** argv) {
+  Flags flags;
+  Options options("create", "Makes a sandbox that lives on, and prints its id. Use it with: paddock exec ID -- COMMAND");
+  options.text("--template", "NAME", &flags.template_name, "what it begins with: a template or a snapshot (default: base)");
+  options.text("--name", "NAME", &flags.name, "a name of your own for it");
+  options.text("--timeout", "DURATION", &flags.timeout, "how long it lives (default: 5m)");
+  options.text("--idle-timeout", "DURATION", &flags.idle_timeout, "how long it lives without anybody using it");
+  options.text("--on-timeout", "kill|pause", &flags.on_timeout, "what happens then (default: kill)");
+  options.flag("--auto-resume", &flags.auto_resume, "a request for a paused one wakes it");
+  options.list("--volume", "NAME:PATH[:ro]", &flags.volumes, "show a volume inside");
+  options.list("--metadata", "KEY=VALUE", &flags.metadata, "kept with it, to be found by");
+  declare_policy(options, flags);
+  declare_limits(options, flags, {LimitKind::wall_time, LimitKind::idle_time});
+  declare_environment(options, flags);
+  options.flag("--json", &flags.json, "print one JSON object");
+  if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  Result<Value> made = create(flags);
+  if (!made) return report(made.error(), flags.json);
+  print((flags.json ? to_json(made.value()) : printable(text_of(made.value(), "id"))) + "\n");
+  return 0;
+}
+
+}  // namespace paddock::cli

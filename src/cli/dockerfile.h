@@ -1,0 +1,29 @@
+// The part of Dockerfiles that templates are made from: FROM, RUN, COPY, WORKDIR, USER, ENV, CMD. Everything else is refused
+// with its line: what would be left out silently would be missed later.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "paddock/error.h"
+
+namespace paddock::cli {
+
+struct DockerStep {
+  std::string type;               // RUN, COPY, WORKDIR, USER, ENV
+  std::vector<std::string> args;  // as the builder takes them
+};
+
+struct Dockerfile {
+  std::string from;
+  std::vector<DockerStep> steps;
+  std::string start_command;
+};
+
+Result<Dockerfile> parse_dockerfile(const std::string& text, const std::string& name);
+
+// Patterns of a .dockerignore, in order; "!" takes back. `path` is relative to the context.
+bool is_ignored(const std::vector<std::string>& patterns, const std::string& path);
+std::vector<std::string> parse_dockerignore(const std::string& text);
+
+}  // namespace paddock::cli

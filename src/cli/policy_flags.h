@@ -1,0 +1,31 @@
+// The flags that say what a sandbox may do: the same for `paddock run` and `paddock create`.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/options.h"
+#include "paddock/policy.h"
+
+namespace paddock::cli {
+
+struct PolicyFlags {
+  std::vector<std::string> policies, read, write, deny, allow_net, env, pass_env;
+  std::string wall, workspace, root;
+  std::string limits[kLimitCount];
+};
+
+void declare_policy(Options& options, PolicyFlags& flags);
+void declare_limits(Options& options, PolicyFlags& flags, const std::vector<LimitKind>& but = {});
+void declare_files(Options& options, PolicyFlags& flags);
+void declare_environment(Options& options, PolicyFlags& flags);
+
+// The flags as a policy layer of their own.
+Result<Policy> call_policy(const PolicyFlags& flags);
+
+// NAME=VALUE, with a name that an environment can have.
+Result<std::pair<std::string, std::string>> assignment(const char* flag, const std::string& text);
+
+}  // namespace paddock::cli

@@ -1,0 +1,25 @@
+// One command in a sandbox with this terminal, or these pipes, as its own: over a WebSocket, in both directions at once.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/value.h"
+#include "cli/client.h"
+#include "paddock/error.h"
+
+namespace paddock::cli {
+
+struct SessionOptions {
+  bool input = false;     // stdin goes in
+  bool terminal = false;  // the command has a terminal, of this one's size
+};
+
+// Sends `request` and passes everything through until the command ends. Gives the end's message ("outcome", …). The local
+// terminal is as it was on every way out. Ctrl-C is the command's.
+Result<Value> run_session(const Client& client, const std::string& path, Value request, const SessionOptions& options);
+
+// The exit status that an outcome as JSON stands for, as that of `paddock run`.
+int exit_status_of(const Value& outcome);
+
+}  // namespace paddock::cli

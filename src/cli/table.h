@@ -1,0 +1,39 @@
+// A table that fits the terminal: columns as wide as what stands in them, and the most patient ones cut when there is no room.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paddock::cli {
+
+struct Column {
+  std::string heading;
+  bool right = false;   // numbers
+  size_t least = 0;     // cut down to this many characters when there is no room; 0: never cut
+  bool optional = false;  // left out altogether when there is still no room, the last one first
+};
+
+struct Cell {
+  std::string text;            // shown as it is: made printable by the caller
+  const char* colour = "";     // an escape sequence that takes no room
+};
+
+// Columns of a terminal that a character string takes; what is not valid UTF-8 counts by bytes.
+size_t display_width(std::string_view text);
+// Cut to `width` columns, with "…" at the end when something is missing.
+std::string fit(const std::string& text, size_t width);
+
+// `width` 0: as wide as it needs. `bold` and `off` surround the headings.
+std::string render_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows, size_t width, const char* bold, const char* off);
+
+// Columns of the terminal on stdout; 0 when it is none.
+size_t terminal_width();
+
+// The last values as ▁▂▃▄▅▆▇█, scaled to `most`.
+std::string sparkline(const std::vector<double>& values, double most);
+
+// "3s", "12m", "2h", "5d": one unit, rounded down.
+std::string short_duration(int64_t milliseconds);
+
+}  // namespace paddock::cli

@@ -1,0 +1,243 @@
+// paddock template: build, ls, rm.
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/dockerfile.h"
+#include "cli/living.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "store/digest.h"
+#include "store/pack.h"
+
+namespace paddock::cli {
+
+namespace {
+
+struct BuildFlags {
+  std::string name, file, directory = ".", ready;
+  std::vector<std::string> allow_net;
+  bool no_cache = false, json = false;
+};
+
+// The files of one COPY step.
+struct Context {
+  Fd directory;
+  std::vector<std::string> ignored;
+  bool takes_back = false;  // what is ignored may hold what is not
+};
+
+// Whether `path` is the source, lies in it, or is on the way to it.
+bool belongs_to(const std::string& source, const std::string& path, bool is_directory) {
+  if (source == "." || path == source || starts_with(path, source + "/")) return true;
+  if (is_directory && starts_with(source, path + "/")) return true;
+  std::vector<std::string> pattern = split(source, '/'), parts = split(path, '/');
+  size_t common = std::min(pattern.size(), parts.size());
+  for (size_t i = 0; i < common; ++i)
+    if (::fnmatch(pattern[i].c_str(), parts[i].c_str(), 0) != 0) return false;
+  return parts.size() >= pattern.size() || is_directory;
+}
+
+struct Packed {
+  Fd file;
+  std::string hash;
+  uint64_t bytes = 0;
+};
+
+Result<Packed> pack_source(const Context& context, const std::string& source) {
+  Packed packed;
+  packed.file = Fd(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!packed.file) packed.file = Fd(::memfd_create("context", MFD_CLOEXEC));
+  if (!packed.file) return errno_error(errno, "pack files");
+  bool found = false;
+  auto sink = [&](std::string_view bytes) -> Result<void> {
+    packed.bytes += bytes.size();
+    return write_all(packed.file.get(), bytes);
+  };
+  auto keep = [&](const std::string& path, bool is_directory) {
+    if (!belongs_to(source, path, is_directory)) return false;
+    bool whole = source == "." || path == source || starts_with(path, source + "/") || !is_directory;
+    if (is_ignored(context.ignored, path) && !(is_directory && context.takes_back)) return false;
+    found = found || whole;
+    return true;
+  };
+  TRY(store::pack_directory(context.directory.get(), sink, keep));
+  bool pattern = source.find_first_of("*?[") != std::string::npos;
+  if (!found && !pattern) return Error{Code::not_found, cat("COPY ", printable(source), ": there is no such file"), "sources are named from the directory that is built from"};
+  packed.hash = TRY(store::sha256_of(packed.file.get()));
+  return packed;
+}
+
+Result<void> upload(const Client& client, Packed packed, const std::string& source, bool shows_progress) {
+  std::string path = cat("/v1/templates/files/", packed.hash);
+  Value there = TRY(client.ask("GET", path));
+  const Value* present = there.find("present");
+  if (present && present->as_bool() && *present->as_bool()) return {};
+  if (::lseek(packed.file.get(), 0, SEEK_SET) != 0) return errno_error(errno, "send files");
+  Progress progress(source, packed.bytes, shows_progress);
+  Upload upload;
+  upload.size = packed.bytes;
+  upload.next = [&]() -> Result<std::string> {
+    std::string piece(256 << 10, '\0');
+    ssize_t count = ::read(packed.file.get(), piece.data(), piece.size());
+    if (count < 0) return errno_error(errno, "read files");
+    piece.resize(static_cast<size_t>(count));
+    progress.add(piece.size());
+    return piece;
+  };
+  (void)TRY(client.send("PUT", path, upload));
+  return {};
+}
+
+Result<Value> steps_of(const Client& client, const Dockerfile& file, const BuildFlags& flags) {
+  Context context;
+  context.directory = TRY(open_file(flags.directory, O_RDONLY | O_DIRECTORY));
+  if (Result<std::string> text = read_file(flags.directory + "/.dockerignore", 1 << 20)) context.ignored = parse_dockerignore(text.value());
+  for (const std::string& pattern : context.ignored) context.takes_back = context.takes_back || starts_with(pattern, "!");
+  Value::Array steps;
+  for (const DockerStep& step : file.steps) {
+    Value value;
+    value.set("type", step.type);
+    value.set("args", text_list(step.args));
+    if (step.type == "COPY") {
+      Packed packed = TRY(pack_source(context, step.args[0]));
+      value.set("files", packed.hash);
+      TRY(upload(client, std::move(packed), step.args[0], !flags.json && ::isatty(STDERR_FILENO)));
+    }
+    steps.push_back(std::move(value));
+  }
+  return Value(std::move(steps));
+}
+
+void show(const Value& entry, const Colours& colour) {
+  std::string message = text_of(entry, "message"), level = text_of(entry, "level");
+  bool title = starts_with(message, "[") || starts_with(message, "CACHED");
+  const char* paint = title ? colour.bold : level == "error" ? colour.red : colour.dim;
+  print(cat(paint, title ? "" : "  ", printable(message), colour.off, "\n"));
+}
+
+// Reads the lines of the build until its end.
+Result<Value> follow(Answer answer, bool json) {
+  Colours colour = colours();
+  while (true) {
+    std::optional<std::string> line = TRY(answer.line());
+    if (!line) return Error{Code::io, "build a template: the server went away", ""};
+    Value entry = TRY(parse_json(*line, "the server's answer"));
+    std::string type = text_of(entry, "type");
+    if (type == "log" && !json) show(entry, colour);
+    if (type == "error") {
+      const Value* error = entry.find("error");
+      Value none;
+      const Value& told = error ? *error : none;
+      return Error{Code::invalid, cat("build a template: ", text_of(told, "message")), text_of(told, "hint")};
+    }
+    if (type != "end") continue;
+    const Value* made = entry.find("template");
+    return made ? *made : Value();
+  }
+}
+
+Result<Value> build(const BuildFlags& flags) {
+  std::string path = flags.file.empty() ? flags.directory + "/Dockerfile" : flags.file;
+  Result<std::string> text = read_file(path, 1 << 20);
+  if (!text) return Error{Code::not_found, text.error().message, "say which with -f FILE"};
+  Dockerfile file = TRY(parse_dockerfile(text.value(), path));
+  Client client = TRY(Client::find());
+  Value body;
+  body.set("name", flags.name);
+  body.set("from_image", file.from);
+  body.set("steps", TRY(steps_of(client, file, flags)));
+  if (!file.start_command.empty()) body.set("start_command", file.start_command);
+  if (!flags.ready.empty()) body.set("ready_command", flags.ready);
+  if (flags.no_cache) body.set("force", true);
+  if (!flags.allow_net.empty()) body.set("allow_net", text_list(flags.allow_net));
+  return follow(TRY(client.open("POST", "/v1/templates/build", body)), flags.json);
+}
+
+int build_main(int argc, char** argv) {
+  BuildFlags flags;
+  Options options("template build", "Makes a template from a Dockerfile (FROM, RUN, COPY, WORKDIR, USER, ENV, CMD). Each step runs in a sandbox.");
+  options.text("-t, --tag", "NAME[:TAG]", &flags.name, "what to call it");
+  options.text("-f, --file", "FILE", &flags.file, "the Dockerfile (default: DIR/Dockerfile)");
+  options.list("--allow-net", "HOST", &flags.allow_net, "what the steps may reach; '*' for everything that the operator lets them");
+  options.text("--ready", "COMMAND", &flags.ready, "succeeds once the start command (CMD) is ready");
+  options.flag("--no-cache", &flags.no_cache, "run every step again");
+  options.flag("--json", &flags.json, "print one JSON object");
+  options.positional("DIR", &flags.directory, "what COPY copies from (default: here)", false);
+  if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  if (flags.name.empty()) return report(Error{Code::invalid, "template build: a name is missing", "give it with: -t NAME"}, flags.json);
+  Result<Value> made = build(flags);
+  if (!made) return report(made.error(), flags.json);
+  if (flags.json) print(to_json(made.value()) + "\n");
+  else print(cat("built ", printable(text_of(made.value(), "name")), " (", printable(text_of(made.value(), "id")), ")\ntry it: paddock create --template ", printable(flags.name), "\n"));
+  return 0;
+}
+
+Result<void> list(bool json) {
+  Client client = TRY(Client::find());
+  Value answer = TRY(client.ask("GET", "/v1/templates"));
+  if (json) {
+    print(to_json(answer) + "\n");
+    return {};
+  }
+  const Value* templates = answer.find("templates");
+  std::vector<std::vector<Cell>> rows;
+  for (const Value& item : templates && templates->as_array() ? *templates->as_array() : Value::Array()) {
+    std::vector<std::string> tags;
+    const Value* named = item.find("tags");
+    for (const Value& tag : named && named->as_array() ? *named->as_array() : Value::Array())
+      if (tag.as_string()) tags.push_back(printable(*tag.as_string()));
+    std::string name = printable(text_of(item, "name"));
+    rows.push_back({{name.empty() ? "-" : name}, {join(tags, ",")}, {printable(text_of(item, "id"))}, {printable(text_of(item, "kind"))},
+                    {short_duration(now_ms() - number_of(item, "created_ms"))}});
+  }
+  Colours colour = colours();
+  print(render_table({{.heading = "NAME", .least = 8}, {.heading = "TAGS", .least = 7}, {.heading = "ID"}, {.heading = "KIND", .optional = true}, {.heading = "AGE", .right = true, .optional = true}},
+                     rows, terminal_width(), colour.bold, colour.off));
+  return {};
+}
+
+int list_main(int argc, char** argv) {
+  bool json = false;
+  Options options("template ls", "Lists templates and snapshots.");
+  options.flag("--json", &json, "print one JSON object");
+  if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  Result<void> listed = list(json);
+  return listed ? 0 : report(listed.error(), json);
+}
+
+int remove_main(int argc, char** argv) {
+  std::vector<std::string> names;
+  Options options("template rm", "Removes templates or snapshots. Sandboxes made from them go on.");
+  options.positional("NAME", &names, "an id, a name, or name:tag", true);
+  if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  Result<Client> client = Client::find();
+  if (!client) return report(client.error(), false);
+  int status = 0;
+  for (const std::string& name : names) {
+    Result<Value> removed = client.value().ask("DELETE", cat("/v1/templates/", percent_encode(name)));
+    if (!removed) status = report(removed.error(), false);
+  }
+  return status;
+}
+
+}  // namespace
+
+int template_main(int argc, char** argv) {
+  std::string command = argc > 1 ? argv[1] : "";
+  if (command == "build") return build_main(argc - 1, argv + 1);
+  if (command == "ls") return list_main(argc - 1, argv + 1);
+  if (command == "rm") return remove_main(argc - 1, argv + 1);
+  bool asked = command == "--help" || command == "-h";
+  std::string usage = "usage: paddock template build [-t NAME] [-f FILE] [DIR] | ls | rm NAME…\n";
+  if (asked) print(usage);
+  else print_error(usage);
+  return asked ? 0 : kFailed;
+}
+
+}  // namespace paddock::cli

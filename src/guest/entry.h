@@ -1,0 +1,37 @@
+// What is said of a file: the "entry" of docs/formats/guest.md.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+
+#include "base/value.h"
+#include "guest/users.h"
+
+namespace paddock::guest {
+
+using Metadata = std::map<std::string, std::string>;
+
+// Keeps the names of users and groups it has looked up: one for a whole listing.
+class Describer {
+ public:
+  Describer() : users_(Users::read()) {}
+  // What stands at `path`, a link not followed. errno in the error's hint is the wire's.
+  Result<Value> at(const std::string& path);
+  Value of_open(int fd, const std::string& path);  // an open file, as which path does not matter
+
+ private:
+  Value of(const struct stat& info, const std::string& path);
+  const std::string& owner(uint32_t uid);
+  const std::string& group(uint32_t gid);
+
+  Users users_;
+  std::map<uint32_t, std::string> owners_, groups_;
+};
+
+// Extended attributes "user.e2b.NAME". Setting replaces all there were.
+Result<void> check_metadata(const Metadata& metadata);
+Result<void> set_metadata(int fd, const Metadata& metadata);
+
+}  // namespace paddock::guest

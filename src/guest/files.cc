@@ -1,0 +1,151 @@
+// Operations on files that are done at once, and those that move or remove whole trees.
+#include "guest/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "guest/copy_tree.h"
+#include "guest/entry.h"
+#include "guest/helper.h"
+#include "guest/operations.h"
+#include "guest/request.h"
+#include "linux/tree.h"
+
+namespace paddock::guest {
+
+namespace {
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+Result<Value> entry_at(const std::string& path) { return with_entry(TRY(Describer().at(path))); }
+
+Result<Value> make_directory_at(const Place& place) {
+  struct stat info;
+  if (::stat(place.path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return refuse("already_exists", cat("directory already exists: ", place.path));
+    return refuse("invalid_argument", cat("path already exists but it is not a directory: ", place.path));
+  }
+  TRY(make_directories(place.path, place.ownership));
+  return entry_at(place.path);
+}
+
+}  // namespace
+
+Value with_entry(Value entry) {
+  Value result;
+  result.set("entry", std::move(entry));
+  return result;
+}
+
+std::string parent_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+Result<Place> place_in(Guest& guest, const Value& request, std::string_view key) {
+  Place place;
+  place.user = TRY(guest.user_of(request));
+  std::string path = TRY(path_of(request, key));
+  std::string otherwise = guest.default_cwd.empty() ? place.user.home : TRY(resolve_path(guest.default_cwd, place.user, place.user.home));
+  place.path = TRY(resolve_path(path, place.user, otherwise));
+  place.ownership = {guest.file_uid(place.user), guest.file_gid(place.user)};
+  return place;
+}
+
+Result<bool> make_directories(const std::string& path, const Ownership& ownership) {
+  if (::mkdir(path.c_str(), 0755) == 0) {
+    if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0) return refuse_errno(errno, cat("give '", path, "' to its owner"));
+    return true;
+  }
+  struct stat info;
+  if (errno == EEXIST) {
+    if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return false;
+    return refuse("invalid_argument", cat("path is not a directory: ", path));
+  }
+  if (errno != ENOENT || path == "/") {
+    if (errno == ENOTDIR) return refuse("invalid_argument", cat("path is not a directory: ", parent_of(path)));
+    return refuse_errno(errno, cat("make directory '", path, "'"));
+  }
+  TRY(make_directories(parent_of(path), ownership));
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return refuse_errno(errno, cat("make directory '", path, "'"));
+  if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0) return refuse_errno(errno, cat("give '", path, "' to its owner"));
+  return true;
+}
+
+Result<Fd> open_for_writing(const Place& place) {
+  struct stat info;
+  if (::stat(place.path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return refuse("invalid_argument", cat("path is a directory: ", place.path));
+    if (!S_ISREG(info.st_mode)) return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
+  } else {
+    TRY(make_directories(parent_of(place.path), place.ownership));
+  }
+  // O_NONBLOCK: it may have become a pipe meanwhile, which nobody may ever open from the other side.
+  Fd file(::open(place.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666 & ~022));
+  if (!file) return refuse_errno(errno, cat("open '", place.path, "' for writing"));
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
+  bool owned = info.st_uid == place.ownership.uid && info.st_gid == place.ownership.gid;
+  if (!owned && ::fchown(file.get(), place.ownership.uid, place.ownership.gid) != 0)
+    return refuse_errno(errno, cat("give '", place.path, "' to its owner"));
+  return file;
+}
+
+Answer stat_file(Guest& guest, CallPointer call) {
+  Result<Place> place = place_in(guest, call->request);
+  if (!place) co_return place.error();
+  co_return entry_at(place.value().path);
+}
+
+Answer make_directory(Guest& guest, CallPointer call) {
+  Result<Place> place = place_in(guest, call->request);
+  if (!place) co_return place.error();
+  co_return make_directory_at(place.value());
+}
+
+Answer remove_file(Guest& guest, CallPointer call) {
+  Result<Place> place = place_in(guest, call->request);
+  if (!place) co_return place.error();
+  std::string path = place.value().path;
+  if (path == "/") co_return refuse("invalid_argument", "the root directory cannot be removed");
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) co_return Value();
+  if (errno != EISDIR) co_return refuse_errno(errno, cat("remove '", path, "'"));
+  if (::rmdir(path.c_str()) == 0) co_return Value();
+  if (errno != ENOTEMPTY && errno != EEXIST) co_return refuse_errno(errno, cat("remove '", path, "'"));
+  Work work = [path](HelperStreams) -> Result<Value> {
+    Fd parent = TRY(open_file(parent_of(path), O_RDONLY | O_DIRECTORY));
+    TRY(kernel::remove_tree(parent.get(), name_of(path)));
+    return Value();
+  };
+  Result<Value> removed = co_await run_helper(guest, call, std::nullopt, work);
+  co_return removed;
+}
+
+Answer move_file(Guest& guest, CallPointer call) {
+  Result<Place> source = place_in(guest, call->request, "source"), destination = place_in(guest, call->request, "destination");
+  if (!source) co_return source.error();
+  if (!destination) co_return destination.error();
+  std::string from = source.value().path, to = destination.value().path;
+  struct stat info;
+  if (::lstat(from.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) co_return refuse("not_found", cat("source file not found: ", from));
+    co_return refuse_errno(errno, cat("move '", from, "'"));
+  }
+  Result<bool> made = make_directories(parent_of(to), destination.value().ownership);
+  if (!made) co_return made.error();
+  if (::rename(from.c_str(), to.c_str()) == 0) co_return entry_at(to);
+  if (errno != EXDEV) co_return refuse_errno(errno, cat("move '", from, "' to '", to, "'"));
+  // Another file system, or a directory that an overlay cannot rename.
+  Work work = [from, to](HelperStreams) -> Result<Value> {
+    TRY(copy_tree(from, to));
+    Fd parent = TRY(open_file(parent_of(from), O_RDONLY | O_DIRECTORY));
+    TRY(kernel::remove_tree(parent.get(), name_of(from)));
+    return Value();
+  };
+  Result<Value> moved = co_await run_helper(guest, call, std::nullopt, work);
+  if (!moved) co_return moved.error();
+  co_return entry_at(to);
+}
+
+}  // namespace paddock::guest

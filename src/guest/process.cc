@@ -1,0 +1,305 @@
+#include "guest/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "guest/request.h"
+
+namespace paddock::guest {
+
+namespace {
+
+constexpr size_t kPiece = 32 << 10;
+char buffer[kPiece];  // of the whole process: what is in it does not outlive a turn
+
+constexpr size_t kLastBytes = 64 << 10;  // that are still read of a pipe whose process was killed: what a pipe holds
+constexpr int kPiecesInARow = 8;
+
+void do_not_block(int fd) { (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+winsize window(TerminalSize size) {
+  winsize window{};
+  window.ws_row = static_cast<unsigned short>(size.rows);
+  window.ws_col = static_cast<unsigned short>(size.columns);
+  return window;
+}
+
+// "pid (name) state parent group session …", where the name may hold anything.
+pid_t session_of(const char* pid) {
+  Result<std::string> stat = read_file(cat("/proc/", pid, "/stat"), 4096);
+  if (!stat) return -1;
+  size_t end = stat.value().rfind(')');
+  if (end == std::string::npos) return -1;
+  std::vector<std::string> words = words_in(std::string_view(stat.value()).substr(end + 1));
+  if (words.size() < 4) return -1;
+  pid_t session = -1;
+  (void)std::from_chars(words[3].data(), words[3].data() + words[3].size(), session);
+  return session;
+}
+
+}  // namespace
+
+void kill_session(pid_t leader) {
+  (void)::kill(-leader, SIGKILL);
+  DIR* processes = ::opendir("/proc");
+  if (!processes) return;
+  while (dirent* entry = ::readdir(processes)) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || session_of(entry->d_name) != leader) continue;
+    pid_t pid = ::atoi(entry->d_name);
+    if (pid > 1) (void)::kill(pid, SIGKILL);
+  }
+  ::closedir(processes);
+}
+
+Process::Process(io::Loop& loop, ProcessSpec spec) : spec(std::move(spec)), loop_(loop), writers_(loop), timer_(loop) {}
+
+Result<void> Process::open_terminal(std::vector<Fd>& theirs) {
+  Fd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  if (!master) return refuse_errno(errno, "open a terminal");
+  int unlocked = 0;
+  if (::ioctl(master.get(), TIOCSPTLCK, &unlocked) != 0) return refuse_errno(errno, "unlock a terminal");
+  Fd slave(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!slave) return refuse_errno(errno, "open a terminal's other side");
+  winsize size = window(*spec.size);
+  (void)::ioctl(master.get(), TIOCSWINSZ, &size);
+  if (!has_single_id()) (void)!::fchown(slave.get(), spec.plan.user.uid, spec.plan.user.gid);
+  Fd writer(::fcntl(master.get(), F_DUPFD_CLOEXEC, 3));
+  if (!writer) return refuse_errno(errno, "open a terminal");
+  auto output = std::make_unique<Output>(loop_, kTerminal);
+  output->socket.open(loop_, std::move(master));
+  outputs_.push_back(std::move(output));
+  input_.open(loop_, std::move(writer));
+  for (int i = 0; i < 2; ++i) theirs.push_back(Fd(::fcntl(slave.get(), F_DUPFD_CLOEXEC, 3)));
+  theirs.push_back(std::move(slave));
+  return {};
+}
+
+Result<void> Process::open_streams(std::vector<Fd>& theirs) {
+  if (spec.size) return open_terminal(theirs);
+  if (spec.wants_input) {
+    Pipe pipe = TRY(make_pipe());
+    do_not_block(pipe.write.get());
+    theirs.push_back(std::move(pipe.read));
+    input_.open(loop_, std::move(pipe.write));
+  } else {
+    theirs.push_back(TRY(open_file("/dev/null", O_RDONLY)));
+    input_closed_ = true;
+  }
+  for (uint8_t stream : {kOutput, kErrors}) {
+    Pipe pipe = TRY(make_pipe());
+    do_not_block(pipe.read.get());
+    theirs.push_back(std::move(pipe.write));
+    auto output = std::make_unique<Output>(loop_, stream);
+    output->socket.open(loop_, std::move(pipe.read));
+    outputs_.push_back(std::move(output));
+  }
+  return {};
+}
+
+io::Task<Result<std::shared_ptr<Process>>> Process::start(io::Loop& loop, ProcessSpec spec,
+                                                         std::function<void(std::shared_ptr<Process>)> born) {
+  auto process = std::make_shared<Process>(loop, std::move(spec));
+  std::vector<Fd> theirs;
+  Result<void> opened = process->open_streams(theirs);
+  if (!opened) co_return opened.error();
+  process->open_outputs_ = process->outputs_.size();
+  SpawnPlan plan = process->spec.plan;
+  plan.input = theirs[0].get();
+  plan.output = theirs[1].get();
+  plan.errors = theirs[2].get();
+  plan.terminal = process->spec.size.has_value();
+  Result<Spawned> spawned = spawn_program(plan);
+  if (!spawned) co_return spawned.error();
+  theirs.clear();
+  process->pid = spawned.value().pid;
+  born(process);
+
+  do_not_block(spawned.value().status.get());
+  io::Socket status(loop, std::move(spawned.value().status));
+  int number = 0;
+  while (true) {
+    ssize_t count = ::read(status.get(), &number, sizeof number);
+    if (count == 0) break;
+    if (count > 0) co_return refuse_errno(number, cat("fork/exec ", process->spec.plan.argv[0]));
+    if (errno != EAGAIN && errno != EINTR) break;
+    status.not_readable();
+    (void)co_await status.readable();
+  }
+  co_return process;
+}
+
+void Process::run() {
+  running_ = true;
+  for (std::unique_ptr<Output>& output : outputs_) io::spawn(pump(shared_from_this(), *output));
+  if (spec.timeout_ms > 0) io::spawn(time_out(shared_from_this()));
+}
+
+void Process::follow(std::shared_ptr<Call> call) {
+  std::weak_ptr<Process> weak = weak_from_this();
+  call->on_change = [weak] {
+    if (std::shared_ptr<Process> process = weak.lock()) process->room_changed();
+  };
+  followers_.push_back(std::move(call));
+}
+
+void Process::leave(const std::shared_ptr<Call>& call) {
+  call->on_change = nullptr;
+  std::erase(followers_, call);
+  room_changed();
+}
+
+// The slowest follower sets the pace; with none, what is written is thrown away.
+size_t Process::room() const {
+  size_t room = kPiece;
+  for (const std::shared_ptr<Call>& call : followers_)
+    if (!call->cancelled()) room = std::min(room, call->room());
+  return room;
+}
+
+void Process::room_changed() {
+  if (room() == 0) return;
+  for (std::unique_ptr<Output>& output : outputs_) output->bell.ring();
+}
+
+io::Task<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
+  size_t after_kill = 0;
+  for (int in_a_row = 0;; ++in_a_row) {
+    if (in_a_row >= kPiecesInARow) {
+      in_a_row = 0;
+      co_await self->loop_.yield();
+    }
+    size_t room = self->room();
+    if (room == 0) {
+      (void)co_await output.bell.wait();
+      continue;
+    }
+    if (self->hurried_ && self->reaped_ && after_kill >= kLastBytes) break;
+    ssize_t count = ::read(output.socket.get(), buffer, room);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      if (self->hurried_ && self->reaped_) break;
+      output.socket.not_readable();
+      (void)co_await output.socket.readable();
+      continue;
+    }
+    if (count <= 0) break;  // EIO of a terminal whose other side is closed, too
+    if (self->reaped_) after_kill += static_cast<size_t>(count);
+    for (const std::shared_ptr<Call>& call : self->followers_) call->push({buffer, static_cast<size_t>(count)}, output.stream);
+  }
+  output.socket.close();
+  --self->open_outputs_;
+  self->check_end();
+}
+
+io::Task<void> Process::time_out(std::shared_ptr<Process> self) {
+  io::Milliseconds deadline = self->loop_.now() + self->spec.timeout_ms;
+  while (!self->ended_) {
+    bool rung = co_await self->timer_.wait(deadline);
+    if (rung) continue;
+    self->timed_out_ = self->hurried_ = true;
+    kill_session(self->pid);
+    for (std::unique_ptr<Output>& output : self->outputs_) output->socket.nudge();
+    break;
+  }
+}
+
+void Process::exited(int status) {
+  status_ = status;
+  reaped_ = true;
+  if (hurried_)
+    for (std::unique_ptr<Output>& output : outputs_) output->socket.nudge();
+  check_end();
+}
+
+void Process::check_end() {
+  if (!reaped_ || open_outputs_ > 0 || ended_) return;
+  ended_ = true;
+  ended_at = loop_.now();
+  if (input_) input_.nudge();
+  io::spawn(drop_input(shared_from_this()));
+  timer_.ring();
+  for (const std::shared_ptr<Call>& call : followers_) call->bell.ring();
+}
+
+Value Process::result() const {
+  Value result;
+  if (WIFSIGNALED(status_)) {
+    result.set("signal", WTERMSIG(status_));
+  } else {
+    result.set("code", WEXITSTATUS(status_));
+  }
+  if (timed_out_) result.set("timed_out", true);
+  return result;
+}
+
+Result<void> Process::signal(int number) {
+  if (ended_) return refuse("not_found", cat("process ", pid, " has ended"));
+  if (number == SIGKILL || number == SIGTERM) hurried_ = true;
+  if (reaped_) {  // what it left behind holds its streams
+    (void)::kill(-pid, number);
+    for (std::unique_ptr<Output>& output : outputs_) output->socket.nudge();
+    return {};
+  }
+  if (::kill(pid, number) != 0) return refuse_errno(errno, cat("signal process ", pid));
+  if (number == SIGKILL) (void)::kill(-pid, number);
+  return {};
+}
+
+Result<void> Process::resize(TerminalSize size) {
+  if (!spec.size) return refuse("internal", "the process has no terminal");
+  if (ended_) return refuse("not_found", cat("process ", pid, " has ended"));
+  winsize asked = window(size);
+  if (::ioctl(input_.get(), TIOCSWINSZ, &asked) != 0) return refuse_errno(errno, "resize the terminal");
+  return {};
+}
+
+io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string bytes, bool to_terminal) {
+  std::shared_ptr<Process> self = shared_from_this();
+  if (to_terminal && !spec.size) co_return refuse("internal", "the process has no terminal");
+  if (!to_terminal && spec.size) co_return refuse("internal", "the process has a terminal, no stdin");
+  co_await writers_.enter();
+  Result<void> done;
+  for (size_t at = 0; at < bytes.size();) {
+    if (input_closed_ || ended_) {
+      done = refuse("internal", "stdin is closed or was not asked for");
+      break;
+    }
+    if (call->cancelled()) break;
+    ssize_t count = ::write(input_.get(), bytes.data() + at, bytes.size() - at);
+    if (count > 0) at += static_cast<size_t>(count);
+    if (count > 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) {
+      done = refuse("internal", errno == EPIPE || errno == EIO ? "stdin is closed" : "write to stdin failed");
+      break;
+    }
+    input_.not_writable();
+    io::Interest interests[] = {{&input_, true}, call->bell.interest()};
+    io::Wait room_or_cancelled(loop_, interests, 2, io::Wait::kForever);
+    (void)co_await room_or_cancelled;
+  }
+  writers_.leave();
+  co_return done;
+}
+
+io::Task<void> Process::drop_input(std::shared_ptr<Process> self) {
+  co_await self->writers_.enter();
+  self->input_closed_ = true;
+  self->input_.close();
+  self->writers_.leave();
+}
+
+io::Task<Result<void>> Process::close_input() {
+  if (spec.size) co_return refuse("unknown", "a terminal has no stdin to close");
+  co_await drop_input(shared_from_this());
+  co_return Result<void>();
+}
+
+}  // namespace paddock::guest

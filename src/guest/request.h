@@ -1,0 +1,31 @@
+// What a request says, read with its type checked, and how it is refused.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/value.h"
+#include "paddock/error.h"
+
+namespace paddock::guest {
+
+// A refusal with a code of Connect-RPC, which travels in the hint.
+Error refuse(const char* code, std::string message);
+// "what: why" with the code that fits the errno.
+Error refuse_errno(int number, std::string_view what);
+const char* wire_code(const Error& error);
+
+// Members of the request's object: an error when they are there and of another type.
+Result<std::string> text_of(const Value& request, std::string_view key, std::string otherwise = "");
+Result<bool> flag_of(const Value& request, std::string_view key, bool otherwise = false);
+Result<std::optional<int64_t>> number_of(const Value& request, std::string_view key, int64_t least, int64_t most);
+Result<std::vector<std::string>> texts_of(const Value& request, std::string_view key);
+Result<std::map<std::string, std::string>> pairs_of(const Value& request, std::string_view key);
+
+// As text_of, for what goes to the kernel as a C string: no NUL in it.
+Result<std::string> path_of(const Value& request, std::string_view key);
+
+}  // namespace paddock::guest

@@ -1,0 +1,136 @@
+#include "io/stream.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+
+namespace paddock::io {
+
+namespace {
+
+constexpr size_t kBuffer = 256 << 10;
+char buffer[kBuffer];  // of the whole process: what is in it does not outlive a turn
+
+constexpr Milliseconds kGentleMs = 1000;
+constexpr size_t kGentleBytes = 4 << 20;
+
+Milliseconds after(Loop& loop, Milliseconds patience) { return patience == Wait::kForever ? patience : loop.now() + patience; }
+
+}  // namespace
+
+Task<bool> Stream::wait(net::TlsStream::Status status, Milliseconds deadline) {
+  bool in_time;
+  if (status == net::TlsStream::Status::want_write) {
+    socket.not_writable();
+    in_time = co_await socket.writable(deadline);
+  } else {
+    socket.not_readable();
+    in_time = co_await socket.readable(deadline);
+  }
+  co_return in_time;
+}
+
+Task<Stream::More> Stream::read(Milliseconds deadline, size_t most) {
+  most = std::clamp<size_t>(most, 1, kBuffer);
+  while (true) {
+    if (cut_) co_return More::failed;
+    size_t count = 0;
+    if (tls) {
+      net::TlsStream::Done done = tls->read(buffer, most);
+      if (done.status == net::TlsStream::Status::closed) co_return More::end;
+      if (done.status == net::TlsStream::Status::failed) co_return More::failed;
+      if (done.status != net::TlsStream::Status::ok) {
+        bool in_time = co_await wait(done.status, deadline);
+        if (!in_time) co_return More::late;
+        continue;
+      }
+      count = done.bytes;
+    } else {
+      ssize_t received = ::recv(socket.get(), buffer, most, MSG_DONTWAIT);
+      if (received < 0 && errno == EINTR) continue;
+      if (received < 0 && errno == EAGAIN) {
+        socket.not_readable();
+        bool in_time = co_await socket.readable(deadline);
+        if (!in_time) co_return More::late;
+        continue;
+      }
+      if (received < 0) co_return More::failed;
+      if (received == 0) co_return More::end;
+      count = static_cast<size_t>(received);
+      if (count < most) socket.read_short();
+    }
+    ahead.append(buffer, count);
+    co_return More::yes;
+  }
+}
+
+Task<bool> Stream::write(std::string_view bytes, Milliseconds patience) {
+  while (!bytes.empty()) {
+    if (cut_) co_return false;
+    size_t count = 0;
+    if (tls) {
+      net::TlsStream::Done done = tls->write(bytes);
+      if (done.status == net::TlsStream::Status::closed || done.status == net::TlsStream::Status::failed) co_return false;
+      if (done.status != net::TlsStream::Status::ok) {
+        bool in_time = co_await wait(done.status, after(loop_, patience));
+        if (!in_time) co_return false;
+        continue;
+      }
+      count = done.bytes;
+    } else {
+      ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && errno == EAGAIN) {
+        socket.not_writable();
+        bool in_time = co_await socket.writable(after(loop_, patience));
+        if (!in_time) co_return false;
+        continue;
+      }
+      if (sent < 0) co_return false;
+      count = static_cast<size_t>(sent);
+    }
+    bytes.remove_prefix(count);
+  }
+  co_return !cut_;
+}
+
+Task<bool> Stream::shake_hands(Milliseconds deadline) {
+  while (!cut_) {
+    net::TlsStream::Done done = tls->handshake();
+    if (done.status == net::TlsStream::Status::ok) co_return true;
+    if (done.status != net::TlsStream::Status::want_read && done.status != net::TlsStream::Status::want_write) co_return false;
+    bool in_time = co_await wait(done.status, deadline);
+    if (!in_time) co_return false;
+  }
+  co_return false;
+}
+
+Task<void> Stream::close_gently() {
+  if (cut_) co_return;
+  if (tls) (void)tls->shut_down();
+  (void)::shutdown(socket.get(), SHUT_WR);
+  Milliseconds deadline = loop_.now() + kGentleMs;
+  for (size_t drained = 0; drained < kGentleBytes && !cut_;) {
+    ssize_t received = ::recv(socket.get(), buffer, kBuffer, MSG_DONTWAIT);
+    if (received < 0 && errno == EINTR) continue;
+    if (received < 0 && errno == EAGAIN) {
+      socket.not_readable();
+      bool in_time = co_await socket.readable(deadline);
+      if (!in_time) co_return;
+      continue;
+    }
+    if (received <= 0) co_return;
+    drained += static_cast<size_t>(received);
+  }
+}
+
+void Stream::cut() {
+  if (cut_) return;
+  cut_ = true;
+  if (!socket) return;
+  linger off{1, 0};
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);
+  (void)::shutdown(socket.get(), SHUT_RDWR);
+}
+
+}  // namespace paddock::io

@@ -1,0 +1,46 @@
+// What a keeper has of its sandbox: the first process, the socket to it, and the cgroups.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "launch/plan.h"
+#include "launch/watch.h"
+#include "linux/cgroup.h"
+#include "linux/child.h"
+
+namespace paddock::launch {
+
+class Hold {
+ public:
+  Hold() = default;
+  Hold(Hold&&) = delete;
+  ~Hold() { forget_first_process(); }
+
+  // The first process, in its namespaces, waiting for its plan. `control` is not to stay open in it.
+  Result<void> make_first_process(uint64_t namespaces, Fd& control);
+  // One that was made ahead, in namespaces that turn out to be others than the plan's, is replaced.
+  bool has_first_process() const { return child_.pid > 0; }
+
+  // Makes the sandbox up to the point where the first process may go on. Takes what goes inside from `passed`.
+  Result<void> start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed, Fd& control, Watcher& watcher);
+  // Lets it join its version 1 cgroups and go on; in a version 2 one it was born.
+  Result<void> open_the_way() const;
+
+  kernel::Child& child() { return child_; }
+  Fd& guard() { return guard_; }
+  const std::vector<kernel::Cgroup>& groups() const { return groups_; }
+  void remove_groups() const;
+
+ private:
+  Result<void> make_cgroups(const Plan& plan, Watcher& watcher);
+  void forget_first_process();
+
+  uint64_t namespaces_ = 0;  // of the first process
+  kernel::Child child_;
+  Fd guard_;
+  std::vector<kernel::Cgroup> groups_;
+};
+
+}  // namespace paddock::launch

@@ -1,0 +1,343 @@
+#include "launch/living.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.h"
+#include "launch/channel.h"
+#include "launch/hold.h"
+#include "launch/watch.h"
+#include "linux/uapi.h"
+
+namespace paddock::launch {
+
+namespace {
+
+constexpr size_t kEgressDescriptors = 3;  // control, events, pidfd
+constexpr int kBacklog = 8;
+
+// The path of a socket address is short; that of a directory need not be.
+Result<Fd> listen_in(int directory) {
+  (void)::unlinkat(directory, kKeeperSocket, 0);  // of one that was killed
+  Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener) return errno_error(errno, "open the keeper's socket");
+  sockaddr_un address{.sun_family = AF_UNIX};
+  std::strncpy(address.sun_path, cat("/proc/self/fd/", directory, "/", kKeeperSocket).c_str(), sizeof address.sun_path - 1);
+  mode_t before = ::umask(0177);
+  int bound = ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  (void)::umask(before);
+  if (bound != 0 || ::listen(listener.get(), kBacklog) != 0) return errno_error(errno, "listen for servers");
+  return listener;
+}
+
+class Living {
+ public:
+  Living(Fd control, Plan plan, std::string bytes, std::vector<Fd> passed)
+      : plan_(std::move(plan)), plan_bytes_(std::move(bytes)), passed_(std::move(passed)), server_(std::move(control)), watcher_(plan_.watch, true) {}
+
+  void run() {
+    Result<void> started = start();
+    if (started) watch_until_end();
+    else failure_ = std::move(started.error());
+    end_everything();
+    tell(failure_ ? failure(*failure_) : ended());
+  }
+
+ private:
+  Result<void> start() {
+    (void)!::chdir("/");
+    directory_ = TRY(open_file(plan_.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    listener_ = TRY(listen_in(directory_.get()));
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "make the guest's socket");
+    link_ = Fd(ends[0]);
+    passed_.at(0) = Fd(ends[1]);
+    TRY(hold_.start(plan_, plan_bytes_, passed_, server_, watcher_));
+    if (plan_.network.enabled) {
+      if (passed_.size() < kEgressDescriptors) return Error{Code::internal, "the plan came without the egress process", ""};
+      for (size_t i = 0; i < kEgressDescriptors; ++i) egress_[i] = std::move(passed_[i]);
+      passed_.erase(passed_.begin(), passed_.begin() + kEgressDescriptors);
+    }
+    watcher_.measure_from_here();
+    (void)::fcntl(server_.get(), F_SETFL, O_NONBLOCK);  // a server that does not read must not hold us up
+    next_look_us_ = now_us() + kShortestLook;
+    return hold_.open_the_way();
+  }
+
+  void watch_until_end() {
+    while (!over_) {
+      pollfd watched[4] = {{hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}, {server_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+      (void)::poll(watched, 4, milliseconds_to_next_look());
+      if (watched[0].revents) from_first_process();
+      else if (watched[1].revents) guest_ended();
+      if (watched[2].revents && !over_) from_server();
+      if (watched[3].revents && !over_) accept_server();
+      if (!over_) look();
+    }
+  }
+
+  void from_first_process() {
+    Result<Received> received = receive_record(hold_.guard().get());
+    if (!received || received.value().closed) {  // it has become the guest, or it has ended
+      hold_.guard().reset();
+      forget_plan();
+      return;
+    }
+    Record& record = received.value().record;
+    std::vector<Fd>& descriptors = received.value().descriptors;
+    if (record.kind == Record::Kind::built && descriptors.size() >= 2) {
+      watcher_.use_proc(std::move(descriptors[0]));
+      watcher_.use_root(std::move(descriptors[1]));
+    } else if (record.kind == Record::Kind::ready) {
+      record.number = received.value().sender;
+      tell(record);
+    } else if (record.kind == Record::Kind::not_run) {
+      fail(errno_error(record.number, "start the guest inside", "build or install all of Paddock's programs together"));
+    } else if (record.kind == Record::Kind::failed) {
+      fail(to_error(record));
+    }
+  }
+
+  // Only what is needed from now on stays in memory: there may be hundreds of us.
+  void forget_plan() {
+    plan_bytes_ = {};
+    plan_.steps = {};
+    plan_.seccomp = {};
+    plan_.env = {};
+    plan_.network.rules = plan_.network.addresses = {};
+    plan_.landlock = {};
+    (void)::malloc_trim(0);
+  }
+
+  void fail(Error error) {
+    failure_ = std::move(error);
+    over_ = true;
+  }
+
+  void guest_ended() {
+    int status = 0;
+    if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
+    ended_.status = status;
+    why_ = WIFSIGNALED(status) ? cat("the guest was killed by signal ", WTERMSIG(status)) : cat("the guest ended with status ", WEXITSTATUS(status));
+    over_ = true;
+  }
+
+  // One server at a time, and it is the newest. Its directory is closed to others; this is the second lock.
+  void accept_server() {
+    Fd server(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (!server || ::getsockopt(server.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return;
+    if (peer.uid != ::geteuid() && peer.uid != 0) return;
+    tell({.kind = Record::Kind::replaced});
+    server_ = std::move(server);
+    reader_ = {};
+  }
+
+  void from_server() {
+    while (server_ && !over_) {
+      Result<std::optional<Received>> received = reader_.read(server_.get());
+      if (received && !received.value()) return;
+      if (!received || received.value()->closed) return server_gone();
+      obey(received.value()->record);
+    }
+  }
+
+  // Nobody knows yet of one that has not begun to live.
+  void server_gone() {
+    server_.reset();
+    reader_ = {};
+    if (!went_) over_ = true;
+  }
+
+  void obey(const Record& order) {
+    switch (order.kind) {
+      case Record::Kind::go:
+        went_ = true;
+        (void)send_record(hold_.guard().get(), order);
+        return;
+      case Record::Kind::attach: return attach();
+      case Record::Kind::freeze: return answer(order.kind, set_frozen(true));
+      case Record::Kind::thaw: return answer(order.kind, set_frozen(false));
+      case Record::Kind::usage: return tell(usage().to_record());
+      case Record::Kind::kill:
+        ended_.killed_by = order.number;
+        why_ = "it was told to end";
+        over_ = true;
+        return;
+      default: return;
+    }
+  }
+
+  void answer(Record::Kind kind, const Result<void>& done) { tell(done ? Record{.kind = kind} : failure(done.error())); }
+
+  void tell(const Record& record, const std::vector<int>& descriptors = {}) {
+    if (server_ && !send_record(server_.get(), record, descriptors)) server_gone();
+  }
+
+  // A stream of its own for each server. A guest that is frozen finds it when it goes on.
+  void attach() {
+    Result<std::pair<Fd, Fd>> stream = make_channel();
+    if (!stream) return tell(failure(stream.error()));
+    (void)::fcntl(link_.get(), F_SETFL, O_NONBLOCK);
+    if (Result<void> sent = send_bytes(link_.get(), "a", {stream.value().second.get()}); !sent) return tell(failure(sent.error()));
+    std::vector<int> descriptors{stream.value().first.get()};
+    if (egress_[0]) descriptors.insert(descriptors.end(), {egress_[0].get(), egress_[1].get()});
+    Record attached{.kind = Record::Kind::attach};
+    attached.numbers[0] = frozen_;
+    tell(attached, descriptors);
+  }
+
+  // Where there is no freezer the guest has stopped the processes itself, and this only remembers it.
+  Result<void> set_frozen(bool frozen) {
+    const kernel::Cgroup* group = watcher_.group_for(kernel::kFreezer);
+    for (uint64_t end = now_us() + kFreezePatience, pause = 200; group; pause = std::min<uint64_t>(pause * 2, 10'000)) {
+      TRY(group->set_frozen(frozen));  // again and again: version 1 misses processes that are being forked
+      if (group->is_frozen() == frozen) break;
+      if (now_us() > end) {
+        (void)group->set_frozen(!frozen);
+        return Error{Code::io, cat(frozen ? "freeze" : "thaw", " the sandbox: the kernel did not stop all of its processes in time"), "a process waits for a device or a file server"};
+      }
+      ::usleep(static_cast<useconds_t>(pause));
+    }
+    frozen_ = frozen;
+    if (!frozen) next_look_us_ = now_us() + kShortestLook;
+    return {};
+  }
+
+  LivingUsage usage() {
+    Sample sample = watcher_.sample(true);
+    Counters counters = watcher_.counters();
+    LivingUsage usage{.cpu_us = sample.cpu_us, .memory = sample.memory, .memory_peak = std::max(ended_.memory_peak, sample.memory), .pids = sample.pids,
+                      .disk = disk_, .oom_kills = counters.oom_kills, .frozen = frozen_};
+    if (const kernel::Cgroup* memory = watcher_.group_for(kernel::kMemory)) {
+      bool v1 = memory->plan().version() == 1;
+      usage.memory = memory->read_number(v1 ? "memory.usage_in_bytes" : "memory.current").value_or(0);
+      usage.memory_cache = memory->read_keyed("memory.stat", v1 ? "cache" : "file").value_or(0);
+      usage.memory_peak = counters.memory_peak.value_or(0);
+    }
+    if (const kernel::Cgroup* pids = watcher_.group_for(kernel::kPids)) {
+      uint64_t all = pids->read_number("pids.current").value_or(0);
+      usage.pids = all ? all - 1 : 0;  // the guest is ours
+    }
+    return usage;
+  }
+
+  int milliseconds_to_next_look() const {
+    if (frozen_) return -1;
+    uint64_t now = now_us();
+    return next_look_us_ <= now ? 0 : static_cast<int>((next_look_us_ - now) / 1000 + 1);
+  }
+
+  // Compares what is used with what may be used. Where nothing ran since the last time nothing grew, so that an idle
+  // sandbox costs one number read a second.
+  void look() {
+    uint64_t now = now_us();
+    if (now < next_look_us_ || frozen_) return;
+    uint64_t cpu_us = watcher_.cpu_us();
+    bool ran = cpu_us > seen_cpu_us_ + kIdleCpu;
+    pace_ = ran ? kShortestLook : std::min(pace_ * 2, kLongestLook);
+    next_look_us_ = now + pace_;
+    if (!ran && looked_) return;
+    looked_ = true;
+    seen_cpu_us_ = cpu_us;
+    Sample sample = watcher_.sample();
+    disk_ = sample.disk;
+    ended_.cpu_us = sample.cpu_us;
+    ended_.memory_peak = std::max(ended_.memory_peak, sample.memory);
+    ended_.disk_bytes = std::max(ended_.disk_bytes, sample.disk);
+    ended_.disk_inodes = std::max(ended_.disk_inodes, sample.inodes);
+    ended_.pids_peak = std::max(ended_.pids_peak, sample.pids);
+    const Watch& watch = plan_.watch;
+    if (watch.memory && sample.memory > watch.memory) return stop_for(LimitKind::memory);
+    if (watch.pids && sample.pids > watch.pids) return stop_for(LimitKind::pids);
+    if (watch.measured_disk && sample.disk > watch.measured_disk) return stop_for(LimitKind::disk);
+    if (watch.measured_inodes && sample.inodes > watch.measured_inodes) return stop_for(LimitKind::inodes);
+    if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000) return stop_for(LimitKind::cpu_time);
+    if (watch.memory) next_look_us_ = now + std::clamp<uint64_t>((watch.memory - sample.memory) / 4096, 10'000, pace_);  // it fills at some 4 GB/s
+  }
+
+  void stop_for(LimitKind limit) {
+    ended_.killed_by = static_cast<int32_t>(limit);
+    over_ = true;
+  }
+
+  void end_everything() {
+    if (hold_.child().pid > 0) {
+      (void)kernel::pidfd_send_signal(hold_.child().pidfd.get(), SIGKILL);
+      const kernel::Cgroup* freezer = watcher_.group_for(kernel::kFreezer);
+      if (frozen_ && freezer) (void)freezer->set_frozen(false);  // version 1: the frozen do not even die
+      int status = 0;
+      (void)::waitpid(hold_.child().pid, &status, 0);  // the end of PID 1 is the end of all
+      hold_.child().pid = -1;
+    }
+    end_egress();
+    Counters counters = watcher_.counters();
+    ended_.memory_peak = counters.memory_peak.value_or(ended_.memory_peak);
+    ended_.pids_peak = counters.pids_peak.value_or(ended_.pids_peak);
+    ended_.oom_kills = counters.oom_kills;
+    ended_.pids_refused = counters.pids_refused;
+    bool killed = WIFSIGNALED(ended_.status) && WTERMSIG(ended_.status) == SIGKILL;
+    if (ended_.killed_by < 0 && killed && ended_.oom_kills) ended_.killed_by = static_cast<int32_t>(LimitKind::memory);
+    watcher_.use_proc(Fd());  // what is open of its filesystems would keep them mounted
+    watcher_.use_root(Fd());
+    hold_.remove_groups();
+    listener_.reset();
+    if (directory_) (void)::unlinkat(directory_.get(), kKeeperSocket, 0);
+    passed_.clear();
+  }
+
+  void end_egress() {
+    egress_[0].reset();
+    egress_[1].reset();
+    if (!egress_[2]) return;
+    (void)kernel::pidfd_send_signal(egress_[2].get(), SIGKILL);
+    pollfd gone{egress_[2].get(), POLLIN, 0};
+    (void)::poll(&gone, 1, kEgressMs);
+    egress_[2].reset();
+  }
+
+  Record ended() const {
+    Record record = ended_.to_record();
+    std::strncpy(record.text, why_.c_str(), sizeof record.text - 1);
+    return record;
+  }
+
+  static constexpr uint64_t kShortestLook = 100'000, kLongestLook = 1'000'000;  // µs
+  static constexpr uint64_t kIdleCpu = 500;                                     // µs of CPU that are nothing
+  static constexpr uint64_t kFreezePatience = 5'000'000;                        // µs
+  static constexpr int kEgressMs = 5'000;
+
+  Plan plan_;
+  std::string plan_bytes_;
+  std::vector<Fd> passed_;  // locks to hold until the end
+  Fd server_, directory_, listener_, link_;
+  Fd egress_[kEgressDescriptors];
+  RecordReader reader_;
+  Hold hold_;
+  Watcher watcher_;
+  Ended ended_;
+  std::string why_;
+  std::optional<Error> failure_;
+  bool over_ = false, went_ = false, frozen_ = false, looked_ = false;
+  uint64_t next_look_us_ = 0, pace_ = kShortestLook, seen_cpu_us_ = 0, disk_ = 0;
+};
+
+}  // namespace
+
+int live(Fd control, Plan plan, std::string plan_bytes, std::vector<Fd> passed) {
+  Living(std::move(control), std::move(plan), std::move(plan_bytes), std::move(passed)).run();
+  return 0;
+}
+
+}  // namespace paddock::launch

@@ -1,0 +1,345 @@
+#include "manager/build.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "linux/tree.h"
+#include "manager/build_steps.h"
+#include "store/image.h"
+#include "store/skeleton.h"
+#include "store/state.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr size_t kMostLogs = 10'000, kLongestLog = 4096;
+constexpr size_t kMostWaiting = 16;     // of one tenant
+constexpr size_t kMostRemembered = 200; // of all
+constexpr size_t kAtOnce = 2;           // of all tenants
+
+WallTime now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return WallTime{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+}
+
+bool is_over(const Build& build) { return build.state == BuildState::ready || build.state == BuildState::error; }
+
+Caller as_tenant(const std::string& tenant) { return Caller{tenant, {"read", "sandboxes", "templates"}}; }
+
+}  // namespace
+
+const char* to_string(BuildState state) {
+  switch (state) {
+    case BuildState::waiting: return "waiting";
+    case BuildState::building: return "building";
+    case BuildState::ready: return "ready";
+    case BuildState::error: return "error";
+  }
+  return "";
+}
+
+void Build::log(const std::string& level, const std::string& step, const std::string& message) {
+  if (logs.size() > kMostLogs) return;
+  if (logs.size() == kMostLogs) {
+    logs.push_back({now(), "warn", "more was printed, and is not kept", step});
+    return;
+  }
+  logs.push_back({now(), level, to_utf8(message.substr(0, kLongestLog)), step});
+}
+
+Result<void> Builder::open(const std::string& directory) {
+  directory_ = cat(directory, "/builds");
+  if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", printable(directory_), "'"));
+  files_ = TRY(BuildFiles::open(cat(directory, "/files")));
+  read_interrupted();
+  return {};
+}
+
+void Builder::clean_up() { io::spawn(kill_left_over()); }
+
+// Builds that were under way when the server went: their clients may still ask.
+void Builder::read_interrupted() {
+  Result<Fd> folder = open_file(directory_, O_RDONLY | O_DIRECTORY);
+  if (!folder) return;
+  Result<std::vector<std::string>> names = kernel::list_directory(folder.value().get());
+  if (!names) return;
+  for (const std::string& name : names.value()) {
+    Result<std::string> text = read_file(cat(directory_, "/", name), 1 << 16);
+    (void)::unlinkat(folder.value().get(), name.c_str(), 0);
+    if (!text) continue;
+    Result<Value> note = parse_json(text.value(), name);
+    if (!note) continue;
+    auto build = std::make_shared<Build>();
+    for (auto [key, into] : {std::pair{"id", &build->id}, {"family", &build->family}, {"tenant", &build->tenant}, {"name", &build->name}}) {
+      const Value* member = note.value().find(key);
+      if (member && member->as_string()) *into = *member->as_string();
+    }
+    build->begun = true;
+    build->state = BuildState::error;
+    build->reason = Error{Code::conflict, "the server was restarted", "build it again"};
+    builds_[build->id] = build;
+    order_.push_back(build->id);
+  }
+}
+
+void Builder::note_on_disk(const Build& build, bool under_way) {
+  std::string name = cat(build.id, ".json");
+  Result<Fd> folder = open_file(directory_, O_RDONLY | O_DIRECTORY);
+  if (!folder) return;
+  if (!under_way) {
+    (void)::unlinkat(folder.value().get(), name.c_str(), 0);
+    return;
+  }
+  Value note;
+  note.set("id", build.id);
+  note.set("family", build.family);
+  note.set("tenant", build.tenant);
+  note.set("name", build.name);
+  (void)store::write_file(folder.value().get(), name, to_json(note) + "\n");
+}
+
+io::Task<void> Builder::kill_left_over() {
+  std::vector<std::shared_ptr<Sandbox>> all = manager_.all();
+  for (const std::shared_ptr<Sandbox>& sandbox : all) {
+    if (!sandbox->info().metadata.count("paddock.build") || !sandbox->info().hidden) continue;
+    Caller caller = as_tenant(sandbox->info().tenant);
+    std::string id = sandbox->info().id;
+    Result<void> killed = co_await manager_.kill(caller, id);
+    (void)killed;
+  }
+}
+
+std::string Builder::family_of(const std::string& tenant, const std::string& name) const {
+  for (const store::Template& record : manager_.templates().list(tenant))
+    if (record.tenant == tenant && record.name == name) return record.family;
+  auto promised = families_.find({tenant, name});
+  return promised == families_.end() ? "" : promised->second;
+}
+
+void Builder::forget_old() {
+  for (auto it = order_.begin(); order_.size() > kMostRemembered && it != order_.end();) {
+    auto found = builds_.find(*it);
+    bool old = found == builds_.end() || is_over(*found->second) || !found->second->begun;
+    if (!old) {
+      ++it;
+      continue;
+    }
+    if (found != builds_.end()) builds_.erase(found);
+    it = order_.erase(it);
+  }
+}
+
+Result<std::shared_ptr<Build>> Builder::request(const Caller& caller, BuildRequest request) {
+  store::TemplateName name = TRY(store::parse_template_name(caller.tenant, request.name));
+  auto build = std::make_shared<Build>();
+  for (const std::string& tag : request.tags) {
+    if (!store::is_template_tag(tag)) return Error{Code::invalid, cat("build template '", name.name, "': '", printable(tag), "' is not a tag"), ""};
+    build->tags[tag] = 0;
+  }
+  if (!name.tag.empty()) build->tags[name.tag] = 0;
+  build->id = TRY(store::random_name(20));
+  build->tenant = caller.tenant;
+  build->name = name.name;
+  build->family = family_of(caller.tenant, name.name);
+  if (build->family.empty()) build->family = families_[{caller.tenant, name.name}] = TRY(store::random_name(20));
+  build->created = now();
+  build->request = std::move(request);
+  builds_[build->id] = build;
+  order_.push_back(build->id);
+  forget_old();
+  return build;
+}
+
+Result<std::shared_ptr<Build>> Builder::find(const Caller& caller, const std::string& id) const {
+  auto found = builds_.find(id);
+  if (found == builds_.end() || found->second->tenant != caller.tenant)
+    return Error{Code::not_found, cat("find build '", printable(id), "': there is none"), ""};
+  return found->second;
+}
+
+Result<void> Builder::begin(const Caller& caller, const std::string& id, Recipe recipe) {
+  std::shared_ptr<Build> build = TRY(find(caller, id));
+  if (build->begun) return Error{Code::conflict, cat("begin build '", id, "': it was begun already"), ""};
+  size_t waiting = static_cast<size_t>(std::count_if(queue_.begin(), queue_.end(), [&](const auto& other) { return other->tenant == caller.tenant; }));
+  if (waiting >= kMostWaiting) return Error{Code::exhausted, cat("begin build '", id, "': ", waiting, " builds are waiting"), "try again when some are done"};
+  build->recipe = std::move(recipe);
+  build->begun = true;
+  note_on_disk(*build, true);
+  queue_.push_back(build);
+  start_next();
+  return {};
+}
+
+void Builder::cancel(const std::shared_ptr<Build>& build) {
+  build->cancelled = true;
+  std::string sandbox = build->sandbox;
+  if (sandbox.empty()) return;
+  auto end = [](Manager& manager, Caller caller, std::string id) -> io::Task<void> {
+    Result<void> killed = co_await manager.kill(caller, id);
+    (void)killed;  // gone already
+  };
+  io::spawn(end(manager_, as_tenant(build->tenant), sandbox));
+}
+
+void Builder::start_next() {
+  for (auto it = queue_.begin(); it != queue_.end() && busy_.size() < kAtOnce;) {
+    std::shared_ptr<Build> build = *it;
+    if (busy_.count(build->tenant)) {
+      ++it;
+      continue;
+    }
+    queue_.erase(it);
+    busy_.insert(build->tenant);
+    build->state = BuildState::building;
+    io::spawn(run(build));
+    it = queue_.begin();
+  }
+}
+
+io::Task<void> Builder::run(std::shared_ptr<Build> build) {
+  Result<void> done = co_await run_recipe(build);
+  if (done) {
+    build->log("info", "finalize", cat("Build finished: ", build->name));
+    build->state = BuildState::ready;
+  } else {
+    build->reason = build->cancelled ? Error{Code::conflict, "the build was cancelled", ""} : done.error();
+    build->log("error", build->failed_step, cat("Build failed: ", build->reason.message));
+    build->state = BuildState::error;
+  }
+  note_on_disk(*build, false);
+  manager_.templates_changed();
+  busy_.erase(build->tenant);
+  start_next();
+}
+
+// From the base, step by step, to a template under the name that was asked for.
+io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
+  build->failed_step = "base";
+  Result<store::Template> base = co_await base_of(build);
+  if (!base) co_return base.error();
+  store::Template last = base.value();
+  Recipe recipe = build->recipe;
+  if (recipe.start_command.empty() && recipe.ready_command.empty()) {
+    recipe.start_command = last.start_command;
+    recipe.ready_command = last.ready_command;
+  }
+  StepContext context{manager_, build, *files_, as_tenant(build->tenant)};
+  // A template that starts something when a sandbox is made: not while it is built upon.
+  if (!last.start_command.empty()) {
+    last.kind = store::TemplateKind::step;
+    last.tenant = build->tenant;
+    last.start_command.clear();
+    last.ready_command.clear();
+    Result<store::Template> quiet = manager_.templates().add(last, std::nullopt);
+    if (!quiet) co_return quiet.error();
+    last = quiet.value();
+  }
+
+  bool force = recipe.force;
+  for (size_t i = 0; i < recipe.steps.size(); ++i) {
+    const BuildStep& step = recipe.steps[i];
+    std::string number = std::to_string(i + 1);
+    build->failed_step = number;
+    if (build->cancelled) co_return Error{Code::conflict, "the build was cancelled", ""};
+    std::string title = cat("[builder ", number, "/", recipe.steps.size(), "] ", describe(step));
+    if (step.kind == StepKind::env) {
+      build->log("info", number, title);
+      std::map<std::string, std::string> known = last.env;
+      known.emplace("PATH", "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+      for (size_t j = 0; j + 1 < step.args.size(); j += 2) last.env[step.args[j]] = expand_variables(step.args[j + 1], known);
+      continue;
+    }
+    force = force || step.force;
+    std::string key = step_key(last, step);
+    const store::Template* cached = force ? nullptr : manager_.templates().find_cached(build->tenant, key);
+    if (cached) {
+      build->log("info", number, cat("CACHED ", title));
+      last = *cached;
+      continue;
+    }
+    build->log("info", number, title);
+    Result<store::Template> next = co_await run_step(context, last, step, number, key);
+    if (!next) co_return next.error();
+    last = next.value();
+  }
+
+  build->failed_step = "finalize";
+  if (!recipe.start_command.empty() || !recipe.ready_command.empty()) {
+    build->log("info", "finalize", "[finalize] Waiting until the start command is ready");
+    Result<store::Template> started = co_await run_start_command(context, last, recipe);
+    if (!started) co_return started.error();
+    last = started.value();
+  }
+  store::Template asked = last;
+  asked.kind = store::TemplateKind::made;
+  asked.tenant = build->tenant;
+  asked.name = build->name;
+  asked.family = build->family;
+  asked.tags = build->tags;
+  asked.parent = base.value().id;
+  asked.cache_key.clear();
+  asked.sandbox.clear();
+  asked.start_command = recipe.start_command;
+  asked.ready_command = recipe.ready_command;
+  if (build->request.cpu_millicores) asked.cpu_millicores = build->request.cpu_millicores;
+  if (build->request.memory_bytes) asked.memory_bytes = build->request.memory_bytes;
+  Result<store::Template> made = manager_.templates().add(asked, std::nullopt, build->id);
+  if (!made) co_return made.error();
+  families_.erase({build->tenant, build->name});
+  co_return Result<void>();
+}
+
+io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build) {
+  const Recipe& recipe = build->recipe;
+  std::string what = recipe.from_image.empty() ? cat("FROM template ", recipe.from_template.empty() ? "base" : recipe.from_template) : cat("FROM ", recipe.from_image);
+  build->log("info", "base", cat("[base] ", what));
+  if (recipe.from_image.empty()) {
+    std::string name = recipe.from_template.empty() ? "base" : recipe.from_template;
+    Result<store::Template> found = manager_.templates().find(build->tenant, name);
+    co_return found;
+  }
+  std::string name = image_name_for(recipe.from_image);
+  if (store::is_image_name(name) && store::find_image(name)) {
+    Result<store::Template> made = co_await from_image(name);
+    co_return made;
+  }
+  for (const std::string& other : {recipe.from_image, name}) {
+    Result<store::Template> same_name = manager_.templates().find(build->tenant, other);
+    if (same_name) co_return same_name;
+  }
+  if (is_e2b_base(recipe.from_image)) {
+    Result<store::Template> base = manager_.templates().find(build->tenant, "base");
+    co_return base;
+  }
+  co_return Error{Code::not_found, cat("build from image '", printable(recipe.from_image), "': it was not imported, and no registry is asked"),
+                  cat("import it with: paddock image import ", printable(name), " FILE; or make a template of that name")};
+}
+
+// The image's files with owners as inside, once for all who build from it.
+io::Task<Result<store::Template>> Builder::from_image(std::string image) {
+  Result<store::Image> found = store::find_image(image);
+  if (!found) co_return found.error();
+  std::string key = cat("image ", image, " ", found.value().imported_seconds, " ", found.value().bytes);
+  if (const store::Template* cached = manager_.templates().find_cached("", key)) co_return *cached;
+  Result<store::Staged> staged = manager_.templates().stage();
+  if (!staged) co_return staged.error();
+  std::string from = found.value().root, root = staged.value().root();
+  Result<void> copied;
+  std::function<void()> copy = [&] { copied = store::copy_image_root(from, root); };
+  co_await manager_.worker().run(copy);
+  if (!copied) co_return copied.error();
+  store::Template asked;
+  asked.kind = store::TemplateKind::step;
+  asked.cache_key = key;
+  std::optional<store::Staged> layer(std::move(staged).value());
+  co_return manager_.templates().add(std::move(asked), std::move(layer));
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,92 @@
+// Builds of templates. Each step runs in a sandbox of the tenant, made from the layers so far; what it wrote becomes the next
+// layer, and is found again when the same step is asked for on the same layers. docs/templates.md says what users see.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "manager/build_files.h"
+#include "manager/build_recipe.h"
+#include "manager/manager.h"
+
+namespace paddock::manager {
+
+enum class BuildState : uint8_t { waiting, building, ready, error };
+const char* to_string(BuildState state);
+
+struct BuildLog {
+  WallTime time = 0;
+  std::string level;    // "debug", "info", "warn", "error"
+  std::string message;
+  std::string step;     // "base", "1", …, "finalize"
+};
+
+struct BuildRequest {
+  std::string name;            // "name" or "name:tag"
+  std::set<std::string> tags;  // besides
+  uint64_t cpu_millicores = 0, memory_bytes = 0;
+  Policy policy;               // of the sandboxes that its steps run in
+};
+
+struct Build {
+  std::string id;             // of the template that comes of it
+  std::string family;         // its E2B templateID
+  std::string tenant, name;
+  std::map<std::string, int64_t> tags;
+  BuildRequest request;
+  Recipe recipe;
+  BuildState state = BuildState::waiting;
+  bool begun = false;         // else it waits for its recipe
+  WallTime created = 0;
+  std::vector<BuildLog> logs;  // the first thousands
+  Error reason;                // state error
+  std::string failed_step;
+  bool cancelled = false;
+  std::string sandbox;         // in which the present step runs
+
+  void log(const std::string& level, const std::string& step, const std::string& message);
+};
+
+class Builder {
+ public:
+  explicit Builder(Manager& manager) : manager_(manager) {}
+  Result<void> open(const std::string& directory);  // of the server's state; before anything else
+  void clean_up();  // once the manager knows its sandboxes: what a restart left of builds goes
+
+  // A build to come. E2B's clients ask for it, upload files, and then begin it.
+  Result<std::shared_ptr<Build>> request(const Caller& caller, BuildRequest request);
+  Result<void> begin(const Caller& caller, const std::string& id, Recipe recipe);  // Code::conflict when it was begun already
+  Result<std::shared_ptr<Build>> find(const Caller& caller, const std::string& id) const;
+  void cancel(const std::shared_ptr<Build>& build);
+
+  BuildFiles& files() { return *files_; }
+
+ private:
+  void read_interrupted();
+  void note_on_disk(const Build& build, bool under_way);
+  void forget_old();
+  std::string family_of(const std::string& tenant, const std::string& name) const;
+  io::Task<void> kill_left_over();
+
+  void start_next();
+  io::Task<void> run(std::shared_ptr<Build> build);
+  io::Task<Result<void>> run_recipe(std::shared_ptr<Build> build);
+  io::Task<Result<store::Template>> base_of(std::shared_ptr<Build> build);
+  io::Task<Result<store::Template>> from_image(std::string image);
+
+  Manager& manager_;
+  std::string directory_;  // notes of builds under way
+  std::optional<BuildFiles> files_;
+  std::map<std::string, std::shared_ptr<Build>> builds_;
+  std::deque<std::string> order_;   // of builds_, the oldest first
+  std::deque<std::shared_ptr<Build>> queue_;
+  std::set<std::string> busy_;      // tenants with a build under way
+  std::map<std::pair<std::string, std::string>, std::string> families_;  // promised, by tenant and name
+};
+
+}  // namespace paddock::manager

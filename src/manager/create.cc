@@ -1,0 +1,192 @@
+// Making a sandbox: everything that can be refused is refused before anything is made, and a failure leaves nothing.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "manager/checks.h"
+#include "manager/manager.h"
+#include "store/durable.h"
+
+namespace paddock::manager {
+
+namespace {
+
+uint64_t limit(const Policy& policy, LimitKind kind) { return policy.limits[kind].value_or(0); }
+
+// What a template asks for counts where the call is silent.
+Policy with_wishes_of(const store::Template& made_from, Policy call) {
+  if (made_from.memory_bytes != 0 && !call.limits[LimitKind::memory]) call.limits[LimitKind::memory] = made_from.memory_bytes;
+  return call;
+}
+
+uint64_t cores() { return static_cast<uint64_t>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN))); }
+
+Amount cost_of(const SandboxInfo& info) { return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes}; }
+
+}  // namespace
+
+Result<int64_t> Manager::check_timeout(const std::string& tenant, int64_t timeout_ms) const {
+  uint64_t longest = tenants_.find(tenant).quota.longest_timeout_ms;
+  if (timeout_ms < 0) return Error{Code::invalid, "timeout: negative", ""};
+  if (longest != 0 && (timeout_ms == 0 || static_cast<uint64_t>(timeout_ms) > longest))
+    return Error{Code::invalid, cat("timeout: at most ", longest / 1000, " s"), "the operator may raise longest_timeout_ms of the tenant"};
+  return timeout_ms;
+}
+
+Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const CreateOptions& options) {
+  TRY(check_goes_on());
+  TRY(check_options(options));
+  for (const auto& [id, other] : sandboxes_)
+    if (!options.name.empty() && !other->doomed_ && other->info_.tenant == caller.tenant && other->info_.name == options.name)
+      return Error{Code::conflict, cat("name '", options.name, "': another sandbox has it"), ""};
+  Tenant tenant = tenants_.find(caller.tenant);
+  store::Template made_from = TRY(templates_->find(caller.tenant, options.template_name));
+  CombinedPolicy combined = TRY(policies_->combine(tenant.policy, with_wishes_of(made_from, options.policy)));
+
+  SandboxInfo info;
+  info.id = TRY(make_id());
+  info.tenant = caller.tenant;
+  info.name = options.name;
+  info.hidden = options.hidden;
+  // A fork is made from a template that nobody sees; it shows what its original was made from.
+  bool is_fork = made_from.kind == store::TemplateKind::step && !made_from.sandbox.empty();
+  info.template_id = is_fork ? made_from.parent : made_from.id;
+  Result<store::Template> shown = templates_->find(caller.tenant, info.template_id);
+  if (shown) info.template_alias = shown.value().name;
+  info.created = wall_time_now();
+  info.timeout_ms = TRY(check_timeout(caller.tenant, options.timeout_ms));
+  auto at_most = [](int64_t asked, int64_t most) { return most != 0 && (asked == 0 || asked > most) ? most : asked; };
+  info.timeout_ms = at_most(info.timeout_ms, combined.longest_life_ms);
+  info.idle_timeout_ms = at_most(options.idle_timeout_ms, combined.longest_idle_ms);
+  info.env = options.env;
+  info.metadata = options.metadata;
+  for (const VolumeMount& mount : options.volumes) info.volumes.push_back({mount.name, TRY(check_mount_path(mount.path)), mount.read_only});
+  info.lifecycle = options.lifecycle;
+  info.policy = std::move(combined.policy);
+  info.notes = std::move(combined.notes);
+  info.memory_bytes = limit(info.policy, LimitKind::memory);
+  info.disk_bytes = limit(info.policy, LimitKind::disk);
+  info.cpu_millicores = info.policy.limits[LimitKind::cpu].value_or(cores() * 1000);
+  info.access_token = TRY(make_token());
+  if (!options.public_traffic) info.traffic_token = TRY(make_token());
+  info.public_traffic = options.public_traffic;
+  info.mask_request_host = options.mask_request_host;
+  info.boot_id = TRY(make_boot_id());
+  info.extra = options.extra;
+
+  auto sandbox = std::make_shared<Sandbox>(loop_, std::move(info), std::move(made_from));
+  sandbox->directory_ = cat(path_, "/sandboxes/", sandbox->info_.id);
+  (void)TRY(mounts_of(*sandbox));
+  sandbox->charge_ = TRY(ledger_->charge(caller.tenant, tenant.quota, cost_of(sandbox->info_)));
+  TRY(ledger_->count_start(caller.tenant, tenant.quota, loop_.now()));
+  return sandbox;
+}
+
+Result<std::vector<MountedVolume>> Manager::mounts_of(const Sandbox& sandbox) const {
+  std::vector<MountedVolume> mounts;
+  for (const VolumeMount& mount : sandbox.info_.volumes) {
+    VolumeInfo volume = TRY(volumes_->find(sandbox.info_.tenant, mount.name));
+    if (volume.is_over() && !mount.read_only)
+      return Error{Code::exhausted, cat("volume '", volume.name, "': holds ", human_size(volume.used_bytes), " of ", human_size(volume.quota_bytes)),
+                   "mount it read-only, or remove files from it"};
+    mounts.push_back({volume.directory, mount.path, mount.read_only});
+  }
+  return mounts;
+}
+
+InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
+  const SandboxInfo& info = sandbox.info_;
+  InstanceSpec spec;
+  spec.id = info.id;
+  spec.directory = sandbox.directory_;
+  spec.policy = info.policy;
+  spec.root = sandbox.made_from_.root;
+  spec.hostname = info.name.empty() ? info.id : info.name.substr(0, 63);
+  for (char& c : spec.hostname)
+    if (c == '_' || c == '.') c = '-';
+  spec.boot_id = info.boot_id;
+  spec.files = {{"e2b/.E2B_SANDBOX", "true"}, {"e2b/.E2B_SANDBOX_ID", info.id}, {"e2b/.E2B_TEMPLATE_ID", info.template_id}};
+  return spec;
+}
+
+// What everything in it starts with: the template's environment, who it is, and what the call asked for, which wins.
+static Value settings_of(const SandboxInfo& info, const store::Template& made_from) {
+  std::map<std::string, std::string> env = made_from.env;
+  env["PADDOCK"] = env["E2B_SANDBOX"] = "true";
+  env["PADDOCK_SANDBOX_ID"] = env["E2B_SANDBOX_ID"] = info.id;
+  env["E2B_TEMPLATE_ID"] = info.template_id;
+  for (const auto& [name, value] : info.env) env[name] = value;
+  Value table{Value::Object{}};
+  for (const auto& [name, value] : env) table.set(name, value);
+  Value settings;
+  settings.set("op", "settings");
+  settings.set("env", std::move(table));
+  if (!made_from.user.empty()) settings.set("user", made_from.user);
+  if (!made_from.cwd.empty()) settings.set("cwd", made_from.cwd);
+  return settings;
+}
+
+void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<Body> body) {
+  std::weak_ptr<Sandbox> weak = sandbox;
+  body->on_end = [this, weak](const InstanceEnd& end) {
+    if (std::shared_ptr<Sandbox> held = weak.lock()) body_ended(held, end);
+  };
+  body->on_network = [weak](const std::string& line) {
+    std::shared_ptr<Sandbox> held = weak.lock();
+    if (!held) return;
+    Result<Value> entry = parse_json(line, "network");
+    if (entry) held->add_log("network", std::move(entry).value());
+  };
+  sandbox->guest_ = body->guest();
+  sandbox->body_ = std::move(body);
+}
+
+// From files to running processes: for a new sandbox, and for one that resumes without its memory.
+io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
+  InstanceSpec spec = spec_of(*sandbox);
+  Result<std::vector<MountedVolume>> mounts = mounts_of(*sandbox);
+  if (!mounts) co_return mounts.error();
+  spec.volumes = std::move(mounts).value();
+  Result<std::unique_ptr<Body>> body = co_await seams_.start(loop_, spec);
+  if (!body) co_return body.error();
+  adopt(sandbox, std::move(body).value());
+  std::shared_ptr<guest::Client> guest = sandbox->guest_;
+  Value settings = settings_of(sandbox->info_, sandbox->made_from_);
+  Result<void> settled = co_await seams_.settle(loop_, guest, settings);
+  if (!settled) co_return settled.error();
+  if (sandbox->doomed_) co_return Result<void>();
+  store::Template made_from = sandbox->made_from_;
+  if (made_from.start_command.empty()) co_return Result<void>();
+  Result<void> commanded = co_await seams_.start_command(guest, made_from);
+  co_return commanded;
+}
+
+io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller, CreateOptions options) {
+  Busy busy(*this);
+  Result<std::shared_ptr<Sandbox>> planned = plan(caller, options);
+  if (!planned) co_return planned.error();
+  std::shared_ptr<Sandbox> sandbox = std::move(planned).value();
+  sandboxes_[sandbox->info_.id] = sandbox;  // its name is taken, and its layers are in use
+
+  Result<void> begun;
+  {
+    Turn::Held held = co_await sandbox->turn_.take();
+    if (::mkdir(sandbox->directory_.c_str(), 0700) != 0) begun = errno_error(errno, "make a sandbox's directory");
+    if (begun) begun = co_await begin(sandbox);
+    if (begun && !sandbox->body_over_.empty()) begun = Error{Code::io, cat("start a sandbox: ", sandbox->body_over_), ""};
+    if (begun && !sandbox->doomed_) {
+      sandbox->info_.started = wall_time_now();
+      sandbox->enter(SandboxState::running);
+      live_until(*sandbox, sandbox->info_.timeout_ms);
+      begun = write(*sandbox, store::Durability::atomic);  // nothing of it survives a power failure anyway
+    }
+  }
+  if (begun && sandbox->doomed_) begun = Error{Code::conflict, cat("create a sandbox: ", sandbox->info_.ended_because), ""};
+  if (!begun) {
+    co_await finish(sandbox, "it could not be started");
+    co_return begun.error();
+  }
+  co_return sandbox;
+}
+
+}  // namespace paddock::manager

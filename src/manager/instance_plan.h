@@ -1,0 +1,30 @@
+// From what a living sandbox shall be to a plan for its keeper.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "manager/egress.h"
+#include "manager/instance.h"
+#include "manager/uid_slot.h"
+#include "wall/wall.h"
+
+namespace paddock::manager {
+
+struct InstancePlan {
+  wall::HostFacts facts;
+  wall::Request request;
+  wall::Compiled compiled;
+  std::optional<IdRange> ids;  // root: of this sandbox alone
+};
+
+// This host, looked at once.
+const wall::HostFacts& living_facts();
+
+// Everything but what only a running egress process knows (its certificates go into the request).
+Result<InstancePlan> plan_instance(const InstanceSpec& spec);
+
+// Compiles, and makes the directories that hold what is written.
+Result<void> finish_plan(InstancePlan& plan);
+
+}  // namespace paddock::manager

@@ -1,0 +1,52 @@
+#include "manager/interpreter_cell.h"
+
+#include "base/value.h"
+
+namespace paddock::manager {
+
+io::Task<Cell::News> Cell::next(io::Milliseconds deadline) {
+  while (unread_.empty()) {
+    if (finished_ || abandoned_) co_return News{News::Kind::end, ""};
+    bool in_time = co_await arrived_.wait(deadline);
+    if (!in_time && unread_.empty() && !finished_) co_return News{News::Kind::late, ""};
+  }
+  News news{News::Kind::lines, std::exchange(unread_, {})};
+  room_.ring();
+  co_return news;
+}
+
+void Cell::abandon() {
+  if (abandoned_) return;
+  abandoned_ = true;
+  unread_.clear();
+  room_.ring();
+  arrived_.ring();
+  if (std::function<void()> tell = std::move(on_abandon); tell && !finished_) tell();
+}
+
+io::Task<void> Cell::give(std::string line) {
+  while (unread_.size() > kMostUnread && !abandoned_ && !finished_) {
+    announce();
+    (void)co_await room_.wait();
+  }
+  if (abandoned_ || finished_) co_return;
+  unread_ += line;
+  unread_ += '\n';
+}
+
+void Cell::fail(std::string name, std::string value) {
+  if (finished_) return;
+  Value error = Value::Object{{"type", "error"}, {"name", name}, {"value", value}, {"traceback", name + ": " + value}};
+  unread_ += to_json(error) + "\n";
+  finish();
+}
+
+void Cell::finish() {
+  if (finished_) return;
+  finished_ = true;
+  on_abandon = nullptr;
+  arrived_.ring();
+  room_.ring();
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,52 @@
+// One piece of code that runs in a context, and what comes of it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "io/bell.h"
+
+namespace paddock::manager {
+
+struct CellRequest {
+  std::string code;
+  std::map<std::string, std::string> env;  // for this cell alone
+};
+
+// What happens in a cell, event by event: docs/code.md. The kernel gives, one reader takes.
+class Cell {
+ public:
+  Cell(io::Loop& loop, CellRequest request) : request(std::move(request)), loop_(loop), arrived_(loop), room_(loop) {}
+
+  const CellRequest request;
+  uint64_t number = 0;
+
+  struct News {
+    enum class Kind : uint8_t { lines, end, late } kind = Kind::end;
+    std::string lines;  // one or more events, each a line of JSON with its line break
+  };
+  // What has come; `late` at the deadline, `end` when there is no more.
+  io::Task<News> next(io::Milliseconds deadline = io::Wait::kForever);
+  // Nobody reads any more: what runs is to be stopped.
+  void abandon();
+  bool is_abandoned() const { return abandoned_; }
+  bool is_finished() const { return finished_; }
+
+  // For the kernel.
+  io::Task<void> give(std::string line);  // waits while the reader is far behind
+  void announce() { arrived_.ring(); }    // what was given: several at a time save the reader a turn
+  void fail(std::string name, std::string value);  // an error event, and the end
+  void finish();                          // nothing comes after
+  std::function<void()> on_abandon;
+
+ private:
+  static constexpr size_t kMostUnread = 1 << 20;
+
+  io::Loop& loop_;
+  std::string unread_;
+  bool abandoned_ = false, finished_ = false;
+  io::Bell arrived_, room_;
+};
+
+}  // namespace paddock::manager

@@ -1,0 +1,155 @@
+#include "manager/keys.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+
+#include "base/base64.h"
+#include "base/text.h"
+#include "store/digest.h"
+#include "store/state.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr const char* kFile = "keys.json";
+constexpr size_t kMostKeys = 10'000;
+
+std::string text_of(const Value& entry, std::string_view key) {
+  const Value* value = entry.find(key);
+  return value && value->as_string() ? *value->as_string() : "";
+}
+
+WallTime time_of(const Value& entry, std::string_view key) {
+  const Value* value = entry.find(key);
+  return value && value->as_int() ? *value->as_int() : 0;
+}
+
+}  // namespace
+
+Result<Keys> Keys::open(const std::string& state_directory) {
+  Keys keys;
+  keys.directory_ = state_directory;
+  TRY(keys.read_if_changed());
+  return keys;
+}
+
+Result<Fd> Keys::lock() const {
+  Fd file = TRY(open_file(cat(directory_, "/keys.lock"), O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  if (::flock(file.get(), LOCK_EX) != 0) return errno_error(errno, "lock the keys");
+  return file;
+}
+
+Result<void> Keys::read_if_changed() {
+  std::string path = cat(directory_, "/", kFile);
+  struct stat now {};
+  if (::stat(path.c_str(), &now) != 0) {
+    if (errno != ENOENT) return errno_error(errno, cat("look at '", path, "'"));
+    entries_.clear();
+    secret_.clear();
+    seen_ = {};
+    return {};
+  }
+  bool same = now.st_ino == seen_.st_ino && now.st_size == seen_.st_size && now.st_mtim.tv_sec == seen_.st_mtim.tv_sec &&
+              now.st_mtim.tv_nsec == seen_.st_mtim.tv_nsec;
+  if (same) return {};
+  Value all = TRY(parse_json(TRY(read_file(path)), path));
+  std::vector<Entry> entries;
+  const Value* keys = all.find("keys");
+  const Value::Array* list = keys ? keys->as_array() : nullptr;
+  Error broken{Code::invalid, cat("read '", path, "': it is not a file of keys"), "move it away; keys must then be made anew"};
+  if (!list) return broken;
+  for (const Value& item : *list) {
+    Entry entry;
+    entry.info = {.id = text_of(item, "id"), .tenant = text_of(item, "tenant"), .name = text_of(item, "name"), .scopes = {},
+                  .last_four = text_of(item, "last_four"), .created = time_of(item, "created_ms"), .expires = time_of(item, "expires_ms")};
+    const Value* scopes = item.find("scopes");
+    if (!scopes || !scopes->as_array()) return broken;
+    for (const Value& scope : *scopes->as_array())
+      if (scope.as_string() && kScopes.count(*scope.as_string())) entry.info.scopes.insert(*scope.as_string());
+    Result<std::string> hash = from_base64(text_of(item, "hash"));
+    if (!hash || hash.value().size() != 32 || !is_tenant_name(entry.info.tenant)) return broken;
+    entry.hash = std::move(hash.value());
+    entries.push_back(std::move(entry));
+  }
+  Result<std::string> secret = from_base64(text_of(all, "secret"));
+  if (!secret || secret.value().size() != 32) return broken;
+  secret_ = std::move(secret.value());
+  entries_ = std::move(entries);
+  seen_ = now;
+  return {};
+}
+
+Result<void> Keys::write() {
+  Value::Array list;
+  for (const Entry& entry : entries_) {
+    Value item;
+    item.set("id", entry.info.id);
+    item.set("tenant", entry.info.tenant);
+    item.set("name", entry.info.name);
+    item.set("scopes", text_list({entry.info.scopes.begin(), entry.info.scopes.end()}));
+    item.set("last_four", entry.info.last_four);
+    item.set("created_ms", entry.info.created);
+    item.set("expires_ms", entry.info.expires);
+    item.set("hash", base64(entry.hash));
+    list.push_back(std::move(item));
+  }
+  Value all;
+  all.set("version", 1);
+  all.set("secret", base64(secret_));
+  all.set("keys", std::move(list));
+  Fd directory = TRY(open_file(directory_, O_RDONLY | O_DIRECTORY));
+  return store::write_file(directory.get(), kFile, to_json(all, true) + "\n");
+}
+
+Result<NewKey> Keys::create(KeyInfo wanted) {
+  if (!is_tenant_name(wanted.tenant))
+    return Error{Code::invalid, cat("make a key for tenant '", printable(wanted.tenant), "': a tenant's name has lower-case letters, digits and '-'"), ""};
+  if (wanted.name.size() > 100) return Error{Code::invalid, "make a key: its name is longer than 100 bytes", ""};
+  for (const std::string& scope : wanted.scopes)
+    if (!kScopes.count(scope)) return Error{Code::invalid, cat("make a key: there is no scope '", printable(scope), "'"), "scopes are: read, sandboxes, templates, admin"};
+  if (wanted.scopes.empty()) return Error{Code::invalid, "make a key: it would be good for nothing", "name a scope"};
+  Fd held = TRY(lock());
+  TRY(read_if_changed());
+  if (entries_.size() >= kMostKeys) return Error{Code::exhausted, "make a key: there are too many", "revoke some: paddock key revoke ID"};
+  if (secret_.empty()) secret_ = TRY(store::random_bytes(32));
+  NewKey made{.info = std::move(wanted), .key = cat("e2b_", store::to_hex(TRY(store::random_bytes(20))))};
+  made.info.id = TRY(store::random_name(8));
+  made.info.last_four = made.key.substr(made.key.size() - 4);
+  made.info.created = wall_time_now();
+  entries_.push_back({made.info, store::hmac_sha256(secret_, made.key)});
+  TRY(write());
+  return made;
+}
+
+Result<std::vector<KeyInfo>> Keys::list() {
+  TRY(read_if_changed());
+  std::vector<KeyInfo> all;
+  for (const Entry& entry : entries_) all.push_back(entry.info);
+  return all;
+}
+
+Result<void> Keys::revoke(const std::string& id) {
+  Fd held = TRY(lock());
+  TRY(read_if_changed());
+  auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.info.id == id; });
+  if (found == entries_.end()) return Error{Code::not_found, cat("revoke the key '", printable(id), "': there is none of that id"), "see: paddock key ls"};
+  entries_.erase(found);
+  return write();
+}
+
+// A file that cannot be read lets nobody in.
+std::optional<KeyInfo> Keys::check(std::string_view key) {
+  if (!read_if_changed()) return std::nullopt;
+  if (secret_.empty() || key.empty() || key.size() > 200) return std::nullopt;
+  std::string hash = store::hmac_sha256(secret_, key);
+  const Entry* found = nullptr;
+  for (const Entry& entry : entries_)
+    if (store::same_secret(hash, entry.hash)) found = &entry;
+  if (!found || (found->info.expires != 0 && found->info.expires <= wall_time_now())) return std::nullopt;
+  return found->info;
+}
+
+}  // namespace paddock::manager

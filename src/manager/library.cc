@@ -1,0 +1,33 @@
+// paddock::run: the public door to prepare and run.
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "manager/run.h"
+#include "paddock/paddock.h"
+#include "policy/load.h"
+#include "store/state.h"
+
+namespace paddock {
+
+namespace {
+
+policy::LoadContext load_context() {
+  char path[PATH_MAX];
+  const char* directory = ::getcwd(path, sizeof path) ? path : "/";
+  return {{directory, store::home_directory()}, [](const std::string& file) { return read_file(file); }};
+}
+
+}  // namespace
+
+Result<RunResult> run(const Command& command, const Policy& policy, const RunOptions& options) {
+  Policy call = policy;
+  if (call.name.empty()) call.name = "the call";
+  policy::Combined combined = TRY(policy::load(options.policies, call, load_context()));
+  manager::Prepared prepared = TRY(manager::prepare(command, combined.policy, {}));
+  RunResult result = TRY(manager::run(std::move(prepared), {.capture = true, .report = options.report, .discard = options.discard}));
+  result.notes.insert(result.notes.begin(), combined.notes.begin(), combined.notes.end());
+  return result;
+}
+
+}  // namespace paddock

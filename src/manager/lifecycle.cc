@@ -1,0 +1,305 @@
+// A sandbox's life after its birth: pause, resume, end, and the times at which these happen by themselves. Operations on one
+// sandbox take turns; the end does not wait to be seen: from the instant it is decided the sandbox is out of reach, and who has
+// the turn gives up.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "manager/checks.h"
+#include "manager/manager.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr io::Milliseconds kPauseAgain = 30'000;  // after a pause that was due and failed
+
+Error gone(const Sandbox& sandbox) { return Error{Code::not_found, cat("sandbox '", sandbox.info().id, "': it has ended"), ""}; }
+
+// What it costs its tenant: without processes, its files alone.
+Amount cost_of(const SandboxInfo& info) {
+  if (info.state == SandboxState::paused && !info.has_memory) return {.disk_bytes = info.disk_bytes};
+  return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
+}
+
+void sync_files(const std::string& directory) {
+  Result<Fd> fd = open_file(directory, O_RDONLY | O_DIRECTORY);
+  if (fd) (void)::syncfs(fd.value().get());
+}
+
+}  // namespace
+
+// ---- times ------------------------------------------------------------------------------------------------------
+
+void Manager::live_until(Sandbox& sandbox, int64_t timeout_ms) {
+  sandbox.info_.ends = timeout_ms == 0 ? 0 : wall_time_now() + timeout_ms;
+  sandbox.ends_at_ = timeout_ms == 0 ? 0 : loop_.now() + timeout_ms;
+  sandbox.touch();
+  set_timer(sandbox);
+}
+
+void Manager::set_timer(const Sandbox& sandbox) {
+  io::Milliseconds next = sandbox.ends_at_;
+  if (sandbox.info_.idle_timeout_ms != 0) {
+    io::Milliseconds idle = std::max(sandbox.last_used_ + sandbox.info_.idle_timeout_ms, loop_.now() + 1);
+    if (next == 0 || idle < next) next = idle;
+  }
+  if (next == 0) timers_->clear(sandbox.info_.id);
+  else timers_->set(sandbox.info_.id, next);
+}
+
+void Manager::on_due(const std::string& id) {
+  if (id.empty()) return tick();
+  auto found = sandboxes_.find(id);
+  if (found == sandboxes_.end() || found->second->info_.state != SandboxState::running || stopping_) return;
+  std::shared_ptr<Sandbox> sandbox = found->second;
+  if (!sandbox->watchers_.empty()) sandbox->touch();
+  bool is_over = sandbox->ends_at_ != 0 && sandbox->ends_at_ <= loop_.now();
+  bool is_idle = sandbox->info_.idle_timeout_ms != 0 && sandbox->last_used_ + sandbox->info_.idle_timeout_ms <= loop_.now();
+  if (is_over || is_idle) io::spawn(expire(sandbox, is_over ? "timeout" : "idle timeout"));
+  else set_timer(*sandbox);
+}
+
+io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string because) {
+  Busy busy(*this);
+  if (!sandbox->info_.lifecycle.pause_on_timeout) {
+    co_await finish(sandbox, because);
+    co_return;
+  }
+  bool keep_memory = sandbox->info_.lifecycle.pause_keeps_memory;
+  io::Milliseconds ends_at = sandbox->ends_at_;
+  Result<void> paused = co_await pause_it(sandbox, keep_memory);
+  if (paused || sandbox->info_.state != SandboxState::running || sandbox->ends_at_ != ends_at) co_return;
+  // Somebody's files are at stake: it lives a little longer, and is paused then.
+  Value fields;
+  fields.set("pause_failed", paused.error().message);
+  sandbox->add_log("error", std::move(fields));
+  sandbox->ends_at_ = loop_.now() + kPauseAgain;
+  sandbox->touch();
+  set_timer(*sandbox);
+}
+
+Result<void> Manager::set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) {
+  std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
+  if (timeout_ms != 0) timeout_ms = TRY(check_timeout(caller.tenant, timeout_ms));
+  if (sandbox->info_.state != SandboxState::running) return Error{Code::conflict, cat("set the timeout of '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state)), "resume it first"};
+  live_until(*sandbox, std::max<int64_t>(timeout_ms, 1));
+  return write(*sandbox, store::Durability::atomic);
+}
+
+// ---- the end ----------------------------------------------------------------------------------------------------
+
+void Manager::body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end) {
+  if (stopping_ || sandbox->doomed_) return;
+  std::string why = end.why.empty() ? "it ended" : end.why;
+  SandboxState state = sandbox->info_.state;
+  // Whoever is starting it looks here when that is done, and cleans up.
+  if (state == SandboxState::starting || state == SandboxState::resuming) sandbox->body_over_ = why;
+  else if (state == SandboxState::paused) io::spawn(lose_memory(sandbox, why));
+  else io::spawn(finish(sandbox, why));
+}
+
+// A paused one whose processes died keeps its files; its owner asked for them to be kept.
+io::Task<void> Manager::lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why) {
+  Busy busy(*this);
+  co_await loop_.yield();  // the body is calling us
+  Turn::Held held = co_await sandbox->turn_.take();
+  if (sandbox->doomed_ || sandbox->info_.state != SandboxState::paused || !sandbox->body_) co_return;
+  co_await sandbox->body_->kill();
+  if (sandbox->doomed_) co_return;
+  forget_body(*sandbox);
+  sandbox->info_.has_memory = false;
+  sandbox->charge_->change(cost_of(sandbox->info_));
+  Value fields;
+  fields.set("memory_lost", why);
+  sandbox->add_log("error", std::move(fields));
+  (void)co_await write_on_disk(sandbox);
+}
+
+void Manager::forget_body(Sandbox& sandbox) {
+  sandbox.parts.clear();
+  sandbox.guest_.reset();
+  sandbox.body_.reset();
+  sandbox.body_over_.clear();
+}
+
+io::Task<void> Manager::finish(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> before_discard) {
+  if (sandbox->doomed_) co_return;
+  Busy busy(*this);
+  sandbox->doomed_ = true;
+  sandbox->info_.ended_because = because;
+  timers_->clear(sandbox->info_.id);
+  sandbox->enter(SandboxState::ending);
+  sandbox->parts.clear();
+  std::shared_ptr<guest::Client> guest = std::move(sandbox->guest_);
+  co_await loop_.yield();  // the body may be calling us
+
+  Turn::Held held = co_await sandbox->turn_.take();
+  if (sandbox->body_) co_await sandbox->body_->kill();
+  sandbox->body_.reset();
+  if (before_discard) before_discard();
+  discard(sandbox->directory_);
+  sandbox->charge_.reset();
+  sandbox->enter(SandboxState::ended);
+  sandboxes_.erase(sandbox->info_.id);
+  sweep_due_ = true;
+}
+
+io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id) {
+  Busy busy(*this);
+  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
+  if (!found) co_return found.error();
+  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  co_await finish(sandbox, "killed");
+  co_return Result<void>();
+}
+
+// ---- pause ------------------------------------------------------------------------------------------------------
+
+io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& id, bool keep_memory) {
+  Busy busy(*this);
+  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
+  if (!found) co_return found.error();
+  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  Result<void> paused = co_await pause_it(sandbox, keep_memory);
+  co_return paused;
+}
+
+io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory) {
+  Turn::Held held = co_await sandbox->turn_.take();
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  if (sandbox->info_.state != SandboxState::running)
+    co_return Error{Code::conflict, cat("pause '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state), " already"), ""};
+  timers_->clear(sandbox->info_.id);
+  sandbox->enter(SandboxState::pausing);
+  Result<void> done;
+  if (keep_memory) done = co_await sandbox->body_->freeze();
+  else done = co_await drop_memory(sandbox);
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  if (!done) {
+    sandbox->enter(SandboxState::running);
+    set_timer(*sandbox);
+    co_return done.error();
+  }
+  sandbox->info_.has_memory = keep_memory;
+  sandbox->enter(SandboxState::paused);
+  Result<void> written = co_await write_on_disk(sandbox);
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  sandbox->charge_->change(cost_of(sandbox->info_));
+  // Without its own record the next server would take it for running, or (files only) knows by the record of the intent.
+  if (!written && keep_memory) {
+    sandbox->enter(SandboxState::resuming);
+    (void)co_await sandbox->body_->thaw();
+    if (sandbox->doomed_) co_return gone(*sandbox);
+    sandbox->enter(SandboxState::running);
+    set_timer(*sandbox);
+    co_return written.error();
+  }
+  co_return Result<void>();
+}
+
+// Ends the processes and keeps the files. Written down before: a server that starts in the middle must not take it for a
+// sandbox that died.
+io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
+  bool had_memory = sandbox->info_.has_memory;
+  sandbox->info_.has_memory = false;
+  Result<void> written = co_await write_on_disk(sandbox);
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  if (!written) {
+    sandbox->info_.has_memory = had_memory;
+    co_return written.error();
+  }
+  co_await sandbox->body_->kill();
+  forget_body(*sandbox);
+  std::string directory = sandbox->directory_;
+  std::function<void()> work = [directory] { sync_files(directory); };
+  co_await worker_->run(std::move(work));
+  co_return Result<void>();
+}
+
+// ---- resume -----------------------------------------------------------------------------------------------------
+
+// True when it was paused and runs now; false when it was running all along.
+io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms, bool reboot) {
+  Turn::Held held = co_await sandbox->turn_.take();
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  SandboxInfo& info = sandbox->info_;
+  if (info.state == SandboxState::running) {
+    if (timeout_ms > 0 && sandbox->ends_at_ != 0 && loop_.now() + timeout_ms > sandbox->ends_at_) live_until(*sandbox, timeout_ms);
+    sandbox->touch();
+    Result<void> written = write(*sandbox, store::Durability::atomic);
+    if (!written) co_return written.error();
+    co_return false;
+  }
+  if (timeout_ms <= 0) timeout_ms = info.timeout_ms;
+  Quota quota = tenants_.find(info.tenant).quota;
+  sandbox->enter(SandboxState::resuming);
+  Result<void> done;
+  if (info.has_memory && reboot) done = co_await drop_memory(sandbox);
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  if (done) done = ledger_->grow(*sandbox->charge_, quota, cost_of(info));
+  if (done && info.has_memory) {
+    done = co_await sandbox->body_->thaw();
+    if (done) sandbox->guest_ = sandbox->body_->guest();
+  } else if (done) {
+    Result<std::string> boot_id = make_boot_id();
+    if (boot_id) info.boot_id = boot_id.value();
+    done = co_await begin(sandbox);
+    if (done && !sandbox->body_over_.empty()) done = Error{Code::io, cat("start '", info.id, "' again: ", sandbox->body_over_), ""};
+    if (!done && sandbox->body_) {
+      co_await sandbox->body_->kill();
+      forget_body(*sandbox);
+    }
+  }
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  if (!sandbox->body_over_.empty()) {
+    sandbox->enter(SandboxState::paused);
+    io::spawn(lose_memory(sandbox, sandbox->body_over_));
+    co_return Error{Code::conflict, cat("resume '", info.id, "': its processes are gone: ", sandbox->body_over_), "resume it from its files"};
+  }
+  if (!done) {
+    sandbox->enter(SandboxState::paused);
+    sandbox->charge_->change(cost_of(info));
+    co_return done.error();
+  }
+  info.has_memory = true;
+  info.started = wall_time_now();
+  sandbox->enter(SandboxState::running);
+  live_until(*sandbox, timeout_ms);
+  // Found paused after a crash before this: a frozen one stays frozen, one from its files is ended and stays as files.
+  Result<void> written = write(*sandbox, store::Durability::atomic);
+  if (!written) {
+    Value fields;
+    fields.set("record", written.error().message);
+    sandbox->add_log("error", std::move(fields));
+  }
+  co_return true;
+}
+
+io::Task<Result<Manager::Connected>> Manager::connect(const Caller& caller, const std::string& id, int64_t timeout_ms, bool reboot) {
+  Busy busy(*this);
+  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
+  if (!found) co_return found.error();
+  if (timeout_ms > 0) {
+    Result<int64_t> checked = check_timeout(caller.tenant, timeout_ms);
+    if (!checked) co_return checked.error();
+  }
+  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  Result<bool> resumed = co_await resume_it(sandbox, timeout_ms, reboot);
+  if (!resumed) co_return resumed.error();
+  Connected connected{sandbox, resumed.value()};
+  co_return connected;
+}
+
+io::Task<bool> Manager::wake(std::shared_ptr<Sandbox> sandbox) {
+  if (stopping_) co_return false;
+  Busy busy(*this);
+  if (sandbox->is_reachable()) co_return true;
+  const SandboxInfo& info = sandbox->info_;
+  if (sandbox->doomed_ || !info.lifecycle.auto_resume || !info.has_memory) co_return false;
+  Result<bool> resumed = co_await resume_it(sandbox, 0, false);
+  co_return resumed && sandbox->is_reachable();
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,181 @@
+#include "manager/policies.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "net/address.h"
+#include "policy/decode.h"
+#include "policy/explain.h"
+#include "policy/load.h"
+#include "policy/network.h"
+#include "policy/network_rule.h"
+#include "policy/presets.h"
+#include "store/state.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr char kOperators[] = "server";
+
+policy::LoadContext load_context() {
+  policy::LoadContext context;
+  char* here = ::getcwd(nullptr, 0);
+  context.paths.base_directory = here ? here : "/";
+  std::free(here);
+  context.paths.home = store::home_directory();
+  context.read = [](const std::string& path) { return read_file(path, 1 << 20); };
+  return context;
+}
+
+Error not_for_callers(const char* what) {
+  return Error{Code::denied, cat("policy: ", what, " is not for a call to name: it is about this server's own machine"),
+               "the operator's or the tenant's policy file may"};
+}
+
+bool has_any(const std::optional<std::vector<std::string>>& list) { return list && !list->empty(); }
+
+// What would read the server's files or environment on behalf of whoever sends a request.
+Result<void> check_call(const Policy& call) {
+  if (has_any(call.files.read)) return not_for_callers("files.read");
+  if (has_any(call.files.write)) return not_for_callers("files.write");
+  if (call.files.workspace) return not_for_callers("files.workspace");
+  if (call.files.root) return not_for_callers("files.root");
+  if (has_any(call.env.pass)) return not_for_callers("env.pass");
+  if (call.audit.path) return not_for_callers("audit.path");
+  if (has_any(call.network.resolvers)) return not_for_callers("network.resolvers");
+  for (const InjectPolicy& inject : call.network.inject)
+    if (starts_with(inject.secret, "env:") || starts_with(inject.secret, "file:")) return not_for_callers("network.inject with env: or file:");
+  return {};
+}
+
+// A living sandbox runs whatever its user starts in it, with tools and libraries of its own.
+Result<void> check_combined(const Policy& policy) {
+  auto unsupported = [](const char* key) {
+    return Error{Code::unsupported, cat("policy: ", key, ": not held in a living sandbox"), "use it with `paddock run`"};
+  };
+  if (policy.commands) return unsupported("commands.allow");
+  if (policy.python_imports) return unsupported("code.python.imports");
+  if (policy.tools) return unsupported("tools");
+  if (policy.wall && *policy.wall != WallKind::container && *policy.wall != WallKind::automatic) return unsupported("isolation.wall other than container");
+  return {};
+}
+
+// The first address of every network that is not public, but for those that documents use and nobody has.
+constexpr const char* kNotPublic[] = {
+    "0.0.0.0", "10.0.0.0", "100.64.0.0", "127.0.0.0", "169.254.0.0", "172.16.0.0", "192.0.0.0", "192.88.99.0", "192.168.0.0", "198.18.0.0",
+    "224.0.0.0", "240.0.0.0", "255.255.255.255", "[::]", "[::1]", "[64:ff9b::]", "[64:ff9b:1::]", "[100::]", "[2001::]", "[2002::]", "[fc00::]", "[fe80::]", "[fec0::]", "[ff00::]",
+};
+constexpr const char* kDocumentation[] = {"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"};
+
+// Whether a rule reaches what is not public: networks of addresses contain each other or do not touch, so it does when it
+// begins in one, or when one begins in it.
+bool reaches_not_public(const policy::NetworkRule& rule) {
+  policy::NetworkRule any_port = rule;
+  any_port.port.reset();
+  if (rule.kind == policy::NetworkRule::Kind::name || rule.kind == policy::NetworkRule::Kind::beneath)
+    return rule.name == "localhost" || policy::is_beneath(rule.name, "localhost");
+  if (rule.kind != policy::NetworkRule::Kind::addresses) return false;
+  for (const char* text : kDocumentation) {
+    Result<policy::NetworkRule> documentation = policy::parse_network_rule(text);
+    if (documentation && policy::covers(documentation.value(), any_port)) return false;
+  }
+  net::Address first;
+  first.bytes = rule.address;
+  first.ipv6 = rule.address_bits == 128;
+  if (net::not_public(first)) return true;
+  for (const char* text : kNotPublic) {
+    Result<policy::NetworkRule> start = policy::parse_network_rule(text);
+    if (start && policy::covers(any_port, start.value())) return true;
+  }
+  return false;
+}
+
+// "*" of the operator means every public host. Addresses of the machine's own networks are open only where the operator or the
+// tenant's policy names them.
+void keep_private_networks_shut(const std::vector<policy::Layer>& layers, CombinedPolicy& combined) {
+  if (!combined.policy.network.allow) return;
+  auto named_by_operator = [&](const policy::NetworkRule& asked) {
+    for (const policy::Layer& layer : layers)
+      for (const std::string& text : layer.policy.network.allow.value_or(std::vector<std::string>{})) {
+        Result<policy::NetworkRule> rule = policy::parse_network_rule(text);
+        if (rule && !policy::is_wide(rule.value()) && policy::covers(rule.value(), asked)) return true;
+      }
+    return false;
+  };
+  std::erase_if(*combined.policy.network.allow, [&](const std::string& entry) {
+    Result<policy::NetworkRule> rule = policy::parse_network_rule(entry);
+    if (rule && (!reaches_not_public(rule.value()) || named_by_operator(rule.value()))) return false;
+    combined.notes.push_back(cat("network.allow: '", printable(entry), "' asked for, but it is not public and the operator's policy does not name it"));
+    return true;
+  });
+}
+
+// limits.wall_time and the like are about one command that runs; here they are about the sandbox's life.
+void take_times(CombinedPolicy& combined) {
+  Limits& limits = combined.policy.limits;
+  combined.longest_life_ms = static_cast<int64_t>(limits[LimitKind::wall_time].value_or(0));
+  combined.longest_idle_ms = static_cast<int64_t>(limits[LimitKind::idle_time].value_or(0));
+  limits[LimitKind::wall_time].reset();
+  limits[LimitKind::idle_time].reset();
+  limits[LimitKind::output].reset();
+}
+
+}  // namespace
+
+Policy call_policy(const Policy& combined) {
+  Policy call = combined;
+  call.files = {};
+  call.files.tmp_exec = combined.files.tmp_exec;
+  call.env.pass.reset();
+  call.audit = {};
+  call.network.resolvers.reset();
+  std::erase_if(call.network.inject, [](const InjectPolicy& inject) { return starts_with(inject.secret, "env:") || starts_with(inject.secret, "file:"); });
+  return call;
+}
+
+Result<Policies> Policies::create(const std::string& name) {
+  Policies policies;
+  policies.name_ = name.empty() ? kOperators : name;
+  (void)TRY(policies.combine("", Policy{}));
+  return policies;
+}
+
+Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_policy) const {
+  policy::LoadContext context = load_context();
+  std::vector<policy::Layer> layers = TRY(policy::load_layers(name_, context));
+  if (tenant_policy.empty()) return layers;
+  for (policy::Layer& layer : TRY(policy::load_layers(tenant_policy, context))) layers.push_back(std::move(layer));
+  return layers;
+}
+
+Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Policy call) const {
+  TRY(check_call(call));
+  std::vector<policy::Layer> layers = TRY(this->layers(tenant_policy));
+  if (!call.network.allow) call.network.allow.emplace();
+
+  // As policy::load does with what stands on a command line: checked like a file, and what is wide is judged when combined.
+  policy::DecodeContext context{load_context().paths};
+  context.refuse_wide_network = false;
+  call.danger.clear();
+  Policy checked = TRY(policy::decode(policy::to_value(call, policy::Secrets::kept), "the request", context));
+
+  // For what no layer sets. The network stays shut, and nothing is accepted.
+  Policy fallback = TRY(policy::preset(kOperators));
+  fallback.network = {};
+  fallback.danger.clear();
+  policy::Combined result = TRY(policy::combine(layers, checked, fallback));
+  CombinedPolicy combined{.policy = std::move(result.policy), .notes = std::move(result.notes)};
+  TRY(check_combined(combined.policy));
+  keep_private_networks_shut(layers, combined);
+  take_times(combined);
+  FilesPolicy& files = combined.policy.files;
+  if (!has_any(files.read)) files.read.reset();  // a root of its own: there is nothing to take away
+  if (!has_any(files.write)) files.write.reset();
+  return combined;
+}
+
+}  // namespace paddock::manager

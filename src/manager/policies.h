@@ -1,0 +1,38 @@
+// The policy of a living sandbox: the operator's, the tenant's and the call's, combined. A call comes from outside: it may
+// narrow, and it may name hosts; it never reaches the host's own files, variables or private networks through what it says.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "paddock/error.h"
+#include "paddock/policy.h"
+#include "policy/intersect.h"
+
+namespace paddock::manager {
+
+struct CombinedPolicy {
+  Policy policy;                    // without the times below, which are the manager's
+  std::vector<std::string> notes;   // what was asked for and narrowed
+  int64_t longest_life_ms = 0;      // limits.wall_time of the layers; 0: unset
+  int64_t longest_idle_ms = 0;      // limits.idle_time
+};
+
+// What a call would have had to say to get what `combined` has, for another sandbox like it.
+Policy call_policy(const Policy& combined);
+
+class Policies {
+ public:
+  // `name`: the operator's preset or file; "" for the preset `server`. Read again for every sandbox, so that changing it
+  // needs no restart; here it is read once to say at once what is wrong with it.
+  static Result<Policies> create(const std::string& name);
+
+  // A call without a word about the network gets none. Code::denied: it names what is not a caller's to name.
+  Result<CombinedPolicy> combine(const std::string& tenant_policy, Policy call) const;
+
+ private:
+  Result<std::vector<policy::Layer>> layers(const std::string& tenant_policy) const;
+  std::string name_;
+};
+
+}  // namespace paddock::manager

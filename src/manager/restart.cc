@@ -1,0 +1,184 @@
+// A server begins: takes the state directory, finds out what existed, cleans what died, and holds on to what lives.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+
+#include "base/text.h"
+#include "linux/tree.h"
+#include "manager/build.h"
+#include "manager/checks.h"
+#include "manager/manager.h"
+#include "manager/records.h"
+#include "store/durable.h"
+#include "store/state.h"
+
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr size_t kAtOnce = 16;  // sandboxes that are looked at together
+constexpr uint64_t kDescriptorsEach = 8, kDescriptorsAside = 256;
+constexpr uint64_t kMemoryEach = 8 << 20;  // of an idle one, with room to breathe
+
+// What descriptors and memory allow.
+uint64_t room_for_sandboxes() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  uint64_t descriptors = limit.rlim_cur == RLIM_INFINITY ? 1 << 20 : limit.rlim_cur;
+  uint64_t by_descriptors = descriptors > kDescriptorsAside ? (descriptors - kDescriptorsAside) / kDescriptorsEach : 1;
+  uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return std::max<uint64_t>(1, std::min(by_descriptors, memory / kMemoryEach));
+}
+
+}  // namespace
+
+io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, ManagerOptions options) {
+  std::unique_ptr<Manager> manager(new Manager(loop));
+  Result<void> opened = manager->open(options);
+  if (!opened) co_return opened.error();
+  Result<void> recovered = co_await manager->recover();
+  if (!recovered) co_return recovered.error();
+  Result<void> based = co_await manager->seams_.ensure_base(loop, *manager->templates_);
+  if (!based) co_return based.error();
+  manager->builder_->clean_up();
+  manager->tick();
+  co_return manager;
+}
+
+Result<void> Manager::open(const ManagerOptions& options) {
+  // Templates, images and keys are found by the same word.
+  if (!options.state_directory.empty()) (void)::setenv("PADDOCK_STATE", options.state_directory.c_str(), 1);
+  seams_ = options.seams ? *options.seams : real_seams();
+  policies_ = TRY(Policies::create(options.policy));
+  store::StateDirectory state = TRY(store::open_state("server"));
+  path_ = state.path;
+  fd_ = std::move(state.fd);
+  lock_ = TRY(store::lock_directory(fd_.get()));
+  sandboxes_fd_ = TRY(store::open_directory(fd_.get(), "sandboxes"));
+  trash_fd_ = TRY(store::open_directory(fd_.get(), "trash"));
+  worker_ = TRY(io::Worker::create(loop_, 4));
+  cleaner_ = TRY(io::Worker::create(loop_, 1));
+  timers_ = std::make_unique<Timers>(loop_);
+  timers_->on_due = [this](const std::string& id) { on_due(id); };
+  tenants_ = TRY(Tenants::open(fd_.get()));
+  ledger_ = std::make_unique<Ledger>(options.most_sandboxes != 0 ? options.most_sandboxes : room_for_sandboxes());
+  volumes_ = TRY(Volumes::open(fd_.get(), path_, *ledger_));
+  templates_.emplace(TRY(store::Templates::open(path_)));
+  builder_ = std::make_unique<Builder>(*this);
+  TRY(builder_->open(path_));
+  for (const store::Template& one : templates_->list("*")) charge_templates(one.tenant);
+  for (const std::string& name : TRY(kernel::list_directory(trash_fd_.get()))) io::spawn(remove_trash(name));
+  return {};
+}
+
+io::Task<Result<void>> Manager::recover() {
+  Result<std::vector<std::string>> names = kernel::list_directory(sandboxes_fd_.get());
+  if (!names) co_return names.error();
+  // A few at a time: each is a conversation with its keeper.
+  struct Crowd {
+    std::deque<std::string> left;
+    size_t running = 0;
+    io::Event done;
+  };
+  auto crowd = std::make_shared<Crowd>(Crowd{{names.value().begin(), names.value().end()}, 0, io::Event(loop_)});
+  auto one_after_another = [](Manager* self, std::shared_ptr<Crowd> shared) -> io::Task<void> {
+    while (!shared->left.empty()) {
+      std::string name = shared->left.front();
+      shared->left.pop_front();
+      co_await self->recover_one(name);
+    }
+    if (--shared->running == 0) shared->done.happen();
+  };
+  crowd->running = std::min(kAtOnce, crowd->left.size());
+  size_t count = crowd->running;
+  for (size_t i = 0; i < count; ++i) io::spawn(one_after_another(this, crowd));
+  if (count > 0) co_await crowd->done;
+  co_return Result<void>();
+}
+
+// A directory without a readable record is half made: whatever runs in it goes, and the directory too.
+io::Task<void> Manager::recover_one(std::string id) {
+  std::string directory = cat(path_, "/sandboxes/", id);
+  Result<SandboxRecord> record = Error{Code::not_found, "no record", ""};
+  if (is_id(id)) {
+    Fd fd(::openat(sandboxes_fd_.get(), id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Result<Value> value = fd ? store::read_record(fd.get(), kRecordFile, kRecordFormat) : Result<Value>(errno_error(errno, "open a sandbox's directory"));
+    if (value) record = record_from(value.value(), path_);
+    else record = value.error();
+    if (record && record.value().info.id != id) record = Error{Code::invalid, "its record is another's", ""};
+  }
+  Result<std::unique_ptr<Body>> body = Error{Code::not_found, "not looked for", ""};
+  if (is_id(id)) body = co_await seams_.reattach(loop_, id, directory);
+  std::unique_ptr<Body> alive;
+  if (body) alive = std::move(body).value();
+
+  std::shared_ptr<Sandbox> sandbox;
+  if (record) {
+    sandbox = std::make_shared<Sandbox>(loop_, record.value().info, record.value().made_from);
+    sandbox->directory_ = directory;
+  }
+  SandboxState was = record ? record.value().info.state : SandboxState::ending;
+  bool had_memory = record && record.value().info.has_memory;
+  bool keeps_files = was == SandboxState::paused || ((was == SandboxState::pausing || was == SandboxState::resuming) && !had_memory);
+  // Only what the record calls running, or paused with its memory, may live on.
+  bool may_live = had_memory && (was == SandboxState::running || was == SandboxState::paused);
+  if (alive && !may_live) {
+    co_await alive->kill();
+    alive.reset();
+  }
+  if (!alive && !keeps_files) {
+    discard(directory);
+    co_return;
+  }
+  remember(sandbox);
+  if (alive) adopt(sandbox, std::move(alive));
+  co_await settle_recovered(sandbox);
+}
+
+void Manager::remember(std::shared_ptr<Sandbox> sandbox) { sandboxes_[sandbox->info_.id] = std::move(sandbox); }
+
+// Its processes are there or not; makes the rest agree with that.
+io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
+  SandboxInfo& info = sandbox->info_;
+  Amount cost{1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
+  if (!sandbox->body_) {
+    info.state = SandboxState::paused;
+    info.has_memory = false;
+    cost = Amount{.disk_bytes = info.disk_bytes};
+  }
+  sandbox->charge_ = ledger_->charge_unchecked(info.tenant, cost);
+  Value fields;
+  fields.set("state", to_string(info.state));
+  fields.set("reattached", sandbox->body_ != nullptr);
+  sandbox->add_log("state", std::move(fields));
+  if (!sandbox->body_) {
+    (void)co_await write_on_disk(sandbox);
+    co_return;
+  }
+  // The old server may have died between doing a thing and writing it down.
+  Result<void> agreed;
+  Result<InstanceUsage> usage = co_await sandbox->body_->usage();
+  bool is_frozen = usage && usage.value().frozen;
+  if (info.state == SandboxState::paused && !is_frozen) agreed = co_await sandbox->body_->freeze();
+  if (info.state == SandboxState::running && is_frozen) agreed = co_await sandbox->body_->thaw();
+  if (!agreed) {
+    std::string why = cat("after a restart: ", agreed.error().message);
+    co_await finish(sandbox, why);
+    co_return;
+  }
+  if (info.state != SandboxState::running) co_return;
+  sandbox->guest_ = sandbox->body_->guest();
+  int64_t left = info.ends == 0 ? 0 : std::max<int64_t>(1, info.ends - wall_time_now());
+  sandbox->ends_at_ = left == 0 ? 0 : loop_.now() + left;
+  set_timer(*sandbox);
+}
+
+}  // namespace paddock::manager

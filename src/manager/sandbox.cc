@@ -1,0 +1,129 @@
+#include "manager/sandbox.h"
+
+#include <time.h>
+
+#include "base/text.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr size_t kMostLines = 4000, kMostLogBytes = 512 << 10, kLongestLine = 16 << 10;
+constexpr size_t kMostMetrics = 720;  // an hour, one every five seconds
+
+}  // namespace
+
+const char* to_string(SandboxState state) {
+  static const char* kNames[] = {"starting", "running", "pausing", "paused", "resuming", "ending", "ended"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+bool may_follow(SandboxState from, SandboxState to) {
+  using enum SandboxState;
+  switch (from) {
+    case starting: return to == running || to == ending;
+    case running: return to == pausing || to == ending;
+    case pausing: return to == paused || to == running || to == ending;
+    case paused: return to == resuming || to == ending;
+    case resuming: return to == running || to == paused || to == ending;
+    case ending: return to == ended;
+    case ended: return false;
+  }
+  return false;
+}
+
+WallTime wall_time_now() {
+  timespec time;
+  (void)::clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<WallTime>(time.tv_sec) * 1000 + time.tv_nsec / 1'000'000;
+}
+
+Sandbox::Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from)
+    : loop_(loop), info_(std::move(info)), made_from_(std::move(made_from)), turn_(loop), last_used_(loop.now()) {}
+
+std::shared_ptr<guest::Client> Sandbox::guest() {
+  if (!is_reachable()) return nullptr;
+  touch();
+  return guest_;
+}
+
+void Sandbox::touch() { last_used_ = loop_.now(); }
+
+class Sandbox::Watched {
+ public:
+  Watched(std::weak_ptr<Sandbox> sandbox, uint64_t number) : sandbox_(std::move(sandbox)), number_(number) {}
+  ~Watched() {
+    std::shared_ptr<Sandbox> sandbox = sandbox_.lock();
+    if (!sandbox) return;
+    sandbox->watchers_.erase(number_);
+    sandbox->touch();
+  }
+
+ private:
+  std::weak_ptr<Sandbox> sandbox_;
+  uint64_t number_;
+};
+
+std::shared_ptr<void> Sandbox::watch(std::function<void()> cut) {
+  uint64_t number = next_watcher_++;
+  watchers_[number] = std::move(cut);
+  return std::make_shared<Watched>(weak_from_this(), number);
+}
+
+// A callback may let go of other tokens, so each is looked up anew.
+void Sandbox::cut() {
+  while (!watchers_.empty()) {
+    std::function<void()> first = std::move(watchers_.begin()->second);
+    watchers_.erase(watchers_.begin());
+    first();
+  }
+}
+
+void Sandbox::enter(SandboxState state) {
+  if (!may_follow(info_.state, state)) std::abort();  // a bug of the manager; going on would lose somebody's files
+  bool was_running = info_.state == SandboxState::running;
+  info_.state = state;
+  if (was_running) cut();
+  Value fields;
+  fields.set("state", to_string(state));
+  if (!info_.ended_because.empty()) fields.set("because", info_.ended_because);
+  add_log("state", std::move(fields));
+}
+
+void Sandbox::add_log(std::string kind, Value fields) {
+  Value line;
+  line.set("time_ms", wall_time_now());
+  line.set("kind", std::move(kind));
+  if (const Value::Object* members = fields.as_object())
+    for (const auto& [name, value] : *members)
+      if (name != "time_ms" && name != "kind") line.set(name, value);
+  std::string text = to_json(line);
+  if (text.size() > kLongestLine) {
+    Value shorter;
+    shorter.set("time_ms", *line.find("time_ms"));
+    shorter.set("kind", *line.find("kind"));
+    shorter.set("left_out_bytes", static_cast<uint64_t>(text.size()));
+    text = to_json(shorter);
+  }
+  log_bytes_ += text.size();
+  log_.push_back(std::move(text));
+  if (log_.size() <= kMostLines && log_bytes_ <= kMostLogBytes) return;
+  // An eighth at a time: taking one line off the front moves all the others.
+  size_t drop = std::max<size_t>(1, log_.size() / 8);
+  for (size_t i = 0; i < drop; ++i) log_bytes_ -= log_[i].size();
+  log_.erase(log_.begin(), log_.begin() + static_cast<ptrdiff_t>(drop));
+  log_dropped_ += drop;
+}
+
+void Sandbox::add_metric(const InstanceUsage& usage) {
+  io::Milliseconds now = loop_.now();
+  Metric metric{.time = wall_time_now(), .memory = usage.memory, .memory_cache = usage.memory_cache, .disk = usage.disk, .pids = usage.pids};
+  if (last_sample_ != 0 && now > last_sample_ && usage.cpu_us >= last_usage_.cpu_us)
+    metric.cpu_percent = static_cast<double>(usage.cpu_us - last_usage_.cpu_us) / (static_cast<double>(now - last_sample_) * 10);
+  last_usage_ = usage;
+  last_sample_ = now;
+  if (metrics_.size() >= kMostMetrics) metrics_.erase(metrics_.begin(), metrics_.begin() + kMostMetrics / 8);
+  metrics_.push_back(metric);
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,139 @@
+// One living sandbox as the manager knows it: whose it is, what it is made of, how long it lives, what happened to it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/value.h"
+#include "guest/client.h"
+#include "io/loop.h"
+#include "manager/quota.h"
+#include "manager/seams.h"
+#include "manager/turn.h"
+#include "paddock/policy.h"
+#include "store/template.h"
+
+namespace paddock::manager {
+
+using WallTime = int64_t;  // milliseconds since 1970
+
+enum class SandboxState : uint8_t { starting, running, pausing, paused, resuming, ending, ended };
+const char* to_string(SandboxState state);
+bool may_follow(SandboxState from, SandboxState to);  // the state machine; docs/lifecycle.md draws it
+
+struct VolumeMount {
+  std::string name, path;
+  bool read_only = false;
+};
+
+struct Lifecycle {
+  bool pause_on_timeout = false;   // else it is killed
+  bool pause_keeps_memory = true;  // when the timeout pauses it
+  bool auto_resume = false;        // a request for its data wakes it
+};
+
+struct CreateOptions {
+  std::string template_name = "base";   // an id, a name, name:tag, or a snapshot's id
+  std::string name;                      // unique within the tenant; may be empty
+  Policy policy;                         // what the call asks for; combined with the tenant's and the operator's
+  std::map<std::string, std::string> env, metadata;
+  std::vector<VolumeMount> volumes;
+  int64_t timeout_ms = 300'000;          // 0: lives until it is killed, where the tenant may
+  int64_t idle_timeout_ms = 0;           // 0: none
+  Lifecycle lifecycle;
+  bool public_traffic = true;            // else previews need the traffic token
+  std::string mask_request_host;         // Host header for previewed ports; "${PORT}" stands for the port
+  Value extra;                           // kept as it is for whoever made it (the E2B side keeps its `network` there)
+  bool hidden = false;                   // not in lists: of a build
+};
+
+struct SandboxInfo {
+  std::string id, tenant, name;
+  std::string template_id, template_alias;
+  SandboxState state = SandboxState::starting;
+  bool has_memory = true;      // paused: whether its processes still exist
+  WallTime created = 0, started = 0, ends = 0;  // ends: 0 for never
+  int64_t timeout_ms = 0, idle_timeout_ms = 0;  // as asked for; what it gets again when it is resumed without a word
+  std::map<std::string, std::string> env, metadata;
+  std::vector<VolumeMount> volumes;
+  Lifecycle lifecycle;
+  Policy policy;               // combined
+  std::vector<std::string> notes;  // what was asked for and narrowed
+  uint64_t memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0;
+  std::string access_token;    // for its data (envd); the same for its whole life
+  std::string traffic_token;   // for previews when public_traffic is false
+  bool public_traffic = true;
+  std::string mask_request_host;
+  std::string boot_id;
+  Value extra;
+  bool hidden = false;         // not in lists
+  std::string ended_because;   // state ended: "killed", "timeout", "limit memory=…"
+};
+
+struct Metric {
+  WallTime time = 0;
+  double cpu_percent = 0;      // of one core: 100 per core in use
+  uint64_t memory = 0, memory_cache = 0, disk = 0, pids = 0;
+};
+
+// One sandbox for as long as the manager knows it. Kept by shared_ptr: an exchange may outlive it.
+class Sandbox : public std::enable_shared_from_this<Sandbox> {
+ public:
+  Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from);
+
+  const SandboxInfo& info() const { return info_; }
+  const store::Template& made_from() const { return made_from_; }  // as it was then; its record may be gone
+  bool is_reachable() const { return info_.state == SandboxState::running && guest_ && !guest_->is_gone(); }
+  // Null when it is not running. Every use counts against idleness (touch).
+  std::shared_ptr<guest::Client> guest();
+  void touch();
+
+  // Somebody is busy with its data: `cut` is called when it is killed, paused or expires (connections must then end at once,
+  // in the middle). The returned token ends that when it is let go of. While there is one, the sandbox is not idle.
+  std::shared_ptr<void> watch(std::function<void()> cut);
+
+  const std::vector<Metric>& metrics() const { return metrics_; }  // the last hour, oldest first
+  const std::vector<std::string>& log() const { return log_; }     // JSON lines: commands, requests, states; the last thousands
+  uint64_t log_dropped() const { return log_dropped_; }            // how many older lines are gone
+  void add_log(std::string kind, Value fields);
+
+  std::map<std::string, std::shared_ptr<void>> parts;  // what others keep with it while it runs, by name (interpreters)
+
+ private:
+  friend class Manager;
+  class Watched;
+  void enter(SandboxState state);  // and cuts whoever is busy with it when it was running
+  void cut();
+  void add_metric(const InstanceUsage& usage);
+
+  io::Loop& loop_;
+  SandboxInfo info_;
+  store::Template made_from_;
+  std::string directory_;
+  Turn turn_;                        // operations on it, one at a time
+  std::atomic<bool> doomed_ = false; // it is to end: whoever has the turn gives up; read by the worker's threads
+  std::unique_ptr<Body> body_;
+  std::string body_over_;            // why its processes ended while they were being started
+  std::shared_ptr<guest::Client> guest_;
+  std::unique_ptr<Ledger::Charge> charge_;
+  io::Milliseconds ends_at_ = 0;     // 0: never. The loop's clock: setting the time of day does not end it
+  io::Milliseconds last_used_ = 0;
+
+  std::map<uint64_t, std::function<void()>> watchers_;
+  uint64_t next_watcher_ = 1;
+  std::vector<Metric> metrics_;
+  InstanceUsage last_usage_;
+  io::Milliseconds last_sample_ = 0;
+  bool sampling_ = false;
+  std::vector<std::string> log_;
+  size_t log_bytes_ = 0;
+  uint64_t log_dropped_ = 0;
+};
+
+WallTime wall_time_now();
+
+}  // namespace paddock::manager

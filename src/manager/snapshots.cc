@@ -1,0 +1,250 @@
+// A sandbox's files as a layer: snapshots, forks, and the steps of builds. Memory is not part of it: what was running starts anew.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/text.h"
+#include "linux/tree.h"
+#include "manager/manager.h"
+#include "store/copy_tree.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr size_t kMostForks = 100;
+
+// Where a sandbox's own files are: the upper directories of its overlays (manager/instance.h).
+constexpr const char* kUppers[] = {"root", "usr"};
+std::string upper_of(const std::string& directory, const char* name) { return cat(directory, "/", name, "/upper"); }
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+// All of it is on the disk before a template names it.
+Result<void> sync_tree(const std::string& path) {
+  Fd fd = TRY(open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (::syncfs(fd.get()) != 0) return errno_error(errno, "write a layer to the disk");
+  return {};
+}
+
+Result<uint64_t> copy_uppers(const std::string& directory, const std::string& layer, const store::CopyOptions& options) {
+  uint64_t bytes = 0;
+  for (const char* name : kUppers) {
+    std::string upper = upper_of(directory, name);
+    if (!exists(upper)) continue;
+    store::CopyOptions left = options;
+    left.most_bytes -= std::min(left.most_bytes, bytes);
+    store::Copied copied = TRY(store::copy_tree(upper, cat(layer, "/", name), left));
+    bytes += copied.bytes;
+  }
+  TRY(sync_tree(layer));
+  return bytes;
+}
+
+Result<void> move_uppers(const std::string& directory, const std::string& layer) {
+  for (const char* name : kUppers) {
+    std::string upper = upper_of(directory, name), target = cat(layer, "/", name);
+    if (exists(upper) && ::rename(upper.c_str(), target.c_str()) != 0) return errno_error(errno, "move a sandbox's files into a layer");
+  }
+  return {};
+}
+
+Result<uint64_t> measure_layer(const std::string& layer) {
+  TRY(sync_tree(layer));
+  Fd fd = TRY(open_file(layer, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  return TRY(kernel::measure_tree(fd.get())).bytes;
+}
+
+Snapshot snapshot_from(const store::Template& made) {
+  Snapshot snapshot{.id = made.id, .tenant = made.tenant, .sandbox = made.sandbox, .name = made.name, .created = made.created, .bytes = made.bytes};
+  if (!made.tags.empty()) snapshot.tag = made.tags.begin()->first;
+  return snapshot;
+}
+
+}  // namespace
+
+// What a snapshot of it would be, but for its name and its new layer.
+store::Template Manager::template_of(const Sandbox& sandbox) const {
+  store::Template asked = sandbox.made_from_;
+  asked.id.clear();
+  asked.family.clear();
+  asked.name.clear();
+  asked.tags.clear();
+  asked.cache_key.clear();
+  asked.tenant = sandbox.info_.tenant;
+  asked.kind = store::TemplateKind::snapshot;
+  asked.parent = sandbox.info_.template_id;
+  asked.sandbox = sandbox.info_.id;
+  return asked;
+}
+
+// Copies with the sandbox standing still. The caller does not hold its turn.
+io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sandbox) {
+  Turn::Held held = co_await sandbox->turn_.take();
+  Error gone{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
+  if (sandbox->doomed_) co_return gone;
+  Result<store::Staged> staged = templates_->stage();
+  if (!staged) co_return staged.error();
+  Layer layer;
+  layer.staged = std::move(staged).value();
+
+  bool was_running = sandbox->info_.state == SandboxState::running;
+  if (was_running) {
+    Result<void> frozen = co_await sandbox->body_->freeze();
+    if (!frozen) co_return frozen.error();
+  }
+  store::CopyOptions options;
+  options.cancelled = &sandbox->doomed_;
+  Quota quota = tenants_.find(sandbox->info_.tenant).quota;
+  uint64_t used = ledger_->used(sandbox->info_.tenant).disk_bytes;
+  if (quota.disk_bytes != 0) options.most_bytes = quota.disk_bytes > used ? quota.disk_bytes - used : 0;
+  std::string from = sandbox->directory_, to = layer.staged.path;
+  Result<uint64_t> copied = Error{};
+  std::function<void()> work = [&copied, &options, from, to] { copied = copy_uppers(from, to, options); };
+  co_await worker_->run(std::move(work));
+  Result<void> thawed;
+  if (was_running && !sandbox->doomed_) thawed = co_await sandbox->body_->thaw();
+  if (sandbox->doomed_) co_return gone;
+  if (!thawed) {
+    io::spawn(finish(sandbox, cat("it did not go on after a snapshot: ", thawed.error().message)));
+    co_return thawed.error();
+  }
+  if (!copied && copied.error().code == Code::exhausted)
+    co_return Error{Code::exhausted, cat("quota: disk: the snapshot needs more than the ", human_size(options.most_bytes), " that are left"), "remove snapshots or volumes"};
+  if (!copied) co_return copied.error();
+  layer.bytes = copied.value();
+  co_return std::move(layer);
+}
+
+io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::string& id, const std::string& name_and_tag) {
+  Busy busy(*this);
+  Result<void> goes_on = check_goes_on();
+  if (!goes_on) co_return goes_on.error();
+  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
+  if (!found) co_return found.error();
+  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  store::Template asked = template_of(*sandbox);
+  if (!name_and_tag.empty()) {
+    Result<store::TemplateName> name = store::parse_template_name(sandbox->info_.tenant, name_and_tag);
+    if (!name) co_return name.error();
+    asked.name = name.value().name;
+    if (!name.value().tag.empty()) asked.tags[name.value().tag] = 0;
+  }
+  Result<Layer> layer = co_await copy_layer(sandbox);
+  if (!layer) co_return layer.error();
+  asked.bytes = layer.value().bytes;
+  Result<store::Template> made = templates_->add(asked, std::move(layer.value().staged));
+  if (!made) co_return made.error();
+  charge_templates(asked.tenant);
+  co_return snapshot_from(made.value());
+}
+
+Result<std::vector<Snapshot>> Manager::list_snapshots(const Caller& caller, const std::string& sandbox, const std::string& name) const {
+  std::vector<Snapshot> snapshots;
+  for (const store::Template& one : templates_->list(caller.tenant)) {
+    if (one.kind != store::TemplateKind::snapshot || one.tenant != caller.tenant) continue;
+    if (!sandbox.empty() && one.sandbox != sandbox) continue;
+    if (!name.empty() && one.name != name && cat(one.tenant, "/", one.name) != name) continue;
+    snapshots.push_back(snapshot_from(one));
+  }
+  return snapshots;
+}
+
+// One copy, many sandboxes. The template in the middle is nobody's: its record goes at once, its layer with the last fork.
+io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(const Caller& caller, const std::string& id, size_t count, std::optional<int64_t> timeout_ms) {
+  Busy busy(*this);
+  if (count < 1 || count > kMostForks) co_return Error{Code::invalid, cat("fork: between 1 and ", kMostForks, " at once"), ""};
+  Caller who = caller;
+  Result<std::shared_ptr<Sandbox>> found = find(who, id);
+  if (!found) co_return found.error();
+  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  CreateOptions options;
+  const SandboxInfo& info = sandbox->info_;
+  options.timeout_ms = timeout_ms.value_or(info.timeout_ms);
+  Result<int64_t> checked = check_timeout(who.tenant, options.timeout_ms);
+  if (!checked) co_return checked.error();
+  options.idle_timeout_ms = info.idle_timeout_ms;
+  options.policy = call_policy(info.policy);
+  options.env = info.env;
+  options.metadata = info.metadata;
+  options.volumes = info.volumes;
+  options.lifecycle = info.lifecycle;
+  options.public_traffic = info.public_traffic;
+  options.mask_request_host = info.mask_request_host;
+  options.extra = info.extra;
+
+  store::Template asked = template_of(*sandbox);
+  asked.kind = store::TemplateKind::step;
+  Result<Layer> layer = co_await copy_layer(sandbox);
+  if (!layer) co_return layer.error();
+  asked.bytes = layer.value().bytes;
+  Result<store::Template> made = templates_->add(asked, std::move(layer.value().staged));
+  if (!made) co_return made.error();
+  options.template_name = made.value().id;
+
+  std::vector<Result<std::shared_ptr<Sandbox>>> forks;
+  for (size_t i = 0; i < count; ++i) {
+    Result<std::shared_ptr<Sandbox>> fork = co_await create(who, options);
+    forks.push_back(std::move(fork));
+  }
+  (void)templates_->remove(who.tenant, made.value().id);
+  sweep_due_ = true;
+  co_return forks;
+}
+
+io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& caller, const std::string& id, store::Template asked) {
+  Busy busy(*this);
+  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
+  if (!found) co_return found.error();
+  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  Result<store::Staged> staged = templates_->stage();
+  if (!staged) co_return staged.error();
+  std::string layer = staged.value().path, directory = sandbox->directory_;
+  Result<void> moved = Error{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
+  std::function<void()> keep = [&moved, directory, layer] { moved = move_uppers(directory, layer); };
+  co_await finish(sandbox, "its build step is done", keep);
+  if (!moved) co_return moved.error();
+  Result<uint64_t> bytes = Error{};
+  std::function<void()> work = [&bytes, layer] { bytes = measure_layer(layer); };
+  co_await worker_->run(std::move(work));
+  if (!bytes) co_return bytes.error();
+  asked.bytes = bytes.value();
+  Result<store::Template> made = templates_->add(asked, std::move(staged).value());
+  if (made) charge_templates(asked.tenant);
+  co_return made;
+}
+
+// ---- what nobody uses any more ----------------------------------------------------------------------------------
+
+// Layers count for the tenant whose templates made them; those of builds' steps, which come and go by themselves, do not.
+void Manager::charge_templates(const std::string& tenant) {
+  if (tenant.empty()) return;
+  uint64_t bytes = 0;
+  for (const store::Template& one : templates_->list(tenant))
+    if (one.tenant == tenant) bytes += one.bytes;
+  std::unique_ptr<Ledger::Charge>& charge = template_charges_[tenant];
+  if (!charge) charge = ledger_->charge_unchecked(tenant, {});
+  charge->change({.disk_bytes = bytes});
+}
+
+void Manager::templates_changed() {
+  sweep_due_ = true;
+  for (const auto& [tenant, charge] : template_charges_) charge_templates(tenant);
+}
+
+void Manager::sweep() {
+  sweep_due_ = false;
+  std::set<std::string> used;
+  for (const auto& [id, sandbox] : sandboxes_) {
+    const store::Rootfs& root = sandbox->made_from_.root;
+    used.insert(root.layers.begin(), root.layers.end());
+    used.insert(root.usr_layers.begin(), root.usr_layers.end());
+  }
+  Result<std::vector<std::string>> unused = templates_->sweep(used);
+  if (!unused) return;
+  for (const std::string& path : unused.value()) discard(path);
+  for (const auto& [tenant, charge] : template_charges_) charge_templates(tenant);
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,104 @@
+#include "manager/tenants.h"
+
+#include "base/text.h"
+#include "base/value.h"
+#include "store/durable.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr char kFile[] = "tenants.json";
+constexpr char kFormat[] = "paddock.tenants";
+
+struct Member {
+  const char* name;
+  uint64_t Quota::*place;
+};
+constexpr Member kMembers[] = {
+    {"sandboxes", &Quota::sandboxes},           {"memory_bytes", &Quota::memory_bytes},
+    {"cpu_millicores", &Quota::cpu_millicores}, {"disk_bytes", &Quota::disk_bytes},
+    {"starts_per_minute", &Quota::starts_per_minute}, {"longest_timeout_ms", &Quota::longest_timeout_ms},
+};
+
+Error malformed(const std::string& why) { return Error{Code::invalid, cat("read '", kFile, "': ", why), "mend it, or remove it"}; }
+
+Result<Tenant> tenant_from(const Value& value) {
+  Tenant tenant;
+  const Value* name = value.find("name");
+  if (!name || !name->as_string() || !is_tenant_name(*name->as_string())) return malformed("a tenant without a proper name");
+  tenant.name = *name->as_string();
+  if (const Value* policy = value.find("policy")) {
+    if (!policy->as_string()) return malformed(cat("the policy of '", tenant.name, "' is not a name"));
+    tenant.policy = *policy->as_string();
+  }
+  for (const Member& member : kMembers) {
+    const Value* number = value.find(member.name);
+    if (!number) continue;
+    if (!number->as_int() || *number->as_int() < 0) return malformed(cat(member.name, " of '", tenant.name, "' is not a number"));
+    tenant.quota.*member.place = static_cast<uint64_t>(*number->as_int());
+  }
+  return tenant;
+}
+
+Value to_value(const Tenant& tenant) {
+  Value value;
+  value.set("name", tenant.name);
+  if (!tenant.policy.empty()) value.set("policy", tenant.policy);
+  for (const Member& member : kMembers) value.set(member.name, tenant.quota.*member.place);
+  return value;
+}
+
+}  // namespace
+
+bool is_tenant_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && name[0] != '-' && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+}
+
+// A file that cannot be read stops the server: without it every quota would be lifted.
+Result<Tenants> Tenants::open(int directory) {
+  Tenants tenants;
+  tenants.directory_ = directory;
+  Result<Value> record = store::read_record(directory, kFile, kFormat);
+  if (!record && record.error().code == Code::not_found) return tenants;
+  if (!record) return record.error();
+  const Value* list = record.value().find("tenants");
+  if (!list || !list->as_array()) return malformed("no list of tenants");
+  for (const Value& value : *list->as_array()) {
+    Tenant tenant = TRY(tenant_from(value));
+    tenants.tenants_[tenant.name] = tenant;
+  }
+  return tenants;
+}
+
+Tenant Tenants::find(const std::string& name) const {
+  auto found = tenants_.find(name);
+  if (found != tenants_.end()) return found->second;
+  Tenant unknown;
+  unknown.name = name;
+  return unknown;
+}
+
+std::vector<Tenant> Tenants::all() const {
+  std::vector<Tenant> all;
+  for (const auto& [name, tenant] : tenants_) all.push_back(tenant);
+  return all;
+}
+
+Result<void> Tenants::set(const Tenant& tenant) {
+  if (!is_tenant_name(tenant.name))
+    return Error{Code::invalid, cat("tenant '", printable(tenant.name), "': not a name"), "letters a-z, digits and '-', at most 64"};
+  std::map<std::string, Tenant> changed = tenants_;
+  changed[tenant.name] = tenant;
+  Value::Array list;
+  for (const auto& [name, one] : changed) list.push_back(to_value(one));
+  Value record;
+  record.set("format", kFormat);
+  record.set("version", 1);
+  record.set("tenants", std::move(list));
+  TRY(store::write_record(directory_, kFile, record, store::Durability::on_disk));
+  tenants_ = std::move(changed);
+  return {};
+}
+
+}  // namespace paddock::manager

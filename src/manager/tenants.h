@@ -1,0 +1,34 @@
+// Who may use the server, with how much of it: tenants.json in the server's state. A tenant that nobody wrote down has the
+// defaults of Quota and the operator's policy alone.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "manager/quota.h"
+
+namespace paddock::manager {
+
+struct Tenant {
+  std::string name;
+  Quota quota;
+  std::string policy;  // a preset or a file; empty: the operator's alone
+};
+
+bool is_tenant_name(const std::string& name);  // [a-z0-9][a-z0-9-]*, at most 64
+
+class Tenants {
+ public:
+  static Result<Tenants> open(int directory);  // which must stay open
+  Tenant find(const std::string& name) const;
+  std::vector<Tenant> all() const;
+  Result<void> set(const Tenant& tenant);  // on disk when it returns
+
+ private:
+  int directory_ = -1;
+  std::map<std::string, Tenant> tenants_;
+};
+
+}  // namespace paddock::manager

@@ -1,0 +1,156 @@
+#include "manager/volumes.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/value.h"
+#include "linux/tree.h"
+#include "manager/checks.h"
+#include "store/durable.h"
+#include "store/rootfs.h"
+#include "store/state.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr char kRecord[] = "record.json";
+constexpr char kData[] = "data";
+constexpr char kFormat[] = "paddock.volume";
+constexpr size_t kMostVolumes = 1000;  // of a tenant
+constexpr uint32_t kUser = 1000;       // the default user inside
+
+Value to_value(const VolumeInfo& info) {
+  Value value;
+  value.set("format", kFormat);
+  value.set("version", 1);
+  value.set("id", info.id);
+  value.set("tenant", info.tenant);
+  value.set("name", info.name);
+  value.set("token", info.token);
+  value.set("quota_bytes", info.quota_bytes);
+  value.set("created", info.created);
+  return value;
+}
+
+Result<VolumeInfo> volume_from(const Value& value) {
+  VolumeInfo info;
+  auto text = [&](const char* key) { const Value* found = value.find(key); return found && found->as_string() ? *found->as_string() : std::string(); };
+  auto number = [&](const char* key) { const Value* found = value.find(key); return found && found->as_int() ? *found->as_int() : 0; };
+  info.id = text("id");
+  info.tenant = text("tenant");
+  info.name = text("name");
+  info.token = text("token");
+  info.quota_bytes = static_cast<uint64_t>(number("quota_bytes"));
+  info.created = number("created");
+  if (!is_id(info.id) || !is_name(info.name) || info.token.empty()) return Error{Code::invalid, "read a volume's record: something is missing", ""};
+  return info;
+}
+
+// Belongs to the sandbox's user, as files of layers do (store/rootfs.h); everyone inside may write to it.
+Result<void> make_data(int directory) {
+  if (::mkdirat(directory, kData, 0700) != 0) return errno_error(errno, "make a volume");
+  Fd data(::openat(directory, kData, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!data) return errno_error(errno, "open a volume");
+  uint32_t owner = store::kDiskBase + kUser;
+  if (::geteuid() == 0 && ::fchown(data.get(), owner, owner) != 0) return errno_error(errno, "set a volume's owner");
+  if (::fchmod(data.get(), 0777) != 0) return errno_error(errno, "set a volume's mode");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Volumes>> Volumes::open(int server, const std::string& path, Ledger& ledger) {
+  std::unique_ptr<Volumes> volumes(new Volumes);
+  volumes->ledger_ = &ledger;
+  volumes->path_ = path + "/volumes";
+  volumes->fd_ = TRY(store::open_directory(server, "volumes"));
+  TRY(volumes->read_all());
+  return volumes;
+}
+
+// A directory without a record was never promised to anyone. One whose record cannot be read may hold somebody's files: it
+// stays where it is, unused.
+Result<void> Volumes::read_all() {
+  for (const std::string& name : TRY(kernel::list_directory(fd_.get()))) {
+    Fd directory(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!directory) continue;
+    Result<Value> record = store::read_record(directory.get(), kRecord, kFormat);
+    if (!record && record.error().code == Code::not_found) {
+      (void)kernel::remove_tree(fd_.get(), name);
+      continue;
+    }
+    Result<VolumeInfo> info = record ? volume_from(record.value()) : Result<VolumeInfo>(record.error());
+    if (!info || info.value().id != name) continue;
+    info.value().directory = cat(path_, "/", name, "/", kData);
+    std::string tenant = info.value().tenant;
+    Amount amount{.disk_bytes = info.value().quota_bytes};
+    volumes_[name] = Entry{std::move(info).value(), ledger_->charge_unchecked(tenant, amount)};
+  }
+  return {};
+}
+
+Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) {
+  if (!is_name(name)) return Error{Code::invalid, cat("volume '", printable(name.substr(0, 64)), "': not a name"), "letters, digits, '.', '_' and '-', at most 64"};
+  if (find(tenant, name)) return Error{Code::conflict, cat("volume '", name, "': there is one already"), ""};
+  if (list(tenant).size() >= kMostVolumes) return Error{Code::exhausted, cat("volumes: more than ", kMostVolumes), "remove some"};
+  if (quota.disk_bytes != 0 && quota_bytes == 0)
+    return Error{Code::invalid, cat("volume '", name, "': needs a size, since the tenant's disk is limited"), "give quota_bytes"};
+  std::unique_ptr<Ledger::Charge> charge = TRY(ledger_->charge(tenant, quota, {.disk_bytes = quota_bytes}));
+
+  VolumeInfo info{.tenant = tenant, .name = name, .quota_bytes = quota_bytes, .created = wall_time_now()};
+  info.id = "v" + TRY(store::random_name(20));
+  info.token = TRY(make_token());
+  info.directory = cat(path_, "/", info.id, "/", kData);
+  Fd directory = TRY(store::open_directory(fd_.get(), info.id));
+  Result<void> made = make_data(directory.get());
+  if (made) made = store::write_record(directory.get(), kRecord, to_value(info), store::Durability::on_disk);
+  if (!made) {
+    (void)kernel::remove_tree(fd_.get(), info.id);
+    return made.error();
+  }
+  volumes_[info.id] = Entry{info, std::move(charge)};
+  return info;
+}
+
+std::vector<VolumeInfo> Volumes::list(const std::string& tenant) const {
+  std::vector<VolumeInfo> found;
+  for (const auto& [id, entry] : volumes_)
+    if (entry.info.tenant == tenant) found.push_back(entry.info);
+  return found;
+}
+
+Result<VolumeInfo> Volumes::find(const std::string& tenant, const std::string& id_or_name) const {
+  for (const auto& [id, entry] : volumes_)
+    if (entry.info.tenant == tenant && (id == id_or_name || entry.info.name == id_or_name)) return entry.info;
+  return Error{Code::not_found, cat("volume '", printable(id_or_name.substr(0, 64)), "': there is none"), ""};
+}
+
+const VolumeInfo* Volumes::find_by_id(const std::string& id) const {
+  auto found = volumes_.find(id);
+  return found == volumes_.end() ? nullptr : &found->second.info;
+}
+
+Result<std::string> Volumes::remove(const std::string& id) {
+  auto found = volumes_.find(id);
+  if (found == volumes_.end()) return Error{Code::not_found, "remove a volume: there is none", ""};
+  // Without its record it is nobody's, also when what follows is interrupted.
+  std::string record = cat(id, "/", kRecord);
+  if (::unlinkat(fd_.get(), record.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, "remove a volume's record");
+  volumes_.erase(found);
+  return cat(path_, "/", id);
+}
+
+void Volumes::measured(const std::string& id, uint64_t used_bytes) {
+  auto found = volumes_.find(id);
+  if (found != volumes_.end()) found->second.info.used_bytes = used_bytes;
+}
+
+Result<uint64_t> measure_volume(const std::string& directory) {
+  Fd fd = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  return TRY(kernel::measure_tree(fd.get(), {.make_readable = true})).bytes;
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,54 @@
+// Named directories of a tenant that outlive sandboxes and may be mounted in several of them at once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "manager/quota.h"
+#include "paddock/error.h"
+
+namespace paddock::manager {
+
+struct VolumeInfo {
+  std::string id, tenant, name, token;
+  std::string directory;  // its files, on the host
+  uint64_t quota_bytes = 0, used_bytes = 0;  // used: as last measured
+  int64_t created = 0;
+  bool is_over() const { return quota_bytes != 0 && used_bytes > quota_bytes; }
+};
+
+class Volumes {
+ public:
+  // Knows what is there and removes what was half made. `ledger` is charged with each volume's quota.
+  static Result<std::unique_ptr<Volumes>> open(int server, const std::string& path, Ledger& ledger);
+
+  Result<VolumeInfo> create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes);
+  std::vector<VolumeInfo> list(const std::string& tenant) const;
+  Result<VolumeInfo> find(const std::string& tenant, const std::string& id_or_name) const;
+  const VolumeInfo* find_by_id(const std::string& id) const;  // of any tenant
+  // Takes it out of sight; gives the directory to be removed.
+  Result<std::string> remove(const std::string& id);
+  void measured(const std::string& id, uint64_t used_bytes);
+
+ private:
+  Volumes() = default;
+  Result<void> read_all();
+
+  Ledger* ledger_ = nullptr;
+  std::string path_;
+  Fd fd_;
+  struct Entry {
+    VolumeInfo info;
+    std::unique_ptr<Ledger::Charge> charge;
+  };
+  std::map<std::string, Entry> volumes_;  // by id
+};
+
+// The bytes in a volume; for a worker's thread.
+Result<uint64_t> measure_volume(const std::string& directory);
+
+}  // namespace paddock::manager

@@ -1,0 +1,202 @@
+#include "store/copy_tree.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "linux/tree.h"
+#include "store/copy_file.h"
+#include "store/overlay.h"
+
+namespace paddock::store {
+
+namespace {
+
+// Below this depth only the innermost directories are open; the way up is found by "..", and checked.
+constexpr size_t kOpenLevels = 32;
+constexpr size_t kDeepest = 4096;
+
+struct Level {
+  Fd from, to;                     // closed while deep below
+  struct stat info{};              // of the source
+  ino_t made = 0;                  // of the copy
+  std::string name;
+  std::vector<std::string> todo;   // directories still to be copied
+};
+
+class Copy {
+ public:
+  explicit Copy(const CopyOptions& options) : options_(options) {}
+
+  Result<Copied> run(Fd from, Fd to) {
+    root_ = to.get();
+    TRY(enter(std::move(from), std::move(to), ""));
+    while (!levels_.empty()) {
+      if (levels_.back().todo.empty()) {
+        TRY(leave());
+        continue;
+      }
+      std::string name = std::move(levels_.back().todo.back());
+      levels_.back().todo.pop_back();
+      TRY(copy_directory(name));
+    }
+    return copied_;
+  }
+
+ private:
+  Result<void> check() const {
+    if (options_.cancelled && options_.cancelled->load()) return Error{Code::conflict, "copy a tree: it was called off", ""};
+    if (copied_.bytes > options_.most_bytes) return Error{Code::exhausted, cat("copy a tree: it holds more than ", human_size(options_.most_bytes)), ""};
+    return {};
+  }
+
+  // Opens for reading also what its owner locked. Nobody looks at the source meanwhile, and its mode is put back at once.
+  static Result<Fd> open_source(int parent, const std::string& name, const struct stat& info, int flags) {
+    Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags));
+    if (fd) return fd;
+    if (errno != EACCES) return errno_error(errno, cat("open '", printable(name), "'"));
+    Fd place = TRY(kernel::open_beneath(parent, name, O_PATH | O_NOFOLLOW));
+    TRY(kernel::change_mode(place.get(), (info.st_mode & 07777) | 0500));
+    fd = Fd(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags));
+    int number = errno;
+    (void)kernel::change_mode(place.get(), info.st_mode & 07777);
+    if (!fd) return errno_error(number, cat("open '", printable(name), "'"));
+    return fd;
+  }
+
+  Result<void> enter(Fd from, Fd to, std::string name) {
+    if (levels_.size() >= kDeepest) return Error{Code::invalid, "copy a tree: its directories are too deep", ""};
+    Level level;
+    struct stat made;
+    if (::fstat(from.get(), &level.info) != 0 || ::fstat(to.get(), &made) != 0) return errno_error(errno, "stat a directory");
+    level.made = made.st_ino;
+    level.name = std::move(name);
+    path_.push_back(level.name);
+    for (const std::string& entry : TRY(kernel::list_directory(from.get()))) {
+      TRY(check());
+      struct stat info;
+      if (::fstatat(from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(entry), "'"));
+      ++copied_.inodes;
+      if (S_ISDIR(info.st_mode)) level.todo.push_back(entry);
+      else TRY(copy_entry(from.get(), to.get(), entry, info));
+    }
+    if (levels_.size() > kOpenLevels) {
+      levels_.back().from.reset();
+      levels_.back().to.reset();
+    }
+    level.from = std::move(from);
+    level.to = std::move(to);
+    levels_.push_back(std::move(level));
+    return {};
+  }
+
+  Result<void> copy_directory(const std::string& name) {
+    Level& parent = levels_.back();
+    struct stat info;
+    if (::fstatat(parent.from.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(name), "'"));
+    Fd from = TRY(open_source(parent.from.get(), name, info, O_DIRECTORY));
+    if (::mkdirat(parent.to.get(), name.c_str(), 0700) != 0) return errno_error(errno, cat("make '", printable(name), "'"));
+    Fd to = TRY(kernel::open_beneath(parent.to.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    return enter(std::move(from), std::move(to), name);
+  }
+
+  // The directory is complete: its attributes last, since filling it changed its times and may have needed its mode.
+  Result<void> leave() {
+    Level done = std::move(levels_.back());
+    levels_.pop_back();
+    path_.pop_back();
+    TRY(copy_attributes(done.from.get(), done.to.get(), done.info));
+    if (levels_.empty() || levels_.back().from) return {};
+    Level& parent = levels_.back();
+    parent.from = TRY(climb(done.from.get(), parent.info.st_ino));
+    parent.to = TRY(climb(done.to.get(), parent.made));
+    return {};
+  }
+
+  static Result<Fd> climb(int from, ino_t expected) {
+    Fd up(::openat(from, "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info;
+    if (!up || ::fstat(up.get(), &info) != 0) return errno_error(errno, "climb up a tree");
+    if (info.st_ino != expected) return Error{Code::conflict, "copy a tree: a directory was moved meanwhile", ""};
+    return up;
+  }
+
+  Result<void> copy_entry(int from, int to, const std::string& name, const struct stat& info) {
+    if (info.st_nlink > 1 && link_to_earlier(to, name, info)) return {};
+    if (S_ISREG(info.st_mode)) return copy_file(from, to, name, info);
+    if (S_ISLNK(info.st_mode)) return copy_symlink(from, to, name, info);
+    if (!S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode) && !is_whiteout(info))
+      return Error{Code::invalid, cat("copy '", printable(name), "': a device"), ""};
+    if (::mknodat(to, name.c_str(), info.st_mode & (S_IFMT | 0777), is_whiteout(info) ? info.st_rdev : 0) != 0)
+      return errno_error(errno, cat("make '", printable(name), "'"));
+    return finish_by_name(to, name, info);
+  }
+
+  // A link needs the first copy's path; one too long for the kernel becomes a file of its own.
+  bool link_to_earlier(int to, const std::string& name, const struct stat& info) {
+    std::string& earlier = linked_[{info.st_dev, info.st_ino}];
+    if (!earlier.empty()) return ::linkat(root_, earlier.c_str(), to, name.c_str(), 0) == 0;
+    for (const std::string& part : path_)
+      if (!part.empty()) earlier += part + "/";
+    earlier += name;
+    return false;
+  }
+
+  Result<void> copy_file(int from, int to, const std::string& name, const struct stat& info) {
+    Fd source = TRY(open_source(from, name, info, 0));
+    Fd made(::openat(to, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!made) return errno_error(errno, cat("make '", printable(name), "'"));
+    copied_.bytes += std::min<uint64_t>(static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_blocks) * 512);
+    TRY(check());
+    Result<void> done = copy_content(source.get(), made.get(), static_cast<uint64_t>(info.st_size));
+    if (done) done = copy_attributes(source.get(), made.get(), info);
+    if (!done) return Error{done.error().code, cat("copy '", printable(name), "': ", done.error().message), done.error().hint};
+    return {};
+  }
+
+  Result<void> copy_symlink(int from, int to, const std::string& name, const struct stat& info) {
+    std::string target(static_cast<size_t>(info.st_size) + 1, '\0');
+    ssize_t length = ::readlinkat(from, name.c_str(), target.data(), target.size());
+    if (length < 0 || static_cast<size_t>(length) == target.size()) return errno_error(length < 0 ? errno : EIO, cat("read the link '", printable(name), "'"));
+    target.resize(static_cast<size_t>(length));
+    if (::symlinkat(target.c_str(), to, name.c_str()) != 0) return errno_error(errno, cat("make the link '", printable(name), "'"));
+    return finish_by_name(to, name, info);
+  }
+
+  // What cannot be opened: links, sockets, whiteouts.
+  static Result<void> finish_by_name(int to, const std::string& name, const struct stat& info) {
+    struct stat made;
+    if (::fstatat(to, name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, "stat a copy");
+    if ((made.st_uid != info.st_uid || made.st_gid != info.st_gid) && ::fchownat(to, name.c_str(), info.st_uid, info.st_gid, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, cat("set the owner of '", printable(name), "'"));
+    if (!S_ISLNK(info.st_mode) && ::fchmodat(to, name.c_str(), info.st_mode & 07777, 0) != 0)
+      return errno_error(errno, cat("set the mode of '", printable(name), "'"));
+    timespec times[2] = {info.st_atim, info.st_mtim};
+    if (::utimensat(to, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("set the times of '", printable(name), "'"));
+    return {};
+  }
+
+  const CopyOptions& options_;
+  Copied copied_;
+  int root_ = -1;
+  std::vector<Level> levels_;
+  std::vector<std::string> path_;
+  std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // the first copy of what has several names
+};
+
+}  // namespace
+
+Result<Copied> copy_tree(const std::string& from, const std::string& to, const CopyOptions& options) {
+  Fd source = TRY(open_file(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (::mkdir(to.c_str(), 0700) != 0) return errno_error(errno, cat("make '", printable(to), "'"));
+  Fd made = TRY(open_file(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  Fd root = TRY(open_file(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  return Copy(options).run(std::move(source), std::move(made));
+}
+
+}  // namespace paddock::store

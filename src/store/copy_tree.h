@@ -1,0 +1,26 @@
+// A tree of files copied as it is, for layers: owners, modes, times, extended attributes (the overlay's marks among them),
+// whiteouts, hard links and holes. Shares the blocks where the filesystem can (FICLONE). The source must not change meanwhile.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "paddock/error.h"
+
+namespace paddock::store {
+
+struct CopyOptions {
+  uint64_t most_bytes = UINT64_MAX;              // Code::exhausted beyond
+  const std::atomic<bool>* cancelled = nullptr;  // looked at now and then; Code::conflict once it is true
+};
+
+struct Copied {
+  uint64_t bytes = 0;   // of data, holes left out
+  uint64_t inodes = 0;  // without the root itself
+};
+
+// Into `to`, a new directory in an existing one. What was copied until a failure stays there: it is the caller's to remove.
+Result<Copied> copy_tree(const std::string& from, const std::string& to, const CopyOptions& options = {});
+
+}  // namespace paddock::store

@@ -1,0 +1,297 @@
+#include "store/template.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "linux/tree.h"
+#include "store/state.h"
+
+namespace paddock::store {
+
+namespace {
+
+constexpr char kDefaultTag[] = "default";
+constexpr size_t kMostLayers = 64;  // an overlay of more is refused by some kernels, and slow on all
+constexpr int64_t kStepLives = int64_t{7} * 24 * 3600 * 1000;
+constexpr int64_t kUntaggedLives = int64_t{3600} * 1000;  // long enough for a build that began from it
+
+int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+}
+
+Result<Fd> open_made(int parent, const char* name) {
+  if (::mkdirat(parent, name, 0700) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", name, "'"));
+  return kernel::open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
+}
+
+Error unknown(const std::string& reference) {
+  return Error{Code::not_found, cat("find template '", printable(reference), "': there is none of that name"), "see them with: paddock template ls"};
+}
+
+bool exists(int directory, const std::string& path) {
+  return static_cast<bool>(kernel::open_beneath(directory, path, O_PATH | O_DIRECTORY));
+}
+
+}  // namespace
+
+Staged::Staged(Staged&& other) noexcept : path(std::exchange(other.path, "")), lock_(std::move(other.lock_)) {}
+
+Staged& Staged::operator=(Staged&& other) noexcept {
+  if (this == &other) return *this;
+  discard();
+  path = std::exchange(other.path, "");
+  lock_ = std::move(other.lock_);
+  return *this;
+}
+
+Staged::~Staged() { discard(); }
+
+// Only out of the way: the next sweep finds it without its lock.
+void Staged::discard() {
+  lock_.reset();
+  path.clear();
+}
+
+Result<Templates> Templates::open(const std::string& directory) {
+  Templates templates;
+  templates.directory_ = directory;
+  Fd top = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  templates.layers_ = TRY(open_made(top.get(), "layers"));
+  templates.templates_ = TRY(open_made(top.get(), "templates"));
+  TRY(templates.read_records());
+  return templates;
+}
+
+// A record that does not read, or whose layers are gone, is no template; nothing else suffers from it.
+Result<void> Templates::read_records() {
+  for (const std::string& name : TRY(kernel::list_directory(templates_.get()))) {
+    if (name[0] == '.' || !ends_with(name, ".json")) continue;
+    Result<Fd> file = kernel::open_beneath(templates_.get(), name, O_RDONLY);
+    if (!file) continue;
+    Result<std::string> text = read_all(file.value().get(), 1 << 20);
+    if (!text) continue;
+    Result<Value> value = parse_json(text.value(), name);
+    if (!value) continue;
+    Result<Template> read = template_from(value.value());
+    if (!read || read.value().id + ".json" != name) continue;
+    Template& record = read.value();
+    bool whole = std::all_of(record.layers.begin(), record.layers.end(), [&](const std::string& layer) { return exists(layers_.get(), layer); });
+    if (!whole) continue;
+    make_root(record);
+    records_[record.id] = record;
+  }
+  // Tags move by two writes; after a crash between them two may claim one, and the later claim holds.
+  for (auto& [id, record] : records_) {
+    for (auto& [other_id, other] : records_) {
+      if (id == other_id || record.family != other.family) continue;
+      for (const auto& [tag, since] : other.tags) {
+        auto mine = record.tags.find(tag);
+        if (mine != record.tags.end() && (mine->second < since || (mine->second == since && id < other_id))) record.tags.erase(mine);
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> Templates::write(const Template& record) const {
+  return write_file(templates_.get(), record.id + ".json", to_json(to_value(record), true) + "\n");
+}
+
+void Templates::forget(const std::string& id) {
+  (void)::unlinkat(templates_.get(), (id + ".json").c_str(), 0);
+  records_.erase(id);
+}
+
+void Templates::make_root(Template& record) const {
+  record.root.layers.clear();
+  record.root.usr_layers.clear();
+  for (const std::string& layer : record.layers) {
+    if (exists(layers_.get(), layer + "/root")) record.root.layers.push_back(cat(directory_, "/layers/", layer, "/root"));
+    if (record.root.host_usr && exists(layers_.get(), layer + "/usr")) record.root.usr_layers.push_back(cat(directory_, "/layers/", layer, "/usr"));
+  }
+}
+
+const Template* Templates::tagged(const std::string& tenant, const std::string& head, const std::string& tag) const {
+  for (const auto& [id, record] : records_) {
+    if (record.tenant != tenant || record.kind == TemplateKind::step) continue;
+    if ((record.family == head || (!record.name.empty() && record.name == head)) && record.tags.count(tag)) return &record;
+  }
+  return nullptr;
+}
+
+Result<Template> Templates::find(const std::string& tenant, const std::string& reference) const {
+  auto exact = records_.find(reference.substr(0, reference.find(':')));
+  if (exact != records_.end() && (exact->second.tenant == tenant || exact->second.tenant.empty())) {
+    bool plain = reference.find(':') == std::string::npos || ends_with(reference, cat(":", kDefaultTag));
+    if (plain) return exact->second;
+  }
+  TemplateName name = TRY(parse_template_name(tenant, reference));
+  std::string tag = name.tag.empty() ? kDefaultTag : name.tag;
+  const Template* found = tagged(tenant, name.name, tag);
+  if (!found && reference.find('/') == std::string::npos) found = tagged("", name.name, tag);
+  if (found) return *found;
+  std::vector<std::string> others;
+  for (const auto& [id, record] : records_)
+    if ((record.tenant == tenant || record.tenant.empty()) && !record.name.empty() && record.name == name.name)
+      for (const auto& [other, since] : record.tags) others.push_back(other);
+  if (others.empty()) return unknown(reference);
+  return Error{Code::not_found, cat("find template '", printable(reference), "': it has no tag '", printable(tag), "'"), cat("it has: ", join(others, ", "))};
+}
+
+std::vector<Template> Templates::list(const std::string& tenant) const {
+  std::vector<Template> found;
+  for (const auto& [id, record] : records_) {
+    if (record.kind == TemplateKind::step) continue;
+    if (tenant == "*" || record.tenant == tenant || record.tenant.empty()) found.push_back(record);
+  }
+  std::sort(found.begin(), found.end(), [](const Template& a, const Template& b) { return a.created != b.created ? a.created > b.created : a.id < b.id; });
+  return found;
+}
+
+const Template* Templates::find_cached(const std::string& tenant, const std::string& cache_key) const {
+  const Template* newest = nullptr;
+  for (const auto& [id, record] : records_) {
+    if (cache_key.empty() || record.tenant != tenant || record.cache_key != cache_key) continue;
+    if (!newest || newest->created < record.created) newest = &record;
+  }
+  return newest;
+}
+
+Result<Staged> Templates::stage() const {
+  Staged staged;
+  std::string name = cat(".new-", TRY(random_name(12)));
+  if (::mkdirat(layers_.get(), name.c_str(), 0700) != 0) return errno_error(errno, "make a layer");
+  staged.path = cat(directory_, "/layers/", name);
+  staged.lock_ = TRY(kernel::open_beneath(layers_.get(), name, O_RDONLY | O_DIRECTORY));
+  if (::flock(staged.lock_.get(), LOCK_EX | LOCK_NB) != 0) return errno_error(errno, "lock a layer");
+  return staged;
+}
+
+Result<void> Templates::give_tags(Template& record, const std::map<std::string, int64_t>& tags) {
+  int64_t when = now();
+  for (auto& [id, other] : records_)  // a tag never moves back in time, or a crash in between would undo it
+    if (other.family == record.family)
+      for (const auto& [tag, since] : other.tags) when = std::max(when, since + 1);
+  for (const auto& [tag, since] : tags) record.tags[tag] = when;
+  TRY(write(record));
+  for (auto& [id, other] : records_) {
+    if (other.family != record.family || id == record.id) continue;
+    size_t before = other.tags.size();
+    for (const auto& [tag, since] : tags) other.tags.erase(tag);
+    if (other.tags.size() != before) TRY(write(other));
+  }
+  return {};
+}
+
+Result<Template> Templates::add(Template asked, std::optional<Staged> layer, const std::string& id) {
+  asked.id = id.empty() ? TRY(random_name(20)) : id;
+  if (records_.count(asked.id)) return Error{Code::internal, "add a template: its id is taken", ""};
+  asked.created = now();
+  if (!layer) asked.bytes = 0;
+  if (layer) {
+    Fd top = TRY(open_file(layer->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    std::string layer_id = TRY(random_name(20));
+    if (::mkdirat(top.get(), "root", 0755) != 0 && errno != EEXIST) return errno_error(errno, "make a layer's root");
+    std::string name = layer->path.substr(layer->path.rfind('/') + 1);
+    if (::renameat(layers_.get(), name.c_str(), layers_.get(), layer_id.c_str()) != 0) return errno_error(errno, "put a layer in its place");
+    asked.layers.push_back(layer_id);
+    layer.reset();
+  }
+  if (asked.layers.empty()) return Error{Code::invalid, "add a template: it has no layers", ""};
+  if (asked.layers.size() > kMostLayers)
+    return Error{Code::invalid, cat("add a template: it would have ", asked.layers.size(), " layers, and at most ", kMostLayers, " work"), "join steps of the build"};
+  make_root(asked);
+  if (asked.root.layers.empty()) return Error{Code::not_found, "add a template: its layers are gone", ""};
+
+  std::map<std::string, int64_t> tags = std::move(asked.tags);
+  asked.tags.clear();
+  if (asked.kind == TemplateKind::step) tags.clear(), asked.name.clear();
+  else if (tags.empty()) tags[kDefaultTag] = 0;
+  for (const auto& [other, record] : records_) {
+    bool same = !asked.name.empty() && record.tenant == asked.tenant && record.name == asked.name;
+    if (same) asked.family = record.family;
+    else if (record.family == asked.family) asked.family.clear();
+    if (same) break;
+  }
+  if (asked.family.empty()) asked.family = asked.id;
+  TRY(give_tags(asked, tags));
+  return records_[asked.id] = std::move(asked);
+}
+
+Result<void> Templates::remove(const std::string& tenant, const std::string& reference) {
+  Template found = TRY(find(tenant, reference));
+  if (found.tenant != tenant)
+    return Error{Code::denied, cat("remove template '", printable(reference), "': it is everyone's"), ""};
+  // A family goes as a whole when it is named without a tag.
+  bool whole = reference.find(':') == std::string::npos && reference != found.id;
+  std::vector<std::string> gone{found.id};
+  for (const auto& [id, record] : records_)
+    if (whole && id != found.id && record.family == found.family) gone.push_back(id);
+  for (const std::string& id : gone) forget(id);
+  return {};
+}
+
+Result<Template> Templates::tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags) {
+  Template found = TRY(find(tenant, reference));
+  if (found.tenant != tenant) return Error{Code::denied, cat("tag template '", printable(reference), "': it is everyone's"), ""};
+  std::map<std::string, int64_t> wanted;
+  for (const std::string& tag : tags) {
+    if (!is_template_tag(tag)) return Error{Code::invalid, cat("tag template '", printable(reference), "': '", printable(tag), "' is not a tag"), ""};
+    wanted[tag] = 0;
+  }
+  TRY(give_tags(records_[found.id], wanted));
+  return records_[found.id];
+}
+
+Result<void> Templates::untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) {
+  TemplateName parsed = TRY(parse_template_name(tenant, name));
+  for (const std::string& tag : tags)
+    if (!tagged(tenant, parsed.name, tag))
+      return Error{Code::not_found, cat("remove the tag '", printable(tag), "' of template '", printable(name), "': there is none"), ""};
+  for (auto& [id, record] : records_) {
+    if (record.tenant != tenant || (record.name != parsed.name && record.family != parsed.name)) continue;
+    size_t before = record.tags.size();
+    for (const std::string& tag : tags) record.tags.erase(tag);
+    if (record.tags.size() != before) TRY(write(record));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> Templates::sweep(const std::set<std::string>& used) {
+  int64_t today = now();
+  std::vector<std::string> old;
+  for (const auto& [id, record] : records_) {
+    int64_t age = today - record.created;
+    if (record.kind == TemplateKind::step ? age > kStepLives : record.tags.empty() && age > kUntaggedLives) old.push_back(id);
+  }
+  for (const std::string& id : old) forget(id);
+
+  std::set<std::string> needed;
+  for (const auto& [id, record] : records_) needed.insert(record.layers.begin(), record.layers.end());
+  std::string prefix = directory_ + "/layers/";
+  for (const std::string& path : used)
+    if (starts_with(path, prefix)) needed.insert(path.substr(prefix.size(), path.find('/', prefix.size()) - prefix.size()));
+
+  std::vector<std::string> gone;
+  for (const std::string& name : TRY(kernel::list_directory(layers_.get()))) {
+    if (needed.count(name)) continue;
+    if (starts_with(name, ".new-")) {
+      Result<Fd> staged = kernel::open_beneath(layers_.get(), name, O_RDONLY | O_DIRECTORY);
+      if (!staged || kernel::was_just_made(staged.value().get()) || ::flock(staged.value().get(), LOCK_EX | LOCK_NB) != 0) continue;
+    }
+    std::string aside = starts_with(name, ".gone-") ? name : cat(".gone-", TRY(random_name(12)));
+    if (aside != name && ::renameat(layers_.get(), name.c_str(), layers_.get(), aside.c_str()) != 0) continue;
+    gone.push_back(prefix + aside);
+  }
+  return gone;
+}
+
+}  // namespace paddock::store

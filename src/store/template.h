@@ -1,0 +1,124 @@
+// Templates: what living sandboxes are made from. A template is a record and a stack of layers, directories that never change
+// once they are there; a snapshot of a sandbox is a template too. Made again under the same name it is a new template of the
+// same family, and its tags move. On disk: docs/formats/template.md.
+//
+//   Templates templates = TRY(Templates::open(directory));
+//   Template base = TRY(templates.find(tenant, "base"));
+//   Staged layer = TRY(templates.stage());            // fill layer.root, layer.usr; long work, elsewhere
+//   Template made = TRY(templates.add(asked, std::move(layer)));  // asked.layers: what the new one lies on
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/value.h"
+#include "paddock/error.h"
+#include "store/rootfs.h"
+
+namespace paddock::store {
+
+enum class TemplateKind : uint8_t {
+  made,      // out of the box, by a build, or from an image
+  snapshot,  // of a sandbox
+  step,      // of a build, kept so that the next build need not do it again; nobody else sees it
+};
+
+struct Template {
+  std::string id;       // [a-z0-9], of this one; given by add()
+  std::string family;   // [a-z0-9], shared by all that were made under the same name: E2B's templateID; given by add() when empty
+  std::string tenant;   // whose; "" is everyone's
+  TemplateKind kind = TemplateKind::made;
+  std::string name;     // of the family, "" when it has none
+  std::map<std::string, int64_t> tags;  // of the family's, those that mean this one, and since when (add() fills that in);
+                                        // plain `name` means `name:default`
+  int64_t created = 0;              // milliseconds since 1970
+  std::vector<std::string> layers;  // ids, the lowest first
+  Rootfs root;                      // the same as directories; made from `layers` and `host_usr` of it
+  uint64_t bytes = 0;               // of its own layer, on disk
+
+  std::string user = "user", cwd;   // what processes start with; cwd "": the home
+  std::map<std::string, std::string> env;
+  std::string start_command, ready_command;  // run at creation, as `user`; "" for none
+  uint64_t cpu_millicores = 0, memory_bytes = 0;  // asked for; 0: the policy's
+  std::string parent;               // the id of what it was made from, maybe gone
+  std::string sandbox;              // snapshot: of which
+  std::string cache_key;            // step and what comes out of the box: what it was made from, hashed
+};
+
+// A layer on its way: directories to be filled, and gone with the object unless add() takes it.
+class Staged {
+ public:
+  Staged() = default;
+  Staged(Staged&& other) noexcept;
+  Staged& operator=(Staged&& other) noexcept;
+  ~Staged();
+
+  std::string path;  // private (0700); root/ and usr/ beneath may be made, or moved in
+  std::string root() const { return path + "/root"; }
+  std::string usr() const { return path + "/usr"; }
+
+ private:
+  friend class Templates;
+  Fd lock_;
+  void discard();
+};
+
+// All templates of a server, in memory and on disk. For one process and one thread; filling a Staged may happen elsewhere.
+class Templates {
+ public:
+  // `directory` (…/server) must exist; layers/ and templates/ are made in it. Removes what was half made.
+  static Result<Templates> open(const std::string& directory);
+
+  // By id, family, family:tag, name, name:tag, tenant/name[:tag]. The tenant's own before everyone's; another's does not exist.
+  Result<Template> find(const std::string& tenant, const std::string& reference) const;
+  std::vector<Template> list(const std::string& tenant) const;  // the newest first, no steps; every tenant's for "*"
+  const Template* find_cached(const std::string& tenant, const std::string& cache_key) const;
+
+  Result<Staged> stage() const;
+  // Adds one: of the layers in `asked.layers` (and `asked.root.host_usr`), with the new one on top when there is one. It gets
+  // `asked.name` and `asked.tags` ("default" when there are none), and whoever had them loses them. `asked.id` is not looked
+  // at, `asked.family` only when nobody else's; `id` is for who promised one.
+  Result<Template> add(Template asked, std::optional<Staged> layer, const std::string& id = "");
+
+  // The record goes at once (by the family's name without a tag: all of the family); layers that nobody uses any more go with the next sweep().
+  Result<void> remove(const std::string& tenant, const std::string& reference);
+  Result<Template> tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags);
+  Result<void> untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags);
+
+  // Takes layers that no template and nobody in `used` (directories: Rootfs::layers and usr_layers of sandboxes) needs out of
+  // sight and gives their paths, to be removed elsewhere: that takes long. Templates that lost all their tags to newer ones go
+  // too, and so do steps of builds after a week.
+  Result<std::vector<std::string>> sweep(const std::set<std::string>& used);
+
+  const std::string& directory() const { return directory_; }
+
+ private:
+  Result<void> read_records();
+  Result<void> write(const Template& record) const;
+  void forget(const std::string& id);
+  void make_root(Template& record) const;
+  Result<void> give_tags(Template& record, const std::map<std::string, int64_t>& tags);
+  const Template* tagged(const std::string& tenant, const std::string& head, const std::string& tag) const;
+
+  std::string directory_;
+  Fd layers_, templates_;
+  std::map<std::string, Template> records_;  // by id
+};
+
+Value to_value(const Template& record);  // as it is on disk
+Result<Template> template_from(const Value& value);
+
+bool is_template_tag(const std::string& text);
+
+// Names of templates: [a-z0-9][a-z0-9._-]*, at most 128; capitals become small in names and stay in tags.
+struct TemplateName {
+  std::string name, tag;  // tag "" when none was given
+};
+Result<TemplateName> parse_template_name(const std::string& tenant, const std::string& text);  // "name", "name:tag", "tenant/name:tag"
+
+}  // namespace paddock::store

@@ -1,0 +1,239 @@
+"""What breaks around a server, breaks alone: kills at random instants under load, clients that vanish, a full disk, no descriptors."""
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import threading
+import time
+import unittest
+
+from support import paddock
+from support.leftovers import cgroups, children, mounts, orphaned_helpers, read
+from support.server import Server
+
+STORM = float(os.environ.get("PADDOCK_STORM", "1"))
+
+
+def named(pids, name):
+    found = []
+    for pid in pids:
+        try:
+            if read(f"/proc/{pid}/comm").strip() == name:
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def alive(pid):
+    try:
+        return read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def host():
+    return mounts() | cgroups() | orphaned_helpers()
+
+
+class Load(threading.Thread):
+    """Creates a sandbox, uses it, ends it, again and again; remembers what went wrong."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.rounds, self.failures, self.over = server, 0, [], False
+
+    def run(self):
+        while not self.over:
+            try:
+                sandbox = self.server.create()
+                code, out, _ = self.server.run(sandbox, "echo $((6*7))")
+                if (code, out) != (0, "42\n"):
+                    raise AssertionError(f"said {code} {out!r}")
+                self.server.kill(sandbox["sandboxID"])
+                self.rounds += 1
+            except Exception as error:  # noqa: BLE001: whatever it is, it is the finding
+                self.failures.append(repr(error))
+
+
+def eventually(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
+class ServerFaultsTest(unittest.TestCase):
+    def setUp(self):
+        self.before = host()
+
+    def nothing_is_left(self):
+        left = host() - self.before
+        eventually(lambda: not left.intersection(host()), 20)
+        self.assertEqual(sorted(left & host())[:5], [])
+
+    def each_user(self, test, **options):
+        for user in paddock.USERS:
+            with self.subTest(user=user):
+                with Server(user, **options) as server:
+                    test(server)
+                self.nothing_is_left()
+
+    def test_a_killed_server_finds_its_sandboxes_again(self):
+        def test(server):
+            sandbox = server.create(metadata={"kept": "yes"})
+            server.run(sandbox, "echo before > note; (sleep 1000 > /dev/null 2>&1 & echo $! > pid)")
+            for _ in range(max(2, int(4 * STORM))):
+                loads = [Load(server) for _ in range(3)]
+                [load.start() for load in loads]
+                time.sleep(random.uniform(0.2, 1.0))
+                for load in loads:
+                    load.over = True
+                server.kill9()
+                [load.join(60) for load in loads]
+                server.start()
+                code, out, _ = server.run(sandbox, "cat note; kill -0 $(cat pid) && echo alive")
+                self.assertEqual((code, out), (0, "before\nalive\n"))
+                for other in server.sandboxes():  # those of the load: whole, or not there
+                    if other["sandboxID"] != sandbox["sandboxID"]:
+                        self.assertEqual(server.kill(other["sandboxID"]), 204)
+            self.assertEqual([each["metadata"] for each in server.sandboxes()], [{"kept": "yes"}])
+        self.each_user(test)
+
+    def test_a_killed_keeper_or_guest_ends_its_sandbox_alone(self):
+        def test(server):
+            other = server.create()
+            for victim in ("keeper", "guest") * max(2, int(4 * STORM)):
+                known = set(named(children(server.process.pid), "paddock-launch"))
+                sandbox = server.create()
+                keeper, = set(named(children(server.process.pid), "paddock-launch")) - known
+                inside = children(keeper)
+                os.kill(keeper if victim == "keeper" else inside[0], signal.SIGKILL)
+                gone = lambda: server.request("GET", "/health", headers=server.data_headers(sandbox)).status == 502  # noqa: E731
+                self.assertTrue(eventually(gone), victim)
+                self.assertTrue(eventually(lambda: not any(map(alive, [keeper, *inside]))), victim)
+                self.assertEqual(server.run(other, "echo fine")[:2], (0, "fine\n"))
+        self.each_user(test)
+
+    def test_a_killed_egress_closes_the_network_and_nothing_else(self):
+        def test(server):
+            sandbox, other = server.create(), server.create()
+            egress = named(children(server.process.pid), "paddock-egress")
+            self.assertEqual(len(egress), 2)
+            os.kill(egress[0], signal.SIGKILL)
+            for each in (sandbox, other):
+                self.assertEqual(server.run(each, "echo fine")[:2], (0, "fine\n"))
+            closed = [server.run(each, "timeout 10 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80' && echo open")[1] for each in (sandbox, other)]
+            self.assertIn("", closed)
+        self.each_user(test)
+
+    def test_no_other_sandbox_notices_a_kill_storm(self):
+        def test(server):
+            witness = server.create()
+            loads = [Load(server) for _ in range(4)]
+            [load.start() for load in loads]
+            until, struck = time.monotonic() + 5 * STORM, 0
+            while time.monotonic() < until:
+                keepers = named(children(server.process.pid), "paddock-launch")
+                mine = server.run(witness, "echo fine")
+                self.assertEqual(mine[:2], (0, "fine\n"))
+                if len(keepers) > 1:
+                    victim = random.choice(keepers[1:])  # the first made is the witness's
+                    victim = random.choice([victim, *children(victim)])
+                    try:
+                        os.kill(victim, signal.SIGKILL)
+                        struck += 1
+                    except ProcessLookupError:
+                        pass
+                time.sleep(random.uniform(0, 0.05))
+            for load in loads:
+                load.over = True
+            [load.join(120) for load in loads]
+            self.assertFalse(any(load.is_alive() for load in loads), "a request hangs")
+            self.assertGreater(struck, 0)
+            self.assertEqual(server.run(witness, "echo fine")[:2], (0, "fine\n"))
+            server.kill(witness["sandboxID"])
+            self.assertTrue(eventually(lambda: not server.sandboxes()))
+        self.each_user(test)
+
+    def test_clients_that_vanish_dawdle_or_send_garbage_hurt_nobody(self):
+        def test(server):
+            sandbox = server.create()
+            headers = "".join(f"{name}: {value}\r\n" for name, value in server.data_headers(sandbox).items())
+            upload = f"POST /files?path=/home/user/big HTTP/1.1\r\nHost: x\r\n{headers}Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+            descriptors = lambda: len(os.listdir(f"/proc/{server.process.pid}/fd"))  # noqa: E731
+            self.assertEqual(server.run(sandbox, "echo warm")[0], 0)
+            before = descriptors()
+
+            def connect():
+                made = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+                return made
+
+            for _ in range(20):  # vanish in the middle of an upload
+                with connect() as client:
+                    client.sendall(upload.encode() + b"10000\r\n" + b"x" * random.randrange(1, 65536))
+            slow = connect()  # asks for much, and never reads
+            message = json.dumps({"process": {"cmd": "/bin/bash", "args": ["-c", "yes | head -c 100000000"]}}).encode()
+            slow.sendall((f"POST /process.Process/Start HTTP/1.1\r\nHost: x\r\n{headers}Content-Type: application/connect+json\r\n"
+                          f"Content-Length: {len(message) + 5}\r\n\r\n").encode() + b"\0" + len(message).to_bytes(4, "big") + message)
+            garbage = [b"\0" * 1000, b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                       b"GET /" + b"a" * 100_000, os.urandom(5000), upload.encode() + b"zz\r\n", upload.encode() + b"fffffffffffffffff\r\n"]
+            for bytes_ in garbage:
+                with connect() as client:
+                    client.settimeout(20)
+                    try:
+                        client.sendall(bytes_)
+                        client.shutdown(socket.SHUT_WR)
+                        while client.recv(65536):
+                            pass
+                    except OSError:
+                        pass
+            idle = [connect() for _ in range(50)]
+            for client in idle[:25]:
+                client.sendall(b"GET / HTTP/1.1\r\nHost:")
+            self.assertEqual(server.run(sandbox, "echo fine")[:2], (0, "fine\n"))
+            memory = int(read(f"/proc/{server.process.pid}/statm").split()[1]) * resource.getpagesize()
+            self.assertLess(memory, 200 << 20)  # what the slow one asked for is not kept here
+            for client in [slow, *idle]:
+                client.close()
+            self.assertTrue(eventually(lambda: descriptors() <= before + 4), f"{before} descriptors before, {descriptors()} after")
+        self.each_user(test)
+
+    def test_without_descriptors_it_refuses_and_recovers(self):
+        def test(server):
+            sandbox = server.create()
+            self.assertEqual(server.run(sandbox, "echo fine")[0], 0)
+            soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+            now = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (now + 6, hard))
+            held = []
+            try:
+                for _ in range(30):
+                    held.append(socket.create_connection(("127.0.0.1", server.port), timeout=5))
+            except OSError:
+                pass
+            for client in held:
+                client.close()
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (now + 12, hard))
+            answers = []
+            for _ in range(5):
+                try:
+                    answers.append(server.request("POST", "/v2/sandboxes", {"templateID": "base"}, timeout=30).status)
+                except OSError:
+                    answers.append(0)
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+            self.assertIsNone(server.process.poll(), server.output())
+            self.assertTrue(eventually(lambda: server.run(sandbox, "echo fine")[:2] == (0, "fine\n")), answers)
+            other = server.create()
+            self.assertEqual(server.run(other, "echo fine")[:2], (0, "fine\n"))
+        if os.geteuid() == 0:
+            self.each_user(test)
+
+
+if __name__ == "__main__":
+    paddock.main()

@@ -1,0 +1,74 @@
+"""What sandboxes could leave on a host: processes, mounts, cgroups, files."""
+import glob
+import os
+import pathlib
+import re
+
+from support import paddock
+
+
+def read(path):
+    return pathlib.Path(path).read_text(errors="replace")
+
+
+def processes(marker):
+    """Pids of everything that carries the marker in its arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if marker in read(f"/proc/{pid}/cmdline"):
+                found.append(int(pid))
+        except OSError:
+            pass
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def orphaned_helpers():
+    """Every keeper and egress that has lost the paddock that started it."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            state, parent = read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[:2]
+            name = read(f"/proc/{pid}/comm").strip()
+            if name.startswith(("paddock-launch", "paddock-egress")) and state != "Z" and not read(f"/proc/{parent}/comm").startswith("paddock"):
+                found.add(f"{name} {pid}")
+        except OSError:
+            continue
+    return found
+
+
+def cgroups():
+    found = set()
+    for root in glob.glob("/sys/fs/cgroup/*") + ["/sys/fs/cgroup"]:
+        for where, directories, _ in os.walk(root):
+            found.update(os.path.join(where, name) for name in directories if "paddock" in os.path.join(where, name))
+    return found
+
+
+def entries(user):
+    """Everything in the places where Paddock keeps state, runtime files and private space."""
+    home = paddock.environment(user)["HOME"]
+    places = ["/var/lib/paddock", "/run/paddock", f"{home}/.local/state/paddock", f"{home}/.cache/paddock"]
+    found = set()
+    for place in places:
+        for where, directories, _ in os.walk(place):
+            found.update(os.path.join(where, name) for name in directories if name != "changes")  # the folder for them stays
+    for pattern in ("/tmp/paddock-*", "/var/tmp/paddock-*", "/dev/shm/paddock-*"):
+        found.update(path for path in glob.glob(pattern) if not re.search("paddock-(test|escape)-", path))
+    return found
+
+
+def host(user, marker):
+    """All that a sandbox could leave."""
+    return mounts() | cgroups() | entries(user) | orphaned_helpers() | {f"process {pid}" for pid in processes(marker)}
+
+
+def mounts():
+    return {line.split(" - ")[0].split()[4] for line in read("/proc/self/mountinfo").splitlines()}
+
+
+def children(pid):
+    try:
+        return [int(word) for task in os.listdir(f"/proc/{pid}/task") for word in read(f"/proc/{pid}/task/{task}/children").split()]
+    except OSError:
+        return []
