@@ -40,9 +40,10 @@ class Shell:
         said = b""
         while b"\0" not in said:
             ready, _, _ = select.select([self.status, self.gone], [], [])
-            if self.status not in ready:
+            more = os.read(self.status, 64) if self.status in ready else b""
+            if not more:
                 return None
-            said += os.read(self.status, 64)
+            said += more
         return int(said.partition(b"\0")[0] or 0)
 
     def interrupt(self):

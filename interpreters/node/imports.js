@@ -24,7 +24,8 @@ function forConsole(code) {
       const [text, length] = /^\s*\(/.test(code.slice(end)) ? ['__paddock_import', 6] : depth === 0 && fresh ? statement(code, start) : [null, 0]
       if (text === null) continue
       const kept = code.slice(start, start + length).split('\n').length - text.split('\n').length
-      made += code.slice(done, start) + text + '\n'.repeat(Math.max(0, kept))
+      const ended = text === '__paddock_import' ? text : `${text};` // the next line may begin with a bracket
+      made += code.slice(done, start) + ended + '\n'.repeat(Math.max(0, kept))
       done = start + length
     }
   }

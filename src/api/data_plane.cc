@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "api/code.h"
 #include "api/envd.h"
 #include "base/text.h"
 #include "store/digest.h"
-#if __has_include("api/code.h")
-#include "api/code.h"
-#endif
 
 namespace paddock::api {
 
@@ -58,7 +56,10 @@ Result<std::optional<DataTarget>> find_data_target(const Exchange& exchange) {
     if (!id) return Error{Code::invalid, "Invalid sandbox ID", ""};
     return std::optional<DataTarget>({*id, *port});
   }
-  if (exchange.path() == "/files" && exchange.query("signature")) return std::optional<DataTarget>({"", kEnvdPort});
+  // Signed links carry no id, and neither do requests for files by clients before 2.15, which show the token at least.
+  bool plain = exchange.path() == "/files" || exchange.path() == "/health";
+  bool by_token = plain && !exchange.header("X-Access-Token").empty();
+  if (by_token || (exchange.path() == "/files" && exchange.query("signature"))) return std::optional<DataTarget>({"", kEnvdPort});
   return std::optional<DataTarget>();
 }
 
@@ -81,6 +82,10 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   std::shared_ptr<manager::Sandbox> sandbox;
   if (target.id.empty()) {
     sandbox = find_by_signature(call);
+    if (!sandbox && !exchange.header("X-Access-Token").empty()) {
+      co_await answer_data_error(call, 502, "", "The sandbox was not found");
+      co_return;
+    }
     if (!sandbox) {
       Value body;
       body.set("code", 401);
@@ -92,7 +97,13 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   } else {
     sandbox = call.manager.find_for_data(target.id);
   }
-  if (sandbox && target.port != kEnvdPort && !sandbox->info().public_traffic) {
+  // Envd asks for its own token, before anything else happens.
+  if (sandbox && target.port == kEnvdPort) {
+    call.caller = manager::Caller{sandbox->info().tenant, {}};
+    co_await serve_envd(call, sandbox);
+    co_return;
+  }
+  if (sandbox && !sandbox->info().public_traffic) {
     std::string shown = exchange.header("E2b-Traffic-Access-Token");
     if (shown.empty() || !store::same_secret(shown, sandbox->info().traffic_token)) {
       std::string message = shown.empty() ? "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing"
@@ -111,18 +122,12 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   }
   sandbox->touch();
   call.caller = manager::Caller{sandbox->info().tenant, {}};
-  if (target.port == kEnvdPort) {
-    co_await serve_envd(call, sandbox);
-    co_return;
-  }
   Exchange* cuttable = &exchange;
   std::shared_ptr<void> watched = sandbox->watch([cuttable] { cuttable->cut(); });
-#if __has_include("api/code.h")
   if (target.port == kCodePort) {
     co_await serve_code_interpreter(call, sandbox);
     co_return;
   }
-#endif
   co_await serve_preview(call, sandbox, target.port);
 }
 

@@ -106,7 +106,12 @@ Task<std::optional<manager::Caller>> Server::authenticate(Exchange& exchange) {
   }
   // Who may do everything may do it for a tenant of the server as well.
   std::string tenant = exchange.header("X-Paddock-Tenant");
-  if (!tenant.empty() && caller->may("admin") && manager::is_tenant_name(tenant)) caller->tenant = tenant;
+  if (tenant.empty()) co_return caller;
+  if (!caller->may("admin") || !manager::is_tenant_name(tenant)) {
+    co_await refuse(exchange, 403, "only the scope 'admin' may act for a tenant, and only for one that can exist");
+    co_return std::nullopt;
+  }
+  caller->tenant = tenant;
   co_return caller;
 }
 

@@ -58,6 +58,9 @@ Result<manager::CreateOptions> parse_create(const Value& body, int64_t default_s
   static const Value kNone = Value::Object{};
   const Value* network = body.find("network");
   if (!network || network->is_null()) network = &kNone;
+  const Value* encrypted = network->find("httpsPorts");
+  if (encrypted && encrypted->as_array() && !encrypted->as_array()->empty())
+    return refuse("network: httpsPorts is not supported: previews speak plain HTTP with what runs inside");
   E2bNetwork way_out = TRY(parse_e2b_network(*network, body));
   options.policy.network = TRY(to_policy(way_out));
   options.policy.danger.insert("network.wide");

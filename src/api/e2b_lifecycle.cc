@@ -1,4 +1,6 @@
 // What happens to a sandbox that is there: connect, pause, resume, time, network, the end.
+#include <algorithm>
+
 #include "api/e2b.h"
 #include "base/text.h"
 
@@ -43,7 +45,8 @@ io::Task<void> connect(Call& call) {
   }
   std::string id = sandbox_id(call);
   bool reboot = says(*body, "memory", false);
-  Result<manager::Manager::Connected> connected = co_await call.manager.connect(call.caller, id, timeout.value(), reboot);
+  int64_t life = std::max<int64_t>(1, timeout.value());
+  Result<manager::Manager::Connected> connected = co_await call.manager.connect(call.caller, id, life, reboot);
   if (!connected) {
     co_await fail(call, connected.error());
     co_return;
@@ -67,7 +70,8 @@ io::Task<void> resume(Call& call) {
     co_await fail(call, problem);
     co_return;
   }
-  Result<manager::Manager::Connected> connected = co_await call.manager.connect(call.caller, id, timeout.value(), false);
+  int64_t life = std::max<int64_t>(1, timeout.value());
+  Result<manager::Manager::Connected> connected = co_await call.manager.connect(call.caller, id, life, false);
   if (!connected) {
     co_await fail(call, connected.error());
     co_return;
@@ -83,7 +87,7 @@ io::Task<void> set_timeout(Call& call) {
   Result<void> result;
   if (!timeout) result = timeout.error();
   else if (timeout.value() < 0) result = Error{Code::invalid, "timeout is missing"};
-  else result = call.manager.set_timeout(call.caller, sandbox_id(call), timeout.value());
+  else result = call.manager.set_timeout(call.caller, sandbox_id(call), std::max<int64_t>(1, timeout.value()));  // 0 is now, not never
   co_await done_or_fail(call, result);
 }
 

@@ -102,7 +102,7 @@ Result<std::vector<InjectPolicy>> parse_rules(const Value& rules) {
         if (starts_with(*text, "env:") || starts_with(*text, "file:"))
           return refuse(cat("network: rules: the value of '", printable(name), "' may not begin with 'env:' or 'file:'"));
         if (text->find("${") != std::string::npos)
-          return refuse(cat("network: rules: '", printable(name), "' asks for a workload token; this server issues none"));
+          return refuse(cat("network: rules: '", printable(name), "' asks for a workload token or a stored secret; this server has neither"));
         injects.push_back({.host = policy::to_string(rule.value()), .header = name, .secret = *text});
       }
     }

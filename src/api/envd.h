@@ -12,7 +12,7 @@ namespace paddock::api {
 // at its creation; answers 502 when it is not running.
 io::Task<void> serve_envd(Call& call, std::shared_ptr<manager::Sandbox> sandbox);
 
-// Whose signature a /files request without any other sign of its sandbox carries; null when nobody's.
+// Whose access token, or signature made with it, a request without its sandbox's id carries; null when nobody's.
 std::shared_ptr<manager::Sandbox> find_by_signature(Call& call);
 
 }  // namespace paddock::api

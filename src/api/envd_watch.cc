@@ -43,6 +43,9 @@ Value file_event(const Value& message) {
 
 // A watcher that collects on its own. It ends with its channel: when it is removed, or the sandbox stops.
 struct Watcher {
+  ~Watcher() {
+    if (channel) channel->cancel();
+  }
   std::shared_ptr<guest::Channel> channel;
   std::deque<Value> events;
 };
@@ -170,7 +173,6 @@ io::Task<void> remove_watcher(Envd& envd) {
     co_await answer_rpc_error(envd, no_watcher(id));
     co_return;
   }
-  found->second->channel->cancel();
   watchers->erase(found);
   Value body = Value::Object{};
   co_await answer_rpc(envd, body);

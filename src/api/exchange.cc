@@ -124,7 +124,7 @@ std::string Exchange::make_head(int status, const Headers& headers, std::optiona
   silent_ = head_.method == "HEAD" || status == 204 || status == 304;
   chunked_ = !length && !silent_ && head_.version == "HTTP/1.1";
   if (!length && !silent_ && !chunked_) keep_alive_ = false;
-  if (awaits_continue_ || body_failed_) keep_alive_ = false;  // who knows what comes next
+  if (awaits_continue_ || body_failed_ || too_large_) keep_alive_ = false;  // who knows what comes next
   left_ = silent_ ? std::optional<uint64_t>(0) : length;
 
   std::string text = cat("HTTP/1.1 ", status, " ", reason_of(status), "\r\n");

@@ -126,6 +126,7 @@ Task<void> exec(Call& call) {
     co_return;
   }
   run.pid = pid_of(first.value);
+  log_command(run.inside, run.request.start, run.pid);
   if (run.request.input) io::spawn(feed(run.channel, std::move(*run.request.input)));
   // Who asked for it is who wants it: when they go, it ends.
   std::shared_ptr<Channel> channel = run.channel;

@@ -140,6 +140,14 @@ Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_
   co_return outcome;
 }
 
+void log_command(const Inside& inside, const Value& start, int64_t pid) {
+  Value fields;
+  fields.set("pid", pid);
+  for (const char* key : {"argv", "user"})
+    if (const Value* value = start.find(key)) fields.set(key, *value);
+  inside.sandbox->add_log("command", std::move(fields));
+}
+
 void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid) { io::spawn(send_kill(std::move(guest), pid)); }
 
 }  // namespace paddock::api

@@ -29,6 +29,9 @@ Value error_event(const Error& error);
 // How it ended, as `paddock run --json` says it: exited, signaled, or a limit: its own time, or the sandbox's memory.
 io::Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_ms);
 
+// A line in the sandbox's log, as envd writes one.
+void log_command(const Inside& inside, const Value& start, int64_t pid);
+
 // SIGKILL, without waiting for it.
 void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid);
 

@@ -124,6 +124,7 @@ Task<void> converse(Session& session, Value start) {
   }
   const Value* pid = first.value.find("pid");
   session.pid = pid && pid->as_int() ? *pid->as_int() : 0;
+  if (start.find("argv")) log_command(session.inside, start, session.pid);
   Value event = start_event(first.value);
   (void)co_await send_event(session.socket, std::move(event));
   io::Both both(from_client(session), to_client(session));

@@ -15,7 +15,8 @@ using manager::Build;
 
 Task<void> list(Call& call) {
   Value::Array all;
-  for (const store::Template& record : call.manager.templates().list(call.caller.tenant)) all.push_back(describe(record));
+  for (const store::Template& record : call.manager.templates().list(call.caller.tenant))
+    if (!record.tags.empty()) all.push_back(describe(record));
   Value value;
   value.set("templates", std::move(all));
   (void)co_await call.exchange.answer_json(200, std::move(value));

@@ -162,12 +162,14 @@ std::string to_utf8(std::string_view bytes, bool* changed) {
 
 std::string base64(std::string_view bytes) {
   static const char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  char* out = text.data();
+  for (size_t i = 0; i < bytes.size(); i += 3, out += 4) {
     size_t left = std::min<size_t>(3, bytes.size() - i);
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < left ? static_cast<unsigned char>(bytes[i + j]) : 0);
-    for (size_t j = 0; j < 4; ++j) text += j <= left ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
+    uint32_t group = static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])) << 16;
+    if (left > 1) group |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i + 1])) << 8;
+    if (left > 2) group |= static_cast<unsigned char>(bytes[i + 2]);
+    for (size_t j = 0; j <= left; ++j) out[j] = kAlphabet[group >> (18 - 6 * j) & 63];
   }
   return text;
 }

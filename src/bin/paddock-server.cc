@@ -28,9 +28,7 @@ constexpr Entry kEntries[] = {
     {"kill", cli::kill_main},
     {"top", cli::top_main},
     {"volume", cli::volume_main},
-#if __has_include("cli/template.cc")
     {"template", cli::template_main},
-#endif
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ Task<Resolved> Resolver::resolve(std::string name) {
     co_return lookup->resolved;
   }
   if (lookups_.size() >= kMostAtOnce) co_return Resolved{{}, false, "too many lookups at once"};
-  auto lookup = std::make_shared<Lookup>(Event(loop_));
+  auto lookup = std::make_shared<Lookup>(loop_);
   lookups_[name] = lookup;
   lookup->resolved = co_await look_up(name);
   lookups_.erase(name);

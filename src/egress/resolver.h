@@ -45,6 +45,7 @@ class Resolver {
   };
   // A lookup under way. Who asks for the same name meanwhile gets the same answer.
   struct Lookup {
+    explicit Lookup(Loop& loop) : done(loop) {}
     Event done;
     Resolved resolved;
   };

@@ -25,7 +25,7 @@ constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 using Operation = Answer (*)(Guest&, CallPointer);
 constexpr std::pair<std::string_view, Operation> kOperations[] = {
     {"start", start_process},       {"attach", attach_process},     {"processes", list_processes}, {"input", send_input},
-    {"close_stdin", close_stdin},   {"signal", signal_process},     {"resize", resize_terminal},   {"stop_all", signal_all},
+    {"close_stdin", close_stdin},   {"signal", signal_process},     {"resize", resize_process},   {"stop_all", signal_all},
     {"continue_all", signal_all},   {"user", describe_user},        {"settings", change_settings}, {"metrics", measure},
     {"stat", stat_file},            {"make_directory", make_directory}, {"remove", remove_file},   {"move", move_file},
     {"list", list_directory_entries}, {"read", read_file_bytes},    {"write", write_file_bytes},   {"compose", compose_file},
@@ -54,9 +54,13 @@ Fd read_signals() {
 io::Task<void> watch_signals(Guest& guest, Fd signals) {
   io::Socket socket(guest.loop, std::move(signals));
   while (true) {
-    signalfd_siginfo info;
-    while (::read(socket.get(), &info, sizeof info) > 0) {}
-    guest.processes.reap();  // SIGCHLDs merge: look after each
+    signalfd_siginfo info[16];
+    bool more = ::read(socket.get(), info, sizeof info) > 0;
+    bool reaped = guest.processes.reap();  // SIGCHLDs merge: look after each
+    if (more || !reaped) {
+      co_await guest.loop.yield();  // who floods us with signals or orphans takes nobody's turn
+      continue;
+    }
     socket.not_readable();
     (void)co_await socket.readable();
   }
@@ -210,6 +214,7 @@ void run_guest(int control, const std::string& sudo_socket) {
   (void)::mallopt(M_MMAP_THRESHOLD, 64 << 10);
   (void)::mallopt(M_TRIM_THRESHOLD, 64 << 10);
   (void)::mallopt(M_TOP_PAD, 16 << 10);
+  raise_open_files();
   Result<io::Loop*> loop = io::Loop::create();
   Fd signals = read_signals();
   if (!loop || !signals) ::_exit(125);

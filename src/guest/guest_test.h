@@ -75,7 +75,7 @@ class GuestTest : public ::testing::Test {
       if (done) loop_->stop();
     };
     io::spawn(finish(std::move(task), done));
-    loop_->run();
+    if (!done) loop_->run();
     loop_->after_turn = nullptr;
   }
 

@@ -15,7 +15,7 @@ Answer list_processes(Guest& guest, CallPointer call);
 Answer send_input(Guest& guest, CallPointer call);
 Answer close_stdin(Guest& guest, CallPointer call);
 Answer signal_process(Guest& guest, CallPointer call);
-Answer resize_terminal(Guest& guest, CallPointer call);
+Answer resize_process(Guest& guest, CallPointer call);
 Answer signal_all(Guest& guest, CallPointer call);
 
 // files.cc

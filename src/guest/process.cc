@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,15 +21,9 @@ char buffer[kPiece];  // of the whole process: what is in it does not outlive a 
 
 constexpr size_t kLastBytes = 64 << 10;  // that are still read of a pipe whose process was killed: what a pipe holds
 constexpr int kPiecesInARow = 8;
+constexpr io::Milliseconds kStartMs = 30'000;
 
 void do_not_block(int fd) { (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
-
-winsize window(TerminalSize size) {
-  winsize window{};
-  window.ws_row = static_cast<unsigned short>(size.rows);
-  window.ws_col = static_cast<unsigned short>(size.columns);
-  return window;
-}
 
 // "pid (name) state parent group session …", where the name may hold anything.
 pid_t session_of(const char* pid) {
@@ -61,29 +54,21 @@ void kill_session(pid_t leader) {
 
 Process::Process(io::Loop& loop, ProcessSpec spec) : spec(std::move(spec)), loop_(loop), writers_(loop), timer_(loop) {}
 
-Result<void> Process::open_terminal(std::vector<Fd>& theirs) {
-  Fd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
-  if (!master) return refuse_errno(errno, "open a terminal");
-  int unlocked = 0;
-  if (::ioctl(master.get(), TIOCSPTLCK, &unlocked) != 0) return refuse_errno(errno, "unlock a terminal");
-  Fd slave(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!slave) return refuse_errno(errno, "open a terminal's other side");
-  winsize size = window(*spec.size);
-  (void)::ioctl(master.get(), TIOCSWINSZ, &size);
-  if (!has_single_id()) (void)!::fchown(slave.get(), spec.plan.user.uid, spec.plan.user.gid);
-  Fd writer(::fcntl(master.get(), F_DUPFD_CLOEXEC, 3));
+Result<void> Process::open_terminal_streams(std::vector<Fd>& theirs) {
+  Terminal terminal = TRY(open_terminal(*spec.size, spec.plan.user));
+  Fd writer(::fcntl(terminal.master.get(), F_DUPFD_CLOEXEC, 3));
   if (!writer) return refuse_errno(errno, "open a terminal");
   auto output = std::make_unique<Output>(loop_, kTerminal);
-  output->socket.open(loop_, std::move(master));
+  output->socket.open(loop_, std::move(terminal.master));
   outputs_.push_back(std::move(output));
   input_.open(loop_, std::move(writer));
-  for (int i = 0; i < 2; ++i) theirs.push_back(Fd(::fcntl(slave.get(), F_DUPFD_CLOEXEC, 3)));
-  theirs.push_back(std::move(slave));
+  for (int i = 0; i < 2; ++i) theirs.push_back(Fd(::fcntl(terminal.slave.get(), F_DUPFD_CLOEXEC, 3)));
+  theirs.push_back(std::move(terminal.slave));
   return {};
 }
 
 Result<void> Process::open_streams(std::vector<Fd>& theirs) {
-  if (spec.size) return open_terminal(theirs);
+  if (spec.size) return open_terminal_streams(theirs);
   if (spec.wants_input) {
     Pipe pipe = TRY(make_pipe());
     do_not_block(pipe.write.get());
@@ -125,13 +110,17 @@ io::Task<Result<std::shared_ptr<Process>>> Process::start(io::Loop& loop, Proces
   do_not_block(spawned.value().status.get());
   io::Socket status(loop, std::move(spawned.value().status));
   int number = 0;
+  io::Milliseconds deadline = loop.now() + kStartMs;
   while (true) {
     ssize_t count = ::read(status.get(), &number, sizeof number);
     if (count == 0) break;
     if (count > 0) co_return refuse_errno(number, cat("fork/exec ", process->spec.plan.argv[0]));
     if (errno != EAGAIN && errno != EINTR) break;
     status.not_readable();
-    (void)co_await status.readable();
+    bool in_time = co_await status.readable(deadline);
+    if (in_time) continue;
+    (void)::kill(process->pid, SIGKILL);  // somebody inside stopped it half-way
+    co_return refuse("internal", cat("fork/exec ", process->spec.plan.argv[0], ": it did not come up"));
   }
   co_return process;
 }
@@ -256,9 +245,7 @@ Result<void> Process::signal(int number) {
 Result<void> Process::resize(TerminalSize size) {
   if (!spec.size) return refuse("internal", "the process has no terminal");
   if (ended_) return refuse("not_found", cat("process ", pid, " has ended"));
-  winsize asked = window(size);
-  if (::ioctl(input_.get(), TIOCSWINSZ, &asked) != 0) return refuse_errno(errno, "resize the terminal");
-  return {};
+  return resize_terminal(input_.get(), size);
 }
 
 io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string bytes, bool to_terminal) {

@@ -10,13 +10,10 @@
 
 #include "guest/link.h"
 #include "guest/spawn.h"
+#include "guest/terminal.h"
 #include "guest/turnstile.h"
 
 namespace paddock::guest {
-
-struct TerminalSize {
-  int rows = 24, columns = 80;
-};
 
 struct ProcessSpec {
   SpawnPlan plan;
@@ -60,7 +57,7 @@ class Process : public std::enable_shared_from_this<Process> {
     uint8_t stream;
   };
   Result<void> open_streams(std::vector<Fd>& theirs);
-  Result<void> open_terminal(std::vector<Fd>& theirs);
+  Result<void> open_terminal_streams(std::vector<Fd>& theirs);
   static io::Task<void> pump(std::shared_ptr<Process> self, Output& output);
   static io::Task<void> time_out(std::shared_ptr<Process> self);
   static io::Task<void> drop_input(std::shared_ptr<Process> self);

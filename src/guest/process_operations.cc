@@ -174,7 +174,7 @@ Answer signal_process(Guest& guest, CallPointer call) {
   co_return Value();
 }
 
-Answer resize_terminal(Guest& guest, CallPointer call) {
+Answer resize_process(Guest& guest, CallPointer call) {
   Result<std::shared_ptr<Process>> process = guest.processes.find(call->request);
   if (!process) co_return process.error();
   Result<TerminalSize> size = size_in(call->request);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostProcesses = 4096, kMostEnded = 1024;
 constexpr io::Milliseconds kKeptFor = 30'000;
+constexpr int kReapedAtOnce = 256;
 
 }  // namespace
 
@@ -52,10 +53,10 @@ std::vector<std::shared_ptr<Process>> Processes::running() const {
   return found;
 }
 
-void Processes::reap() {
+bool Processes::reap() {
   int status = 0;
-  pid_t pid;
-  while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+  pid_t pid = 0;
+  for (int reaped = 0; reaped < kReapedAtOnce && (pid = ::waitpid(-1, &status, WNOHANG)) > 0; ++reaped) {
     if (auto found = running_.find(pid); found != running_.end()) {
       std::shared_ptr<Process> process = found->second;
       process->exited(status);
@@ -66,6 +67,7 @@ void Processes::reap() {
     }
   }
   forget_old();
+  return pid <= 0;
 }
 
 // Moves what ended, and drops what ended long ago.

@@ -20,7 +20,7 @@ class Processes {
 
   // A child that is no process of the server's (a helper, what sudo asked for): `ended` gets its status, once.
   void expect(pid_t pid, std::function<void(int status)> ended) { others_[pid] = std::move(ended); }
-  void reap();  // everything there is to reap, orphans too
+  bool reap();  // some of what there is to reap, orphans too; false: there is more
   size_t count() const { return running_.size() + others_.size(); }
 
  private:

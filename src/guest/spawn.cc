@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +50,9 @@ Result<void> keep_root_inside() {
   return {};
 }
 
+rlimit open_files_before{};
+
+// Where /proc is read-only it stays as it is; the guest is then the smallest, and so among the last.
 void raise_oom_score() {
   Fd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   if (file) (void)!::write(file.get(), "500", 3);
@@ -100,6 +104,14 @@ Result<void> prepare_child(const SpawnPlan& plan, int status) {
 
 }  // namespace
 
+void raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  open_files_before = limit;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 bool has_single_id() {
   if (::geteuid() != 0) return true;
   Result<std::string> map = read_file("/proc/self/uid_map", 64 << 10);
@@ -114,6 +126,7 @@ void become_ordinary() {
   ::sigemptyset(&none);
   (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
   (void)::umask(022);
+  if (open_files_before.rlim_max != 0) (void)::setrlimit(RLIMIT_NOFILE, &open_files_before);
   raise_oom_score();
 }
 

@@ -37,6 +37,9 @@ Result<Spawned> spawn_program(const SpawnPlan& plan);
 
 // In a child: becomes the user, with no more than that user's privileges. Irreversible.
 Result<void> become_user(const User& user);
+// As many descriptors as this process may have; its children get the number from before.
+void raise_open_files();
+
 // In a child: signals as programs expect them, and first in line when memory runs out.
 void become_ordinary();
 

@@ -1,11 +1,14 @@
 // The program that is called as sudo inside the sandbox.
 #include "guest/sudo.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <climits>
@@ -36,56 +39,106 @@ Fd dial(const char* path) {
 
 // The three standard descriptors go along with the first bytes.
 bool send_request(int socket, const SudoRequest& request) {
-  std::string bytes = encode(request);
-  std::string whole;
+  std::string bytes = encode(request), whole;
   for (int shift = 0; shift < 32; shift += 8) whole += static_cast<char>(bytes.size() >> shift & 0xff);
-  whole += bytes;
-  int standard[3] = {0, 1, 2};
-  iovec part{whole.data(), whole.size()};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof standard)] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof standard);
-  std::memcpy(CMSG_DATA(head), standard, sizeof standard);
-  ssize_t sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  if (sent <= 0) return false;
-  return static_cast<bool>(write_all(socket, std::string_view(whole).substr(static_cast<size_t>(sent))));
+  return send_with_descriptors(socket, whole + bytes, {0, 1, 2});
 }
 
-// Hands signals on until the answer is there.
-std::string wait_for_answer(int socket, int signals) {
-  std::string answer;
-  pollfd watched[2] = {{socket, POLLIN, 0}, {signals, POLLIN, 0}};
-  while (true) {
-    if (::poll(watched, 2, -1) < 0) continue;
-    signalfd_siginfo info;
-    if (watched[1].revents && ::read(signals, &info, sizeof info) == sizeof info) {
-      char number = static_cast<char>(info.ssi_signo);
-      (void)::send(socket, &number, 1, MSG_NOSIGNAL);
-    }
-    if (!watched[0].revents) continue;
-    char bytes[4096];
-    ssize_t count = ::read(socket, bytes, sizeof bytes);
-    if (count <= 0) return answer;
-    answer.append(bytes, static_cast<size_t>(count));
+// The caller's terminal while the command has one of its own: every key is the command's.
+class RawTerminal {
+ public:
+  RawTerminal() {
+    if (::tcgetattr(0, &before_) != 0) return;
+    termios raw = before_;
+    ::cfmakeraw(&raw);
+    changed_ = ::tcsetattr(0, TCSADRAIN, &raw) == 0;
   }
-}
+  ~RawTerminal() {
+    if (changed_) (void)::tcsetattr(0, TCSADRAIN, &before_);
+  }
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+
+ private:
+  termios before_{};
+  bool changed_ = false;
+};
+
+// Waits for the answer, and meanwhile hands on signals and, with a terminal between, keys and what is shown.
+class Session {
+ public:
+  Session(int socket, int signals) : socket_(socket), signals_(signals) {}
+
+  std::string run() {
+    while (true) {
+      pollfd watched[4] = {{socket_, POLLIN, 0}, {signals_, POLLIN, 0}, {master_.get(), POLLIN, 0}, {master_ && keys_ ? 0 : -1, POLLIN, 0}};
+      if (::poll(watched, 4, -1) < 0) continue;
+      if (watched[1].revents) pass_signal();
+      if (watched[2].revents && !copy(master_.get(), 1)) master_.reset();
+      if (watched[3].revents) keys_ = copy(0, master_.get());
+      if (watched[0].revents && !receive()) break;
+    }
+    while (master_ && copy(master_.get(), 1)) {}  // what it showed last; ends with the terminal's other side
+    return answer_;
+  }
+
+ private:
+  static bool copy(int from, int to) {
+    char bytes[4096];
+    ssize_t count = ::read(from, bytes, sizeof bytes);
+    return count > 0 && write_all(to, {bytes, static_cast<size_t>(count)});
+  }
+
+  void pass_signal() {
+    signalfd_siginfo info;
+    if (::read(signals_, &info, sizeof info) != sizeof info) return;
+    if (info.ssi_signo == SIGWINCH && master_) return pass_size();
+    char number = static_cast<char>(info.ssi_signo);
+    (void)::send(socket_, &number, 1, MSG_NOSIGNAL);
+  }
+
+  void pass_size() {
+    winsize size;
+    if (::ioctl(0, TIOCGWINSZ, &size) == 0) (void)::ioctl(master_.get(), TIOCSWINSZ, &size);
+  }
+
+  bool receive() {
+    char bytes[4096];
+    iovec part{bytes, sizeof bytes};
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    ssize_t count = ::recvmsg(socket_, &message, MSG_CMSG_CLOEXEC);
+    if (count <= 0) return false;
+    std::string_view got(bytes, static_cast<size_t>(count));
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    if (head && head->cmsg_type == SCM_RIGHTS && !raw_) {
+      int master;
+      std::memcpy(&master, CMSG_DATA(head), sizeof master);
+      master_ = Fd(master);
+      raw_.emplace();
+      got.remove_prefix(1);
+    }
+    answer_ += got;
+    return true;
+  }
+
+  int socket_, signals_;
+  Fd master_;
+  std::optional<RawTerminal> raw_;
+  bool keys_ = true;
+  std::string answer_;
+};
 
 // Ends as the command did.
 int end_like(const std::string& answer) {
   if (answer.size() < 2) return complain("the sandbox's guest did not answer");
   int number = static_cast<uint8_t>(answer[1]);
-  switch (static_cast<SudoAnswer::Kind>(answer[0])) {
-    case SudoAnswer::Kind::exited: return number;
-    case SudoAnswer::Kind::refused: return complain(answer.substr(2));
-    case SudoAnswer::Kind::signalled: break;
-  }
+  if (answer[0] == static_cast<char>(SudoAnswer::Kind::exited)) return number;
+  if (answer[0] != static_cast<char>(SudoAnswer::Kind::signalled)) return complain(answer.substr(2));
   sigset_t one;
   ::sigemptyset(&one);
   ::sigaddset(&one, number);
@@ -106,6 +159,9 @@ int sudo_main(int argc, char** argv, const char* path) {
   char cwd[PATH_MAX];
   if (command.request.cwd.empty() && ::getcwd(cwd, sizeof cwd)) command.request.cwd = cwd;
   for (char** entry = environ; entry && *entry; ++entry) command.request.environment.push_back(*entry);
+  winsize size{};
+  bool at_terminal = ::isatty(0) && ::isatty(1) && ::isatty(2) && ::tcgetpgrp(0) == ::getpgrp();
+  if (at_terminal && ::ioctl(0, TIOCGWINSZ, &size) == 0) command.request.terminal = TerminalSize{size.ws_row, size.ws_col};
 
   sigset_t forwarded;
   ::sigemptyset(&forwarded);
@@ -115,7 +171,8 @@ int sudo_main(int argc, char** argv, const char* path) {
   Fd socket = dial(path);
   if (!socket) return complain("the sandbox's guest cannot be reached");
   if (!send_request(socket.get(), command.request)) return complain("the command cannot be handed over");
-  return end_like(wait_for_answer(socket.get(), signals.get()));
+  std::string answer = Session(socket.get(), signals.get()).run();
+  return end_like(answer);
 }
 
 }  // namespace paddock::guest

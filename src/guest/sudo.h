@@ -2,15 +2,18 @@
 // another of the sandbox's users. The door knows this one request; the control protocol is not behind it.
 //
 // client → guest: u32 size and a SudoRequest, with stdin, stdout, stderr by SCM_RIGHTS; then a byte for each signal
-// guest → client: one SudoAnswer: a kind, a number, and words for people
+// guest → client: for a caller at a terminal first the byte 3 with the master of a new terminal by SCM_RIGHTS, which the
+//                 client then stands between; in the end one SudoAnswer: a kind, a number, and words for people
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "guest/guest.h"
+#include "guest/terminal.h"
 
 namespace paddock::guest {
 
@@ -20,6 +23,7 @@ inline constexpr size_t kLargestSudo = 1 << 20;
 struct SudoRequest {
   std::string user = "root", group, cwd;
   bool login = false, shell = false, keep_environment = false;
+  std::optional<TerminalSize> terminal;  // the caller stands at one: the command gets one of its own, and with it job control
   std::vector<std::string> argv, assignments;  // VAR=value of the command line
   std::vector<std::string> environment;        // of the caller
 };
@@ -27,10 +31,13 @@ std::string encode(const SudoRequest& request);
 Result<SudoRequest> decode_sudo(std::string_view bytes);
 
 struct SudoAnswer {
-  enum class Kind : uint8_t { exited = 0, signalled = 1, refused = 2 } kind = Kind::exited;
+  enum class Kind : uint8_t { exited = 0, signalled = 1, refused = 2, terminal = 3 } kind = Kind::exited;
   uint8_t number = 0;
   std::string words;
 };
+
+// Sends bytes with descriptors beside them. False: nothing, or not all.
+bool send_with_descriptors(int socket, std::string_view bytes, const std::vector<int>& descriptors);
 
 // What the command line means. `say` is what to print instead of asking, with that exit status.
 struct SudoCommand {

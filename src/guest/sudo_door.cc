@@ -14,6 +14,7 @@
 #include "guest/files.h"
 #include "guest/request.h"
 #include "guest/sudo.h"
+#include "guest/terminal.h"
 
 namespace paddock::guest {
 
@@ -161,6 +162,16 @@ void answer(Visitor& visitor, const SudoAnswer& given) {
   (void)::send(visitor.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+// A terminal of its own in place of the caller's descriptors; its master goes to the caller.
+Result<void> give_terminal(Visitor& visitor, TerminalSize size, const User& user) {
+  Terminal terminal = TRY(open_terminal(size, user));
+  (void)::fcntl(terminal.master.get(), F_SETFL, O_RDWR);
+  if (!send_with_descriptors(visitor.socket.get(), std::string(1, static_cast<char>(SudoAnswer::Kind::terminal)), {terminal.master.get()}))
+    return refuse_errno(errno, "hand over a terminal");
+  for (Fd& fd : visitor.standard) fd = Fd(::fcntl(terminal.slave.get(), F_DUPFD_CLOEXEC, 3));
+  return {};
+}
+
 // What a terminal would send to a whole group goes to the group.
 void pass_signal(const Visitor& visitor, int number) {
   if (visitor.ended || number <= 0 || number >= NSIG || number == SIGCHLD) return;
@@ -189,13 +200,15 @@ io::Task<std::optional<int>> read_status(io::Loop& loop, Fd status) {
   (void)::fcntl(status.get(), F_SETFL, ::fcntl(status.get(), F_GETFL) | O_NONBLOCK);
   io::Socket socket(loop, std::move(status));
   int number = 0;
+  io::Milliseconds deadline = loop.now() + kPatienceMs;
   while (true) {
     ssize_t count = ::read(socket.get(), &number, sizeof number);
     if (count == 0) co_return std::nullopt;
     if (count > 0) co_return number;
     if (errno != EAGAIN && errno != EINTR) co_return std::nullopt;
     socket.not_readable();
-    (void)co_await socket.readable();
+    bool in_time = co_await socket.readable(deadline);
+    if (!in_time) co_return ETIMEDOUT;
   }
 }
 
@@ -210,6 +223,14 @@ io::Task<SudoAnswer> serve_visitor(Guest& guest, std::shared_ptr<Visitor> visito
   if (!plan) {
     given.words = plan.error().message;
     co_return given;
+  }
+  if (request->terminal) {
+    Result<void> given_terminal = give_terminal(*visitor, *request->terminal, plan.value().user);
+    if (!given_terminal) {
+      given.words = given_terminal.error().message;
+      co_return given;
+    }
+    plan.value().terminal = true;
   }
   plan.value().input = visitor->standard[0].get();
   plan.value().output = visitor->standard[1].get();
@@ -228,6 +249,7 @@ io::Task<SudoAnswer> serve_visitor(Guest& guest, std::shared_ptr<Visitor> visito
   });
   std::optional<int> failure = co_await read_status(guest.loop, std::move(spawned.value().status));
   if (failure) {
+    if (!visitor->ended) (void)::kill(visitor->pid, SIGKILL);
     const std::string& program = plan.value().argv[0];
     given.words = *failure == ENOENT ? cat(program, ": command not found") : cat(program, ": ", ::strerror(*failure));
     co_return given;

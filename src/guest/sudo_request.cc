@@ -1,4 +1,10 @@
 // The request of sudo: from the command line, to bytes, and back.
+#include <sys/socket.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "base/fd.h"
 #include "base/text.h"
 #include "guest/request.h"
 #include "guest/sudo.h"
@@ -7,7 +13,7 @@ namespace paddock::guest {
 
 namespace {
 
-constexpr size_t kMostTexts = 65'536;
+constexpr int kMostTexts = 65'535;
 constexpr const char* kUsage = "usage: sudo [-EHinSsv] [-g group] [-u user] [-D directory] [VAR=value] [command [arg ...]]\n";
 
 void add(std::string_view text, std::string& out) {
@@ -34,13 +40,20 @@ class Reader {
     if (text.find('\0') != std::string::npos) return bad();
     return text;
   }
-  Result<std::vector<std::string>> texts() {
+  // Nothing, or a number that a u16 holds.
+  Result<std::optional<int>> size() {
     std::string digits = TRY(text());
-    if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string::npos) return bad();
-    size_t count = std::stoul(digits);
-    if (count > kMostTexts) return bad();
+    if (digits.empty()) return std::optional<int>();
+    int number = 0;
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || end != digits.data() + digits.size() || number < 0 || number > kMostTexts) return bad();
+    return std::optional<int>(number);
+  }
+  Result<std::vector<std::string>> texts() {
+    std::optional<int> count = TRY(size());
+    if (!count) return bad();
     std::vector<std::string> texts;
-    for (size_t i = 0; i < count; ++i) texts.push_back(TRY(text()));
+    for (int i = 0; i < *count; ++i) texts.push_back(TRY(text()));
     return texts;
   }
   bool is_at_end() const { return bytes_.empty(); }
@@ -163,6 +176,25 @@ class Parser {
 
 }  // namespace
 
+bool send_with_descriptors(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int) * 3)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
+  cmsghdr* head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
+  std::memcpy(CMSG_DATA(head), descriptors.data(), sizeof(int) * descriptors.size());
+  ssize_t sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  if (sent <= 0) return false;
+  bytes.remove_prefix(static_cast<size_t>(sent));
+  return bytes.empty() || static_cast<bool>(write_all(socket, bytes));
+}
+
 SudoCommand parse_sudo(const std::vector<std::string>& arguments) { return Parser(arguments).parse(); }
 
 std::string encode(const SudoRequest& request) {
@@ -171,6 +203,8 @@ std::string encode(const SudoRequest& request) {
   add(request.group, out);
   add(request.cwd, out);
   add(cat(request.login ? "i" : "", request.shell ? "s" : "", request.keep_environment ? "E" : ""), out);
+  add(request.terminal ? cat(request.terminal->rows) : "", out);
+  add(request.terminal ? cat(request.terminal->columns) : "", out);
   add(request.argv, out);
   add(request.assignments, out);
   add(request.environment, out);
@@ -187,6 +221,8 @@ Result<SudoRequest> decode_sudo(std::string_view bytes) {
   request.login = flags.find('i') != std::string::npos;
   request.shell = flags.find('s') != std::string::npos;
   request.keep_environment = flags.find('E') != std::string::npos;
+  std::optional<int> rows = TRY(reader.size()), columns = TRY(reader.size());
+  if (rows && columns) request.terminal = TerminalSize{*rows, *columns};
   request.argv = TRY(reader.texts());
   request.assignments = TRY(reader.texts());
   request.environment = TRY(reader.texts());

@@ -1,6 +1,7 @@
 // sudo, as a program would call it: the client runs in a child that the guest started.
 #include "guest/sudo.h"
 
+#include <pty.h>
 #include <sys/un.h>
 
 #include "guest/guest_test.h"
@@ -110,6 +111,35 @@ TEST_F(SudoTest, TheCommandHangsUpWithSudo) {
   EXPECT_EQ(out.substr(0, 3), "up\n");
   EXPECT_TRUE(ends_with(out, "hup\n")) << out;  // the shell may tell of its own child first
   EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+TEST_F(SudoTest, AtATerminalTheCommandGetsOneOfItsOwn) {
+  winsize size{30, 90, 0, 0};
+  int master = -1;
+  std::string socket = path("sudo.sock");
+  pid_t pid = ::forkpty(&master, nullptr, nullptr, &size);
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    (void)!::chdir("/");
+    std::vector<std::string> words = {"sudo", "sh", "-c", "stty size; echo mine > /dev/tty; read line; echo got $line; exit 3"};
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    ::_exit(sudo_main(static_cast<int>(argv.size()), argv.data(), socket.c_str()));
+  }
+  Fd terminal(master);
+  std::string shown;
+  char bytes[4096];
+  ssize_t count;
+  bool typed = false;
+  while ((count = ::read(master, bytes, sizeof bytes)) > 0) {
+    shown.append(bytes, static_cast<size_t>(count));
+    if (!typed && shown.find("mine") != std::string::npos) typed = ::write(master, "key\n", 4) == 4;
+  }
+  int status = 0;
+  (void)::waitpid(pid, &status, 0);
+  EXPECT_EQ(shown.substr(0, 7), "30 90\r\n") << shown;
+  EXPECT_NE(shown.find("got key"), std::string::npos) << shown;
+  EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 
 TEST_F(SudoTest, GarbageAtTheDoorHarmsNobody) {

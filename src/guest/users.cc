@@ -1,5 +1,8 @@
 #include "guest/users.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -42,12 +45,18 @@ std::optional<User> user_in(const std::vector<std::string>& line) {
   return user;
 }
 
+// Nothing but a regular file: root inside may have put a pipe there, which would never end.
+std::string content_of(const char* path) {
+  Fd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info;
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return "";
+  Result<std::string> content = read_all(file.get(), kMostBytes);
+  return content ? std::move(content).value() : "";
+}
+
 }  // namespace
 
-Users Users::read() {
-  Result<std::string> passwd = read_file("/etc/passwd", kMostBytes), group = read_file("/etc/group", kMostBytes);
-  return Users(passwd ? std::move(passwd).value() : "", group ? std::move(group).value() : "");
-}
+Users Users::read() { return Users(content_of("/etc/passwd"), content_of("/etc/group")); }
 
 Result<User> Users::find(const std::string& name) const {
   std::optional<User> found;

@@ -158,9 +158,17 @@ class Event {
     for (std::coroutine_handle<> handle : waiting_) loop_.give_turn(handle);
     waiting_.clear();
   }
-  bool await_ready() const { return happened_; }
-  void await_suspend(std::coroutine_handle<> handle) { waiting_.push_back(handle); }
-  void await_resume() const {}
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  // Not the event itself: g++ 12 copies what is awaited when it is a member or behind a pointer, and waits for the copy.
+  struct Happening {
+    Event& event;
+    bool await_ready() const { return event.happened_; }
+    void await_suspend(std::coroutine_handle<> handle) { event.waiting_.push_back(handle); }
+    void await_resume() const {}
+  };
+  Happening operator co_await() { return {*this}; }
 
  private:
   Loop& loop_;

@@ -22,14 +22,15 @@ class Worker {
   struct State;
   struct Job {
     State& state;
-    std::function<void()> work;
+    const std::function<void()>& work;
     std::coroutine_handle<> waiting;
     bool await_ready() const { return false; }
     void await_suspend(std::coroutine_handle<> handle);
     void await_resume() const {}
   };
-  // The work must not touch what coroutines of the loop change meanwhile; what it refers to lives in the waiter's frame.
-  Job run(std::function<void()> work) { return {*state_, std::move(work), {}}; }
+  // The work must not touch what coroutines of the loop change meanwhile. It stays where it is until it is done: a variable
+  // of the waiter, as what it refers to.
+  Job run(const std::function<void()>& work) { return {*state_, work, {}}; }
 
  private:
   std::shared_ptr<State> state_;

@@ -163,9 +163,16 @@ class Keeper {
   void first_process_ended() {
     int status = 0;
     if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
+    hear_last_words();
     if (program_ended_) return;
     // In a container PID 1 speaks before it goes; if it could not, it was killed with all the others.
     program_ended(status);
+  }
+
+  // What it said before it ended may have come after we looked.
+  void hear_last_words() {
+    pollfd guard{hold_.guard().get(), POLLIN, 0};
+    while (hold_.guard() && ::poll(&guard, 1, 0) > 0) from_sandbox();
   }
 
   void program_ended(int status) {
@@ -214,6 +221,7 @@ class Keeper {
     while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
       if (pid != hold_.child().pid) continue;
       hold_.child().pid = -1;
+      hear_last_words();
       program_ended(status);
     }
   }

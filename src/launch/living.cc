@@ -127,6 +127,8 @@ class Living {
   void guest_ended() {
     int status = 0;
     if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
+    pollfd guard{hold_.guard().get(), POLLIN, 0};  // why it could not become the guest may have come after we looked
+    while (hold_.guard() && ::poll(&guard, 1, 0) > 0) from_first_process();
     ended_.status = status;
     why_ = WIFSIGNALED(status) ? cat("the guest was killed by signal ", WTERMSIG(status)) : cat("the guest ended with status ", WEXITSTATUS(status));
     over_ = true;

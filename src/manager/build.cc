@@ -18,10 +18,10 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr size_t kMostLogs = 10'000, kLongestLog = 4096;
+constexpr size_t kMostLogs = 10'000, kMostLogBytes = 1 << 20, kLongestLog = 4096;
 constexpr size_t kMostWaiting = 16;     // of one tenant
-constexpr size_t kMostRemembered = 200; // of all
-constexpr size_t kAtOnce = 2;           // of all tenants
+constexpr size_t kMostRemembered = 50;  // of one tenant
+constexpr size_t kAtOnce = 8;           // of all tenants
 
 WallTime now() {
   timespec time{};
@@ -46,11 +46,13 @@ const char* to_string(BuildState state) {
 }
 
 void Build::log(const std::string& level, const std::string& step, const std::string& message) {
-  if (logs.size() > kMostLogs) return;
-  if (logs.size() == kMostLogs) {
-    logs.push_back({now(), "warn", "more was printed, and is not kept", step});
+  bool full = logs.size() >= kMostLogs || log_bytes >= kMostLogBytes;
+  if (full && level != "error") {
+    if (log_bytes != SIZE_MAX) logs.push_back({now(), "warn", "more was printed, and is not kept", step});
+    log_bytes = SIZE_MAX;
     return;
   }
+  if (!full) log_bytes += message.size();
   logs.push_back({now(), level, to_utf8(message.substr(0, kLongestLog)), step});
 }
 
@@ -116,23 +118,20 @@ io::Task<void> Builder::kill_left_over() {
   }
 }
 
-std::string Builder::family_of(const std::string& tenant, const std::string& name) const {
-  for (const store::Template& record : manager_.templates().list(tenant))
-    if (record.tenant == tenant && record.name == name) return record.family;
-  auto promised = families_.find({tenant, name});
-  return promised == families_.end() ? "" : promised->second;
-}
-
-void Builder::forget_old() {
-  for (auto it = order_.begin(); order_.size() > kMostRemembered && it != order_.end();) {
-    auto found = builds_.find(*it);
-    bool old = found == builds_.end() || is_over(*found->second) || !found->second->begun;
+// Of each tenant the last ones are remembered.
+void Builder::forget_old(const std::string& tenant) {
+  auto is_theirs = [&](const std::string& id) { return builds_.count(id) && builds_[id]->tenant == tenant; };
+  size_t theirs = static_cast<size_t>(std::count_if(order_.begin(), order_.end(), is_theirs));
+  for (auto it = order_.begin(); theirs > kMostRemembered && it != order_.end();) {
+    std::shared_ptr<Build> build = builds_[*it];
+    bool old = build->tenant == tenant && (is_over(*build) || !build->begun);
     if (!old) {
       ++it;
       continue;
     }
-    if (found != builds_.end()) builds_.erase(found);
+    builds_.erase(*it);
     it = order_.erase(it);
+    --theirs;
   }
 }
 
@@ -147,13 +146,12 @@ Result<std::shared_ptr<Build>> Builder::request(const Caller& caller, BuildReque
   build->id = TRY(store::random_name(20));
   build->tenant = caller.tenant;
   build->name = name.name;
-  build->family = family_of(caller.tenant, name.name);
-  if (build->family.empty()) build->family = families_[{caller.tenant, name.name}] = TRY(store::random_name(20));
+  build->family = store::template_family(caller.tenant, name.name);
   build->created = now();
   build->request = std::move(request);
   builds_[build->id] = build;
   order_.push_back(build->id);
-  forget_old();
+  forget_old(caller.tenant);
   return build;
 }
 
@@ -281,7 +279,6 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
   asked.kind = store::TemplateKind::made;
   asked.tenant = build->tenant;
   asked.name = build->name;
-  asked.family = build->family;
   asked.tags = build->tags;
   asked.parent = base.value().id;
   asked.cache_key.clear();
@@ -292,7 +289,6 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
   if (build->request.memory_bytes) asked.memory_bytes = build->request.memory_bytes;
   Result<store::Template> made = manager_.templates().add(asked, std::nullopt, build->id);
   if (!made) co_return made.error();
-  families_.erase({build->tenant, build->name});
   co_return Result<void>();
 }
 

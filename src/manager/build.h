@@ -43,7 +43,8 @@ struct Build {
   BuildState state = BuildState::waiting;
   bool begun = false;         // else it waits for its recipe
   WallTime created = 0;
-  std::vector<BuildLog> logs;  // the first thousands
+  std::vector<BuildLog> logs;  // the first megabyte
+  size_t log_bytes = 0;
   Error reason;                // state error
   std::string failed_step;
   bool cancelled = false;
@@ -69,8 +70,7 @@ class Builder {
  private:
   void read_interrupted();
   void note_on_disk(const Build& build, bool under_way);
-  void forget_old();
-  std::string family_of(const std::string& tenant, const std::string& name) const;
+  void forget_old(const std::string& tenant);
   io::Task<void> kill_left_over();
 
   void start_next();
@@ -86,7 +86,6 @@ class Builder {
   std::deque<std::string> order_;   // of builds_, the oldest first
   std::deque<std::shared_ptr<Build>> queue_;
   std::set<std::string> busy_;      // tenants with a build under way
-  std::map<std::pair<std::string, std::string>, std::string> families_;  // promised, by tenant and name
 };
 
 }  // namespace paddock::manager

@@ -183,7 +183,8 @@ io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller,
   }
   if (begun && sandbox->doomed_) begun = Error{Code::conflict, cat("create a sandbox: ", sandbox->info_.ended_because), ""};
   if (!begun) {
-    co_await finish(sandbox, "it could not be started");
+    std::string because = cat("it could not be started: ", begun.error().message);
+    co_await finish(sandbox, because);
     co_return begun.error();
   }
   co_return sandbox;

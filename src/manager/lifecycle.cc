@@ -124,7 +124,12 @@ void Manager::forget_body(Sandbox& sandbox) {
   sandbox.body_over_.clear();
 }
 
-io::Task<void> Manager::finish(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> before_discard) {
+io::Task<void> Manager::finish(std::shared_ptr<Sandbox> sandbox, std::string because) {
+  return finish_keeping(std::move(sandbox), std::move(because), nullptr);
+}
+
+// `keep` takes what is to be kept of its files, once nothing runs any more.
+io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> keep) {
   if (sandbox->doomed_) co_return;
   Busy busy(*this);
   sandbox->doomed_ = true;
@@ -138,7 +143,7 @@ io::Task<void> Manager::finish(std::shared_ptr<Sandbox> sandbox, std::string bec
   Turn::Held held = co_await sandbox->turn_.take();
   if (sandbox->body_) co_await sandbox->body_->kill();
   sandbox->body_.reset();
-  if (before_discard) before_discard();
+  if (keep) keep();
   discard(sandbox->directory_);
   sandbox->charge_.reset();
   sandbox->enter(SandboxState::ended);
@@ -151,7 +156,8 @@ io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
-  co_await finish(sandbox, "killed");
+  std::string because = "killed";
+  co_await finish(sandbox, because);
   co_return Result<void>();
 }
 
@@ -214,7 +220,7 @@ io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
   forget_body(*sandbox);
   std::string directory = sandbox->directory_;
   std::function<void()> work = [directory] { sync_files(directory); };
-  co_await worker_->run(std::move(work));
+  co_await worker_->run(work);
   co_return Result<void>();
 }
 

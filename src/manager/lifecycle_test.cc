@@ -124,7 +124,8 @@ TEST_F(Lifecycles, ATimeoutIsExtendedAndShortened) {
 TEST_F(Lifecycles, PauseCutsAndResumeKeepsTheToken) {
   auto story = [](Lifecycles* self) -> io::Task<void> {
     co_await self->begin();
-    std::shared_ptr<Sandbox> sandbox = co_await self->make();
+    CreateOptions plain;
+    std::shared_ptr<Sandbox> sandbox = co_await self->make(plain);
     std::string id = sandbox->info().id, token = sandbox->info().access_token, boot = sandbox->info().boot_id;
     bool cut = false;
     std::shared_ptr<void> watching = sandbox->watch([&] { cut = !sandbox->is_reachable(); });
@@ -151,7 +152,8 @@ TEST_F(Lifecycles, PauseCutsAndResumeKeepsTheToken) {
 TEST_F(Lifecycles, AFailedPauseGoesOnRunning) {
   auto story = [](Lifecycles* self) -> io::Task<void> {
     co_await self->begin();
-    std::shared_ptr<Sandbox> sandbox = co_await self->make();
+    CreateOptions plain;
+    std::shared_ptr<Sandbox> sandbox = co_await self->make(plain);
     std::string id = sandbox->info().id;
     self->world_->freezes_fail = true;
     Result<void> paused = co_await self->manager_->pause(self->caller_, id, true);
@@ -165,8 +167,9 @@ TEST_F(Lifecycles, AFailedPauseGoesOnRunning) {
 TEST_F(Lifecycles, AKillInTheMiddleOfAnythingWins) {
   auto story = [](Lifecycles* self) -> io::Task<void> {
     co_await self->begin();
+    CreateOptions plain;
     self->world_->takes = 20;
-    std::shared_ptr<Sandbox> sandbox = co_await self->make();
+    std::shared_ptr<Sandbox> sandbox = co_await self->make(plain);
     std::string id = sandbox->info().id;
     Result<void> paused, killed;
     io::spawn(keep(self->manager_->pause(self->caller_, id, true), &paused));
@@ -184,8 +187,9 @@ TEST_F(Lifecycles, AKillInTheMiddleOfAnythingWins) {
 TEST_F(Lifecycles, ASandboxThatDiesIsCleanedAndAPausedOneKeepsItsFiles) {
   auto story = [](Lifecycles* self) -> io::Task<void> {
     co_await self->begin();
-    std::shared_ptr<Sandbox> running = co_await self->make();
-    std::shared_ptr<Sandbox> paused = co_await self->make();
+    CreateOptions plain;
+    std::shared_ptr<Sandbox> running = co_await self->make(plain);
+    std::shared_ptr<Sandbox> paused = co_await self->make(plain);
     std::string id = paused->info().id;
     (void)co_await self->manager_->pause(self->caller_, id, true);
     self->world_->die(running->info().id, "limit memory=1G");

@@ -12,7 +12,7 @@
 
 namespace paddock::manager {
 
-Manager::Manager(io::Loop& loop) : loop_(loop) {}
+Manager::Manager(io::Loop& loop) : loop_(loop), idle_(loop) {}
 
 // Sandboxes live on. Who still holds one may let go of it later than this.
 Manager::~Manager() {
@@ -34,10 +34,7 @@ Result<void> Manager::check_goes_on() const {
 io::Task<void> Manager::stop() {
   stopping_ = true;
   timers_.reset();
-  while (busy_ > 0) {
-    idle_.emplace(loop_);
-    co_await *idle_;
-  }
+  while (busy_ > 0) (void)co_await idle_.wait();
 }
 
 // ---- finding ----------------------------------------------------------------------------------------------------
@@ -190,7 +187,7 @@ io::Task<Result<void>> Manager::write_on_disk(std::shared_ptr<Sandbox> sandbox) 
   Value record = to_value(sandbox->info_, sandbox->made_from_, path_);
   Result<void> written;
   std::function<void()> work = [fd, &record, &written] { written = store::write_record(fd, kRecordFile, record, store::Durability::on_disk); };
-  co_await worker_->run(std::move(work));
+  co_await worker_->run(work);
   co_return written;
 }
 

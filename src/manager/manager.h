@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/value.h"
+#include "io/bell.h"
 #include "io/loop.h"
 #include "io/worker.h"
 #include "manager/instance.h"
@@ -126,7 +127,7 @@ class Manager {
     explicit Busy(Manager& manager) : manager_(manager) { ++manager_.busy_; }
     Busy(const Busy&) = delete;
     ~Busy() {
-      if (--manager_.busy_ == 0 && manager_.idle_) manager_.idle_->happen();
+      if (--manager_.busy_ == 0) manager_.idle_.ring();
     }
 
    private:
@@ -150,7 +151,8 @@ class Manager {
   io::Task<Result<void>> pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory);        // lifecycle.cc
   io::Task<Result<void>> drop_memory(std::shared_ptr<Sandbox> sandbox);
   io::Task<Result<bool>> resume_it(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms, bool reboot);
-  io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> before_discard = {});
+  io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because);
+  io::Task<void> finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> keep);
   void body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end);
   io::Task<void> lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why);
   static void forget_body(Sandbox& sandbox);
@@ -195,7 +197,7 @@ class Manager {
   bool stopping_ = false, sweep_due_ = false, measuring_ = false;
   uint64_t ticks_ = 0;
   size_t busy_ = 0;
-  std::optional<io::Event> idle_;  // nobody is busy any more
+  io::Bell idle_;  // nobody is busy any more
 };
 
 }  // namespace paddock::manager

@@ -165,7 +165,7 @@ class ManagerTest : public testing::Test {
     return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(state_ + "/server/sandboxes"), {}));
   }
 
-  io::Task<std::shared_ptr<Sandbox>> make(CreateOptions options = {}) {
+  io::Task<std::shared_ptr<Sandbox>> make(CreateOptions options) {
     Result<std::shared_ptr<Sandbox>> made = co_await manager_->create(caller_, options);
     EXPECT_TRUE(made) << made.error().message;
     co_return made ? made.value() : nullptr;

@@ -54,7 +54,7 @@ io::Task<void> Manager::measure_volumes() {
     std::string directory = volume->directory;
     Result<uint64_t> bytes = Error{};
     std::function<void()> work = [&bytes, directory] { bytes = measure_volume(directory); };
-    co_await worker_->run(std::move(work));
+    co_await worker_->run(work);
     if (!bytes) continue;
     volumes_->measured(id, bytes.value());
     volume = volumes_->find_by_id(id);

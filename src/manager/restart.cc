@@ -84,23 +84,25 @@ io::Task<Result<void>> Manager::recover() {
   if (!names) co_return names.error();
   // A few at a time: each is a conversation with its keeper.
   struct Crowd {
+    explicit Crowd(io::Loop& loop) : done(loop) {}
     std::deque<std::string> left;
     size_t running = 0;
-    io::Event done;
+    io::Bell done;
   };
-  auto crowd = std::make_shared<Crowd>(Crowd{{names.value().begin(), names.value().end()}, 0, io::Event(loop_)});
+  auto crowd = std::make_shared<Crowd>(loop_);
+  crowd->left.assign(names.value().begin(), names.value().end());
   auto one_after_another = [](Manager* self, std::shared_ptr<Crowd> shared) -> io::Task<void> {
     while (!shared->left.empty()) {
       std::string name = shared->left.front();
       shared->left.pop_front();
       co_await self->recover_one(name);
     }
-    if (--shared->running == 0) shared->done.happen();
+    if (--shared->running == 0) shared->done.ring();
   };
   crowd->running = std::min(kAtOnce, crowd->left.size());
   size_t count = crowd->running;
   for (size_t i = 0; i < count; ++i) io::spawn(one_after_another(this, crowd));
-  if (count > 0) co_await crowd->done;
+  while (crowd->running > 0) (void)co_await crowd->done.wait();
   co_return Result<void>();
 }
 

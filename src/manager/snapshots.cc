@@ -102,7 +102,7 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
   std::string from = sandbox->directory_, to = layer.staged.path;
   Result<uint64_t> copied = Error{};
   std::function<void()> work = [&copied, &options, from, to] { copied = copy_uppers(from, to, options); };
-  co_await worker_->run(std::move(work));
+  co_await worker_->run(work);
   Result<void> thawed;
   if (was_running && !sandbox->doomed_) thawed = co_await sandbox->body_->thaw();
   if (sandbox->doomed_) co_return gone;
@@ -203,11 +203,12 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
   std::string layer = staged.value().path, directory = sandbox->directory_;
   Result<void> moved = Error{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
   std::function<void()> keep = [&moved, directory, layer] { moved = move_uppers(directory, layer); };
-  co_await finish(sandbox, "its build step is done", keep);
+  std::string because = "its files became a template";
+  co_await finish_keeping(sandbox, because, keep);
   if (!moved) co_return moved.error();
   Result<uint64_t> bytes = Error{};
   std::function<void()> work = [&bytes, layer] { bytes = measure_layer(layer); };
-  co_await worker_->run(std::move(work));
+  co_await worker_->run(work);
   if (!bytes) co_return bytes.error();
   asked.bytes = bytes.value();
   Result<store::Template> made = templates_->add(asked, std::move(staged).value());

@@ -21,7 +21,7 @@ io::Task<void> Manager::remove_trash(std::string name) {
   Busy busy(*this);
   int trash = trash_fd_.get();
   std::function<void()> work = [trash, name] { (void)kernel::remove_tree(trash, name); };
-  co_await cleaner_->run(std::move(work));
+  co_await cleaner_->run(work);
 }
 
 }  // namespace paddock::manager

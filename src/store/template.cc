@@ -215,26 +215,24 @@ Result<Template> Templates::add(Template asked, std::optional<Staged> layer, con
   asked.tags.clear();
   if (asked.kind == TemplateKind::step) tags.clear(), asked.name.clear();
   else if (tags.empty()) tags[kDefaultTag] = 0;
-  for (const auto& [other, record] : records_) {
-    bool same = !asked.name.empty() && record.tenant == asked.tenant && record.name == asked.name;
-    if (same) asked.family = record.family;
-    else if (record.family == asked.family) asked.family.clear();
-    if (same) break;
-  }
-  if (asked.family.empty()) asked.family = asked.id;
+  asked.family = asked.name.empty() ? asked.id : template_family(asked.tenant, asked.name);
   TRY(give_tags(asked, tags));
   return records_[asked.id] = std::move(asked);
 }
 
+// A family goes as a whole when it is named without a tag, whatever tags it has.
 Result<void> Templates::remove(const std::string& tenant, const std::string& reference) {
-  Template found = TRY(find(tenant, reference));
-  if (found.tenant != tenant)
-    return Error{Code::denied, cat("remove template '", printable(reference), "': it is everyone's"), ""};
-  // A family goes as a whole when it is named without a tag.
-  bool whole = reference.find(':') == std::string::npos && reference != found.id;
-  std::vector<std::string> gone{found.id};
-  for (const auto& [id, record] : records_)
-    if (whole && id != found.id && record.family == found.family) gone.push_back(id);
+  std::vector<std::string> gone;
+  Result<TemplateName> name = parse_template_name(tenant, reference);
+  for (const auto& [id, record] : records_) {
+    if (!name || !name.value().tag.empty() || record.tenant != tenant || record.kind == TemplateKind::step) continue;
+    if (record.family == name.value().name || (!record.name.empty() && record.name == name.value().name)) gone.push_back(id);
+  }
+  if (gone.empty()) {
+    Template found = TRY(find(tenant, reference));
+    if (found.tenant != tenant) return Error{Code::denied, cat("remove template '", printable(reference), "': it is everyone's"), ""};
+    gone.push_back(found.id);
+  }
   for (const std::string& id : gone) forget(id);
   return {};
 }

@@ -30,7 +30,7 @@ enum class TemplateKind : uint8_t {
 
 struct Template {
   std::string id;       // [a-z0-9], of this one; given by add()
-  std::string family;   // [a-z0-9], shared by all that were made under the same name: E2B's templateID; given by add() when empty
+  std::string family;   // [a-z0-9], shared by all that were made under the same name: E2B's templateID; given by add()
   std::string tenant;   // whose; "" is everyone's
   TemplateKind kind = TemplateKind::made;
   std::string name;     // of the family, "" when it has none
@@ -81,8 +81,8 @@ class Templates {
 
   Result<Staged> stage() const;
   // Adds one: of the layers in `asked.layers` (and `asked.root.host_usr`), with the new one on top when there is one. It gets
-  // `asked.name` and `asked.tags` ("default" when there are none), and whoever had them loses them. `asked.id` is not looked
-  // at, `asked.family` only when nobody else's; `id` is for who promised one.
+  // `asked.name` and `asked.tags` ("default" when there are none), and whoever had them loses them. Its id is `id` for who
+  // promised one, else a new one; that in `asked` is not looked at.
   Result<Template> add(Template asked, std::optional<Staged> layer, const std::string& id = "");
 
   // The record goes at once (by the family's name without a tag: all of the family); layers that nobody uses any more go with the next sweep().
@@ -112,6 +112,9 @@ class Templates {
 
 Value to_value(const Template& record);  // as it is on disk
 Result<Template> template_from(const Value& value);
+
+// The family of all templates of that name.
+std::string template_family(const std::string& tenant, const std::string& name);
 
 bool is_template_tag(const std::string& text);
 

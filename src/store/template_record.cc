@@ -1,5 +1,6 @@
 // A template's record as text, and the names that people give them.
 #include "base/text.h"
+#include "store/digest.h"
 #include "store/template.h"
 
 namespace paddock::store {
@@ -114,6 +115,10 @@ Result<Template> template_from(const Value& value) {
     record.env[name] = *text.as_string();
   }
   return record;
+}
+
+std::string template_family(const std::string& tenant, const std::string& name) {
+  return to_hex(sha256_bytes(cat(tenant.size(), ":", tenant, "/", name))).substr(0, 20);
 }
 
 bool is_template_tag(const std::string& text) { return is_word(text, kTagLetters); }

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -420,6 +421,20 @@ class RefusalTest(Case):
                 refused = paddock.call("ls", env={**url, "PADDOCK_API_KEY": "e2b_" + "0" * 40})
                 self.assertEqual(refused.returncode, 125)
                 self.assertIn("paddock key create", refused.stderr)
+
+
+class PageTest(unittest.TestCase):
+    def test_every_command_of_the_page_runs(self):
+        with open(os.path.join(paddock.SOURCE, "docs", "cli.md")) as file:
+            script = "\n".join(re.findall(r"^```shell\n(.*?)^```", file.read(), re.M | re.S))
+        for user, server in servers.items():
+            with self.subTest(user=user):
+                folder = paddock.folder(user)
+                self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+                environment = {**paddock.environment(user), **server.environment(), "PATH": paddock.BUILD + ":" + os.environ["PATH"]}
+                done = subprocess.run(paddock.as_user(["bash", "-exc", script], user), cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("42\n", done.stdout)
 
 
 if __name__ == "__main__":

@@ -180,6 +180,8 @@ class ServerHttpTest(unittest.TestCase):
         self.assertEqual(self.server.request("GET", "/v1/keys").status, 403)
         admin = self.server.new_key("--scope", "admin")
         self.assertEqual(self.server.request("GET", "/v1/keys", key=admin).status, 200)
+        self.assertEqual(self.server.request("GET", "/v1/me", key=admin, headers={"X-Paddock-Tenant": "b"}).json()["tenant"], "b")
+        self.assertEqual(self.server.request("GET", "/v1/me", key=reader, headers={"X-Paddock-Tenant": "b"}).status, 403)
         for key in ("e2b_" + "0" * 40, "nonsense", ""):
             answer = self.server.request("GET", "/v1/sandboxes", headers={"X-API-Key": key})
             self.assertEqual((answer.status, answer.json()["code"]), (401, 401))

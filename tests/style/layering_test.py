@@ -30,6 +30,7 @@ LIBRARIES = {
     r"<archive": {"src/guest/tar.cc", "src/store/archive.cc", "src/store/pack.cc", "tests/fuzz/archive_fuzz.cc"},
     r"<openssl/": {"src/store/digest.cc", "src/net/tls.cc", "src/net/trust_store.cc", "src/net/websocket.cc"},
     r"<seccomp\.h>": {"presets/seccomp/seccomp_compile.cc"},
+    r"<zlib\.h>": {"src/api/gunzip.cc"},
 }
 
 

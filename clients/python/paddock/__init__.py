@@ -6,11 +6,12 @@ from .manager import SandboxManager
 from .model import (CommandResult, Context, Denial, Entry, Execution, ExecutionError, FileEvent, Logs, Metric, Outcome, ProcessInfo, Result,
                     SandboxInfo, Snapshot, Volume)
 from .sandbox import Files, Process, Sandbox, Watch
+from .volumes import create_volume, list_volumes, remove_volume
 
 __version__ = "0.1.0"
 __all__ = [
     "AsyncFiles", "AsyncProcess", "AsyncSandbox", "AsyncWatch", "CommandFailed", "CommandResult", "Conflict", "Context", "Denial", "Denied", "Entry",
     "Execution", "ExecutionError", "FileEvent", "Files", "InvalidArgument", "LimitExceeded", "Logs", "Metric", "NotFound", "Outcome", "Process",
     "ProcessInfo", "Result", "Sandbox", "SandboxError", "SandboxInfo", "SandboxManager", "ServerUnavailable", "Snapshot", "TimeoutException",
-    "Volume", "Watch", "__version__",
+    "Volume", "Watch", "__version__", "create_volume", "list_volumes", "remove_volume",
 ]

@@ -7,6 +7,7 @@ import unittest
 
 from paddock import SandboxError, archive, calls, endpoint, websocket
 from paddock.errors import InvalidArgument
+from paddock.volumes import bytes_of_size
 
 
 class WebSocketTest(unittest.TestCase):
@@ -130,6 +131,12 @@ class CallsTest(unittest.TestCase):
                 calls._volumes(volumes)
         with self.assertRaises(InvalidArgument):
             calls.set_timeout("a", -1)
+
+    def test_sizes(self):
+        self.assertEqual([bytes_of_size(size) for size in (5, "5", "64M", "1.5G")], [5, 5, 64 << 20, 3 << 29])
+        for size in ("", "M", "-1", "5X"):
+            with self.assertRaises(InvalidArgument):
+                bytes_of_size(size)
 
     def test_denials_come_out_of_the_log(self):
         lines = [{"kind": "exec"}, {"kind": "network", "verdict": "allow", "name": "a"},

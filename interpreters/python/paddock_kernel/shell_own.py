@@ -25,6 +25,7 @@ class Shell:
         self.names.update(__builtins__=builtins, In=[""], Out={}, get_ipython=lambda: self, display=self.display)
         self.hidden = set(self.names) | {"_", "__", "___", "_exit_code"}
         builtins.display = self.display
+        builtins.exit = builtins.quit = sys.exit  # the usual ones close sys.stdin
         figures.SHOW = images.SHOW = self.display
 
     def count(self):

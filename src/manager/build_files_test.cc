@@ -1,0 +1,60 @@
+#include "manager/build_files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "linux/tree.h"
+
+namespace paddock::manager {
+namespace {
+
+class BuildFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/paddock_files_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(path), nullptr);
+    base_ = path;
+    files_.emplace(BuildFiles::open(base_ + "/files").value());
+  }
+  void TearDown() override {
+    Fd tmp = open_file("/tmp", O_RDONLY | O_DIRECTORY).value();
+    EXPECT_TRUE(kernel::remove_tree(tmp.get(), base_.substr(5)));
+  }
+  size_t count() const { return kernel::list_directory(open_file(base_ + "/files", O_RDONLY | O_DIRECTORY).value().get()).value().size(); }
+
+  std::string base_, hash_ = std::string(64, 'a');
+  std::optional<BuildFiles> files_;
+};
+
+TEST_F(BuildFilesTest, AreThereOnceTheyCameWhole) {
+  auto upload = files_->begin(files_->permit("t", hash_).value()).value();
+  ASSERT_TRUE(files_->write(*upload, "abc"));
+  EXPECT_FALSE(files_->has("t", hash_));
+  ASSERT_TRUE(files_->finish(*upload));
+  EXPECT_TRUE(files_->has("t", hash_));
+  EXPECT_EQ(read_all(files_->read("t", hash_).value().get(), 100).value(), "abc");
+}
+
+TEST_F(BuildFilesTest, LeaveNothingWhenTheClientGoes) {
+  { auto upload = files_->begin(files_->permit("t", hash_).value()).value(); }
+  EXPECT_EQ(count(), 0u);
+}
+
+TEST_F(BuildFilesTest, BelongToTheirTenant) {
+  auto upload = files_->begin(files_->permit("t", hash_).value()).value();
+  ASSERT_TRUE(files_->finish(*upload));
+  EXPECT_FALSE(files_->has("other", hash_));
+  EXPECT_FALSE(files_->read("other", hash_));
+}
+
+TEST_F(BuildFilesTest, APermitWorksOnce) {
+  std::string permit = files_->permit("t", hash_).value();
+  EXPECT_TRUE(files_->begin(permit));
+  EXPECT_FALSE(files_->begin(permit));
+  EXPECT_FALSE(files_->begin("guessed"));
+}
+
+}  // namespace
+}  // namespace paddock::manager
