@@ -3,7 +3,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients", "python"))
-from paddock import Sandbox, SandboxManager  # noqa: E402
+from paddock import Sandbox, SandboxError, SandboxManager  # noqa: E402
 
 with Sandbox(memory="256M", allow_net=["pypi.org"], timeout=120) as sandbox:
     print("a sandbox:", sandbox.id)
@@ -27,10 +27,12 @@ with Sandbox(memory="256M", allow_net=["pypi.org"], timeout=120) as sandbox:
     for denial in sandbox.denials()[:1]:
         print(f"denied: {denial.action} ({denial.rule}: {denial.why})")
 
-    # A limit ends the command, not the sandbox, and names itself.
-    hungry = sandbox.run(["python3", "-c", "x = bytearray(1 << 30)"])
-    print("limit:", hungry.outcome)
-    print("still here:", sandbox.run("echo yes").stdout.strip())
+# A limit names itself. With a cgroup it ends the command; an ordinary user without one loses the sandbox.
+with Sandbox("base", memory="64M") as small:
+    try:
+        print("limit:", small.run(["python3", "-c", "x = bytearray(1 << 30)"]).outcome)
+    except SandboxError as error:
+        print("limit:", error)
 
 # Many agents: each has its own.
 with SandboxManager(memory="128M", most=5) as manager:

@@ -14,12 +14,12 @@ public class Kernel {
   static JShell shell;
 
   public static void main(String[] arguments) throws Exception {
-    BufferedReader commands = new BufferedReader(new InputStreamReader(new FileInputStream("/proc/self/fd/3"), StandardCharsets.UTF_8));
-    line = new FileOutputStream("/proc/self/fd/4");
+    BufferedReader commands = new BufferedReader(new InputStreamReader(new FileInputStream(descriptor(3)), StandardCharsets.UTF_8));
+    line = new FileOutputStream(descriptor(4));
     System.setOut(new PrintStream(new Output("stdout"), true, StandardCharsets.UTF_8));
     System.setErr(new PrintStream(new Output("stderr"), true, StandardCharsets.UTF_8));
-    follow("/proc/self/fd/5", "stdout");
-    follow("/proc/self/fd/6", "stderr");
+    follow(5, "stdout");
+    follow(6, "stderr");
     System.getenv().forEach(Kernel::setProperty);
     shell = JShell.builder().executionEngine("local").out(System.out).err(System.err).build();
     for (String name : List.of("java.io.*", "java.math.*", "java.net.*", "java.nio.file.*", "java.util.*", "java.util.concurrent.*",
@@ -40,6 +40,13 @@ public class Kernel {
       if ("run".equals(command.get("op"))) run(command, ++count);
     }
     System.exit(0);
+  }
+
+  // Not by its name in /proc: the pipe may be another user's.
+  static FileDescriptor descriptor(int number) throws ReflectiveOperationException {
+    var constructor = FileDescriptor.class.getDeclaredConstructor(int.class);
+    constructor.setAccessible(true);
+    return constructor.newInstance(number);
   }
 
   static void run(Map<?, ?> command, int count) {
@@ -150,12 +157,12 @@ public class Kernel {
   }
 
   // What subprocesses write to descriptor 1 or 2.
-  static void follow(String path, String stream) {
+  static void follow(int number, String stream) {
     Thread thread = new Thread(() -> {
-      try (FileInputStream input = new FileInputStream(path)) {
+      try (FileInputStream input = new FileInputStream(descriptor(number))) {
         byte[] buffer = new byte[65536];
         for (int size = input.read(buffer); size > 0; size = input.read(buffer)) say(stream, new String(buffer, 0, size, StandardCharsets.UTF_8));
-      } catch (IOException error) {
+      } catch (Exception error) {
         // the end of it
       }
     });

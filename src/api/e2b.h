@@ -24,7 +24,10 @@ std::string time_text(manager::WallTime time);                     // RFC 3339, 
 Result<manager::WallTime> parse_time(const std::string& text);     // RFC 3339
 // A number of seconds from a body; `otherwise` when it is absent. Refuses what is no number, negative, or absurd.
 Result<int64_t> seconds_to_ms(const Value& body, const char* name, int64_t otherwise);
+std::optional<int64_t> number_in_query(const Call& call, const char* name);  // none: absent, or not a number
 Result<std::map<std::string, std::string>> text_map(const Value& body, const char* name);
+
+Result<size_t> page_limit(const Call& call);  // "limit" of lists: 1 to 100, 100 when absent
 
 Value sandbox_json(const Call& call, const manager::SandboxInfo& info);  // what create, connect, resume and fork answer
 Value listed_json(const manager::SandboxInfo& info);

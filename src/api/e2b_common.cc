@@ -80,6 +80,12 @@ Result<int64_t> seconds_to_ms(const Value& body, const char* name, int64_t other
   return *value->as_int() * 1000;
 }
 
+std::optional<int64_t> number_in_query(const Call& call, const char* name) {
+  std::string text = call.exchange.query(name).value_or("");
+  if (text.empty() || text.size() > 16 || text.find_first_not_of("0123456789") != std::string::npos) return {};
+  return std::stoll(text);
+}
+
 Result<std::map<std::string, std::string>> text_map(const Value& body, const char* name) {
   std::map<std::string, std::string> map;
   const Value* object = body.find(name);

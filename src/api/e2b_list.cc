@@ -5,6 +5,8 @@
 namespace paddock::api::e2b {
 namespace {
 
+constexpr size_t kLargestPage = 100;
+
 // The filter is a form inside a query value, its names and values encoded once more: decoded once when the query was read, then
 // as a form, then each by itself.
 Result<std::map<std::string, std::string>> parse_metadata(const std::string& text) {
@@ -14,15 +16,6 @@ Result<std::map<std::string, std::string>> parse_metadata(const std::string& tex
     metadata.emplace(percent_decode(key), percent_decode(value));
   }
   return metadata;
-}
-
-Result<size_t> parse_limit(const Call& call, size_t otherwise) {
-  std::string text = call.exchange.query("limit").value_or("");
-  if (text.empty()) return otherwise;
-  bool digits = text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
-  size_t limit = digits ? std::stoul(text) : 0;
-  if (limit < 1 || limit > 100) return Error{Code::invalid, "limit must be between 1 and 100"};
-  return limit;
 }
 
 Result<manager::ListOptions> parse_list(const Call& call) {
@@ -38,7 +31,7 @@ Result<manager::ListOptions> parse_list(const Call& call) {
   std::string order = call.exchange.query("order").value_or("desc");
   if (order != "asc" && order != "desc") return Error{Code::invalid, "order must be asc or desc"};
   options.ascending = order == "asc";
-  options.limit = TRY(parse_limit(call, 100));
+  options.limit = TRY(page_limit(call));
   options.token = call.exchange.query("nextToken").value_or("");
   return options;
 }
@@ -50,6 +43,13 @@ std::string page_json(const manager::Page& page) {
 }
 
 }  // namespace
+
+Result<size_t> page_limit(const Call& call) {
+  if (call.exchange.query("limit").value_or("").empty()) return kLargestPage;
+  int64_t limit = number_in_query(call, "limit").value_or(0);
+  if (limit < 1 || limit > static_cast<int64_t>(kLargestPage)) return Error{Code::invalid, cat("limit must be between 1 and ", kLargestPage)};
+  return static_cast<size_t>(limit);
+}
 
 io::Task<void> list_v2(Call& call) {
   Result<manager::ListOptions> options = parse_list(call);

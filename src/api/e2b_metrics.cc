@@ -20,12 +20,6 @@ Value metric_json(const manager::SandboxInfo& info, const manager::Metric& metri
                        {"diskTotal", info.disk_bytes}};
 }
 
-std::optional<int64_t> number_in_query(const Call& call, const char* name) {
-  std::string text = call.exchange.query(name).value_or("");
-  if (text.empty() || text.size() > 16 || text.find_first_not_of("0123456789") != std::string::npos) return {};
-  return std::stoll(text);
-}
-
 // A line of the log as E2B's entry: what is no string is shown as JSON.
 struct Entry {
   int64_t time = 0;

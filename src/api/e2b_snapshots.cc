@@ -5,7 +5,7 @@
 namespace paddock::api::e2b {
 namespace {
 
-constexpr size_t kMostForks = 100, kLargestPage = 100;
+constexpr size_t kMostForks = 100;
 
 Value snapshot_json(const manager::Snapshot& snapshot) {
   std::string tag = snapshot.tag.empty() ? "default" : snapshot.tag;
@@ -47,18 +47,16 @@ io::Task<void> list_snapshots(Call& call) {
   sandbox = sandbox.substr(0, sandbox.find('-'));
   std::string own = call.caller.tenant + "/";
   if (starts_with(name, own)) name.erase(0, own.size());
-  std::string text = call.exchange.query("limit").value_or("");
-  bool digits = !text.empty() && text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
-  size_t limit = digits ? std::stoul(text) : kLargestPage;
+  Result<size_t> limit = page_limit(call);
   Result<std::vector<manager::Snapshot>> all = call.manager.list_snapshots(call.caller, sandbox, name);
-  if (all && ((!text.empty() && !digits) || limit < 1 || limit > kLargestPage)) all = Error{Code::invalid, "limit must be between 1 and 100"};
+  if (!limit) all = limit.error();
   if (!all) {
     co_await fail(call, all.error());
     co_return;
   }
   std::string token = call.exchange.query("nextToken").value_or(""), next;
   Value::Array list;
-  for (const manager::Snapshot& snapshot : page_of(all.value(), token, limit, next)) list.push_back(snapshot_json(snapshot));
+  for (const manager::Snapshot& snapshot : page_of(all.value(), token, limit.value(), next)) list.push_back(snapshot_json(snapshot));
   Headers headers = {{"Content-Type", "application/json"}};
   if (!next.empty()) headers.push_back({"X-Next-Token", next});
   std::string body = to_json(Value(std::move(list)));

@@ -23,12 +23,6 @@ io::Task<std::optional<manager::VolumeInfo>> admit(Call& call) {
 
 std::string path_of(const Call& call) { return call.exchange.query("path").value_or(""); }
 
-std::optional<int64_t> number_in_query(const Call& call, const char* name) {
-  std::string text = call.exchange.query(name).value_or("");
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return {};
-  return std::stoll(text);
-}
-
 VolumeOwner owner_in_query(const Call& call) {
   return {.uid = number_in_query(call, "uid"), .gid = number_in_query(call, "gid"), .mode = number_in_query(call, "mode")};
 }

@@ -51,11 +51,12 @@ Task<void> stream(Run& run) {
       event = output_event(item.stream, item.bytes);
     } else if (item.kind == Channel::Item::Kind::end) {
       Value outcome = co_await outcome_of(run.call, run.inside, item.value, run.request.timeout_ms);
-      event.set("type", "end");
-      event.set("outcome", std::move(outcome));
+      event = ended_event(std::move(outcome));
       run.pid = 0;
     } else {
+      std::optional<Value> limit = co_await limit_that_ended(run.call, run.inside, item.error);
       event = error_event(from_guest(item.error));
+      if (limit) event = ended_event(std::move(*limit));
     }
     line = to_json(event) + "\n";
     there = co_await exchange.write(line);
@@ -89,12 +90,18 @@ Task<void> collect(Run& run) {
       (item.stream == guest::kErrors ? errors : output).add(item.bytes);
       continue;
     }
-    if (item.kind != Channel::Item::Kind::end) {
-      Error error = from_guest(item.error);
-      co_await answer_error(run.call, error);
-      co_return;
+    Value outcome;
+    if (item.kind == Channel::Item::Kind::end) {
+      outcome = co_await outcome_of(run.call, run.inside, item.value, run.request.timeout_ms);
+    } else {
+      std::optional<Value> limit = co_await limit_that_ended(run.call, run.inside, item.error);
+      if (!limit) {
+        Error error = from_guest(item.error);
+        co_await answer_error(run.call, error);
+        co_return;
+      }
+      outcome = std::move(*limit);
     }
-    Value outcome = co_await outcome_of(run.call, run.inside, item.value, run.request.timeout_ms);
     Value value;
     value.set("id", run.inside.sandbox->info().id);
     value.set("pid", run.pid);

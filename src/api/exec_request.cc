@@ -5,6 +5,7 @@
 
 #include "api/fields.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace paddock::api {
 
@@ -106,6 +107,13 @@ Value output_event(uint8_t stream, std::string_view bytes) {
   return event;
 }
 
+Value ended_event(Value outcome) {
+  Value event;
+  event.set("type", "end");
+  event.set("outcome", std::move(outcome));
+  return event;
+}
+
 Value error_event(const Error& error) {
   Value inner;
   inner.set("code", to_string(error.code));
@@ -138,6 +146,20 @@ Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_
   if (number > 0) outcome.set("signal", signal_name(number));
   else outcome.set("code", exited);
   co_return outcome;
+}
+
+Task<std::optional<Value>> limit_that_ended(Call& call, Inside inside, const Error& failure) {
+  const manager::SandboxInfo& info = inside.sandbox->info();
+  // Why it ended is known a moment after its guest is gone.
+  int tries = failure.hint == "unavailable" ? 50 : 0;
+  for (; tries > 0 && info.ended_because.empty(); --tries) co_await call.manager.loop().sleep(20);
+  for (const LimitInfo& limit : kLimits) {
+    std::string beginning = cat("limit ", limit.name, "=");
+    if (!starts_with(info.ended_because, beginning)) continue;
+    Result<uint64_t> value = parse_limit(limit, std::string_view(info.ended_because).substr(beginning.size()));
+    co_return limit_outcome(limit.name, value ? value.value() : 0);
+  }
+  co_return std::nullopt;
 }
 
 void log_command(const Inside& inside, const Value& start, int64_t pid) {

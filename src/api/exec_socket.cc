@@ -100,10 +100,11 @@ Task<void> to_client(Session& session) {
     Value event;
     if (session.ended) {
       Value outcome = co_await outcome_of(session.call, session.inside, item.value, session.timeout_ms);
-      event.set("type", "end");
-      event.set("outcome", std::move(outcome));
+      event = ended_event(std::move(outcome));
     } else {
+      std::optional<Value> limit = co_await limit_that_ended(session.call, session.inside, item.error);
       event = error_event(from_guest(item.error));
+      if (limit) event = ended_event(std::move(*limit));
     }
     there = co_await send_event(session.socket, std::move(event));
     break;

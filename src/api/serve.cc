@@ -110,6 +110,20 @@ Task<void> run(Running& running) {
   running.loop.stop();
 }
 
+// Its templates are thousands of files: whoever waits for this process need not wait for a child of it that removes them.
+void remove_state(const std::string& state) {
+  pid_t child = ::fork();
+  if (child > 0) return;
+  if (child == 0) {
+    (void)::setsid();
+    Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    for (int standard : {0, 1, 2}) (void)::dup2(null.get(), standard);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(state, ignored);
+  if (child == 0) ::_exit(0);
+}
+
 }  // namespace
 
 Result<void> serve(ServeOptions options) {
@@ -125,8 +139,7 @@ Result<void> serve(ServeOptions options) {
   io::spawn(run(running));
   loop.run();
   running.manager.reset();
-  std::error_code ignored;
-  if (running.options.temporary && running.options.exit_kills && running.result) std::filesystem::remove_all(state, ignored);
+  if (running.options.temporary && running.options.exit_kills && running.result) remove_state(state);
   return std::move(running.result);
 }
 

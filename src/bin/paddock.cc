@@ -47,8 +47,7 @@ constexpr Entry kEntries[] = {
 int hand_over(char** argv) {
   char path[4096];
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  std::string folder = size > 0 ? std::string(path, static_cast<size_t>(size)) : "";
-  folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/'));
+  std::string program(path, size > 0 ? static_cast<size_t>(size) : 0), folder = program.substr(0, program.rfind('/'));
   for (const char* relative : {"/paddock-server", "/../libexec/paddock/paddock-server"}) ::execv((folder + relative).c_str(), argv);
   return cli::report({Code::not_found, "find paddock-server beside paddock", "build or install all of Paddock's programs together"}, false);
 }
@@ -78,5 +77,4 @@ int dispatch(int argc, char** argv) {
 
 }  // namespace
 
-// No destructors, no exit handlers: there is nothing left to do.
-int main(int argc, char** argv) { ::_exit(dispatch(argc, argv)); }
+int main(int argc, char** argv) { ::_exit(dispatch(argc, argv)); }  // no exit handlers: there is nothing left to do

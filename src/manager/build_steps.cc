@@ -146,7 +146,14 @@ io::Task<Result<std::shared_ptr<Sandbox>>> start_sandbox(StepContext context, st
   options.timeout_ms = kBuildLives;
   Caller caller = context.caller;
   Result<std::shared_ptr<Sandbox>> sandbox = co_await context.manager.create(caller, options);
-  if (sandbox) context.build->sandbox = sandbox.value()->info().id;
+  if (!sandbox) co_return sandbox.error();
+  std::string id = sandbox.value()->info().id;
+  if (context.build->cancelled) {  // while it was made
+    Result<void> killed = co_await context.manager.kill(caller, id);
+    (void)killed;
+    co_return Error{Code::conflict, "the build was cancelled", ""};
+  }
+  context.build->sandbox = id;
   co_return sandbox;
 }
 

@@ -132,9 +132,10 @@ io::Task<Result<void>> Instance::Life::greet() {
 
 // Its stream broke. As a rule the guest is gone, and the keeper tells more; else it does not speak the protocol, and has to go.
 io::Task<void> Instance::Life::give_up_guest(std::shared_ptr<Life> life) {
+  // Not wait_for_end(): follow() and end() wait there already, and a bell takes two.
   io::Milliseconds deadline = life->loop.now() + kGuestGraceMs;
-  bool over = co_await life->keeper->wait_for_end(deadline);
-  if (over || !life->owner) co_return;
+  while (!life->keeper->is_over() && life->loop.now() < deadline) co_await life->loop.sleep(20);
+  if (life->keeper->is_over() || !life->owner) co_return;
   life->gave_up = true;
   life->keeper->tell({.kind = Record::Kind::kill, .number = -1});
 }
@@ -167,6 +168,10 @@ io::Task<void> Instance::Life::read_network(std::shared_ptr<Life> life, Fd event
 
 io::Task<void> Instance::Life::end() {
   std::shared_ptr<Life> life = shared_from_this();
+  if (killed) {  // somebody else asked first
+    co_await ended;
+    co_return;
+  }
   killed = true;
   keeper->tell({.kind = Record::Kind::kill, .number = -1});
   io::Milliseconds deadline = loop.now() + kEndMs;

@@ -33,7 +33,6 @@ Result<void> Manager::check_goes_on() const {
 
 io::Task<void> Manager::stop() {
   stopping_ = true;
-  timers_.reset();
   while (busy_ > 0) (void)co_await idle_.wait();
 }
 

@@ -22,6 +22,8 @@ namespace paddock::manager {
 namespace {
 
 constexpr size_t kAtOnce = 16;  // sandboxes that are looked at together
+constexpr int kReattachTries = 10;
+constexpr io::Milliseconds kReattachPause = 200;
 constexpr uint64_t kDescriptorsEach = 8, kDescriptorsAside = 256;
 constexpr uint64_t kMemoryEach = 8 << 20;  // of an idle one, with room to breathe
 
@@ -42,12 +44,13 @@ uint64_t room_for_sandboxes() {
 
 io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, ManagerOptions options) {
   std::unique_ptr<Manager> manager(new Manager(loop));
-  Result<void> opened = manager->open(options);
-  if (!opened) co_return opened.error();
-  Result<void> recovered = co_await manager->recover();
-  if (!recovered) co_return recovered.error();
-  Result<void> based = co_await manager->seams_.ensure_base(loop, *manager->templates_);
-  if (!based) co_return based.error();
+  Result<void> begun = manager->open(options);
+  if (begun) begun = co_await manager->recover();
+  if (begun) begun = co_await manager->seams_.ensure_base(loop, *manager->templates_);
+  if (!begun) {
+    co_await manager->stop();  // what was set going ends before what it works on
+    co_return begun.error();
+  }
   manager->builder_->clean_up();
   manager->tick();
   co_return manager;
@@ -117,10 +120,15 @@ io::Task<void> Manager::recover_one(std::string id) {
     else record = value.error();
     if (record && record.value().info.id != id) record = Error{Code::invalid, "its record is another's", ""};
   }
-  Result<std::unique_ptr<Body>> body = Error{Code::not_found, "not looked for", ""};
-  if (is_id(id)) body = co_await seams_.reattach(loop_, id, directory);
   std::unique_ptr<Body> alive;
-  if (body) alive = std::move(body).value();
+  for (int tries = 0; is_id(id); ++tries) {
+    Result<std::unique_ptr<Body>> body = co_await seams_.reattach(loop_, id, directory);
+    if (body) alive = std::move(body).value();
+    if (alive || body.error().code == Code::not_found) break;
+    // Neither there nor gone (no descriptors, say). Left alone: the next server finds it again.
+    if (tries == kReattachTries) co_return;
+    co_await loop_.sleep(kReattachPause);
+  }
 
   std::shared_ptr<Sandbox> sandbox;
   if (record) {

@@ -56,6 +56,20 @@ Result<uint64_t> measure_layer(const std::string& layer) {
   return TRY(kernel::measure_tree(fd.get())).bytes;
 }
 
+// Many creations at once, and who waits for them.
+struct Forks {
+  explicit Forks(io::Loop& loop) : done(loop) {}
+  size_t left = 0;
+  std::vector<Result<std::shared_ptr<Sandbox>>> made;
+  io::Bell done;
+};
+
+io::Task<void> fork_one(Manager* manager, Caller caller, CreateOptions options, std::shared_ptr<Forks> forks) {
+  Result<std::shared_ptr<Sandbox>> made = co_await manager->create(caller, options);
+  forks->made.push_back(std::move(made));
+  if (--forks->left == 0) forks->done.ring();
+}
+
 Snapshot snapshot_from(const store::Template& made) {
   Snapshot snapshot{.id = made.id, .tenant = made.tenant, .sandbox = made.sandbox, .name = made.name, .created = made.created, .bytes = made.bytes};
   if (!made.tags.empty()) snapshot.tag = made.tags.begin()->first;
@@ -183,14 +197,13 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   if (!made) co_return made.error();
   options.template_name = made.value().id;
 
-  std::vector<Result<std::shared_ptr<Sandbox>>> forks;
-  for (size_t i = 0; i < count; ++i) {
-    Result<std::shared_ptr<Sandbox>> fork = co_await create(who, options);
-    forks.push_back(std::move(fork));
-  }
+  auto forks = std::make_shared<Forks>(loop_);
+  forks->left = count;
+  for (size_t i = 0; i < count; ++i) io::spawn(fork_one(this, who, options, forks));
+  while (forks->left > 0) (void)co_await forks->done.wait();
   (void)templates_->remove(who.tenant, made.value().id);
   sweep_due_ = true;
-  co_return forks;
+  co_return std::move(forks->made);
 }
 
 io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& caller, const std::string& id, store::Template asked) {

@@ -25,6 +25,7 @@ struct Level {
   Fd from, to;                     // closed while deep below
   struct stat info{};              // of the source
   ino_t made = 0;                  // of the copy
+  bool unlocked = false;           // the source's mode was changed
   std::string name;
   std::vector<std::string> todo;   // directories still to be copied
 };
@@ -32,10 +33,20 @@ struct Level {
 class Copy {
  public:
   explicit Copy(const CopyOptions& options) : options_(options) {}
+  ~Copy() {
+    while (!levels_.empty()) {
+      lock_again(levels_.back());
+      levels_.pop_back();
+    }
+  }
 
   Result<Copied> run(Fd from, Fd to) {
     root_ = to.get();
-    TRY(enter(std::move(from), std::move(to), ""));
+    Level top;
+    if (::fstat(from.get(), &top.info) != 0) return errno_error(errno, "stat a directory");
+    top.from = std::move(from);
+    top.to = std::move(to);
+    TRY(enter(std::move(top)));
     while (!levels_.empty()) {
       if (levels_.back().todo.empty()) {
         TRY(leave());
@@ -55,43 +66,45 @@ class Copy {
     return {};
   }
 
-  // Opens for reading also what its owner locked. Nobody looks at the source meanwhile, and its mode is put back at once.
-  static Result<Fd> open_source(int parent, const std::string& name, const struct stat& info, int flags) {
-    Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags));
-    if (fd) return fd;
-    if (errno != EACCES) return errno_error(errno, cat("open '", printable(name), "'"));
-    Fd place = TRY(kernel::open_beneath(parent, name, O_PATH | O_NOFOLLOW));
-    TRY(kernel::change_mode(place.get(), (info.st_mode & 07777) | 0500));
-    fd = Fd(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags));
-    int number = errno;
-    (void)kernel::change_mode(place.get(), info.st_mode & 07777);
-    if (!fd) return errno_error(number, cat("open '", printable(name), "'"));
+  // Opens for reading also what its owner locked; `unlocked` says that its mode is to be put back. Nobody looks at the source
+  // meanwhile.
+  static Result<Fd> open_source(int parent, const std::string& name, const struct stat& info, int flags, bool& unlocked) {
+    auto open = [&] { return Fd(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags)); };
+    unsigned needed = S_ISDIR(info.st_mode) ? 0500 : 0400;
+    if (::geteuid() != 0 && (info.st_mode & needed) != needed) {
+      Fd place = TRY(kernel::open_beneath(parent, name, O_PATH | O_NOFOLLOW));
+      TRY(kernel::change_mode(place.get(), (info.st_mode & 07777) | needed));
+      unlocked = true;
+    }
+    Fd fd = open();
+    if (!fd) return errno_error(errno, cat("open '", printable(name), "'"));
     return fd;
   }
 
-  Result<void> enter(Fd from, Fd to, std::string name) {
+  static void lock_again(const Level& level) {
+    if (level.unlocked && level.from) (void)::fchmod(level.from.get(), level.info.st_mode & 07777);
+  }
+
+  Result<void> enter(Level level) {
     if (levels_.size() >= kDeepest) return Error{Code::invalid, "copy a tree: its directories are too deep", ""};
-    Level level;
     struct stat made;
-    if (::fstat(from.get(), &level.info) != 0 || ::fstat(to.get(), &made) != 0) return errno_error(errno, "stat a directory");
+    if (::fstat(level.to.get(), &made) != 0) return errno_error(errno, "stat a directory");
     level.made = made.st_ino;
-    level.name = std::move(name);
     path_.push_back(level.name);
-    for (const std::string& entry : TRY(kernel::list_directory(from.get()))) {
-      TRY(check());
-      struct stat info;
-      if (::fstatat(from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(entry), "'"));
-      ++copied_.inodes;
-      if (S_ISDIR(info.st_mode)) level.todo.push_back(entry);
-      else TRY(copy_entry(from.get(), to.get(), entry, info));
-    }
     if (levels_.size() > kOpenLevels) {
       levels_.back().from.reset();
       levels_.back().to.reset();
     }
-    level.from = std::move(from);
-    level.to = std::move(to);
     levels_.push_back(std::move(level));
+    Level& here = levels_.back();
+    for (const std::string& entry : TRY(kernel::list_directory(here.from.get()))) {
+      TRY(check());
+      struct stat info;
+      if (::fstatat(here.from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(entry), "'"));
+      ++copied_.inodes;
+      if (S_ISDIR(info.st_mode)) here.todo.push_back(entry);
+      else TRY(copy_entry(here.from.get(), here.to.get(), entry, info));
+    }
     return {};
   }
 
@@ -99,10 +112,13 @@ class Copy {
     Level& parent = levels_.back();
     struct stat info;
     if (::fstatat(parent.from.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(name), "'"));
-    Fd from = TRY(open_source(parent.from.get(), name, info, O_DIRECTORY));
+    Level level;
+    level.info = info;
+    level.name = name;
+    level.from = TRY(open_source(parent.from.get(), name, info, O_DIRECTORY, level.unlocked));
     if (::mkdirat(parent.to.get(), name.c_str(), 0700) != 0) return errno_error(errno, cat("make '", printable(name), "'"));
-    Fd to = TRY(kernel::open_beneath(parent.to.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    return enter(std::move(from), std::move(to), name);
+    level.to = TRY(kernel::open_beneath(parent.to.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    return enter(std::move(level));
   }
 
   // The directory is complete: its attributes last, since filling it changed its times and may have needed its mode.
@@ -110,9 +126,13 @@ class Copy {
     Level done = std::move(levels_.back());
     levels_.pop_back();
     path_.pop_back();
-    TRY(copy_attributes(done.from.get(), done.to.get(), done.info));
-    if (levels_.empty() || levels_.back().from) return {};
-    Level& parent = levels_.back();
+    Result<void> finished = copy_attributes(done.from.get(), done.to.get(), done.info);
+    if (finished && !levels_.empty() && !levels_.back().from) finished = reopen(levels_.back(), done);
+    lock_again(done);  // last: the way up leads through it
+    return finished;
+  }
+
+  static Result<void> reopen(Level& parent, const Level& done) {
     parent.from = TRY(climb(done.from.get(), parent.info.st_ino));
     parent.to = TRY(climb(done.to.get(), parent.made));
     return {};
@@ -148,7 +168,9 @@ class Copy {
   }
 
   Result<void> copy_file(int from, int to, const std::string& name, const struct stat& info) {
-    Fd source = TRY(open_source(from, name, info, 0));
+    bool unlocked = false;
+    Fd source = TRY(open_source(from, name, info, 0, unlocked));
+    if (unlocked) (void)::fchmod(source.get(), info.st_mode & 07777);
     Fd made(::openat(to, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!made) return errno_error(errno, cat("make '", printable(name), "'"));
     copied_.bytes += std::min<uint64_t>(static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_blocks) * 512);
@@ -195,7 +217,6 @@ Result<Copied> copy_tree(const std::string& from, const std::string& to, const C
   Fd source = TRY(open_file(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (::mkdir(to.c_str(), 0700) != 0) return errno_error(errno, cat("make '", printable(to), "'"));
   Fd made = TRY(open_file(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  Fd root = TRY(open_file(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   return Copy(options).run(std::move(source), std::move(made));
 }
 

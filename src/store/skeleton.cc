@@ -15,7 +15,7 @@ namespace paddock::store {
 
 namespace {
 
-constexpr int kVersion = 3;  // of what is made below
+constexpr int kVersion = 4;  // of what is made below
 
 constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
@@ -86,8 +86,9 @@ bool may_be_copied(const std::string& path, const std::string& head) {
   return !looked_at || !tells_secrets(head);
 }
 
+// Without what only makes packages or checks their files: that is half of thousands.
 bool is_package_record(const std::string& path, const std::string&) {
-  for (const char* ending : {"-old", "/lock", "/lock-frontend", "/Lock", "/statoverride"})
+  for (const char* ending : {"-old", "/lock", "/lock-frontend", "/Lock", "/statoverride", ".md5sums", ".symbols", ".shlibs"})
     if (ends_with(path, ending)) return false;
   return !starts_with(path, "/var/lib/dpkg/updates/") && !starts_with(path, "/var/lib/dpkg/tmp.ci/");
 }

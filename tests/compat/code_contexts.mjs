@@ -54,7 +54,10 @@ codeTest('a removed context is gone', async (sandbox) => {
 codeTest('cells of a context wait for each other, those of others do not', async (sandbox) => {
   const other = await sandbox.createCodeContext()
   const order = []
-  const slow = sandbox.runCode('import os, time\nwhile not os.path.exists("/tmp/go"): time.sleep(0.02)').then(() => order.push('slow'))
+  let slow
+  await new Promise((begun) => {
+    slow = sandbox.runCode('import os, time\nprint("begun")\nwhile not os.path.exists("/tmp/go"): time.sleep(0.02)', { onStdout: begun }).then(() => order.push('slow'))
+  })
   const queued = sandbox.runCode('1').then(() => order.push('queued'))
   await sandbox.runCode('open("/tmp/go", "w").close()', { context: other }).then(() => order.push('other'))
   await Promise.all([slow, queued])

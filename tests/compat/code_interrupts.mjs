@@ -23,7 +23,10 @@ codeTest('one that does not listen to interrupts is replaced', async (sandbox) =
 })
 
 codeTest('a client that went while it waited for its turn', async (sandbox) => {
-  const first = sandbox.runCode('import os, time\nwhile not os.path.exists("/tmp/go"): time.sleep(0.02)\n"done"')
+  let first
+  await new Promise((begun) => {
+    first = sandbox.runCode('import os, time\nprint("begun")\nwhile not os.path.exists("/tmp/go"): time.sleep(0.02)\n"done"', { onStdout: begun })
+  })
   await assert.rejects(sandbox.runCode('open("/tmp/ran", "w")', { timeoutMs: 500 }), TimeoutError)
   await sandbox.files.write('/tmp/go', '')
   assert.equal((await first).text, 'done')

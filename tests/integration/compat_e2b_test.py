@@ -6,7 +6,7 @@ import unittest
 from support import npm, paddock, server
 
 NEWEST = "2.51.0"
-MATRIX = ["2.15.0", "2.20.1", "2.25.0", "2.31.0", "2.39.0", "2.45.0", "2.50.0"]  # docs/e2b.md says the same
+MATRIX = ["2.7.0", "2.14.1", "2.15.0", "2.20.1", "2.25.0", "2.31.0", "2.39.0", "2.45.0", "2.50.0"]  # docs/e2b.md says the same
 COMPAT = os.path.join(paddock.SOURCE, "tests", "compat")
 SUITES = sorted(name for name in os.listdir(COMPAT) if name.startswith("e2b_") and name.endswith(".mjs") and name != "e2b_smoke.mjs")
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from support import paddock
+from support import npm, paddock
 from support.server import Server
 
 CLIENT = os.path.join(paddock.SOURCE, "clients", "python")
@@ -111,18 +111,18 @@ with Sandbox("base") as sandbox:
 
     def test_limits_name_themselves(self):
         self.program("""
-from paddock import Sandbox, LimitExceeded
+from paddock import Conflict, LimitExceeded, Sandbox
 with Sandbox("base", memory="64M") as sandbox:
-    done = sandbox.run(["python3", "-c", "x = bytearray(1 << 29)"])
-    if done.outcome.kind == "limit":
-        assert done.outcome.limit == "memory" and done.outcome.value == 64 << 20, done
-        try:
-            done.check()
-            raise SystemExit("no exception")
-        except LimitExceeded:
-            pass
-    else:  # without a cgroup the kernel refuses the memory instead
-        assert "MemoryError" in done.stderr, done
+    try:
+        done = sandbox.run(["python3", "-c", "x = bytearray(1 << 29)"])
+    except (Conflict, LimitExceeded):  # without a cgroup the whole sandbox ends
+        raise SystemExit(0)
+    assert (done.outcome.kind, done.outcome.limit, done.outcome.value) == ("limit", "memory", 64 << 20), done
+    try:
+        done.check()
+        raise SystemExit("no exception")
+    except LimitExceeded:
+        pass
     assert sandbox.run("echo alive").stdout == "alive\\n"
 """)
 
@@ -360,7 +360,7 @@ class ExamplesTest(unittest.TestCase):
                 os.chmod(folder, 0o777)
                 done = python(os.path.join(paddock.SOURCE, "examples", "agent.py"), user=user, env={"PYTHONPATH": "", "PADDOCK_STATE": os.path.join(folder, "none"), "TMPDIR": folder})
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                for said in ("code: 12.566", "error: ZeroDivisionError", "sorted: ['1', '2', '3']", "denied: resolve evil.example", "still here: yes", "bob sees: NameError"):
+                for said in ("code: 12.566", "error: ZeroDivisionError", "sorted: ['1', '2', '3']", "denied: resolve evil.example", "limit:", "bob sees: NameError"):
                     self.assertIn(said, done.stdout)
 
     def test_rest(self):
@@ -372,9 +372,10 @@ class ExamplesTest(unittest.TestCase):
                 self.assertIn("exit code: 3", done.stdout)
 
     def test_e2b_agent(self):
-        modules = os.environ.get("PADDOCK_E2B_MODULES") or os.path.join(paddock.BUILD, "compat", "node_modules")
-        if not os.path.isdir(os.path.join(modules, "@e2b", "code-interpreter")):
-            self.skipTest("the npm package @e2b/code-interpreter is not installed")
+        try:  # the same folder as compat_code_test.py, so that it is installed once
+            modules = os.path.join(npm.packages("code-interpreter-2.8.0", "@e2b/code-interpreter@2.8.0", "e2b@2.51.0"), "node_modules")
+        except npm.Unavailable as reason:
+            self.skipTest(str(reason))
         server = servers["root"] if "root" in servers else next(iter(servers.values()))
         with tempfile.TemporaryDirectory(prefix="paddock-test-") as folder:
             shutil.copy(os.path.join(paddock.SOURCE, "examples", "e2b_agent.mjs"), folder)

@@ -10,7 +10,7 @@ import time
 import unittest
 
 from support import paddock
-from support.leftovers import cgroups, children, mounts, orphaned_helpers, read
+from support.leftovers import cgroups, children, mounts, read
 from support.server import Server
 
 STORM = float(os.environ.get("PADDOCK_STORM", "1"))
@@ -34,8 +34,18 @@ def alive(pid):
         return False
 
 
-def host():
-    return mounts() | cgroups() | orphaned_helpers()
+def left_of(server):
+    """Processes, mounts and cgroups of a server's sandboxes. Other tests may have theirs at the same time."""
+    found = {path for path in mounts() if path.startswith(server.state)}
+    found |= {path for path in cgroups() if any(name in path for name in server.created)}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            if any(path.startswith(server.state) for path in held) and alive(pid):
+                found.add(f"process {pid} {read(f'/proc/{pid}/comm').strip()}")
+        except OSError:
+            continue
+    return found
 
 
 class Load(threading.Thread):
@@ -69,20 +79,16 @@ def eventually(condition, seconds=20):
 
 @unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class ServerFaultsTest(unittest.TestCase):
-    def setUp(self):
-        self.before = host()
-
-    def nothing_is_left(self):
-        left = host() - self.before
-        eventually(lambda: not left.intersection(host()), 20)
-        self.assertEqual(sorted(left & host())[:5], [])
+    def nothing_is_left(self, server):
+        eventually(lambda: not left_of(server), 20)
+        self.assertEqual(sorted(left_of(server))[:5], [])
 
     def each_user(self, test, **options):
         for user in paddock.USERS:
             with self.subTest(user=user):
                 with Server(user, **options) as server:
                     test(server)
-                self.nothing_is_left()
+                self.nothing_is_left(server)
 
     def test_a_killed_server_finds_its_sandboxes_again(self):
         def test(server):

@@ -150,6 +150,12 @@ class Native:
         for body in ({}, {"argv": []}, {"argv": ["x"], "command": "y"}, {"argv": [1]}, {"command": "x", "cwd": "/nowhere"}, {"command": "x", "user": "nobody-here"}):
             self.assertEqual(self.ask("POST", "/exec", body).status, 400, body)
 
+    def test_a_command_that_takes_too_much_memory_says_so(self):
+        made = self.make(limits={"memory": "128M"})
+        done = self.run_in("exec python3 -c 'x = bytearray(400 << 20); print(len(x))'", made)
+        self.assertEqual((done["outcome"]["kind"], done["outcome"].get("limit")), ("limit", "memory"), done)
+        self.ask("DELETE", sandbox=made)
+
     def test_a_command_ends_with_the_client_that_wanted_it(self):
         head = json.dumps({"command": "echo $$ > /tmp/pid; exec sleep 1000"}).encode()
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as sock:

@@ -42,6 +42,7 @@ class Server:
         self.port = free_port()
         self.process = None
         self.key = None
+        self.created = []  # ids of all sandboxes
 
     def __enter__(self):
         try:
@@ -128,6 +129,7 @@ class Server:
         answer = self.request("POST", "/v2/sandboxes", {"templateID": "base", **body})
         if answer.status != 201:
             raise AssertionError(f"create: {answer}\n{self.output()[-2000:]}")
+        self.created.append(answer.json()["sandboxID"])
         return answer.json()
 
     def kill(self, sandbox):

@@ -84,7 +84,8 @@ def start() -> Endpoint:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        shutil.rmtree(directory, ignore_errors=True)
+        if process.returncode != 0:  # else it takes its directory along
+            shutil.rmtree(directory, ignore_errors=True)
 
     atexit.register(stop)
     return Endpoint(socket_path=socket_path)

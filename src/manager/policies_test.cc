@@ -1,0 +1,85 @@
+#include "manager/policies.h"
+
+#include <gtest/gtest.h>
+
+namespace paddock::manager {
+
+namespace {
+
+Result<CombinedPolicy> combine(const Policy& call) {
+  Result<Policies> policies = Policies::create("");
+  if (!policies) return policies.error();
+  return policies.value().combine("", call);
+}
+
+}  // namespace
+
+TEST(Policies, ACallThatSaysNothingGetsNoNetwork) {
+  Result<CombinedPolicy> combined = combine({});
+  ASSERT_TRUE(combined) << combined.error().message;
+  EXPECT_TRUE(combined.value().policy.network.allow->empty());
+  EXPECT_EQ(combined.value().policy.limits[LimitKind::memory], 1u << 30);
+  EXPECT_FALSE(combined.value().policy.limits[LimitKind::wall_time]);
+}
+
+TEST(Policies, ACallMayAskForEveryPublicHostButNotForPrivateNetworks) {
+  Policy call;
+  call.network.allow = {"*", "pypi.org", "10.0.0.5", "192.168.0.0/16", "8.0.0.0/6", "localhost", "169.254.169.254", "203.0.113.7", "8.8.8.8", "[fd00::1]"};
+  Result<CombinedPolicy> combined = combine(call);
+  ASSERT_TRUE(combined) << combined.error().message;
+  EXPECT_EQ(*combined.value().policy.network.allow, (std::vector<std::string>{"*", "pypi.org", "203.0.113.7", "8.8.8.8"}));
+  EXPECT_EQ(combined.value().notes.size(), 6u);
+}
+
+TEST(Policies, ACallNamesNothingOfTheServersMachine) {
+  std::vector<Policy> calls(7);
+  calls[0].files.read = {"/etc"};
+  calls[1].files.write = {"/srv"};
+  calls[2].files.workspace = Workspace{"/srv", WorkspaceMode::read_only};
+  calls[3].env.pass = {"AWS_SECRET_ACCESS_KEY"};
+  calls[4].network.inject = {{.host = "example.com", .header = "x", .secret = "env:HOME"}};
+  calls[5].network.inject = {{.host = "example.com", .header = "x", .secret = "file:/etc/shadow"}};
+  calls[6].audit.path = "/tmp/x";
+  for (const Policy& call : calls) {
+    Result<CombinedPolicy> combined = combine(call);
+    ASSERT_FALSE(combined);
+    EXPECT_EQ(combined.error().code, Code::denied);
+  }
+}
+
+TEST(Policies, ACallNarrowsAndIsTold) {
+  Policy call;
+  call.limits[LimitKind::memory] = 4ull << 30;
+  call.limits[LimitKind::pids] = 16;
+  call.limits[LimitKind::wall_time] = 5000;
+  Result<CombinedPolicy> combined = combine(call);
+  ASSERT_TRUE(combined);
+  EXPECT_EQ(combined.value().policy.limits[LimitKind::memory], 1u << 30);
+  EXPECT_EQ(combined.value().policy.limits[LimitKind::pids], 16u);
+  EXPECT_EQ(combined.value().longest_life_ms, 5000);
+  ASSERT_EQ(combined.value().notes.size(), 1u);
+  EXPECT_EQ(combined.value().notes[0], "memory: 4G asked for, policy 'server' allows 1G");
+}
+
+TEST(Policies, WhatALivingSandboxCannotHoldIsRefused) {
+  Policy call;
+  call.commands = {"git"};
+  EXPECT_EQ(combine(call).error().code, Code::unsupported);
+  Policy process;
+  process.wall = WallKind::process;
+  EXPECT_EQ(combine(process).error().code, Code::denied);
+}
+
+TEST(Policies, WhatOneSandboxHasItsForkMayAskFor) {
+  Policy call;
+  call.network.allow = {"pypi.org"};
+  call.limits[LimitKind::pids] = 16;
+  Result<CombinedPolicy> first = combine(call);
+  ASSERT_TRUE(first);
+  Result<CombinedPolicy> second = combine(call_policy(first.value().policy));
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second.value().policy.network.allow, first.value().policy.network.allow);
+  EXPECT_EQ(second.value().policy.limits[LimitKind::pids], 16u);
+}
+
+}  // namespace paddock::manager
