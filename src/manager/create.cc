@@ -52,7 +52,10 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   bool is_fork = made_from.kind == store::TemplateKind::step && !made_from.sandbox.empty();
   info.template_id = is_fork ? made_from.parent : made_from.id;
   Result<store::Template> shown = templates_->find(caller.tenant, info.template_id);
-  if (shown) info.template_alias = shown.value().name;
+  if (shown) {
+    info.template_alias = shown.value().name;
+    info.template_id = shown.value().family;  // which stays the same when the template is made again
+  }
   info.created = wall_time_now();
   info.timeout_ms = TRY(check_timeout(caller.tenant, options.timeout_ms));
   auto at_most = [](int64_t asked, int64_t most) { return most != 0 && (asked == 0 || asked > most) ? most : asked; };

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "linux/caps.h"
 #include "linux/tree.h"
+#include "store/copy_file.h"
 #include "store/rootfs.h"
 
 namespace paddock::store {
@@ -153,14 +154,8 @@ Result<void> SkeletonTree::copy_file(int source, const std::string& host_path, c
   if (head.size() == static_cast<size_t>(info.st_size)) {
     TRY(write_all(made.get(), head));
   } else {
-    // Shares the blocks where the filesystem can, and copies inside the kernel where not.
-    for (off_t left = info.st_size; left > 0;) {
-      ssize_t count = ::copy_file_range(source, nullptr, made.get(), nullptr, static_cast<size_t>(left), 0);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno_error(errno, cat("copy '", printable(host_path), "'"));
-      if (count == 0) break;
-      left -= count;
-    }
+    if (Result<void> copied = copy_content(source, made.get(), static_cast<uint64_t>(info.st_size)); !copied)
+      return Error{copied.error().code, cat("copy '", printable(host_path), "': ", copied.error().message), ""};
   }
   TRY(finish(made.get(), info.st_mode & 0755, owner));
   timespec times[2] = {info.st_mtim, info.st_mtim};

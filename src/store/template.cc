@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "linux/tree.h"
+#include "store/skeleton_tree.h"
 #include "store/state.h"
 
 namespace paddock::store {
@@ -199,7 +200,9 @@ Result<Template> Templates::add(Template asked, std::optional<Staged> layer, con
   if (layer) {
     Fd top = TRY(open_file(layer->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     std::string layer_id = TRY(random_name(20));
-    if (::mkdirat(top.get(), "root", 0755) != 0 && errno != EEXIST) return errno_error(errno, "make a layer's root");
+    bool made = ::mkdirat(top.get(), "root", 0755) == 0;
+    if (!made && errno != EEXIST) return errno_error(errno, "make a layer's root");
+    if (made && has_disk_ids() && ::fchownat(top.get(), "root", kDiskBase, kDiskBase, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, "make a layer's root");
     std::string name = layer->path.substr(layer->path.rfind('/') + 1);
     if (::renameat(layers_.get(), name.c_str(), layers_.get(), layer_id.c_str()) != 0) return errno_error(errno, "put a layer in its place");
     asked.layers.push_back(layer_id);

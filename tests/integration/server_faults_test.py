@@ -5,6 +5,8 @@ import random
 import resource
 import signal
 import socket
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -83,8 +85,8 @@ class ServerFaultsTest(unittest.TestCase):
         eventually(lambda: not left_of(server), 20)
         self.assertEqual(sorted(left_of(server))[:5], [])
 
-    def each_user(self, test, **options):
-        for user in paddock.USERS:
+    def each_user(self, test, users=paddock.USERS, **options):
+        for user in users:
             with self.subTest(user=user):
                 with Server(user, **options) as server:
                     test(server)
@@ -210,6 +212,34 @@ class ServerFaultsTest(unittest.TestCase):
             self.assertTrue(eventually(lambda: descriptors() <= before + 4), f"{before} descriptors before, {descriptors()} after")
         self.each_user(test)
 
+    @unittest.skipIf(os.geteuid() != 0, "a small filesystem of the test's own needs root")
+    def test_a_full_disk_is_said_and_passes(self):
+        with tempfile.TemporaryDirectory() as parent:
+            os.chmod(parent, 0o755)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300M", "tmpfs", parent], check=True)
+            try:
+                self.each_user(self.fill_the_disk, parent=parent)
+            finally:
+                subprocess.run(["umount", parent], check=True)
+
+    def fill_the_disk(self, server):
+        sandbox, other = server.create(), server.create()
+        code, _, errors = server.run(sandbox, "dd if=/dev/zero of=big bs=1M count=1000")
+        self.assertNotEqual(code, 0)
+        self.assertIn("No space left", errors)
+        upload = server.request("POST", "/files?path=/home/user/more", os.urandom(1 << 20),
+                                {**server.data_headers(sandbox), "Content-Type": "application/octet-stream"})
+        self.assertEqual(upload.status, 507, upload)
+        refused = server.request("POST", "/v2/sandboxes", {"templateID": "base"})
+        self.assertGreaterEqual(refused.status, 201)
+        if refused.status == 201:  # an empty sandbox may still fit
+            server.created.append(refused.json()["sandboxID"])
+        else:
+            self.assertIn("message", refused.json())
+        self.assertEqual(server.run(other, "echo fine")[:2], (0, "fine\n"))
+        self.assertEqual(server.run(sandbox, "rm big")[0], 0)
+        self.assertEqual(server.run(server.create(), "echo again > file && cat file")[:2], (0, "again\n"))
+
     def test_without_descriptors_it_refuses_and_recovers(self):
         def test(server):
             sandbox = server.create()
@@ -237,8 +267,7 @@ class ServerFaultsTest(unittest.TestCase):
             self.assertTrue(eventually(lambda: server.run(sandbox, "echo fine")[:2] == (0, "fine\n")), answers)
             other = server.create()
             self.assertEqual(server.run(other, "echo fine")[:2], (0, "fine\n"))
-        if os.geteuid() == 0:
-            self.each_user(test)
+        self.each_user(test, users=[user for user in paddock.USERS if user == "root"] or ["user"])  # whose limits we may change
 
 
 if __name__ == "__main__":

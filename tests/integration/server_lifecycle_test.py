@@ -124,7 +124,7 @@ class Lives:
         time.sleep(4)
         self.server.start()
         self.assertTrue(until(lambda: self.state(sandbox) is None))
-        self.assertEqual(os.listdir(os.path.join(self.server.state, "server", "sandboxes")), [])
+        self.assertTrue(until(lambda: not os.listdir(os.path.join(self.server.state, "server", "sandboxes"))))
 
     # ---- snapshots and forks
 

@@ -35,9 +35,9 @@ class Answer:
 
 
 class Server:
-    def __init__(self, user="root", arguments=(), env=None):
+    def __init__(self, user="root", arguments=(), env=None, parent="/tmp"):
         self.user, self.arguments, self.env = user, list(arguments), dict(env or {})
-        self.state = paddock.folder(user)
+        self.state = paddock.folder(user, parent)
         os.chmod(self.state, 0o700)
         self.port = free_port()
         self.process = None
