@@ -15,9 +15,8 @@ using Kind = Channel::Item::Kind;
 class ClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Result<io::Loop*> loop = io::Loop::create();
-    ASSERT_TRUE(loop);
-    loop_ = loop.value();
+    static io::Loop* const loop = io::Loop::create().value();
+    loop_ = loop;
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
     guest_ = Fd(ends[1]);

@@ -53,14 +53,14 @@ class GuestTest : public ::testing::Test {
     }
     ::close(ends[1]);
     control_ = Fd(ends[0]);
-    Result<io::Loop*> loop = io::Loop::create();
-    ASSERT_TRUE(loop);
-    loop_ = loop.value();
+    static io::Loop* const loop = io::Loop::create().value();
+    loop_ = loop;
     client_ = Client::create(*loop_, send_attachment(control_.get()));
   }
 
   void TearDown() override {
     client_.reset();
+    run(some_turns(*loop_));  // in which it ends
     control_.reset();
     int status = 0;
     EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
@@ -132,6 +132,9 @@ class GuestTest : public ::testing::Test {
   std::string folder_;
 
  private:
+  static io::Task<void> some_turns(io::Loop& loop) {
+    for (int i = 0; i < 5; ++i) co_await loop.yield();
+  }
   static io::Task<void> finish(io::Task<void> task, bool& done) {
     co_await task;
     done = true;

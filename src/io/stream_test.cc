@@ -14,7 +14,8 @@ namespace {
 class StreamTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    loop_ = Loop::create().value();
+    static Loop* const loop = Loop::create().value();
+    loop_ = loop;
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
     here_ = std::make_unique<Stream>(*loop_, Fd(ends[0]));

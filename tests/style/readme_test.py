@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 
 from support import paddock
@@ -21,7 +22,7 @@ class ReadmeTest(unittest.TestCase):
         pages = ["README.md"] + [os.path.join("docs", name) for name in sorted(os.listdir(os.path.join(paddock.SOURCE, "docs"))) if name.endswith(".md")]
         ran = 0
         with tempfile.TemporaryDirectory(prefix="paddock-test-readme-") as folder:
-            subprocess.run(["cp", "-r", os.path.join(paddock.SOURCE, "examples"), folder], check=True)
+            subprocess.run(["cp", "-r", *(os.path.join(paddock.SOURCE, name) for name in ("examples", "clients")), folder], check=True)
             environment = dict(os.environ, PATH=paddock.BUILD + ":" + os.environ["PATH"], PADDOCK_STATE=os.path.join(folder, "state"))
             for page in pages:
                 for block in blocks(os.path.join(paddock.SOURCE, page)):
@@ -32,11 +33,24 @@ class ReadmeTest(unittest.TestCase):
                         expected = re.search(r"exit (\d+)", comment)
                         # A change set's name is not known when the page is written: the newest stands in for it.
                         command = command.replace("ID", "$(paddock diff --json | grep -o '\"id\":\"[a-z0-9]*' | tail -1 | cut -d'\"' -f4)")
+                        if command.rstrip().endswith("&"):
+                            self.start(command.rstrip(" &"), folder, environment)
+                            continue
                         with self.subTest(page=page, command=line):
                             done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
                             self.assertEqual(done.returncode, int(expected[1]) if expected else 0, done.stdout + done.stderr)
                             ran += 1
         self.assertGreater(ran, 5, "the README shows too little")
+
+    def start(self, command, folder, environment):
+        """A server stays for the lines below; what it made goes at the end."""
+        server = subprocess.Popen(["bash", "-c", f"exec {command} --exit-kills"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        deadline = time.monotonic() + 60
+        while subprocess.run([paddock.PADDOCK, "ls"], env=environment, capture_output=True).returncode != 0:
+            self.assertLess(time.monotonic(), deadline, f"{command} does not answer")
+            time.sleep(0.1)
 
     def test_the_two_commands_are_named(self):
         with open(os.path.join(paddock.SOURCE, "README.md")) as file:
