@@ -28,6 +28,7 @@ class Shell:
                                       stderr=subprocess.DEVNULL, pass_fds=[theirs, ERRORS], start_new_session=True)
         os.close(theirs)
         self.gone = os.pidfd_open(self.child.pid)
+        self.again = 0  # how often an interrupt is still repeated
         self.run(BEGIN)
 
     def run(self, text):
@@ -37,9 +38,14 @@ class Shell:
             self.child.stdin.flush()
         except BrokenPipeError:
             return None
-        said = b""
+        said, self.again = b"", 0
         while b"\0" not in said:
-            ready, _, _ = select.select([self.status, self.gone], [], [])
+            ready, _, _ = select.select([self.status, self.gone], [], [], 0.2)
+            if not ready:
+                if self.again:  # bash loses an interrupt that comes between fork and exec of a command
+                    self.again -= 1
+                    os.killpg(self.child.pid, signal.SIGINT)
+                continue
             more = os.read(self.status, 64) if self.status in ready else b""
             if not more:
                 return None
@@ -47,6 +53,7 @@ class Shell:
         return int(said.partition(b"\0")[0] or 0)
 
     def interrupt(self):
+        self.again = 3
         os.killpg(self.child.pid, signal.SIGINT)
 
     def end(self):

@@ -4,7 +4,7 @@
 //   [[allow]] why, calls                          run it
 //   [[deny]]  why, calls, errno = "EPERM"         refuse it
 //   [[check]] why, calls, rules = [ … ]           the first rule that matches decides; none: EPERM
-//       rule: { arg = N, mask = 0x…, equals = 0x… (or not_equals), then = "allow" | "deny" } on the low 32 bits of the
+//       rule: { arg = N, mask = 0x…, equals = 0x… (or not_equals), then = "allow" | "deny" | "ignore" } on the low 32 bits of the
 //       argument, or with high = true on the others; { then = … } matches always.
 // `include = "base"` takes another profile over first; a later entry for the same call replaces an earlier one, but
 // one that repeats the same action is an error. What no entry names gets ENOSYS; another architecture is killed.
@@ -72,6 +72,7 @@ uint32_t verdict_of(const std::string& word, const std::string& where) {
   if (word == "allow") return SECCOMP_RET_ALLOW;
   if (word == "deny" || word == "EPERM") return kDeny;
   if (word == "ENOSYS") return kUnknown;
+  if (word == "ignore") return SECCOMP_RET_ERRNO;  // it answers 0 and does nothing
   if (word == "EAFNOSUPPORT") return SECCOMP_RET_ERRNO | EAFNOSUPPORT;
   if (word == "EPROTONOSUPPORT") return SECCOMP_RET_ERRNO | EPROTONOSUPPORT;
   die(cat(where, ": unknown action '", word, "'"));

@@ -1,6 +1,7 @@
 #include "api/code.h"
 
 #include "api/envd_access.h"
+#include "api/server.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -13,6 +14,7 @@ using manager::ContextInfo;
 using manager::Interpreter;
 
 constexpr size_t kLargestBody = 8 << 20;
+constexpr size_t kMostWithoutToken = 8;  // contexts of a sandbox, where who makes one shows no token
 
 Task<void> say(Exchange& exchange, int status, std::string text) {
   Headers headers{{"Content-Type", "text/plain; charset=utf-8"}};
@@ -67,6 +69,7 @@ struct Session {
   io::Loop& loop;
   std::shared_ptr<manager::Sandbox> sandbox;
   std::shared_ptr<Interpreter> interpreter;
+  bool trusted = false;  // the sandbox's token was shown
 };
 
 Task<void> refuse_body(Exchange& exchange, Error error) {
@@ -98,6 +101,11 @@ Task<void> create_context(Session& session) {
   if (!language || !cwd) {
     Error error = language ? cwd.error() : language.error();
     co_await refuse_body(session.exchange, error);
+    co_return;
+  }
+  if (!session.trusted && session.interpreter->contexts().size() >= kMostWithoutToken) {
+    Error error{Code::exhausted, cat("make a context: without the access token a sandbox has ", kMostWithoutToken, " at most"), "remove some"};
+    co_await say_error(session.exchange, error);
     co_return;
   }
   Result<ContextInfo> made = co_await session.interpreter->create(language.value(), cwd.value());
@@ -149,8 +157,14 @@ Task<void> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandbox> 
     co_return;
   }
   // The clients show it with /execute alone; for the rest the id of the sandbox must do (and the traffic token, where there is one).
-  const char* why_not = executes && !sandbox->info().access_token.empty() ? why_not_by_token(exchange, sandbox->info().access_token) : nullptr;
-  if (why_not) {
+  const char* why_not = sandbox->info().access_token.empty() ? nullptr : why_not_by_token(exchange, sandbox->info().access_token);
+  bool changes = method != "GET" && method != "HEAD";
+  bool may = !why_not || (!executes && !changes) || call.server.take_try(exchange.peer());
+  if (!may) {
+    co_await say(exchange, 429, "too many tries without a valid token");
+    co_return;
+  }
+  if (executes && why_not) {
     co_await say(exchange, 401, why_not);
     co_return;
   }
@@ -160,7 +174,7 @@ Task<void> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandbox> 
     co_await say_error(exchange, interpreter.error());
     co_return;
   }
-  Session session{exchange, loop, sandbox, interpreter.value()};
+  Session session{exchange, loop, sandbox, interpreter.value(), !why_not};
   std::string id = parts.size() > 1 ? percent_decode(parts[1]) : "";
   if (executes && method == "POST") co_await execute(session);
   else if (contexts && parts.size() == 1 && method == "POST") co_await create_context(session);

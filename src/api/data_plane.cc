@@ -4,6 +4,7 @@
 
 #include "api/code.h"
 #include "api/envd.h"
+#include "api/server.h"
 #include "base/text.h"
 #include "store/digest.h"
 
@@ -81,7 +82,14 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   }
   std::shared_ptr<manager::Sandbox> sandbox;
   if (target.id.empty()) {
-    sandbox = find_by_signature(call);
+    bool by_token = !exchange.header("X-Access-Token").empty();
+    bool may = by_token || call.server.may_try(exchange.peer());  // a signature costs a hash for each sandbox
+    if (may) sandbox = find_by_signature(call);
+    if (may && !sandbox) may = call.server.take_try(exchange.peer());
+    if (!may) {
+      co_await answer_data_error(call, 429, "", "too many tries without a valid token or signature");
+      co_return;
+    }
     if (!sandbox && !exchange.header("X-Access-Token").empty()) {
       co_await answer_data_error(call, 502, "", "The sandbox was not found");
       co_return;

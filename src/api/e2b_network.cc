@@ -10,7 +10,7 @@ namespace {
 
 using policy::NetworkRule;
 
-constexpr size_t kMostEntries = 1000;
+constexpr size_t kMostEntries = 1000, kMostHeaders = 64;
 constexpr const char* kNobody = "192.0.2.1";  // set aside for examples (RFC 5737): a rule that opens nothing
 
 Error refuse(std::string message) { return Error{Code::invalid, std::move(message)}; }
@@ -103,6 +103,7 @@ Result<std::vector<InjectPolicy>> parse_rules(const Value& rules) {
           return refuse(cat("network: rules: the value of '", printable(name), "' may not begin with 'env:' or 'file:'"));
         if (text->find("${") != std::string::npos)
           return refuse(cat("network: rules: '", printable(name), "' asks for a workload token or a stored secret; this server has neither"));
+        if (injects.size() == kMostHeaders) return refuse(cat("network: rules: more than ", kMostHeaders, " headers"));
         injects.push_back({.host = policy::to_string(rule.value()), .header = name, .secret = *text});
       }
     }
@@ -146,12 +147,11 @@ Result<NetworkPolicy> to_policy(const E2bNetwork& network) {
     for (const NetworkRule& rule : left) policy.deny.push_back(policy::to_string(rule));
   }
   // A header for a host that nobody can reach is no mistake to E2B; to a policy it is.
+  std::vector<NetworkRule> open_rules;
+  for (const std::string& text : *policy.allow) open_rules.push_back(TRY(policy::parse_network_rule(text)));
   for (InjectPolicy& inject : injects) {
     NetworkRule host = TRY(policy::parse_network_rule(inject.host));
-    bool open = std::any_of(policy.allow->begin(), policy.allow->end(), [&](const std::string& text) {
-      Result<NetworkRule> rule = policy::parse_network_rule(text);
-      return rule && policy::covers(rule.value(), host);
-    });
+    bool open = std::any_of(open_rules.begin(), open_rules.end(), [&](const NetworkRule& rule) { return policy::covers(rule, host); });
     if (open) policy.inject.push_back(std::move(inject));
   }
   return policy;

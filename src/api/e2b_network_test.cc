@@ -57,6 +57,12 @@ TEST(E2bNetwork, AllowWinsOverARangeItLiesIn) {
   EXPECT_TRUE(allows(policy, "1.1.1.1"));
 }
 
+TEST(E2bNetwork, TooManyHeadersAreRefused) {
+  std::string headers;
+  for (int i = 0; i < 65; ++i) headers += cat(i ? "," : "", "\"x-", i, "\":\"v\"");
+  EXPECT_EQ(refusal_of(cat(R"({"rules":{"example.com":[{"transform":{"headers":{)", headers, "}}}]}}")), "network: rules: more than 64 headers");
+}
+
 TEST(E2bNetwork, AllowingAllUndoesEveryDenial) {
   NetworkPolicy policy = policy_of(R"({"allowOut":["0.0.0.0/0"],"denyOut":["8.8.8.8"]})");
   EXPECT_TRUE(allows(policy, "8.8.8.8"));

@@ -5,7 +5,7 @@
 namespace paddock::api {
 namespace {
 
-constexpr size_t kMostRanges = 4096;
+constexpr size_t kMostRanges = 1000;  // as a call's policy may deny
 
 // The two halves of a range.
 policy::NetworkRule half(const policy::NetworkRule& range, bool upper) {

@@ -10,6 +10,7 @@ namespace paddock::api::e2b {
 namespace {
 
 constexpr size_t kPiece = 256 << 10;
+constexpr uint64_t kDirectory = 4096;  // what one takes
 
 // The volume whose token is shown; what is wrong is answered otherwise.
 io::Task<std::optional<manager::VolumeInfo>> admit(Call& call) {
@@ -74,8 +75,15 @@ io::Task<void> volume_make_directory(Call& call) {
   std::string path = path_of(call);
   VolumeOwner owner = owner_in_query(call);
   bool force = forced(call);
+  std::optional<manager::VolumeInfo> volume = co_await admit(call);
+  if (!volume) co_return;
+  if (!call.manager.reserve_volume(volume->id, kDirectory)) {
+    co_await no_room(call);
+    co_return;
+  }
   std::function<Result<Value>(const VolumeTree&)> work = [path, owner, force](const VolumeTree& tree) { return tree.make_directory(path, owner, force); };
-  co_await do_in_volume(call, 201, work);
+  Result<Value> result = co_await in_volume(call, *volume, work);
+  co_await answer_result(call, 201, result);
 }
 
 io::Task<void> volume_stat(Call& call) {
@@ -166,7 +174,6 @@ io::Task<void> volume_write(Call& call) {
     co_await fail(call, opened.error());
     co_return;
   }
-  uint64_t room = volume->quota_bytes == 0 ? UINT64_MAX : volume->quota_bytes - volume->used_bytes;
   std::string piece;
   Result<void> written;
   std::function<void()> job = [&] { written = write_all(file.get(), piece); };
@@ -178,11 +185,10 @@ io::Task<void> volume_write(Call& call) {
     }
     piece = std::move(next.value());
     if (piece.empty()) break;
-    if (piece.size() > room) {
+    if (!call.manager.reserve_volume(volume->id, piece.size())) {
       co_await no_room(call);
       co_return;
     }
-    room -= piece.size();
     co_await call.manager.worker().run(job);
     if (!written) {
       if (written.error().code == Code::exhausted) co_await no_room(call);

@@ -7,6 +7,7 @@
 #include "api/envd_files.h"
 #include "api/envd_filesystem.h"
 #include "api/envd_process.h"
+#include "api/server.h"
 #include "base/text.h"
 #include "store/digest.h"
 
@@ -72,6 +73,7 @@ io::Task<bool> is_there(Call& call, std::shared_ptr<manager::Sandbox> sandbox) {
 std::shared_ptr<manager::Sandbox> find_by_signature(Call& call) {
   std::string token = call.exchange.header("X-Access-Token"), signature = call.exchange.query("signature").value_or("");
   SignedFile file = signed_file(call.exchange);
+  if (token.empty() && (file.path.size() > kLongestSigned || file.user.size() > kLongestSigned)) return nullptr;  // each sandbox costs a hash of it
   for (const std::shared_ptr<manager::Sandbox>& sandbox : call.manager.all()) {
     const std::string& own = sandbox->info().access_token;
     if (token.empty() ? store::same_secret(signature, sign_file(file, own)) : store::same_secret(token, own)) return sandbox;
@@ -94,7 +96,9 @@ io::Task<void> serve_envd(Call& call, std::shared_ptr<manager::Sandbox> sandbox)
     co_return;
   }
   if (why_not) {
-    co_await refuse(exchange, 401, why_not);
+    bool tries = call.server.take_try(exchange.peer());
+    if (tries) co_await refuse(exchange, 401, why_not);
+    else co_await refuse(exchange, 429, "too many tries without a valid token");
     co_return;
   }
   sandbox->touch();

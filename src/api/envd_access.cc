@@ -40,7 +40,7 @@ const char* why_not_for_file(const Exchange& exchange, std::string_view token, i
   std::string signature = exchange.query("signature").value_or("");
   if (signature.empty()) return "missing signature query parameter";
   SignedFile file = signed_file(exchange);
-  if (!same_secret(signature, sign_file(file, token))) return "invalid signature";
+  if (file.path.size() > kLongestSigned || !same_secret(signature, sign_file(file, token))) return "invalid signature";
   if (!file.expiration) return nullptr;
   const std::string& expiration = *file.expiration;
   bool is_number = expiration.size() <= 18 && std::all_of(expiration.begin(), expiration.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -9,6 +9,8 @@
 
 namespace paddock::api {
 
+constexpr size_t kLongestSigned = 4096;  // of a path: longer ones are not signed
+
 // What a URL signs. The path as it stands in the URL, not resolved.
 struct SignedFile {
   std::string path;

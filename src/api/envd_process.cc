@@ -12,6 +12,7 @@ namespace {
 
 using Kind = guest::Channel::Item::Kind;
 
+constexpr size_t kLargestMessage = 1 << 20, kLargestInput = 16 << 20;
 constexpr size_t kLargestStart = 768 << 10;  // of the guest's request, which is one frame
 constexpr std::string_view kKernelTag = "paddock-kernel/";  // the code interpreter's own processes are not shown
 
@@ -112,6 +113,7 @@ io::Task<void> stream_events(Envd& envd, Value request, std::optional<int64_t> t
       started = true;
       json = cat("{\"event\":{\"start\":{\"pid\":", *pid, "}}}");
       if (const Value* argv = request.find("argv")) envd.sandbox->add_log("command", Value::Object{{"pid", *pid}, {"argv", *argv}});
+      request = Value();
     } else if (!started) {
       continue;  // the first event must be the start
     }
@@ -142,7 +144,10 @@ io::Task<void> start_or_connect(Envd& envd, bool start) {
     co_await stream.fail(good.error());
     co_return;
   }
-  co_await stream_events(envd, request, start ? std::nullopt : timeout.value());
+  message.reset();  // parsed, it is many times its size, and the stream may live long
+  std::optional<int64_t> patience;
+  if (!start) patience = timeout.value();
+  co_await stream_events(envd, std::move(request), patience);
 }
 
 Value process_entry(const Value& process) {
@@ -161,7 +166,7 @@ Value process_entry(const Value& process) {
   return entry;
 }
 
-io::Task<void> list(Envd& envd, Value) {
+io::Task<void> list(Envd& envd) {
   Value request = Value::Object{{"op", "processes"}};
   Result<Value> answer = co_await ask_guest(envd, request);
   if (!answer) {
@@ -199,6 +204,7 @@ io::Task<Result<void>> send_input(Envd& envd, Value message) {
   if (!text || !text->as_string()) co_return Error{Code::unsupported, "send input: neither stdin nor pty was given", "unimplemented"};
   Result<std::string> bytes = from_base64(*text->as_string());
   if (!bytes) co_return invalid("send input: not base64");
+  message = Value();
   request.set("terminal", terminal);
   std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
   Tie tie(envd, channel);
@@ -213,7 +219,7 @@ io::Task<Result<void>> send_input(Envd& envd, Value message) {
 }
 
 io::Task<void> input(Envd& envd, Value message) {
-  Result<void> sent = co_await send_input(envd, message);
+  Result<void> sent = co_await send_input(envd, std::move(message));
   if (sent) {
     Value empty = Value::Object{};
     co_await answer_rpc(envd, empty);
@@ -257,14 +263,18 @@ io::Task<void> serve_process(Envd& envd, std::string method) {
     co_await answer_rpc_error(envd, error);
     co_return;
   }
-  std::optional<Value> message = co_await read_message(envd, false);
+  size_t most = method == "SendInput" ? kLargestInput : kLargestMessage;
+  std::optional<Value> message = co_await read_message(envd, false, most);
   if (!message) co_return;
   if (method == "List") {
-    co_await list(envd, *message);
+    co_await list(envd);
   } else if (method == "SendInput") {
-    co_await input(envd, *message);
+    Value whole = std::move(*message);
+    message.reset();
+    co_await input(envd, std::move(whole));
   } else {
     Result<Value> request = small_request(method, *message);
+    message.reset();
     if (request) co_await do_and_answer(envd, request.value());
     else co_await answer_rpc_error(envd, request.error());
   }

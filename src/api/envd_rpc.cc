@@ -6,7 +6,6 @@
 namespace paddock::api {
 namespace {
 
-constexpr size_t kLargestRequest = 16 << 20;
 constexpr const char* kGone = "gone";  // as an error's hint: the sandbox is
 
 std::string snake_case(std::string_view json_name) {
@@ -100,14 +99,14 @@ io::Milliseconds keepalive_interval(const Exchange& exchange) {
   return (seconds > 0 ? seconds : 90) * 1000;
 }
 
-io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming) {
+io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming, size_t most) {
   std::string type = envd.exchange.header("Content-Type");
   if (!is_json(type, streaming ? "application/connect+json" : "application/json")) {
     Headers headers = {{"Accept-Post", streaming ? "application/connect+json" : "application/json"}};
     (void)co_await envd.exchange.answer(415, headers, "");
     co_return std::nullopt;
   }
-  Result<std::string> body = co_await envd.exchange.read_all(kLargestRequest);
+  Result<std::string> body = co_await envd.exchange.read_all(most);
   Error problem;
   if (!body) {
     problem = body.error();

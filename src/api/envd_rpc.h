@@ -51,7 +51,7 @@ std::optional<int64_t> number_field(const Value& message, std::string_view json_
 io::Milliseconds keepalive_interval(const Exchange& exchange);  // how long a stream may be silent
 
 // The request's message. An error was answered already when it is empty.
-io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming);
+io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming, size_t most = 1 << 20);
 
 std::string connect_code(const Error& error);  // its hint when that is one, else by its code
 io::Task<void> answer_gone(Exchange& exchange, const std::string& sandbox_id);  // 502, unless the answer has begun

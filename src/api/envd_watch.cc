@@ -14,7 +14,7 @@ namespace {
 
 using Kind = guest::Channel::Item::Kind;
 
-constexpr size_t kMostWatchers = 64, kMostEvents = 8192;
+constexpr size_t kMostWatchers = 64, kMostEvents = 8192, kMostBytes = 1'000'000;
 
 Value watch_request(const Envd& envd, const Value& message) {
   Value request = guest_request(envd, "watch");
@@ -34,6 +34,9 @@ const char* event_type(const std::string& type) {
   return "EVENT_TYPE_UNSPECIFIED";
 }
 
+// That the kernel lost events is nothing that the protocol can say.
+bool is_lost(const Value& message) { return text_field(message, "type") == "overflow"; }
+
 Value file_event(const Value& message) {
   Value event = Value::Object{{"name", text_field(message, "name")}, {"type", event_type(text_field(message, "type"))}};
   const Value* entry = message.find("entry");
@@ -47,7 +50,17 @@ struct Watcher {
     if (channel) channel->cancel();
   }
   std::shared_ptr<guest::Channel> channel;
-  std::deque<Value> events;
+  // As JSON: nobody asks, and the oldest are lost.
+  void add(std::string event) {
+    bytes += event.size();
+    events.push_back(std::move(event));
+    while (events.size() > kMostEvents || bytes > kMostBytes) {
+      bytes -= events.front().size();
+      events.pop_front();
+    }
+  }
+  std::deque<std::string> events;
+  size_t bytes = 0;
 };
 using Watchers = std::map<std::string, std::shared_ptr<Watcher>>;
 
@@ -63,8 +76,7 @@ io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Chann
     guest::Channel::Item item = co_await channel->next();
     std::shared_ptr<Watcher> watcher = held.lock();
     if (!watcher || item.kind != Kind::message) co_return;
-    watcher->events.push_back(file_event(item.value));
-    if (watcher->events.size() > kMostEvents) watcher->events.pop_front();  // nobody asks: the oldest are lost
+    if (!is_lost(item.value)) watcher->add(to_json(file_event(item.value)));
   }
 }
 
@@ -85,6 +97,7 @@ io::Task<void> watch_directory(Envd& envd) {
   io::Milliseconds deadline = timeout.value() && *timeout.value() > 0 ? loop.now() + *timeout.value() : io::Wait::kForever;
   io::Milliseconds interval = keepalive_interval(envd.exchange);
   Value request = watch_request(envd, *message);
+  message.reset();
   std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
   Tie tie(envd, channel);
   bool started = false;
@@ -108,6 +121,7 @@ io::Task<void> watch_directory(Envd& envd) {
       event = Value::Object{{"start", Value::Object{}}};
       started = true;
     } else if (item.kind == Kind::message) {
+      if (is_lost(item.value)) continue;
       event = Value::Object{{"filesystem", file_event(item.value)}};
     }
     if (!started) continue;  // the first event must be the start
@@ -120,12 +134,13 @@ io::Task<void> create_watcher(Envd& envd) {
   std::optional<Value> message = co_await read_message(envd, false);
   if (!message) co_return;
   std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
+  const Error full{Code::exhausted, cat("create a watcher: ", kMostWatchers, " are there already"), "resource_exhausted"};
   if (watchers->size() >= kMostWatchers) {
-    Error error{Code::exhausted, cat("create a watcher: ", kMostWatchers, " are there already"), "resource_exhausted"};
-    co_await answer_rpc_error(envd, error);
+    co_await answer_rpc_error(envd, full);
     co_return;
   }
   Value request = watch_request(envd, *message);
+  message.reset();
   auto watcher = std::make_shared<Watcher>();
   watcher->channel = envd.guest->open(request);
   Tie tie(envd, watcher->channel);
@@ -138,6 +153,10 @@ io::Task<void> create_watcher(Envd& envd) {
   Result<std::string> random = store::random_bytes(10);
   if (!random) {
     co_await answer_rpc_error(envd, random.error());
+    co_return;
+  }
+  if (watchers->size() >= kMostWatchers) {  // others came meanwhile
+    co_await answer_rpc_error(envd, full);
     co_return;
   }
   std::string id = cat("w", store::to_hex(random.value()));
@@ -157,10 +176,13 @@ io::Task<void> watcher_events(Envd& envd) {
     co_await answer_rpc_error(envd, no_watcher(id));
     co_return;
   }
-  Value::Array events(found->second->events.begin(), found->second->events.end());
+  std::string events;
+  for (const std::string& event : found->second->events) events += events.empty() ? event : cat(",", event);
   found->second->events.clear();
-  Value body = Value::Object{{"events", std::move(events)}};
-  co_await answer_rpc(envd, body);
+  found->second->bytes = 0;
+  Headers headers{{"Content-Type", "application/json"}};
+  std::string body = cat("{\"events\":[", events, "]}");
+  (void)co_await envd.exchange.answer(200, std::move(headers), std::move(body));
 }
 
 io::Task<void> remove_watcher(Envd& envd) {

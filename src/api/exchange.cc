@@ -20,6 +20,28 @@ constexpr Milliseconds kSettleTime = 5'000;       // for what is left of a body 
 constexpr size_t kSettleBytes = 1 << 20;
 constexpr size_t kAheadWhileBusy = 64 << 10;      // of a next request, while one is under way
 constexpr size_t kReadSize = 256 << 10;
+constexpr size_t kMostHeld = 256'000'000;         // of bodies that are being read as a whole, of all exchanges together
+
+// What one of them holds.
+class Held {
+ public:
+  Held() = default;
+  Held(const Held&) = delete;
+  ~Held() { total() -= mine_; }
+  bool add(size_t bytes) {
+    if (bytes > kMostHeld - total()) return false;
+    total() += bytes;
+    mine_ += bytes;
+    return true;
+  }
+
+ private:
+  static size_t& total() {
+    static size_t bytes = 0;
+    return bytes;
+  }
+  size_t mine_ = 0;
+};
 
 std::string http_date() {
   static time_t made = 0;
@@ -87,6 +109,7 @@ Task<Result<std::string>> Exchange::read() {
 
 Task<Result<std::string>> Exchange::read_all(size_t most) {
   std::string all;
+  Held held;
   Milliseconds deadline = stream_.loop().now() + kBodyPatience;
   Error larger{Code::exhausted, cat("read the request's body: it is larger than ", human_size(most)), ""};
   too_large_ = head_.body.kind == net::Body::Kind::length && head_.body.length > most;
@@ -95,6 +118,7 @@ Task<Result<std::string>> Exchange::read_all(size_t most) {
     Result<std::string> piece = co_await read();
     if (!piece) co_return piece.error();
     if (piece.value().empty()) co_return all;
+    if (!held.add(piece.value().size())) co_return Error{Code::exhausted, "read the request's body: the server is reading too much at once", "try again"};
     all += piece.value();
     too_large_ = all.size() > most;
     if (too_large_) co_return larger;

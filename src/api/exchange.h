@@ -40,7 +40,7 @@ class Exchange {
 
   // The body. read() gives the next piece, empty at its end; Error when the client broke off, was too slow or framed it badly.
   io::Task<Result<std::string>> read();
-  io::Task<Result<std::string>> read_all(size_t most);      // Code::exhausted when it is longer
+  io::Task<Result<std::string>> read_all(size_t most);      // Code::exhausted when it is longer, or all together too long
   io::Task<Result<Value>> read_json(size_t most = 1 << 20); // strict; an empty body is an empty object
 
   // The answer, at once or in pieces. False: the client is gone. CORS headers and Date are added. HEAD sends no body.

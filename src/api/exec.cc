@@ -225,7 +225,7 @@ const std::vector<Route>& exec_routes() {
   static const std::vector<Route> routes = {
       {"POST", "/v1/sandboxes/{id}/exec", "sandboxes", exec, "run a command: its output as lines of JSON, or with wait=1 one object"},
       {"GET", "/v1/sandboxes/{id}/exec/ws", "sandboxes", exec_socket, "run a command over a WebSocket, with stdin and terminal"},
-      {"GET", "/v1/sandboxes/{id}/processes", "read", list_processes, "list the processes that were started through the server"},
+      {"GET", "/v1/sandboxes/{id}/processes", "sandboxes", list_processes, "list the processes that were started through the server"},
       {"GET", "/v1/sandboxes/{id}/processes/{pid}/ws", "sandboxes", attach_socket, "attach to a process over a WebSocket"},
       {"POST", "/v1/sandboxes/{id}/processes/{pid}/signal", "sandboxes", signal_process, "send a signal to a process"},
       {"POST", "/v1/sandboxes/{id}/processes/{pid}/input", "sandboxes", write_input, "write to a process's stdin or terminal"},

@@ -14,7 +14,7 @@ using io::Task;
 using Type = net::WebSocketMessage::Type;
 
 constexpr size_t kLargestMessage = 1 << 20;
-constexpr io::Milliseconds kRequestTime = 30'000;
+constexpr io::Milliseconds kRequestTime = 30'000, kAskTime = 60'000;
 
 struct Session {
   Call& call;
@@ -57,7 +57,8 @@ Task<void> control(Session& session, std::string text) {
   }
   if (read && request.find("op")) {
     request.set("pid", session.pid);
-    Result<Value> done = co_await session.inside.guest->ask(std::move(request));
+    io::Milliseconds deadline = session.call.manager.loop().now() + kAskTime;
+    Result<Value> done = co_await session.inside.guest->ask(std::move(request), deadline);
     if (!done) read = from_guest(done.error());
   }
   if (read || session.ended) co_return;

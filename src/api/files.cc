@@ -14,6 +14,8 @@ namespace {
 using guest::Channel;
 using io::Task;
 
+constexpr io::Milliseconds kAskTime = 60'000;
+
 Value file_request(const Call& call, const char* operation) {
   Value request;
   request.set("op", operation);
@@ -61,8 +63,14 @@ Task<void> read_file(Call& call) {
   uint64_t whole = 0;
   if (!call.exchange.header("Range").empty()) {
     Value asked = file_request(call, "stat");
-    Result<Value> entry = co_await inside->guest->ask(std::move(asked));
-    whole = entry ? size_of(entry.value()) : 0;
+    io::Milliseconds deadline = call.manager.loop().now() + kAskTime;
+    Result<Value> entry = co_await inside->guest->ask(std::move(asked), deadline);
+    if (!entry) {
+      Error error = from_guest(entry.error());
+      co_await answer_error(call, error);
+      co_return;
+    }
+    whole = size_of(entry.value());
     Result<std::optional<ByteRange>> parsed = parse_range(call.exchange.header("Range"), whole);
     if (!parsed) {
       Headers headers{{"Content-Range", cat("bytes */", whole)}, {"Content-Type", "application/json"}};

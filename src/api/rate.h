@@ -27,6 +27,13 @@ class RateLimits {
     return std::max<int64_t>(1, static_cast<int64_t>((1 - bucket.tokens) / rate + 0.999));
   }
 
+  // Whether take() would have one.
+  bool has(const std::string& name, uint64_t per_second, int64_t now_ms) const {
+    auto found = buckets_.find(name);
+    if (found == buckets_.end() || per_second == 0) return true;
+    return found->second.tokens + static_cast<double>(per_second) * static_cast<double>(now_ms - found->second.filled_ms) / 1000 >= 1;
+  }
+
  private:
   static constexpr size_t kMost = 10'000;
   struct Bucket {

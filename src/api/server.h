@@ -45,11 +45,15 @@ class Server {
   io::Loop& loop() { return loop_; }
   manager::Keys& keys() { return *keys_; }
   const Router& router() const { return router_; }
+  // What is tried without a key or token that is right: so much of it from one address, then 429. may_try: something is left.
+  bool may_try(const Peer& peer) const { return rates_.has("tries " + peer.address, kTries, loop_.now()); }
+  bool take_try(const Peer& peer) { return rates_.take("tries " + peer.address, kTries, loop_.now()) == 0; }
   std::vector<std::string> places() const;  // where it listens
   size_t connections() const { return connections_.size(); }
   int64_t started_ms() const { return started_ms_; }
 
  private:
+  static constexpr uint64_t kTries = 50;  // per second
   struct Connection;
   Server(io::Loop& loop, ServerOptions options) : loop_(loop), options_(std::move(options)) {}
 

@@ -14,17 +14,20 @@ namespace {
 
 constexpr size_t kMostEntries = 50'000;
 constexpr int64_t kMostIds = 65536;
+constexpr size_t kMostParts = 256, kLongestPath = 4096;
 
 Error not_found(const std::string& path) { return Error{Code::not_found, cat("Path ", printable(path), " not found")}; }
 
 // "a/b" of "/a//b/"; refuses "..": what it means beneath a directory that others move about is anyone's guess.
 Result<std::string> relative(const std::string& path) {
+  if (path.size() > kLongestPath) return Error{Code::invalid, cat("path: more than ", kLongestPath, " bytes")};
   std::vector<std::string> parts;
   for (const std::string& part : split(path, '/')) {
     if (part.empty() || part == ".") continue;
     if (part == ".." || part.find('\0') != std::string::npos) return Error{Code::invalid, cat("path '", printable(path), "': not a plain path")};
     parts.push_back(part);
   }
+  if (parts.size() > kMostParts) return Error{Code::invalid, cat("path: more than ", kMostParts, " parts")};
   return join(parts, "/");
 }
 
@@ -89,16 +92,37 @@ VolumeOwner with_defaults(const VolumeOwner& asked, int64_t mode) {
   return {.uid = asked.uid.value_or(0), .gid = asked.gid.value_or(0), .mode = asked.mode.value_or(mode)};
 }
 
-Result<void> list_into(int directory, const std::string& path, int64_t depth, Value::Array& out) {
-  for (const std::string& name : TRY(kernel::list_directory(directory))) {
-    if (out.size() >= kMostEntries) return Error{Code::exhausted, cat("list: more than ", kMostEntries, " entries; list less deep")};
+// The directories that `path` stands in, from the top; those that are there stay as they are.
+Result<void> make_parents(int root, const std::string& path, const VolumeOwner& owner) {
+  Fd above;
+  int directory = root;
+  for (const std::string& name : split(kernel::split_path(path).parent, '/')) {
+    if (name.empty()) continue;
+    bool made = ::mkdirat(directory, name.c_str(), 0700) == 0;
+    if (!made && errno != EEXIST) return errno_error(errno, cat("make directory ", printable(name)));
+    if (made) TRY(give(directory, name, with_defaults(owner, 0755), false));
+    Result<Fd> next = kernel::open_beneath(directory, name, O_PATH | O_DIRECTORY);
+    if (!next) return Error{Code::conflict, cat("Path ", printable(path), ": ", printable(name), " already exists and is no directory")};
+    above = std::move(next).value();
+    directory = above.get();
+  }
+  return {};
+}
+
+// `left`: how many names may still be read.
+Result<void> list_into(int directory, const std::string& path, int64_t depth, size_t& left, Value::Array& out) {
+  Result<std::vector<std::string>> names = kernel::list_directory(directory, left);
+  if (!names && names.error().code == Code::exhausted) return Error{Code::exhausted, cat("list: more than ", kMostEntries, " entries; list less deep")};
+  if (!names) return names.error();
+  left -= names.value().size();
+  for (const std::string& name : names.value()) {
     std::string beneath = path == "/" ? cat("/", name) : cat(path, "/", name);
     Result<Value> entry = entry_at(directory, name, beneath);
     if (!entry) continue;  // vanished meanwhile
     out.push_back(entry.value());
     if (depth <= 1 || *entry.value().find("type")->as_string() != "directory") continue;
     Result<Fd> next = kernel::open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
-    if (next) TRY(list_into(next.value().get(), beneath, depth - 1, out));
+    if (next) TRY(list_into(next.value().get(), beneath, depth - 1, left, out));
   }
   return {};
 }
@@ -119,7 +143,8 @@ Result<Value> VolumeTree::list(const std::string& text, int64_t depth) const {
   Result<Fd> directory = kernel::open_beneath(root_.get(), path, O_RDONLY | O_DIRECTORY);
   if (!directory) return not_found(text);
   Value::Array entries;
-  TRY(list_into(directory.value().get(), "/" + path, std::min<int64_t>(depth, 64), entries));
+  size_t left = kMostEntries;
+  TRY(list_into(directory.value().get(), "/" + path, std::min<int64_t>(depth, 64), left, entries));
   return Value(std::move(entries));
 }
 
@@ -129,8 +154,7 @@ Result<Value> VolumeTree::make_directory(const std::string& text, const VolumeOw
     if (!force) return Error{Code::conflict, "Path / already exists"};
     return stat("/");
   }
-  std::string parent_path = kernel::split_path(path).parent;
-  if (force && !parent_path.empty() && !kernel::open_beneath(root_.get(), parent_path, O_PATH | O_DIRECTORY)) TRY(make_directory(parent_path, owner, true));
+  if (force) TRY(make_parents(root_.get(), path, owner));
   Fd parent = TRY(open_parent(root_.get(), path));
   std::string name = kernel::split_path(path).name;
   if (::mkdirat(parent.get(), name.c_str(), 0700) != 0) {

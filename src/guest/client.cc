@@ -311,6 +311,7 @@ void Channel::finish(Item last) {
 }
 
 io::Task<Channel::Item> Channel::next(io::Milliseconds deadline) {
+  if (deadline != io::Wait::kForever && connection_->loop.now() >= deadline && !over_) co_return Item{};  // also for one who never stops talking
   while (items_.empty()) {
     if (over_) co_return Item{.kind = Item::Kind::failed, .error = Error{Code::io, "the channel is over", "unavailable"}};
     bool in_time = co_await arrived_.wait(deadline);
@@ -389,12 +390,11 @@ std::shared_ptr<Channel> Client::open(const Value& request) { return connection_
 
 io::Task<Result<Value>> Client::ask(Value request, io::Milliseconds deadline) {
   std::shared_ptr<Channel> channel = connection_->open(request);
-  while (true) {
-    Channel::Item item = co_await channel->next(deadline);
-    if (item.kind == Channel::Item::Kind::end) co_return std::move(item.value);
-    if (item.kind == Channel::Item::Kind::failed) co_return std::move(item.error);
-    if (item.kind == Channel::Item::Kind::late) co_return Error{Code::io, "the sandbox's guest did not answer in time", "deadline_exceeded"};
-  }
+  Channel::Item item = co_await channel->next(deadline);
+  if (item.kind == Channel::Item::Kind::end) co_return std::move(item.value);
+  if (item.kind == Channel::Item::Kind::failed) co_return std::move(item.error);
+  if (item.kind == Channel::Item::Kind::late) co_return Error{Code::io, "the sandbox's guest did not answer in time", "deadline_exceeded"};
+  co_return protocol_error("more than an answer to a question");
 }
 
 bool Client::is_gone() const { return connection_->gone; }

@@ -45,16 +45,22 @@ class ClientTest : public ::testing::Test {
     loop_->run();
     loop_->after_turn = nullptr;
   }
-  Channel::Item next(std::shared_ptr<Channel> channel) {
+  Channel::Item next(std::shared_ptr<Channel> channel) { return next(std::move(channel), loop_->now() + 200); }
+  Channel::Item next(std::shared_ptr<Channel> channel, io::Milliseconds deadline) {
     Channel::Item item;
     bool done = false;
     loop_->after_turn = [this, &done] {
       if (done) loop_->stop();
     };
-    io::spawn(take(channel, loop_->now() + 200, item, done));
+    io::spawn(take(channel, deadline, item, done));
     if (!done) loop_->run();
     loop_->after_turn = nullptr;
     return item;
+  }
+  static io::Task<void> ask(std::shared_ptr<Client> client, std::string& answer) {
+    Value question(Value::Object{{"op", "x"}});
+    Result<Value> result = co_await client->ask(question);
+    answer = result ? "an answer" : result.error().message;
   }
   // What the client sent since the last time.
   std::vector<Frame> heard() {
@@ -201,6 +207,22 @@ TEST_F(ClientTest, NothingComesInTimeIsLate) {
   greet();
   std::shared_ptr<Channel> channel = open();
   EXPECT_EQ(next(channel).kind, Kind::late);
+}
+
+TEST_F(ClientTest, ADeadlineHoldsForOneWhoNeverStopsTalking) {
+  greet();
+  std::shared_ptr<Channel> channel = open();
+  say(Frame::Type::message, 1, "{}");
+  EXPECT_EQ(next(channel, loop_->now()).kind, Kind::late);
+  EXPECT_EQ(next(channel).kind, Kind::message);
+}
+
+TEST_F(ClientTest, AQuestionGetsOneAnswerAndNothingElse) {
+  greet();
+  std::string answer;
+  io::spawn(ask(client_, answer));
+  say(Frame::Type::message, 1, "{}");
+  EXPECT_NE(answer.find("broke the protocol"), std::string::npos) << answer;
 }
 
 TEST_F(ClientTest, AGuestThatGoesFailsEverything) {

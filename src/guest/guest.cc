@@ -214,6 +214,7 @@ void run_guest(int control, const std::string& sudo_socket) {
   (void)::mallopt(M_MMAP_THRESHOLD, 64 << 10);
   (void)::mallopt(M_TRIM_THRESHOLD, 64 << 10);
   (void)::mallopt(M_TOP_PAD, 16 << 10);
+  keep_own_proc();
   raise_open_files();
   Result<io::Loop*> loop = io::Loop::create();
   Fd signals = read_signals();

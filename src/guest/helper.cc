@@ -33,6 +33,7 @@ struct Helper {
 
 // In the child. Its report is {"result":…} or {"error":{"code","message"}}.
 [[noreturn]] void work_in_child(const std::optional<User>& user, const Work& work, Fd input, Fd output, Fd report) {
+  go_first_when_memory_runs_out();
   int kept[3] = {};
   const Fd* given[3] = {&input, &output, &report};
   for (int i = 0; i < 3; ++i) kept[i] = ::fcntl(given[i]->get(), F_DUPFD_CLOEXEC, 16);

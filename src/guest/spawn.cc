@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <climits>
@@ -52,11 +54,7 @@ Result<void> keep_root_inside() {
 
 rlimit open_files_before{};
 
-// Where /proc is read-only it stays as it is; the guest is then the smallest, and so among the last.
-void raise_oom_score() {
-  Fd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  if (file) (void)!::write(file.get(), "500", 3);
-}
+int own_proc = -1;
 
 // Moves the three descriptors out of the way of 0 to 2, then there.
 bool place_standard(const SpawnPlan& plan) {
@@ -71,6 +69,7 @@ bool place_standard(const SpawnPlan& plan) {
 }
 
 Result<void> prepare_child(const SpawnPlan& plan, int status) {
+  go_first_when_memory_runs_out();
   if (!place_standard(plan)) return errno_error(errno, "place the standard descriptors");
   int kept = ::fcntl(status, F_DUPFD_CLOEXEC, 3);
   if (kept != 3) (void)::dup3(kept, 3, O_CLOEXEC);
@@ -112,6 +111,19 @@ void raise_open_files() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+void keep_own_proc() {
+  struct statfs about {};
+  if (::fstatfs(1, &about) != 0 || about.f_type != PROC_SUPER_MAGIC) return;
+  own_proc = ::fcntl(1, F_DUPFD_CLOEXEC, 3);
+  (void)::dup2(2, 1);
+}
+
+void go_first_when_memory_runs_out() {
+  if (own_proc < 0) return;
+  Fd file(::openat(own_proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (file) (void)!::write(file.get(), "500", 3);
+}
+
 bool has_single_id() {
   if (::geteuid() != 0) return true;
   Result<std::string> map = read_file("/proc/self/uid_map", 64 << 10);
@@ -127,7 +139,6 @@ void become_ordinary() {
   (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
   (void)::umask(022);
   if (open_files_before.rlim_max != 0) (void)::setrlimit(RLIMIT_NOFILE, &open_files_before);
-  raise_oom_score();
 }
 
 Result<void> become_user(const User& user) {

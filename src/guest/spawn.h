@@ -40,7 +40,13 @@ Result<void> become_user(const User& user);
 // As many descriptors as this process may have; its children get the number from before.
 void raise_open_files();
 
-// In a child: signals as programs expect them, and first in line when memory runs out.
+// The launcher may have put a proc that can be written to in place of standard output. It is for the next one only, and no
+// program ever has it.
+void keep_own_proc();
+// In a child that still has all descriptors: first in line when memory runs out, before the guest.
+void go_first_when_memory_runs_out();
+
+// In a child: signals as programs expect them.
 void become_ordinary();
 
 }  // namespace paddock::guest

@@ -70,6 +70,15 @@ Result<Terminal> open_terminal(const Plan& plan) {
   return terminal;
 }
 
+// Only the guest gets a proc that can be written to, at no path and with processes alone: it makes its children the first to
+// go when memory runs out. The kernel lets us make one only while a complete one is in sight. Without one it goes without.
+void give_guest_proc(LaunchInput& input) {
+  Result<Fd> proc = kernel::new_mount("proc", {"subset=pid"}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+  if (!proc) return;
+  input.stdio.at(1) = std::move(proc).value();
+  input.plan.landlock.rules.push_back({cat("/proc/self/fd/", input.stdio[1].get()), kernel::kLandlockWriteFile});
+}
+
 // Tells the keeper that the root stands, and gives it what it needs to watch us.
 Result<void> report_built(const LaunchInput& input, const Terminal& terminal) {
   std::vector<int> descriptors;
@@ -228,6 +237,7 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   if (plan.new_keyring) TRY(kernel::join_new_session_keyring());
   TRY(set_hostname(plan.hostname));
   if (plan.network.enabled) TRY(open_network(plan.network, namespaces, std::move(input.egress)));
+  if (plan.living) give_guest_proc(input);
   if (plan.container && plan.own_root) TRY(build_root(plan, input.sources));
   Terminal terminal = TRY(open_terminal(plan));
   TRY(report_built(input, terminal));

@@ -69,6 +69,7 @@ class Living {
       passed_.erase(passed_.begin(), passed_.begin() + kEgressDescriptors);
     }
     watcher_.measure_from_here();
+    watcher_.use_stop([this] { return heard_to_end(); });
     (void)::fcntl(server_.get(), F_SETFL, O_NONBLOCK);  // a server that does not read must not hold us up
     next_look_us_ = now_us() + kShortestLook;
     return hold_.open_the_way();
@@ -84,6 +85,15 @@ class Living {
       if (watched[3].revents && !over_) accept_server();
       if (!over_) look();
     }
+  }
+
+  // In the midst of a walk through a large tree the server is served, too.
+  bool heard_to_end() {
+    pollfd watched[2] = {{server_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    if (::poll(watched, 2, 0) <= 0) return over_;
+    if (watched[0].revents) from_server();
+    if (watched[1].revents && !over_) accept_server();
+    return over_;
   }
 
   void from_first_process() {
@@ -247,13 +257,14 @@ class Living {
     uint64_t now = now_us();
     if (now < next_look_us_ || frozen_) return;
     uint64_t cpu_us = watcher_.cpu_us();
-    bool ran = cpu_us > seen_cpu_us_ + kIdleCpu;
+    bool ran = cpu_us > seen_cpu_us_ + kIdleCpu || watcher_.walk_is_due();
     pace_ = ran ? kShortestLook : std::min(pace_ * 2, kLongestLook);
     next_look_us_ = now + pace_;
     if (!ran && looked_) return;
     looked_ = true;
     seen_cpu_us_ = cpu_us;
     Sample sample = watcher_.sample();
+    if (over_) return;
     disk_ = sample.disk;
     ended_.cpu_us = sample.cpu_us;
     ended_.memory_peak = std::max(ended_.memory_peak, sample.memory);

@@ -36,7 +36,7 @@ class Builder {
       case Step::Kind::bind:
       case Step::Kind::proc: return place(step, std::move(source));
       case Step::Kind::tmpfs: return place(step, kernel::new_mount("tmpfs", {cat("size=", step.size), cat("nr_inodes=", step.inodes), step.mode & 01000 ? "mode=1777" : "mode=0755"}, step.attributes));
-      case Step::Kind::devpts: return place(step, kernel::new_mount("devpts", {"ptmxmode=0666", "mode=0600"}, step.attributes));
+      case Step::Kind::devpts: return place(step, kernel::new_mount("devpts", {"ptmxmode=0666", "mode=0600", "max=256"}, step.attributes));
       case Step::Kind::overlay: return place(step, kernel::new_mount("overlay", split(step.text, '\n'), step.attributes));
       case Step::Kind::inner_bind: return bind_inner(step);
       case Step::Kind::enter: return enter(step);

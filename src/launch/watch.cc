@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -91,17 +92,57 @@ std::vector<std::string> numbers_in(int directory) {
 
 using FileId = std::pair<dev_t, ino_t>;
 
-// Bytes of files without a name that a process holds open, for which `counts` says yes; each once, whoever holds it.
+// Bytes of the files without a name in a folder of links to files, for which `counts` says yes; each once, whoever holds it.
 template <class Counts>
-uint64_t nameless_files(int proc, const std::string& pid, std::set<FileId>& seen, Counts counts) {
-  Fd folder(::openat(proc, (pid + "/fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return 0;
+uint64_t nameless_in(int folder, const std::vector<std::string>& names, std::set<FileId>& seen, Counts counts) {
   uint64_t total = 0;
-  for (const std::string& name : numbers_in(folder.get())) {
+  for (const std::string& name : names) {
     struct stat info;
-    if (::fstatat(folder.get(), name.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0) continue;
+    if (::fstatat(folder, name.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0) continue;
     if (counts(info.st_dev) && seen.emplace(info.st_dev, info.st_ino).second) total += static_cast<uint64_t>(info.st_blocks) * 512;
   }
+  return total;
+}
+
+// Those that a process, or one of its threads, holds open.
+template <class Counts>
+uint64_t nameless_files(int proc, const std::string& process, std::set<FileId>& seen, Counts counts) {
+  Fd folder(::openat(proc, (process + "/fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder ? nameless_in(folder.get(), numbers_in(folder.get()), seen, counts) : 0;
+}
+
+// Where a process has mapped a file that has no name any more: "start-end", as in map_files.
+std::vector<std::string> deleted_mappings(int proc, const std::string& pid) {
+  constexpr size_t kMost = 4096;
+  std::vector<std::string> found;
+  Fd maps(::openat(proc, (pid + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+  FILE* lines = maps ? ::fdopen(maps.get(), "r") : nullptr;
+  if (!lines) return found;
+  (void)maps.release();
+  char* line = nullptr;
+  size_t room = 0;
+  for (ssize_t size; found.size() < kMost && (size = ::getline(&line, &room, lines)) > 0;) {
+    std::string_view text(line, static_cast<size_t>(size));
+    if (ends_with(text, " (deleted)\n")) found.emplace_back(text.substr(0, text.find(' ')));
+  }
+  ::free(line);
+  (void)::fclose(lines);
+  return found;
+}
+
+// All that a process keeps of files without names: open, mapped (only root may look), or open in threads that have
+// descriptors of their own. Of very many threads some are looked at, others the next time.
+template <class Counts>
+uint64_t nameless_files_anywhere(int proc, const std::string& pid, uint64_t turn, std::set<FileId>& seen, Counts counts) {
+  constexpr size_t kMostThreads = 64;
+  uint64_t total = nameless_files(proc, pid, seen, counts);
+  Fd mapped(::openat(proc, (pid + "/map_files").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (mapped) total += nameless_in(mapped.get(), deleted_mappings(proc, pid), seen, counts);
+  Fd tasks(::openat(proc, (pid + "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::vector<std::string> threads = tasks ? numbers_in(tasks.get()) : std::vector<std::string>();
+  size_t step = threads.size() / kMostThreads + 1;
+  for (size_t i = turn % step; i < threads.size(); i += step)
+    if (threads[i] != pid) total += nameless_files(tasks.get(), threads[i], seen, counts);
   return total;
 }
 
@@ -227,24 +268,54 @@ uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) {
 }
 
 // Walking a large tree takes a while: at most one part in ten of the time is spent on it, and far less for the living, of
-// which there are many.
+// which there are many. Who makes many names must not gain time by it, so that the pause stays short, and ends when the
+// disk fills quickly.
 void Watcher::add_measured(Sample& sample) {
   uint64_t begin = now_us();
-  if (begin >= measure_again_us_) {
-    growth_ = {0, 0};
+  owed_ = begin < measure_again_us_;
+  if (!owed_ || (begin >= may_measure_us_ && room_fell())) {
+    room_ = room();
+    owed_ = false;
+    ++turn_;
+    bool whole = true;
+    std::pair<uint64_t, uint64_t> growth{0, 0};
     for (const Measured& place : measured_) {
       // A tree that grows faster than it is walked ends the walk, and with it the run.
       bool open_up = watch_.measured_whole && ::geteuid() != 0;  // all of it is the sandbox's own
-      Result<kernel::TreeSize> size = kernel::measure_tree(place.folder.get(), {.make_readable = open_up, .most_inodes = place.inodes + watch_.measured_inodes + 1});
+      Result<kernel::TreeSize> size =
+          kernel::measure_tree(place.folder.get(), {.make_readable = open_up, .most_inodes = place.inodes + watch_.measured_inodes + 1, .stop = stop_});
+      if (!size && size.error().code == Code::exhausted) growth.second = watch_.measured_inodes + 1;  // too deep to be looked at
+      whole = whole && size;
       if (!size) continue;
-      growth_.first += size.value().bytes - std::min(size.value().bytes, place.bytes);
-      growth_.second += size.value().inodes - std::min(size.value().inodes, place.inodes);
+      growth.first += size.value().bytes - std::min(size.value().bytes, place.bytes);
+      growth.second += size.value().inodes - std::min(size.value().inodes, place.inodes);
     }
-    if (root_) growth_.first += nameless_bytes_of_root();
-    measure_again_us_ = now_us() + (watch_.measured_whole ? 49 : 9) * (now_us() - begin);
+    if (root_) growth.first += nameless_bytes_of_root();
+    // Half a walk (directories were moved about) never shows less than the last one did.
+    if (!whole) growth = {std::max(growth.first, growth_.first), std::max(growth.second, growth_.second)};
+    growth_ = growth;
+    uint64_t took = now_us() - begin;
+    may_measure_us_ = now_us() + took;
+    measure_again_us_ = now_us() + std::min<uint64_t>((watch_.measured_whole ? 49 : 9) * took, kLongestPause);
   }
   sample.disk += growth_.first;
   sample.inodes += growth_.second;
+}
+
+// Free bytes where the measured places are.
+uint64_t Watcher::room() const {
+  struct statfs space;
+  if (measured_.empty() || ::fstatfs(measured_.front().folder.get(), &space) != 0) return 0;
+  return space.f_bavail * static_cast<uint64_t>(space.f_bsize);
+}
+
+bool Watcher::walk_is_due() const { return (owed_ && now_us() >= measure_again_us_) || room_fell(); }
+
+// Others write to the same disk: then a walk is made for nothing.
+bool Watcher::room_fell() const {
+  if (measured_.empty() || !watch_.measured_disk) return false;
+  uint64_t left = watch_.measured_disk - std::min(watch_.measured_disk, growth_.first);
+  return room() + std::max(left / 2, kNoticed) < room_;
 }
 
 void Watcher::measure_from_here() {
@@ -254,6 +325,7 @@ void Watcher::measure_from_here() {
     Result<kernel::TreeSize> size = from_zero ? Result<kernel::TreeSize>(kernel::TreeSize{}) : kernel::measure_tree(folder.get());
     if (folder && size) measured_.push_back({std::move(folder), size.value().bytes, size.value().inodes});
   }
+  room_ = room();
 }
 
 // Files that were deleted, or never had a name, take room all the same.
@@ -261,7 +333,7 @@ uint64_t Watcher::nameless_bytes(dev_t device) const {
   Processes all = processes();
   std::set<FileId> seen;
   uint64_t total = 0;
-  for (const std::string& pid : all.pids) total += nameless_files(all.proc, pid, seen, [&](dev_t found) { return found == device; });
+  for (const std::string& pid : all.pids) total += nameless_files_anywhere(all.proc, pid, turn_, seen, [&](dev_t found) { return found == device; });
   return total;
 }
 
@@ -274,7 +346,7 @@ uint64_t Watcher::nameless_bytes_of_root() const {
   std::set<FileId> seen;
   uint64_t total = 0;
   for (const std::string& pid : all.pids)
-    total += nameless_files(all.proc, pid, seen, [&](dev_t found) { return found == top.st_dev || found == usr.st_dev; });
+    total += nameless_files_anywhere(all.proc, pid, turn_, seen, [&](dev_t found) { return found == top.st_dev || found == usr.st_dev; });
   return total;
 }
 
@@ -285,6 +357,7 @@ void Watcher::add_disk(Sample& sample, bool quick) {
   (void)::fstat(scratch_.get(), &place);
   if (watch_.disk || watch_.inodes) {  // a directory on disk: no quota to read, so count
     if (quick) return;
+    ++turn_;
     kernel::MeasureOptions options{.make_readable = true, .most_inodes = watch_.inodes + 1};
     if (Result<kernel::TreeSize> size = kernel::measure_tree(scratch_.get(), options)) {
       sample.disk += size.value().bytes + nameless_bytes(place.st_dev);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,11 +37,17 @@ class Watcher {
   // Living: "/" of the sandbox. Files without a name on its filesystem, and on that of /usr, count with the measured places.
   void use_root(Fd root) { root_ = std::move(root); }
 
+  // Asked now and then while directories are walked: yes ends the walk, which the next sample makes again.
+  void use_stop(std::function<bool()> stop) { stop_ = std::move(stop); }
+
   // What the measured places hold now does not count.
   void measure_from_here();
 
   // `quick`: without walking directories.
   Sample sample(bool quick = false);
+  // Whether another sample would tell more though nothing ran since: the last one was without a walk, or the disk has
+  // filled quickly, whoever filled it. Costs little.
+  bool walk_is_due() const;
   uint64_t cpu_us();  // alone, which is much cheaper
   Counters counters() const;
   const kernel::Cgroup* group_for(kernel::CgroupUse use) const;
@@ -60,6 +67,8 @@ class Watcher {
   uint64_t queued(int proc);  // bytes in the queues of its sockets
   void add_disk(Sample& sample, bool quick);
   void add_measured(Sample& sample);
+  uint64_t room() const;
+  bool room_fell() const;
   uint64_t nameless_bytes(dev_t device) const;
   uint64_t nameless_bytes_of_root() const;
 
@@ -74,7 +83,11 @@ class Watcher {
   };
   std::vector<Measured> measured_;
   std::pair<uint64_t, uint64_t> growth_;  // when last measured
-  uint64_t measure_again_us_ = 0;
+  static constexpr uint64_t kLongestPause = 2'000'000;  // µs between two walks
+  static constexpr uint64_t kNoticed = 32 << 20;        // bytes: less on a disk that others use too says nothing
+  uint64_t measure_again_us_ = 0, may_measure_us_ = 0, room_ = 0, turn_ = 0;
+  bool owed_ = false;  // a walk, when the last sample came too soon for one
+  std::function<bool()> stop_;
   uint64_t queued_ = 0, queued_again_us_ = 0;
   uint64_t ended_cpu_ = 0;                                        // the same, of those that are gone
 };

@@ -17,6 +17,7 @@ uint64_t landlock_scopes(int abi);
 
 inline constexpr uint64_t kLandlockRead = 1 << 2 | 1 << 3;  // READ_FILE, READ_DIR
 inline constexpr uint64_t kLandlockExecute = 1 << 0;
+inline constexpr uint64_t kLandlockWriteFile = 1 << 1;
 // The rights that make sense on a file (the kernel refuses directory rights there).
 inline constexpr uint64_t kLandlockFileOnly = 1 << 0 | 1 << 1 | 1 << 2 | 1ULL << 14 | 1ULL << 15;
 

@@ -26,6 +26,7 @@ constexpr long kFchmodat2 = 452;  // Linux 6.6
 
 // How deep a walk keeps its directories open; below that it finds the way up by "..", checked by identity.
 constexpr size_t kOpenLevels = 64;
+constexpr size_t kDeepestRemoved = 4096, kDeepestMeasured = 65536;
 constexpr uint64_t kBeneath = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
 
 Result<Fd> open_resolved(int root, const std::string& relative, const open_how& how) {
@@ -67,42 +68,68 @@ std::optional<Identity> identity_of(int fd) {
 struct Level {
   Identity identity;
   Fd open;                        // empty below kOpenLevels, once a child is entered
-  std::string name;               // in its parent
-  std::vector<std::string> todo;  // directories still to enter
+  off_t offset = 0;               // where to go on reading once it is open again
+  std::string name;               // in its parent; only where `leave` is there to need it
+  std::vector<std::string> todo;  // directories of the part read last that are still to be entered
+  bool read = false;              // to the end
 };
 
-// Goes through a tree without recursion. `enter` sees each directory on the way down and says which of its
-// directories to visit; `leave` is called with the parent once all of that is done.
+// Goes through a tree without recursion and with little memory, however many names a directory has. `visit` sees every
+// name and says whether to enter it; `leave` is called with the parent once all beneath is done.
 class Walk {
  public:
-  std::function<std::vector<std::string>(int directory)> enter;
-  std::function<Fd(int parent, const std::string& name)> open_child;  // empty: do not visit
+  std::function<bool(int directory, const std::string& name, unsigned char type)> visit;
+  std::function<Fd(int parent, const std::string& name)> open_child;  // empty: do not enter
   std::function<void(int parent, const std::string& name)> leave;
+  std::function<void(const Error& error)> unreadable;
+  std::function<bool()> stop;
+  size_t deepest = SIZE_MAX;
 
+  size_t depth() const { return levels_.size(); }
+
+  // Code::conflict when it was stopped, or a directory was moved; Code::exhausted for a tree that is too deep.
   Result<void> run(Fd root) {
     TRY(push(std::move(root), ""));
     while (!levels_.empty()) {
       Level& level = levels_.back();
-      if (level.todo.empty()) {
+      if (level.todo.empty() && !level.read) {
+        if (stop && stop()) return Error{Code::conflict, "walk a tree: called off", ""};
+        read_part(level);
+      } else if (level.todo.empty()) {
         TRY(pop());
-        continue;
+      } else {
+        std::string name = std::move(level.todo.back());
+        level.todo.pop_back();
+        Fd child = open_child(level.open.get(), name);
+        if (child) TRY(push(std::move(child), std::move(name)));
       }
-      std::string name = std::move(level.todo.back());
-      level.todo.pop_back();
-      Fd child = open_child(current_, name);
-      if (child) TRY(push(std::move(child), std::move(name)));
     }
     return {};
   }
 
  private:
+  void read_part(Level& level) {
+    // Of one whose descriptor will be closed on the way down, nothing is kept: one directory at a time.
+    bool deep = levels_.size() > kOpenLevels;
+    buffer_.resize(deep ? 4096 : 32768);
+    Result<bool> more = read_names(level.open.get(), buffer_, [&](const char* entry, unsigned char type) {
+      std::string name = entry;
+      if (visit(level.open.get(), name, type)) level.todo.push_back(std::move(name));
+      return !deep || level.todo.empty();
+    });
+    if (!more) unreadable(more.error());
+    level.read = !more || !more.value();
+  }
+
   Result<void> push(Fd directory, std::string name) {
+    if (levels_.size() >= deepest) return Error{Code::exhausted, cat("walk a tree: its directories are more than ", deepest, " deep"), ""};
     std::optional<Identity> identity = identity_of(directory.get());
     if (!identity) return errno_error(errno, "stat a directory");
-    if (levels_.size() > kOpenLevels) levels_.back().open.reset();
-    current_ = directory.get();
-    levels_.push_back(Level{*identity, std::move(directory), std::move(name), {}});
-    levels_.back().todo = enter(current_);
+    if (levels_.size() > kOpenLevels) {
+      levels_.back().offset = ::lseek(levels_.back().open.get(), 0, SEEK_CUR);
+      levels_.back().open.reset();
+    }
+    levels_.push_back(Level{*identity, std::move(directory), 0, leave ? std::move(name) : "", {}});
     return {};
   }
 
@@ -115,14 +142,14 @@ class Walk {
       parent.open = Fd(::openat(done.open.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
       if (!parent.open || identity_of(parent.open.get()) != parent.identity)
         return Error{Code::conflict, "walk a tree: a directory was moved meanwhile", ""};
+      (void)::lseek(parent.open.get(), parent.offset, SEEK_SET);
     }
-    current_ = parent.open.get();
-    leave(current_, done.name);
+    if (leave) leave(parent.open.get(), done.name);
     return {};
   }
 
   std::vector<Level> levels_;
-  int current_ = -1;
+  std::string buffer_;
 };
 
 // Empty with errno set when it cannot be opened.
@@ -137,12 +164,13 @@ Fd open_directory_by_force(int parent, const std::string& name) {
   if (!place) return Fd();
   struct stat info;
   if (::fstat(place.value().get(), &info) == 0 && (info.st_mode & 0700) != 0700)
-    (void)change_mode(place.value().get(), 0700);
+    (void)change_mode(place.value().get(), (info.st_mode & 07777) | 0700);
   return Fd(::openat(place.value().get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// One pass of remove_tree.
-Result<void> remove_once(int parent, const std::string& name) {
+// One pass of remove_tree. `again`: something deep was put to the top, for the next pass.
+Result<void> remove_once(int parent, const std::string& name, bool& again) {
+  again = false;
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
   if (errno != EISDIR && errno != EPERM && errno != EACCES)  // unlink of a directory: EISDIR, or EPERM by POSIX
     return errno_error(errno, cat("remove '", printable(name), "'"));
@@ -151,34 +179,43 @@ Result<void> remove_once(int parent, const std::string& name) {
   auto failed = [&](const std::string& what) {
     if (!first) first = errno_error(errno, cat("remove '", printable(what), "'"));
   };
+  Fd top = open_directory_by_force(parent, name);
+  if (!top) return errno_error(errno, cat("remove '", printable(name), "'"));
+  int highest = top.get();
   Walk walk;
-  walk.enter = [&](int directory) {
-    std::vector<std::string> directories;
-    Result<std::vector<std::string>> names = list_directory(directory);
-    if (!names) {
-      if (!first) first = names.error();
-      return directories;
-    }
-    for (std::string& entry : names.value()) {
-      struct stat info;
-      if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      if (S_ISDIR(info.st_mode)) directories.push_back(std::move(entry));
-      else if (::unlinkat(directory, entry.c_str(), 0) != 0 && errno != ENOENT) failed(entry);
-    }
-    return directories;
+  walk.unreadable = [&](const Error& error) {
+    if (!first) first = error;
+  };
+  walk.visit = [&](int directory, const std::string& entry, unsigned char type) {
+    if (type == DT_DIR) return true;
+    if (::unlinkat(directory, entry.c_str(), 0) == 0 || errno == ENOENT) return false;
+    struct stat info;
+    int number = errno;
+    if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) return true;
+    errno = number;
+    failed(entry);
+    return false;
   };
   walk.open_child = [&](int directory, const std::string& entry) {
     Fd child = open_directory_by_force(directory, entry);
     if (!child && errno != ENOENT) failed(entry);
+    // However deep it goes, we remember so many names and no more.
+    if (child && walk.depth() >= kDeepestRemoved) {
+      std::optional<Identity> identity = identity_of(child.get());
+      std::string free_name = cat(".paddock-deep-", identity ? static_cast<uint64_t>(identity->inode) : 0);
+      if (::syscall(SYS_renameat2, directory, entry.c_str(), highest, free_name.c_str(), 1 /* RENAME_NOREPLACE */) == 0) {
+        again = true;
+        return Fd();
+      }
+    }
     return child;
   };
   walk.leave = [&](int directory, const std::string& entry) {
     if (::unlinkat(directory, entry.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) failed(entry);
   };
-  Fd top = open_directory_by_force(parent, name);
-  if (!top) return errno_error(errno, cat("remove '", printable(name), "'"));
   TRY(walk.run(std::move(top)));
   if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) failed(name);
+  else again = false;
   if (first) return *first;
   return {};
 }
@@ -197,7 +234,7 @@ Result<Fd> open_as_root(int root, const std::string& relative, int flags) {
   return open_resolved(root, relative, how_to(flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS));
 }
 
-Result<std::vector<std::string>> list_directory(int directory) {
+Result<std::vector<std::string>> list_directory(int directory, size_t most) {
   // A fresh description: the caller's offset stays where it is.
   int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0) return errno_error(errno, "list a directory");
@@ -212,12 +249,31 @@ Result<std::vector<std::string>> list_directory(int directory) {
   errno = 0;
   while (dirent* entry = ::readdir(stream)) {
     std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(std::move(name));
+    if (name != "." && name != "..") {
+      if (names.size() >= most) return Error{Code::exhausted, cat("list a directory: more than ", most, " entries"), ""};
+      names.push_back(std::move(name));
+    }
     errno = 0;
   }
   if (errno != 0) return errno_error(errno, "list a directory");
   std::sort(names.begin(), names.end());
   return names;
+}
+
+Result<bool> read_names(int directory, std::string& buffer, const std::function<bool(const char* name, unsigned char type)>& each) {
+  long size = ::syscall(SYS_getdents64, directory, buffer.data(), buffer.size());
+  if (size < 0 && errno == ENOENT) return false;  // it was removed
+  if (size < 0) return errno_error(errno, "read a directory");
+  for (long at = 0; at < size;) {
+    const dirent64* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
+    at += entry->d_reclen;
+    std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (each(entry->d_name, entry->d_type)) continue;
+    if (::lseek(directory, entry->d_off, SEEK_SET) < 0) return errno_error(errno, "read a directory");
+    break;
+  }
+  return size > 0;
 }
 
 PathParts split_path(const std::string& relative) {
@@ -237,9 +293,11 @@ Result<void> remove_tree(int parent, const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
     return Error{Code::invalid, cat("remove '", printable(name), "': not a single name"), ""};
   // Someone may still be adding to the tree or moving parts of it about.
-  Result<void> removed = remove_once(parent, name);
-  for (int again = 0; !removed && again < 3; ++again) removed = remove_once(parent, name);
-  return removed;
+  for (int tries = 0;; ++tries) {
+    bool deep = false;
+    Result<void> removed = remove_once(parent, name, deep);
+    if (removed || (!deep && tries >= 3)) return removed;
+  }
 }
 
 bool was_just_made(int fd) {
@@ -252,36 +310,31 @@ bool was_just_made(int fd) {
 
 Result<TreeSize> measure_tree(int root, const MeasureOptions& options) {
   TreeSize size;
-  std::set<Identity> linked;  // files with several names, to count them once
+  std::set<Identity> linked;  // files with several names, to count their bytes once
   Walk walk;
-  walk.enter = [&](int directory) {
-    std::vector<std::string> directories;
-    Result<std::vector<std::string>> names = list_directory(directory);
-    if (!names) {
-      ++size.unreadable;
-      return directories;
-    }
-    for (std::string& entry : names.value()) {
-      if (size.inodes >= options.most_inodes) return std::vector<std::string>();
-      struct stat info;
-      if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      bool is_directory = S_ISDIR(info.st_mode);
-      if (!is_directory && info.st_nlink > 1 && !linked.insert({info.st_dev, info.st_ino}).second) continue;
-      size.bytes += static_cast<uint64_t>(info.st_blocks) * 512;
-      ++size.inodes;
-      if (is_directory) directories.push_back(std::move(entry));
-    }
-    return directories;
+  walk.deepest = kDeepestMeasured;
+  bool full = false;
+  walk.stop = [&] { return full || (options.stop && options.stop()); };
+  walk.unreadable = [&](const Error&) { ++size.unreadable; };
+  walk.visit = [&](int directory, const std::string& entry, unsigned char) {
+    struct stat info;
+    full = size.inodes >= options.most_inodes;
+    if (full || ::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    ++size.inodes;
+    bool is_directory = S_ISDIR(info.st_mode);
+    if (!is_directory && info.st_nlink > 1 && !linked.insert({info.st_dev, info.st_ino}).second) return false;
+    size.bytes += static_cast<uint64_t>(info.st_blocks) * 512;
+    return is_directory;
   };
   walk.open_child = [&](int directory, const std::string& entry) {
     Fd child = options.make_readable ? open_directory_by_force(directory, entry) : open_directory(directory, entry);
     if (!child && errno == EACCES) ++size.unreadable;
     return child;
   };
-  walk.leave = [](int, const std::string&) {};
   Fd top(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!top) return errno_error(errno, "measure a tree");
-  TRY(walk.run(std::move(top)));
+  Result<void> walked = walk.run(std::move(top));
+  if (!walked && !full) return walked.error();
   return size;
 }
 

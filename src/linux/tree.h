@@ -26,7 +26,13 @@ Result<Fd> open_beneath_one_mount(int root, const std::string& relative, int fla
 Result<Fd> open_as_root(int root, const std::string& relative, int flags);
 
 // Names in the directory, sorted, without "." and "..".
-Result<std::vector<std::string>> list_directory(int directory);
+// Code::exhausted when there are more than `most`.
+Result<std::vector<std::string>> list_directory(int directory, size_t most = SIZE_MAX);
+
+// Calls `each` with some more names of a directory, as many as the buffer holds, from where the descriptor stands: for
+// directories of any size, in little memory. `type` is a DT_ constant, maybe DT_UNKNOWN. Where `each` says false it stops,
+// and the next call goes on behind that name. False at the end.
+Result<bool> read_names(int directory, std::string& buffer, const std::function<bool(const char* name, unsigned char type)>& each);
 
 struct PathParts {
   std::string parent, name;  // "a/b/c" → "a/b" and "c"; "c" → "" and "c"
@@ -43,17 +49,22 @@ Result<void> remove_tree(int parent, const std::string& name);
 
 struct TreeSize {
   uint64_t bytes = 0;       // of disk blocks, a hard link counted once
-  uint64_t inodes = 0;      // without the root itself
+  uint64_t inodes = 0;      // names: a further hard link counts too. Without the root itself
   uint64_t unreadable = 0;  // directories that could not be looked into: their content is missing above
+
+  // For quotas: files that hold nothing are not free.
+  uint64_t charge() const { return bytes + inodes * kInodeCharge; }
+  static constexpr uint64_t kInodeCharge = 4096;
 };
 
 // Whether what the descriptor stands for is younger than an instant: someone may be about to lock it.
 bool was_just_made(int fd);
 
-// Copes with a tree that changes meanwhile: what vanished is not counted.
+// Copes with a tree that changes meanwhile: what vanished is not counted. Code::exhausted when it is absurdly deep.
 struct MeasureOptions {
   bool make_readable = false;  // directories that their owner, this user, made unreadable are opened up: nothing hides there
   uint64_t most_inodes = UINT64_MAX;  // stops there
+  std::function<bool()> stop = nullptr;  // asked every thousand names or so: yes ends the walk with Code::conflict
 };
 Result<TreeSize> measure_tree(int root, const MeasureOptions& options = {});
 

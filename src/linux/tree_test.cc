@@ -63,6 +63,13 @@ TEST_F(TreeTest, OpensAsRootInsideOnly) {
   EXPECT_EQ(read_all(file.get(), 100).value(), "mine");
 }
 
+TEST_F(TreeTest, ListsNoMoreThanAsked) {
+  for (const char* name : {"c", "a", "b"}) write(name, "");
+  EXPECT_EQ(list_directory(root_.get(), 3).value(), (std::vector<std::string>{"a", "b", "c"}));
+  Result<std::vector<std::string>> names = list_directory(root_.get(), 2);
+  EXPECT_TRUE(!names && names.error().code == Code::exhausted);
+}
+
 TEST_F(TreeTest, RemovesTreeWithLinksAndLockedDirectories) {
   make("victim");
   write("victim/keep", "x");
@@ -104,6 +111,37 @@ TEST_F(TreeTest, RemovesAndMeasuresTreesDeeperThanAnyPath) {
   }
   Fd top = open_beneath(root_.get(), "t", O_RDONLY | O_DIRECTORY).value();
   EXPECT_EQ(measure_tree(top.get()).value().inodes, static_cast<uint64_t>(kDepth));
+  EXPECT_TRUE(remove_tree(root_.get(), "t"));
+  EXPECT_FALSE(exists("t"));
+}
+
+// More names than are read at once, and more hard links than a file's inode would tell.
+TEST_F(TreeTest, CountsEveryNameAndStopsAtTheMost) {
+  make("t");
+  write("t/file", std::string(5000, 'x'));
+  for (int i = 0; i < 3000; ++i) ASSERT_EQ(::linkat(root_.get(), "t/file", root_.get(), cat("t/", std::string(40, 'n'), i).c_str(), 0), 0);
+  for (int i = 0; i < 500; ++i) make(cat("t/dir", i));
+  Fd top = open_beneath(root_.get(), "t", O_RDONLY | O_DIRECTORY).value();
+  TreeSize size = measure_tree(top.get()).value();
+  EXPECT_EQ(size.inodes, 3501u);
+  EXPECT_LT(size.bytes, 500u * 8192);
+  EXPECT_EQ(measure_tree(top.get(), {.most_inodes = 100}).value().inodes, 100u);
+  int asked = 0;
+  Result<TreeSize> stopped = measure_tree(top.get(), {.stop = [&] { return ++asked > 2; }});
+  EXPECT_TRUE(!stopped && stopped.error().code == Code::conflict);
+  EXPECT_TRUE(remove_tree(root_.get(), "t"));
+  EXPECT_FALSE(exists("t"));
+}
+
+TEST_F(TreeTest, RemovesMoreLevelsThanItRemembers) {
+  make("t");
+  Fd here = open_beneath(root_.get(), "t", O_RDONLY | O_DIRECTORY).value();
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_EQ(::mkdirat(here.get(), "a", 0755), 0);
+    ASSERT_EQ(::mkdirat(here.get(), "b", 0755), 0);
+    here = open_beneath(here.get(), "a", O_RDONLY | O_DIRECTORY).value();
+  }
+  EXPECT_EQ(measure_tree(root_.get()).value().inodes, 10001u);
   EXPECT_TRUE(remove_tree(root_.get(), "t"));
   EXPECT_FALSE(exists("t"));
 }
@@ -161,7 +199,7 @@ TEST_F(TreeTest, MeasuresBlocksOnceAndNotHoles) {
   ASSERT_EQ(::ftruncate(sparse.get(), 1 << 30), 0);
   ASSERT_EQ(::fsync(open_file(path_ + "/f", O_RDONLY).value().get()), 0);
   TreeSize size = measure_tree(root_.get()).value();
-  EXPECT_EQ(size.inodes, 2u);
+  EXPECT_EQ(size.inodes, 3u);  // names
   EXPECT_GE(size.bytes, 8192u);
   EXPECT_LT(size.bytes, 1u << 20);
   EXPECT_EQ(size.unreadable, 0u);

@@ -22,6 +22,7 @@ constexpr size_t kMostLogs = 10'000, kMostLogBytes = 1 << 20, kLongestLog = 4096
 constexpr size_t kMostWaiting = 16;     // of one tenant
 constexpr size_t kMostRemembered = 50;  // of one tenant
 constexpr size_t kAtOnce = 8;           // of all tenants
+constexpr size_t kMostEnv = 256 << 10;  // names and values of a template
 
 WallTime now() {
   timespec time{};
@@ -30,6 +31,23 @@ WallTime now() {
 }
 
 bool is_over(const Build& build) { return build.state == BuildState::ready || build.state == BuildState::error; }
+
+// ENV name value …: all values as they were before the step.
+Result<void> set_variables(const BuildStep& step, std::map<std::string, std::string>& env) {
+  Error too_much{Code::exhausted, cat("set variables: together they are longer than ", human_size(kMostEnv)), ""};
+  std::map<std::string, std::string> known = env;
+  known.emplace("PATH", "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  size_t made = 0, all = 0;
+  for (size_t i = 0; i + 1 < step.args.size(); i += 2) {
+    std::string value = TRY(expand_variables(step.args[i + 1], known));
+    made += value.size();
+    if (made > kMostEnv) return too_much;
+    env[step.args[i]] = std::move(value);
+  }
+  for (const auto& [name, value] : env) all += name.size() + value.size();
+  if (all > kMostEnv) return too_much;
+  return {};
+}
 
 Caller as_tenant(const std::string& tenant) { return Caller{tenant, {"read", "sandboxes", "templates"}}; }
 
@@ -211,6 +229,8 @@ io::Task<void> Builder::run(std::shared_ptr<Build> build) {
     build->log("error", build->failed_step, cat("Build failed: ", build->reason.message));
     build->state = BuildState::error;
   }
+  build->recipe = {};  // remembered for its logs alone
+  build->request = {};
   note_on_disk(*build, false);
   manager_.templates_changed();
   busy_.erase(build->tenant);
@@ -249,9 +269,8 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
     std::string title = cat("[builder ", number, "/", recipe.steps.size(), "] ", describe(step));
     if (step.kind == StepKind::env) {
       build->log("info", number, title);
-      std::map<std::string, std::string> known = last.env;
-      known.emplace("PATH", "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-      for (size_t j = 0; j + 1 < step.args.size(); j += 2) last.env[step.args[j]] = expand_variables(step.args[j + 1], known);
+      Result<void> set = set_variables(step, last.env);
+      if (!set) co_return set.error();
       continue;
     }
     force = force || step.force;
@@ -329,7 +348,7 @@ io::Task<Result<store::Template>> Builder::from_image(std::string image) {
   std::string from = found.value().root, root = staged.value().root();
   Result<void> copied;
   std::function<void()> copy = [&] { copied = store::copy_image_root(from, root); };
-  co_await manager_.worker().run(copy);
+  co_await manager_.copier().run(copy);
   if (!copied) co_return copied.error();
   store::Template asked;
   asked.kind = store::TemplateKind::step;

@@ -18,9 +18,11 @@ constexpr uint64_t kLargest = uint64_t{1} << 30;         // one archive
 constexpr uint64_t kMostPerTenant = uint64_t{4} << 30;
 constexpr int64_t kKept = int64_t{7} * 24 * 3600;        // seconds
 constexpr int64_t kPermitLives = 3600;
-constexpr size_t kMostPermits = 10'000;
+constexpr size_t kMostPermits = 200;  // of one tenant: as many as a build has steps
 
 int64_t seconds_now() { return ::time(nullptr); }
+
+Error too_much() { return Error{Code::exhausted, cat("upload files: those of this week's builds take more than ", human_size(kMostPerTenant)), ""}; }
 
 }  // namespace
 
@@ -65,14 +67,22 @@ Result<uint64_t> BuildFiles::used(const std::string& tenant) const {
 
 Result<std::string> BuildFiles::permit(const std::string& tenant, const std::string& hash) {
   for (auto it = permits_.begin(); it != permits_.end();) it = it->second.until < seconds_now() ? permits_.erase(it) : std::next(it);
-  if (permits_.size() >= kMostPermits) return Error{Code::exhausted, "permit an upload: too many are outstanding", "try again later"};
+  size_t theirs = 0;
+  auto oldest = permits_.end();
+  for (auto it = permits_.begin(); it != permits_.end(); ++it) {
+    if (it->second.tenant != tenant) continue;
+    ++theirs;
+    if (oldest == permits_.end() || it->second.number < oldest->second.number) oldest = it;
+  }
+  if (theirs >= kMostPermits) permits_.erase(oldest);
   std::string permit = TRY(store::random_name(32));
-  permits_[permit] = {tenant, hash, seconds_now() + kPermitLives};
+  permits_[permit] = {tenant, hash, seconds_now() + kPermitLives, ++permits_made_};
   return permit;
 }
 
 BuildFiles::Upload::~Upload() {
   if (!temporary.empty()) (void)::unlinkat(directory, temporary.c_str(), 0);
+  if (tally) tally->open -= bytes;
 }
 
 Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string& permit) {
@@ -83,8 +93,11 @@ Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string&
   upload->tenant = found->second.tenant;
   upload->hash = found->second.hash;
   permits_.erase(found);
-  if (TRY(used(upload->tenant)) > kMostPerTenant)
-    return Error{Code::exhausted, cat("upload files: those of this week's builds take more than ", human_size(kMostPerTenant)), ""};
+  std::shared_ptr<Tally>& tally = tallies_[upload->tenant];
+  if (!tally) tally = std::make_shared<Tally>();
+  tally->kept = TRY(used(upload->tenant));
+  if (tally->kept + tally->open >= kMostPerTenant) return too_much();
+  upload->tally = tally;
   upload->directory = directory_.get();
   upload->temporary = cat(".", TRY(store::random_name(20)));
   upload->file = Fd(::openat(directory_.get(), upload->temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -94,6 +107,8 @@ Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string&
 
 Result<void> BuildFiles::write(Upload& upload, std::string_view piece) {
   upload.bytes += piece.size();
+  upload.tally->open += piece.size();
+  if (upload.tally->kept + upload.tally->open > kMostPerTenant) return too_much();
   if (upload.bytes > kLargest) return Error{Code::exhausted, cat("upload files: more than ", human_size(kLargest)), ""};
   return write_all(upload.file.get(), piece);
 }
@@ -102,6 +117,9 @@ Result<void> BuildFiles::finish(Upload& upload) {
   std::string name = name_of(upload.tenant, upload.hash);
   if (::renameat(directory_.get(), upload.temporary.c_str(), directory_.get(), name.c_str()) != 0) return errno_error(errno, "keep uploaded files");
   upload.temporary.clear();
+  upload.tally->open -= upload.bytes;
+  upload.bytes = 0;
+  upload.tally->kept = TRY(used(upload.tenant));
   return {};
 }
 

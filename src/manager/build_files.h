@@ -19,14 +19,19 @@ class BuildFiles {
   bool has(const std::string& tenant, const std::string& hash) const;
   Result<Fd> read(const std::string& tenant, const std::string& hash) const;
 
-  // Permission to upload one archive once, to be shown as part of a URL.
+  // Permission to upload one archive once, to be shown as part of a URL. Of too many a tenant's oldest goes.
   Result<std::string> permit(const std::string& tenant, const std::string& hash);
+  // What a tenant has in bytes: kept, and of uploads under way.
+  struct Tally {
+    uint64_t kept = 0, open = 0;
+  };
   // An upload under way; it counts when finish() was called.
   struct Upload {
     std::string tenant, hash, temporary;
     Fd file;
     uint64_t bytes = 0;
     int directory = -1;
+    std::shared_ptr<Tally> tally;  // of its tenant
     ~Upload();
   };
   Result<std::unique_ptr<Upload>> begin(const std::string& permit);
@@ -40,9 +45,12 @@ class BuildFiles {
   struct Permit {
     std::string tenant, hash;
     int64_t until = 0;
+    uint64_t number = 0;  // the oldest has the smallest
   };
   Fd directory_;
   std::map<std::string, Permit> permits_;
+  uint64_t permits_made_ = 0;
+  std::map<std::string, std::shared_ptr<Tally>> tallies_;  // by tenant
 };
 
 }  // namespace paddock::manager

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "linux/tree.h"
@@ -54,6 +55,29 @@ TEST_F(BuildFilesTest, APermitWorksOnce) {
   EXPECT_TRUE(files_->begin(permit));
   EXPECT_FALSE(files_->begin(permit));
   EXPECT_FALSE(files_->begin("guessed"));
+}
+
+TEST_F(BuildFilesTest, OfTooManyPermitsTheTenantsOldestGoes) {
+  std::string first = files_->permit("t", hash_).value(), others = files_->permit("other", hash_).value(), second = files_->permit("t", hash_).value();
+  for (int i = 0; i < 199; ++i) (void)files_->permit("t", hash_);
+  EXPECT_FALSE(files_->begin(first));
+  EXPECT_TRUE(files_->begin(second));
+  EXPECT_TRUE(files_->begin(others));
+}
+
+TEST_F(BuildFilesTest, UploadsUnderWayCountToo) {
+  auto kept = files_->begin(files_->permit("t", hash_).value()).value();
+  ASSERT_TRUE(files_->finish(*kept));
+  std::string name = kernel::list_directory(open_file(base_ + "/files", O_RDONLY | O_DIRECTORY).value().get()).value()[0];
+  ASSERT_EQ(::truncate(cat(base_, "/files/", name).c_str(), (off_t{4} << 30) - 10), 0);
+  auto one = files_->begin(files_->permit("t", std::string(64, 'b')).value()).value();
+  auto two = files_->begin(files_->permit("t", std::string(64, 'c')).value()).value();
+  EXPECT_TRUE(files_->write(*one, "123456"));
+  EXPECT_EQ(files_->write(*two, "123456").error().code, Code::exhausted);
+  two.reset();
+  EXPECT_TRUE(files_->write(*one, "7890"));
+  EXPECT_TRUE(files_->finish(*one));
+  EXPECT_FALSE(files_->begin(files_->permit("t", hash_).value()));
 }
 
 }  // namespace

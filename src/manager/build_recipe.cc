@@ -133,7 +133,7 @@ std::string describe(const BuildStep& step) {
   return text;
 }
 
-std::string expand_variables(const std::string& text, const std::map<std::string, std::string>& env) {
+Result<std::string> expand_variables(const std::string& text, const std::map<std::string, std::string>& env) {
   std::string out;
   auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
   auto value_of = [&](const std::string& name) {
@@ -141,6 +141,7 @@ std::string expand_variables(const std::string& text, const std::map<std::string
     return found == env.end() ? std::string() : found->second;
   };
   for (size_t i = 0; i < text.size(); ++i) {
+    if (out.size() > kLongestArg) break;
     if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == '$') {
       out += text[++i];
       continue;
@@ -151,12 +152,11 @@ std::string expand_variables(const std::string& text, const std::map<std::string
     }
     size_t end = i + 1;
     if (text[end] == '{') {
-      end = text.find('}', i);
-      std::string name = end == std::string::npos ? "" : text.substr(i + 2, end - i - 2);
-      bool plain = !name.empty();
-      for (char c : name) plain = plain && is_letter(c);
+      ++end;
+      while (end < text.size() && is_letter(text[end])) ++end;
+      bool plain = end > i + 2 && end < text.size() && text[end] == '}';
       if (plain) {
-        out += value_of(name);
+        out += value_of(text.substr(i + 2, end - i - 2));
         i = end;
       } else {
         out += '$';
@@ -171,6 +171,7 @@ std::string expand_variables(const std::string& text, const std::map<std::string
     out += value_of(text.substr(i + 1, end - i - 1));
     i = end - 1;
   }
+  if (out.size() > kLongestArg) return Error{Code::exhausted, cat("put values into '", printable(text.substr(0, 40)), "': longer than ", human_size(kLongestArg)), ""};
   return out;
 }
 

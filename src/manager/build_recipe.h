@@ -34,8 +34,9 @@ Result<Recipe> parse_recipe(const Value& body);
 // "RUN apt-get update": for logs.
 std::string describe(const BuildStep& step);
 
-// $NAME and ${NAME} replaced by what `env` has, or nothing; "\$" stays a dollar.
-std::string expand_variables(const std::string& text, const std::map<std::string, std::string>& env);
+// $NAME and ${NAME} replaced by what `env` has, or nothing; "\$" stays a dollar. Code::exhausted when that is longer than an
+// argument may be.
+Result<std::string> expand_variables(const std::string& text, const std::map<std::string, std::string>& env);
 
 // The name under which an image of a registry would have been imported: "ubuntu:22.04" → "ubuntu-22.04".
 std::string image_name_for(const std::string& reference);

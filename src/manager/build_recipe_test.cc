@@ -45,11 +45,19 @@ TEST(Recipe, RefusesWhatCannotBeAStep) {
 
 TEST(Recipe, ExpandsVariablesAsAShellWould) {
   std::map<std::string, std::string> env{{"PATH", "/bin"}, {"A", "x"}};
-  EXPECT_EQ(expand_variables("/opt:$PATH", env), "/opt:/bin");
-  EXPECT_EQ(expand_variables("${A}${B}c", env), "xc");
-  EXPECT_EQ(expand_variables("\\$A $ 5$", env), "$A $ 5$");
-  EXPECT_EQ(expand_variables("${A", env), "${A");
-  EXPECT_EQ(expand_variables("${A:-b}", env), "${A:-b}");
+  EXPECT_EQ(expand_variables("/opt:$PATH", env).value(), "/opt:/bin");
+  EXPECT_EQ(expand_variables("${A}${B}c", env).value(), "xc");
+  EXPECT_EQ(expand_variables("\\$A $ 5$", env).value(), "$A $ 5$");
+  EXPECT_EQ(expand_variables("${A", env).value(), "${A");
+  EXPECT_EQ(expand_variables("${A:-b}", env).value(), "${A:-b}");
+}
+
+TEST(BuildRecipe, ExpandsToNoMoreThanAnArgumentMayBe) {
+  std::map<std::string, std::string> env{{"A", std::string(100 << 10, 'x')}};
+  EXPECT_TRUE(expand_variables("$A", env));
+  std::string many;
+  for (int i = 0; i < 3000; ++i) many += "$A";
+  EXPECT_EQ(expand_variables(many, env).error().code, Code::exhausted);
 }
 
 TEST(Recipe, ImagesHaveNamesThatFilesCanHave) {

@@ -113,7 +113,9 @@ io::Task<Result<bool>> do_copy(StepContext context, std::shared_ptr<guest::Clien
 }
 
 io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::Template& last, BuildStep step) {
-  std::string path = expand_variables(step.args[0], last.env);
+  Result<std::string> expanded = expand_variables(step.args[0], last.env);
+  if (!expanded) co_return expanded.error();
+  std::string path = expanded.value();
   std::vector<std::string> args{path, last.user, last.cwd};
   Result<ScriptEnd> end = co_await run_script(guest, kWorkdirScript, args);
   std::string what = cat("failed to create workdir '", path, "'");
@@ -127,7 +129,9 @@ io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::T
 }
 
 io::Task<Result<bool>> do_user(std::shared_ptr<guest::Client> guest, store::Template& last, BuildStep step) {
-  std::string name = expand_variables(step.args[0], last.env);
+  Result<std::string> expanded = expand_variables(step.args[0], last.env);
+  if (!expanded) co_return expanded.error();
+  std::string name = expanded.value();
   std::vector<std::string> args{name};
   Result<ScriptEnd> end = co_await run_script(guest, kUserScript, args);
   std::string what = cat("failed to create user '", name, "'");

@@ -95,6 +95,7 @@ Result<void> check_options(const CreateOptions& options) {
   TRY(check_texts(options.env, "env", true));
   TRY(check_texts(options.metadata, "metadata", false));
   if (options.timeout_ms < 0 || options.idle_timeout_ms < 0) return invalid("timeout: negative");
+  if (options.timeout_ms > kLongestTimeout || options.idle_timeout_ms > kLongestTimeout) return invalid("timeout: more than ten years");
   if (options.template_name.size() > 300 || !is_plain(options.template_name)) return invalid("template: not a name");
   if (options.mask_request_host.size() > 255 || !is_plain(options.mask_request_host)) return invalid("the host for previews: not a name");
   if (options.lifecycle.auto_resume && options.lifecycle.pause_on_timeout && !options.lifecycle.pause_keeps_memory)

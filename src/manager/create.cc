@@ -28,6 +28,7 @@ Amount cost_of(const SandboxInfo& info) { return {1, info.memory_bytes, info.cpu
 Result<int64_t> Manager::check_timeout(const std::string& tenant, int64_t timeout_ms) const {
   uint64_t longest = tenants_.find(tenant).quota.longest_timeout_ms;
   if (timeout_ms < 0) return Error{Code::invalid, "timeout: negative", ""};
+  if (timeout_ms > kLongestTimeout) return Error{Code::invalid, "timeout: more than ten years", ""};
   if (longest != 0 && (timeout_ms == 0 || static_cast<uint64_t>(timeout_ms) > longest))
     return Error{Code::invalid, cat("timeout: at most ", longest / 1000, " s"), "the operator may raise longest_timeout_ms of the tenant"};
   return timeout_ms;
@@ -80,6 +81,7 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   auto sandbox = std::make_shared<Sandbox>(loop_, std::move(info), std::move(made_from));
   sandbox->directory_ = cat(path_, "/sandboxes/", sandbox->info_.id);
   (void)TRY(mounts_of(*sandbox));
+  make_room(caller.tenant, sandbox->info_.disk_bytes, sandbox->made_from_.layers);
   sandbox->charge_ = TRY(ledger_->charge(caller.tenant, tenant.quota, cost_of(sandbox->info_)));
   TRY(ledger_->count_start(caller.tenant, tenant.quota, loop_.now()));
   return sandbox;

@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include "manager/checks.h"
 #include "manager/manager_test.h"
 
@@ -42,7 +44,7 @@ TEST_F(Creates, AThousandAtOnceNeverExceedTheQuota) {
 TEST_F(Creates, RefusesWhatCannotBe) {
   auto story = [](Creates* self) -> io::Task<void> {
     co_await self->begin();
-    std::vector<CreateOptions> wrong(9);
+    std::vector<CreateOptions> wrong(10);
     wrong[0].template_name = "nobody";
     wrong[1].name = "../up";
     wrong[2].timeout_ms = int64_t{1} << 50;
@@ -52,6 +54,7 @@ TEST_F(Creates, RefusesWhatCannotBe) {
     wrong[6].volumes = {{"missing", "/mnt", false}};
     wrong[7].volumes = {{"v", "/proc/x", false}};
     wrong[8].metadata = {{"k", std::string(100'000, 'x')}};
+    wrong[9].idle_timeout_ms = INT64_MAX;
     for (const CreateOptions& options : wrong) {
       Result<std::shared_ptr<Sandbox>> made = co_await self->manager_->create(self->caller_, options);
       EXPECT_FALSE(made);
@@ -97,6 +100,21 @@ TEST_F(Creates, ListsInPages) {
     ListOptions forged;
     forged.token = "../../x";
     EXPECT_FALSE(self->manager_->list(self->caller_, forged));
+    co_await self->end();
+  };
+  tell(story(this));
+}
+
+TEST_F(Creates, WhatIsWrittenToVolumesFromOutsideCountsAtOnce) {
+  auto story = [](Creates* self) -> io::Task<void> {
+    co_await self->begin();
+    std::string id = self->manager_->create_volume(self->caller_, "data", 10'000).value().id;
+    EXPECT_TRUE(self->manager_->reserve_volume(id, 6'000));
+    EXPECT_FALSE(self->manager_->reserve_volume(id, 6'000));
+    EXPECT_TRUE(self->manager_->reserve_volume(id, 4'000));
+    EXPECT_FALSE(self->manager_->reserve_volume(id, UINT64_MAX));
+    EXPECT_EQ(self->manager_->find_volume(self->caller_, id).value().used_bytes, 10'000u);
+    EXPECT_FALSE(self->manager_->reserve_volume("nobody", 1));
     co_await self->end();
   };
   tell(story(this));
@@ -148,6 +166,63 @@ TEST_F(Creates, ASnapshotHasTheFilesAndOutlivesItsSandbox) {
     EXPECT_TRUE(self->manager_->list_snapshots(other, "", "").value().empty());
     Result<std::shared_ptr<Sandbox>> stolen = co_await self->manager_->create(other, options);
     EXPECT_FALSE(stolen);
+    co_await self->end();
+  };
+  tell(story(this));
+}
+
+TEST_F(Creates, SnapshotsAtOnceDoNotShareRoom) {
+  auto story = [](Creates* self) -> io::Task<void> {
+    co_await self->begin();
+    CreateOptions options;
+    options.policy.limits[LimitKind::disk] = 1 << 20;
+    std::vector<std::string> ids;
+    for (int i = 0; i < 2; ++i) {
+      std::shared_ptr<Sandbox> sandbox = co_await self->make(options);
+      ids.push_back(sandbox->info().id);
+      std::ofstream(self->directory_of(ids.back()) + "/root/upper/file") << std::string(1 << 20, 'x') << std::flush;
+    }
+    Tenant tenant{.name = "one", .quota = {.disk_bytes = (2 << 20) + (3 << 19)}};  // both, and one and a half of their copies
+    EXPECT_TRUE(self->manager_->set_tenant(tenant));
+    int made = 0, done = 0;
+    auto one = [](Creates* self, std::string id, int* made, int* done) -> io::Task<void> {
+      std::string unnamed;
+      Result<Snapshot> snapshot = co_await self->manager_->snapshot(self->caller_, id, unnamed);
+      EXPECT_TRUE(snapshot || snapshot.error().code == Code::exhausted);
+      if (snapshot) ++*made;
+      ++*done;
+    };
+    for (const std::string& id : ids) io::spawn(one(self, id, &made, &done));
+    while (done < 2) co_await self->loop_->sleep(5);
+    EXPECT_EQ(made, 1);
+    co_await self->end();
+  };
+  tell(story(this));
+}
+
+TEST_F(Creates, StepsOfBuildsCountAndMakeWay) {
+  auto story = [](Creates* self) -> io::Task<void> {
+    co_await self->begin();
+    Tenant tenant{.name = "one", .quota = {.disk_bytes = (1 << 20) + (3 << 19)}};
+    EXPECT_TRUE(self->manager_->set_tenant(tenant));
+    CreateOptions options;
+    options.policy.limits[LimitKind::disk] = 1 << 20;
+    for (size_t kib : {1024, 1024, 4096}) {
+      std::shared_ptr<Sandbox> sandbox = co_await self->make(options);
+      if (!sandbox) co_return;
+      std::string id = sandbox->info().id;
+      std::ofstream(self->directory_of(id) + "/root/upper/file") << std::string(kib << 10, 'x') << std::flush;
+      store::Template asked = sandbox->made_from();
+      asked.kind = store::TemplateKind::step;
+      asked.tenant = "one";
+      asked.cache_key = cat("key ", kib);
+      Result<store::Template> made = co_await self->manager_->finish_into_template(self->caller_, id, asked);
+      EXPECT_EQ(static_cast<bool>(made), kib == 1024);
+      EXPECT_TRUE(made || made.error().code == Code::exhausted);
+      EXPECT_LE(self->manager_->templates().bytes_of("one"), tenant.quota.disk_bytes);
+    }
+    EXPECT_GE(self->manager_->templates().bytes_of("one"), 1u << 20);  // the first made way for the third's sandbox
+    EXPECT_LT(self->manager_->templates().bytes_of("one"), 2u << 20);
     co_await self->end();
   };
   tell(story(this));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "base/base64.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr size_t kLongestAnswer = 16 << 20;
 constexpr int kAnswerMs = 30'000;  // an egress that does not answer for so long will not
+constexpr int kReloadMs = 2'000;   // the whole server waits
 
 Result<std::string> read_secret(const InjectPolicy& inject, const EnvPolicy& env) {
   std::string value = inject.secret;
@@ -44,13 +46,13 @@ Result<std::string> read_secret(const InjectPolicy& inject, const EnvPolicy& env
 }
 
 // Not write(2): egress may be gone, which must not end us with SIGPIPE.
-Result<void> send_line(int socket, const Value& value) {
+Result<void> send_line(int socket, const Value& value, int patience = kAnswerMs) {
   std::string line = to_json(value) + "\n";
   for (size_t sent = 0; sent < line.size();) {
-    ssize_t count = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    ssize_t count = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     pollfd writable{socket, POLLOUT, 0};
-    if (count < 0 && errno == EAGAIN && ::poll(&writable, 1, kAnswerMs) > 0) continue;
+    if (count < 0 && errno == EAGAIN && ::poll(&writable, 1, patience) > 0) continue;
     if (count < 0) return errno_error(errno, "tell the egress process");
     sent += static_cast<size_t>(count);
   }
@@ -161,12 +163,14 @@ Egress::~Egress() {
 }
 
 // With `reads_events`, what egress still has to tell is taken meanwhile, or it would wait for us.
-Result<Value> Egress::read_answer(bool reads_events) {
+Result<Value> Egress::read_answer(bool reads_events, int patience) {
   std::string line;
   char buffer[65536];
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience);
   while (line.empty() || line.back() != '\n') {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
     pollfd waiting[2] = {{control_.get(), POLLIN, 0}, {reads_events ? events_.get() : -1, POLLIN, 0}};
-    int ready = ::poll(waiting, 2, kAnswerMs);
+    int ready = ::poll(waiting, 2, static_cast<int>(std::max<int64_t>(left, 0)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready > 0 && waiting[1].revents) (void)read_events();
     if (ready > 0 && !waiting[0].revents) continue;
@@ -186,13 +190,13 @@ Result<Value> Egress::parse_answer(const std::string& line) {
   return answer;
 }
 
-Result<Value> Egress::ask(const Value& order, bool reads_events) {
+Result<Value> Egress::ask(const Value& order, bool reads_events, int patience) {
   std::lock_guard<std::mutex> lock(asking_);
-  TRY(send_line(control_.get(), order));
-  return read_answer(reads_events);
+  TRY(send_line(control_.get(), order, patience));
+  return read_answer(reads_events, patience);
 }
 
-Result<Egress::Ready> Egress::await_ready() { return parse_ready(TRY(read_answer(false))); }
+Result<Egress::Ready> Egress::await_ready() { return parse_ready(TRY(read_answer(false, kAnswerMs))); }
 
 io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
   io::Milliseconds deadline = loop.now() + kAnswerMs;
@@ -228,9 +232,19 @@ Result<void> Egress::reload(const Policy& policy) {
   settings.uid = settings_.uid;
   Value order;
   order.set("settings", egress::to_value(settings));
-  TRY(ask(order, false));
+  if (!control_) return Error{Code::io, "change the network: its egress process was ended, since it did not answer", ""};
+  Result<Value> taken = ask(order, false, kReloadMs);
+  if (!taken && taken.error().code != Code::unsupported) end_now();
+  if (!taken) return std::move(taken.error());
   settings_ = std::move(settings);
   return {};
+}
+
+// No network rather than one whose rules nobody knows. One that another server started ends with its control socket.
+void Egress::end_now() {
+  (void)::shutdown(control_.get(), SHUT_RDWR);
+  control_.reset();
+  if (pid_ > 0) (void)::kill(pid_, SIGKILL);
 }
 
 void Egress::add_secrets(std::map<std::string, std::string>& secrets) const {
@@ -284,7 +298,7 @@ void Egress::take_summary(const Value& summary, RunResult& result) {
 void Egress::finish(RunResult& result) {
   Value order, summary;
   order.set("finish", true);
-  Result<Value> answer = ask(order, true);
+  Result<Value> answer = ask(order, true, kAnswerMs);
   if (events_) (void)read_events();
   const Value* found = answer ? answer.value().find("summary") : nullptr;
   if (found) take_summary(*found, result);

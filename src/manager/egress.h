@@ -63,8 +63,9 @@ class Egress {
   static constexpr size_t kMostEntries = 1000;  // kept for the result
 
   Egress() = default;
-  Result<Value> ask(const Value& order, bool reads_events);
-  Result<Value> read_answer(bool reads_events);
+  Result<Value> ask(const Value& order, bool reads_events, int patience);
+  Result<Value> read_answer(bool reads_events, int patience);  // milliseconds
+  void end_now();
   static Result<Value> parse_answer(const std::string& line);
   static Result<Ready> parse_ready(const Value& answer);
   void take_lines();

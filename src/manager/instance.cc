@@ -162,6 +162,7 @@ std::string Instance::freezes_by() const { return life_->facts.freezes_by; }
 
 io::Task<Result<void>> Instance::freeze() {
   std::shared_ptr<Life> life = life_;
+  ++life->pauses;
   if (!life->facts.freezer) {
     Value order;
     order.set("op", "stop_all");
@@ -177,6 +178,7 @@ io::Task<Result<void>> Instance::freeze() {
 
 io::Task<Result<void>> Instance::thaw() {
   std::shared_ptr<Life> life = life_;
+  ++life->pauses;
   Record question{.kind = Record::Kind::thaw};
   Result<launch::Received> answer = co_await life->keeper->ask(question, kFreezeMs);
   if (!answer) co_return answer.error();
@@ -200,6 +202,7 @@ io::Task<Result<InstanceUsage>> Instance::usage() {
   if (!answer) co_return answer.error();
   launch::LivingUsage used = launch::LivingUsage::from_record(answer.value().record);
   InstanceUsage usage{used.cpu_us, used.memory, used.memory_cache, used.memory_peak, used.pids, used.disk, used.oom_kills, used.frozen};
+  if (!usage.frozen) life->check_guest();
   co_return usage;
 }
 

@@ -22,6 +22,7 @@ namespace {
 
 constexpr io::Milliseconds kAttachMs = 20'000, kHelloMs = 20'000, kEndMs = 30'000, kReapMs = 10'000;
 constexpr io::Milliseconds kGuestGraceMs = 500;  // for its keeper to say why
+constexpr io::Milliseconds kCheckEveryMs = 20'000, kSignOfLifeMs = 30'000;
 constexpr size_t kLongestLine = 256 << 10;       // of the request log
 
 }  // namespace
@@ -137,6 +138,33 @@ io::Task<void> Instance::Life::give_up_guest(std::shared_ptr<Life> life) {
   while (!life->keeper->is_over() && life->loop.now() < deadline) co_await life->loop.sleep(20);
   if (life->keeper->is_over() || !life->owner) co_return;
   life->gave_up = true;
+  life->keeper->tell({.kind = Record::Kind::kill, .number = -1});
+}
+
+void Instance::Life::check_guest() {
+  if (checking || killed || !greeted || guest->is_gone() || loop.now() < next_check) return;
+  next_check = loop.now() + kCheckEveryMs;
+  checking = true;
+  io::spawn(await_sign_of_life(shared_from_this()));
+}
+
+// Twice: when this process itself was stopped for a while, the first answer seems late.
+io::Task<void> Instance::Life::await_sign_of_life(std::shared_ptr<Life> life) {
+  uint64_t pauses = life->pauses;
+  bool late = true;
+  std::shared_ptr<guest::Client> client = life->guest;
+  Value question;
+  question.set("op", "metrics");
+  for (int attempt = 0; late && attempt < 2; ++attempt) {
+    io::Milliseconds deadline = life->loop.now() + kSignOfLifeMs;
+    Result<Value> answer = co_await client->ask(question, deadline);
+    late = !answer && answer.error().hint == "deadline_exceeded";
+  }
+  life->checking = false;
+  if (!late || life->killed || !life->owner || pauses != life->pauses) co_return;
+  life->guest_trouble = "the guest does not answer";
+  life->gave_up = true;
+  client->close();
   life->keeper->tell({.kind = Record::Kind::kill, .number = -1});
 }
 

@@ -35,6 +35,9 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   std::unique_ptr<Egress> egress;
   std::shared_ptr<guest::Client> guest;
   bool greeted = false;            // the guest has said hello
+  bool checking = false;           // whether the guest still answers
+  io::Milliseconds next_check = 0;
+  uint64_t pauses = 0;             // how often it was frozen or thawed
   bool killed = false;             // somebody asked for the end
   std::string guest_trouble;       // why its stream broke
   bool gave_up = false;            // for which the sandbox had to go
@@ -44,11 +47,13 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   void begin();                                      // follows the keeper until its end
   io::Task<Result<void>> attach();                   // a new stream to the guest
   io::Task<Result<void>> greet();                    // the guest's hello
+  void check_guest();                                // now and then: one that does not answer has to go
   io::Task<void> end();                              // kills it, and returns when nothing is left
 
  private:
   static io::Task<void> follow(std::shared_ptr<Life> life);
   static io::Task<void> read_network(std::shared_ptr<Life> life, Fd events);
+  static io::Task<void> await_sign_of_life(std::shared_ptr<Life> life);
   static io::Task<void> give_up_guest(std::shared_ptr<Life> life);
   io::Task<void> reap_keeper();
   InstanceEnd why() const;

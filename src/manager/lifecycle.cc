@@ -140,6 +140,7 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
   std::shared_ptr<guest::Client> guest = std::move(sandbox->guest_);
   co_await loop_.yield();  // the body may be calling us
 
+  if (guest) guest->close();  // who has the turn must not wait for it
   Turn::Held held = co_await sandbox->turn_.take();
   if (sandbox->body_) co_await sandbox->body_->kill();
   sandbox->body_.reset();

@@ -201,6 +201,7 @@ Result<void> Manager::set_tenant(const Tenant& tenant) {
 
 Result<VolumeInfo> Manager::create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes) {
   TRY(check_goes_on());
+  make_room(caller.tenant, quota_bytes, {});
   return volumes_->create(caller.tenant, tenants_.find(caller.tenant).quota, name, quota_bytes);
 }
 
@@ -212,6 +213,8 @@ std::optional<VolumeInfo> Manager::volume_for_content(const std::string& id) con
   const VolumeInfo* found = is_id(id) ? volumes_->find_by_id(id) : nullptr;
   return found ? std::optional<VolumeInfo>(*found) : std::nullopt;
 }
+
+bool Manager::reserve_volume(const std::string& id, uint64_t bytes) { return volumes_->reserve(id, bytes); }
 
 // A paused sandbox would miss it when it is resumed, so it counts as a user too.
 Result<void> Manager::remove_volume(const Caller& caller, const std::string& id_or_name) {

@@ -105,7 +105,8 @@ class Manager {
   store::Templates& templates() { return *templates_; }
   void templates_changed();  // some were removed: layers that nobody uses go
   Builder& builder() { return *builder_; }
-  io::Worker& worker() { return *worker_; }
+  io::Worker& worker() { return *worker_; }  // for what is short
+  io::Worker& copier() { return *copier_; }  // for trees of files
 
   // Volumes.
   Result<VolumeInfo> create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes);
@@ -113,6 +114,7 @@ class Manager {
   Result<VolumeInfo> find_volume(const Caller& caller, const std::string& id_or_name) const;
   Result<void> remove_volume(const Caller& caller, const std::string& id_or_name);  // Code::conflict while mounted
   std::optional<VolumeInfo> volume_for_content(const std::string& id) const;  // of any tenant: for callers who show its token instead
+  bool reserve_volume(const std::string& id, uint64_t bytes);  // before they are written; false: above its quota
 
   // Tenants.
   Result<std::vector<Tenant>> tenants() const;
@@ -170,10 +172,13 @@ class Manager {
   struct Layer {
     store::Staged staged;
     uint64_t bytes = 0;
+    std::unique_ptr<Ledger::Charge> reserved;  // until it is charged as a template
   };
   io::Task<Result<Layer>> copy_layer(std::shared_ptr<Sandbox> sandbox);                       // snapshots.cc
   store::Template template_of(const Sandbox& sandbox) const;
   void charge_templates(const std::string& tenant);
+  std::set<std::string> layers_in_use() const;
+  void make_room(const std::string& tenant, uint64_t bytes, const std::vector<std::string>& needed);
   void sweep();
 
   void tick();                                                                                // metrics.cc
@@ -184,7 +189,7 @@ class Manager {
   Seams seams_;
   std::string path_;  // …/server
   Fd fd_, sandboxes_fd_, trash_fd_, lock_;
-  std::unique_ptr<io::Worker> worker_, cleaner_;
+  std::unique_ptr<io::Worker> worker_, copier_, cleaner_;
   std::unique_ptr<Timers> timers_;
   std::optional<Policies> policies_;
   Tenants tenants_;
@@ -192,6 +197,7 @@ class Manager {
   std::unique_ptr<Volumes> volumes_;
   std::optional<store::Templates> templates_;
   std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;  // by tenant
+  std::multiset<std::string> held_layers_;  // ids of those that a template to come lies on
   std::unique_ptr<Builder> builder_;
   std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;  // by id; until they have ended
   bool stopping_ = false, sweep_due_ = false, measuring_ = false;

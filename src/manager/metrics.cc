@@ -19,7 +19,7 @@ void Manager::tick() {
   for (const auto& [id, sandbox] : sandboxes_)
     if (sandbox->info_.state == SandboxState::running && !sandbox->sampling_) io::spawn(sample(sandbox));
   if (sweep_due_ || ticks_ % kSweepEvery == 0) sweep();
-  if (ticks_ % kMeasureEvery == 0 && !measuring_) io::spawn(measure_volumes());
+  if ((ticks_ == 1 || ticks_ % kMeasureEvery == 0) && !measuring_) io::spawn(measure_volumes());
 }
 
 // An operation in the middle of things has the turn; then there is no sample this time.
@@ -48,15 +48,17 @@ io::Task<void> Manager::measure_volumes() {
       if (volume && !mount.read_only) writers[volume.value().id].push_back(sandbox);
     }
   }
+  for (const std::string& id : volumes_->touched()) writers[id];
   for (const auto& [id, sandboxes] : writers) {
     const VolumeInfo* volume = volumes_->find_by_id(id);
     if (!volume || stopping_) continue;
     std::string directory = volume->directory;
     Result<uint64_t> bytes = Error{};
     std::function<void()> work = [&bytes, directory] { bytes = measure_volume(directory); };
+    volumes_->measuring(id);
     co_await worker_->run(work);
+    volumes_->measured(id, bytes);
     if (!bytes) continue;
-    volumes_->measured(id, bytes.value());
     volume = volumes_->find_by_id(id);
     if (!volume || !volume->is_over()) continue;
     std::string why = cat("limit disk: volume '", volume->name, "' holds ", human_size(volume->used_bytes), " of ", human_size(volume->quota_bytes));

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/fd.h"
@@ -20,6 +21,7 @@ namespace paddock::manager {
 namespace {
 
 constexpr char kOperators[] = "server";
+constexpr size_t kMostEntries = 1000, kMostInjects = 64;  // of a call
 
 policy::LoadContext load_context() {
   policy::LoadContext context;
@@ -38,8 +40,22 @@ Error not_for_callers(const char* what) {
 
 bool has_any(const std::optional<std::vector<std::string>>& list) { return list && !list->empty(); }
 
+// Every entry is compared with the operator's, and kept with the sandbox.
+Result<void> check_sizes(const Policy& call) {
+  auto check = [](const char* key, size_t count, size_t most) -> Result<void> {
+    if (count <= most) return {};
+    return Error{Code::invalid, cat("policy: ", key, " has ", count, " entries, and a call may have ", most), ""};
+  };
+  TRY(check("network.allow", call.network.allow ? call.network.allow->size() : 0, kMostEntries));
+  TRY(check("network.deny", call.network.deny.size(), kMostEntries));
+  TRY(check("files.deny", call.files.deny.size(), kMostEntries));
+  TRY(check("env.set", call.env.set.size(), kMostEntries));
+  return check("network.inject", call.network.inject.size(), kMostInjects);
+}
+
 // What would read the server's files or environment on behalf of whoever sends a request.
 Result<void> check_call(const Policy& call) {
+  TRY(check_sizes(call));
   if (has_any(call.files.read)) return not_for_callers("files.read");
   if (has_any(call.files.write)) return not_for_callers("files.write");
   if (call.files.workspace) return not_for_callers("files.workspace");
@@ -71,6 +87,13 @@ constexpr const char* kNotPublic[] = {
 };
 constexpr const char* kDocumentation[] = {"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"};
 
+std::vector<policy::NetworkRule> parse_all(const std::vector<std::string>& texts) {
+  std::vector<policy::NetworkRule> rules;
+  for (const std::string& text : texts)
+    if (Result<policy::NetworkRule> rule = policy::parse_network_rule(text)) rules.push_back(std::move(rule).value());
+  return rules;
+}
+
 // Whether a rule reaches what is not public: networks of addresses contain each other or do not touch, so it does when it
 // begins in one, or when one begins in it.
 bool reaches_not_public(const policy::NetworkRule& rule) {
@@ -79,18 +102,16 @@ bool reaches_not_public(const policy::NetworkRule& rule) {
   if (rule.kind == policy::NetworkRule::Kind::name || rule.kind == policy::NetworkRule::Kind::beneath)
     return rule.name == "localhost" || policy::is_beneath(rule.name, "localhost");
   if (rule.kind != policy::NetworkRule::Kind::addresses) return false;
-  for (const char* text : kDocumentation) {
-    Result<policy::NetworkRule> documentation = policy::parse_network_rule(text);
-    if (documentation && policy::covers(documentation.value(), any_port)) return false;
-  }
+  static const std::vector<policy::NetworkRule> documentation = parse_all({std::begin(kDocumentation), std::end(kDocumentation)});
+  static const std::vector<policy::NetworkRule> not_public = parse_all({std::begin(kNotPublic), std::end(kNotPublic)});
+  for (const policy::NetworkRule& range : documentation)
+    if (policy::covers(range, any_port)) return false;
   net::Address first;
   first.bytes = rule.address;
   first.ipv6 = rule.address_bits == 128;
   if (net::not_public(first)) return true;
-  for (const char* text : kNotPublic) {
-    Result<policy::NetworkRule> start = policy::parse_network_rule(text);
-    if (start && policy::covers(any_port, start.value())) return true;
-  }
+  for (const policy::NetworkRule& start : not_public)
+    if (policy::covers(any_port, start)) return true;
   return false;
 }
 
@@ -98,13 +119,13 @@ bool reaches_not_public(const policy::NetworkRule& rule) {
 // tenant's policy names them.
 void keep_private_networks_shut(const std::vector<policy::Layer>& layers, CombinedPolicy& combined) {
   if (!combined.policy.network.allow) return;
+  std::vector<policy::NetworkRule> named;
+  for (const policy::Layer& layer : layers)
+    if (layer.policy.network.allow)
+      for (policy::NetworkRule& rule : parse_all(*layer.policy.network.allow))
+        if (!policy::is_wide(rule)) named.push_back(std::move(rule));
   auto named_by_operator = [&](const policy::NetworkRule& asked) {
-    for (const policy::Layer& layer : layers)
-      for (const std::string& text : layer.policy.network.allow.value_or(std::vector<std::string>{})) {
-        Result<policy::NetworkRule> rule = policy::parse_network_rule(text);
-        if (rule && !policy::is_wide(rule.value()) && policy::covers(rule.value(), asked)) return true;
-      }
-    return false;
+    return std::any_of(named.begin(), named.end(), [&](const policy::NetworkRule& rule) { return policy::covers(rule, asked); });
   };
   std::erase_if(*combined.policy.network.allow, [&](const std::string& entry) {
     Result<policy::NetworkRule> rule = policy::parse_network_rule(entry);

@@ -70,6 +70,27 @@ TEST(Policies, WhatALivingSandboxCannotHoldIsRefused) {
   EXPECT_EQ(combine(process).error().code, Code::denied);
 }
 
+TEST(Policies, ACallHasOnlySoManyEntries) {
+  std::vector<Policy> calls(4);
+  calls[0].network.allow.emplace();
+  for (int i = 0; i < 1001; ++i) {
+    calls[0].network.allow->push_back("h" + std::to_string(i) + ".example.com");
+    calls[1].network.deny.push_back("h" + std::to_string(i) + ".example.com");
+    calls[2].env.set["V" + std::to_string(i)] = "x";
+  }
+  calls[3].network.allow = {"example.com"};
+  for (int i = 0; i < 65; ++i) calls[3].network.inject.push_back({.host = "example.com", .header = "x-" + std::to_string(i), .secret = "s"});
+  for (const Policy& call : calls) {
+    Result<CombinedPolicy> combined = combine(call);
+    ASSERT_FALSE(combined);
+    EXPECT_EQ(combined.error().code, Code::invalid);
+  }
+  calls[0].network.allow->pop_back();
+  Result<CombinedPolicy> most = combine(calls[0]);
+  ASSERT_TRUE(most) << most.error().message;
+  EXPECT_EQ(most.value().policy.network.allow->size(), 1000u);
+}
+
 TEST(Policies, WhatOneSandboxHasItsForkMayAskFor) {
   Policy call;
   call.network.allow = {"pypi.org"};

@@ -68,6 +68,7 @@ Result<void> Manager::open(const ManagerOptions& options) {
   sandboxes_fd_ = TRY(store::open_directory(fd_.get(), "sandboxes"));
   trash_fd_ = TRY(store::open_directory(fd_.get(), "trash"));
   worker_ = TRY(io::Worker::create(loop_, 4));
+  copier_ = TRY(io::Worker::create(loop_, 2));
   cleaner_ = TRY(io::Worker::create(loop_, 1));
   timers_ = std::make_unique<Timers>(loop_);
   timers_->on_due = [this](const std::string& id) { on_due(id); };
@@ -77,7 +78,7 @@ Result<void> Manager::open(const ManagerOptions& options) {
   templates_.emplace(TRY(store::Templates::open(path_)));
   builder_ = std::make_unique<Builder>(*this);
   TRY(builder_->open(path_));
-  for (const store::Template& one : templates_->list("*")) charge_templates(one.tenant);
+  for (const std::string& tenant : templates_->tenants()) charge_templates(tenant);
   for (const std::string& name : TRY(kernel::list_directory(trash_fd_.get()))) io::spawn(remove_trash(name));
   return {};
 }

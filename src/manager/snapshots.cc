@@ -56,6 +56,17 @@ Result<uint64_t> measure_layer(const std::string& layer) {
   return TRY(kernel::measure_tree(fd.get())).bytes;
 }
 
+Result<uint64_t> measure_uppers(const std::string& directory) {
+  uint64_t bytes = 0;
+  for (const char* name : kUppers) {
+    std::string upper = upper_of(directory, name);
+    if (!exists(upper)) continue;
+    Fd fd = TRY(open_file(upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    bytes += TRY(kernel::measure_tree(fd.get())).bytes;
+  }
+  return bytes;
+}
+
 // Many creations at once, and who waits for them.
 struct Forks {
   explicit Forks(io::Loop& loop) : done(loop) {}
@@ -69,6 +80,22 @@ io::Task<void> fork_one(Manager* manager, Caller caller, CreateOptions options, 
   forks->made.push_back(std::move(made));
   if (--forks->left == 0) forks->done.ring();
 }
+
+// Keeps layers from being taken for unused ones.
+class HeldLayers {
+ public:
+  HeldLayers(std::multiset<std::string>& held, std::vector<std::string> layers) : held_(held), layers_(std::move(layers)) {
+    held_.insert(layers_.begin(), layers_.end());
+  }
+  HeldLayers(const HeldLayers&) = delete;
+  ~HeldLayers() {
+    for (const std::string& layer : layers_) held_.erase(held_.find(layer));
+  }
+
+ private:
+  std::multiset<std::string>& held_;
+  std::vector<std::string> layers_;
+};
 
 Snapshot snapshot_from(const store::Template& made) {
   Snapshot snapshot{.id = made.id, .tenant = made.tenant, .sandbox = made.sandbox, .name = made.name, .created = made.created, .bytes = made.bytes};
@@ -93,7 +120,7 @@ store::Template Manager::template_of(const Sandbox& sandbox) const {
   return asked;
 }
 
-// Copies with the sandbox standing still. The caller does not hold its turn.
+// Copies with the sandbox standing still, into room that is reserved before. The caller does not hold its turn.
 io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sandbox) {
   Turn::Held held = co_await sandbox->turn_.take();
   Error gone{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
@@ -110,13 +137,26 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
   }
   store::CopyOptions options;
   options.cancelled = &sandbox->doomed_;
-  Quota quota = tenants_.find(sandbox->info_.tenant).quota;
-  uint64_t used = ledger_->used(sandbox->info_.tenant).disk_bytes;
-  if (quota.disk_bytes != 0) options.most_bytes = quota.disk_bytes > used ? quota.disk_bytes - used : 0;
-  std::string from = sandbox->directory_, to = layer.staged.path;
-  Result<uint64_t> copied = Error{};
+  std::string tenant = sandbox->info_.tenant, from = sandbox->directory_, to = layer.staged.path;
+  Quota quota = tenants_.find(tenant).quota;
+  Result<uint64_t> copied = uint64_t{0};
+  layer.reserved = ledger_->charge_unchecked(tenant, {});
+  if (quota.disk_bytes != 0) {
+    std::function<void()> measure = [&copied, from] { copied = measure_uppers(from); };
+    co_await copier_->run(measure);
+    uint64_t asked = copied ? copied.value() : 0;
+    make_room(tenant, asked, sandbox->made_from_.layers);
+    uint64_t used = ledger_->used(tenant).disk_bytes;
+    options.most_bytes = quota.disk_bytes > used ? quota.disk_bytes - used : 0;
+    Result<void> reserved = ledger_->grow(*layer.reserved, quota, {.disk_bytes = asked});
+    if (copied && !reserved) copied = reserved.error();
+  }
   std::function<void()> work = [&copied, &options, from, to] { copied = copy_uppers(from, to, options); };
-  co_await worker_->run(work);
+  if (copied) co_await copier_->run(work);
+  if (copied) {  // what it measures is not what it is, on every filesystem
+    Result<void> reserved = ledger_->grow(*layer.reserved, quota, {.disk_bytes = copied.value()});
+    if (!reserved) copied = reserved.error();
+  }
   Result<void> thawed;
   if (was_running && !sandbox->doomed_) thawed = co_await sandbox->body_->thaw();
   if (sandbox->doomed_) co_return gone;
@@ -150,6 +190,7 @@ io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::st
   asked.bytes = layer.value().bytes;
   Result<store::Template> made = templates_->add(asked, std::move(layer.value().staged));
   if (!made) co_return made.error();
+  layer.value().reserved.reset();
   charge_templates(asked.tenant);
   co_return snapshot_from(made.value());
 }
@@ -195,6 +236,8 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   asked.bytes = layer.value().bytes;
   Result<store::Template> made = templates_->add(asked, std::move(layer.value().staged));
   if (!made) co_return made.error();
+  layer.value().reserved.reset();
+  charge_templates(who.tenant);
   options.template_name = made.value().id;
 
   auto forks = std::make_shared<Forks>(loop_);
@@ -202,7 +245,7 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   for (size_t i = 0; i < count; ++i) io::spawn(fork_one(this, who, options, forks));
   while (forks->left > 0) (void)co_await forks->done.wait();
   (void)templates_->remove(who.tenant, made.value().id);
-  sweep_due_ = true;
+  templates_changed();
   co_return std::move(forks->made);
 }
 
@@ -217,13 +260,21 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
   Result<void> moved = Error{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
   std::function<void()> keep = [&moved, directory, layer] { moved = move_uppers(directory, layer); };
   std::string because = "its files became a template";
+  HeldLayers lower(held_layers_, asked.layers);  // until the new one has them
   co_await finish_keeping(sandbox, because, keep);
   if (!moved) co_return moved.error();
   Result<uint64_t> bytes = Error{};
   std::function<void()> work = [&bytes, layer] { bytes = measure_layer(layer); };
-  co_await worker_->run(work);
+  co_await copier_->run(work);
+  sweep_due_ = true;  // when it fails there is a layer to remove
   if (!bytes) co_return bytes.error();
   asked.bytes = bytes.value();
+  make_room(asked.tenant, asked.bytes, asked.layers);
+  Quota quota = tenants_.find(asked.tenant).quota;
+  Amount amount{.disk_bytes = asked.bytes};
+  Result<std::unique_ptr<Ledger::Charge>> room = ledger_->charge(asked.tenant, quota, amount);
+  if (!room) co_return room.error();
+  room.value().reset();  // charged with the rest of its templates
   Result<store::Template> made = templates_->add(asked, std::move(staged).value());
   if (made) charge_templates(asked.tenant);
   co_return made;
@@ -231,12 +282,10 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
 
 // ---- what nobody uses any more ----------------------------------------------------------------------------------
 
-// Layers count for the tenant whose templates made them; those of builds' steps, which come and go by themselves, do not.
+// Layers count for the tenant whose templates made them. Those of builds' steps do too, and go when room is needed.
 void Manager::charge_templates(const std::string& tenant) {
   if (tenant.empty()) return;
-  uint64_t bytes = 0;
-  for (const store::Template& one : templates_->list(tenant))
-    if (one.tenant == tenant) bytes += one.bytes;
+  uint64_t bytes = templates_->bytes_of(tenant);
   std::unique_ptr<Ledger::Charge>& charge = template_charges_[tenant];
   if (!charge) charge = ledger_->charge_unchecked(tenant, {});
   charge->change({.disk_bytes = bytes});
@@ -247,14 +296,30 @@ void Manager::templates_changed() {
   for (const auto& [tenant, charge] : template_charges_) charge_templates(tenant);
 }
 
-void Manager::sweep() {
-  sweep_due_ = false;
+std::set<std::string> Manager::layers_in_use() const {
   std::set<std::string> used;
   for (const auto& [id, sandbox] : sandboxes_) {
     const store::Rootfs& root = sandbox->made_from_.root;
     used.insert(root.layers.begin(), root.layers.end());
     used.insert(root.usr_layers.begin(), root.usr_layers.end());
   }
+  for (const std::string& layer : held_layers_) used.insert(cat(templates_->directory(), "/layers/", layer));
+  return used;
+}
+
+// Steps of builds are kept for the next build alone: they make way for what a tenant asks for. `needed`: layers that do not.
+void Manager::make_room(const std::string& tenant, uint64_t bytes, const std::vector<std::string>& needed) {
+  uint64_t most = tenants_.find(tenant).quota.disk_bytes;
+  auto is_short = [&] { return most != 0 && bytes <= most && ledger_->used(tenant).disk_bytes > most - bytes; };
+  if (bytes == 0 || !is_short()) return;
+  std::set<std::string> used = layers_in_use();
+  while (is_short() && templates_->drop_oldest_step(tenant, used, needed)) charge_templates(tenant);
+  sweep_due_ = true;
+}
+
+void Manager::sweep() {
+  sweep_due_ = false;
+  std::set<std::string> used = layers_in_use();
   Result<std::vector<std::string>> unused = templates_->sweep(used);
   if (!unused) return;
   for (const std::string& path : unused.value()) discard(path);

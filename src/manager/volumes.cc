@@ -88,6 +88,7 @@ Result<void> Volumes::read_all() {
     std::string tenant = info.value().tenant;
     Amount amount{.disk_bytes = info.value().quota_bytes};
     volumes_[name] = Entry{std::move(info).value(), ledger_->charge_unchecked(tenant, amount)};
+    touched_.insert(name);
   }
   return {};
 }
@@ -140,17 +141,40 @@ Result<std::string> Volumes::remove(const std::string& id) {
   std::string record = cat(id, "/", kRecord);
   if (::unlinkat(fd_.get(), record.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, "remove a volume's record");
   volumes_.erase(found);
+  touched_.erase(id);
   return cat(path_, "/", id);
 }
 
-void Volumes::measured(const std::string& id, uint64_t used_bytes) {
+bool Volumes::reserve(const std::string& id, uint64_t bytes) {
   auto found = volumes_.find(id);
-  if (found != volumes_.end()) found->second.info.used_bytes = used_bytes;
+  if (found == volumes_.end()) return false;
+  Entry& entry = found->second;
+  VolumeInfo& info = entry.info;
+  if (info.quota_bytes != 0 && (info.used_bytes > info.quota_bytes || bytes > info.quota_bytes - info.used_bytes)) return false;
+  info.used_bytes += bytes;
+  entry.reserved += bytes;
+  touched_.insert(id);
+  return true;
+}
+
+void Volumes::measuring(const std::string& id) {
+  touched_.erase(id);
+  auto found = volumes_.find(id);
+  if (found != volumes_.end()) found->second.reserved = 0;
+}
+
+// What was reserved meanwhile was perhaps not seen.
+void Volumes::measured(const std::string& id, const Result<uint64_t>& used_bytes) {
+  auto found = volumes_.find(id);
+  if (found == volumes_.end()) return;
+  if (used_bytes) found->second.info.used_bytes = used_bytes.value() + found->second.reserved;
+  else touched_.insert(id);
 }
 
 Result<uint64_t> measure_volume(const std::string& directory) {
   Fd fd = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  return TRY(kernel::measure_tree(fd.get(), {.make_readable = true})).bytes;
+  // Root reads everything as it is.
+  return TRY(kernel::measure_tree(fd.get(), {.make_readable = ::geteuid() != 0})).bytes;
 }
 
 }  // namespace paddock::manager

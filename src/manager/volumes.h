@@ -32,7 +32,12 @@ class Volumes {
   const VolumeInfo* find_by_id(const std::string& id) const;  // of any tenant
   // Takes it out of sight; gives the directory to be removed.
   Result<std::string> remove(const std::string& id);
-  void measured(const std::string& id, uint64_t used_bytes);
+  // Counts what is about to be written from outside. False: it does not fit into the quota.
+  bool reserve(const std::string& id, uint64_t bytes);
+  // Measuring: which ones were written to since they were measured (all, at first), when it begins, and what came out.
+  std::set<std::string> touched() const { return touched_; }
+  void measuring(const std::string& id);
+  void measured(const std::string& id, const Result<uint64_t>& used_bytes);
 
  private:
   Volumes() = default;
@@ -44,8 +49,10 @@ class Volumes {
   struct Entry {
     VolumeInfo info;
     std::unique_ptr<Ledger::Charge> charge;
+    uint64_t reserved = 0;  // since its measuring began
   };
   std::map<std::string, Entry> volumes_;  // by id
+  std::set<std::string> touched_;
 };
 
 // The bytes in a volume; for a worker's thread.

@@ -7,12 +7,10 @@ namespace paddock::policy {
 
 namespace {
 
-bool opens_on_some_port(const std::vector<std::string>& allow, NetworkRule host) {
-  for (const std::string& text : allow) {
-    Result<NetworkRule> rule = parse_network_rule(text);
-    if (!rule) continue;
-    host.port = rule.value().port;
-    if (covers(rule.value(), host)) return true;
+bool opens_on_some_port(const std::vector<NetworkRule>& allow, NetworkRule host) {
+  for (const NetworkRule& rule : allow) {
+    host.port = rule.port;
+    if (covers(rule, host)) return true;
   }
   return false;
 }
@@ -44,9 +42,13 @@ Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy
 }
 
 Result<void> check_injects(const NetworkPolicy& network) {
+  if (network.inject.empty()) return {};
+  std::vector<NetworkRule> allow;
+  for (const std::string& text : network.allow.value_or(std::vector<std::string>{}))
+    if (Result<NetworkRule> rule = parse_network_rule(text)) allow.push_back(std::move(rule).value());
   for (const InjectPolicy& inject : network.inject) {
     NetworkRule host = TRY(parse_network_rule(inject.host));
-    if (network.allow && opens_on_some_port(*network.allow, host)) continue;
+    if (opens_on_some_port(allow, host)) continue;
     return Error{Code::denied, cat("network.inject: '", inject.host, "' gets a header, but network.allow does not allow all of it"),
                  cat("add '", inject.host, "' to network.allow, in every policy that has this list")};
   }

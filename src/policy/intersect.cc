@@ -1,6 +1,7 @@
 #include "policy/intersect.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -71,67 +72,93 @@ void combine_limits(const Layers& layers, Limits& limits) {
 struct ListRule {
   const char* key;
   List& (*of)(Policy&);
-  bool (*covers)(const Policy& layer, const std::string& entry);  // asked only of layers that set the list
+  // What a layer that sets the list covers besides the entries themselves.
+  enum class Wider : uint8_t { nothing, network, paths } wider = Wider::nothing;
+  bool (*covers)(const Policy& layer, const std::string& path) = nullptr;  // Wider::paths
 };
-
-bool lists(const List& list, const std::string& entry) {
-  return list && std::find(list->begin(), list->end(), entry) != list->end();
-}
 
 bool lists_path(const List& list, const std::string& path) {
   auto contains = [&](const std::string& directory) { return contains_path(directory, path); };
   return list && std::any_of(list->begin(), list->end(), contains);
 }
 
-bool lists_network(const List& list, const std::string& entry) {
-  Result<NetworkRule> narrow = parse_network_rule(entry);
-  auto covers_entry = [&](const std::string& text) {
-    Result<NetworkRule> wide = parse_network_rule(text);
-    return wide && covers(wide.value(), narrow.value());
-  };
-  return list && narrow && std::any_of(list->begin(), list->end(), covers_entry);
-}
-
 constexpr ListRule kListRules[] = {
     // Who may write a file may read it.
-    {"files.read", [](Policy& p) -> List& { return p.files.read; },
+    {"files.read", [](Policy& p) -> List& { return p.files.read; }, ListRule::Wider::paths,
      [](const Policy& p, const std::string& path) { return lists_path(p.files.read, path) || lists_path(p.files.write, path); }},
-    {"files.write", [](Policy& p) -> List& { return p.files.write; },
+    {"files.write", [](Policy& p) -> List& { return p.files.write; }, ListRule::Wider::paths,
      [](const Policy& p, const std::string& path) { return lists_path(p.files.write, path); }},
-    {"network.allow", [](Policy& p) -> List& { return p.network.allow; },
-     [](const Policy& p, const std::string& entry) { return lists_network(p.network.allow, entry); }},
-    {"commands.allow", [](Policy& p) -> List& { return p.commands; },
-     [](const Policy& p, const std::string& name) { return lists(p.commands, name); }},
-    {"env.pass", [](Policy& p) -> List& { return p.env.pass; },
-     [](const Policy& p, const std::string& name) { return lists(p.env.pass, name); }},
-    {"code.python.imports", [](Policy& p) -> List& { return p.python_imports; },
-     [](const Policy& p, const std::string& name) { return lists(p.python_imports, name); }},
+    {"network.allow", [](Policy& p) -> List& { return p.network.allow; }, ListRule::Wider::network},
+    {"commands.allow", [](Policy& p) -> List& { return p.commands; }},
+    {"env.pass", [](Policy& p) -> List& { return p.env.pass; }},
+    {"code.python.imports", [](Policy& p) -> List& { return p.python_imports; }},
 };
 
 // One accessor serves for reading and for writing.
 const List& list_of(const ListRule& rule, const Policy& policy) { return rule.of(const_cast<Policy&>(policy)); }
 
-// The first layer that sets the list and does not cover the entry; null when none objects.
-const Policy* objector(const Layers& layers, const ListRule& rule, const std::string& entry) {
-  for (const Policy* layer : layers)
-    if (list_of(rule, *layer) && !rule.covers(*layer, entry)) return layer;
-  return nullptr;
-}
+// The layers that set a list, each read once: there may be many entries to judge.
+class Judges {
+ public:
+  Judges(const Layers& layers, const ListRule& rule) : rule_(rule) {
+    for (const Policy* layer : layers) {
+      const List& list = list_of(rule, *layer);
+      if (!list) continue;
+      Judge& judge = judges_.emplace_back(Judge{layer, {list->begin(), list->end()}, {}});
+      if (rule.wider != ListRule::Wider::network) continue;
+      for (const std::string& text : *list)
+        if (Result<NetworkRule> wide = parse_network_rule(text)) judge.wide.push_back(std::move(wide).value());
+    }
+  }
+
+  // The first layer that sets the list and does not cover the entry; null when none objects.
+  const Policy* objector(const std::string& entry) const {
+    std::optional<NetworkRule> narrow;
+    if (rule_.wider == ListRule::Wider::network)
+      if (Result<NetworkRule> parsed = parse_network_rule(entry)) narrow = std::move(parsed).value();
+    for (const Judge& judge : judges_)
+      if (!covers_entry(judge, entry, narrow)) return judge.layer;
+    return nullptr;
+  }
+
+ private:
+  struct Judge {
+    const Policy* layer;
+    std::unordered_set<std::string_view> entries;
+    std::vector<NetworkRule> wide;
+  };
+
+  bool covers_entry(const Judge& judge, const std::string& entry, const std::optional<NetworkRule>& narrow) const {
+    switch (rule_.wider) {
+      case ListRule::Wider::nothing: return judge.entries.contains(entry);
+      case ListRule::Wider::paths: return judge.entries.contains(entry) || rule_.covers(*judge.layer, entry);
+      case ListRule::Wider::network: break;
+    }
+    auto covers_it = [&](const NetworkRule& wide) { return covers(wide, *narrow); };
+    return narrow && (judge.entries.contains(entry) || std::any_of(judge.wide.begin(), judge.wide.end(), covers_it));
+  }
+
+  const ListRule& rule_;
+  std::vector<Judge> judges_;
+};
 
 void combine_list(const Layers& layers, const ListRule& rule, Policy& result) {
   List& standing = rule.of(result);
+  Judges judges(layers, rule);
+  std::unordered_set<std::string_view> seen;
   for (const Policy* layer : layers) {
     const List& list = list_of(rule, *layer);
     if (!list) continue;
     if (!standing) standing.emplace();
     for (const std::string& entry : *list)
-      if (!lists(standing, entry) && !objector(layers, rule, entry)) standing->push_back(entry);
+      if (seen.insert(entry).second && !judges.objector(entry)) standing->push_back(entry);
   }
 }
 
 void add_missing(const std::vector<std::string>& more, std::vector<std::string>& list) {
+  std::unordered_set<std::string> there(list.begin(), list.end());
   for (const std::string& entry : more)
-    if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
+    if (there.insert(entry).second) list.push_back(entry);
 }
 
 int width(WorkspaceMode mode) {
@@ -231,8 +258,9 @@ void note_narrowed(const Policy& asker, std::string_view asks, const Layers& bou
   for (const ListRule& rule : kListRules) {
     const List& asked = list_of(rule, asker);
     if (!asked) continue;
+    Judges judges(bounds, rule);
     for (const std::string& entry : *asked)
-      if (const Policy* bound = objector(bounds, rule, entry))
+      if (const Policy* bound = judges.objector(entry))
         note(rule.key, cat("'", printable(entry), "'"), *bound, "does not allow all of it");
   }
   for (const Policy* bound : bounds)

@@ -1,6 +1,7 @@
 #include "store/copy_tree.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ namespace {
 // Below this depth only the innermost directories are open; the way up is found by "..", and checked.
 constexpr size_t kOpenLevels = 32;
 constexpr size_t kDeepest = 4096;
+constexpr size_t kMostRemembered = 64 << 20;  // bytes of paths that links may lead to
 
 struct Level {
   Fd from, to;                     // closed while deep below
@@ -27,7 +29,9 @@ struct Level {
   ino_t made = 0;                  // of the copy
   bool unlocked = false;           // the source's mode was changed
   std::string name;
-  std::vector<std::string> todo;   // directories still to be copied
+  std::vector<std::string> todo;   // directories of the part read last that are still to be copied
+  bool read = false;               // to the end
+  off_t offset = 0;                // where to go on reading once it is open again
 };
 
 class Copy {
@@ -49,7 +53,7 @@ class Copy {
     TRY(enter(std::move(top)));
     while (!levels_.empty()) {
       if (levels_.back().todo.empty()) {
-        TRY(leave());
+        TRY(levels_.back().read ? leave() : copy_some());
         continue;
       }
       std::string name = std::move(levels_.back().todo.back());
@@ -63,6 +67,7 @@ class Copy {
   Result<void> check() const {
     if (options_.cancelled && options_.cancelled->load()) return Error{Code::conflict, "copy a tree: it was called off", ""};
     if (copied_.bytes > options_.most_bytes) return Error{Code::exhausted, cat("copy a tree: it holds more than ", human_size(options_.most_bytes)), ""};
+    if (copied_.inodes > options_.most_inodes) return Error{Code::exhausted, cat("copy a tree: it holds more than ", options_.most_inodes, " files"), ""};
     return {};
   }
 
@@ -92,19 +97,36 @@ class Copy {
     level.made = made.st_ino;
     path_.push_back(level.name);
     if (levels_.size() > kOpenLevels) {
+      levels_.back().offset = ::lseek(levels_.back().from.get(), 0, SEEK_CUR);
       levels_.back().from.reset();
       levels_.back().to.reset();
     }
     levels_.push_back(std::move(level));
+    return {};
+  }
+
+  // A part of the innermost directory: however many names it has, few are in memory.
+  Result<void> copy_some() {
     Level& here = levels_.back();
-    for (const std::string& entry : TRY(kernel::list_directory(here.from.get()))) {
-      TRY(check());
-      struct stat info;
-      if (::fstatat(here.from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(entry), "'"));
-      ++copied_.inodes;
-      if (S_ISDIR(info.st_mode)) here.todo.push_back(entry);
-      else TRY(copy_entry(here.from.get(), here.to.get(), entry, info));
-    }
+    bool deep = levels_.size() > kOpenLevels;
+    Result<void> done;
+    buffer_.resize(deep ? 4096 : 32768);
+    bool more = TRY(kernel::read_names(here.from.get(), buffer_, [&](const char* entry, unsigned char) {
+      done = copy_name(here, entry);
+      return done && (!deep || here.todo.empty());
+    }));
+    here.read = !more;
+    return done;
+  }
+
+  Result<void> copy_name(Level& here, const std::string& entry) {
+    struct stat info;
+    if (::fstatat(here.from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(entry), "'"));
+    ++copied_.inodes;
+    copied_.bytes += kernel::TreeSize::kInodeCharge;
+    TRY(check());
+    if (!S_ISDIR(info.st_mode)) return copy_entry(here.from.get(), here.to.get(), entry, info);
+    here.todo.push_back(entry);
     return {};
   }
 
@@ -135,6 +157,7 @@ class Copy {
   static Result<void> reopen(Level& parent, const Level& done) {
     parent.from = TRY(climb(done.from.get(), parent.info.st_ino));
     parent.to = TRY(climb(done.to.get(), parent.made));
+    if (::lseek(parent.from.get(), parent.offset, SEEK_SET) < 0) return errno_error(errno, "read a directory");
     return {};
   }
 
@@ -157,13 +180,17 @@ class Copy {
     return finish_by_name(to, name, info);
   }
 
-  // A link needs the first copy's path; one too long for the kernel becomes a file of its own.
+  // A link needs the first copy's path; one too long for the kernel becomes a file of its own, and so do some among very many.
   bool link_to_earlier(int to, const std::string& name, const struct stat& info) {
-    std::string& earlier = linked_[{info.st_dev, info.st_ino}];
-    if (!earlier.empty()) return ::linkat(root_, earlier.c_str(), to, name.c_str(), 0) == 0;
+    auto found = linked_.find({info.st_dev, info.st_ino});
+    if (found != linked_.end()) return ::linkat(root_, found->second.c_str(), to, name.c_str(), 0) == 0;
+    std::string path;
     for (const std::string& part : path_)
-      if (!part.empty()) earlier += part + "/";
-    earlier += name;
+      if (!part.empty()) path += part + "/";
+    path += name;
+    if (path.size() >= PATH_MAX || remembered_ > kMostRemembered) return false;
+    remembered_ += path.size();
+    linked_.emplace(std::pair(info.st_dev, info.st_ino), std::move(path));
     return false;
   }
 
@@ -208,6 +235,8 @@ class Copy {
   int root_ = -1;
   std::vector<Level> levels_;
   std::vector<std::string> path_;
+  std::string buffer_;
+  size_t remembered_ = 0;
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // the first copy of what has several names
 };
 

@@ -12,11 +12,12 @@ namespace paddock::store {
 
 struct CopyOptions {
   uint64_t most_bytes = UINT64_MAX;              // Code::exhausted beyond
+  uint64_t most_inodes = 2'000'000;              // names; Code::exhausted beyond
   const std::atomic<bool>* cancelled = nullptr;  // looked at now and then; Code::conflict once it is true
 };
 
 struct Copied {
-  uint64_t bytes = 0;   // of data, holes left out
+  uint64_t bytes = 0;   // of data, holes left out, and 4096 for each name: files that hold nothing are not free
   uint64_t inodes = 0;  // without the root itself
 };
 

@@ -100,4 +100,16 @@ TEST_F(CopyTree, StopsWhenItIsTooMuchOrCalledOff) {
   EXPECT_EQ(copied.error().code, Code::conflict);
 }
 
+TEST_F(CopyTree, CountsEveryNameAndChargesForIt) {
+  make("from");
+  for (int i = 0; i < 2000; ++i) write(cat("from/", std::string(40, 'n'), i), "");
+  Result<Copied> copied = copy_tree(at("from"), at("few"), {.most_inodes = 1000});
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().code, Code::exhausted);
+  copied = copy_tree(at("from"), at("all"));
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_EQ(names("all").size(), 2000u);
+  EXPECT_EQ(copied.value().bytes, 2000u * 4096);
+}
+
 }  // namespace paddock::store

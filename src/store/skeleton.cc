@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "linux/tree.h"
 #include "store/digest.h"
@@ -15,7 +17,7 @@ namespace paddock::store {
 
 namespace {
 
-constexpr int kVersion = 4;  // of what is made below
+constexpr int kVersion = 5;  // of what is made below
 
 constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
@@ -195,7 +197,40 @@ Result<void> make_homes(SkeletonTree& tree) {
 
 bool on_host(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+// What not everybody may read below the host's /usr, as paths in it. Root of a sandbox is no more than everybody here, but
+// the host's files are its own inside, so that their modes would not stop it. As an ordinary user they do.
+void add_closed(int parent, const std::string& path, dev_t device, std::vector<std::string>& closed) {
+  Result<Fd> folder = kernel::open_beneath_one_mount(parent, kernel::split_path(path).name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!folder) return;
+  std::vector<std::string> inner;
+  std::string buffer(32768, '\0');
+  Result<bool> more = true;
+  while (more && more.value())
+    more = kernel::read_names(folder.value().get(), buffer, [&](const char* name, unsigned char type) {
+      struct stat info;
+      if (type == DT_LNK || ::fstatat(folder.value().get(), name, &info, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(info.st_mode) || info.st_dev != device) return true;
+      unsigned needed = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+      if ((info.st_mode & needed) != needed) closed.push_back(cat(path, "/", name));
+      else if (S_ISDIR(info.st_mode)) inner.push_back(name);
+      return true;
+    });
+  buffer = {};
+  for (const std::string& name : inner) add_closed(folder.value().get(), cat(path, "/", name), device, closed);
+}
+
+std::vector<std::string> closed_in_usr() {
+  std::vector<std::string> closed;
+  struct stat info;
+  Fd usr(::open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!has_disk_ids() || !usr || ::fstat(usr.get(), &info) != 0) return closed;
+  add_closed(usr.get(), "", info.st_dev, closed);
+  std::sort(closed.begin(), closed.end());
+  return closed;
+}
+
 Result<void> make_usr(SkeletonTree& tree) {
+  for (const std::string& path : closed_in_usr())
+    if (path != "/bin/sudo") TRY(tree.whiteout(path));
   TRY(tree.link("/bin/sudo", "/run/paddock/bin/sudo"));
   if (!on_host("/usr/bin/python") && on_host("/usr/bin/python3")) TRY(tree.link("/bin/python", "python3"));
   // Services do not start by themselves when a package is installed.
@@ -248,6 +283,7 @@ Result<std::string> skeleton_fingerprint() {
   for (const char* name : kIntoUsr) describe(cat("/", name), text, 0);
   for (const std::string& name : etc_entries()) describe(cat("/etc/", name), text, 8);
   for (const char* path : {"/var/lib/dpkg/status", "/var/lib/dpkg/info", "/usr/bin/python", "/usr/bin/python3", "/usr/sbin/policy-rc.d"}) describe(path, text, 0);
+  for (const std::string& path : closed_in_usr()) text += cat("closed ", path, "\n");
   return to_hex(sha256_bytes(text));
 }
 

@@ -29,6 +29,21 @@ TEST_F(SkeletonTest, HasNothingOfTheHostsSecrets) {
   EXPECT_EQ(read("root/etc/shadow").find('$'), std::string::npos);  // no hash of any password
 }
 
+// Root inside may read what the host's root may: so nothing of it is left to be seen.
+TEST_F(SkeletonTest, HidesWhatIsClosedInUsr) {
+  if (!has_disk_ids()) GTEST_SKIP() << "needs root: others cannot read it anyway";
+  if (!make_skeleton(at("root"), at("usr"))) GTEST_SKIP() << "this host cannot be a template";
+  int closed = 0;
+  for (const char* path : {"/share/polkit-1/rules.d", "/lib/dbus-1.0/dbus-daemon-launch-helper", "/libexec/openssh/ssh-keysign", "/lib/cups/backend/cups-pdf"}) {
+    struct stat host, over;
+    if (::lstat(cat("/usr", path).c_str(), &host) != 0 || (host.st_mode & S_IROTH)) continue;
+    ++closed;
+    ASSERT_EQ(::lstat(at(cat("usr", path)).c_str(), &over), 0) << path;
+    EXPECT_TRUE(S_ISCHR(over.st_mode) && over.st_rdev == 0) << path;
+  }
+  if (closed == 0) GTEST_SKIP() << "nothing of that is closed on this host";
+}
+
 TEST_F(SkeletonTest, TheFingerprintIsTheSameUntilSomethingChanges) { EXPECT_EQ(skeleton_fingerprint().value(), skeleton_fingerprint().value()); }
 
 TEST_F(SkeletonTest, WhatNotEverybodyMayReadIsNotCopied) {

@@ -157,6 +157,20 @@ std::vector<Template> Templates::list(const std::string& tenant) const {
   return found;
 }
 
+std::set<std::string> Templates::tenants() const {
+  std::set<std::string> found;
+  for (const auto& [id, record] : records_)
+    if (!record.tenant.empty()) found.insert(record.tenant);
+  return found;
+}
+
+uint64_t Templates::bytes_of(const std::string& tenant) const {
+  uint64_t bytes = 0;
+  for (const auto& [id, record] : records_)
+    if (record.tenant == tenant) bytes += record.bytes;
+  return bytes;
+}
+
 const Template* Templates::find_cached(const std::string& tenant, const std::string& cache_key) const {
   const Template* newest = nullptr;
   for (const auto& [id, record] : records_) {
@@ -266,20 +280,49 @@ Result<void> Templates::untag(const std::string& tenant, const std::string& name
   return {};
 }
 
+// The ids of layers beneath which the paths are.
+std::set<std::string> Templates::layers_among(const std::set<std::string>& paths) const {
+  std::set<std::string> found;
+  std::string prefix = directory_ + "/layers/";
+  for (const std::string& path : paths)
+    if (starts_with(path, prefix)) found.insert(path.substr(prefix.size(), path.find('/', prefix.size()) - prefix.size()));
+  return found;
+}
+
+bool Templates::drop_oldest_step(const std::string& tenant, const std::set<std::string>& used, const std::vector<std::string>& layers) {
+  std::set<std::string> needed = layers_among(used);
+  needed.insert(layers.begin(), layers.end());
+  std::map<std::string, size_t> users;
+  for (const auto& [id, record] : records_)
+    for (const std::string& layer : record.layers) ++users[layer];
+  const Template* oldest = nullptr;
+  for (const auto& [id, record] : records_) {
+    if (record.tenant != tenant || record.kind != TemplateKind::step || record.cache_key.empty()) continue;
+    const std::string& own = record.layers.back();
+    bool free = record.bytes == 0 || (users[own] == 1 && !needed.count(own));  // one without bytes has no layer of its own
+    if (free && (!oldest || record.created < oldest->created)) oldest = &record;
+  }
+  if (!oldest) return false;
+  std::string id = oldest->id;
+  forget(id);
+  return true;
+}
+
 Result<std::vector<std::string>> Templates::sweep(const std::set<std::string>& used) {
   int64_t today = now();
-  std::vector<std::string> old;
+  std::set<std::string> old, needed;
   for (const auto& [id, record] : records_) {
     int64_t age = today - record.created;
-    if (record.kind == TemplateKind::step ? age > kStepLives : record.tags.empty() && age > kUntaggedLives) old.push_back(id);
+    if (record.kind == TemplateKind::step ? age > kStepLives : record.tags.empty() && age > kUntaggedLives) old.insert(id);
+    else needed.insert(record.layers.begin(), record.layers.end());
   }
-  for (const std::string& id : old) forget(id);
-
-  std::set<std::string> needed;
-  for (const auto& [id, record] : records_) needed.insert(record.layers.begin(), record.layers.end());
+  for (const std::string& id : old) {
+    const Template& record = records_[id];
+    bool counts = record.kind == TemplateKind::step && record.bytes != 0 && needed.count(record.layers.back());
+    if (!counts) forget(id);
+  }
+  needed.merge(layers_among(used));
   std::string prefix = directory_ + "/layers/";
-  for (const std::string& path : used)
-    if (starts_with(path, prefix)) needed.insert(path.substr(prefix.size(), path.find('/', prefix.size()) - prefix.size()));
 
   std::vector<std::string> gone;
   for (const std::string& name : TRY(kernel::list_directory(layers_.get()))) {

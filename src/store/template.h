@@ -77,6 +77,8 @@ class Templates {
   // By id, family, family:tag, name, name:tag, tenant/name[:tag]. The tenant's own before everyone's; another's does not exist.
   Result<Template> find(const std::string& tenant, const std::string& reference) const;
   std::vector<Template> list(const std::string& tenant) const;  // the newest first, no steps; every tenant's for "*"
+  std::set<std::string> tenants() const;                        // who have any, everyone's "" left out
+  uint64_t bytes_of(const std::string& tenant) const;           // of all its layers, those of steps too
   const Template* find_cached(const std::string& tenant, const std::string& cache_key) const;
 
   Result<Staged> stage() const;
@@ -90,9 +92,13 @@ class Templates {
   Result<Template> tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags);
   Result<void> untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags);
 
+  // For want of room: forgets the tenant's oldest cached step of a build whose own layer nobody else needs, neither a template
+  // nor `used` (as for sweep()) nor `layers` (ids). False: there is none.
+  bool drop_oldest_step(const std::string& tenant, const std::set<std::string>& used, const std::vector<std::string>& layers);
+
   // Takes layers that no template and nobody in `used` (directories: Rootfs::layers and usr_layers of sandboxes) needs out of
   // sight and gives their paths, to be removed elsewhere: that takes long. Templates that lost all their tags to newer ones go
-  // too, and so do steps of builds after a week.
+  // too, and so do steps of builds after a week, unless their layer is part of a template: their records say how large it is.
   Result<std::vector<std::string>> sweep(const std::set<std::string>& used);
 
   const std::string& directory() const { return directory_; }
@@ -102,6 +108,7 @@ class Templates {
   Result<void> write(const Template& record) const;
   void forget(const std::string& id);
   void make_root(Template& record) const;
+  std::set<std::string> layers_among(const std::set<std::string>& paths) const;
   Result<void> give_tags(Template& record, const std::map<std::string, int64_t>& tags);
   const Template* tagged(const std::string& tenant, const std::string& head, const std::string& tag) const;
 

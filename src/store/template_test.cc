@@ -155,5 +155,37 @@ TEST_F(TemplateTest, StepsAreFoundByTheirKeyAndNotListed) {
 
 TEST_F(TemplateTest, ATemplateNeedsLayers) { EXPECT_FALSE(templates_->add(Template{}, std::nullopt)); }
 
+TEST_F(TemplateTest, StepsCountAndMakeWayWhenNobodyNeedsThem) {
+  auto add_step = [&](const std::string& key, std::vector<std::string> below) {
+    Staged layer = templates_->stage().value();
+    Template asked;
+    asked.tenant = "a";
+    asked.kind = TemplateKind::step;
+    asked.cache_key = key;
+    asked.layers = std::move(below);
+    asked.bytes = 10;
+    return templates_->add(asked, std::move(layer)).value();
+  };
+  Template first = add_step("1", {}), second = add_step("2", first.layers), other = add_step("3", {});
+  Template made = second;
+  made.kind = TemplateKind::made;
+  made.name = "app";
+  made.cache_key.clear();
+  ASSERT_TRUE(templates_->add(made, std::nullopt));
+  EXPECT_EQ(templates_->bytes_of("a"), 30u);
+  EXPECT_EQ(templates_->tenants(), std::set<std::string>{"a"});
+  EXPECT_FALSE(templates_->drop_oldest_step("b", {}, {}));
+  EXPECT_FALSE(templates_->drop_oldest_step("a", {}, other.layers));
+  EXPECT_FALSE(templates_->drop_oldest_step("a", {other.root.layers.back()}, {}));
+  EXPECT_TRUE(templates_->drop_oldest_step("a", {}, {}));
+  EXPECT_FALSE(templates_->find_cached("a", "3"));
+  EXPECT_FALSE(templates_->drop_oldest_step("a", {}, {}));  // the others are part of a template
+  ASSERT_TRUE(templates_->remove("a", "app"));
+  EXPECT_TRUE(templates_->drop_oldest_step("a", {}, {}));
+  EXPECT_TRUE(templates_->find_cached("a", "1"));
+  EXPECT_TRUE(templates_->drop_oldest_step("a", {}, {}));
+  EXPECT_EQ(templates_->bytes_of("a"), 0u);
+}
+
 }  // namespace
 }  // namespace paddock::store

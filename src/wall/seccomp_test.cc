@@ -66,6 +66,7 @@ TEST_P(EveryProgramFilter, DeniesWhatOnlyAdministratorsAndExploitsUse) {
 TEST_P(EveryProgramFilter, AnswersUnknownNumbersWithEnosys) {
   for (long number : {335L, 500L, 1000L, 0x40000000L, 0x40000000L + SYS_read, -1L, 0x7fffffffL}) EXPECT_EQ(verdict(GetParam(), number), kUnknown) << number;
   EXPECT_EQ(verdict(GetParam(), SYS_clone3), kUnknown);
+  for (long number : {SYS_io_setup, SYS_io_submit, SYS_io_getevents}) EXPECT_EQ(verdict(GetParam(), number), kUnknown) << number;  // one limit for the whole machine
 }
 
 TEST_P(EveryProgramFilter, KillsAnotherArchitecture) {
@@ -129,6 +130,15 @@ TEST(LivingFilter, LetsPackageManagersSetAllModes) {
   EXPECT_EQ(verdict("living", SYS_openat2), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("living", SYS_shmget), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("living-sampled", SYS_shmget), kDenied);
+}
+
+TEST(LivingFilter, IgnoresLingeringAndNothingElse) {
+  for (const char* filter : {"living", "living-sampled"}) {
+    EXPECT_EQ(verdict(filter, SYS_setsockopt, {5, 1, 13}), SECCOMP_RET_ERRNO);  // SOL_SOCKET, SO_LINGER: 0, and nothing done
+    EXPECT_EQ(verdict(filter, SYS_setsockopt, {5, 0xf00000001, 0xf0000000d}), SECCOMP_RET_ERRNO);
+    EXPECT_EQ(verdict(filter, SYS_setsockopt, {5, 1, 2}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(verdict(filter, SYS_setsockopt, {5, 6, 13}), SECCOMP_RET_ALLOW);  // TCP_CONGESTION
+  }
 }
 
 TEST(ProcessFilter, AllowsNoSocketButPairs) {

@@ -172,6 +172,18 @@ class LimitTest(unittest.TestCase):
             self.assertEqual(server.event("end")["limit"], "memory")
 
     @alone
+    def test_programs_go_before_the_guest(self, place, server):
+        server.do("start", spec=place.spec('[limits]\nmemory = "64M"\n'))
+        for user in ("user", "root"):
+            self.assertEqual(server.exec("sh", "-c", "cat /proc/self/oom_score_adj; ls /proc/self/fd | wc -w", user=user), (0, "500\n4\n"))
+        if place.user == "root":  # memory that belongs to no process, so that the guest is as large as who fills it
+            hog = "import os\nfile = os.memfd_create('x')\nwhile True: os.write(file, bytes(1 << 20))"
+            self.assertNotEqual(server.exec("python3", "-c", hog)[0], 0)
+            self.assertEqual(server.exec("echo", "alive"), (0, "alive\n"))
+            self.assertGreater(server.do("usage")["oom_kills"], 0)
+        server.do("kill")
+
+    @alone
     def test_disk_ends_it(self, place, server):
         server.do("start", spec=place.spec('[limits]\ndisk = "20M"\n'))
         server.send("exec", argv=["sh", "-c", "while :; do head -c 4M /dev/zero >> /home/user/big; done"], user="root")
@@ -383,6 +395,20 @@ class NetworkTest(unittest.TestCase):
             self.assertTrue(living.wait_until(lambda: not living.is_alive(egress[0])))
         check(self)
 
+    def test_one_that_does_not_answer_is_ended(self):
+        @alone
+        def check(self, place, server):
+            server.do("start", spec=place.spec(self.policy))
+            egress = next(pid for pid in living.children(server.process.pid) if living.name_of(pid) == "paddock-egress")
+            os.kill(egress, signal.SIGSTOP)
+            for _ in range(2):
+                with self.assertRaises(living.Refused):
+                    server.do("network", policy="version = 1\n" + self.policy)
+            self.assertTrue(living.wait_until(lambda: not living.is_alive(egress)))
+            self.assertNotEqual(self.fetch(server)[0], 0)
+            server.do("kill")
+        check(self)
+
     def test_ends_with_the_sandbox(self):
         @alone
         def check(self, place, server):
@@ -418,8 +444,34 @@ ATTACKS = [
     "ls {directory}", "hostname other", "date -s 2020-01-01",
 ]
 
+# What would take something of the whole machine, or hold up the guest.
+GREED = """
+import ctypes, errno, os, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+context = ctypes.c_ulong()
+print(libc.syscall(206, 65536, ctypes.byref(context)), ctypes.get_errno() == errno.ENOSYS)  # io_setup
+link = socket.socket()
+link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+print(struct.unpack("ii", link.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8))[0])
+terminals = 0
+try:
+    while terminals < 300:
+        os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+        terminals += 1
+except OSError:
+    pass
+print(terminals <= 256)
+"""
+
 
 class EscapeTest(unittest.TestCase):
+    @alone
+    def test_takes_nothing_of_the_whole_machine(self, place, server):
+        server.do("start", spec=place.spec())
+        for user in ("user", "root"):
+            self.assertEqual(server.exec("python3", "-c", GREED, user=user), (0, "-1 True\n0\nTrue\n"))
+        server.do("kill")
+
     @alone
     def test_from_inside(self, place, server):
         server.do("start", spec=place.spec())

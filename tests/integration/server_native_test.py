@@ -347,6 +347,8 @@ class Native:
         self.assertNotIn("access_token", seen)
         self.assertNotIn("env", seen)
         self.assertEqual(self.ask("GET", "/files?path=/etc/passwd", key=reader).status, 403)
+        self.assertEqual(self.ask("GET", "/processes", key=reader).status, 403)
+        self.assertNotIn("envdAccessToken", self.server.request("GET", f"/sandboxes/{seen['id']}", key=reader).json())
 
 
 @unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
