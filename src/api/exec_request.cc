@@ -31,12 +31,12 @@ Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
   (void)co_await guest->ask(std::move(request));
 }
 
-Value limit_outcome(const char* limit, uint64_t value) {
+Value limit_outcome(const LimitHit& hit) {
   Value outcome;
   outcome.set("kind", "limit");
-  outcome.set("limit", limit);
-  outcome.set("value", value);
-  outcome.set("peak", value);
+  outcome.set("limit", info(hit.limit).name);
+  outcome.set("value", hit.value);
+  outcome.set("peak", hit.peak);
   return outcome;
 }
 
@@ -127,7 +127,10 @@ Value error_event(const Error& error) {
 
 Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_ms) {
   const Value *timed_out = result.find("timed_out"), *signal = result.find("signal"), *code = result.find("code");
-  if (timed_out && timed_out->as_bool() && *timed_out->as_bool()) co_return limit_outcome("wall_time", static_cast<uint64_t>(timeout_ms));
+  if (timed_out && timed_out->as_bool() && *timed_out->as_bool()) {
+    uint64_t limit = static_cast<uint64_t>(timeout_ms);
+    co_return limit_outcome({LimitKind::wall_time, limit, limit});
+  }
   int64_t number = signal && signal->as_int() ? *signal->as_int() : 0, exited = code && code->as_int() ? *code->as_int() : 0;
   if (number == SIGKILL || exited == 128 + SIGKILL) {
     // The kernel does not say whom it killed; that it killed somebody since the last time is as near as one gets.
@@ -139,7 +142,7 @@ Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_
     uint64_t& seen = *static_cast<uint64_t*>(kept.get());
     bool killed = usage && usage.value().oom_kills > seen;
     if (usage) seen = usage.value().oom_kills;
-    if (killed) co_return limit_outcome("memory", inside.sandbox->info().memory_bytes);
+    if (killed) co_return limit_outcome({LimitKind::memory, inside.sandbox->info().memory_bytes, usage.value().memory_peak});
   }
   Value outcome;
   outcome.set("kind", number > 0 ? "signaled" : "exited");
@@ -153,12 +156,7 @@ Task<std::optional<Value>> limit_that_ended(Call& call, Inside inside, const Err
   // Why it ended is known a moment after its guest is gone.
   int tries = failure.hint == "unavailable" ? 50 : 0;
   for (; tries > 0 && info.ended_because.empty(); --tries) co_await call.manager.loop().sleep(20);
-  for (const LimitInfo& limit : kLimits) {
-    std::string beginning = cat("limit ", limit.name, "=");
-    if (!starts_with(info.ended_because, beginning)) continue;
-    Result<uint64_t> value = parse_limit(limit, std::string_view(info.ended_because).substr(beginning.size()));
-    co_return limit_outcome(limit.name, value ? value.value() : 0);
-  }
+  if (info.ended_by) co_return limit_outcome(*info.ended_by);
   co_return std::nullopt;
 }
 

@@ -93,6 +93,7 @@ Result<void> Manager::set_timeout(const Caller& caller, const std::string& id, i
 void Manager::body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end) {
   if (stopping_ || sandbox->doomed_) return;
   std::string why = end.why.empty() ? "it ended" : end.why;
+  sandbox->info_.ended_by = end.limit;
   SandboxState state = sandbox->info_.state;
   // Whoever is starting it looks here when that is done, and cleans up.
   if (state == SandboxState::starting || state == SandboxState::resuming) sandbox->body_over_ = why;

@@ -72,6 +72,7 @@ struct SandboxInfo {
   Value extra;
   bool hidden = false;         // not in lists
   std::string ended_because;   // state ended: "killed", "timeout", "limit memory=…"
+  std::optional<LimitHit> ended_by;  // when a limit did it
 };
 
 struct Metric {

@@ -53,7 +53,7 @@ Result<void> move_uppers(const std::string& directory, const std::string& layer)
 Result<uint64_t> measure_layer(const std::string& layer) {
   TRY(sync_tree(layer));
   Fd fd = TRY(open_file(layer, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  return TRY(kernel::measure_tree(fd.get())).bytes;
+  return TRY(kernel::measure_tree(fd.get())).charge();
 }
 
 Result<uint64_t> measure_uppers(const std::string& directory) {
@@ -62,7 +62,7 @@ Result<uint64_t> measure_uppers(const std::string& directory) {
     std::string upper = upper_of(directory, name);
     if (!exists(upper)) continue;
     Fd fd = TRY(open_file(upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    bytes += TRY(kernel::measure_tree(fd.get())).bytes;
+    bytes += TRY(kernel::measure_tree(fd.get())).charge();
   }
   return bytes;
 }

@@ -174,7 +174,7 @@ void Volumes::measured(const std::string& id, const Result<uint64_t>& used_bytes
 Result<uint64_t> measure_volume(const std::string& directory) {
   Fd fd = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   // Root reads everything as it is.
-  return TRY(kernel::measure_tree(fd.get(), {.make_readable = ::geteuid() != 0})).bytes;
+  return TRY(kernel::measure_tree(fd.get(), {.make_readable = ::geteuid() != 0})).charge();
 }
 
 }  // namespace paddock::manager

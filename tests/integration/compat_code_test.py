@@ -28,7 +28,7 @@ class CompatCode(unittest.TestCase):
             where = f"http://127.0.0.1:{served.port}"
             env = {**{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}, "E2B_API_KEY": served.key,
                    "E2B_API_URL": where, "E2B_SANDBOX_URL": where, "E2B_MODULES": folder}
-            done = subprocess.run(["node", "--test", "--test-concurrency=2", *[os.path.join(COMPAT, suite) for suite in suites]], env=env,
+            done = subprocess.run(["node", "--test", "--test-concurrency=2", *npm.force_exit(), *[os.path.join(COMPAT, suite) for suite in suites]], env=env,
                                   capture_output=True, text=True, timeout=1000)
             self.assertEqual(done.returncode, 0, f"{version} as {user}:\n{done.stdout[-8000:]}\n{done.stderr[-2000:]}\n{served.output()[-2000:]}")
 

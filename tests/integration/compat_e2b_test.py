@@ -24,7 +24,7 @@ def run_node(served, version, *suites):
            "E2B_SANDBOX_URL": where, "E2B_MODULES": modules(version)}
     if served.user == "user":
         env["COMPAT_ONE_ID"] = "1"  # no subordinate ids
-    return subprocess.run(["node", "--test", "--test-concurrency=2", *[os.path.join(COMPAT, suite) for suite in suites]], env=env,
+    return subprocess.run(["node", "--test", "--test-concurrency=2", *npm.force_exit(), *[os.path.join(COMPAT, suite) for suite in suites]], env=env,
                           capture_output=True, text=True, timeout=1000)
 
 

@@ -161,7 +161,8 @@ class TemplateTest(unittest.TestCase):
             client.wait()
             client.stdout.close()
             eventually(lambda: not self.hidden(served), "its end")
-            self.assertEqual(self.build(served, "next", "FROM base\nRUN true\n").returncode, 0)
+            again = self.build(served, "next", "FROM base\nRUN true\n")
+            self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
 
     def test_a_restart_ends_builds_and_says_so(self):
         for served in self.each_server():

@@ -2,6 +2,7 @@
 import fcntl
 import functools
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -25,7 +26,7 @@ def packages(name, *wanted):
     with open(os.path.join(FOLDER, name + ".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         text = "\n".join(wanted)
-        if os.path.exists(done) and open(done).read() == text:
+        if os.path.exists(done) and pathlib.Path(done).read_text() == text:
             return folder
         with open(os.path.join(folder, "package.json"), "w") as file:
             file.write('{"private":true}\n')
@@ -39,3 +40,9 @@ def packages(name, *wanted):
         with open(done, "w") as file:
             file.write(text)
     return folder
+
+
+@functools.lru_cache(maxsize=None)
+def force_exit():
+    """The flag that ends node with the last test, where it has one: the SDK's timers of failed requests would hold it for a minute."""
+    return ["--test-force-exit"] if "--test-force-exit" in subprocess.run(["node", "--help"], capture_output=True, text=True).stdout else []
