@@ -1,6 +1,6 @@
 """Living sandboxes: how fast they are made and answer, how many fit, what one costs.
 
-    living.py PADDOCK RESULT.json [--alive 500] [--seconds 60] [--rounds 30]
+    living.py PADDOCK RESULT.json [--alive 500] [--seconds 60] [--rounds 30] [--page FILE.md]
 
 Starts a server of its own on loopback. `docker run` is measured in the same rounds where Docker works here.
 """
@@ -19,6 +19,7 @@ import threading
 import time
 
 from contenders import Contenders, Unusable
+from start import machine
 
 
 def percentile(values, part):
@@ -212,6 +213,32 @@ def measure_parallel(server, threads, seconds):
             "create": figures([took for _, took in samples]), "first_quarter": figures(quarter[0]), "last_quarter": figures(quarter[1])}
 
 
+PAGE = """# What does a living sandbox cost?
+
+Written by `ONLY=living bench/run.sh build --update-docs` on {machine}. Everything goes over HTTP on
+loopback, as E2B's SDK does it, with a network and every limit of the `server` preset. Milliseconds.
+
+| | p50 | p99 |
+|---|---|---|
+{rows}
+
+{alive} sandboxes alive at once, each answering a command in {answer} ms (p50); one costs {memory:.2f} MB of the machine's memory (MemAvailable before
+and after), and all of them idle use {idle:.1%} of a core. {threads} clients that create, run a command and kill for {seconds} s: {rate} sandboxes a second,
+{failed} failures; creating takes {first} ms (p99) in the first quarter and {last} ms in the last.
+"""
+
+
+def page(result):
+    facts = machine()
+    rows = [(name, values) for name, values in result["first"].items()] + [("a cell of a living Python", result["cell"])]
+    alive, parallel = result["alive"], result["parallel"]
+    return PAGE.format(machine=f"{facts['cores']} cores, {facts['memory_gb']} GB, Linux {facts['kernel']}, cgroup {facts['cgroups']}",
+                       rows="\n".join(f"| {name} | {values['p50']} | {values['p99']} |" for name, values in rows),
+                       alive=alive["alive"], answer=alive["answer"]["p50"], memory=alive["memory_each"] / 1e6, idle=alive["idle_cores"],
+                       threads=parallel["threads"], seconds=parallel["seconds"], rate=parallel["per_second"], failed=parallel["failed"],
+                       first=parallel["first_quarter"]["p99"], last=parallel["last_quarter"]["p99"])
+
+
 def progress(text):
     if sys.stderr.isatty():
         print(f"\r  living: {text}   ", end="", file=sys.stderr, flush=True)
@@ -224,6 +251,7 @@ def main():
     parser.add_argument("--alive", type=int, default=500)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--page")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="paddock-bench-") as folder, Contenders(options.paddock, folder) as contenders:
         docker = next((each for each in contenders.usable if each.name == "docker run"), None)
@@ -237,6 +265,9 @@ def main():
     with open(options.result, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
     print(json.dumps(result, indent=1))
+    if options.page:
+        with open(options.page, "w", encoding="utf-8") as file:
+            file.write(page(result))
 
 
 if __name__ == "__main__":

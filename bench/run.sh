@@ -3,7 +3,7 @@
 #
 # Measures BUILD_DIR/paddock beside the native program and every peer that works here, prints tables, and leaves the
 # results in BUILD_DIR/bench. With --update-docs the page and pictures in docs/benchmarks are written anew.
-# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start or ONLY=egress measures one part and leaves the other's figures.
+# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start, egress or living measures one part and leaves the others' figures.
 # As root, missing peers are installed with apt (OFFLINE=1: not).
 set -eu
 
@@ -13,7 +13,7 @@ build=$(cd "$build" && pwd)
 update=${2:-}
 rounds=${ROUNDS:-60}
 [ -z "${QUICK:-}" ] || rounds=10
-only=${ONLY:-start egress}
+only=${ONLY:-start egress living}
 export PYTHONDONTWRITEBYTECODE=1
 
 say() { printf '%s\n' "$*" >&2; }
@@ -72,6 +72,12 @@ if wanted start; then
   fi
 fi
 if wanted egress; then python3 "$here/egress.py" "$programs" "$programs/paddock" "$rounds" "$egress"; fi
+
+if wanted living; then
+  page=""
+  [ "$update" != --update-docs ] || page="--page $here/../docs/benchmarks/living.md"
+  python3 "$here/living.py" "$build/paddock" "$build/bench/living.json" --rounds "$rounds" $page
+fi
 
 for results in "$start" "$waterfall" "$egress"; do
   [ ! -e "$results" ] || cp "$results" "$build/bench/"
