@@ -5,6 +5,7 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 from support import paddock
@@ -110,10 +111,15 @@ class Kernel:
         self.process.send_signal(signal.SIGINT)
 
     def run_and_interrupt(self, code, mark="begun\n"):
-        """Interrupts the cell once it has printed its mark."""
+        """Interrupts the cell once it has printed its mark; again after a while, as the server does, since one can be lost."""
         self.send(code)
         seen = []
         while not any(event.get("text") == mark for event in seen):
             seen.append(self.event()[1])
         self.interrupt()
-        return Cell(seen + self.rest().events)
+        again = threading.Timer(2, self.interrupt)
+        again.start()
+        try:
+            return Cell(seen + self.rest().events)
+        finally:
+            again.cancel()
