@@ -1,6 +1,7 @@
 """Cells as IPython runs them, with results and errors as events and no terminal."""
 import builtins
 import os
+import traceback
 import warnings
 
 import IPython
@@ -62,6 +63,7 @@ class Terminal(InteractiveShell):
         except Exception:
             value = "<exception str() failed>"
         WIRE.send({"type": "error", "name": etype.__name__, "value": value, "traceback": "\n".join(stb)})
+        self.told = True
 
     def enable_gui(self, gui=None):
         pass
@@ -148,7 +150,10 @@ class Shell:
         return self.shell.execution_count
 
     def run(self, code):
-        self.shell.shown = []
-        self.shell.run_cell(code, store_history=True)
+        self.shell.shown, self.shell.told = [], False
+        result = self.shell.run_cell(code, store_history=True)
+        error = result.error_before_exec or result.error_in_exec
+        if error and not self.shell.told:  # IPython could not format it (an interrupt within our own files) and only printed it
+            self.shell._showtraceback(type(error), error, traceback.format_exception(type(error), error, error.__traceback__))
         figures.show_open(but=self.shell.shown)
         self.shell.shown = []
