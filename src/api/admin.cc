@@ -62,11 +62,7 @@ Task<void> list_keys(Call& call) {
 
 Task<void> revoke_key(Call& call) {
   Result<void> revoked = call.server.keys().revoke(call.parts["id"]);
-  if (!revoked) {
-    co_await answer_error(call, revoked.error());
-    co_return;
-  }
-  (void)co_await call.exchange.answer_empty(204);
+  co_await answer_done(call, std::move(revoked));
 }
 
 Task<void> list_tenants(Call& call) {

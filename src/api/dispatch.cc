@@ -161,4 +161,9 @@ Task<void> answer_error(Call& call, const Error& error) {
   (void)co_await exchange.answer_json(status, std::move(body));
 }
 
+Task<void> answer_done(Call& call, Result<void> done) {
+  if (done) (void)co_await call.exchange.answer_empty(204);
+  else co_await answer_error(call, done.error());
+}
+
 }  // namespace paddock::api

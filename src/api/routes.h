@@ -36,5 +36,6 @@ struct Route {
 
 // Errors as each API says them: native and E2B's control plane {"code":404,"message":"…"} (the native one adds "error" and "hint").
 io::Task<void> answer_error(Call& call, const Error& error);
+io::Task<void> answer_done(Call& call, Result<void> done);  // 204, or the error
 
 }  // namespace paddock::api

@@ -110,11 +110,7 @@ Task<void> enforced(Call& call) {
 Task<void> remove(Call& call) {
   std::string id = call.parts["id"];
   Result<void> killed = co_await call.manager.kill(call.caller, id);
-  if (!killed) {
-    co_await answer_error(call, killed.error());
-    co_return;
-  }
-  (void)co_await call.exchange.answer_empty(204);
+  co_await answer_done(call, std::move(killed));
 }
 
 Task<void> pause(Call& call) {
@@ -184,11 +180,7 @@ Task<void> set_timeout(Call& call) {
   } else {
     done = body.error();
   }
-  if (!done) {
-    co_await answer_error(call, done.error());
-    co_return;
-  }
-  (void)co_await call.exchange.answer_empty(204);
+  co_await answer_done(call, std::move(done));
 }
 
 Task<void> set_network(Call& call) {
@@ -208,11 +200,7 @@ Task<void> set_network(Call& call) {
   } else {
     done = body.error();
   }
-  if (!done) {
-    co_await answer_error(call, done.error());
-    co_return;
-  }
-  (void)co_await call.exchange.answer_empty(204);
+  co_await answer_done(call, std::move(done));
 }
 
 Task<void> snapshot(Call& call) {

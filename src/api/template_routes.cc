@@ -69,11 +69,7 @@ Task<void> upload(Call& call) {
     std::string shown = permit.value();
     taken = co_await take_upload(call, shown);
   }
-  if (!taken) {
-    co_await answer_error(call, taken.error());
-    co_return;
-  }
-  (void)co_await call.exchange.answer_empty(204);
+  co_await answer_done(call, std::move(taken));
 }
 
 struct Asked {

@@ -56,11 +56,7 @@ Task<void> look(Call& call) {
 
 Task<void> remove(Call& call) {
   Result<void> removed = call.manager.remove_volume(call.caller, call.parts["id"]);
-  if (!removed) {
-    co_await answer_error(call, removed.error());
-    co_return;
-  }
-  (void)co_await call.exchange.answer_empty(204);
+  co_await answer_done(call, std::move(removed));
 }
 
 }  // namespace

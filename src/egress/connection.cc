@@ -63,7 +63,7 @@ Task<void> Connection::serve(Gate& gate, Fd client) {
 
 void Connection::refuse(Gate& gate, Fd client) {
   std::optional<net::Endpoint> destination = original_destination(client.get());
-  reset_at_close(client.get());
+  io::reset_at_close(client.get());
   if (!destination) return;
   Target target = gate.target_at(*destination);
   bool total = gate.log.total_reached;
@@ -176,7 +176,7 @@ Task<void> Connection::refuse_redirected() {
     entry.status = verdict_.allowed ? 502 : 403;
     (void)co_await client_.write(response);
     log(entry);
-    co_await close_gently(gate_, client_);
+    co_await io::close_gently(gate_.loop, client_.socket, client_.tls);
     co_return;
   }
   client_.reset();
@@ -316,7 +316,7 @@ Task<void> Connection::intercept() {
     co_return;
   }
   client_.tls.emplace(std::move(inner.value()));
-  bool shaken = co_await client_.shake_hands(deadline);
+  bool shaken = co_await io::shake_tls_hands(client_.socket, *client_.tls, deadline);
   if (!shaken) {
     dialled_.error = cat("TLS with the program: ", client_.tls->why(), " (does it trust the sandbox's authority?)");
     log("tls");
@@ -326,14 +326,14 @@ Task<void> Connection::intercept() {
   bool secure = false;
   if (outer) {
     server_.tls.emplace(std::move(outer.value()));
-    secure = co_await server_.shake_hands(deadline);
+    secure = co_await io::shake_tls_hands(server_.socket, *server_.tls, deadline);
   }
   if (!secure) {
     dialled_.error = cat("TLS with ", target_.text(), ": ", server_.tls ? server_.tls->why() : outer.error().message);
     std::string response = error_response(502, dialled_.error, nullptr);
     (void)co_await client_.write(response);
     log("https");
-    co_await close_gently(gate_, client_);
+    co_await io::close_gently(gate_.loop, client_.socket, client_.tls);
     co_return;
   }
   HttpRelay relay(*this, HttpRelay::Kind::intercepted);
@@ -414,7 +414,7 @@ Task<void> Connection::run_socks() {
   sent = co_await client_.write(reply);
   if (code != net::SocksCode::ok) {
     log("tcp");
-    co_await close_gently(gate_, client_);
+    co_await io::close_gently(gate_.loop, client_.socket, client_.tls);
   } else if (sent) {
     co_await carry();
   } else {

@@ -99,7 +99,7 @@ Task<void> HttpRelay::run() {
       co_return;
     }
     if (!goes_on) {
-      co_await close_gently(gate_, client_);
+      co_await io::close_gently(gate_.loop, client_.socket, client_.tls);
       co_return;
     }
     client_.ahead.shrink_to_fit();
@@ -235,7 +235,7 @@ Task<void> HttpRelay::answer(int status, std::string what) {
   entry_.status = status;
   (void)co_await client_.write(response);
   log();
-  co_await close_gently(gate_, client_);
+  co_await io::close_gently(gate_.loop, client_.socket, client_.tls);
 }
 
 Task<void> HttpRelay::answer_denied() {
@@ -243,7 +243,7 @@ Task<void> HttpRelay::answer_denied() {
   entry_.status = connection_.verdict_.rule == "network.host" ? 421 : 403;
   (void)co_await client_.write(response);
   log();
-  co_await close_gently(gate_, client_);
+  co_await io::close_gently(gate_.loop, client_.socket, client_.tls);
 }
 
 void HttpRelay::log() {

@@ -22,8 +22,6 @@ struct Held {
 };
 size_t room() { return held < kMostHeld ? kBuffer : kSmallBlock; }
 
-constexpr Milliseconds kGentleMs = 1000;
-constexpr size_t kGentleBytes = 4 << 20;
 constexpr size_t kTurnBytes = 4 << 20;  // that one direction moves before the others have a turn
 
 }  // namespace
@@ -32,18 +30,6 @@ Milliseconds Stream::count(size_t bytes, bool reading) {
   if (side_ != Side::client) return 0;
   (reading ? up : down) += bytes;
   return reading ? gate_.moved_up(bytes) : gate_.moved_down(bytes);
-}
-
-Task<bool> Stream::wait(net::TlsStream::Status status, Milliseconds deadline) {
-  bool in_time;
-  if (status == net::TlsStream::Status::want_write) {
-    socket.not_writable();
-    in_time = co_await socket.writable(deadline);
-  } else {
-    socket.not_readable();
-    in_time = co_await socket.readable(deadline);
-  }
-  co_return in_time;
 }
 
 Task<Stream::More> Stream::read(Milliseconds deadline) {
@@ -56,7 +42,7 @@ Task<Stream::More> Stream::read(Milliseconds deadline) {
       if (done.status == net::TlsStream::Status::closed) co_return More::end;
       if (done.status == net::TlsStream::Status::failed) co_return More::failed;
       if (done.status != net::TlsStream::Status::ok) {
-        bool in_time = co_await wait(done.status, deadline);
+        bool in_time = co_await io::wait_for_tls(socket, done.status, deadline);
         if (!in_time) co_return More::late;
         continue;
       }
@@ -90,7 +76,7 @@ Task<bool> Stream::write(std::string_view bytes) {
       net::TlsStream::Done done = tls->write(bytes.substr(0, most));
       if (done.status == net::TlsStream::Status::closed || done.status == net::TlsStream::Status::failed) co_return false;
       if (done.status != net::TlsStream::Status::ok) {
-        (void)co_await wait(done.status, Wait::kForever);
+        (void)co_await io::wait_for_tls(socket, done.status, Wait::kForever);
         continue;
       }
       count = done.bytes;
@@ -111,23 +97,8 @@ Task<bool> Stream::write(std::string_view bytes) {
   co_return true;
 }
 
-Task<bool> Stream::shake_hands(Milliseconds deadline) {
-  while (true) {
-    net::TlsStream::Done done = tls->handshake();
-    if (done.status == net::TlsStream::Status::ok) co_return true;
-    if (done.status != net::TlsStream::Status::want_read && done.status != net::TlsStream::Status::want_write) co_return false;
-    bool in_time = co_await wait(done.status, deadline);
-    if (!in_time) co_return false;
-  }
-}
-
-void reset_at_close(int socket) {
-  linger off{1, 0};
-  (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &off, sizeof off);
-}
-
 void Stream::reset() {
-  if (socket) reset_at_close(socket.get());
+  if (socket) io::reset_at_close(socket.get());
 }
 
 Stream::Seen Stream::peek() {
@@ -144,23 +115,6 @@ void Stream::end() {
   if (!socket) return;
   reset();
   (void)::shutdown(socket.get(), SHUT_RDWR);
-}
-
-Task<void> close_gently(Gate& gate, Stream& stream) {
-  if (stream.tls) (void)stream.tls->shut_down();
-  (void)::shutdown(stream.socket.get(), SHUT_WR);
-  Milliseconds deadline = gate.loop.now() + kGentleMs;
-  for (size_t drained = 0; drained < kGentleBytes;) {
-    ssize_t received = ::recv(stream.socket.get(), buffer, kBuffer, 0);
-    if (received < 0 && errno == EAGAIN) {
-      stream.socket.not_readable();
-      bool in_time = co_await stream.socket.readable(deadline);
-      if (!in_time) co_return;
-      continue;
-    }
-    if (received <= 0) co_return;
-    drained += static_cast<size_t>(received);
-  }
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "egress/io.h"
+#include "io/stream.h"
 #include "net/tls.h"
 
 namespace paddock::egress {
@@ -27,7 +28,6 @@ class Stream {
   // Reads what there is, at least a byte, behind what is ahead.
   Task<More> read(Milliseconds deadline = Wait::kForever);
   Task<bool> write(std::string_view bytes);  // all of it; the bytes must stay where they are meanwhile
-  Task<bool> shake_hands(Milliseconds deadline);  // TLS
 
   enum class Seen { bytes, nothing, end };
   Seen peek();  // what waits on the socket, which then may be waited for
@@ -36,17 +36,11 @@ class Stream {
   void end();    // wakes who waits for it; their reads and writes fail
 
  private:
-  Task<bool> wait(net::TlsStream::Status status, Milliseconds deadline);
   Milliseconds count(size_t bytes, bool reading);
 
   Gate& gate_;
   Side side_;
 };
-
-void reset_at_close(int socket);
-
-// An ordinary end that lets the other side read what was sent, also when it is still sending itself.
-Task<void> close_gently(Gate& gate, Stream& stream);
 
 // Moves bytes as they are, both ways, until both ends are done.
 Task<void> relay(Gate& gate, Stream& client, Stream& server);  // plain sockets only

@@ -18,7 +18,7 @@ Milliseconds after(Loop& loop, Milliseconds patience) { return patience == Wait:
 
 }  // namespace
 
-Task<bool> Stream::wait(net::TlsStream::Status status, Milliseconds deadline) {
+Task<bool> wait_for_tls(Socket& socket, net::TlsStream::Status status, Milliseconds deadline) {
   bool in_time;
   if (status == net::TlsStream::Status::want_write) {
     socket.not_writable();
@@ -28,6 +28,39 @@ Task<bool> Stream::wait(net::TlsStream::Status status, Milliseconds deadline) {
     in_time = co_await socket.readable(deadline);
   }
   co_return in_time;
+}
+
+Task<bool> shake_tls_hands(Socket& socket, net::TlsStream& tls, Milliseconds deadline) {
+  while (true) {
+    net::TlsStream::Done done = tls.handshake();
+    if (done.status == net::TlsStream::Status::ok) co_return true;
+    if (done.status != net::TlsStream::Status::want_read && done.status != net::TlsStream::Status::want_write) co_return false;
+    bool in_time = co_await wait_for_tls(socket, done.status, deadline);
+    if (!in_time) co_return false;
+  }
+}
+
+void reset_at_close(int socket) {
+  linger off{1, 0};
+  (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+}
+
+Task<void> close_gently(Loop& loop, Socket& socket, std::optional<net::TlsStream>& tls) {
+  if (tls) (void)tls->shut_down();
+  (void)::shutdown(socket.get(), SHUT_WR);
+  Milliseconds deadline = loop.now() + kGentleMs;
+  for (size_t drained = 0; drained < kGentleBytes;) {
+    ssize_t received = ::recv(socket.get(), buffer, kBuffer, MSG_DONTWAIT);
+    if (received < 0 && errno == EINTR) continue;
+    if (received < 0 && errno == EAGAIN) {
+      socket.not_readable();
+      bool in_time = co_await socket.readable(deadline);
+      if (!in_time) co_return;
+      continue;
+    }
+    if (received <= 0) co_return;
+    drained += static_cast<size_t>(received);
+  }
 }
 
 Task<Stream::More> Stream::read(Milliseconds deadline, size_t most) {
@@ -40,7 +73,7 @@ Task<Stream::More> Stream::read(Milliseconds deadline, size_t most) {
       if (done.status == net::TlsStream::Status::closed) co_return More::end;
       if (done.status == net::TlsStream::Status::failed) co_return More::failed;
       if (done.status != net::TlsStream::Status::ok) {
-        bool in_time = co_await wait(done.status, deadline);
+        bool in_time = co_await wait_for_tls(socket, done.status, deadline);
         if (!in_time) co_return More::late;
         continue;
       }
@@ -72,7 +105,8 @@ Task<bool> Stream::write(std::string_view bytes, Milliseconds patience) {
       net::TlsStream::Done done = tls->write(bytes);
       if (done.status == net::TlsStream::Status::closed || done.status == net::TlsStream::Status::failed) co_return false;
       if (done.status != net::TlsStream::Status::ok) {
-        bool in_time = co_await wait(done.status, after(loop_, patience));
+        Milliseconds deadline = after(loop_, patience);
+        bool in_time = co_await wait_for_tls(socket, done.status, deadline);
         if (!in_time) co_return false;
         continue;
       }
@@ -95,41 +129,20 @@ Task<bool> Stream::write(std::string_view bytes, Milliseconds patience) {
 }
 
 Task<bool> Stream::shake_hands(Milliseconds deadline) {
-  while (!cut_) {
-    net::TlsStream::Done done = tls->handshake();
-    if (done.status == net::TlsStream::Status::ok) co_return true;
-    if (done.status != net::TlsStream::Status::want_read && done.status != net::TlsStream::Status::want_write) co_return false;
-    bool in_time = co_await wait(done.status, deadline);
-    if (!in_time) co_return false;
-  }
-  co_return false;
+  bool shaken = co_await shake_tls_hands(socket, *tls, deadline);
+  co_return shaken && !cut_;
 }
 
 Task<void> Stream::close_gently() {
   if (cut_) co_return;
-  if (tls) (void)tls->shut_down();
-  (void)::shutdown(socket.get(), SHUT_WR);
-  Milliseconds deadline = loop_.now() + kGentleMs;
-  for (size_t drained = 0; drained < kGentleBytes && !cut_;) {
-    ssize_t received = ::recv(socket.get(), buffer, kBuffer, MSG_DONTWAIT);
-    if (received < 0 && errno == EINTR) continue;
-    if (received < 0 && errno == EAGAIN) {
-      socket.not_readable();
-      bool in_time = co_await socket.readable(deadline);
-      if (!in_time) co_return;
-      continue;
-    }
-    if (received <= 0) co_return;
-    drained += static_cast<size_t>(received);
-  }
+  co_await io::close_gently(loop_, socket, tls);
 }
 
 void Stream::cut() {
   if (cut_) return;
   cut_ = true;
   if (!socket) return;
-  linger off{1, 0};
-  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);
+  reset_at_close(socket.get());
   (void)::shutdown(socket.get(), SHUT_RDWR);
 }
 

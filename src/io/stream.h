@@ -10,6 +10,13 @@
 
 namespace paddock::io {
 
+// What every connection needs, whatever keeps it.
+Task<bool> wait_for_tls(Socket& socket, net::TlsStream::Status status, Milliseconds deadline);  // want_read or want_write
+Task<bool> shake_tls_hands(Socket& socket, net::TlsStream& tls, Milliseconds deadline);
+void reset_at_close(int socket);  // the other side gets a reset instead of an ordinary end
+// An ordinary end that lets the other side read what was sent, also while it is still sending itself; for a second at most.
+Task<void> close_gently(Loop& loop, Socket& socket, std::optional<net::TlsStream>& tls);
+
 class Stream {
  public:
   Stream(Loop& loop, Fd fd) : socket(loop, std::move(fd)), loop_(loop) {}
@@ -24,15 +31,13 @@ class Stream {
   // All of it, or false; the bytes must stay where they are meanwhile. The deadline is for each step forward.
   Task<bool> write(std::string_view bytes, Milliseconds patience = Wait::kForever);
   Task<bool> shake_hands(Milliseconds deadline);  // TLS
-  Task<void> close_gently();  // lets the other side read what was sent, also while it is still sending
+  Task<void> close_gently();
 
   void cut();  // a reset for the other side; wakes who waits for it, whose reads and writes fail
   bool is_cut() const { return cut_; }
   Loop& loop() { return loop_; }
 
  private:
-  Task<bool> wait(net::TlsStream::Status status, Milliseconds deadline);
-
   Loop& loop_;
   bool cut_ = false;
 };

@@ -13,7 +13,7 @@ import unittest
 
 from support import paddock
 from support.leftovers import cgroups, children, mounts, read
-from support.server import Server
+from support.server import Server, until
 
 STORM = float(os.environ.get("PADDOCK_STORM", "1"))
 
@@ -70,19 +70,10 @@ class Load(threading.Thread):
                 self.failures.append(repr(error))
 
 
-def eventually(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 @unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class ServerFaultsTest(unittest.TestCase):
     def nothing_is_left(self, server):
-        eventually(lambda: not left_of(server), 20)
+        until(lambda: not left_of(server), 20)
         self.assertEqual(sorted(left_of(server))[:5], [])
 
     def each_user(self, test, users=paddock.USERS, **options):
@@ -123,8 +114,8 @@ class ServerFaultsTest(unittest.TestCase):
                 inside = children(keeper)
                 os.kill(keeper if victim == "keeper" else inside[0], signal.SIGKILL)
                 gone = lambda: server.request("GET", "/health", headers=server.data_headers(sandbox)).status == 502  # noqa: E731
-                self.assertTrue(eventually(gone), victim)
-                self.assertTrue(eventually(lambda: not any(map(alive, [keeper, *inside]))), victim)
+                self.assertTrue(until(gone), victim)
+                self.assertTrue(until(lambda: not any(map(alive, [keeper, *inside]))), victim)
                 self.assertEqual(server.run(other, "echo fine")[:2], (0, "fine\n"))
         self.each_user(test)
 
@@ -145,8 +136,8 @@ class ServerFaultsTest(unittest.TestCase):
             witness = server.create()
             loads = [Load(server) for _ in range(4)]
             [load.start() for load in loads]
-            until, struck = time.monotonic() + 5 * STORM, 0
-            while time.monotonic() < until:
+            over, struck = time.monotonic() + 5 * STORM, 0
+            while time.monotonic() < over:
                 keepers = named(children(server.process.pid), "paddock-launch")
                 mine = server.run(witness, "echo fine")
                 self.assertEqual(mine[:2], (0, "fine\n"))
@@ -166,7 +157,7 @@ class ServerFaultsTest(unittest.TestCase):
             self.assertGreater(struck, 0)
             self.assertEqual(server.run(witness, "echo fine")[:2], (0, "fine\n"))
             server.kill(witness["sandboxID"])
-            self.assertTrue(eventually(lambda: not server.sandboxes()))
+            self.assertTrue(until(lambda: not server.sandboxes()))
         self.each_user(test)
 
     def test_clients_that_vanish_dawdle_or_send_garbage_hurt_nobody(self):
@@ -209,7 +200,7 @@ class ServerFaultsTest(unittest.TestCase):
             self.assertLess(memory, 200 << 20)  # what the slow one asked for is not kept here
             for client in [slow, *idle]:
                 client.close()
-            self.assertTrue(eventually(lambda: descriptors() <= before + 4), f"{before} descriptors before, {descriptors()} after")
+            self.assertTrue(until(lambda: descriptors() <= before + 4), f"{before} descriptors before, {descriptors()} after")
         self.each_user(test)
 
     @unittest.skipIf(os.geteuid() != 0, "a small filesystem of the test's own needs root")
@@ -264,7 +255,7 @@ class ServerFaultsTest(unittest.TestCase):
                     answers.append(0)
             resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
             self.assertIsNone(server.process.poll(), server.output())
-            self.assertTrue(eventually(lambda: server.run(sandbox, "echo fine")[:2] == (0, "fine\n")), answers)
+            self.assertTrue(until(lambda: server.run(sandbox, "echo fine")[:2] == (0, "fine\n")), answers)
             other = server.create()
             self.assertEqual(server.run(other, "echo fine")[:2], (0, "fine\n"))
         self.each_user(test, users=[user for user in paddock.USERS if user == "root"] or ["user"])  # whose limits we may change

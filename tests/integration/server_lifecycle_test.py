@@ -6,16 +6,7 @@ import time
 import unittest
 
 from support import paddock
-from support.server import Server
-
-
-def until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
+from support.server import Server, until
 
 
 class Lives:

@@ -5,21 +5,11 @@ import json
 import os
 import socket
 import tarfile
-import time
 import unittest
 
 from support import paddock
-from support.server import Server
+from support.server import Server, until
 from support.websocket import WebSocket
-
-
-def until(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 class Native:

@@ -18,6 +18,16 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def until(condition, seconds=60):
+    """Whether it comes true in that time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
 class Answer:
     """One HTTP answer, read whole."""
 
