@@ -3,7 +3,7 @@
 #
 # Measures BUILD_DIR/paddock beside the native program and every peer that works here, prints tables, and leaves the
 # results in BUILD_DIR/bench. With --update-docs the page and pictures in docs/benchmarks are written anew.
-# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start, egress or living measures one part and leaves the others' figures.
+# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start, egress, living, redact or audit measures one part and leaves the others' figures.
 # As root, missing peers are installed with apt (OFFLINE=1: not).
 set -eu
 
@@ -13,7 +13,7 @@ build=$(cd "$build" && pwd)
 update=${2:-}
 rounds=${ROUNDS:-60}
 [ -z "${QUICK:-}" ] || rounds=10
-only=${ONLY:-start egress living}
+only=${ONLY:-start egress living redact audit}
 export PYTHONDONTWRITEBYTECODE=1
 
 say() { printf '%s\n' "$*" >&2; }
@@ -24,6 +24,7 @@ install_peers() {
   missing=""
   pairs="g++:g++ python3:python3"
   if wanted start; then pairs="$pairs bwrap:bubblewrap runc:runc crun:crun runsc:runsc dockerd:docker.io docker:docker.io"; fi
+  if wanted redact; then pairs="$pairs rg:ripgrep"; fi
   if wanted egress; then pairs="$pairs haproxy:haproxy tinyproxy:tinyproxy-bin squid:squid"; fi
   for pair in $pairs; do
     command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
@@ -77,6 +78,22 @@ if wanted living; then
   page=""
   [ "$update" != --update-docs ] || page="--page $here/../docs/benchmarks/living.md"
   python3 "$here/living.py" "$build/paddock" "$build/bench/living.json" --rounds "$rounds" $page
+fi
+
+if wanted redact; then
+  g++ -std=gnu++20 -O2 -Wall -Wextra -Wno-missing-field-initializers -I"$here/../include" -I"$here/.." -iquote "$here/../src" "$here/redact.cc" \
+    "$build/libpaddock_redact.a" "$build/presets/libpaddock_presets.a" "$build/libpaddock_base.a" -lcrypto -o "$programs/redact"
+  page=""
+  [ "$update" != --update-docs ] || page="--page $here/../docs/benchmarks/redact.md"
+  python3 "$here/redact.py" "$programs/redact" "$build/bench/redact.json" --rounds "$rounds" $page
+fi
+
+if wanted audit; then
+  g++ -std=gnu++20 -O2 -Wall -Wextra -Wno-missing-field-initializers -I"$here/../include" -iquote "$here/../src" "$here/audit.cc" \
+    "$build/libpaddock_audit.a" "$build/libpaddock_base.a" -lcrypto -lpthread -o "$programs/audit"
+  page=""
+  [ "$update" != --update-docs ] || page="--page $here/../docs/benchmarks/audit.md"
+  python3 "$here/audit.py" "$programs/audit" "$build/bench/audit-logs" "$build/bench/audit.json" --rounds "$rounds" $page
 fi
 
 for results in "$start" "$waterfall" "$egress"; do

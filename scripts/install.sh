@@ -3,7 +3,7 @@
 set -euo pipefail
 case "$1" in
   build) packages="g++ cmake ninja-build make python3 libseccomp-dev libtomlplusplus-dev libarchive-dev
-                   libssl-dev zlib1g-dev libgtest-dev libgmock-dev util-linux git nodejs" ;;
+                   libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev util-linux git nodejs" ;;
   # Clients and servers of the tests' own Internet. A Java compiler is larger than all of these: its tests skip without one.
   # IPython and what draws charts, for the code interpreter: sandboxes made from this host have what it has, and work without.
   test) packages="iproute2 curl openssl ca-certificates git python3-pip postgresql
@@ -12,16 +12,30 @@ case "$1" in
   *) echo "usage: scripts/install.sh build|test|fuzz" >&2; exit 2 ;;
 esac
 
+# Prometheus' own checker of metrics, out of its package: installing that would start a service. Without it one test skips.
+fetch_promtool() {
+  local place=/usr/local/lib/paddock-test folder
+  { [ ! -x $place/promtool ] && ! command -v promtool > /dev/null; } || return 0
+  echo "fetching: promtool"
+  folder=$(mktemp -d)
+  (cd "$folder" && { apt-get -qq download prometheus || { $sudo apt-get -qq update && apt-get -qq download prometheus; }; } && dpkg -x prometheus_*.deb . && $sudo install -D usr/bin/promtool $place/promtool) > "$folder/log" 2>&1 ||
+    echo "could not fetch promtool: $(tail -1 "$folder/log")" >&2
+  rm -rf "$folder"
+}
+
+sudo=""
+[ "$(id -u)" = 0 ] || sudo=sudo
 missing=""
 for package in $packages; do
   # nodejs may come from elsewhere than Debian: what counts is that it runs.
   [ "$package" = nodejs ] && command -v node > /dev/null && continue
   dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+if [ -z "$missing" ]; then
+  [ "$1" != test ] || fetch_promtool
+  exit 0
+fi
 
-sudo=""
-[ "$(id -u)" = 0 ] || sudo=sudo
 echo "installing:$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
@@ -32,3 +46,4 @@ if ! { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends 
   exit 1
 fi
 rm -f "$log"
+[ "$1" != test ] || fetch_promtool

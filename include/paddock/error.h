@@ -33,6 +33,7 @@ struct Error {
   Code code = Code::internal;
   std::string message;
   std::string hint;
+  bool unrecorded = false;  // it was not done because no record of it could be made
 };
 
 template <class T>

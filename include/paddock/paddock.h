@@ -24,6 +24,8 @@ struct RunOptions {
   std::vector<std::string> policies;  // presets or files; each can only narrow. What none of them sets comes from `default`
   bool report = false;                // fill `enforced` with what the kernel says holds each limit and wall
   bool discard = false;               // workspace mode `copy`: throw the changes away
+  std::string agent;                  // on whose behalf; for the record
+  std::string traceparent;            // W3C Trace Context of what this run is part of
 };
 
 // Waits for the end. Output is captured, up to the output limit. Stdin is the caller's. May be called from several threads.

@@ -120,9 +120,88 @@ struct ToolPolicy {
   std::string json;
 };
 
+enum class AuditFull : uint8_t { refuse, gap };  // no room for a record: nothing new runs, or it runs and the gap is recorded
+const char* to_string(AuditFull full);
+std::optional<AuditFull> audit_full_from_string(const std::string& name);
+
 struct AuditPolicy {
-  std::optional<std::string> path;
-  std::optional<bool> durable;
+  std::optional<std::string> path;              // the log's directory, absolute
+  std::optional<bool> durable;                  // `run` waits for the disk, as `serve` always does
+  std::optional<AuditFull> on_full;
+  std::optional<uint64_t> rotate_bytes;         // a segment is sealed when it is so large
+  std::optional<uint64_t> most_bytes;           // sealed segments go, oldest first, when all are larger
+  std::optional<uint64_t> keep_ms;              // or older
+};
+
+// What is watched while a sandbox runs. Rates are per second. cpu: percent of one core; pressure_*: percent of the last ten
+// seconds in which something waited (PSI); throttled: percent of time; oom: kills so far.
+enum class MonitorMetric : uint8_t {
+  cpu, memory, pids, disk, disk_read, disk_write, net, net_up, net_down, net_total, connections,
+  pressure_cpu, pressure_memory, pressure_io, throttled, oom,
+};
+inline constexpr size_t kMonitorMetricCount = 16;
+
+enum class MonitorUnit : uint8_t { percent, bytes, bytes_per_second, count };
+
+struct MonitorMetricInfo {
+  MonitorMetric metric;
+  const char* name;                // policy key
+  MonitorUnit unit;
+  std::optional<LimitKind> limit;  // what a percentage is of, where the unit is not percent
+  const char* what;
+};
+
+inline constexpr std::array<MonitorMetricInfo, kMonitorMetricCount> kMonitorMetrics = {{
+    {MonitorMetric::cpu, "cpu", MonitorUnit::percent, std::nullopt, "CPU time: 100% is one core"},
+    {MonitorMetric::memory, "memory", MonitorUnit::bytes, LimitKind::memory, "memory in use"},
+    {MonitorMetric::pids, "pids", MonitorUnit::count, LimitKind::pids, "processes and threads"},
+    {MonitorMetric::disk, "disk", MonitorUnit::bytes, LimitKind::disk, "bytes in the private writable places"},
+    {MonitorMetric::disk_read, "disk_read", MonitorUnit::bytes_per_second, LimitKind::disk_read_rate, "bytes read from disk"},
+    {MonitorMetric::disk_write, "disk_write", MonitorUnit::bytes_per_second, LimitKind::disk_write_rate, "bytes written to disk"},
+    {MonitorMetric::net, "net", MonitorUnit::bytes_per_second, std::nullopt, "bytes sent and received"},
+    {MonitorMetric::net_up, "net_up", MonitorUnit::bytes_per_second, LimitKind::net_up_rate, "bytes sent"},
+    {MonitorMetric::net_down, "net_down", MonitorUnit::bytes_per_second, LimitKind::net_down_rate, "bytes received"},
+    {MonitorMetric::net_total, "net_total", MonitorUnit::bytes, LimitKind::net_total, "bytes sent and received so far"},
+    {MonitorMetric::connections, "connections", MonitorUnit::count, LimitKind::connections, "network connections"},
+    {MonitorMetric::pressure_cpu, "pressure_cpu", MonitorUnit::percent, std::nullopt, "time in which something waited for a CPU"},
+    {MonitorMetric::pressure_memory, "pressure_memory", MonitorUnit::percent, std::nullopt, "time in which something waited for memory"},
+    {MonitorMetric::pressure_io, "pressure_io", MonitorUnit::percent, std::nullopt, "time in which something waited for a disk"},
+    {MonitorMetric::throttled, "throttled", MonitorUnit::percent, std::nullopt, "time in which limits.cpu held it back"},
+    {MonitorMetric::oom, "oom", MonitorUnit::count, std::nullopt, "processes killed for want of memory so far"},
+}};
+
+inline const MonitorMetricInfo& info(MonitorMetric metric) { return kMonitorMetrics[static_cast<size_t>(metric)]; }
+
+enum class MonitorAction : uint8_t { warn, pause, kill };
+const char* to_string(MonitorAction action);  // the policy's keys: "warn_if", "pause_if", "kill_if"
+
+// [monitor] kill_if = { cpu = ">80% for 10s" }
+struct MonitorRule {
+  MonitorAction action = MonitorAction::warn;
+  MonitorMetric metric = MonitorMetric::cpu;
+  double above = 0;         // in the metric's unit: percent, bytes, bytes per second, a count
+  bool of_limit = false;    // `above` is percent of the sandbox's own limit (memory = ">90%", disk, pids, connections)
+  uint64_t for_ms = 0;      // it must have been so for this long; 0: one sample is enough
+  std::string name;         // "monitor.kill_if.cpu"
+  std::string text;         // as it was written: ">80% for 10s"
+};
+struct MonitorPolicy {
+  std::optional<uint64_t> every_ms;  // between two samples; default 1s
+  std::vector<MonitorRule> rules;    // of all layers: each can only add
+};
+
+struct RedactPattern {
+  std::string name, pattern;
+};
+struct RedactPolicy {
+  std::set<std::string> skip;          // kinds of redact::kinds() that are not looked for; needs danger redact.less
+  std::vector<RedactPattern> custom;   // of all layers
+  std::optional<bool> files;           // files that are read over the API, too
+};
+
+struct TelemetryPolicy {
+  std::optional<std::string> endpoint;         // OTLP over HTTP: http://127.0.0.1:4318
+  std::map<std::string, std::string> headers;  // sent along, as for authentication; their values are secrets
 };
 
 struct Policy {
@@ -137,6 +216,9 @@ struct Policy {
   std::optional<std::vector<std::string>> python_imports;  // [code.python] imports
   std::optional<std::vector<ToolPolicy>> tools;
   AuditPolicy audit;
+  MonitorPolicy monitor;
+  RedactPolicy redact;
+  TelemetryPolicy telemetry;
   std::set<std::string> danger;                            // weakenings accepted by name, from kDangers
 };
 
@@ -152,6 +234,8 @@ inline constexpr DangerInfo kDangers[] = {
     {"limits.unenforced", "running without a limit that this host cannot enforce"},
     {"isolation.no_landlock", "running without Landlock where the kernel lacks it"},
     {"network.wide", "allowing a whole top-level domain or every host"},
+    {"redact.less", "leaving kinds of secrets in what a program prints"},
+    {"audit.off", "running without a record where none can be kept"},
 };
 
 }  // namespace paddock

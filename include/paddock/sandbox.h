@@ -34,7 +34,11 @@ struct LimitHit {
   LimitKind limit;
   uint64_t value = 0;
   uint64_t peak = 0;
+  std::string rule;      // of [monitor], when it was one: "monitor.kill_if.cpu". Stands for the limit's name then
+  std::string text;      // and how it was written: ">80% for 10s"
+  double exact_value = 0, exact_peak = 0;  // of a rule, in its metric's unit: a percentage has fractions
 };
+const char* name_of(const LimitHit& hit);  // "memory", or the rule's
 
 struct Outcome {
   enum class Kind : uint8_t { exited, signaled, limit } kind = Kind::exited;
@@ -57,10 +61,34 @@ struct Denial {
   std::string layer, action, rule, why;
 };
 
+// What was used at one instant. Rates are per second, since the sample before.
+struct UsageSample {
+  int64_t time_ms = 0;           // since 1970
+  double cpu_percent = 0;        // of one core: 100 per core in use
+  uint64_t memory = 0, memory_peak = 0;
+  uint64_t memory_anon = 0, memory_file = 0, memory_shmem = 0, memory_kernel = 0, memory_sockets = 0;  // by kind, where the kernel tells
+  uint64_t pids = 0, disk = 0;
+  uint64_t disk_read_rate = 0, disk_write_rate = 0;
+  uint64_t net_up = 0, net_down = 0, net_up_rate = 0, net_down_rate = 0, connections = 0;  // net_up, net_down: so far
+  double pressure_cpu = -1, pressure_memory = -1, pressure_io = -1;  // percent; -1: the kernel does not tell
+  double throttled_percent = 0;
+  uint64_t throttled = 0, oom_kills = 0;  // so far
+  bool operator==(const UsageSample&) const = default;
+};
+
 // One control, and what the kernel says holds it.
 struct Enforced {
   std::string by;
   Strength strength = Strength::kernel;
+};
+
+// Where the run stands in the audit log.
+struct RunAudit {
+  bool recorded = false;                  // beginning and end
+  std::string path;                       // the log's directory
+  std::string trace;                      // all records of the run carry it: paddock audit show --trace
+  uint64_t first = 0, last = 0;           // the first and the last of them; others may stand between
+  std::string why;                        // it is not
 };
 
 struct RunResult {
@@ -78,6 +106,9 @@ struct RunResult {
   std::string change_set;                 // workspace mode `copy`
   std::string network;                    // JSON: the request log and sums by host; empty when the network was off
   uint64_t redactions = 0;
+  std::map<std::string, uint64_t> redacted;  // how often, by kind
+  std::vector<UsageSample> history;       // when [monitor] has rules: the last minutes, oldest first
+  RunAudit audit;
 };
 
 // The status `paddock run` exits with for this outcome.

@@ -3,6 +3,8 @@
 #include "api/describe.h"
 #include "api/fields.h"
 #include "api/server.h"
+#include "manager/acts.h"
+#include "manager/events.h"
 
 namespace paddock::api {
 
@@ -33,6 +35,9 @@ Task<void> create_key(Call& call) {
     wanted.expires = fields.number("expires_ms", 0).value_or(0);
     for (const std::string& scope : fields.texts("scopes").value_or(std::vector<std::string>{"read", "sandboxes", "templates"})) wanted.scopes.insert(scope);
     Result<void> read = fields.done();
+    Value data = Value::Object{{"tenant", wanted.tenant}, {"name", wanted.name}, {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})}, {"expires_ms", wanted.expires}};
+    if (read) read = manager::Keys::can_create(wanted);
+    if (read) read = co_await record_act(call, "key.create", data);
     if (read) made = call.server.keys().create(std::move(wanted));
     else made = read.error();
   } else {
@@ -43,6 +48,9 @@ Task<void> create_key(Call& call) {
     co_return;
   }
   Value value = describe_key(made.value().info);
+  // Its id is only known now.
+  Event event = manager::act_of(call.caller, "key.created", Value::Object{{"id", value.find("id") ? *value.find("id") : Value()}});
+  call.manager.events().note(std::move(event));
   value.set("key", made.value().key);
   (void)co_await call.exchange.answer_json(201, std::move(value));
 }
@@ -61,7 +69,10 @@ Task<void> list_keys(Call& call) {
 }
 
 Task<void> revoke_key(Call& call) {
-  Result<void> revoked = call.server.keys().revoke(call.parts["id"]);
+  Value data = Value::Object{{"id", call.parts["id"]}};
+  Result<void> revoked = call.server.keys().can_revoke(call.parts["id"]);
+  if (revoked) revoked = co_await record_act(call, "key.revoke", data);
+  if (revoked) revoked = call.server.keys().revoke(call.parts["id"]);
   co_await answer_done(call, std::move(revoked));
 }
 
@@ -101,7 +112,14 @@ Result<manager::Tenant> read_tenant(const std::string& name, const Value& body) 
 Task<void> set_tenant(Call& call) {
   Result<Value> body = co_await call.exchange.read_json();
   Result<manager::Tenant> tenant = body ? read_tenant(call.parts["tenant"], body.value()) : Result<manager::Tenant>(body.error());
-  Result<void> set = tenant ? call.manager.set_tenant(tenant.value()) : Result<void>(tenant.error());
+  Result<void> set;
+  if (!tenant) set = tenant.error();
+  else set = call.manager.can_set_tenant(tenant.value());
+  if (set) {
+    Value data = Value::Object{{"tenant", tenant.value().name}, {"to", describe(tenant.value())}};
+    set = co_await record_act(call, "tenant.set", data);
+  }
+  if (set) set = call.manager.set_tenant(tenant.value());
   if (!set) {
     co_await answer_error(call, set.error());
     co_return;

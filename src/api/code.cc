@@ -1,8 +1,11 @@
 #include "api/code.h"
 
+#include <algorithm>
+
 #include "api/envd_access.h"
 #include "api/server.h"
 #include "base/text.h"
+#include "manager/interpreter_languages.h"
 
 namespace paddock::api {
 
@@ -22,12 +25,14 @@ Task<void> say(Exchange& exchange, int status, std::string text) {
 }
 
 // Errors are plain text here. A sandbox that is gone is a 502, which clients take for its end.
-Task<void> say_error(Exchange& exchange, Error error) {
-  int status = status_of(error.code);
+Task<void> say_error(Call& call, Error error) {
+  int status = status_of(error);
   if (error.code == Code::conflict || error.hint == "unavailable" || error.hint == "canceled") status = 502;
   std::string text = error.message;
   if (!error.hint.empty() && error.hint.find(' ') != std::string::npos) text += cat(" (", error.hint, ")");
-  co_await say(exchange, status, std::move(text));
+  if (call.redaction) text = redact::redacted(*call.redaction, text);
+  note_failure(call, error);
+  co_await say(call.exchange, status, std::move(text));
 }
 
 struct ExecuteRequest {
@@ -65,6 +70,7 @@ Result<ExecuteRequest> read_execute(const Value& body) {
 }
 
 struct Session {
+  Call& call;
   Exchange& exchange;
   io::Loop& loop;
   std::shared_ptr<manager::Sandbox> sandbox;
@@ -85,13 +91,21 @@ Task<void> execute(Session& session) {
     co_return;
   }
   ExecuteRequest asked = std::move(request.value());
+  Recorded recorded(session.call, session.sandbox);
+  Result<void> told = co_await recorded.start_code(asked.cell.code, asked.where.language, asked.where.context);
+  if (!told) {
+    co_await say_error(session.call, told.error());
+    co_return;
+  }
   Result<std::shared_ptr<Cell>> cell = co_await session.interpreter->run(asked.where, std::move(asked.cell));
   if (!cell) {
-    co_await say_error(session.exchange, cell.error());
+    recorded.not_started(cell.error());
+    co_await say_error(session.call, cell.error());
     co_return;
   }
   std::shared_ptr<Cell> begun = cell.value();
   co_await stream_cell(session.exchange, session.loop, begun);
+  end_record(recorded, *begun);
 }
 
 Task<void> create_context(Session& session) {
@@ -105,12 +119,13 @@ Task<void> create_context(Session& session) {
   }
   if (!session.trusted && session.interpreter->contexts().size() >= kMostWithoutToken) {
     Error error{Code::exhausted, cat("make a context: without the access token a sandbox has ", kMostWithoutToken, " at most"), "remove some"};
-    co_await say_error(session.exchange, error);
+    co_await say_error(session.call, error);
     co_return;
   }
-  Result<ContextInfo> made = co_await session.interpreter->create(language.value(), cwd.value());
+  Contexts contexts{session.call, session.sandbox, session.interpreter};
+  Result<ContextInfo> made = co_await contexts.create(language.value(), cwd.value());
   if (!made) {
-    co_await say_error(session.exchange, made.error());
+    co_await say_error(session.call, made.error());
     co_return;
   }
   Value answer = describe(made.value());
@@ -124,12 +139,11 @@ Task<void> list_contexts(Session& session) {
   (void)co_await session.exchange.answer_json(200, std::move(answer));
 }
 
-Task<void> change_context(Session& session, std::string id, bool restart) {
-  Result<void> done;
-  if (restart) done = co_await session.interpreter->restart(id);
-  else done = co_await session.interpreter->remove(id);
+Task<void> change_context(Session& session, std::string id, Contexts::Change change) {
+  Contexts contexts{session.call, session.sandbox, session.interpreter};
+  Result<void> done = co_await contexts.change(std::move(id), change);
   if (!done) {
-    co_await say_error(session.exchange, done.error());
+    co_await say_error(session.call, done.error());
     co_return;
   }
   Headers headers{{"Content-Type", "application/json"}};
@@ -140,6 +154,30 @@ Task<void> change_context(Session& session, std::string id, bool restart) {
 }  // namespace
 
 Value describe(const ContextInfo& info) { return Value::Object{{"id", info.id}, {"language", info.language}, {"cwd", info.cwd}}; }
+
+Task<Result<ContextInfo>> Contexts::create(std::string language, std::string cwd) {
+  Result<std::string> name = manager::language_of(language.empty() ? "python" : language);
+  if (!name) co_return name.error();
+  Value data = Value::Object{{"act", "create"}, {"language", name.value()}, {"cwd", cwd}};
+  Result<void> recorded = co_await record_doing(call, sandbox, "code.context", std::move(data));
+  if (!recorded) co_return recorded.error();
+  Result<ContextInfo> made = co_await interpreter->create(std::move(language), std::move(cwd));
+  co_return made;
+}
+
+Task<Result<void>> Contexts::change(std::string id, Change change) {
+  std::vector<ContextInfo> all = interpreter->contexts();
+  auto found = std::find_if(all.begin(), all.end(), [&](const ContextInfo& info) { return info.id == id; });
+  Result<void> done;
+  if (found != all.end()) {
+    Value data = Value::Object{{"act", change == Change::restart ? "restart" : "remove"}, {"context", id}, {"language", found->language}};
+    done = co_await record_doing(call, sandbox, "code.context", std::move(data));
+  }
+  if (!done) co_return done.error();
+  if (change == Change::restart) done = co_await interpreter->restart(std::move(id));
+  else done = co_await interpreter->remove(std::move(id));
+  co_return done;
+}
 
 Task<void> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandbox> sandbox) {
   Exchange& exchange = call.exchange;
@@ -165,22 +203,23 @@ Task<void> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandbox> 
     co_return;
   }
   if (executes && why_not) {
+    call.server.note_refused(call, 401, why_not);
     co_await say(exchange, 401, why_not);
     co_return;
   }
   io::Loop& loop = call.manager.loop();
   Result<std::shared_ptr<Interpreter>> interpreter = co_await Interpreter::of(sandbox, loop);
   if (!interpreter) {
-    co_await say_error(exchange, interpreter.error());
+    co_await say_error(call, interpreter.error());
     co_return;
   }
-  Session session{exchange, loop, sandbox, interpreter.value(), !why_not};
+  Session session{call, exchange, loop, sandbox, interpreter.value(), !why_not};
   std::string id = parts.size() > 1 ? percent_decode(parts[1]) : "";
   if (executes && method == "POST") co_await execute(session);
   else if (contexts && parts.size() == 1 && method == "POST") co_await create_context(session);
   else if (contexts && parts.size() == 1 && method == "GET") co_await list_contexts(session);
-  else if (contexts && parts.size() == 2 && method == "DELETE") co_await change_context(session, id, false);
-  else if (contexts && parts.size() == 3 && parts[2] == "restart" && method == "POST") co_await change_context(session, id, true);
+  else if (contexts && parts.size() == 2 && method == "DELETE") co_await change_context(session, id, Contexts::Change::remove);
+  else if (contexts && parts.size() == 3 && parts[2] == "restart" && method == "POST") co_await change_context(session, id, Contexts::Change::restart);
   else co_await say(exchange, 405, "Method Not Allowed");
 }
 

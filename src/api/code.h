@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/data_events.h"
 #include "api/routes.h"
 #include "manager/interpreter.h"
 
@@ -13,6 +14,20 @@ io::Task<void> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandb
 // Sends what happens in a cell as lines of JSON while it happens. A client that goes stops it.
 io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<manager::Cell> cell);
 
+// How it ended, for the records: done, error (with its name), or interrupted when nobody waited for the end.
+void end_record(Recorded& recorded, const manager::Cell& cell);
+
 Value describe(const manager::ContextInfo& info);
+
+// The contexts of a sandbox, for both of its APIs: what can be done is recorded, and done then.
+struct Contexts {
+  Call& call;
+  std::shared_ptr<manager::Sandbox> sandbox;
+  std::shared_ptr<manager::Interpreter> interpreter;
+
+  io::Task<Result<manager::ContextInfo>> create(std::string language, std::string cwd);
+  enum class Change : uint8_t { restart, remove };
+  io::Task<Result<void>> change(std::string id, Change change);
+};
 
 }  // namespace paddock::api

@@ -3,6 +3,7 @@
 #include "api/code.h"
 #include "api/fields.h"
 #include "api/guest_call.h"
+#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -17,15 +18,21 @@ constexpr size_t kLargestBody = 8 << 20;
 constexpr size_t kMostCollected = 16 << 20;
 
 // The interpreters of the sandbox in the path. Null: an error has been answered.
-Task<std::shared_ptr<Interpreter>> interpreter_of(Call& call) {
-  std::optional<Inside> inside = co_await enter(call);
-  if (!inside) co_return nullptr;
-  std::shared_ptr<manager::Sandbox> sandbox = inside->sandbox;
+Task<std::shared_ptr<Interpreter>> interpreter_of(Call& call, std::shared_ptr<manager::Sandbox> sandbox) {
   io::Loop& loop = call.manager.loop();
   Result<std::shared_ptr<Interpreter>> interpreter = co_await Interpreter::of(sandbox, loop);
   if (interpreter) co_return interpreter.value();
   co_await answer_error(call, interpreter.error());
   co_return nullptr;
+}
+
+Task<std::optional<Contexts>> contexts_of(Call& call) {
+  std::optional<Inside> inside = co_await enter(call);
+  if (!inside) co_return std::nullopt;
+  std::shared_ptr<manager::Sandbox> sandbox = inside->sandbox;
+  std::shared_ptr<Interpreter> interpreter = co_await interpreter_of(call, sandbox);
+  if (!interpreter) co_return std::nullopt;
+  co_return Contexts{call, sandbox, interpreter};
 }
 
 // All that happened in a cell as one object: {"results","stdout","stderr","error","execution_count"}.
@@ -87,6 +94,7 @@ Task<void> collect(Call& call, std::shared_ptr<Cell> cell) {
     co_return;
   }
   Value answer = std::move(collected).answer();
+  put_counts(cell->redacted(), answer);
   (void)co_await call.exchange.answer_json(200, std::move(answer));
 }
 
@@ -108,10 +116,23 @@ Task<void> run_code(Call& call) {
     co_await answer_error(call, read.error());
     co_return;
   }
-  std::shared_ptr<Interpreter> interpreter = co_await interpreter_of(call);
-  if (!interpreter) co_return;
+  std::optional<Inside> inside = co_await enter(call);
+  if (!inside) co_return;
+  std::shared_ptr<manager::Sandbox> sandbox = inside->sandbox;
+  Recorded recorded(call, sandbox);
+  Result<void> told = co_await recorded.start_code(request.code, where.language, where.context);
+  if (!told) {
+    co_await answer_error(call, told.error());
+    co_return;
+  }
+  std::shared_ptr<Interpreter> interpreter = co_await interpreter_of(call, sandbox);
+  if (!interpreter) {
+    recorded.not_started({Code::conflict, "its interpreters could not be reached", ""});
+    co_return;
+  }
   Result<std::shared_ptr<Cell>> begun = co_await interpreter->run(where, std::move(request));
   if (!begun) {
+    recorded.not_started(begun.error());
     co_await answer_error(call, begun.error());
     co_return;
   }
@@ -119,13 +140,14 @@ Task<void> run_code(Call& call) {
   io::Loop& loop = call.manager.loop();
   if (streams) co_await stream_cell(call.exchange, loop, cell);
   else co_await collect(call, cell);
+  end_record(recorded, *cell);
 }
 
 Task<void> list_contexts(Call& call) {
-  std::shared_ptr<Interpreter> interpreter = co_await interpreter_of(call);
-  if (!interpreter) co_return;
+  std::optional<Contexts> found = co_await contexts_of(call);
+  if (!found) co_return;
   Value::Array contexts;
-  for (const manager::ContextInfo& info : interpreter->contexts()) contexts.push_back(describe(info));
+  for (const manager::ContextInfo& info : found->interpreter->contexts()) contexts.push_back(describe(info));
   Value answer;
   answer.set("contexts", std::move(contexts));
   (void)co_await call.exchange.answer_json(200, std::move(answer));
@@ -144,9 +166,9 @@ Task<void> create_context(Call& call) {
     co_await answer_error(call, read.error());
     co_return;
   }
-  std::shared_ptr<Interpreter> interpreter = co_await interpreter_of(call);
-  if (!interpreter) co_return;
-  Result<manager::ContextInfo> made = co_await interpreter->create(language, cwd);
+  std::optional<Contexts> contexts = co_await contexts_of(call);
+  if (!contexts) co_return;
+  Result<manager::ContextInfo> made = co_await contexts->create(language, cwd);
   if (!made) {
     co_await answer_error(call, made.error());
     co_return;
@@ -155,19 +177,17 @@ Task<void> create_context(Call& call) {
   (void)co_await call.exchange.answer_json(201, std::move(answer));
 }
 
-Task<void> change(Call& call, bool restart) {
-  std::shared_ptr<Interpreter> interpreter = co_await interpreter_of(call);
-  if (!interpreter) co_return;
+Task<void> change(Call& call, Contexts::Change change) {
+  std::optional<Contexts> contexts = co_await contexts_of(call);
+  if (!contexts) co_return;
   std::string id = call.parts["context"];
-  Result<void> done;
-  if (restart) done = co_await interpreter->restart(id);
-  else done = co_await interpreter->remove(id);
+  Result<void> done = co_await contexts->change(std::move(id), change);
   if (!done) co_await answer_error(call, done.error());
   else (void)co_await call.exchange.answer_empty(204);
 }
 
-Task<void> remove_context(Call& call) { co_await change(call, false); }
-Task<void> restart_context(Call& call) { co_await change(call, true); }
+Task<void> remove_context(Call& call) { co_await change(call, Contexts::Change::remove); }
+Task<void> restart_context(Call& call) { co_await change(call, Contexts::Change::restart); }
 
 }  // namespace
 

@@ -1,4 +1,5 @@
 #include "api/code.h"
+#include "api/output_redaction.h"
 
 namespace paddock::api {
 
@@ -8,7 +9,7 @@ using manager::Cell;
 
 constexpr io::Milliseconds kAtOnce = 100;      // a cell that ends so soon is answered in one piece
 constexpr io::Milliseconds kKeepalive = 5'000;
-constexpr char kEnd[] = "{\"type\":\"end_of_execution\"}\n", kAlive[] = "{\"type\":\"keepalive\"}\n";
+constexpr char kAlive[] = "{\"type\":\"keepalive\"}\n";
 
 // Stops the cell when nobody hears of it any more, however this ends.
 struct Listener {
@@ -18,7 +19,23 @@ struct Listener {
 
 Headers stream_headers() { return {{"Content-Type", "application/x-ndjson"}, {"X-Accel-Buffering", "no"}, {"Cache-Control", "no-cache"}}; }
 
+// The last line. That something was taken out is said only when it was: clients know the line without it.
+std::string end_line(const Cell& cell) {
+  Value event = Value::Object{{"type", "end_of_execution"}};
+  redact::Counts counts = cell.redacted();
+  if (!counts.empty()) put_counts(counts, event);
+  return to_json(event) + "\n";
+}
+
 }  // namespace
+
+void end_record(Recorded& recorded, const Cell& cell) {
+  Value outcome;
+  bool failed = !cell.error_name().empty();
+  outcome.set("kind", cell.is_abandoned() && !cell.is_finished() ? "interrupted" : failed ? "error" : "done");
+  if (failed) outcome.set("name", cell.error_name());
+  recorded.end(std::move(outcome), cell.redacted());
+}
 
 io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<Cell> cell) {
   Listener listener{cell};
@@ -26,7 +43,7 @@ io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<C
   Headers headers = stream_headers();
   Cell::News news = co_await cell->next(loop.now() + kAtOnce);
   if (news.kind == Cell::News::Kind::lines && cell->is_finished()) {
-    std::string body = news.lines + kEnd;
+    std::string body = news.lines + end_line(*cell);
     (void)co_await exchange.answer(200, std::move(headers), std::move(body));
     co_return;
   }
@@ -40,7 +57,7 @@ io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<C
     if (there) news = co_await cell->next(loop.now() + kKeepalive);
   }
   if (!there || cell->is_abandoned()) co_return;
-  std::string last = kEnd;
+  std::string last = end_line(*cell);
   there = co_await exchange.write(last);
   if (there) (void)co_await exchange.finish();
 }

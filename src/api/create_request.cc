@@ -68,6 +68,7 @@ Result<manager::CreateOptions> read_create(const Value& body) {
   options.template_name = fields.text("template").value_or("base");
   options.name = fields.text("name").value_or("");
   options.env = fields.texts_by_name("env");
+  options.secrets = fields.texts_by_name("secrets");
   options.metadata = fields.texts_by_name("metadata");
   options.timeout_ms = fields.number("timeout_ms", 0).value_or(options.timeout_ms);
   options.idle_timeout_ms = fields.number("idle_timeout_ms", 0).value_or(0);

@@ -6,7 +6,7 @@
 #include "api/envd.h"
 #include "api/server.h"
 #include "base/text.h"
-#include "store/digest.h"
+#include "base/digest.h"
 
 namespace paddock::api {
 
@@ -90,6 +90,7 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
       co_await answer_data_error(call, 429, "", "too many tries without a valid token or signature");
       co_return;
     }
+    if (!sandbox) call.server.note_refused(call, by_token ? 502 : 401, by_token ? "no sandbox has this access token" : "no sandbox has made this signature");
     if (!sandbox && !exchange.header("X-Access-Token").empty()) {
       co_await answer_data_error(call, 502, "", "The sandbox was not found");
       co_return;
@@ -105,23 +106,32 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   } else {
     sandbox = call.manager.find_for_data(target.id);
   }
+  if (sandbox) {
+    call.caller.tenant = sandbox->info().tenant;
+    call.sandbox = sandbox->info().id;
+    call.redaction = sandbox->redaction();
+    if (const Error* withheld = sandbox->why_withheld(); withheld && ours) {
+      co_await answer_data_error(call, 502, target.id, "The sandbox's output is withheld: its redaction rules cannot be made");
+      co_return;
+    }
+  }
   // Envd asks for its own token, before anything else happens.
   if (sandbox && target.port == kEnvdPort) {
-    call.caller = manager::Caller{sandbox->info().tenant, {}};
     co_await serve_envd(call, sandbox);
     co_return;
   }
   if (sandbox && !sandbox->info().public_traffic) {
     std::string shown = exchange.header("E2b-Traffic-Access-Token");
-    if (shown.empty() || !store::same_secret(shown, sandbox->info().traffic_token)) {
+    if (shown.empty() || !same_secret(shown, sandbox->info().traffic_token)) {
       std::string message = shown.empty() ? "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing"
                                           : "Sandbox is secured with traffic access token. The token in header 'e2b-traffic-access-token' is invalid";
+      call.server.note_refused(call, 403, shown.empty() ? "no traffic token was shown" : "the traffic token is wrong");
       co_await answer_data_error(call, 403, target.id, message);
       co_return;
     }
   }
   if (sandbox && !sandbox->is_reachable() && sandbox->info().lifecycle.auto_resume) {
-    bool awake = co_await call.manager.wake(sandbox);
+    bool awake = co_await call.manager.wake(sandbox, call.caller);
     if (!awake) sandbox = nullptr;
   }
   if (!sandbox || !sandbox->is_reachable()) {
@@ -129,7 +139,6 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
     co_return;
   }
   sandbox->touch();
-  call.caller = manager::Caller{sandbox->info().tenant, {}};
   Exchange* cuttable = &exchange;
   std::shared_ptr<void> watched = sandbox->watch([cuttable] { cuttable->cut(); });
   if (target.port == kCodePort) {

@@ -1,6 +1,7 @@
 #include "api/describe.h"
 
 #include "api/exchange.h"
+#include "manager/run.h"
 
 namespace paddock::api {
 
@@ -10,23 +11,19 @@ Value describe_texts(const std::map<std::string, std::string>& texts) {
   return object;
 }
 
+// Their values are shown to nobody.
+static Value names_of(const std::map<std::string, std::string>& secrets) {
+  Value::Array names;
+  for (const auto& [name, value] : secrets) names.push_back(name);
+  return names;
+}
+
 Value describe_error(const Error& error) {
   Value value;
   value.set("code", status_of(error.code));
   value.set("message", error.message);
   value.set("error", to_string(error.code));
   value.set("hint", error.hint);
-  return value;
-}
-
-Value describe(const manager::Metric& metric) {
-  Value value;
-  value.set("time_ms", metric.time);
-  value.set("cpu_percent", metric.cpu_percent);
-  value.set("memory", metric.memory);
-  value.set("memory_cache", metric.memory_cache);
-  value.set("disk", metric.disk);
-  value.set("pids", metric.pids);
   return value;
 }
 
@@ -50,6 +47,7 @@ Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller) {
   value.set("metadata", describe_texts(info.metadata));
   bool may_use = caller.may("sandboxes");
   if (may_use) value.set("env", describe_texts(info.env));
+  if (may_use) value.set("secrets", names_of(info.secrets));
   Value::Array volumes;
   for (const manager::VolumeMount& mount : info.volumes) {
     Value volume;
@@ -67,7 +65,7 @@ Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller) {
   if (may_use && !info.public_traffic) value.set("traffic_token", info.traffic_token);
   value.set("notes", text_list(info.notes));
   value.set("ended_because", info.ended_because);
-  if (!sandbox.metrics().empty()) value.set("usage", describe(sandbox.metrics().back()));
+  if (const UsageSample* usage = sandbox.usage()) value.set("usage", manager::to_value(*usage));
   return value;
 }
 

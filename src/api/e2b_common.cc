@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "api/e2b.h"
+#include "base/instant.h"
 #include "base/text.h"
 
 namespace paddock::api::e2b {
@@ -18,7 +19,8 @@ std::string sandbox_id(const Call& call) {
 }
 
 io::Task<void> fail(Call& call, Error error) {
-  int status = status_of(error.code);
+  note_failure(call, error);
+  int status = status_of(error);
   std::string message = error.message;
   if (!error.hint.empty() && error.code != Code::not_found) message += cat(" (", error.hint, ")");
   Value body = Value::Object{{"code", status}, {"message", message}};
@@ -49,28 +51,7 @@ std::string time_text(manager::WallTime time) {
   return text;
 }
 
-Result<manager::WallTime> parse_time(const std::string& text) {
-  Error malformed{Code::invalid, cat("'", printable(text), "' is not a time such as 2026-01-31T12:00:00Z")};
-  tm parts{};
-  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (!rest) return malformed;
-  int64_t milliseconds = 0;
-  if (*rest == '.') {
-    int digits = 0;
-    for (rest++; *rest >= '0' && *rest <= '9'; rest++, digits++)
-      if (digits < 3) milliseconds = milliseconds * 10 + (*rest - '0');
-    for (; digits < 3; digits++) milliseconds *= 10;
-  }
-  int64_t offset = 0;
-  if (*rest == '+' || *rest == '-' || *rest == ' ') {  // a plus that went through a query is a blank
-    int hours = 0, minutes = 0, used = 0;
-    if (sscanf(rest + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || rest[1 + used] != '\0') return malformed;
-    offset = (hours * 60 + minutes) * (*rest == '-' ? -60 : 60);
-  } else if (std::string_view(rest) != "Z" && std::string_view(rest) != "z") {
-    return malformed;
-  }
-  return (static_cast<int64_t>(timegm(&parts)) - offset) * 1000 + milliseconds;
-}
+Result<manager::WallTime> parse_time(const std::string& text) { return TRY(parse_rfc3339(text)) / 1000; }
 
 Result<int64_t> seconds_to_ms(const Value& body, const char* name, int64_t otherwise) {
   const Value* value = body.find(name);

@@ -1,5 +1,9 @@
 // Creating sandboxes, as E2B's clients ask for it.
+#include <algorithm>
+#include <cctype>
+
 #include "api/e2b.h"
+#include "api/origin.h"
 #include "base/text.h"
 
 namespace paddock::api::e2b {
@@ -42,6 +46,19 @@ Result<std::vector<manager::VolumeMount>> parse_volumes(const Value& body) {
   return mounts;
 }
 
+// E2B has no word for secrets. A variable that is called one or looks like one is taken for one, unless its value could be an ordinary
+// word.
+void part_secrets(manager::CreateOptions& options) {
+  constexpr size_t kShortest = 8, kLongest = 4096, kMost = 32;
+  for (auto entry = options.env.begin(); entry != options.env.end() && options.secrets.size() < kMost;) {
+    const auto& [name, value] = *entry;
+    bool is_word = std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isalpha(c); });
+    bool is_secret = !redact::looks_secret(name, value).empty() && !is_word && value.size() >= kShortest && value.size() <= kLongest;
+    if (is_secret) options.secrets.insert(options.env.extract(entry++));
+    else ++entry;
+  }
+}
+
 Result<manager::CreateOptions> parse_create(const Value& body, int64_t default_seconds) {
   manager::CreateOptions options;
   const Value* name = body.find("templateID");
@@ -51,6 +68,7 @@ Result<manager::CreateOptions> parse_create(const Value& body, int64_t default_s
   if (options.timeout_ms <= 0) return refuse("timeout must be greater than 0");
   options.metadata = TRY(text_map(body, "metadata"));
   options.env = TRY(text_map(body, "envVars"));
+  part_secrets(options);
   options.lifecycle = TRY(parse_lifecycle(body));
   options.volumes = TRY(parse_volumes(body));
   const Value* iam = body.find("iam");
@@ -81,6 +99,9 @@ io::Task<void> create(Call& call, int64_t default_seconds) {
     co_await fail(call, options.error());
     co_return;
   }
+  // E2B's clients send no header of ours, but can say it there.
+  auto agent = options.value().metadata.find("agent");
+  if (call.caller.agent.empty() && agent != options.value().metadata.end()) call.caller.agent = agent_name(agent->second);
   Result<std::shared_ptr<manager::Sandbox>> made = co_await call.manager.create(call.caller, options.value());
   if (!made) {
     co_await fail(call, made.error());

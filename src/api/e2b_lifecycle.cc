@@ -3,6 +3,7 @@
 
 #include "api/e2b.h"
 #include "base/text.h"
+#include "manager/acts.h"
 
 namespace paddock::api::e2b {
 namespace {
@@ -15,6 +16,17 @@ io::Task<void> done_or_fail(Call& call, Result<void> result) {
 bool says(const Value& body, const char* name, bool truth) {
   const Value* value = body.find(name);
   return value && value->as_bool() && *value->as_bool() == truth;
+}
+
+io::Task<Result<void>> change_timeout(Call& call, int64_t timeout_ms) {
+  std::string id = sandbox_id(call);
+  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, id);
+  if (!found) co_return found.error();
+  Value data = Value::Object{{"timeout_ms", timeout_ms}};
+  Result<void> recorded = call.manager.can_set_timeout(call.caller, id, timeout_ms);
+  if (recorded) recorded = co_await record_act(call, "sandbox.timeout", data, id);
+  if (!recorded) co_return recorded.error();
+  co_return call.manager.set_timeout(call.caller, id, timeout_ms);
 }
 
 }  // namespace
@@ -87,7 +99,7 @@ io::Task<void> set_timeout(Call& call) {
   Result<void> result;
   if (!timeout) result = timeout.error();
   else if (timeout.value() < 0) result = Error{Code::invalid, "timeout is missing"};
-  else result = call.manager.set_timeout(call.caller, sandbox_id(call), std::max<int64_t>(1, timeout.value()));  // 0 is now, not never
+  else result = co_await change_timeout(call, std::max<int64_t>(1, timeout.value()));  // 0 is now, not never
   co_await done_or_fail(call, result);
 }
 
@@ -100,7 +112,7 @@ io::Task<void> refresh(Call& call) {
   if (!duration) result = duration.error();
   else if (!found) result = found.error();
   else if (found.value()->info().ends != 0 && found.value()->info().ends < manager::wall_time_now() + duration.value())  // only ever later
-    result = call.manager.set_timeout(call.caller, sandbox_id(call), duration.value());
+    result = co_await change_timeout(call, duration.value());
   co_await done_or_fail(call, result);
 }
 
@@ -133,7 +145,13 @@ io::Task<void> update_network(Call& call) {
     std::optional<bool> public_traffic;
     if (traffic && traffic->as_bool()) public_traffic = *traffic->as_bool();
     Value extra = extra_of(network.value(), public_traffic, info.mask_request_host);
-    result = call.manager.set_network(call.caller, id, policy, extra);
+    Policy shown;
+    shown.network = policy;
+    Value data = Value::Object{{"asked", manager::recorded_policy(shown)}};
+    std::string which = info.id;
+    result = call.manager.can_set_network(call.caller, id, policy);
+    if (result) result = co_await record_act(call, "sandbox.network", data, which);
+    if (result) result = call.manager.set_network(call.caller, id, policy, extra);
   }
   co_await done_or_fail(call, result);
 }

@@ -10,13 +10,13 @@ namespace {
 
 constexpr size_t kMostBulk = 100, kMostLines = 1000;
 
-Value metric_json(const manager::SandboxInfo& info, const manager::Metric& metric) {
+Value metric_json(const manager::SandboxInfo& info, const UsageSample& metric) {
   uint64_t cores = std::max<uint64_t>(1, (info.cpu_millicores + 999) / 1000);
   double percent = std::round(metric.cpu_percent / static_cast<double>(cores) * 100) / 100;
-  return Value::Object{{"timestamp", time_text(metric.time)}, {"timestampUnix", metric.time / 1000},
+  return Value::Object{{"timestamp", time_text(metric.time_ms)}, {"timestampUnix", metric.time_ms / 1000},
                        {"cpuCount", cores},                   {"cpuUsedPct", percent},
                        {"memUsed", metric.memory},            {"memTotal", info.memory_bytes},
-                       {"memCache", metric.memory_cache},     {"diskUsed", metric.disk},
+                       {"memCache", metric.memory_file},     {"diskUsed", metric.disk},
                        {"diskTotal", info.disk_bytes}};
 }
 
@@ -57,8 +57,8 @@ io::Task<void> metrics(Call& call) {
   }
   int64_t start = number_in_query(call, "start").value_or(0), end = number_in_query(call, "end").value_or(INT64_MAX / 1000);
   Value::Array list;
-  for (const manager::Metric& metric : found.value()->metrics())
-    if (metric.time / 1000 >= start && metric.time / 1000 <= end) list.push_back(metric_json(found.value()->info(), metric));
+  for (const UsageSample& metric : found.value()->history().hour())
+    if (metric.time_ms / 1000 >= start && metric.time_ms / 1000 <= end) list.push_back(metric_json(found.value()->info(), metric));
   Value json = Value(std::move(list));
   (void)co_await call.exchange.answer_json(200, json);
 }
@@ -73,8 +73,8 @@ io::Task<void> bulk_metrics(Call& call) {
   Value sandboxes = Value::Object{};
   for (const std::string& id : ids) {
     Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, id.substr(0, id.find('-')));
-    if (!found || found.value()->metrics().empty() || sandboxes.find(id)) continue;
-    sandboxes.set(id, metric_json(found.value()->info(), found.value()->metrics().back()));
+    const UsageSample* usage = found ? found.value()->usage() : nullptr;
+    if (usage && !sandboxes.find(id)) sandboxes.set(id, metric_json(found.value()->info(), *usage));
   }
   Value json = Value::Object{{"sandboxes", std::move(sandboxes)}};
   (void)co_await call.exchange.answer_json(200, json);

@@ -2,9 +2,11 @@
 #include <unistd.h>
 
 #include "api/e2b.h"
+#include "api/server.h"
 #include "api/volume_tree.h"
+#include "base/digest.h"
 #include "base/text.h"
-#include "store/digest.h"
+#include "manager/events.h"
 
 namespace paddock::api::e2b {
 namespace {
@@ -16,13 +18,42 @@ constexpr uint64_t kDirectory = 4096;  // what one takes
 io::Task<std::optional<manager::VolumeInfo>> admit(Call& call) {
   std::string header = call.exchange.header("Authorization"), shown = starts_with(header, "Bearer ") ? header.substr(7) : "";
   std::optional<manager::VolumeInfo> volume = call.manager.volume_for_content(call.parts.at("id"));
-  if (volume && !shown.empty() && store::same_secret(shown, volume->token)) co_return volume;
+  if (volume && !shown.empty() && same_secret(shown, volume->token)) co_return volume;
+  call.server.note_refused(call, 401, "the volume's token is missing or wrong");
   Value body = Value::Object{{"code", 401}, {"message", "unauthorized: the volume's token is missing or wrong"}};
   (void)co_await call.exchange.answer_json(401, body);
   co_return std::nullopt;
 }
 
 std::string path_of(const Call& call) { return call.exchange.query("path").value_or(""); }
+
+Event event_about(Call& call, const manager::VolumeInfo& volume, const char* kind, const char* act) {
+  Event event = call.caller.cause.instant(kind);
+  event.tenant = volume.tenant;
+  event.agent = call.caller.agent;
+  event.data.set("act", act);
+  event.data.set("volume", volume.id);
+  event.data.set("path", path_of(call));
+  return event;
+}
+
+// The volume whose token is shown, once it is recorded that something in it is about to be changed.
+io::Task<std::optional<manager::VolumeInfo>> admit_to_write(Call& call, const char* act) {
+  std::optional<manager::VolumeInfo> volume = co_await admit(call);
+  if (!volume) co_return std::nullopt;
+  Event event = event_about(call, *volume, "file.write", act);
+  event.verdict = "allow";
+  if (call.exchange.head().body.kind == net::Body::Kind::length) event.data.set("bytes", call.exchange.head().body.length);
+  event.span = call.caller.cause.child().span;
+  Event kept = event;
+  Result<void> recorded = co_await call.manager.events().record(std::move(event));
+  if (recorded) {
+    call.recorded = std::move(kept);
+    co_return volume;
+  }
+  co_await fail(call, recorded.error());
+  co_return std::nullopt;
+}
 
 VolumeOwner owner_in_query(const Call& call) {
   return {.uid = number_in_query(call, "uid"), .gid = number_in_query(call, "gid"), .mode = number_in_query(call, "mode")};
@@ -75,7 +106,7 @@ io::Task<void> volume_make_directory(Call& call) {
   std::string path = path_of(call);
   VolumeOwner owner = owner_in_query(call);
   bool force = forced(call);
-  std::optional<manager::VolumeInfo> volume = co_await admit(call);
+  std::optional<manager::VolumeInfo> volume = co_await admit_to_write(call, "mkdir");
   if (!volume) co_return;
   if (!call.manager.reserve_volume(volume->id, kDirectory)) {
     co_await no_room(call);
@@ -99,12 +130,15 @@ io::Task<void> volume_change(Call& call) {
   for (auto [name, slot] : {std::pair("uid", &owner.uid), std::pair("gid", &owner.gid), std::pair("mode", &owner.mode)})
     if (const Value* value = body->find(name); value && value->as_int()) *slot = *value->as_int();
   std::string path = path_of(call);
+  std::optional<manager::VolumeInfo> volume = co_await admit_to_write(call, "change");
+  if (!volume) co_return;
   std::function<Result<Value>(const VolumeTree&)> work = [path, owner](const VolumeTree& tree) { return tree.change(path, owner); };
-  co_await do_in_volume(call, 200, work);
+  Result<Value> result = co_await in_volume(call, *volume, work);
+  co_await answer_result(call, 200, result);
 }
 
 io::Task<void> volume_remove(Call& call) {
-  std::optional<manager::VolumeInfo> volume = co_await admit(call);
+  std::optional<manager::VolumeInfo> volume = co_await admit_to_write(call, "remove");
   if (!volume) co_return;
   std::string path = path_of(call);
   std::function<Result<Value>(const VolumeTree&)> work = [path](const VolumeTree& tree) -> Result<Value> {
@@ -130,6 +164,9 @@ io::Task<void> volume_read(Call& call) {
     co_await fail(call, opened.error());
     co_return;
   }
+  Event event = event_about(call, *volume, "file.read", "read");
+  event.data.set("bytes", file.size);
+  call.manager.events().note(std::move(event));
   Headers headers = {{"Content-Type", "application/octet-stream"}};
   bool begun = co_await call.exchange.begin(200, headers, file.size);
   if (!begun) co_return;
@@ -155,7 +192,7 @@ io::Task<void> volume_read(Call& call) {
 }
 
 io::Task<void> volume_write(Call& call) {
-  std::optional<manager::VolumeInfo> volume = co_await admit(call);
+  std::optional<manager::VolumeInfo> volume = co_await admit_to_write(call, "upload");
   if (!volume) co_return;
   if (volume->is_over()) {
     co_await no_room(call);

@@ -9,7 +9,7 @@
 #include "api/envd_process.h"
 #include "api/server.h"
 #include "base/text.h"
-#include "store/digest.h"
+#include "base/digest.h"
 
 namespace paddock::api {
 namespace {
@@ -27,15 +27,15 @@ io::Task<void> serve_metrics(Envd& envd) {
     co_return;
   }
   const manager::SandboxInfo& info = envd.sandbox->info();
-  manager::Metric last;
-  if (!envd.sandbox->metrics().empty()) last = envd.sandbox->metrics().back();
+  UsageSample last;
+  if (const UsageSample* usage = envd.sandbox->usage()) last = *usage;
   uint64_t cores = std::max<uint64_t>(1, (info.cpu_millicores + 999) / 1000);
   Value body = Value::Object{{"ts", static_cast<int64_t>(time(nullptr))},
                              {"cpu_count", cores},
                              {"cpu_used_pct", last.cpu_percent},
                              {"mem_total", info.memory_bytes},
                              {"mem_used", last.memory},
-                             {"mem_cache", last.memory_cache},
+                             {"mem_cache", last.memory_file},
                              {"mem_total_mib", info.memory_bytes >> 20},
                              {"mem_used_mib", last.memory >> 20},
                              {"disk_used", number_field(inside.value(), "disk_used").value_or(0)},
@@ -46,6 +46,7 @@ io::Task<void> serve_metrics(Envd& envd) {
 io::Task<void> serve_environment(Envd& envd) {
   Value body = Value::Object{};
   for (const auto& [name, value] : envd.sandbox->info().env) body.set(name, value);
+  body = redact::redacted(*envd.sandbox->redaction(), body);
   (void)co_await envd.exchange.answer_json(200, body);
 }
 
@@ -64,7 +65,7 @@ io::Task<bool> is_there(Call& call, std::shared_ptr<manager::Sandbox> sandbox) {
   const manager::SandboxInfo& info = sandbox->info();
   bool sleeps = info.state == manager::SandboxState::paused || info.state == manager::SandboxState::pausing || info.state == manager::SandboxState::resuming;
   if (!sleeps || !info.lifecycle.auto_resume || !info.has_memory) co_return false;
-  bool awake = co_await call.manager.wake(sandbox);
+  bool awake = co_await call.manager.wake(sandbox, call.caller);
   co_return awake && sandbox->is_reachable();
 }
 
@@ -76,7 +77,7 @@ std::shared_ptr<manager::Sandbox> find_by_signature(Call& call) {
   if (token.empty() && (file.path.size() > kLongestSigned || file.user.size() > kLongestSigned)) return nullptr;  // each sandbox costs a hash of it
   for (const std::shared_ptr<manager::Sandbox>& sandbox : call.manager.all()) {
     const std::string& own = sandbox->info().access_token;
-    if (token.empty() ? store::same_secret(signature, sign_file(file, own)) : store::same_secret(token, own)) return sandbox;
+    if (token.empty() ? same_secret(signature, sign_file(file, own)) : same_secret(token, own)) return sandbox;
   }
   return nullptr;
 }
@@ -97,6 +98,7 @@ io::Task<void> serve_envd(Call& call, std::shared_ptr<manager::Sandbox> sandbox)
   }
   if (why_not) {
     bool tries = call.server.take_try(exchange.peer());
+    call.server.note_refused(call, tries ? 401 : 429, why_not);
     if (tries) co_await refuse(exchange, 401, why_not);
     else co_await refuse(exchange, 429, "too many tries without a valid token");
     co_return;

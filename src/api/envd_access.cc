@@ -4,16 +4,15 @@
 
 #include "base/base64.h"
 #include "base/text.h"
-#include "store/digest.h"
+#include "base/digest.h"
 
 namespace paddock::api {
 
-using store::same_secret;
 
 std::string sign_file(const SignedFile& file, std::string_view token) {
   std::string text = cat(file.path, ":", file.to_write ? "write" : "read", ":", file.user, ":", token);
   if (file.expiration) text += cat(":", *file.expiration);
-  std::string signature = "v1_" + base64(store::sha256_bytes(text));
+  std::string signature = "v1_" + base64(sha256_bytes(text));
   while (signature.back() == '=') signature.pop_back();
   return signature;
 }

@@ -1,7 +1,9 @@
 // GET /files: a file, or a part of it, as it comes from the guest.
 #include <ctime>
 
+#include "api/data_events.h"
 #include "api/envd_files.h"
+#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -50,21 +52,23 @@ struct Part {
   std::optional<uint64_t> length;  // none: as long as it turns out to be
 };
 
-// What of the file is asked for, once it is known how long it is.
-Result<Part> choose_part(const Exchange& exchange, const Value& entry) {
+// What of the file is asked for, once it is known how long it is. A part of one that is redacted could begin in the middle of a
+// secret: it is given whole.
+Result<Part> choose_part(const Exchange& exchange, const Value& entry, bool redacts) {
   Part part;
   uint64_t size = static_cast<uint64_t>(number_field(entry, "size").value_or(0));
   std::string modified = http_date(number_field(entry, "modified_ns").value_or(0));
   part.headers = {{"Content-Type", "application/octet-stream"},
                   {"Content-Disposition", disposition(text_field(entry, "name"))},
-                  {"Accept-Ranges", "bytes"},
+                  {"Accept-Ranges", redacts ? "none" : "bytes"},
                   {"Last-Modified", modified},
                   {"Vary", "Accept-Encoding"}};
-  if (size > 0) part.length = size;  // 0 is also what files say that are made while one reads them (/proc)
+  if (size > 0 && !redacts) part.length = size;  // 0 is also what files say that are made while one reads them (/proc)
   if (exchange.header("If-Modified-Since") == modified) {
     part.status = 304;
     return part;
   }
+  if (redacts) return part;
   std::string condition = exchange.header("If-Range");
   if (!condition.empty() && condition != modified) return part;
   std::optional<ByteRange> range = TRY(parse_range(exchange.header("Range"), size));
@@ -85,8 +89,9 @@ Value read_request(const Envd& envd, const Part& part) {
 }
 
 // Passes data on until `part` is complete. Cut in the middle when the file turned out shorter than was announced.
-io::Task<void> pass_on(Envd& envd, std::shared_ptr<guest::Channel> channel, Part part) {
+io::Task<void> pass_on(Envd& envd, std::shared_ptr<guest::Channel> channel, Part part, bool redacts) {
   Tie tie(envd, channel);
+  FileRedaction redaction(envd.sandbox->redaction(), redacts);
   uint64_t passed = 0;
   bool begun = false;
   while (true) {
@@ -103,15 +108,19 @@ io::Task<void> pass_on(Envd& envd, std::shared_ptr<guest::Channel> channel, Part
       begun = co_await envd.exchange.begin(part.status, part.headers, part.length);
       if (!begun) co_return;
     }
-    if (item.kind == Kind::end) break;
-    std::string_view piece = item.bytes;
+    bool last = item.kind == Kind::end;
+    if (last && !redacts) break;
+    std::string_view piece = last ? redaction.finish() : redaction.feed(item.bytes);
     if (part.length) piece = piece.substr(0, *part.length - passed);
     passed += piece.size();
     bool sent = true;
     if (!piece.empty()) sent = co_await envd.exchange.write(piece);
     if (!sent) co_return;
-    if (part.length && passed == *part.length) break;
+    if (last || (part.length && passed == *part.length)) break;
   }
+  Value fields = file_fields(read_request(envd, part));
+  fields.set("bytes", passed);
+  note_read(envd.call, *envd.sandbox, std::move(fields), redaction.counts());
   if (part.length && passed < *part.length) envd.exchange.cut();
   else (void)co_await envd.exchange.finish();
 }
@@ -142,7 +151,9 @@ io::Task<void> download_file(Envd& envd) {
     co_await answer_file_error(envd, entry.error());
     co_return;
   }
-  Result<Part> part = choose_part(envd.exchange, entry.value());
+  bool redacts = redacts_files(envd.call, *envd.sandbox);
+  entry = shown_names(envd.call, *envd.sandbox, std::move(entry).value());
+  Result<Part> part = choose_part(envd.exchange, entry.value(), redacts);
   if (!part) {
     Headers headers = {{"Content-Range", cat("bytes */", number_field(entry.value(), "size").value_or(0))}, {"Content-Type", "application/json"}};
     std::string body = to_json(Value::Object{{"code", 416}, {"message", part.error().message}});
@@ -157,7 +168,7 @@ io::Task<void> download_file(Envd& envd) {
     request = read_request(envd, part.value());
     channel = envd.guest->open(request);
   }
-  co_await pass_on(envd, channel, part.value());
+  co_await pass_on(envd, channel, part.value(), redacts);
 }
 
 }  // namespace paddock::api

@@ -1,5 +1,6 @@
 #include "api/envd_filesystem.h"
 
+#include "api/data_events.h"
 #include "api/envd_watch.h"
 #include "base/text.h"
 
@@ -11,8 +12,9 @@ using Kind = guest::Channel::Item::Kind;
 // Methods that ask for one thing and get its entry.
 struct Simple {
   const char *method, *operation;
+  const char* writes = nullptr;  // which act it is, where it changes something
 };
-constexpr Simple kSimple[] = {{"Stat", "stat"}, {"MakeDir", "make_directory"}, {"Move", "move"}, {"Remove", "remove"}};
+constexpr Simple kSimple[] = {{"Stat", "stat"}, {"MakeDir", "make_directory", "mkdir"}, {"Move", "move", "move"}, {"Remove", "remove", "remove"}};
 
 io::Task<void> serve_simple(Envd& envd, const Simple& simple) {
   std::optional<Value> message = co_await read_message(envd, false);
@@ -24,24 +26,33 @@ io::Task<void> serve_simple(Envd& envd, const Simple& simple) {
   } else {
     request.set("path", text_field(*message, "path"));
   }
+  if (simple.writes) {
+    Value fields = file_fields(request);
+    Result<void> recorded = co_await record_write(envd.call, envd.sandbox, simple.writes, std::move(fields));
+    if (!recorded) {
+      Error error = unrecorded_rpc(recorded.error());
+      co_await answer_rpc_error(envd, error);
+      co_return;
+    }
+  }
   Result<Value> answer = co_await ask_guest(envd, request);
   if (!answer) {
     co_await answer_rpc_error(envd, answer.error());
     co_return;
   }
   Value body = Value::Object{};
-  if (const Value* entry = answer.value().find("entry")) body.set("entry", entry_info(*entry));
+  if (const Value* entry = answer.value().find("entry")) body.set("entry", shown_names(envd.call, *envd.sandbox, entry_info(*entry)));
   co_await answer_rpc(envd, body);
 }
 
-std::string entries_json(const Value& message, bool& first) {
+std::string entries_json(const Envd& envd, const Value& message, bool& first) {
   std::string json;
   const Value* entries = message.find("entries");
   if (!entries || !entries->as_array()) return json;
   for (const Value& entry : *entries->as_array()) {
     if (!first) json += ',';
     first = false;
-    json += to_json(entry_info(entry));
+    json += to_json(shown_names(envd.call, *envd.sandbox, entry_info(entry)));
   }
   return json;
 }
@@ -76,7 +87,7 @@ io::Task<void> list_directory(Envd& envd) {
       if (closed) (void)co_await envd.exchange.finish();
       co_return;
     }
-    std::string piece = entries_json(item.value, first);
+    std::string piece = entries_json(envd, item.value, first);
     if (piece.empty()) continue;
     bool sent = co_await envd.exchange.write(piece);
     if (!sent) co_return;

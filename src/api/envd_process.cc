@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "api/data_events.h"
 #include "api/envd_process_end.h"
+#include "api/exec_request.h"
+#include "api/output_redaction.h"
 #include "base/base64.h"
 #include "base/text.h"
 #include "net/connect_rpc.h"
@@ -60,30 +63,47 @@ Result<Value> start_request(const Envd& envd, const Value& message, std::optiona
 }
 
 // One piece of output as an event, written without a Value in between: this is the busy path.
-std::string data_event(const guest::Channel::Item& item) {
-  const char* stream = item.stream == guest::kErrors ? "stderr" : item.stream == guest::kTerminal ? "pty" : "stdout";
-  return cat("{\"event\":{\"data\":{\"", stream, "\":\"", base64(item.bytes), "\"}}}");
+std::string data_event(uint8_t stream, std::string_view bytes) {
+  const char* name = stream == guest::kErrors ? "stderr" : stream == guest::kTerminal ? "pty" : "stdout";
+  return cat("{\"event\":{\"data\":{\"", name, "\":\"", base64(bytes), "\"}}}");
 }
 
 Error deadline_exceeded() { return Error{Code::io, "the deadline of the request was reached", "deadline_exceeded"}; }
 
+// What was held back goes before the end.
+io::Task<bool> send_rest(RpcStream& stream, OutputRedaction& redaction) {
+  for (const OutputRedaction::Rest& rest : redaction.finish()) {
+    std::string json = data_event(rest.stream, rest.bytes);
+    bool sent = co_await stream.send_json(std::move(json));
+    if (!sent) co_return false;
+  }
+  co_return true;
+}
+
 // Start and Connect: events until the process ends, the client goes or the deadline comes.
-io::Task<void> stream_events(Envd& envd, Value request, std::optional<int64_t> timeout) {
+io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std::optional<int64_t> timeout) {
   RpcStream stream(envd);
   io::Loop& loop = envd.call.manager.loop();
+  OutputRedaction redaction(envd.sandbox->redaction());
   io::Milliseconds interval = keepalive_interval(envd.exchange);
   io::Milliseconds deadline = timeout && *timeout > 0 ? loop.now() + *timeout : io::Wait::kForever;
   std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
   Tie tie(envd, channel);
-  bool started = false;
+  bool started = false, typing = false;
+  int64_t time_limit = number_field(request, "timeout_ms").value_or(0);
   while (true) {
-    io::Milliseconds until = std::min(deadline, loop.now() + interval);
+    io::Milliseconds until = std::min(deadline, loop.now() + (typing ? OutputRedaction::kTypingMs : interval));
     guest::Channel::Item item = co_await channel->next(until);
     if (tie.sandbox_is_gone()) {
       co_await answer_gone(envd.exchange, envd.sandbox->info().id);
       co_return;
     }
     if (item.kind == Kind::end) {
+      bool there = co_await send_rest(stream, redaction);
+      Inside inside{envd.sandbox, envd.guest};
+      Value outcome = co_await outcome_of(envd.call.manager, inside, item.value, time_limit);
+      recorded.end(std::move(outcome), redaction.counts());
+      if (!there) co_return;
       if (bool_field(item.value, "timed_out", false)) {
         Error error = deadline_exceeded();
         co_await stream.fail(error);
@@ -96,6 +116,7 @@ io::Task<void> stream_events(Envd& envd, Value request, std::optional<int64_t> t
     }
     if (item.kind == Kind::failed) {
       Error error = guest_error(envd, tie, item);
+      if (!started) recorded.not_started(error);
       co_await stream.fail(error);
       co_return;
     }
@@ -106,11 +127,20 @@ io::Task<void> stream_events(Envd& envd, Value request, std::optional<int64_t> t
     }
     std::string json = "{\"event\":{\"keepalive\":{}}}";
     if (item.kind == Kind::data) {
-      json = data_event(item);
+      recorded.count(item.stream, item.bytes.size());
+      std::string shown = redaction.feed(item.stream, item.bytes);
+      typing = redaction.holds_typing();
+      if (shown.empty()) continue;
+      json = data_event(item.stream, shown);
+    } else if (item.kind == Kind::late && std::exchange(typing, false)) {
+      std::string shown = redaction.show_typing();
+      if (shown.empty()) continue;
+      json = data_event(guest::kTerminal, shown);
     } else if (item.kind == Kind::message) {
       std::optional<int64_t> pid = number_field(item.value, "pid");
       if (started || !pid) continue;
       started = true;
+      recorded.runs_as(envd.guest, *pid, time_limit);
       json = cat("{\"event\":{\"start\":{\"pid\":", *pid, "}}}");
       if (const Value* argv = request.find("argv")) envd.sandbox->add_log("command", Value::Object{{"pid", *pid}, {"argv", *argv}});
       request = Value();
@@ -145,9 +175,18 @@ io::Task<void> start_or_connect(Envd& envd, bool start) {
     co_return;
   }
   message.reset();  // parsed, it is many times its size, and the stream may live long
+  Recorded recorded(envd.call, envd.sandbox);
+  if (start) {
+    Result<void> told = co_await recorded.start_command(request, "envd");
+    if (!told) {
+      Error error = unrecorded_rpc(told.error());
+      co_await stream.fail(error);
+      co_return;
+    }
+  }
   std::optional<int64_t> patience;
   if (!start) patience = timeout.value();
-  co_await stream_events(envd, std::move(request), patience);
+  co_await stream_events(envd, std::move(request), recorded, patience);
 }
 
 Value process_entry(const Value& process) {
@@ -178,13 +217,23 @@ io::Task<void> list(Envd& envd) {
   if (list && list->as_array())
     for (const Value& process : *list->as_array())
       if (!starts_with(text_field(process, "tag"), kKernelTag)) processes.push_back(process_entry(process));
-  Value body = Value::Object{{"processes", std::move(processes)}};
+  Value body = Value::Object{{"processes", redact::redacted(*envd.sandbox->redaction(), Value(std::move(processes)))}};
   co_await answer_rpc(envd, body);
 }
 
 // What ends in "done" or an error, without anything to say.
 io::Task<void> do_and_answer(Envd& envd, Value request) {
+  if (request.find("signal")) {
+    Value fields = signal_fields(request);
+    Result<void> recorded = co_await record_doing(envd.call, envd.sandbox, "command.signal", std::move(fields));
+    if (!recorded) {
+      Error error = unrecorded_rpc(recorded.error());
+      co_await answer_rpc_error(envd, error);
+      co_return;
+    }
+  }
   Result<Value> answer = co_await ask_guest(envd, request);
+  if (answer && text_field(request, "op") == "close_stdin") note_input(envd.call, *envd.sandbox, request, 0, true);
   if (answer) {
     Value empty = Value::Object{};
     co_await answer_rpc(envd, empty);
@@ -213,7 +262,10 @@ io::Task<Result<void>> send_input(Envd& envd, Value message) {
   if (taken) channel->end_input();
   while (true) {
     guest::Channel::Item item = co_await channel->next();
-    if (item.kind == Kind::end) co_return Result<void>();
+    if (item.kind == Kind::end) {
+      note_input(envd.call, *envd.sandbox, request, data.size());
+      co_return Result<void>();
+    }
     if (item.kind == Kind::failed) co_return guest_error(envd, tie, item);
   }
 }

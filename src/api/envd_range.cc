@@ -62,13 +62,14 @@ Result<std::map<std::string, std::string>> metadata_of(const std::vector<net::He
 }
 
 io::Task<void> answer_file_error(Envd& envd, Error error) {
+  note_failure(envd.call, error);
   std::string code = connect_code(error);
   if (error.hint == "gone") {
     co_await answer_gone(envd.exchange, envd.sandbox->info().id);
     co_return;
   }
   int status = code == "resource_exhausted" ? 507 : net::http_status_of(code);
-  Value body = Value::Object{{"code", status}, {"message", error.message}};
+  Value body = Value::Object{{"code", status}, {"message", redact::redacted(*envd.sandbox->redaction(), error.message)}};
   (void)co_await envd.exchange.answer_json(status, body);
 }
 

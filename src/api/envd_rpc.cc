@@ -17,8 +17,8 @@ std::string snake_case(std::string_view json_name) {
   return name;
 }
 
-Value error_value(const Error& error) {
-  return Value::Object{{"code", connect_code(error)}, {"message", error.message}};
+Value error_value(const Envd& envd, const Error& error) {
+  return Value::Object{{"code", connect_code(error)}, {"message", redact::redacted(*envd.sandbox->redaction(), error.message)}};
 }
 
 bool is_json(const std::string& type, std::string_view wanted) {
@@ -163,11 +163,12 @@ io::Task<void> answer_rpc(Envd& envd, Value message) {
 }
 
 io::Task<void> answer_rpc_error(Envd& envd, Error error) {
+  note_failure(envd.call, error);
   if (error.hint == kGone) {
     co_await answer_gone(envd.exchange, envd.sandbox->info().id);
     co_return;
   }
-  Value body = error_value(error);
+  Value body = error_value(envd, error);
   int status = net::http_status_of(connect_code(error));
   (void)co_await envd.exchange.answer_json(status, body);
 }
@@ -206,7 +207,7 @@ io::Task<void> RpcStream::fail(Error error) {
     co_await answer_gone(envd_.exchange, envd_.sandbox->info().id);
     co_return;
   }
-  Value last = Value::Object{{"error", error_value(error)}};
+  Value last = Value::Object{{"error", error_value(envd_, error)}};
   std::string json = to_json(last);
   bool sent = co_await send_envelope(std::move(json), net::kEnvelopeEnd);
   if (sent) (void)co_await envd_.exchange.finish();

@@ -1,6 +1,7 @@
 // POST /files: files from a client, streamed to the guest as they come.
 #include <set>
 
+#include "api/data_events.h"
 #include "api/envd_files.h"
 #include "api/gunzip.h"
 #include "base/text.h"
@@ -49,16 +50,20 @@ struct Target {
   std::unique_ptr<Tie> tie;
 };
 
-Target open_target(Envd& envd, const std::string& path, const std::map<std::string, std::string>& metadata) {
+io::Task<Result<Target>> open_target(Envd& envd, std::string path, std::map<std::string, std::string> metadata) {
   Value request = guest_request(envd, "write");
   request.set("path", path);
+  Value fields = file_fields(request);
+  if (envd.exchange.head().body.kind == net::Body::Kind::length) fields.set("request_bytes", envd.exchange.head().body.length);
+  Result<void> recorded = co_await record_write(envd.call, envd.sandbox, "upload", std::move(fields));
+  if (!recorded) co_return unrecorded_rpc(recorded.error());
   Value::Object pairs;
   for (const auto& [key, value] : metadata) pairs.emplace_back(key, value);
   request.set("metadata", std::move(pairs));
   Target target;
   target.channel = envd.guest->open(request);
   target.tie = std::make_unique<Tie>(envd, target.channel, Tie::Client::uploads);
-  return target;
+  co_return std::move(target);
 }
 
 // The entry that the guest made of it, as E2B says it.
@@ -90,7 +95,9 @@ io::Task<Result<void>> send_bytes(Envd& envd, Target& target, std::string bytes)
 io::Task<Result<Value>> upload_one(Envd& envd, UploadBody& body, std::map<std::string, std::string> metadata) {
   std::string path = envd.exchange.query("path").value_or("");
   if (path.empty()) co_return Error{Code::invalid, "write a file: path is required", "invalid_argument"};
-  Target target = open_target(envd, path, metadata);
+  Result<Target> opened = co_await open_target(envd, path, metadata);
+  if (!opened) co_return opened.error();
+  Target target = std::move(opened).value();
   while (true) {
     Result<std::string> piece = co_await body.read();
     if (!piece) {
@@ -120,7 +127,9 @@ class FormUpload {
       if (path.empty()) co_return Error{Code::invalid, "write a file: neither a path nor a file name was given", "invalid_argument"};
       if (!paths_.insert(path).second)
         co_return Error{Code::invalid, cat("you cannot upload multiple files to the same path '", printable(path), "' in one upload request, only the first specified file was uploaded"), "invalid_argument"};
-      target_ = open_target(envd_, path, metadata_);
+      Result<Target> opened = co_await open_target(envd_, path, metadata_);
+      if (!opened) co_return opened.error();
+      target_ = std::move(opened).value();
     } else if (event.kind == EventKind::data && target_) {
       Result<void> sent = co_await send_bytes(envd_, *target_, std::move(event.data));
       if (!sent) co_return sent.error();
@@ -192,7 +201,8 @@ io::Task<void> upload_files(Envd& envd) {
     co_await answer_file_error(envd, infos.error());
     co_return;
   }
-  (void)co_await envd.exchange.answer_json(200, infos.value());
+  Value shown = shown_names(envd.call, *envd.sandbox, std::move(infos.value()));
+  (void)co_await envd.exchange.answer_json(200, std::move(shown));
 }
 
 io::Task<void> compose_files(Envd& envd) {
@@ -208,6 +218,13 @@ io::Task<void> compose_files(Envd& envd) {
   Value request = guest_request(envd, "compose");
   request.set("sources", sources && sources->as_array() ? *sources : Value(Value::Array{}));
   request.set("path", text_field(body.value(), "destination"));
+  Value fields = file_fields(request);
+  Result<void> recorded = co_await record_write(envd.call, envd.sandbox, "compose", std::move(fields));
+  if (!recorded) {
+    Error error = unrecorded_rpc(recorded.error());
+    co_await answer_file_error(envd, error);
+    co_return;
+  }
   Result<Value> answer = co_await ask_guest(envd, request);
   if (!answer) {
     co_await answer_file_error(envd, answer.error());
@@ -217,6 +234,7 @@ io::Task<void> compose_files(Envd& envd) {
   static const Value kNone = Value::Object{};
   if (!entry) entry = &kNone;
   Value info = Value::Object{{"path", text_field(*entry, "path")}, {"name", text_field(*entry, "name")}, {"type", "file"}};
+  info = shown_names(envd.call, *envd.sandbox, std::move(info));
   (void)co_await envd.exchange.answer_json(200, info);
 }
 

@@ -4,10 +4,11 @@
 #include <deque>
 #include <map>
 
+#include "api/data_events.h"
 #include "api/envd_filesystem.h"
 #include "base/text.h"
 #include "net/connect_rpc.h"
-#include "store/digest.h"
+#include "base/digest.h"
 
 namespace paddock::api {
 namespace {
@@ -37,10 +38,15 @@ const char* event_type(const std::string& type) {
 // That the kernel lost events is nothing that the protocol can say.
 bool is_lost(const Value& message) { return text_field(message, "type") == "overflow"; }
 
-Value file_event(const Value& message) {
+// Null rules: names stay as they are.
+using NameRules = std::shared_ptr<const redact::Rules>;
+NameRules name_rules(const Envd& envd) { return redacts_files(envd.call, *envd.sandbox) ? envd.sandbox->redaction() : nullptr; }
+
+Value file_event(const Value& message, const NameRules& rules) {
   Value event = Value::Object{{"name", text_field(message, "name")}, {"type", event_type(text_field(message, "type"))}};
   const Value* entry = message.find("entry");
   if (entry && entry->as_object()) event.set("entry", entry_info(*entry));
+  if (rules) event = redact::redacted(*rules, event);
   return event;
 }
 
@@ -71,12 +77,12 @@ std::shared_ptr<Watchers> watchers_of(manager::Sandbox& sandbox) {
 }
 
 // Holds the watcher weakly: letting go of it cancels the channel, which ends this.
-io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Channel> channel) {
+io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Channel> channel, NameRules rules) {
   while (true) {
     guest::Channel::Item item = co_await channel->next();
     std::shared_ptr<Watcher> watcher = held.lock();
     if (!watcher || item.kind != Kind::message) co_return;
-    if (!is_lost(item.value)) watcher->add(to_json(file_event(item.value)));
+    if (!is_lost(item.value)) watcher->add(to_json(file_event(item.value, rules)));
   }
 }
 
@@ -98,6 +104,7 @@ io::Task<void> watch_directory(Envd& envd) {
   io::Milliseconds interval = keepalive_interval(envd.exchange);
   Value request = watch_request(envd, *message);
   message.reset();
+  NameRules rules = name_rules(envd);
   std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
   Tie tie(envd, channel);
   bool started = false;
@@ -122,7 +129,7 @@ io::Task<void> watch_directory(Envd& envd) {
       started = true;
     } else if (item.kind == Kind::message) {
       if (is_lost(item.value)) continue;
-      event = Value::Object{{"filesystem", file_event(item.value)}};
+      event = Value::Object{{"filesystem", file_event(item.value, rules)}};
     }
     if (!started) continue;  // the first event must be the start
     bool sent = co_await stream.send(std::move(event));
@@ -150,7 +157,7 @@ io::Task<void> create_watcher(Envd& envd) {
     co_await answer_rpc_error(envd, error);
     co_return;
   }
-  Result<std::string> random = store::random_bytes(10);
+  Result<std::string> random = random_bytes(10);
   if (!random) {
     co_await answer_rpc_error(envd, random.error());
     co_return;
@@ -159,9 +166,9 @@ io::Task<void> create_watcher(Envd& envd) {
     co_await answer_rpc_error(envd, full);
     co_return;
   }
-  std::string id = cat("w", store::to_hex(random.value()));
+  std::string id = cat("w", to_hex(random.value()));
   watchers->emplace(id, watcher);
-  io::spawn(collect(watcher, watcher->channel));
+  io::spawn(collect(watcher, watcher->channel, name_rules(envd)));
   Value body = Value::Object{{"watcherId", id}};
   co_await answer_rpc(envd, body);
 }

@@ -145,6 +145,7 @@ void Exchange::stop_reading() {
 // ---- the answer
 
 std::string Exchange::make_head(int status, const Headers& headers, std::optional<uint64_t> length) {
+  status_ = status;
   silent_ = head_.method == "HEAD" || status == 204 || status == 304;
   chunked_ = !length && !silent_ && head_.version == "HTTP/1.1";
   if (!length && !silent_ && !chunked_) keep_alive_ = false;

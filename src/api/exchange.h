@@ -51,6 +51,7 @@ class Exchange {
   io::Task<bool> write(std::string_view piece);  // flushed; waits for a slow client, at most a minute without progress
   io::Task<bool> finish();
   bool answered() const { return state_ != State::open; }  // begun, at least
+  int status() const { return status_; }                   // that was answered; 0 before
   bool body_too_large() const { return too_large_; }
   bool body_failed() const { return body_failed_; }  // broken off, too slow, badly framed
   void stop_reading();  // who reads the body fails; no request follows this one
@@ -85,6 +86,7 @@ class Exchange {
   net::BodyReader body_;
   bool awaits_continue_ = false, body_failed_ = false, too_large_ = false;
   State state_ = State::open;
+  int status_ = 0;
   bool keep_alive_, chunked_ = false, silent_ = false;  // silent: HEAD, 204, 304
   std::optional<uint64_t> left_;                        // of the length that was announced
   std::function<void()> gone_;
@@ -95,6 +97,7 @@ class Exchange {
 std::string percent_decode(std::string_view text);                      // malformed escapes stay as they are
 std::string percent_encode(std::string_view text);                      // all but letters, digits and -._~
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query, bool plus_is_blank = true);
+int status_of(const Error& error);  // as below; 507 or 503 for what could not be recorded and was therefore not done
 int status_of(Code code);  // invalid 400, denied 403, not_found 404, conflict 409, exhausted 429, unsupported 400, else 500
 const char* reason_of(int status);  // "Not Found"
 

@@ -1,8 +1,10 @@
 // Native API: commands, streamed as lines of JSON or answered at once; and the processes of a sandbox.
 #include "api/all_routes.h"
+#include "api/data_events.h"
 #include "api/exec_request.h"
 #include "api/exec_socket.h"
 #include "api/fields.h"
+#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -29,9 +31,21 @@ struct Run {
   Call& call;
   Inside inside;
   ExecRequest request;
+  Recorded& recorded;
+  OutputRedaction redaction;
   std::shared_ptr<Channel> channel;
   int64_t pid = 0;
 };
+
+// How it ended, told to the records too. Nothing: it was let go of, or its sandbox was.
+Task<std::optional<Value>> ending_of(Run& run, Channel::Item item) {
+  std::optional<Value> outcome;
+  if (item.kind == Channel::Item::Kind::end) outcome = co_await outcome_of(run.call.manager, run.inside, item.value, run.request.timeout_ms);
+  else outcome = co_await limit_that_ended(run.call.manager, run.inside, item.error);
+  if (outcome) run.recorded.end(*outcome, run.redaction.counts());
+  if (item.kind == Channel::Item::Kind::end) run.pid = 0;
+  co_return outcome;
+}
 
 // What the command says as it says it.
 Task<void> stream(Run& run) {
@@ -44,21 +58,21 @@ Task<void> stream(Run& run) {
   if (there) there = co_await exchange.write(line);
   while (there && !run.request.background) {
     Channel::Item item = co_await run.channel->next();
-    Value event;
-    bool last = item.kind != Channel::Item::Kind::data && item.kind != Channel::Item::Kind::message;
     if (item.kind == Channel::Item::Kind::message) continue;
-    if (item.kind == Channel::Item::Kind::data) {
-      event = output_event(item.stream, item.bytes);
-    } else if (item.kind == Channel::Item::Kind::end) {
-      Value outcome = co_await outcome_of(run.call, run.inside, item.value, run.request.timeout_ms);
-      event = ended_event(std::move(outcome));
-      run.pid = 0;
+    line.clear();
+    bool last = item.kind != Channel::Item::Kind::data;
+    if (!last) {
+      run.recorded.count(item.stream, item.bytes.size());
+      std::string shown = run.redaction.feed(item.stream, item.bytes);
+      if (shown.empty()) continue;
+      line = to_json(output_event(item.stream, shown)) + "\n";
     } else {
-      std::optional<Value> limit = co_await limit_that_ended(run.call, run.inside, item.error);
-      event = error_event(from_guest(item.error));
-      if (limit) event = ended_event(std::move(*limit));
+      for (const OutputRedaction::Rest& rest : run.redaction.finish()) line += to_json(output_event(rest.stream, rest.bytes)) + "\n";
+      std::optional<Value> outcome = co_await ending_of(run, item);
+      Value event = outcome ? ended_event(std::move(*outcome), run.redaction.counts()) : error_event(without_secrets(*run.inside.sandbox, from_guest(item.error)));
+      put_history(*run.inside.sandbox, event);
+      line += to_json(event) + "\n";
     }
-    line = to_json(event) + "\n";
     there = co_await exchange.write(line);
     if (last) break;
   }
@@ -83,35 +97,33 @@ struct Collected {
 
 Task<void> collect(Run& run) {
   Collected output, errors;
+  auto add = [&](uint8_t stream, std::string_view shown) { (stream == guest::kErrors ? errors : output).add(shown); };
+  Channel::Item item;
   while (true) {
-    Channel::Item item = co_await run.channel->next();
+    item = co_await run.channel->next();
     if (item.kind == Channel::Item::Kind::message) continue;
-    if (item.kind == Channel::Item::Kind::data) {
-      (item.stream == guest::kErrors ? errors : output).add(item.bytes);
-      continue;
-    }
-    Value outcome;
-    if (item.kind == Channel::Item::Kind::end) {
-      outcome = co_await outcome_of(run.call, run.inside, item.value, run.request.timeout_ms);
-    } else {
-      std::optional<Value> limit = co_await limit_that_ended(run.call, run.inside, item.error);
-      if (!limit) {
-        Error error = from_guest(item.error);
-        co_await answer_error(run.call, error);
-        co_return;
-      }
-      outcome = std::move(*limit);
-    }
-    Value value;
-    value.set("id", run.inside.sandbox->info().id);
-    value.set("pid", run.pid);
-    value.set("outcome", std::move(outcome));
-    output.put("stdout", value);
-    errors.put("stderr", value);
-    run.pid = 0;
-    (void)co_await run.call.exchange.answer_json(200, std::move(value));
+    if (item.kind != Channel::Item::Kind::data) break;
+    run.recorded.count(item.stream, item.bytes.size());
+    add(item.stream, run.redaction.feed(item.stream, item.bytes));
+  }
+  for (const OutputRedaction::Rest& rest : run.redaction.finish()) add(rest.stream, rest.bytes);
+  int64_t pid = run.pid;
+  std::optional<Value> outcome = co_await ending_of(run, item);
+  if (!outcome) {
+    Error error = from_guest(item.error);
+    co_await answer_error(run.call, error);
     co_return;
   }
+  Value value;
+  value.set("id", run.inside.sandbox->info().id);
+  value.set("pid", pid);
+  value.set("outcome", std::move(*outcome));
+  output.put("stdout", value);
+  errors.put("stderr", value);
+  put_counts(run.redaction.counts(), value);
+  put_history(*run.inside.sandbox, value);
+  run.pid = 0;
+  (void)co_await run.call.exchange.answer_json(200, std::move(value));
 }
 
 Task<void> exec(Call& call) {
@@ -123,18 +135,29 @@ Task<void> exec(Call& call) {
   }
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
-  Run run{call, *inside, std::move(request.value()), nullptr, 0};
+  Recorded recorded(call, inside->sandbox);
+  Run run{call, *inside, std::move(request.value()), recorded, OutputRedaction(call.redaction), nullptr, 0};
+  Result<void> told = co_await recorded.start_command(run.request.start, "exec");
+  if (!told) {
+    co_await answer_error(call, told.error());
+    co_return;
+  }
   run.channel = inside->guest->open(run.request.start);
   std::shared_ptr<void> watched = cancel_with(*inside, run.channel);
   Channel::Item first = co_await run.channel->next();
   if (first.kind != Channel::Item::Kind::message) {
     Error error = first.kind == Channel::Item::Kind::failed ? from_guest(first.error) : Error{Code::internal, "the guest did not start the command", ""};
+    recorded.not_started(error);
     co_await answer_error(call, error);
     co_return;
   }
   run.pid = pid_of(first.value);
+  recorded.runs_as(inside->guest, run.pid, run.request.timeout_ms);
   log_command(run.inside, run.request.start, run.pid);
-  if (run.request.input) io::spawn(feed(run.channel, std::move(*run.request.input)));
+  if (run.request.input) {
+    note_input(call, *inside->sandbox, Value::Object{{"pid", run.pid}}, run.request.input->size(), true);
+    io::spawn(feed(run.channel, std::move(*run.request.input)));
+  }
   // Who asked for it is who wants it: when they go, it ends.
   std::shared_ptr<Channel> channel = run.channel;
   if (!run.request.background) call.exchange.on_client_gone([channel] { channel->cancel(); });
@@ -155,7 +178,8 @@ std::optional<int64_t> pid_in(const Call& call) {
 Task<void> list_processes(Call& call) {
   Value request;
   request.set("op", "processes");
-  co_await answer_from_guest(call, std::move(request));
+  AskOptions options{.redacts = true};
+  co_await answer_from_guest(call, std::move(request), options);
 }
 
 Task<void> signal_process(Call& call) {
@@ -178,7 +202,8 @@ Task<void> signal_process(Call& call) {
     co_await answer_error(call, read.error());
     co_return;
   }
-  co_await answer_from_guest(call, std::move(request));
+  AskOptions options{.signals = true};
+  co_await answer_from_guest(call, std::move(request), options);
 }
 
 // The body goes to the process's stdin (or terminal, with terminal=1) as it comes; close=1 closes it behind.
@@ -192,15 +217,18 @@ Task<void> write_input(Call& call) {
   request.set("terminal", call.exchange.query("terminal").value_or("") == "1");
   std::shared_ptr<Channel> channel = inside->guest->open(request);
   std::shared_ptr<void> watched = cancel_with(*inside, channel);
+  size_t given = 0;
   while (true) {
     Result<std::string> piece = co_await call.exchange.read();
     if (!piece) {
+      if (given > 0) note_input(call, *inside->sandbox, request, given);
       co_await answer_error(call, piece.error());
       co_return;
     }
     if (piece.value().empty()) break;
     bool sent = co_await channel->send(piece.value());
     if (!sent) break;
+    given += piece.value().size();
   }
   channel->end_input();
   Channel::Item last = co_await channel->next();
@@ -209,7 +237,9 @@ Task<void> write_input(Call& call) {
     co_await answer_error(call, error);
     co_return;
   }
-  if (call.exchange.query("close").value_or("") != "1") {
+  bool closes = call.exchange.query("close").value_or("") == "1";
+  note_input(call, *inside->sandbox, request, given, closes);
+  if (!closes) {
     (void)co_await call.exchange.answer_empty(204);
     co_return;
   }

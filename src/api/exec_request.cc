@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "api/fields.h"
+#include "api/output_redaction.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "manager/run.h"
 
 namespace paddock::api {
 
@@ -31,14 +33,7 @@ Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
   (void)co_await guest->ask(std::move(request));
 }
 
-Value limit_outcome(const LimitHit& hit) {
-  Value outcome;
-  outcome.set("kind", "limit");
-  outcome.set("limit", info(hit.limit).name);
-  outcome.set("value", hit.value);
-  outcome.set("peak", hit.peak);
-  return outcome;
-}
+Value limit_outcome(const LimitHit& hit) { return manager::to_value(Outcome{.kind = Outcome::Kind::limit, .limit = hit}); }
 
 }  // namespace
 
@@ -107,10 +102,11 @@ Value output_event(uint8_t stream, std::string_view bytes) {
   return event;
 }
 
-Value ended_event(Value outcome) {
+Value ended_event(Value outcome, const redact::Counts& counts) {
   Value event;
   event.set("type", "end");
   event.set("outcome", std::move(outcome));
+  put_counts(counts, event);
   return event;
 }
 
@@ -125,7 +121,7 @@ Value error_event(const Error& error) {
   return event;
 }
 
-Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_ms) {
+Task<Value> outcome_of(manager::Manager& manager, Inside inside, Value result, int64_t timeout_ms) {
   const Value *timed_out = result.find("timed_out"), *signal = result.find("signal"), *code = result.find("code");
   if (timed_out && timed_out->as_bool() && *timed_out->as_bool()) {
     uint64_t limit = static_cast<uint64_t>(timeout_ms);
@@ -136,7 +132,7 @@ Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_
     // The kernel does not say whom it killed; that it killed somebody since the last time is as near as one gets.
     manager::Caller owner{inside.sandbox->info().tenant, {"admin"}};
     std::string id = inside.sandbox->info().id;
-    Result<manager::InstanceUsage> usage = co_await call.manager.usage(owner, id);
+    Result<manager::InstanceUsage> usage = co_await manager.usage(owner, id);
     std::shared_ptr<void>& kept = inside.sandbox->parts["exec.oom_kills"];
     if (!kept) kept = std::make_shared<uint64_t>(0);
     uint64_t& seen = *static_cast<uint64_t*>(kept.get());
@@ -151,13 +147,17 @@ Task<Value> outcome_of(Call& call, Inside inside, Value result, int64_t timeout_
   co_return outcome;
 }
 
-Task<std::optional<Value>> limit_that_ended(Call& call, Inside inside, const Error& failure) {
+Task<std::optional<Value>> limit_that_ended(manager::Manager& manager, Inside inside, const Error& failure) {
   const manager::SandboxInfo& info = inside.sandbox->info();
   // Why it ended is known a moment after its guest is gone.
   int tries = failure.hint == "unavailable" ? 50 : 0;
-  for (; tries > 0 && info.ended_because.empty(); --tries) co_await call.manager.loop().sleep(20);
+  for (; tries > 0 && info.ended_because.empty(); --tries) co_await manager.loop().sleep(20);
   if (info.ended_by) co_return limit_outcome(*info.ended_by);
   co_return std::nullopt;
+}
+
+void put_history(const manager::Sandbox& sandbox, Value& into) {
+  if (sandbox.info().ended_by && !sandbox.info().ended_by->rule.empty()) into.set("history", manager::to_value(sandbox.history().recent()));
 }
 
 void log_command(const Inside& inside, const Value& start, int64_t pid) {

@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "api/all_routes.h"
+#include "api/data_events.h"
 #include "api/envd_files.h"
 #include "api/fields.h"
 #include "api/guest_call.h"
+#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -37,7 +39,7 @@ Task<void> answer_guest_error(Call& call, const Channel::Item& item) {
 }
 
 // What comes on a channel, to the client, until it ends. At most `length` bytes where that was announced.
-Task<void> relay(Call& call, std::shared_ptr<Channel> channel, std::optional<uint64_t> length) {
+Task<void> relay(Call& call, std::shared_ptr<Channel> channel, std::optional<uint64_t> length, FileRedaction& redaction) {
   uint64_t left = length.value_or(UINT64_MAX);
   bool there = true;
   while (there && left > 0) {
@@ -46,12 +48,13 @@ Task<void> relay(Call& call, std::shared_ptr<Channel> channel, std::optional<uin
     if (item.kind == Channel::Item::Kind::data) {
       std::string_view piece = std::string_view(item.bytes).substr(0, static_cast<size_t>(std::min<uint64_t>(left, item.bytes.size())));
       left -= piece.size();
-      there = co_await call.exchange.write(piece);
+      there = co_await call.exchange.write(redaction.feed(piece));
       continue;
     }
     if (item.kind != Channel::Item::Kind::end) co_return;  // not whole: the connection is cut
     break;
   }
+  if (there) there = co_await call.exchange.write(redaction.finish());
   if (there) (void)co_await call.exchange.finish();
 }
 
@@ -61,7 +64,9 @@ Task<void> read_file(Call& call) {
   Value request = file_request(call, "read");
   std::optional<ByteRange> range;
   uint64_t whole = 0;
-  if (!call.exchange.header("Range").empty()) {
+  bool redacts = redacts_files(call, *inside->sandbox);
+  // A part of what is redacted could begin in the middle of a secret: it is given whole.
+  if (!redacts && !call.exchange.header("Range").empty()) {
     Value asked = file_request(call, "stat");
     io::Milliseconds deadline = call.manager.loop().now() + kAskTime;
     Result<Value> entry = co_await inside->guest->ask(std::move(asked), deadline);
@@ -91,21 +96,30 @@ Task<void> read_file(Call& call) {
     co_await answer_guest_error(call, first);
     co_return;
   }
-  Headers headers{{"Content-Type", "application/octet-stream"}, {"Accept-Ranges", "bytes"}};
+  Headers headers{{"Content-Type", "application/octet-stream"}, {"Accept-Ranges", redacts ? "none" : "bytes"}};
   if (range) headers.push_back({"Content-Range", cat("bytes ", range->offset, "-", range->offset + range->length - 1, "/", whole)});
   // Files of /proc say that they are empty and are not.
   std::optional<uint64_t> length;
   if (range) length = range->length;
-  else if (size_of(first.value) > 0) length = size_of(first.value);
+  else if (size_of(first.value) > 0 && !redacts) length = size_of(first.value);
   call.exchange.on_client_gone([channel] { channel->cancel(); });
   int status = range ? 206 : 200;
   bool there = co_await call.exchange.begin(status, std::move(headers), length);
-  if (there) co_await relay(call, channel, length);
+  FileRedaction redaction(call.redaction, redacts);
+  if (there) co_await relay(call, channel, length, redaction);
+  Value fields = file_fields(request);
+  fields.set("bytes", range ? range->length : size_of(first.value));
+  note_read(call, *inside->sandbox, std::move(fields), redaction.counts());
 }
 
 Task<void> read_tar(Call& call) {
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
+  if (redacts_files(call, *inside->sandbox)) {
+    Error error{Code::unsupported, "read a directory as tar: its files are to be redacted, which an archive cannot be", "read them one by one: GET …/files?path=…"};
+    co_await answer_error(call, error);
+    co_return;
+  }
   Value request = file_request(call, "pack");
   std::shared_ptr<Channel> channel = inside->guest->open(request);
   std::shared_ptr<void> watched = cancel_with(*inside, channel);
@@ -119,14 +133,25 @@ Task<void> read_tar(Call& call) {
   bool there = co_await call.exchange.begin(200, std::move(headers));
   if (there && first.kind == Channel::Item::Kind::data) there = co_await call.exchange.write(first.bytes);
   if (!there) co_return;
+  FileRedaction as_it_is(nullptr, false);
   if (first.kind == Channel::Item::Kind::end) (void)co_await call.exchange.finish();
-  else co_await relay(call, channel, std::nullopt);
+  else co_await relay(call, channel, std::nullopt, as_it_is);
+  Value fields = file_fields(request);
+  fields.set("tar", true);
+  note_read(call, *inside->sandbox, std::move(fields), {});
 }
 
 // The body goes to the guest as it comes; what the guest says at the end is the answer.
-Task<void> upload(Call& call, Value request) {
+Task<void> upload(Call& call, Value request, const char* act) {
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
+  Value fields = file_fields(request);
+  if (call.exchange.head().body.kind == net::Body::Kind::length) fields.set("bytes", call.exchange.head().body.length);
+  Result<void> recorded = co_await record_write(call, inside->sandbox, act, std::move(fields));
+  if (!recorded) {
+    co_await answer_error(call, recorded.error());
+    co_return;
+  }
   std::shared_ptr<Channel> channel = inside->guest->open(request);
   std::shared_ptr<void> watched = cancel_with(*inside, channel);
   while (true) {
@@ -149,7 +174,8 @@ Task<void> upload(Call& call, Value request) {
     co_await answer_guest_error(call, last);
     co_return;
   }
-  (void)co_await call.exchange.answer_json(200, last.value);
+  Value answer = shown_names(call, *inside->sandbox, std::move(last.value));
+  (void)co_await call.exchange.answer_json(200, std::move(answer));
 }
 
 Task<void> write_file(Call& call) {
@@ -162,22 +188,24 @@ Task<void> write_file(Call& call) {
     co_return;
   }
   if (octal) request.set("mode", static_cast<int64_t>(std::stoul(mode, nullptr, 8) & 07777));
-  co_await upload(call, std::move(request));
+  co_await upload(call, std::move(request), "upload");
 }
 
 Task<void> write_tar(Call& call) {
   Value request = file_request(call, "unpack");
-  co_await upload(call, std::move(request));
+  co_await upload(call, std::move(request), "unpack");
 }
 
 Task<void> remove(Call& call) {
   Value request = file_request(call, "remove");
-  co_await answer_from_guest(call, std::move(request));
+  AskOptions options{.writes = "remove"};
+  co_await answer_from_guest(call, std::move(request), options);
 }
 
 Task<void> stat(Call& call) {
   Value request = file_request(call, "stat");
-  co_await answer_from_guest(call, std::move(request));
+  AskOptions options{.names = true};
+  co_await answer_from_guest(call, std::move(request), options);
 }
 
 Task<void> list(Call& call) {
@@ -189,7 +217,7 @@ Task<void> list(Call& call) {
   request.set("depth", number ? static_cast<int64_t>(std::stoul(depth)) : int64_t{1});
   std::shared_ptr<Channel> channel = inside->guest->open(request);
   std::shared_ptr<void> watched = cancel_with(*inside, channel);
-  bool begun = false;
+  bool begun = false, redacts = redacts_files(call, *inside->sandbox);
   std::string text = "{\"entries\":[";
   bool first = true;
   while (true) {
@@ -198,7 +226,7 @@ Task<void> list(Call& call) {
       const Value* entries = item.value.find("entries");
       if (!entries || !entries->as_array()) continue;
       for (const Value& entry : *entries->as_array()) {
-        text += cat(first ? "" : ",", to_json(entry));
+        text += cat(first ? "" : ",", to_json(redacts ? redact::redacted(*call.redaction, entry) : entry));
         first = false;
       }
       if (text.size() < (256 << 10)) continue;
@@ -228,7 +256,7 @@ Task<void> list(Call& call) {
 }
 
 // {"path"} or {"source","destination"} in the body, with "user".
-Task<void> ask_by_body(Call& call, const char* operation, std::vector<std::string> keys) {
+Task<void> ask_by_body(Call& call, const char* operation, std::vector<std::string> keys, const char* act) {
   Result<Value> body = co_await call.exchange.read_json();
   Result<void> read;
   Value request;
@@ -250,17 +278,18 @@ Task<void> ask_by_body(Call& call, const char* operation, std::vector<std::strin
     co_await answer_error(call, read.error());
     co_return;
   }
-  co_await answer_from_guest(call, std::move(request));
+  AskOptions options{.writes = act, .names = true};
+  co_await answer_from_guest(call, std::move(request), options);
 }
 
 Task<void> make_directory(Call& call) {
   std::vector<std::string> keys{"path"};
-  co_await ask_by_body(call, "make_directory", std::move(keys));
+  co_await ask_by_body(call, "make_directory", std::move(keys), "mkdir");
 }
 
 Task<void> move(Call& call) {
   std::vector<std::string> keys{"source", "destination"};
-  co_await ask_by_body(call, "move", std::move(keys));
+  co_await ask_by_body(call, "move", std::move(keys), "move");
 }
 
 // Lines of JSON, the first of them {"type":"started"}, until the client goes.
@@ -270,6 +299,7 @@ Task<void> watch(Call& call) {
   Value request = file_request(call, "watch");
   request.set("recursive", call.exchange.query("recursive").value_or("") == "1");
   request.set("entries", call.exchange.query("entries").value_or("") == "1");
+  bool redacts = redacts_files(call, *inside->sandbox);
   std::shared_ptr<Channel> channel = inside->guest->open(request);
   std::shared_ptr<void> watched = cancel_with(*inside, channel);
   Channel::Item first = co_await channel->next();
@@ -286,7 +316,7 @@ Task<void> watch(Call& call) {
     Channel::Item item = co_await channel->next();
     if (item.kind == Channel::Item::Kind::data) continue;
     if (item.kind != Channel::Item::Kind::message) break;
-    line = to_json(item.value) + "\n";
+    line = to_json(redacts ? redact::redacted(*call.redaction, item.value) : item.value) + "\n";
     there = co_await call.exchange.write(line);
   }
   (void)co_await call.exchange.finish();

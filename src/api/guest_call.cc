@@ -1,5 +1,6 @@
 #include "api/guest_call.h"
 
+#include "api/data_events.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -29,6 +30,11 @@ Error from_guest(const Error& error) {
   return {code_of(error.hint), error.message, ""};
 }
 
+Error without_secrets(const manager::Sandbox& sandbox, Error error) {
+  error.message = redact::redacted(*sandbox.redaction(), error.message);
+  return error;
+}
+
 Task<std::optional<Inside>> enter(Call& call) {
   Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
   if (!found) {
@@ -36,7 +42,13 @@ Task<std::optional<Inside>> enter(Call& call) {
     co_return std::nullopt;
   }
   std::shared_ptr<manager::Sandbox> sandbox = found.value();
-  if (!sandbox->is_reachable() && sandbox->info().lifecycle.auto_resume) (void)co_await call.manager.wake(sandbox);
+  call.redaction = sandbox->redaction();
+  if (const Error* withheld = sandbox->why_withheld()) {
+    Error error = *withheld;
+    co_await answer_error(call, error);
+    co_return std::nullopt;
+  }
+  if (!sandbox->is_reachable() && sandbox->info().lifecycle.auto_resume) (void)co_await call.manager.wake(sandbox, call.caller);
   std::shared_ptr<guest::Client> guest = sandbox->guest();
   if (!guest || !sandbox->is_reachable()) {
     Error error{Code::conflict, cat("the sandbox ", sandbox->info().id, " is ", manager::to_string(sandbox->info().state)), "resume it first: paddock resume ID"};
@@ -51,9 +63,25 @@ std::shared_ptr<void> cancel_with(const Inside& inside, std::shared_ptr<guest::C
   return inside.sandbox->watch([channel] { channel->cancel(); });
 }
 
-Task<void> answer_from_guest(Call& call, Value request, int status) {
+Task<void> answer_from_guest(Call& call, Value request, AskOptions options) {
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
+  if (options.writes) {
+    Value fields = file_fields(request);
+    Result<void> recorded = co_await record_write(call, inside->sandbox, options.writes, std::move(fields));
+    if (!recorded) {
+      co_await answer_error(call, recorded.error());
+      co_return;
+    }
+  }
+  if (options.signals) {
+    Value fields = signal_fields(request);
+    Result<void> recorded = co_await record_doing(call, inside->sandbox, "command.signal", std::move(fields));
+    if (!recorded) {
+      co_await answer_error(call, recorded.error());
+      co_return;
+    }
+  }
   io::Milliseconds deadline = call.manager.loop().now() + kAskTime;
   Result<Value> result = co_await inside->guest->ask(std::move(request), deadline);
   if (!result) {
@@ -62,8 +90,10 @@ Task<void> answer_from_guest(Call& call, Value request, int status) {
     co_return;
   }
   bool empty = !result.value().as_object() || result.value().as_object()->empty();
+  Value answer = options.redacts ? redact::redacted(*call.redaction, result.value()) : std::move(result).value();
+  if (options.names) answer = shown_names(call, *inside->sandbox, std::move(answer));
   if (empty) (void)co_await call.exchange.answer_empty(204);
-  else (void)co_await call.exchange.answer_json(status, result.value());
+  else (void)co_await call.exchange.answer_json(200, std::move(answer));
 }
 
 }  // namespace paddock::api

@@ -9,8 +9,8 @@ namespace paddock::api {
 
 namespace {
 
-// What the table of routes does not say. `query`: names, a '!' behind those that must be given. Schemas by name; "bytes", "tar":
-// such a body; "lines:X": lines of JSON, each an X; "": none (204); "websocket": 101.
+// What the table of routes does not say. `query`: names, a '!' behind those that must be given. Schemas by name; "bytes", "tar",
+// "text": such a body; "lines:X": lines of JSON, each an X; "": none (204); "websocket": 101.
 struct Detail {
   const char *method, *path, *query, *request, *answer;
   int status = 200;
@@ -20,6 +20,7 @@ constexpr Detail kDetails[] = {
     {"GET", "/health", "", "", "Health"},
     {"GET", "/version", "", "", "Version"},
     {"GET", "/openapi.json", "", "", "Enforced"},
+    {"GET", "/metrics", "", "", "text"},
     {"GET", "/v1/me", "", "", "Me"},
     {"POST", "/v1/sandboxes", "", "CreateSandbox", "Sandbox", 201},
     {"GET", "/v1/sandboxes", "state,metadata.KEY,template,order,limit,token", "", "Sandboxes"},
@@ -33,7 +34,7 @@ constexpr Detail kDetails[] = {
     {"POST", "/v1/sandboxes/{id}/snapshots", "", "MakeSnapshot", "Snapshot", 201},
     {"GET", "/v1/snapshots", "sandbox,name", "", "Snapshots"},
     {"POST", "/v1/sandboxes/{id}/fork", "", "Fork", "Forks", 201},
-    {"GET", "/v1/sandboxes/{id}/metrics", "", "", "Metrics"},
+    {"GET", "/v1/sandboxes/{id}/metrics", "recent", "", "Metrics"},
     {"GET", "/v1/sandboxes/{id}/logs", "follow", "", "lines:LogLine"},
     {"POST", "/v1/sandboxes/{id}/exec", "wait", "Exec", "lines:ExecEvent"},
     {"GET", "/v1/sandboxes/{id}/exec/ws", "", "", "websocket", 101},
@@ -60,6 +61,10 @@ constexpr Detail kDetails[] = {
     {"DELETE", "/v1/keys/{id}", "", "", ""},
     {"GET", "/v1/tenants", "", "", "Tenants"},
     {"PUT", "/v1/tenants/{tenant}", "", "SetTenant", "Tenant"},
+    {"GET", "/v1/events", "sandbox,kind,tenant", "", "lines:Event"},
+    {"GET", "/v1/audit", "sandbox,tenant,agent,trace,verdict,kind,text,since,until,after,before,limit,order,format", "", "Records"},
+    {"GET", "/v1/audit/verify", "expect", "", "Verified"},
+    {"GET", "/v1/audit/key", "", "", "PublicKey"},
     {"POST", "/v1/sandboxes/{id}/code", "", "Code", "lines:CodeEvent"},
     {"GET", "/v1/sandboxes/{id}/contexts", "", "", "Contexts"},
     {"POST", "/v1/sandboxes/{id}/contexts", "", "MakeContext", "Context", 201},
@@ -84,6 +89,7 @@ Value reference(std::string_view name) { return object({{"$ref", cat("#/componen
 Value content_of(std::string_view what) {
   Value bytes = object({{"schema", object({{"type", "string"}, {"format", "binary"}})}});
   if (what == "bytes") return object({{"application/octet-stream", bytes}});
+  if (what == "text") return object({{"text/plain", object({{"schema", object({{"type", "string"}})}})}});
   if (what == "tar") return object({{"application/x-tar", bytes}});
   if (starts_with(what, "lines:")) return object({{"application/x-ndjson", object({{"schema", reference(what.substr(6))}})}});
   return object({{"application/json", object({{"schema", reference(what)}})}});

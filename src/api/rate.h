@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <list>
 #include <string>
 #include <unordered_map>
 
@@ -15,9 +16,7 @@ class RateLimits {
   int64_t take(const std::string& name, uint64_t per_second, int64_t now_ms) {
     if (per_second == 0) return 0;
     double rate = static_cast<double>(per_second), most = 2 * rate;
-    if (buckets_.size() > kMost) buckets_.clear();  // of full buckets nothing need be known
-    auto [found, is_new] = buckets_.try_emplace(name, Bucket{most, now_ms});
-    Bucket& bucket = found->second;
+    Bucket& bucket = used(name, Bucket{most, now_ms, {}});
     bucket.tokens = std::min(most, bucket.tokens + rate * static_cast<double>(now_ms - bucket.filled_ms) / 1000);
     bucket.filled_ms = now_ms;
     if (bucket.tokens >= 1) {
@@ -34,13 +33,33 @@ class RateLimits {
     return found->second.tokens + static_cast<double>(per_second) * static_cast<double>(now_ms - found->second.filled_ms) / 1000 >= 1;
   }
 
- private:
   static constexpr size_t kMost = 10'000;
+  size_t size() const { return buckets_.size(); }
+
+ private:
   struct Bucket {
     double tokens;
     int64_t filled_ms;
+    std::list<std::string>::iterator place;
   };
+
+  // The bucket that was not used for the longest time goes: it is the fullest there is, or nearly.
+  Bucket& used(const std::string& name, const Bucket& fresh) {
+    auto [found, is_new] = buckets_.try_emplace(name, fresh);
+    if (!is_new) {
+      order_.splice(order_.end(), order_, found->second.place);
+      return found->second;
+    }
+    Bucket& bucket = found->second;
+    bucket.place = order_.insert(order_.end(), name);
+    if (buckets_.size() <= kMost) return bucket;
+    buckets_.erase(order_.front());
+    order_.pop_front();
+    return bucket;
+  }
+
   std::unordered_map<std::string, Bucket> buckets_;
+  std::list<std::string> order_;  // by last use, the latest at the end
 };
 
 }  // namespace paddock::api

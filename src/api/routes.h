@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct Call {
   manager::Manager& manager;
   manager::Caller caller;  // who is asking, once authenticated
   std::map<std::string, std::string> parts;
+  std::string route{};     // the path as the route has it
+  std::string sandbox{};   // its id, where the request is for what is inside one
+  std::shared_ptr<const redact::Rules> redaction{};  // of the sandbox that it is about, once that is known: for answer_error
+  std::optional<Event> recorded{};  // what was recorded before it is done; an error that is answered is told of it
 };
 
 using Handler = io::Task<void> (*)(Call& call);
@@ -29,7 +34,7 @@ using Handler = io::Task<void> (*)(Call& call);
 struct Route {
   const char* method;
   const char* path;    // "/v1/sandboxes/{id}/files"; a last piece {rest...} takes all that follows, slashes too
-  const char* scope;   // needed: "read", "sandboxes", "templates", "admin"; "" for none (health, openapi)
+  const char* scope;   // needed: "read", "sandboxes", "templates", "metrics", "admin"; "" for none (health, openapi)
   Handler handler;
   const char* what;    // one line for the OpenAPI document; null: not part of the native API
 };
@@ -37,5 +42,11 @@ struct Route {
 // Errors as each API says them: native and E2B's control plane {"code":404,"message":"…"} (the native one adds "error" and "hint").
 io::Task<void> answer_error(Call& call, const Error& error);
 io::Task<void> answer_done(Call& call, Result<void> done);  // 204, or the error
+
+// Records that the caller is about to do something that was found to be possible. The error arm: it must not be done. Who then
+// answers with an error by answer_error (or E2B's, or envd's) has that told in the records as well.
+io::Task<Result<void>> record_act(Call& call, const char* act, Value data);
+io::Task<Result<void>> record_act(Call& call, const char* act, Value data, std::string sandbox);
+void note_failure(Call& call, const Error& error);  // once: of what was recorded last
 
 }  // namespace paddock::api

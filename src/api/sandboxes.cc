@@ -6,6 +6,8 @@
 #include "api/describe.h"
 #include "api/fields.h"
 #include "base/text.h"
+#include "manager/acts.h"
+#include "manager/run.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
 
@@ -176,6 +178,14 @@ Task<void> set_timeout(Call& call) {
     std::optional<int64_t> timeout_ms = fields.number("timeout_ms", 0);
     if (!timeout_ms) fields.wrong("timeout_ms", "is missing");
     done = fields.done();
+    Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
+    if (done && !found) done = found.error();
+    if (done) done = call.manager.can_set_timeout(call.caller, call.parts["id"], *timeout_ms);
+    if (done) {
+      Value data = Value::Object{{"timeout_ms", *timeout_ms}};
+      std::string id = found.value()->info().id;
+      done = co_await record_act(call, "sandbox.timeout", data, id);
+    }
     if (done) done = call.manager.set_timeout(call.caller, call.parts["id"], *timeout_ms);
   } else {
     done = body.error();
@@ -195,8 +205,18 @@ Task<void> set_network(Call& call) {
     context.home = "/";
     context.refuse_wide_network = false;
     Result<Policy> policy = policy::decode(whole, "request", context);
-    if (policy) done = call.manager.set_network(call.caller, call.parts["id"], policy.value().network, Value());
-    else done = policy.error();
+    Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
+    if (!policy) done = policy.error();
+    else if (!found) done = found.error();
+    else done = call.manager.can_set_network(call.caller, call.parts["id"], policy.value().network);
+    if (done) {
+      Policy shown;
+      shown.network = policy.value().network;
+      Value data = Value::Object{{"asked", manager::recorded_policy(shown)}};
+      std::string id = found.value()->info().id;
+      done = co_await record_act(call, "sandbox.network", data, id);
+    }
+    if (done) done = call.manager.set_network(call.caller, call.parts["id"], policy.value().network, Value());
   } else {
     done = body.error();
   }
@@ -282,10 +302,11 @@ Task<void> metrics(Call& call) {
     co_await answer_error(call, found.error());
     co_return;
   }
-  Value::Array items;
-  for (const manager::Metric& metric : found.value()->metrics()) items.push_back(describe(metric));
+  bool recent = call.exchange.query("recent").value_or("") == "1";
+  const monitor::History& history = found.value()->history();
   Value value;
-  value.set("metrics", std::move(items));
+  value.set("every_ms", recent ? monitor::every_ms(found.value()->info().policy.monitor) : static_cast<uint64_t>(monitor::History::kHourEveryMs));
+  value.set("metrics", manager::to_value(recent ? history.recent() : history.hour()));
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 
@@ -333,7 +354,7 @@ const std::vector<Route>& sandbox_routes() {
       {"PUT", "/v1/sandboxes/{id}/network", "sandboxes", set_network, "replace what it may reach"},
       {"POST", "/v1/sandboxes/{id}/snapshots", "sandboxes", snapshot, "keep its files as a template"},
       {"POST", "/v1/sandboxes/{id}/fork", "sandboxes", fork, "make copies of it"},
-      {"GET", "/v1/sandboxes/{id}/metrics", "read", metrics, "CPU, memory, disk and processes over the last hour"},
+      {"GET", "/v1/sandboxes/{id}/metrics", "read", metrics, "what it used over the last hour; with recent=1 each sample of the last minutes"},
       {"GET", "/v1/sandboxes/{id}/logs", "read", logs, "what happened, as lines of JSON; follow=1 goes on"},
       {"GET", "/v1/snapshots", "read", list_snapshots, "list snapshots"},
   };

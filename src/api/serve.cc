@@ -10,6 +10,8 @@
 
 #include "api/listen.h"
 #include "base/text.h"
+#include "manager/acts.h"
+#include "manager/events.h"
 #include "store/state.h"
 
 namespace paddock::api {
@@ -19,6 +21,7 @@ namespace {
 using io::Task;
 
 constexpr io::Milliseconds kDrainTime = 5'000;
+constexpr io::Milliseconds kTracesTime = 2'000;  // for the last of them
 
 // Blocked before any thread is made, so that none takes them.
 Result<Fd> take_signals() {
@@ -94,6 +97,7 @@ Task<void> run(Running& running) {
   manager::ManagerOptions options;
   options.policy = running.options.policy;
   options.most_sandboxes = running.options.most_sandboxes;
+  options.otlp = running.options.otlp;
   Result<std::unique_ptr<manager::Manager>> manager = co_await manager::Manager::start(running.loop, std::move(options));
   if (!manager) {
     running.result = manager.error();
@@ -101,12 +105,22 @@ Task<void> run(Running& running) {
     co_return;
   }
   running.manager = std::move(manager.value());
+  manager::Caller server;
+  Value start = Value::Object{{"version", PADDOCK_VERSION}, {"policy", running.options.policy}, {"listening", text_list(running.server->places())}};
+  std::string nothing;
+  std::string begins = "server.start";
+  // A server whose log cannot be written starts all the same: what runs must be seen and ended. /health says so.
+  Result<Event> ignored = co_await running.manager->record_act(server, begins, start, nothing);
+  (void)ignored;
   running.server->start(*running.manager, *running.keys);
   if (running.options.ready) running.options.ready(*running.server);
   co_await wait_for_the_end(running);
   co_await running.server->drain(kDrainTime);
   if (running.options.exit_kills) co_await kill_all(running);
+  Event end = manager::act_of(server, "server.stop", Value());
+  running.manager->events().note(std::move(end));
   co_await running.manager->stop();
+  co_await running.manager->events().drain(kTracesTime);
   running.loop.stop();
 }
 

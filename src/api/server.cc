@@ -83,6 +83,7 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions opt
   server->listeners_ = std::move(listeners);
   server->reserve_ = TRY(open_file("/dev/null", O_RDONLY));
   for (const std::vector<Route>* routes : all_routes()) server->router_.add(*routes);
+  server->audit_desk_ = TRY(AuditDesk::create(loop));
   return server;
 }
 
@@ -91,6 +92,11 @@ void Server::start(manager::Manager& manager, manager::Keys& keys) {
   keys_ = &keys;
   started_ms_ = manager::wall_time_now();
   for (std::unique_ptr<Listener>& listener : listeners_) io::spawn(accept_all(*listener));
+}
+
+std::shared_ptr<void> Server::on_drain(std::function<void()> end) {
+  auto place = drains_->insert(drains_->end(), std::move(end));
+  return std::shared_ptr<void>(nullptr, [drains = drains_, place](void*) { drains->erase(place); });
 }
 
 std::vector<std::string> Server::places() const {
@@ -237,6 +243,7 @@ Task<void> Server::drain(Milliseconds patience) {
     if (listener->local) (void)::unlink(listener->where.substr(5).c_str());
     (void)::shutdown(listener->socket.get(), SHUT_RDWR);
   }
+  for (const std::function<void()>& end : *drains_) end();
   for (Connection* connection : connections_)
     if (connection->idle) (void)::shutdown(connection->stream.socket.get(), SHUT_RD);
   Milliseconds deadline = loop_.now() + patience;

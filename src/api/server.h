@@ -1,14 +1,18 @@
 // `paddock serve`: listeners, connections, and what is common to all requests.
 #pragma once
 
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "api/audit_desk.h"
 #include "api/exchange.h"
 #include "api/rate.h"
+#include "api/request_stats.h"
 #include "api/router.h"
 #include "manager/keys.h"
 #include "manager/manager.h"
@@ -45,15 +49,24 @@ class Server {
   io::Loop& loop() { return loop_; }
   manager::Keys& keys() { return *keys_; }
   const Router& router() const { return router_; }
+  AuditDesk& audit_desk() { return *audit_desk_; }
   // What is tried without a key or token that is right: so much of it from one address, then 429. may_try: something is left.
-  bool may_try(const Peer& peer) const { return rates_.has("tries " + peer.address, kTries, loop_.now()); }
-  bool take_try(const Peer& peer) { return rates_.take("tries " + peer.address, kTries, loop_.now()) == 0; }
+  bool may_try(const Peer& peer) const { return strangers_.has("tries " + peer.address, kTries, loop_.now()); }
+  bool take_try(const Peer& peer) { return strangers_.take("tries " + peer.address, kTries, loop_.now()) == 0; }
+  // Records that somebody had no right to what they asked for: a few of them a second from one address, and from all; the others
+  // are counted.
+  void note_refused(const Call& call, int status, std::string_view why);
+  // Called when the server is to end and what is under way should, until the token is let go of.
+  std::shared_ptr<void> on_drain(std::function<void()> end);
+  bool is_draining() const { return draining_; }
   std::vector<std::string> places() const;  // where it listens
   size_t connections() const { return connections_.size(); }
+  const RequestStats& requests() const { return requests_; }
   int64_t started_ms() const { return started_ms_; }
 
  private:
   static constexpr uint64_t kTries = 50;  // per second
+  static constexpr uint64_t kRefusalsNoted = 5, kRefusalsNotedInAll = 20;
   struct Connection;
   Server(io::Loop& loop, ServerOptions options) : loop_(loop), options_(std::move(options)) {}
 
@@ -68,7 +81,7 @@ class Server {
   io::Task<void> dispatch(Exchange& exchange);
   io::Task<void> dispatch_control(Call& call);
   // Nothing: an answer has been given.
-  io::Task<std::optional<manager::Caller>> authenticate(Exchange& exchange);
+  io::Task<std::optional<manager::Caller>> authenticate(Call& call);
 
   io::Loop& loop_;
   ServerOptions options_;
@@ -77,7 +90,12 @@ class Server {
   manager::Manager* manager_ = nullptr;
   manager::Keys* keys_ = nullptr;
   Router router_;
-  RateLimits rates_;
+  std::unique_ptr<AuditDesk> audit_desk_;
+  RateLimits rates_;      // by key, and of all refusals
+  RateLimits strangers_;  // by address: apart, since anybody may fill these
+  RequestStats requests_;
+  uint64_t refusals_left_out_ = 0;  // since the last that was noted
+  std::shared_ptr<std::list<std::function<void()>>> drains_ = std::make_shared<std::list<std::function<void()>>>();
   Fd reserve_;  // closed to have one to shed with
   std::set<Connection*> connections_;
   std::map<std::string, size_t> by_peer_;

@@ -16,4 +16,9 @@ int status_of(Code code) {
   return 500;
 }
 
+int status_of(const Error& error) {
+  if (error.unrecorded) return error.code == Code::exhausted ? 507 : 503;
+  return status_of(error.code);
+}
+
 }  // namespace paddock::api

@@ -259,7 +259,12 @@ Task<void> e2b_look(Call& call) {
 }
 
 Task<void> e2b_remove(Call& call) {
-  Result<void> removed = call.manager.templates().remove(call.caller.tenant, call.parts["template"]);
+  Value data = Value::Object{{"template", call.parts["template"]}};
+  Result<std::vector<std::string>> removable = call.manager.templates().removable(call.caller.tenant, call.parts["template"]);
+  Result<void> removed;
+  if (!removable) removed = removable.error();
+  if (removed) removed = co_await record_act(call, "template.remove", data);
+  if (removed) removed = call.manager.templates().remove(call.caller.tenant, call.parts["template"]);
   if (!removed) {
     co_await e2b::fail(call, removed.error());
     co_return;
@@ -276,7 +281,13 @@ Task<void> e2b_tag(Call& call) {
   if (tags && tags->as_array())
     for (const Value& tag : *tags->as_array()) wanted.insert(tag.as_string() ? *tag.as_string() : "");
   Result<store::Template> tagged = Error{Code::invalid, "assign tags: 'target' and 'tags' are needed", ""};
-  if (target && target->as_string() && !wanted.empty()) tagged = call.manager.templates().tag(call.caller.tenant, *target->as_string(), wanted);
+  if (target && target->as_string() && !wanted.empty()) {
+    Value data = Value::Object{{"template", *target}, {"tags", text_list({wanted.begin(), wanted.end()})}};
+    Result<void> recorded = call.manager.templates().can_tag(call.caller.tenant, *target->as_string(), wanted);
+    if (recorded) recorded = co_await record_act(call, "template.tag", data);
+    if (recorded) tagged = call.manager.templates().tag(call.caller.tenant, *target->as_string(), wanted);
+    else tagged = recorded.error();
+  }
   if (!tagged) {
     co_await e2b::fail(call, tagged.error());
     co_return;
@@ -295,7 +306,12 @@ Task<void> e2b_untag(Call& call) {
   if (tags && tags->as_array())
     for (const Value& tag : *tags->as_array()) wanted.insert(tag.as_string() ? *tag.as_string() : "");
   Result<void> done = Error{Code::invalid, "remove tags: 'name' and 'tags' are needed", ""};
-  if (name && name->as_string() && !wanted.empty()) done = call.manager.templates().untag(call.caller.tenant, *name->as_string(), wanted);
+  if (name && name->as_string() && !wanted.empty()) {
+    Value data = Value::Object{{"template", *name}, {"tags", text_list({wanted.begin(), wanted.end()})}};
+    done = call.manager.templates().can_untag(call.caller.tenant, *name->as_string(), wanted);
+    if (done) done = co_await record_act(call, "template.untag", data);
+    if (done) done = call.manager.templates().untag(call.caller.tenant, *name->as_string(), wanted);
+  }
   if (!done) {
     co_await e2b::fail(call, done.error());
     co_return;

@@ -33,7 +33,12 @@ Task<void> look(Call& call) {
 }
 
 Task<void> remove(Call& call) {
-  Result<void> removed = call.manager.templates().remove(call.caller.tenant, call.parts["template"]);
+  Value data = Value::Object{{"template", call.parts["template"]}};
+  Result<std::vector<std::string>> removable = call.manager.templates().removable(call.caller.tenant, call.parts["template"]);
+  Result<void> removed;
+  if (!removable) removed = removable.error();
+  if (removed) removed = co_await record_act(call, "template.remove", data);
+  if (removed) removed = call.manager.templates().remove(call.caller.tenant, call.parts["template"]);
   if (!removed) {
     co_await answer_error(call, removed.error());
     co_return;
@@ -189,6 +194,10 @@ io::Task<Result<void>> take_upload(Call& call, std::string permit) {
   Result<std::unique_ptr<manager::BuildFiles::Upload>> begun = files.begin(permit);
   if (!begun) co_return begun.error();
   std::unique_ptr<manager::BuildFiles::Upload> upload = std::move(begun).value();
+  call.caller.tenant = upload->tenant;  // a permit is all that E2B's clients show here
+  Value data = Value::Object{{"files", upload->hash}};
+  Result<void> recorded = co_await record_act(call, "template.upload", data);
+  if (!recorded) co_return recorded.error();
   while (true) {
     Result<std::string> piece = co_await call.exchange.read();
     if (!piece) co_return piece.error();

@@ -52,12 +52,17 @@ TEST(Units, ReadsSizesDurationsAndCores) {
   EXPECT_EQ(parse_size("512").value(), 512u);
   EXPECT_EQ(parse_duration("500ms").value(), 500u);
   EXPECT_EQ(parse_duration("1.5s").value(), 1500u);
+  EXPECT_EQ(parse_age("90d").value(), 90ull * 86'400'000);
+  EXPECT_EQ(parse_age("12h").value(), 12u * 3'600'000);
+  EXPECT_EQ(format_age(parse_age("2d").value()), "2d");
+  EXPECT_EQ(format_age(90'000), "90s");
   EXPECT_EQ(parse_cores("0.5").value(), 500u);
 }
 
 TEST(Units, RefusesWhatCannotBeMeant) {
   for (const char* text : {"", "M", "-1M", "1X", "1 M", "1e3", "99999999999T"}) EXPECT_FALSE(parse_size(text)) << text;
   for (const char* text : {"5", "s", "5d", "-1s"}) EXPECT_FALSE(parse_duration(text)) << text;
+  for (const char* text : {"d", "5", "1.d.d", "-1d", "5md", "9e9d"}) EXPECT_FALSE(parse_age(text)) << text;
   EXPECT_FALSE(parse_limit(info(LimitKind::pids), "0"));
   EXPECT_FALSE(parse_limit(info(LimitKind::pids), "1.5"));
 }
@@ -75,6 +80,14 @@ TEST(Units, FormatReadsBackToTheSameLimit) {
 TEST(Text, MakesHostileBytesPrintable) {
   EXPECT_EQ(printable("a\x1b[31mb\nc\xff\xe2\x80\xae"), "a\\x1b[31mb\\x0ac\\xff\\u202e");
   EXPECT_EQ(printable("grüße 😀"), "grüße 😀");
+}
+
+TEST(Json, EscapesWhatATerminalWouldObeyAndGivesItBack) {
+  std::string hostile = "a\x1b[2J\x7f\xc2\x9b\xd8\x9c\xe2\x80\xae\xe2\x80\xa8\xef\xbb\xbf\n\"\\ \xc3\xa4\xf0\x9f\x90\x8e";
+  std::string text = to_json(Value(hostile));
+  EXPECT_EQ(text, "\"a\\u001b[2J\\u007f\\u009b\\u061c\\u202e\\u2028\\ufeff\\n\\\"\\\\ \xc3\xa4\xf0\x9f\x90\x8e\"");
+  EXPECT_EQ(*parse_json(text, "text").value().as_string(), hostile);
+  EXPECT_EQ(to_json(Value("\xff" "a\xe2\x80")), "\"\xef\xbf\xbd" "a\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
 TEST(Text, ReplacesInvalidUtf8) {

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/value.h"
+
 namespace paddock {
 
 namespace {
@@ -43,7 +45,7 @@ size_t utf8_length(std::string_view text, uint32_t* code_point) {
 }
 
 bool is_deceptive(uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
          (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
@@ -139,6 +141,30 @@ std::string printable(std::string_view bytes) {
     bytes.remove_prefix(length);
   }
   return text;
+}
+
+// Also what would turn a line or obey a terminal's wishes is escaped: JSON is printed by people's tools as it comes.
+void append_json_string(std::string_view bytes, std::string& out) {
+  out += '"';
+  while (!bytes.empty()) {
+    size_t plain = 0;
+    while (plain < bytes.size() && bytes[plain] >= 0x20 && bytes[plain] != 0x7f && bytes[plain] != '"' && bytes[plain] != '\\') ++plain;  // char is signed: ASCII alone
+    out += bytes.substr(0, plain);
+    bytes.remove_prefix(plain);
+    if (bytes.empty()) break;
+    uint32_t c = 0;
+    size_t length = utf8_length(bytes, &c);
+    char escape[8];
+    if (length == 0) out += "\xef\xbf\xbd";
+    else if (c == '"' || c == '\\') out += {'\\', bytes[0]};
+    else if (c == '\n') out += "\\n";
+    else if (c == '\r') out += "\\r";
+    else if (c == '\t') out += "\\t";
+    else if (is_deceptive(c)) out.append(escape, static_cast<size_t>(std::snprintf(escape, sizeof escape, "\\u%04x", c)));
+    else out += bytes.substr(0, length);
+    bytes.remove_prefix(std::max<size_t>(length, 1));
+  }
+  out += '"';
 }
 
 std::string to_utf8(std::string_view bytes, bool* changed) {

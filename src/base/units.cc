@@ -56,6 +56,13 @@ Result<uint64_t> parse_duration(std::string_view text) {
   return Error{Code::invalid, cat("'", printable(text), "' is not a duration"), "write it like 500ms, 30s, 5m or 1h"};
 }
 
+Result<uint64_t> parse_age(std::string_view text) {
+  if (!ends_with(text, "d")) return parse_duration(text);
+  Quantity quantity = TRY(parse_quantity(text));
+  if (quantity.unit != "d") return Error{Code::invalid, cat("'", printable(text), "' is not a duration"), "write it like 12h or 90d"};
+  return scaled(quantity, 86'400'000, text);
+}
+
 Result<uint64_t> parse_count(std::string_view text) {
   uint64_t value = 0;
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -97,10 +104,18 @@ std::string format_limit(const LimitInfo& limit, uint64_t value) {
     case Unit::millicores: std::snprintf(text, sizeof text, "%.10g", static_cast<double>(value) / 1000); return text;
     case Unit::milliseconds: break;
   }
-  if (value % 3'600'000 == 0) return cat(value / 3'600'000, "h");
-  if (value % 60'000 == 0) return cat(value / 60'000, "m");
-  if (value % 1000 == 0) return cat(value / 1000, "s");
-  return cat(value, "ms");
+  return format_duration(value);
+}
+
+std::string format_duration(uint64_t milliseconds) {
+  if (milliseconds % 3'600'000 == 0) return cat(milliseconds / 3'600'000, "h");
+  if (milliseconds % 60'000 == 0) return cat(milliseconds / 60'000, "m");
+  if (milliseconds % 1000 == 0) return cat(milliseconds / 1000, "s");
+  return cat(milliseconds, "ms");
+}
+
+std::string format_age(uint64_t milliseconds) {
+  return milliseconds % 86'400'000 == 0 ? cat(milliseconds / 86'400'000, "d") : format_duration(milliseconds);
 }
 
 }  // namespace paddock

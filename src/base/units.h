@@ -12,6 +12,7 @@ namespace paddock {
 
 Result<uint64_t> parse_size(std::string_view text);      // K M G T are 1024-based; a plain number is bytes
 Result<uint64_t> parse_duration(std::string_view text);  // ms s m h; to milliseconds; a unit is required
+Result<uint64_t> parse_age(std::string_view text);       // a duration that may also be in days: 90d
 Result<uint64_t> parse_count(std::string_view text);
 Result<uint64_t> parse_cores(std::string_view text);     // "0.5" → 500 millicores
 
@@ -20,5 +21,7 @@ Result<uint64_t> parse_limit(const LimitInfo& limit, std::string_view text);
 
 // The reverse: "256M", "30s", "64", "0.5".
 std::string format_limit(const LimitInfo& limit, uint64_t value);
+std::string format_duration(uint64_t milliseconds);
+std::string format_age(uint64_t milliseconds);
 
 }  // namespace paddock

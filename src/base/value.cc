@@ -32,28 +32,6 @@ void Value::set(std::string key, Value value) {
 
 Value text_list(const std::vector<std::string>& texts) { return Value::Array(texts.begin(), texts.end()); }
 
-void append_json_string(std::string_view raw, std::string& out) {
-  out += '"';
-  for (char c : to_utf8(raw)) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-          char escape[8];
-          std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned char>(c));
-          out += escape;
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
-
 namespace {
 
 void write_number(double number, std::string& out) {

@@ -29,6 +29,8 @@ constexpr Entry kEntries[] = {
     {"top", cli::top_main},
     {"volume", cli::volume_main},
     {"template", cli::template_main},
+    {"audit", cli::audit_main},
+    {"telemetry-send", cli::telemetry_send_main},
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ constexpr Entry kEntries[] = {
     {"top", nullptr, "what sandboxes use, as it changes"},
     {"template", nullptr, "build, list and remove templates"},
     {"volume", nullptr, "make, list and remove volumes"},
+    {"audit", nullptr, "what was recorded, and proof that it is still what was recorded"},
     {"version", cli::version_main, "print the version"},
 };
 
@@ -66,10 +67,8 @@ int dispatch(int argc, char** argv) {
   if (command == "--help" || command == "-h" || command == "help") return usage(true);
   if (command == "--version") return cli::version_main(argc - 1, argv + 1);
   std::vector<std::string> names;
-  for (const Entry& entry : kEntries) {
-    if (command == entry.name) return entry.main ? entry.main(argc - 1, argv + 1) : hand_over(argv);
-    names.push_back(entry.name);
-  }
+  for (const Entry& entry : kEntries)
+    if (names.emplace_back(entry.name) == command) return entry.main ? entry.main(argc - 1, argv + 1) : hand_over(argv);
   std::string meant = nearest(command, names);
   return cli::report({Code::invalid, cat("there is no command '", printable(command), "'"),
                       meant.empty() ? "see: paddock --help" : cat("did you mean: paddock ", meant)}, false);

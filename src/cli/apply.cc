@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "manager/own_log.h"
 
 namespace paddock::cli {
 
@@ -46,8 +47,27 @@ void print_json(const store::ApplyReport& report, bool removed) {
   print(to_json(all) + "\n");
 }
 
+struct Act {
+  const char* name;
+  std::string change_set;
+  std::vector<std::string> paths{};
+  bool accept_flagged = false;
+};
+
+Result<void> record(const Act& act, Event& recorded) {
+  Value data;
+  data.set("change_set", act.change_set);
+  if (!act.paths.empty()) data.set("paths", text_list(act.paths));
+  if (act.accept_flagged) data.set("accept_flagged", true);
+  return manager::record_act(act.name, std::move(data), &recorded);
+}
+
 int discard(const std::string& id, bool json) {
+  Event act;
+  Result<void> recorded = record({.name = "apply.discard", .change_set = id}, act);
+  if (!recorded) return report(recorded.error(), json);
   Result<void> discarded = store::discard_change_set(id);
+  if (!discarded) manager::note_failure(act, discarded.error());
   if (!discarded) return report(discarded.error(), json);
   if (json) print_json({}, true);
   else print(cat("discarded ", id, "\n"));
@@ -76,7 +96,12 @@ int apply_main(int argc, char** argv) {
 
   Result<store::ChangeSet> set = store::open_change_set(id);
   if (!set) return report(set.error(), json);
+  Event act;
+  Result<void> recorded;
+  if (!apply_options.dry_run) recorded = record({.name = "apply", .change_set = id, .paths = paths, .accept_flagged = apply_options.accept_flagged}, act);
+  if (!recorded) return report(recorded.error(), json);
   Result<store::ApplyReport> applied = store::apply(set.value(), paths, apply_options);
+  if (!applied && !apply_options.dry_run) manager::note_failure(act, applied.error());
   if (!applied) return report(applied.error(), json);
   bool everything = applied.value().everything;
   if (everything) {

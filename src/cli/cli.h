@@ -18,6 +18,8 @@ int image_main(int argc, char** argv);  // in paddock-server, as the next
 int serve_main(int argc, char** argv);
 int key_main(int argc, char** argv);
 int template_main(int argc, char** argv);
+int audit_main(int argc, char** argv);
+int telemetry_send_main(int argc, char** argv);  // started by `paddock run`, not by people
 int version_main(int argc, char** argv);
 
 constexpr int kFailed = 125;  // Paddock itself failed or refused

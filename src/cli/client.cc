@@ -129,6 +129,7 @@ Result<Answer> Client::begin(const std::string& method, const std::string& path,
   net::RequestHead head{.method = method, .target = path, .version = "HTTP/1.1"};
   head.headers.push_back({"Host", endpoint_.host.empty() ? "localhost" : cat(endpoint_.host, ":", endpoint_.port)});
   if (!endpoint_.key.empty()) head.headers.push_back({"X-API-Key", endpoint_.key});
+  if (!agent_.empty()) head.headers.push_back({"X-Paddock-Agent", printable(agent_)});
   head.headers.insert(head.headers.end(), headers.begin(), headers.end());
   TRY(send_all(answer.connection_.get(), net::to_bytes(head)));
   return answer;

@@ -65,6 +65,7 @@ class Client {
  public:
   static Result<Client> find();
   explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+  void act_for(std::string agent) { agent_ = std::move(agent); }  // in the server's records
 
   // JSON there and back. An answer that is no success becomes the Error that it tells of.
   Result<Value> ask(const std::string& method, const std::string& path, const Value& body = {}) const;
@@ -79,6 +80,7 @@ class Client {
   Result<Answer> begin(const std::string& method, const std::string& path, const std::vector<net::Header>& headers) const;
 
   Endpoint endpoint_;
+  std::string agent_;
 };
 
 // A piece of a path or a value of a query, percent-encoded.

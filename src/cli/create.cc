@@ -6,6 +6,7 @@
 #include "cli/context.h"
 #include "cli/living.h"
 #include "cli/policy_flags.h"
+#include "cli/secrets.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
 #include "policy/presets.h"
@@ -16,7 +17,7 @@ namespace {
 
 struct Flags : PolicyFlags {
   std::string template_name, name, timeout, idle_timeout, on_timeout;
-  std::vector<std::string> volumes, metadata;
+  std::vector<std::string> volumes, metadata, secrets;
   bool auto_resume = false, json = false;
 };
 
@@ -66,6 +67,16 @@ Result<Value> environment_of(const PolicyFlags& flags) {
   return object;
 }
 
+Result<Value> secrets_of(const Flags& flags) {
+  Value object(Value::Object{});
+  for (const std::string& text : flags.secrets) {
+    auto [name, value] = TRY(secret_of(text));
+    if (object.find(name)) return Error{Code::invalid, cat("--secret: ", name, " is given twice"), ""};
+    object.set(name, value);
+  }
+  return object;
+}
+
 Result<Value> metadata_of(const Flags& flags) {
   std::map<std::string, std::string> metadata;
   for (const std::string& text : flags.metadata) {
@@ -84,6 +95,7 @@ Result<Value> request_of(const Flags& flags) {
   if (!flags.name.empty()) body.set("name", flags.name);
   body.set("policy", TRY(policies_of(flags)));
   body.set("env", TRY(environment_of(flags)));
+  body.set("secrets", TRY(secrets_of(flags)));
   body.set("metadata", TRY(metadata_of(flags)));
   Value::Array volumes;
   for (const std::string& text : flags.volumes) volumes.push_back(TRY(volume_of(text)));
@@ -100,6 +112,7 @@ Result<Value> request_of(const Flags& flags) {
 Result<Value> create(const Flags& flags) {
   Value body = TRY(request_of(flags));
   Client client = TRY(Client::find());
+  client.act_for(flags.agent);
   return client.ask("POST", "/v1/sandboxes", body);
 }
 
@@ -107,6 +120,7 @@ Result<Value> create(const Flags& flags) {
 
 int create_main(int argc, char** argv) {
   Flags flags;
+  flags.lives_on = true;
   Options options("create", "Makes a sandbox that lives on, and prints its id. Use it with: paddock exec ID -- COMMAND");
   options.text("--template", "NAME", &flags.template_name, "what it begins with: a template or a snapshot (default: base)");
   options.text("--name", "NAME", &flags.name, "a name of your own for it");
@@ -119,8 +133,11 @@ int create_main(int argc, char** argv) {
   declare_policy(options, flags);
   declare_limits(options, flags, {LimitKind::wall_time, LimitKind::idle_time});
   declare_environment(options, flags);
+  options.list("--secret", "NAME[=VALUE]", &flags.secrets, "set a variable inside, never show it, and remove its value from all that comes back; without VALUE: taken over from here");
+  declare_watching(options, flags);
   options.flag("--json", &flags.json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  hide_secrets(argc, argv);
   Result<Value> made = create(flags);
   if (!made) return report(made.error(), flags.json);
   print((flags.json ? to_json(made.value()) : printable(text_of(made.value(), "id"))) + "\n");

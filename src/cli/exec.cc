@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/policy_flags.h"
 #include "cli/session.h"
+#include "monitor/judge.h"
 
 namespace paddock::cli {
 
@@ -44,12 +45,21 @@ Result<Value> request_of(const Flags& flags) {
 void tell(const Value& outcome) {
   if (text_of(outcome, "kind") != "limit") return;
   std::string name = text_of(outcome, "limit"), shown = cat("limit=", printable(name));
+  if (std::string rule = text_of(outcome, "rule"); !rule.empty()) shown += cat(" rule=\"", printable(rule), "\" peak=", monitor::describe(name, real_of(outcome, "peak")));
   for (const LimitInfo& limit : kLimits) {
     if (name != limit.name) continue;
     for (const char* key : {"value", "peak"})
       if (int64_t value = number_of(outcome, key)) shown += cat(" ", key, "=", format_limit(limit, static_cast<uint64_t>(value)));
   }
   print_error(cat("paddock: stopped by a limit: ", shown, "\n"));
+}
+
+void tell_redactions(const Value& end) {
+  const Value* redacted = end.find("redacted");
+  if (!redacted || !redacted->as_object()) return;
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : *redacted->as_object()) kinds.push_back(cat(printable(kind), " ", count.as_int() ? *count.as_int() : 0));
+  print_error(cat("paddock: redacted: ", number_of(end, "redactions"), " (", join(kinds, ", "), ")\n"));
 }
 
 Result<int> exec(const Flags& flags) {
@@ -65,7 +75,7 @@ Result<int> exec(const Flags& flags) {
   }
   const Value* outcome = end.find("outcome");
   if (!outcome) return Error{Code::internal, "the server did not say how the command ended", ""};
-  if (!flags.json) tell(*outcome);
+  if (!flags.json) tell(*outcome), tell_redactions(end);
   return exit_status_of(*outcome);
 }
 

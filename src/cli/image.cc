@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "manager/own_log.h"
 #include "store/import.h"
 
 namespace paddock::cli {
@@ -23,6 +24,13 @@ Value to_value(const store::Image& image) {
   value.set("layers", image.layers);
   value.set("imported_seconds", image.imported_seconds);
   return value;
+}
+
+Result<void> record(const char* act, const std::string& name, const std::string& file, Event& recorded) {
+  Value data;
+  data.set("name", name);
+  if (!file.empty()) data.set("file", file);
+  return manager::record_act(act, std::move(data), &recorded);
 }
 
 // One line that overwrites itself.
@@ -46,10 +54,14 @@ int import_main(int argc, char** argv) {
     if (!size) return report(size.error(), json);
     import_options.limits.bytes = size.value();
   }
+  Event act;
+  Result<void> recorded = record("image.import", name, file, act);
+  if (!recorded) return report(recorded.error(), json);
   bool shows_progress = !json && ::isatty(STDERR_FILENO);
   if (shows_progress) import_options.progress = show_progress;
   Result<store::Imported> imported = store::import_image(name, file, import_options);
   if (shows_progress) print_error("\r\x1b[K");
+  if (!imported) manager::note_failure(act, imported.error());
   if (!imported) return report(imported.error(), json);
   if (json) {
     Value value = to_value(imported.value().image);
@@ -103,7 +115,11 @@ int remove_main(int argc, char** argv) {
   options.flag("--json", &json, "print one JSON object");
   options.positional("NAME", &name, "the image");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  Event act;
+  Result<void> recorded = record("image.rm", name, "", act);
+  if (!recorded) return report(recorded.error(), json);
   Result<void> removed = store::remove_image(name);
+  if (!removed) manager::note_failure(act, removed.error());
   if (!removed) return report(removed.error(), json);
   if (json) {
     Value value;

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "manager/own_log.h"
 #include "store/state.h"
 
 namespace paddock::cli {
@@ -57,7 +58,7 @@ int create_key(int argc, char** argv) {
   std::string tenant;
   Options options("key create", "Makes an API key. It is shown this once; only its hash is kept.");
   options.text("--tenant", "NAME", &tenant, "whose sandboxes it is for (default: local, as the command line's)");
-  options.list("--scope", "SCOPE", &scopes, "read, sandboxes, templates or admin (default: all but admin)");
+  options.list("--scope", "SCOPE", &scopes, "read, sandboxes, templates, metrics or admin (default: the first three)");
   options.text("--name", "TEXT", &wanted.name, "what it is for");
   options.text("--expires", "DURATION", &expires, "how long it is good, as 30d (default: until it is revoked)");
   options.flag("--json", &json, "print one JSON object");
@@ -71,7 +72,13 @@ int create_key(int argc, char** argv) {
   wanted.expires = end.value();
   Result<manager::Keys> keys = open_keys();
   if (!keys) return report(keys.error(), json);
+  Value data = Value::Object{{"tenant", wanted.tenant}, {"name", wanted.name}, {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})}, {"expires_ms", wanted.expires}};
+  Event act;
+  Result<void> recorded = manager::Keys::can_create(wanted);
+  if (recorded) recorded = manager::record_act("key.create", std::move(data), &act);
+  if (!recorded) return report(recorded.error(), json);
   Result<manager::NewKey> made = keys.value().create(std::move(wanted));
+  if (!made) manager::note_failure(act, made.error());
   if (!made) return report(made.error(), json);
   if (json) {
     Value value = to_value(made.value().info);
@@ -121,7 +128,12 @@ int revoke_key(int argc, char** argv) {
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<manager::Keys> keys = open_keys();
   if (!keys) return report(keys.error(), json);
+  Event act;
+  Result<void> allowed = keys.value().can_revoke(id);
+  if (allowed) allowed = manager::record_act("key.revoke", Value::Object{{"id", id}}, &act);
+  if (!allowed) return report(allowed.error(), json);
   Result<void> revoked = keys.value().revoke(id);
+  if (!revoked) manager::note_failure(act, revoked.error());
   if (!revoked) return report(revoked.error(), json);
   Value value;
   value.set("revoked", id);

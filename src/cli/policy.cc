@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/context.h"
 #include "cli/options.h"
+#include "manager/run_redaction.h"
 #include "policy/explain.h"
 #include "policy/load.h"
 
@@ -19,12 +20,20 @@ Value error_value(const Error& error) {
   return value;
 }
 
+// What only those know who carry it out: which kinds of secrets there are, and which patterns can be looked for.
+Result<policy::Combined> load_checked(const std::string& file) {
+  policy::Combined combined = TRY(policy::load({file}, {}, load_context()));
+  Result<redact::Options> redaction = manager::redact_options(combined.policy, {});
+  if (!redaction) return Error{redaction.error().code, cat(printable(file), ": ", redaction.error().message), redaction.error().hint};
+  return combined;
+}
+
 int check(const std::vector<std::string>& files, bool json) {
   bool all_ok = true;
   Value::Array results;
   std::string text;
   for (const std::string& file : files) {
-    Result<policy::Combined> loaded = policy::load({file}, {}, load_context());
+    Result<policy::Combined> loaded = load_checked(file);
     all_ok = all_ok && loaded;
     Value result;
     result.set("file", file);

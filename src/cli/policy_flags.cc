@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "policy/cursor.h"
+#include "policy/monitor_rule.h"
 
 namespace paddock::cli {
 
@@ -18,6 +20,42 @@ Result<Workspace> workspace_of(const std::string& text) {
     return invalid(cat("--workspace: '", printable(text.substr(colon + 1)), "' is no mode"), "ro, rw or copy");
   if (mode) return Workspace{text.substr(0, colon), *mode};
   return Workspace{text, WorkspaceMode::copy};
+}
+
+// cpu=>80% for 10s, and without the first sign what people write: cpu>80% for 10s
+Result<MonitorRule> monitor_rule_of(const char* flag, MonitorAction action, const std::string& text) {
+  size_t end = std::min(text.find_first_of("=>"), text.size());
+  std::string name = text.substr(0, end), rule = text.substr(end);
+  if (name.empty() || rule.empty()) return invalid(cat(flag, " takes METRIC=RULE, not '", printable(text), "'"), cat("as in ", flag, " 'cpu=>80% for 10s'"));
+  if (rule[0] == '=') rule.erase(0, 1);
+  std::vector<std::string> known;
+  for (const MonitorMetricInfo& metric : kMonitorMetrics) {
+    known.push_back(metric.name);
+    if (name != metric.name) continue;
+    Result<MonitorRule> parsed = policy::parse_monitor_rule(action, metric.metric, rule);
+    if (!parsed) return invalid(cat(flag, ": ", name, ": ", parsed.error().message), parsed.error().hint);
+    return parsed;
+  }
+  std::string meant = policy::suggestion(name, known);
+  return invalid(cat(flag, ": nothing of the name '", printable(name), "' is watched"), meant.empty() ? cat("one of: ", join(known, ", ")) : meant);
+}
+
+Result<std::vector<MonitorRule>> monitor_rules_of(const PolicyFlags& flags) {
+  if (!flags.pause_if.empty() && !flags.lives_on)
+    return invalid("--pause-if: a run that is paused has nobody to resume it", "use --kill-if or --warn-if, or make a sandbox that lives on: paddock create");
+  std::vector<MonitorRule> rules;
+  for (const std::string& text : flags.warn_if) rules.push_back(TRY(monitor_rule_of("--warn-if", MonitorAction::warn, text)));
+  for (const std::string& text : flags.pause_if) rules.push_back(TRY(monitor_rule_of("--pause-if", MonitorAction::pause, text)));
+  for (const std::string& text : flags.kill_if) rules.push_back(TRY(monitor_rule_of("--kill-if", MonitorAction::kill, text)));
+  return rules;
+}
+
+// NAME=PATTERN. What a pattern may be is checked where it is compiled.
+Result<RedactPattern> pattern_of(const std::string& text) {
+  size_t equals = text.find('=');
+  bool valid = equals != 0 && equals != std::string::npos && equals + 1 < text.size();
+  if (!valid) return invalid(cat("--redact takes NAME=PATTERN, not '", printable(text), "'"), "as in --redact 'employee=EMP-\\d{6}'");
+  return RedactPattern{text.substr(0, equals), text.substr(equals + 1)};
 }
 
 }  // namespace
@@ -50,6 +88,18 @@ void declare_environment(Options& options, PolicyFlags& flags) {
   options.list("--pass-env", "NAME", &flags.pass_env, "take a variable over from here");
 }
 
+void declare_watching(Options& options, PolicyFlags& flags) {
+  options.list("--kill-if", "METRIC=RULE", &flags.kill_if, "end it when it uses too much: 'cpu=>80% for 10s', 'memory=>90%', 'net=>5M/s'");
+  options.list("--warn-if", "METRIC=RULE", &flags.warn_if, "say so when it does");
+  options.list("--pause-if", "METRIC=RULE", &flags.pause_if, "pause it when it does (paddock create only)");
+  options.list("--redact", "NAME=PATTERN", &flags.redact, "also take what matches out of all it prints");
+  options.text("--agent", "NAME", &flags.agent, "who asks for it; stands in the records");
+}
+
+void declare_audit(Options& options, PolicyFlags& flags) {
+  options.text("--audit", "DIR", &flags.audit, "keep the record of this run here");
+}
+
 Result<std::pair<std::string, std::string>> assignment(const char* flag, const std::string& text) {
   size_t equals = text.find('=');
   std::string name = text.substr(0, equals);
@@ -80,6 +130,9 @@ Result<Policy> call_policy(const PolicyFlags& flags) {
   if (!flags.allow_net.empty()) call.network.allow = flags.allow_net;
   if (!flags.workspace.empty()) call.files.workspace = TRY(workspace_of(flags.workspace));
   if (!flags.pass_env.empty()) call.env.pass = flags.pass_env;
+  call.monitor.rules = TRY(monitor_rules_of(flags));
+  for (const std::string& text : flags.redact) call.redact.custom.push_back(TRY(pattern_of(text)));
+  if (!flags.audit.empty()) call.audit.path = flags.audit;
   return call;
 }
 

@@ -13,7 +13,10 @@ namespace paddock::cli {
 
 struct PolicyFlags {
   std::vector<std::string> policies, read, write, deny, allow_net, env, pass_env;
-  std::string wall, workspace, root;
+  std::vector<std::string> warn_if, pause_if, kill_if, redact;
+  std::string wall, workspace, root, audit;
+  std::string agent;      // who asks: for records, no part of the policy
+  bool lives_on = false;  // a sandbox that somebody can resume
   std::string limits[kLimitCount];
 };
 
@@ -21,6 +24,8 @@ void declare_policy(Options& options, PolicyFlags& flags);
 void declare_limits(Options& options, PolicyFlags& flags, const std::vector<LimitKind>& but = {});
 void declare_files(Options& options, PolicyFlags& flags);
 void declare_environment(Options& options, PolicyFlags& flags);
+void declare_watching(Options& options, PolicyFlags& flags);
+void declare_audit(Options& options, PolicyFlags& flags);
 
 // The flags as a policy layer of their own.
 Result<Policy> call_policy(const PolicyFlags& flags);

@@ -17,8 +17,10 @@
 #include "cli/imports.h"
 #include "cli/policy_flags.h"
 #include "cli/run.h"
+#include "cli/secrets.h"
 #include "manager/run.h"
 #include "manager/terminal.h"
+#include "monitor/judge.h"
 
 namespace paddock::cli {
 
@@ -28,7 +30,7 @@ constexpr size_t kLongestCode = 100 * 1024;  // one word of a command line; the 
 
 struct Flags : PolicyFlags {
   std::vector<std::string> secrets, command;
-  std::string code, file, language, network_log;
+  std::string code, file, language, network_log, otlp;
   bool json = false, quiet = false, discard = false;
 };
 
@@ -37,14 +39,17 @@ void declare(Options& options, Flags& flags) {
   declare_limits(options, flags);
   declare_files(options, flags);
   declare_environment(options, flags);
+  declare_watching(options, flags);
+  declare_audit(options, flags);
   options.text("--network-log", "FILE", &flags.network_log, "append every request as a line of JSON");
-  options.list("--secret", "NAME=VALUE", &flags.secrets, "set a variable inside and remove its value from all output");
+  options.list("--secret", "NAME[=VALUE]", &flags.secrets, "set a variable inside and remove its value from all output; without VALUE: taken over from here");
   options.text("--code", "TEXT", &flags.code, "run this program text");
   options.text("--file", "PATH", &flags.file, "run this program file");
   options.text("--language", "NAME", &flags.language, "python, node or bash (default: by the file's suffix, else python)");
   options.flag("--json", &flags.json, "print one JSON object instead of the program's output");
   options.flag("--quiet", &flags.quiet, "say nothing about limits and denials on stderr");
   options.flag("--discard", &flags.discard, "throw the changes of a copied workspace away");
+  options.text("--otlp", "URL", &flags.otlp, "send the run's trace to an OpenTelemetry collector");
   options.command(&flags.command);
 }
 
@@ -84,7 +89,7 @@ Result<Command> build_command(const Flags& flags) {
     command.file_content = TRY(read_file(flags.file));
   }
   for (const std::string& text : flags.env) command.env.insert(TRY(assignment("--env", text)));
-  for (const std::string& text : flags.secrets) command.secrets.insert(TRY(assignment("--secret", text)));
+  for (const std::string& text : flags.secrets) command.secrets.insert(TRY(secret_of(text)));
   return command;
 }
 
@@ -107,7 +112,16 @@ std::string summary(const RunResult& result) {
   std::string text;
   for (const std::string& note : result.notes) text += cat("paddock: ", note, "\n");
   for (const std::string& weakened : result.weakened) text += cat("paddock: weakened by the policy: ", weakened, "\n");
+  if (result.redactions) {
+    std::vector<std::string> kinds;
+    for (const auto& [kind, count] : result.redacted) kinds.push_back(cat(kind, " ", count));
+    text += cat("paddock: redacted: ", result.redactions, " (", join(kinds, ", "), ")\n");
+  }
   for (const LimitHit& hit : result.limits_hit) {
+    if (!hit.rule.empty()) {
+      text += cat("paddock: stopped by a limit: limit=", hit.rule, " rule=\"", hit.text, "\" peak=", monitor::describe(hit.rule, hit.exact_peak), "\n");
+      continue;
+    }
     const LimitInfo& limit = info(hit.limit);
     bool ended = result.outcome.kind == Outcome::Kind::limit && result.outcome.limit.limit == hit.limit;
     text += cat("paddock: ", ended ? "stopped by a limit: " : "a limit was reached: ", "limit=", limit.name, " value=", format_limit(limit, hit.value),
@@ -120,6 +134,9 @@ std::string summary(const RunResult& result) {
   return text;
 }
 
+// Said even with --quiet.
+std::string unrecorded(const RunResult& result) { return result.audit.recorded ? "" : cat("paddock: not recorded: ", result.audit.why, "\n"); }
+
 // Appends: a log outlives its run.
 Result<void> write_network_log(const std::string& path, manager::Prepared& prepared) {
   if (!prepared.egress) return invalid("--network-log: this run has no network", "add --allow-net");
@@ -128,12 +145,12 @@ Result<void> write_network_log(const std::string& path, manager::Prepared& prepa
   return {};
 }
 
-Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrepared& edit) {
-  Command command = TRY(build_command(flags));
-  policy::Combined combined = TRY(policy::load(flags.policies, TRY(call_policy(flags)), load_context()));
-  pass_environment(combined.policy, command);
-  TRY(check_imports(command, combined.policy));
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
 
+manager::PrepareOptions prepare_options(const Flags& flags, const launch::KeeperProcess& keeper) {
   manager::PrepareOptions prepare;
   for (int fd = 0; fd < 3 && !flags.json; ++fd) prepare.terminal[fd] = ::isatty(fd);
   if (prepare.terminal[0] || prepare.terminal[1]) {
@@ -146,15 +163,41 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
     std::strncpy(making.text, path.c_str(), sizeof making.text - 1);
     (void)launch::send_record(keeper.control.get(), making);
   };
-  manager::Prepared prepared = TRY(manager::prepare(command, combined.policy, prepare));
-  if (edit) TRY(edit(prepared));
-  if (!flags.network_log.empty()) TRY(write_network_log(flags.network_log, prepared));
+  return prepare;
+}
+
+Result<manager::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy, const launch::KeeperProcess& keeper) {
+  TRY(check_imports(command, policy));
+  return manager::prepare(command, policy, prepare_options(flags, keeper));
+}
+
+Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrepared& edit) {
+  Command command = TRY(build_command(flags));
+  Policy call = TRY(call_policy(flags));
+  if (!flags.otlp.empty()) call.telemetry.endpoint = flags.otlp;
+  policy::Combined combined = TRY(policy::load(flags.policies, call, load_context()));
+  pass_environment(combined.policy, command);
+  manager::RunRecordOptions record{.agent = flags.agent, .traceparent = from_environment("TRACEPARENT"), .policies = join(flags.policies, " ")};
+  TRY(manager::find_collector(combined.policy, record));
+  Result<manager::Prepared> prepared = prepare(flags, command, combined.policy, keeper);
+  if (!prepared) return manager::record_refusal(command, combined.policy, record, std::move(prepared.error()));
+  if (edit) TRY(edit(prepared.value()));
+  if (!flags.network_log.empty()) TRY(write_network_log(flags.network_log, prepared.value()));
   bool report = flags.json && !edit;
-  RunResult result = TRY(manager::run(std::move(prepared), std::move(keeper), {.capture = flags.json, .report = report, .discard = flags.discard}));
-  result.notes.insert(result.notes.begin(), combined.notes.begin(), combined.notes.end());
+  RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
+                                      {.capture = flags.json, .report = report, .discard = flags.discard, .record = std::move(record), .notes = combined.notes}));
   if (flags.json) print(to_json(manager::to_value(result)) + "\n");
-  else if (!flags.quiet) print_error(summary(result));
+  else print_error(flags.quiet ? unrecorded(result) : summary(result));
   return exit_status(result.outcome);
+}
+
+// An error may quote names and paths, and those a secret.
+Error without_secrets(const Error& error, const Flags& flags) {
+  manager::Secrets secrets;
+  for (const std::string& text : flags.secrets)
+    if (Result<std::pair<std::string, std::string>> secret = secret_of(text)) secrets.insert(secret.value());
+  Result<manager::RunRedaction> redaction = manager::RunRedaction::create({}, secrets);
+  return redaction ? redaction.value().clean(error) : redaction.error();
 }
 
 }  // namespace
@@ -171,8 +214,9 @@ int run_edited(int argc, char** argv, const EditPrepared& edit) {
   Options options("run", "Runs a command in a sandbox. Nothing of this machine is visible or reachable but what is named here.");
   declare(options, flags);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  hide_secrets(argc, argv);
   Result<int> status = run(flags, std::move(keeper.value()), edit);
-  return status ? status.value() : report(status.error(), flags.json);
+  return status ? status.value() : report(without_secrets(status.error(), flags), flags.json);
 }
 
 }  // namespace paddock::cli

@@ -16,7 +16,7 @@ namespace {
 
 struct Flags {
   std::vector<std::string> listen;
-  std::string socket, policy, domain, certificate, key, ready_fd, rate, most_sandboxes;
+  std::string socket, policy, domain, certificate, key, ready_fd, rate, most_sandboxes, otlp;
   bool no_listen = false, no_socket = false, plaintext = false, exit_kills = false, with_parent = false, temporary = false, json = false, quiet = false;
 };
 
@@ -42,6 +42,7 @@ Result<api::ServeOptions> options_of(const Flags& flags) {
   server.requests_per_second = TRY(count_flag("--rate", flags.rate, server.requests_per_second));
   options.most_sandboxes = TRY(count_flag("--max-sandboxes", flags.most_sandboxes, 0));
   options.policy = flags.policy;
+  options.otlp = flags.otlp;
   options.exit_kills = flags.exit_kills;
   options.with_parent = flags.with_parent;
   options.temporary = flags.temporary;
@@ -102,6 +103,7 @@ int serve_main(int argc, char** argv) {
   options.flag("--plaintext", &flags.plaintext, "serve other addresses than loopback without TLS");
   options.text("--rate", "N", &flags.rate, "requests per second and key (default: 500; 0: no limit)");
   options.text("--max-sandboxes", "N", &flags.most_sandboxes, "sandboxes at once, of all tenants");
+  options.text("--otlp", "URL", &flags.otlp, "send traces there: OTLP over HTTP, as http://127.0.0.1:4318");
   options.flag("--exit-kills", &flags.exit_kills, "its sandboxes end with it (else they live on)");
   options.flag("--with-parent", &flags.with_parent, "ends when its stdin, a pipe, does");
   options.flag("--temporary", &flags.temporary, "with --exit-kills: removes $PADDOCK_STATE at its end");

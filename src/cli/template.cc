@@ -12,7 +12,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/pack.h"
 
 namespace paddock::cli {
@@ -69,7 +69,7 @@ Result<Packed> pack_source(const Context& context, const std::string& source) {
   TRY(store::pack_directory(context.directory.get(), sink, keep));
   bool pattern = source.find_first_of("*?[") != std::string::npos;
   if (!found && !pattern) return Error{Code::not_found, cat("COPY ", printable(source), ": there is no such file"), "sources are named from the directory that is built from"};
-  packed.hash = TRY(store::sha256_of(packed.file.get()));
+  packed.hash = TRY(sha256_of(packed.file.get()));
   return packed;
 }
 

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <map>
 
 #include "base/text.h"
@@ -11,66 +10,51 @@
 #include "cli/living.h"
 #include "cli/options.h"
 #include "cli/signals.h"
-#include "cli/table.h"
+#include "cli/top_view.h"
 #include "manager/terminal.h"
 
 namespace paddock::cli {
 
 namespace {
 
-constexpr size_t kHistory = 16;
+constexpr size_t kAskedForHistory = 64;  // sandboxes: of more than these, curves begin when they are first seen
+constexpr int64_t kEveryMs = 1000;
 
-const std::vector<Column> kColumns = {
-    {.heading = "ID"},
-    {.heading = "NAME", .least = 6, .optional = true},
-    {.heading = "STATE"},
-    {.heading = "CPU", .right = true},
-    {.heading = "", .optional = true},
-    {.heading = "MEMORY", .right = true},
-    {.heading = "LIMIT", .right = true, .optional = true},
-    {.heading = "PIDS", .right = true, .optional = true},
-    {.heading = "DISK", .right = true, .optional = true},
-    {.heading = "ENDS", .right = true, .optional = true},
+struct Flags {
+  bool json = false, once = false, history = false, reverse = false;
+  std::string sort = "cpu";
 };
 
-double cpu_of(const Value& sandbox) {
-  const Value* usage = sandbox.find("usage");
-  return usage ? real_of(*usage, "cpu_percent") : 0;
-}
-
-std::vector<Cell> row_of(const Value& sandbox, const std::vector<double>& history, const Colours& colour) {
-  const Value none, *found = sandbox.find("usage");
-  const Value& usage = found ? *found : none;
-  auto size = [](int64_t bytes) { return human_size(static_cast<uint64_t>(bytes)); };
-  int64_t limit = number_of(sandbox, "memory_bytes"), ends = number_of(sandbox, "ends_ms");
-  std::string cpu = std::to_string(cpu_of(sandbox));
-  cpu.resize(cpu.find('.') + 2);
-  bool near_limit = limit && number_of(usage, "memory") > limit / 10 * 9;
-  return {{printable(text_of(sandbox, "id"))}, {printable(text_of(sandbox, "name"))}, {text_of(sandbox, "state")}, {cpu + "%"},
-          {sparkline(history, std::max(100.0, *std::max_element(history.begin(), history.end()))), colour.green},
-          {size(number_of(usage, "memory")), near_limit ? colour.red : ""}, {limit ? size(limit) : "-"}, {to_text(number_of(usage, "pids"))},
-          {size(number_of(usage, "disk"))}, {ends ? short_duration(ends - now_ms()) : "never"}};
+Result<Value> recent_of(const Client& client, const Value& sandbox) {
+  Value answer = TRY(client.ask("GET", cat("/v1/sandboxes/", percent_encode(text_of(sandbox, "id")), "/metrics?recent=1")));
+  const Value* samples = answer.find("metrics");
+  if (!samples || !samples->as_array()) return Error{Code::internal, "the server's samples are no list", ""};
+  return *samples;
 }
 
 class Top {
  public:
-  explicit Top(Client client) : client_(std::move(client)) {}
+  Top(Client client, TopView view) : client_(std::move(client)), view_(view) {}
 
-  Result<std::string> once(size_t width) {
-    std::vector<Value> sandboxes = TRY(list_sandboxes(client_, false));
-    std::stable_sort(sandboxes.begin(), sandboxes.end(), [](const Value& a, const Value& b) { return cpu_of(a) > cpu_of(b); });
-    std::map<std::string, std::vector<double>> histories;
-    std::vector<std::vector<Cell>> rows;
-    Colours colour = colours();
-    for (const Value& sandbox : sandboxes) {
+  Result<void> refresh() {
+    sandboxes_ = TRY(list_sandboxes(client_, false));
+    std::map<std::string, TopHistory> histories;
+    for (const Value& sandbox : sandboxes_) {
       std::string id = text_of(sandbox, "id");
-      std::vector<double>& history = histories[id] = std::move(histories_[id]);
-      history.push_back(cpu_of(sandbox));
-      if (history.size() > kHistory) history.erase(history.begin());
-      rows.push_back(row_of(sandbox, history, colour));
+      auto known = histories_.find(id);
+      if (known != histories_.end()) histories[id] = std::move(known->second);
+      else if (sandboxes_.size() <= kAskedForHistory) begin_history(sandbox, histories[id]);
+      if (const Value* usage = sandbox.find("usage")) histories[id].add(real_of(*usage, "cpu_percent"), real_of(*usage, "memory"));
     }
     histories_ = std::move(histories);
-    return render_table(kColumns, rows, width, colour.bold, colour.off);
+    return {};
+  }
+
+  std::string shown(size_t width, size_t rows) {
+    view_.width = width;
+    view_.rows = rows;
+    sort_top(sandboxes_, view_.sort, view_.reverse);
+    return render_top(sandboxes_, histories_, view_, colours());
   }
 
   // Until q or Ctrl-C. The screen is the alternate one, so that nothing of it stays.
@@ -81,48 +65,113 @@ class Top {
       manager::RawTerminal keys;
     } screen;
     Fd signals = TRY(catch_signals({SIGINT, SIGTERM, SIGHUP, SIGWINCH}));
-    while (true) {
+    view_.keys = true;
+    for (int64_t next = 0;;) {
+      if (now_ms() >= next && !held_) {
+        TRY(refresh());
+        next = now_ms() + kEveryMs;
+      }
       manager::WindowSize size = manager::window_size(STDOUT_FILENO);
-      std::vector<std::string> lines = split(TRY(once(size.columns)), '\n');
+      std::vector<std::string> lines = split(shown(size.columns, size.rows), '\n');
+      if (!lines.empty() && lines.back().empty()) lines.pop_back();
       if (lines.size() > size.rows) lines.resize(size.rows);
       print(cat("\x1b[H\x1b[J", join(lines, "\r\n")));
       pollfd polled[] = {{STDIN_FILENO, POLLIN, 0}, {signals.get(), POLLIN, 0}};
-      char key = 0;
-      (void)::poll(polled, 2, 1000);
-      if (polled[0].revents && (::read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 3 || key == 4)) return {};
+      (void)::poll(polled, 2, held_ ? -1 : static_cast<int>(std::max<int64_t>(1, next - now_ms())));
+      if (polled[0].revents && !take_keys(size.rows)) return {};
       if (int signal = next_signal(signals); signal && signal != SIGWINCH) return {};
     }
   }
 
+  const std::vector<Value>& sandboxes() const { return sandboxes_; }
+
  private:
+  void begin_history(const Value& sandbox, TopHistory& history) {
+    Result<Value> samples = recent_of(client_, sandbox);
+    if (!samples) return;  // it may be gone already
+    for (const Value& sample : *samples.value().as_array()) history.add(real_of(sample, "cpu_percent"), real_of(sample, "memory"));
+  }
+
+  bool take_keys(size_t rows) {
+    char bytes[64];
+    ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (count <= 0) return false;
+    size_t page = rows > 4 ? rows - 4 : 1;
+    std::string_view keys(bytes, static_cast<size_t>(count));
+    while (!keys.empty()) {
+      char key = keys[0];
+      bool is_arrow = keys.size() >= 3 && key == 0x1b && (keys[1] == '[' || keys[1] == 'O');
+      if (is_arrow && keys[2] == 'A') scroll(-1);
+      if (is_arrow && keys[2] == 'B') scroll(1);
+      if (is_arrow && keys[2] == '5') scroll(-static_cast<int64_t>(page));
+      if (is_arrow && keys[2] == '6') scroll(static_cast<int64_t>(page));
+      if (is_arrow) {
+        size_t end = keys.find_first_of("ABCDFH~", 2);
+        keys.remove_prefix(end == std::string_view::npos ? keys.size() : end + 1);
+        continue;
+      }
+      if (key == 'q' || key == 3 || key == 4) return false;
+      if (key == 'r') view_.reverse = !view_.reverse;
+      if (key == ' ') held_ = !held_;
+      if (std::optional<TopSort> sort = top_sort_from_key(key)) view_.sort = *sort, view_.first = 0;
+      keys.remove_prefix(1);
+    }
+    return true;
+  }
+
+  void scroll(int64_t lines) {
+    int64_t last = static_cast<int64_t>(sandboxes_.size()) - 1;
+    view_.first = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(view_.first) + lines, 0, std::max<int64_t>(0, last)));
+  }
+
   Client client_;
-  std::map<std::string, std::vector<double>> histories_;
+  TopView view_;
+  bool held_ = false;
+  std::vector<Value> sandboxes_;
+  std::map<std::string, TopHistory> histories_;
 };
 
-Result<void> top(bool json) {
+Result<void> print_json(const Client& client, const TopView& view, bool history) {
+  std::vector<Value> sandboxes = TRY(list_sandboxes(client, false));
+  sort_top(sandboxes, view.sort, view.reverse);
+  Value out;
+  out.set("totals", top_totals(sandboxes));
+  if (history)
+    for (Value& sandbox : sandboxes)
+      if (Result<Value> samples = recent_of(client, sandbox)) sandbox.set("history", std::move(samples.value()));
+  out.set("sandboxes", Value::Array(sandboxes.begin(), sandboxes.end()));
+  print(to_json(out) + "\n");
+  return {};
+}
+
+Result<void> top(const Flags& flags) {
+  std::optional<TopSort> sort = top_sort_from(flags.sort);
+  if (!sort) return Error{Code::invalid, cat("--sort: there is no '", printable(flags.sort), "'"), "cpu, memory, pids, disk, net or id"};
+  if (flags.history && !flags.json) return Error{Code::invalid, "--history goes with --json", ""};
   Client client = TRY(Client::find());
-  if (json) {
-    Value out;
-    std::vector<Value> sandboxes = TRY(list_sandboxes(client, false));
-    out.set("sandboxes", Value::Array(sandboxes.begin(), sandboxes.end()));
-    print(to_json(out) + "\n");
-    return {};
-  }
-  Top top(client);
-  if (::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO)) return top.live();
-  print(TRY(top.once(0)));
+  TopView view{.sort = *sort, .reverse = flags.reverse};
+  if (flags.json) return print_json(client, view, flags.history);
+  Top top(client, view);
+  bool terminal = ::isatty(STDOUT_FILENO);
+  if (::isatty(STDIN_FILENO) && terminal && !flags.once) return top.live();
+  TRY(top.refresh());
+  print(top.shown(terminal ? manager::window_size(STDOUT_FILENO).columns : 0, 0));
   return {};
 }
 
 }  // namespace
 
 int top_main(int argc, char** argv) {
-  bool json = false;
+  Flags flags;
   Options options("top", "Shows what the living sandboxes use, each second anew (q ends it). Not on a terminal: once.");
-  options.flag("--json", &json, "print one JSON object, once");
+  options.text("--sort", "KEY", &flags.sort, "cpu, memory, pids, disk, net or id (on a terminal: the keys c m p d n i)");
+  options.flag("--reverse", &flags.reverse, "the least first");
+  options.flag("--once", &flags.once, "print it once, also on a terminal");
+  options.flag("--json", &flags.json, "print one JSON object, once");
+  options.flag("--history", &flags.history, "with --json: each sample of the last minutes as well");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<void> shown = top(json);
-  return shown ? 0 : report(shown.error(), json);
+  Result<void> shown = top(flags);
+  return shown ? 0 : report(shown.error(), flags.json);
 }
 
 }  // namespace paddock::cli

@@ -25,6 +25,7 @@ Result<void> Gate::use(Settings wanted) {
   TRY(resolver.use_servers(wanted.resolvers));
   // From here on nothing fails.
   settings = std::move(wanted);
+  log.use_live(static_cast<Milliseconds>(settings.live_ms), [this] { return connections.size(); });
   rules = std::move(wanted_rules);
   ++edition_;
   injections_.clear();

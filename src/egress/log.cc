@@ -64,7 +64,10 @@ std::string action_of(const Entry& entry) {
 }  // namespace
 
 Log::Log(Loop& loop, Fd events, std::string sandbox) : loop_(loop), events_(std::move(events)), sandbox_(std::move(sandbox)) {
-  loop.after_turn = [this] { flush(); };
+  loop.after_turn = [this] {
+    tell_live();
+    flush();
+  };
 }
 
 // The program chooses these texts, and how many of them there are.
@@ -136,6 +139,32 @@ void Log::send(const std::string& line) {
   if (!events_) return;
   if (pending_.size() + line.size() > kMostPending) ++dropped_;
   else pending_ += line;
+}
+
+void Log::use_live(Milliseconds live_ms, std::function<uint64_t()> connections) {
+  live_ms_ = live_ms;
+  connections_ = std::move(connections);
+}
+
+// A reader that is slow or gone gets no line: the next one tells all of it.
+void Log::tell_live() {
+  if (!live_ms_ || !events_ || !pending_.empty()) return;
+  std::array<uint64_t, 3> now{up, down, connections_()};
+  if (now == live_told_) return;
+  if (loop_.now() < live_again_) {
+    if (!live_waits_) spawn(tell_live_later());
+    return;
+  }
+  live_told_ = now;
+  live_again_ = loop_.now() + live_ms_;
+  send(cat("{\"live\":[", now[0], ",", now[1], ",", now[2], ",", loop_.now(), "]}\n"));
+}
+
+// The turn that it goes on in ends with tell_live().
+Task<void> Log::tell_live_later() {
+  live_waits_ = true;
+  co_await loop_.sleep(live_again_ - loop_.now());
+  live_waits_ = false;
 }
 
 void Log::flush() {

@@ -1,8 +1,11 @@
 // What happened on the network: an entry for each request, connection, lookup and dropped packet, told as it happens;
-// and sums by host that never lose anything.
+// sums by host that never lose anything; and, when asked to, the sums so far while they change, as lines
+//   {"live":[bytes up, bytes down, connections, milliseconds]}
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -39,6 +42,9 @@ class Log {
   bool total_reached = false;
   std::set<std::string> secrets_in_the_clear, secrets_withheld;  // hosts asked without TLS: that got their header, or did not
 
+  // Every `live_ms` at most, and only what is new; 0: never.
+  void use_live(Milliseconds live_ms, std::function<uint64_t()> connections);
+
   void flush();
   bool has_pending() const { return !pending_.empty(); }
   Value summary();
@@ -60,11 +66,17 @@ class Log {
   void sum(const Entry& entry);
   void sum_denial(const Entry& entry);
   void send(const std::string& line);
+  void tell_live();
+  Task<void> tell_live_later();
 
   Loop& loop_;
   Fd events_;
   std::string sandbox_, pending_;  // pending: of the events socket
   uint64_t dropped_ = 0, denials_left_out_ = 0;
+  Milliseconds live_ms_ = 0, live_again_ = 0;
+  bool live_waits_ = false;
+  std::function<uint64_t()> connections_;
+  std::array<uint64_t, 3> live_told_{};
   size_t allowed_hosts_ = 0, denied_hosts_ = 0;
   std::map<std::pair<std::string, uint16_t>, HostSum> hosts_;
   std::map<std::pair<std::string, std::string>, DenialSum> denials_;  // by action and rule

@@ -71,6 +71,7 @@ Value to_value(const Settings& settings) {
   value.set("up_rate", settings.up_rate);
   value.set("down_rate", settings.down_rate);
   value.set("total", settings.total);
+  value.set("live_ms", settings.live_ms);
   value.set("uid", static_cast<uint64_t>(settings.uid));
   return value;
 }
@@ -87,6 +88,7 @@ Result<Settings> settings_from_value(const Value& value) {
   reader.read_number("up_rate", settings.up_rate);
   reader.read_number("down_rate", settings.down_rate);
   reader.read_number("total", settings.total);
+  reader.read_number("live_ms", settings.live_ms);
   reader.read_number("uid", settings.uid);
   TRY(reader.done());
   const Value* inject = value.find("inject");

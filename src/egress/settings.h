@@ -29,6 +29,7 @@ struct Settings {
   std::vector<std::string> resolvers;             // ADDRESS or ADDRESS:PORT; empty: what /etc/resolv.conf says
   std::vector<Inject> inject;                     // cannot be changed by a reload
   uint64_t connections = 0, up_rate = 0, down_rate = 0, total = 0;  // 0: no limit
+  uint64_t live_ms = 0;                           // how often sums are told while they change (log.h); 0: not at all
   uint32_t uid = 0;                               // the host uid to run as; 0: stay who we are
 };
 

@@ -142,6 +142,7 @@ void Process::follow(std::shared_ptr<Call> call) {
 void Process::leave(const std::shared_ptr<Call>& call) {
   call->on_change = nullptr;
   std::erase(followers_, call);
+  std::erase(waiting_, call);
   room_changed();
 }
 
@@ -216,6 +217,7 @@ void Process::check_end() {
   io::spawn(drop_input(shared_from_this()));
   timer_.ring();
   for (const std::shared_ptr<Call>& call : followers_) call->bell.ring();
+  for (const std::shared_ptr<Call>& call : waiting_) call->bell.ring();
 }
 
 Value Process::result() const {

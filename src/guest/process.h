@@ -37,6 +37,7 @@ class Process : public std::enable_shared_from_this<Process> {
   // Begins to read what it writes. Whoever follows from the start follows before.
   void run();
   void follow(std::shared_ptr<Call> call);
+  void await_end(std::shared_ptr<Call> call) { waiting_.push_back(std::move(call)); }  // without what it writes
   void leave(const std::shared_ptr<Call>& call);
   bool is_running() const { return running_; }  // run() was called
   bool is_ended() const { return ended_; }      // it was reaped, and all it wrote was passed on
@@ -70,7 +71,7 @@ class Process : public std::enable_shared_from_this<Process> {
   io::Socket input_;  // a pipe, or the terminal's master in a descriptor of its own
   Turnstile writers_;
   io::Bell timer_;
-  std::vector<std::shared_ptr<Call>> followers_;
+  std::vector<std::shared_ptr<Call>> followers_, waiting_;
   size_t open_outputs_ = 0;
   int status_ = 0;
   bool running_ = false, reaped_ = false, ended_ = false, hurried_ = false, timed_out_ = false;

@@ -117,9 +117,18 @@ Answer start_process(Guest& guest, CallPointer call) {
   co_return result;
 }
 
+// With "quiet": how it ends, and nothing of what it writes or reads.
 Answer attach_process(Guest& guest, CallPointer call) {
   Result<std::shared_ptr<Process>> process = guest.processes.find(call->request);
   if (!process) co_return process.error();
+  Result<bool> quiet = flag_of(call->request, "quiet");
+  if (!quiet) co_return quiet.error();
+  if (quiet.value()) {
+    process.value()->await_end(call);
+    while (!process.value()->is_ended() && !call->cancelled()) (void)co_await call->bell.wait();
+    process.value()->leave(call);
+    co_return process.value()->result();
+  }
   Result<Value> result = co_await follow(process.value(), call, false);
   co_return result;
 }

@@ -120,8 +120,30 @@ TEST_F(ProcessTest, LivesOnWhenItsChannelAndItsServerGo) {
   heard = ask(cat(R"({"op":"attach","pid":)", pid, "}"));  // late
   EXPECT_EQ(heard.messages.size(), 1u);
   EXPECT_EQ(number(heard.result, "code"), 7);
+  heard = ask(cat(R"({"op":"attach","quiet":true,"pid":)", pid, "}"));
+  EXPECT_EQ(number(heard.result, "code"), 7);
   heard = ask(cat(R"({"op":"signal","signal":"SIGKILL","pid":)", pid, "}"));
   EXPECT_EQ(heard.code(), "not_found");
+}
+
+TEST_F(ProcessTest, TellsWhoWaitsQuietlyOfItsEndAlone) {
+  struct Steps {
+    static io::Task<void> all(std::shared_ptr<Client> client, io::Milliseconds deadline, Heard& heard) {
+      Value request = json(R"({"op":"start","user":"root","cwd":"/","tag":"q","stdin":true,"argv":["/bin/sh","-c","read x; echo $x; exit 5"]})");
+      std::shared_ptr<Channel> channel = client->open(request);
+      (void)co_await channel->next(deadline);
+      Value quiet = json(R"({"op":"attach","tag":"q","quiet":true})");
+      std::shared_ptr<Channel> waiting = client->open(quiet);
+      std::string line = "hello\n";
+      (void)co_await channel->send(line);
+      heard = co_await hear(waiting, deadline);
+    }
+  };
+  Heard heard;
+  run(Steps::all(client_, loop_->now() + 10'000, heard));
+  EXPECT_EQ(heard.output, "");
+  EXPECT_TRUE(heard.messages.empty());
+  EXPECT_EQ(number(heard.result, "code"), 5);
 }
 
 TEST_F(ProcessTest, AKilledProcessDoesNotWaitForItsGrandchildren) {

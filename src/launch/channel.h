@@ -39,7 +39,7 @@ struct Record {
                  // numbers[0] is 1 when it is frozen
     freeze,
     thaw,
-    usage,       // numbers of the answer as in LivingUsage
+    usage,       // numbers of the answer as in LivingUsage; the keeper of a run answers it, too
     replaced,    // keeper → server: another one has come, and this was the last word to you
   } kind;
   int32_t number = 0;
@@ -64,7 +64,7 @@ struct Ended {
   static Ended from_record(const Record& record);
 };
 
-// What a living sandbox uses, in Record::numbers of `usage`.
+// What a sandbox uses, in Record::numbers of `usage`.
 struct LivingUsage {
   uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0, oom_kills = 0;
   bool frozen = false;

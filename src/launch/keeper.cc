@@ -16,6 +16,7 @@
 #include "launch/channel.h"
 #include "launch/hold.h"
 #include "launch/living.h"
+#include "launch/usage.h"
 #include "launch/watch.h"
 #include "linux/tree.h"
 #include "linux/uapi.h"
@@ -149,6 +150,8 @@ class Keeper {
     const Record& record = received.value().record;
     if (record.kind == Record::Kind::alive) {
       last_active_us_ = now_us();
+    } else if (record.kind == Record::Kind::usage) {
+      (void)send_record(control_.get(), usage_of(watcher_, {disk_, ended_.memory_peak}, plan_.container ? 1 : 0).to_record());
     } else if (record.kind == Record::Kind::kill) {
       ended_.killed_by = record.number;
       over_ = true;
@@ -241,6 +244,7 @@ class Keeper {
   }
 
   void note_peaks(const Sample& sample) {
+    disk_ = sample.disk;
     ended_.cpu_us = std::max(ended_.cpu_us, sample.cpu_us);
     ended_.memory_peak = std::max(ended_.memory_peak, sample.memory);
     ended_.pids_peak = std::max(ended_.pids_peak, sample.pids);
@@ -327,7 +331,7 @@ class Keeper {
   Ended ended_;
   std::optional<Error> failure_;
   bool over_ = false, program_ended_ = false, space_made_ = false, caller_gone_ = false, swept_ = false;
-  uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0;
+  uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0, disk_ = 0;
 };
 
 // Signals meant for the caller's terminal or service must not end us before we cleaned up.

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "launch/channel.h"
 #include "launch/hold.h"
+#include "launch/usage.h"
 #include "launch/watch.h"
 #include "linux/uapi.h"
 
@@ -227,22 +228,11 @@ class Living {
     return {};
   }
 
+  // The guest is ours.
   LivingUsage usage() {
-    Sample sample = watcher_.sample(true);
-    Counters counters = watcher_.counters();
-    LivingUsage usage{.cpu_us = sample.cpu_us, .memory = sample.memory, .memory_peak = std::max(ended_.memory_peak, sample.memory), .pids = sample.pids,
-                      .disk = disk_, .oom_kills = counters.oom_kills, .frozen = frozen_};
-    if (const kernel::Cgroup* memory = watcher_.group_for(kernel::kMemory)) {
-      bool v1 = memory->plan().version() == 1;
-      usage.memory = memory->read_number(v1 ? "memory.usage_in_bytes" : "memory.current").value_or(0);
-      usage.memory_cache = memory->read_keyed("memory.stat", v1 ? "cache" : "file").value_or(0);
-      usage.memory_peak = counters.memory_peak.value_or(0);
-    }
-    if (const kernel::Cgroup* pids = watcher_.group_for(kernel::kPids)) {
-      uint64_t all = pids->read_number("pids.current").value_or(0);
-      usage.pids = all ? all - 1 : 0;  // the guest is ours
-    }
-    return usage;
+    LivingUsage used = usage_of(watcher_, {disk_, ended_.memory_peak}, 1);
+    used.frozen = frozen_;
+    return used;
   }
 
   int milliseconds_to_next_look() const {

@@ -261,7 +261,8 @@ uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) {
     overhead += kilobytes(status, {"VmPTE:"}) + nameless_files(proc, pid, seen, elsewhere_in_memory);
   }
   // Forked processes share pages that were counted for each: look closer before it matters.
-  if (resident + overhead <= watch_.memory / 2) return resident + overhead;
+  uint64_t near = all_ ? std::min(watch_.memory / 2, kMatters) : watch_.memory / 2;
+  if (resident + overhead <= near) return resident + overhead;
   uint64_t proportional = 0;
   for (const std::string& pid : pids) proportional += kilobytes(read_at(proc, pid + "/smaps_rollup"), {"Pss_Anon:", "Pss_Shmem:", "SwapPss:"});
   return proportional + overhead;
@@ -393,13 +394,14 @@ Sample Watcher::sample(bool quick) {
   Sample sample;
   add_disk(sample, quick);
   const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);
-  bool count_processes = watch_.memory || watch_.pids || (watch_.kernel_pids && !group_for(kernel::kPids)) || !cpu;
-  if (count_processes) add_processes(sample, watch_.memory != 0);
+  bool count_memory = watch_.memory || (all_ && !group_for(kernel::kMemory));
+  bool count_processes = count_memory || watch_.pids || ((watch_.kernel_pids || all_) && !group_for(kernel::kPids)) || !cpu;
+  if (count_processes) add_processes(sample, count_memory);
   std::optional<uint64_t> counted = counted_cpu_us();
   if (counted) sample.cpu_us = cpu ? *counted : std::max(sample.cpu_us, *counted);
-  if (watch_.memory && root_) sample.memory += in_memory(root_.get(), "dev/shm") + in_memory(root_.get(), "run");
+  if (count_memory && root_) sample.memory += in_memory(root_.get(), "dev/shm") + in_memory(root_.get(), "run");
   // Private files in a tmpfs are memory too.
-  if (watch_.memory && watch_.kernel_disk) sample.memory += sample.disk - growth_.first;
+  if (count_memory && watch_.kernel_disk) sample.memory += sample.disk - growth_.first;
   return sample;
 }
 

@@ -40,6 +40,9 @@ class Watcher {
   // Asked now and then while directories are walked: yes ends the walk, which the next sample makes again.
   void use_stop(std::function<bool()> stop) { stop_ = std::move(stop); }
 
+  // From now on memory and processes are counted also where no limit needs it: somebody asks.
+  void count_all() { all_ = true; }
+
   // What the measured places hold now does not count.
   void measure_from_here();
 
@@ -73,7 +76,7 @@ class Watcher {
   uint64_t nameless_bytes_of_root() const;
 
   Watch watch_;
-  bool container_;
+  bool container_, all_ = false;
   const std::vector<kernel::Cgroup>* groups_ = nullptr;
   Fd proc_, scratch_, root_, cpu_clock_;
   std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;  // pid and start time → µs when last seen alive
@@ -84,6 +87,7 @@ class Watcher {
   std::vector<Measured> measured_;
   std::pair<uint64_t, uint64_t> growth_;  // when last measured
   static constexpr uint64_t kLongestPause = 2'000'000;  // µs between two walks
+  static constexpr uint64_t kMatters = 64 << 20;        // bytes of memory: from here on somebody who asks wants to know exactly
   static constexpr uint64_t kNoticed = 32 << 20;        // bytes: less on a disk that others use too says nothing
   uint64_t measure_again_us_ = 0, may_measure_us_ = 0, room_ = 0, turn_ = 0;
   bool owed_ = false;  // a walk, when the last sample came too soon for one

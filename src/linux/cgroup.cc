@@ -138,6 +138,7 @@ CgroupFacts probe_cgroups(bool prepare) {
     else facts.unified = {0, "", cat(tree.directory, " is not writable for this user")};
   }
   if (facts.unified.version == 0 && facts.unified.why_not.empty()) facts.unified.why_not = "no version 2 tree is mounted";
+  facts.pressure = facts.unified.version && ::access((facts.unified.directory + "/cpu.pressure").c_str(), F_OK) == 0;
   facts.freezer = facts.unified.version ? facts.unified : find("freezer", "freezer");
   if (facts.memory.version == 1) {
     facts.swap_limit = ::access((facts.memory.directory + "/memory.memsw.limit_in_bytes").c_str(), F_OK) == 0;

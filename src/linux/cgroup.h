@@ -23,6 +23,7 @@ struct CgroupFacts {
   Controller memory, pids, cpu, cpuacct, io;
   Controller unified;      // a version 2 tree, with or without controllers: gives cgroup.kill
   Controller freezer;      // version 2: of any group there; killing frozen processes works at once there, so it is preferred
+  bool pressure = false;     // groups of the unified tree tell how much something waited (PSI)
   bool swap_limit = false;   // the memory controller can limit swap
   bool socket_limit = false; // version 1: it counts socket buffers, apart, when asked to
 };

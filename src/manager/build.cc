@@ -9,7 +9,10 @@
 
 #include "base/text.h"
 #include "linux/tree.h"
+#include "manager/acts.h"
 #include "manager/build_steps.h"
+#include "manager/events.h"
+#include "redact/argv.h"
 #include "store/image.h"
 #include "store/skeleton.h"
 #include "store/state.h"
@@ -71,7 +74,7 @@ void Build::log(const std::string& level, const std::string& step, const std::st
     return;
   }
   if (!full) log_bytes += message.size();
-  logs.push_back({now(), level, to_utf8(message.substr(0, kLongestLog)), step});
+  logs.push_back({now(), level, to_utf8(redact::redacted(*redaction, message).substr(0, kLongestLog)), step});
 }
 
 Result<void> Builder::open(const std::string& directory) {
@@ -186,6 +189,7 @@ Result<void> Builder::begin(const Caller& caller, const std::string& id, Recipe 
   size_t waiting = static_cast<size_t>(std::count_if(queue_.begin(), queue_.end(), [&](const auto& other) { return other->tenant == caller.tenant; }));
   if (waiting >= kMostWaiting) return Error{Code::exhausted, cat("begin build '", id, "': ", waiting, " builds are waiting"), "try again when some are done"};
   build->recipe = std::move(recipe);
+  build->caller = caller;
   build->begun = true;
   note_on_disk(*build, true);
   queue_.push_back(build);
@@ -219,16 +223,50 @@ void Builder::start_next() {
   }
 }
 
+namespace {
+
+// What is going to be run, for the record.
+Event act_of_build(const Build& build) {
+  auto clean = [](const std::string& script) { return redact::redacted_script(*redact::Rules::common(), script); };
+  Value::Array steps;
+  for (const BuildStep& step : build.recipe.steps) steps.push_back(clean(describe(step, Values::hidden)));
+  Value data;
+  data.set("build", build.id);
+  data.set("name", build.name);
+  data.set("from", build.recipe.from_image.empty() ? build.recipe.from_template : build.recipe.from_image);
+  data.set("steps", std::move(steps));
+  data.set("start_command", clean(build.recipe.start_command));
+  data.set("ready_command", clean(build.recipe.ready_command));
+  return act_of(build.caller, "template.build", std::move(data));
+}
+
+Event end_of_build(const Build& build, const Event& begin) {
+  Event end = begin;
+  end.time_us = wall_clock_us();
+  end.duration_us = end.time_us - begin.time_us;
+  end.data = Value::Object{{"act", "template.built"}, {"key", build.caller.key}, {"build", build.id}, {"name", build.name}};
+  if (build.state == BuildState::error) end.data.set("error", build.reason.message);
+  return end;
+}
+
+}  // namespace
+
 io::Task<void> Builder::run(std::shared_ptr<Build> build) {
-  Result<void> done = co_await run_recipe(build);
+  Event begin = act_of_build(*build);
+  begin.span = build->caller.cause.child().span;
+  build->caller.cause.span = begin.span;
+  Result<void> done = co_await manager_.events().record(begin);
+  if (done) done = co_await run_recipe(build);
   if (done) {
     build->log("info", "finalize", cat("Build finished: ", build->name));
     build->state = BuildState::ready;
   } else {
     build->reason = build->cancelled ? Error{Code::conflict, "the build was cancelled", ""} : done.error();
+    build->reason.message = redact::redacted_script(*build->redaction, build->reason.message);
     build->log("error", build->failed_step, cat("Build failed: ", build->reason.message));
     build->state = BuildState::error;
   }
+  manager_.events().note(end_of_build(*build, begin));
   build->recipe = {};  // remembered for its logs alone
   build->request = {};
   note_on_disk(*build, false);
@@ -248,7 +286,11 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
     recipe.start_command = last.start_command;
     recipe.ready_command = last.ready_command;
   }
-  StepContext context{manager_, build, *files_, as_tenant(build->tenant)};
+  Caller caller = as_tenant(build->tenant);
+  caller.agent = build->caller.agent;
+  caller.key = build->caller.key;
+  caller.cause = build->caller.cause;
+  StepContext context{manager_, build, *files_, caller};
   // A template that starts something when a sandbox is made: not while it is built upon.
   if (!last.start_command.empty()) {
     last.kind = store::TemplateKind::step;
@@ -266,7 +308,7 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
     std::string number = std::to_string(i + 1);
     build->failed_step = number;
     if (build->cancelled) co_return Error{Code::conflict, "the build was cancelled", ""};
-    std::string title = cat("[builder ", number, "/", recipe.steps.size(), "] ", describe(step));
+    std::string title = cat("[builder ", number, "/", recipe.steps.size(), "] ", redact::redacted_script(*build->redaction, describe(step)));
     if (step.kind == StepKind::env) {
       build->log("info", number, title);
       Result<void> set = set_variables(step, last.env);

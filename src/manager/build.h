@@ -13,6 +13,7 @@
 #include "manager/build_files.h"
 #include "manager/build_recipe.h"
 #include "manager/manager.h"
+#include "redact/redact.h"
 
 namespace paddock::manager {
 
@@ -49,8 +50,10 @@ struct Build {
   std::string failed_step;
   bool cancelled = false;
   std::string sandbox;         // in which the present step runs
+  Caller caller;               // who began it
+  std::shared_ptr<const redact::Rules> redaction = redact::Rules::common();  // of the sandbox of the present step
 
-  void log(const std::string& level, const std::string& step, const std::string& message);
+  void log(const std::string& level, const std::string& step, const std::string& message);  // redacted here
 };
 
 class Builder {

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "linux/tree.h"
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/state.h"
 
 namespace paddock::manager {
@@ -40,7 +40,7 @@ Result<BuildFiles> BuildFiles::open(const std::string& directory) {
 
 // A tenant's name may be anything; its hash is a file name.
 std::string BuildFiles::name_of(const std::string& tenant, const std::string& hash) const {
-  return cat(store::to_hex(store::sha256_bytes(tenant)).substr(0, 32), "-", hash);
+  return cat(to_hex(sha256_bytes(tenant)).substr(0, 32), "-", hash);
 }
 
 bool BuildFiles::has(const std::string& tenant, const std::string& hash) const {

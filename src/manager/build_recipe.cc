@@ -121,10 +121,10 @@ Result<Recipe> parse_recipe(const Value& body) {
   return recipe;
 }
 
-std::string describe(const BuildStep& step) {
+std::string describe(const BuildStep& step, Values values) {
   std::string text = to_string(step.kind);
   if (step.kind == StepKind::env) {
-    for (size_t i = 0; i + 1 < step.args.size(); i += 2) text += cat(" ", step.args[i], "=", step.args[i + 1]);
+    for (size_t i = 0; i + 1 < step.args.size(); i += 2) text += cat(" ", step.args[i], "=", values == Values::shown ? step.args[i + 1] : "…");
     return text;
   }
   if (step.kind == StepKind::run) return cat(text, " ", step.args[0]);

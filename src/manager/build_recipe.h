@@ -31,8 +31,9 @@ struct Recipe {
 // E2B's request body, which the native API takes too ("startCmd" or "start_command", "fromTemplate" or "from_template", …).
 Result<Recipe> parse_recipe(const Value& body);
 
-// "RUN apt-get update": for logs.
-std::string describe(const BuildStep& step);
+// "RUN apt-get update": for logs; without the values of variables for records, which others read.
+enum class Values : uint8_t { shown, hidden };
+std::string describe(const BuildStep& step, Values values = Values::shown);
 
 // $NAME and ${NAME} replaced by what `env` has, or nothing; "\$" stays a dollar. Code::exhausted when that is longer than an
 // argument may be.

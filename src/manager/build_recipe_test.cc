@@ -27,6 +27,7 @@ TEST(Recipe, ReadsWhatTheSdkSends) {
   EXPECT_EQ(describe(read.steps[0]), "RUN id");
   EXPECT_EQ(describe(read.steps[1]), "COPY a/* b 0755");
   EXPECT_EQ(describe(read.steps[2]), "ENV A=1");
+  EXPECT_EQ(describe(read.steps[2], Values::hidden), "ENV A=…");
   EXPECT_EQ(read.steps[1].files, hash);
 }
 

@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <utility>
+
 #include "base/text.h"
 #include "manager/build_scripts.h"
 #include "manager/build_start.h"
-#include "store/digest.h"
+#include "base/digest.h"
 
 namespace paddock::manager {
 
@@ -22,8 +25,42 @@ std::string refusal(const Error& error) { return error.hint.empty() ? error.mess
 
 Error failed(const std::string& what, const std::string& why) { return Error{Code::invalid, cat(what, ": ", why), ""}; }
 
+// The lines of one command without its secrets, also those that go over several lines: what is held back is told at the end.
+class CleanLines {
+ public:
+  CleanLines(std::shared_ptr<Build> build, std::string number) : build_(std::move(build)), number_(std::move(number)), streams_{redact::Stream(build_->redaction), redact::Stream(build_->redaction)} {}
+  CleanLines(const CleanLines&) = delete;
+  CleanLines& operator=(const CleanLines&) = delete;
+  ~CleanLines() {
+    for (size_t i : {0, 1}) {
+      streams_[i].finish(shown_[i]);
+      if (!shown_[i].empty() && shown_[i].back() != '\n') shown_[i] += '\n';
+      tell(i);
+    }
+  }
+  void add(bool is_error, const std::string& line) {
+    streams_[is_error].feed(line, shown_[is_error]);
+    streams_[is_error].feed("\n", shown_[is_error]);
+    tell(is_error);
+  }
+
+ private:
+  void tell(size_t which) {
+    std::string& shown = shown_[which];
+    size_t begin = 0;
+    for (size_t end; (end = shown.find('\n', begin)) != std::string::npos; begin = end + 1) build_->log(which ? "warn" : "info", number_, shown.substr(begin, end - begin));
+    shown.erase(0, begin);
+  }
+
+  std::shared_ptr<Build> build_;
+  std::string number_;
+  std::array<redact::Stream, 2> streams_;  // output, errors
+  std::array<std::string, 2> shown_;
+};
+
 std::function<void(bool, const std::string&)> lines_to(std::shared_ptr<Build> build, std::string number) {
-  return [build, number](bool is_error, const std::string& line) { build->log(is_error ? "warn" : "info", number, line); };
+  auto lines = std::make_shared<CleanLines>(std::move(build), std::move(number));
+  return [lines](bool is_error, const std::string& line) { lines->add(is_error, line); };
 }
 
 // A script of ours, as root inside. Its last line of output is its answer.
@@ -158,6 +195,7 @@ io::Task<Result<std::shared_ptr<Sandbox>>> start_sandbox(StepContext context, st
     co_return Error{Code::conflict, "the build was cancelled", ""};
   }
   context.build->sandbox = id;
+  context.build->redaction = sandbox.value()->redaction();
   co_return sandbox;
 }
 
@@ -206,7 +244,7 @@ std::string step_key(const store::Template& last, const BuildStep& step) {
   key.set("step", to_string(step.kind));
   key.set("args", text_list(step.args));
   key.set("files", step.files);
-  return store::to_hex(store::sha256_bytes(to_json(key)));
+  return to_hex(sha256_bytes(to_json(key)));
 }
 
 io::Task<Result<store::Template>> run_step(StepContext context, store::Template last, BuildStep step, std::string number, std::string key) {

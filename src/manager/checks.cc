@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "manager/sandbox.h"
 #include "policy/path.h"
 #include "store/state.h"
 
@@ -13,6 +14,7 @@ namespace paddock::manager {
 namespace {
 
 constexpr size_t kMostEntries = 256, kLongestKey = 256, kLongestText = 64 << 10, kMostText = 256 << 10;
+constexpr size_t kMostSecrets = 64, kShortestSecret = 4, kLongestSecret = 4 << 10, kMostSecretText = 32 << 10;
 constexpr size_t kMostVolumes = 16;
 constexpr size_t kMostExtra = 256 << 10;
 
@@ -42,6 +44,23 @@ Result<void> check_texts(const std::map<std::string, std::string>& texts, const 
     if (are_variables && key.find('=') != std::string::npos) return invalid(cat(what, ": '", printable(key), "' is not a variable's name"));
   }
   if (sum > kMostText) return invalid(cat(what, ": more than ", human_size(kMostText), " in all"));
+  return {};
+}
+
+// Each costs memory several times its size, in all the forms in which it is looked for.
+Result<void> check_secrets(const CreateOptions& options) {
+  if (options.secrets.size() > kMostSecrets) return invalid(cat("secrets: more than ", kMostSecrets));
+  TRY(check_texts(options.secrets, "secrets", true));
+  size_t sum = 0;
+  for (const auto& [name, value] : options.secrets) {
+    std::string shown = printable(name.substr(0, 64));
+    sum += value.size();
+    if (value.size() < kShortestSecret) return invalid(cat("secrets: '", shown, "' is shorter than ", kShortestSecret, " bytes, and would be taken out of ordinary text"));
+    if (value.size() > kLongestSecret) return invalid(cat("secrets: '", shown, "' is longer than ", human_size(kLongestSecret)));
+    if (is_own_secret_name(name)) return invalid(cat("secrets: '", shown, "' is the name of a secret of Paddock's own"));
+    if (options.env.count(name)) return invalid(cat("secrets: '", shown, "' stands in env as well"));
+  }
+  if (sum > kMostSecretText) return invalid(cat("secrets: more than ", human_size(kMostSecretText), " in all"));
   return {};
 }
 
@@ -93,6 +112,7 @@ Result<void> check_options(const CreateOptions& options) {
   if (!options.name.empty() && !is_name(options.name))
     return Error{Code::invalid, cat("name '", printable(options.name.substr(0, 64)), "': not a name"), "letters, digits, '.', '_' and '-', at most 64"};
   TRY(check_texts(options.env, "env", true));
+  TRY(check_secrets(options));
   TRY(check_texts(options.metadata, "metadata", false));
   if (options.timeout_ms < 0 || options.idle_timeout_ms < 0) return invalid("timeout: negative");
   if (options.timeout_ms > kLongestTimeout || options.idle_timeout_ms > kLongestTimeout) return invalid("timeout: more than ten years");

@@ -3,13 +3,18 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "manager/acts.h"
 #include "manager/checks.h"
+#include "manager/events.h"
 #include "manager/manager.h"
+#include "manager/run_redaction.h"
 #include "store/durable.h"
 
 namespace paddock::manager {
 
 namespace {
+
+constexpr size_t kManyBytes = 2 << 10;  // of secrets: less is compiled within a millisecond
 
 uint64_t limit(const Policy& policy, LimitKind kind) { return policy.limits[kind].value_or(0); }
 
@@ -63,11 +68,22 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   info.timeout_ms = at_most(info.timeout_ms, combined.longest_life_ms);
   info.idle_timeout_ms = at_most(options.idle_timeout_ms, combined.longest_idle_ms);
   info.env = options.env;
+  info.secrets = options.secrets;
   info.metadata = options.metadata;
   for (const VolumeMount& mount : options.volumes) info.volumes.push_back({mount.name, TRY(check_mount_path(mount.path)), mount.read_only});
   info.lifecycle = options.lifecycle;
   info.policy = std::move(combined.policy);
+  info.policy.telemetry = {};  // the server's own: its headers are not a sandbox's to keep
+  info.policy_hash = policy_hash(info.policy);
+  info.agent = caller.agent;
+  Cause life = caller.cause.child();
+  info.trace = life.trace;
+  info.span = life.span;
+  (void)TRY(redact_options(info.policy, {}));  // its kinds and patterns are ones that can be used
   info.notes = std::move(combined.notes);
+  for (const auto& [name, value] : options.env)
+    if (std::string why = redact::looks_secret(name, value); !why.empty())
+      info.notes.push_back(cat("env: '", printable(name), "' seems to be a secret (", why, "): under secrets it is not shown, and taken out of what comes back"));
   info.memory_bytes = limit(info.policy, LimitKind::memory);
   info.disk_bytes = limit(info.policy, LimitKind::disk);
   info.cpu_millicores = info.policy.limits[LimitKind::cpu].value_or(cores() * 1000);
@@ -121,6 +137,7 @@ static Value settings_of(const SandboxInfo& info, const store::Template& made_fr
   env["PADDOCK_SANDBOX_ID"] = env["E2B_SANDBOX_ID"] = info.id;
   env["E2B_TEMPLATE_ID"] = info.template_id;
   for (const auto& [name, value] : info.env) env[name] = value;
+  for (const auto& [name, value] : info.secrets) env[name] = value;
   Value table{Value::Object{}};
   for (const auto& [name, value] : env) table.set(name, value);
   Value settings;
@@ -136,14 +153,15 @@ void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<Bod
   body->on_end = [this, weak](const InstanceEnd& end) {
     if (std::shared_ptr<Sandbox> held = weak.lock()) body_ended(held, end);
   };
-  body->on_network = [weak](const std::string& line) {
+  body->on_network = [this, weak](const std::string& line) {
     std::shared_ptr<Sandbox> held = weak.lock();
     if (!held) return;
     Result<Value> entry = parse_json(line, "network");
-    if (entry) held->add_log("network", std::move(entry).value());
+    if (entry) events_->note(connection_of(*held, entry.value()));
   };
   sandbox->guest_ = body->guest();
   sandbox->body_ = std::move(body);
+  begin_watch(*sandbox);
 }
 
 // From files to running processes: for a new sandbox, and for one that resumes without its memory.
@@ -166,17 +184,57 @@ io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
   co_return commanded;
 }
 
+// Before anything of it can say something. What could not be taken out of its output is refused here.
+io::Task<Result<void>> Manager::make_redaction(std::shared_ptr<Sandbox> sandbox) {
+  Result<redact::Options> options = redaction_of(sandbox->info_);
+  if (!options) co_return options.error();
+  size_t bytes = 0;
+  for (const redact::Secret& secret : options.value().secrets) bytes += secret.value.size();
+  Result<std::shared_ptr<const redact::Rules>> rules = Error{};
+  std::function<void()> compile = [&] { rules = redact::Rules::compile(options.value()); };
+  bool is_long = bytes > kManyBytes || !options.value().custom.empty();
+  if (is_long) co_await worker_->run(compile);
+  else compile();
+  if (!rules) co_return rules.error();
+  sandbox->redaction_ = rules.value();
+  co_return Result<void>();
+}
+
+// What it is going to be is on the disk before any of it is.
+io::Task<Result<void>> Manager::record_creation(std::shared_ptr<Sandbox> sandbox, Event creation) {
+  creation.span = sandbox->info_.span;
+  creation.sandbox = sandbox->info_.id;
+  creation.tenant = sandbox->info_.tenant;
+  creation.agent = sandbox->info_.agent;
+  creation.verdict = "allow";
+  Result<void> recorded = co_await events_->record(std::move(creation));
+  if (!recorded) co_return recorded.error();
+  for (const DangerInfo& danger : kDangers) {
+    if (!is_weakened(sandbox->info_.policy, danger.name)) continue;
+    Event weakening = event_about(*sandbox, "weakening");
+    weakening.data.set("danger", danger.name);
+    weakening.data.set("what", danger.what);
+    events_->note(std::move(weakening));  // what is accepted is in the record of the creation already
+  }
+  co_return Result<void>();
+}
+
 io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller, CreateOptions options) {
   Busy busy(*this);
   Result<std::shared_ptr<Sandbox>> planned = plan(caller, options);
   if (!planned) co_return planned.error();
   std::shared_ptr<Sandbox> sandbox = std::move(planned).value();
-  sandboxes_[sandbox->info_.id] = sandbox;  // its name is taken, and its layers are in use
+  remember(sandbox);  // its name is taken, and its layers are in use
 
   Result<void> begun;
   {
     Turn::Held held = co_await sandbox->turn_.take();
-    if (::mkdir(sandbox->directory_.c_str(), 0700) != 0) begun = errno_error(errno, "make a sandbox's directory");
+    begun = co_await make_redaction(sandbox);
+    Event creation = caller.cause.instant("sandbox.create");
+    creation.data = creation_of(sandbox->info_, options, caller.key);
+    if (begun) begun = co_await record_creation(sandbox, std::move(creation));
+    sandbox->is_recorded_ = static_cast<bool>(begun);
+    if (begun && ::mkdir(sandbox->directory_.c_str(), 0700) != 0) begun = errno_error(errno, "make a sandbox's directory");
     if (begun) begun = co_await begin(sandbox);
     if (begun && !sandbox->body_over_.empty()) begun = Error{Code::io, cat("start a sandbox: ", sandbox->body_over_), ""};
     if (begun && !sandbox->doomed_) {

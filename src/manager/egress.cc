@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 
@@ -17,7 +18,8 @@
 #include "base/text.h"
 #include "launch/channel.h"
 #include "launch/launcher.h"
-#include "policy/secret.h"
+#include "manager/secret_source.h"
+#include "monitor/judge.h"
 
 namespace paddock::manager {
 
@@ -27,22 +29,13 @@ constexpr size_t kLongestAnswer = 16 << 20;
 constexpr int kAnswerMs = 30'000;  // an egress that does not answer for so long will not
 constexpr int kReloadMs = 2'000;   // the whole server waits
 
-Result<std::string> read_secret(const InjectPolicy& inject, const EnvPolicy& env) {
-  std::string value = inject.secret;
+Result<std::string> secret_to_inject(const InjectPolicy& inject, const EnvPolicy& env) {
   if (starts_with(inject.secret, "env:")) {
     std::string name = inject.secret.substr(4);
     if (env.pass && std::find(env.pass->begin(), env.pass->end(), name) != env.pass->end())
       return Error{Code::invalid, cat("network.inject keeps ", name, " out of the sandbox, but env.pass passes it in"), cat("take ", name, " out of env.pass")};
-    const char* found = std::getenv(name.c_str());
-    if (!found || !*found) return Error{Code::invalid, cat("network.inject for ", inject.host, ": the variable ", name, " is not set"), cat("set it: ", name, "=… paddock …")};
-    value = found;
-  } else if (starts_with(inject.secret, "file:")) {
-    value = TRY(read_file(inject.secret.substr(5), 64 << 10));
-    while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
   }
-  if (!policy::is_usable_secret(value))
-    return Error{Code::invalid, cat("network.inject for ", inject.host, ": the secret from ", inject.secret.substr(0, 4), "… is shorter than 8 characters or not printable ASCII"), ""};
-  return value;
+  return read_secret(inject.secret, cat("network.inject for ", inject.host));
 }
 
 // Not write(2): egress may be gone, which must not end us with SIGPIPE.
@@ -80,6 +73,22 @@ std::vector<std::string> texts(const Value& value, const char* name) {
 
 }  // namespace
 
+// By hand: there are many, and nothing else begins like this.
+std::optional<LiveNetwork> parse_live(std::string_view line) {
+  constexpr std::string_view kBegin = "{\"live\":[";
+  if (!starts_with(line, kBegin)) return std::nullopt;
+  LiveNetwork live;
+  const char *at = line.data() + kBegin.size(), *end = line.data() + line.size();
+  for (uint64_t* number : {&live.up, &live.down, &live.connections}) {
+    std::from_chars_result read = std::from_chars(at, end, *number);
+    if (read.ec != std::errc() || read.ptr == end || *read.ptr != ',') return std::nullopt;
+    at = read.ptr + 1;
+  }
+  std::from_chars_result read = std::from_chars(at, end, live.time_ms);
+  if (read.ec != std::errc() || live.time_ms <= 0 || std::string_view(read.ptr, static_cast<size_t>(end - read.ptr)) != "]}") return std::nullopt;
+  return live;
+}
+
 Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox) {
   egress::Settings settings;
   settings.sandbox = sandbox;
@@ -88,7 +97,7 @@ Result<egress::Settings> egress_settings(const Policy& policy, const std::string
   settings.strict = policy.network.strict.value_or(false);
   settings.resolvers = policy.network.resolvers.value_or(std::vector<std::string>());
   for (const InjectPolicy& inject : policy.network.inject) {
-    std::string secret = TRY(read_secret(inject, policy.env)), value = inject.format;
+    std::string secret = TRY(secret_to_inject(inject, policy.env)), value = inject.format;
     value.replace(value.find("{}"), 2, secret);
     settings.inject.push_back({inject.host, inject.header, value, secret});
   }
@@ -96,6 +105,8 @@ Result<egress::Settings> egress_settings(const Policy& policy, const std::string
   settings.up_rate = policy.limits[LimitKind::net_up_rate].value_or(0);
   settings.down_rate = policy.limits[LimitKind::net_down_rate].value_or(0);
   settings.total = policy.limits[LimitKind::net_total].value_or(0);
+  // Twice as often as they are looked at, so that each look finds something new.
+  if (!policy.monitor.rules.empty()) settings.live_ms = std::min(kLiveMs, monitor::every_ms(policy.monitor) / 2);
   return settings;
 }
 
@@ -152,6 +163,7 @@ std::unique_ptr<Egress> Egress::adopt(const std::string& sandbox, Fd control) {
   while (::recv(control.get(), stale, sizeof stale, MSG_DONTWAIT) > 0) {}
   egress->control_ = std::move(control);
   egress->settings_.sandbox = sandbox;
+  egress->settings_.live_ms = kLiveMs;
   return egress;
 }
 
@@ -230,6 +242,7 @@ Result<Egress::Ready> Egress::parse_ready(const Value& answer) {
 Result<void> Egress::reload(const Policy& policy) {
   egress::Settings settings = TRY(egress_settings(policy, settings_.sandbox));
   settings.uid = settings_.uid;
+  if (!settings.live_ms) settings.live_ms = settings_.live_ms;
   Value order;
   order.set("settings", egress::to_value(settings));
   if (!control_) return Error{Code::io, "change the network: its egress process was ended, since it did not answer", ""};
@@ -271,6 +284,10 @@ void Egress::take_lines() {
   for (size_t end = lines_.find('\n'); end != std::string::npos; end = lines_.find('\n', start)) {
     std::string line = lines_.substr(start, end - start);
     start = end + 1;
+    if (std::optional<LiveNetwork> live = parse_live(line)) {
+      live_ = *live;
+      continue;
+    }
     if (on_entry) on_entry(line);
     if (entries_.size() < kMostEntries) entries_.push_back(std::move(line));
     else ++entries_left_out_;
@@ -306,7 +323,8 @@ void Egress::finish(RunResult& result) {
   // The entries are JSON already.
   std::string hosts = "[]";
   if (const Value* list = found ? found->find("hosts") : nullptr) hosts = to_json(*list);
-  uint64_t dropped = entries_left_out_ + (found ? number(*found, "entries_dropped") : 0);
+  entries_lost_ = found ? number(*found, "entries_dropped") : 0;
+  uint64_t dropped = entries_left_out_ + entries_lost_;
   result.network = cat("{\"requests\":[", join(entries_, ","), "],\"requests_dropped\":", dropped, ",\"hosts\":", hosts, "}");
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -21,6 +22,15 @@ namespace paddock::manager {
 // What the policy says about the network, for egress. Reads the secrets of network.inject, from the caller's environment
 // or its files.
 Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox);
+
+// Sums of a network so far, as egress tells them while they change (egress/log.h).
+struct LiveNetwork {
+  uint64_t up = 0, down = 0, connections = 0;
+  int64_t time_ms = 0;  // on egress's clock; 0: it has told nothing yet
+};
+std::optional<LiveNetwork> parse_live(std::string_view line);  // nothing: another line
+
+constexpr uint64_t kLiveMs = 500;  // between two of them, where no policy asks for more
 
 class Egress {
  public:
@@ -51,10 +61,12 @@ class Egress {
   Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
   int events() const { return events_.get(); }
   bool read_events();  // what there is; false when egress is gone
+  const LiveNetwork& live() const { return live_; }
   std::function<void(const std::string& line)> on_entry;  // each entry of the request log, as a line of JSON
 
   // No more network. What happened goes into the result: denials, use, limits that bit.
   void finish(RunResult& result);
+  uint64_t entries_lost() const { return entries_lost_; }  // then: of its log, because nobody read it fast enough
 
   void add_secrets(std::map<std::string, std::string>& secrets) const;  // those of network.inject, by host and header
   pid_t pid() const { return pid_; }
@@ -77,8 +89,9 @@ class Egress {
   std::optional<UidSlot> uid_;
   egress::Settings settings_;
   std::string lines_;
+  LiveNetwork live_;
   std::vector<std::string> entries_;
-  uint64_t entries_left_out_ = 0;
+  uint64_t entries_left_out_ = 0, entries_lost_ = 0;
 };
 
 }  // namespace paddock::manager

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "manager/log_place.h"
 #include "policy/path.h"
 #include "store/state.h"
 
@@ -28,11 +29,36 @@ std::vector<std::string> readings(const std::string& path, const std::string& re
   return path == real ? std::vector<std::string>{path} : std::vector<std::string>{path, real};
 }
 
+// Where Paddock itself keeps things: the record of what a program does, and the key that vouches for it, are not the program's.
+std::vector<std::string> own_places(const Policy& policy) {
+  std::vector<std::string> places;
+  auto add = [&](const std::string& path) {
+    places.push_back(path);
+    if (char* real = ::realpath(path.c_str(), nullptr)) {
+      places.push_back(real);
+      std::free(real);
+    }
+  };
+  if (Result<std::string> state = store::state_path()) {
+    add(state.value());
+    if (Result<std::string> log = log_place(state.value())) add(log.value());
+  }
+  if (policy.audit.path) add(*policy.audit.path);
+  return places;
+}
+
+std::string reaches_own_place(const std::string& path, const Policy& policy) {
+  for (const std::string& place : own_places(policy))
+    if (policy::contains_path(place, path) || policy::contains_path(path, place)) return cat("it reaches ", printable(place), ", where Paddock keeps its records");
+  return "";
+}
+
 Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& policy, const char* key, bool writable, std::set<std::string>& weakened) {
   std::string real;
   wall::HostPath found = TRY(wall::look_at(path, &real));
   for (const std::string& name : readings(path, real)) {
     std::string why = dangerous_grant(name, store::home_directory(), writable);
+    if (why.empty()) why = reaches_own_place(name, policy);
     if (why.empty()) continue;
     if (!policy.danger.count("files.system_paths"))
       return Error{Code::denied, cat(key, " '", printable(path), "' is refused: ", why),

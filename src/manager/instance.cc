@@ -85,6 +85,7 @@ io::Task<Result<void>> open_egress(std::shared_ptr<Instance::Life> life, Instanc
   if (!wall::has_network(plan.request)) co_return Result<void>();
   Result<egress::Settings> settings = egress_settings(plan.request.policy, plan.request.id);
   if (!settings) co_return settings.error();
+  if (!settings.value().live_ms) settings.value().live_ms = kLiveMs;
   Result<std::unique_ptr<Egress>> started = Egress::start(std::move(settings.value()), plan.facts.privileged);
   if (!started) co_return started.error();
   life->egress = std::move(started.value());
@@ -121,6 +122,7 @@ io::Task<Started> Instance::start(io::Loop& loop, InstanceSpec spec) {
   if (!opened) co_return opened.error();
   if (Result<void> finished = finish_plan(plan); !finished) co_return finished.error();
   life->facts = facts_of(plan);
+  life->network_known = true;
   if (Result<void> begun = start_keeper(*life, plan); !begun) co_return begun.error();
   std::unique_ptr<Instance> instance(new Instance(life));
   Result<void> alive = co_await bring_to_life(life, plan);
@@ -204,6 +206,16 @@ io::Task<Result<InstanceUsage>> Instance::usage() {
   InstanceUsage usage{used.cpu_us, used.memory, used.memory_cache, used.memory_peak, used.pids, used.disk, used.oom_kills, used.frozen};
   if (!usage.frozen) life->check_guest();
   co_return usage;
+}
+
+bool Instance::read(monitor::Reading& reading, bool deep) {
+  if (!life_->sampler) life_->sampler = std::make_unique<monitor::Sampler>(life_->facts.cgroups, 1);  // the guest is ours
+  reading.net_up = life_->network.up;
+  reading.net_down = life_->network.down;
+  reading.connections = life_->network.connections;
+  reading.net_time_ms = life_->network.time_ms;
+  reading.net_known = life_->network_known;
+  return life_->sampler->read(reading, deep);
 }
 
 Result<void> Instance::set_network(const Policy& policy) {

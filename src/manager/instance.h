@@ -12,6 +12,7 @@
 #include "base/value.h"
 #include "guest/client.h"
 #include "io/loop.h"
+#include "monitor/sampler.h"
 #include "paddock/policy.h"
 #include "paddock/sandbox.h"
 #include "store/rootfs.h"
@@ -67,6 +68,9 @@ class Instance {
   std::string freezes_by() const;
 
   io::Task<Result<InstanceUsage>> usage();
+  // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no cgroups for it, ask usage().
+  // `deep`: also what is dear to read.
+  bool read(monitor::Reading& reading, bool deep);
   Result<void> set_network(const Policy& policy);  // the network part; only when it was started with a network
   bool has_network() const;
   // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should know ("with a single id, …").

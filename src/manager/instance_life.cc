@@ -186,6 +186,11 @@ io::Task<void> Instance::Life::read_network(std::shared_ptr<Life> life, Fd event
     for (size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n', start)) {
       std::string line = lines.substr(start, end - start);
       start = end + 1;
+      if (std::optional<LiveNetwork> live = parse_live(line)) {
+        life->network = *live;
+        life->network_known = true;
+        continue;
+      }
       if (life->owner && life->owner->on_network) life->owner->on_network(line);
     }
     lines.erase(0, start);

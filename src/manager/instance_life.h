@@ -8,6 +8,7 @@
 #include "manager/egress.h"
 #include "manager/instance.h"
 #include "manager/keeper_link.h"
+#include "monitor/sampler.h"
 
 namespace paddock::manager {
 
@@ -34,6 +35,9 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   pid_t keeper_pid = -1;           // when this process is its parent
   std::unique_ptr<Egress> egress;
   std::shared_ptr<guest::Client> guest;
+  std::unique_ptr<monitor::Sampler> sampler;
+  LiveNetwork network;             // as egress told it last
+  bool network_known = false;      // from its beginning, or since egress told the first time
   bool greeted = false;            // the guest has said hello
   bool checking = false;           // whether the guest still answers
   io::Milliseconds next_check = 0;

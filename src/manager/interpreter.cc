@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "manager/interpreter_languages.h"
-#include "store/digest.h"
+#include "base/digest.h"
 
 namespace paddock::manager {
 
@@ -95,7 +95,7 @@ std::shared_ptr<Kernel> Interpreter::default_of(const std::string& language) {
   for (const std::shared_ptr<Kernel>& kernel : kernels_)
     if (kernel->info.is_default && kernel->info.language == language) return kernel;
   // The same id for the sandbox's whole life, also where it is shown before there is a process.
-  std::string id = dashed(store::to_hex(store::sha256_bytes(cat("context ", sandbox_id_, " ", language))));
+  std::string id = dashed(to_hex(sha256_bytes(cat("context ", sandbox_id_, " ", language))));
   return add(ContextInfo{id, language, home_, true});
 }
 
@@ -109,10 +109,10 @@ Task<Result<ContextInfo>> Interpreter::create(std::string language, std::string 
   Result<std::string> name = language_of(language.empty() ? "python" : language);
   if (!name) co_return name.error();
   if (kernels_.size() >= kMostContexts) co_return Error{Code::exhausted, cat("make a context: this sandbox has ", kMostContexts, " already"), "remove some"};
-  Result<std::string> random = store::random_bytes(16);
+  Result<std::string> random = random_bytes(16);
   if (!random) co_return random.error();
   if (cwd.empty()) cwd = home_;
-  std::shared_ptr<Kernel> kernel = add(ContextInfo{dashed(store::to_hex(random.value())), name.value(), cwd, false});
+  std::shared_ptr<Kernel> kernel = add(ContextInfo{dashed(to_hex(random.value())), name.value(), cwd, false});
   Result<void> started = co_await Kernel::start(kernel);
   if (started) co_return kernel->info;
   std::erase(kernels_, kernel);
@@ -149,7 +149,9 @@ Task<Result<std::shared_ptr<Cell>>> Interpreter::run(Where where, CellRequest re
   Result<std::shared_ptr<Kernel>> kernel = choose(where);
   if (!kernel) co_return kernel.error();
   std::shared_ptr<Kernel> chosen = kernel.value();
-  std::shared_ptr<Cell> cell = std::make_shared<Cell>(loop_, std::move(request));
+  std::shared_ptr<Sandbox> sandbox = sandbox_.lock();
+  std::shared_ptr<const redact::Rules> rules = sandbox ? sandbox->redaction() : redact::Rules::common();
+  std::shared_ptr<Cell> cell = std::make_shared<Cell>(loop_, std::move(request), std::move(rules));
   cell->number = next_cell_++;
   // The first time, so that a language that is missing is an answer of its own.
   Result<void> started = co_await Kernel::start(chosen);

@@ -24,26 +24,29 @@ void Cell::abandon() {
   if (std::function<void()> tell = std::move(on_abandon); tell && !finished_) tell();
 }
 
-io::Task<void> Cell::give(std::string line) {
+io::Task<void> Cell::give(std::string type, std::string event) {
   while (unread_.size() > kMostUnread && !abandoned_ && !finished_) {
     announce();
     (void)co_await room_.wait();
   }
   if (abandoned_ || finished_) co_return;
-  unread_ += line;
-  unread_ += '\n';
+  std::string told = redaction_.take(type, event);
+  if (!told.empty()) unread_ += told += '\n';
 }
 
 void Cell::fail(std::string name, std::string value) {
   if (finished_) return;
-  Value error = Value::Object{{"type", "error"}, {"name", name}, {"value", value}, {"traceback", name + ": " + value}};
-  unread_ += to_json(error) + "\n";
+  failed_as_ = name;
+  value = redact::redacted(*rules_, value);
+  Value event = Value::Object{{"type", "error"}, {"name", name}, {"value", value}, {"traceback", name + ": " + value}};
+  last_ = to_json(event) + "\n";
   finish();
 }
 
 void Cell::finish() {
   if (finished_) return;
   finished_ = true;
+  unread_ += redaction_.finish() + last_;
   on_abandon = nullptr;
   arrived_.ring();
   room_.ring();

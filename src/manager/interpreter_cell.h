@@ -6,6 +6,7 @@
 #include <string>
 
 #include "io/bell.h"
+#include "manager/interpreter_redaction.h"
 
 namespace paddock::manager {
 
@@ -14,10 +15,11 @@ struct CellRequest {
   std::map<std::string, std::string> env;  // for this cell alone
 };
 
-// What happens in a cell, event by event: docs/code.md. The kernel gives, one reader takes.
+// What happens in a cell, event by event: docs/code.md. The kernel gives, one reader takes, and what passes is redacted.
 class Cell {
  public:
-  Cell(io::Loop& loop, CellRequest request) : request(std::move(request)), loop_(loop), arrived_(loop), room_(loop) {}
+  Cell(io::Loop& loop, CellRequest request, std::shared_ptr<const redact::Rules> rules)
+      : request(std::move(request)), loop_(loop), rules_(rules), redaction_(std::move(rules)), arrived_(loop), room_(loop) {}
 
   const CellRequest request;
   uint64_t number = 0;
@@ -33,8 +35,11 @@ class Cell {
   bool is_abandoned() const { return abandoned_; }
   bool is_finished() const { return finished_; }
 
+  redact::Counts redacted() const { return redaction_.counts(); }
+  const std::string& error_name() const { return failed_as_.empty() ? redaction_.error_name() : failed_as_; }  // empty: none
+
   // For the kernel.
-  io::Task<void> give(std::string line);  // waits while the reader is far behind
+  io::Task<void> give(std::string type, std::string event);  // waits while the reader is far behind
   void announce() { arrived_.ring(); }    // what was given: several at a time save the reader a turn
   void fail(std::string name, std::string value);  // an error event, and the end
   void finish();                          // nothing comes after
@@ -44,7 +49,9 @@ class Cell {
   static constexpr size_t kMostUnread = 1 << 20;
 
   io::Loop& loop_;
-  std::string unread_;
+  std::shared_ptr<const redact::Rules> rules_;
+  CellRedaction redaction_;
+  std::string unread_, failed_as_, last_;
   bool abandoned_ = false, finished_ = false;
   io::Bell arrived_, room_;
 };

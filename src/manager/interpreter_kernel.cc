@@ -160,6 +160,9 @@ Task<Result<void>> Kernel::wait_ready(std::shared_ptr<Kernel> self, io::Millisec
 // Everything that it says, for as long as it lives.
 Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Channel> channel) {
   std::string begun;  // a line whose end has not come
+  std::shared_ptr<Sandbox> sandbox = self->sandbox_.lock();
+  redact::Stream words(sandbox ? sandbox->redaction() : redact::Rules::common());
+  sandbox.reset();
   while (true) {
     Item item = co_await channel->next();
     bool mine = self->channel_ == channel;
@@ -177,7 +180,7 @@ Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Cha
       if (pid && pid->as_int()) self->pid_ = *pid->as_int();
     }
     if (item.kind != Item::Kind::data) continue;
-    if (item.stream == guest::kErrors && self->last_words_.size() < kLastWords) self->last_words_ += item.bytes.substr(0, kLastWords);
+    if (item.stream == guest::kErrors && self->last_words_.size() < kLastWords) words.feed(item.bytes, self->last_words_);
     if (item.stream != guest::kOutput) continue;
     size_t from = begun.size(), start = 0;
     self->budget_->used += item.bytes.size();
@@ -212,7 +215,7 @@ Task<void> Kernel::take(std::string line) {
   bool last = type == "end_of_execution";
   if (!last) {
     std::string given(event);
-    co_await cell->give(std::move(given));
+    co_await cell->give(std::move(type), std::move(given));
     co_return;
   }
   if (current_ == cell) current_ = nullptr;

@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/state.h"
 
 namespace paddock::manager {
@@ -104,22 +104,27 @@ Result<void> Keys::write() {
   return store::write_file(directory.get(), kFile, to_json(all, true) + "\n");
 }
 
-Result<NewKey> Keys::create(KeyInfo wanted) {
+Result<void> Keys::can_create(const KeyInfo& wanted) {
   if (!is_tenant_name(wanted.tenant))
     return Error{Code::invalid, cat("make a key for tenant '", printable(wanted.tenant), "': a tenant's name has lower-case letters, digits and '-'"), ""};
   if (wanted.name.size() > 100) return Error{Code::invalid, "make a key: its name is longer than 100 bytes", ""};
   for (const std::string& scope : wanted.scopes)
-    if (!kScopes.count(scope)) return Error{Code::invalid, cat("make a key: there is no scope '", printable(scope), "'"), "scopes are: read, sandboxes, templates, admin"};
+    if (!kScopes.count(scope)) return Error{Code::invalid, cat("make a key: there is no scope '", printable(scope), "'"), "scopes are: read, sandboxes, templates, metrics, admin"};
   if (wanted.scopes.empty()) return Error{Code::invalid, "make a key: it would be good for nothing", "name a scope"};
+  return {};
+}
+
+Result<NewKey> Keys::create(KeyInfo wanted) {
+  TRY(can_create(wanted));
   Fd held = TRY(lock());
   TRY(read_if_changed());
   if (entries_.size() >= kMostKeys) return Error{Code::exhausted, "make a key: there are too many", "revoke some: paddock key revoke ID"};
-  if (secret_.empty()) secret_ = TRY(store::random_bytes(32));
-  NewKey made{.info = std::move(wanted), .key = cat("e2b_", store::to_hex(TRY(store::random_bytes(20))))};
+  if (secret_.empty()) secret_ = TRY(random_bytes(32));
+  NewKey made{.info = std::move(wanted), .key = cat("e2b_", to_hex(TRY(random_bytes(20))))};
   made.info.id = TRY(store::random_name(8));
   made.info.last_four = made.key.substr(made.key.size() - 4);
   made.info.created = wall_time_now();
-  entries_.push_back({made.info, store::hmac_sha256(secret_, made.key)});
+  entries_.push_back({made.info, hmac_sha256(secret_, made.key)});
   TRY(write());
   return made;
 }
@@ -131,25 +136,33 @@ Result<std::vector<KeyInfo>> Keys::list() {
   return all;
 }
 
+Result<void> Keys::can_revoke(const std::string& id) {
+  TRY(read_if_changed());
+  if (std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.info.id == id; })) return {};
+  return Error{Code::not_found, cat("revoke the key '", printable(id), "': there is none of that id"), "see: paddock key ls"};
+}
+
 Result<void> Keys::revoke(const std::string& id) {
   Fd held = TRY(lock());
-  TRY(read_if_changed());
-  auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.info.id == id; });
-  if (found == entries_.end()) return Error{Code::not_found, cat("revoke the key '", printable(id), "': there is none of that id"), "see: paddock key ls"};
-  entries_.erase(found);
+  TRY(can_revoke(id));
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.info.id == id; });
   return write();
 }
 
 // A file that cannot be read lets nobody in.
-std::optional<KeyInfo> Keys::check(std::string_view key) {
+std::optional<KeyInfo> Keys::find(std::string_view key) {
   if (!read_if_changed()) return std::nullopt;
   if (secret_.empty() || key.empty() || key.size() > 200) return std::nullopt;
-  std::string hash = store::hmac_sha256(secret_, key);
+  std::string hash = hmac_sha256(secret_, key);
   const Entry* found = nullptr;
   for (const Entry& entry : entries_)
-    if (store::same_secret(hash, entry.hash)) found = &entry;
-  if (!found || (found->info.expires != 0 && found->info.expires <= wall_time_now())) return std::nullopt;
-  return found->info;
+    if (same_secret(hash, entry.hash)) found = &entry;
+  return found ? std::optional<KeyInfo>(found->info) : std::nullopt;
+}
+
+std::optional<KeyInfo> Keys::check(std::string_view key) {
+  std::optional<KeyInfo> found = find(key);
+  return found && (found->expires == 0 || found->expires > wall_time_now()) ? found : std::nullopt;
 }
 
 }  // namespace paddock::manager

@@ -13,7 +13,7 @@
 
 namespace paddock::manager {
 
-inline const std::set<std::string> kScopes = {"read", "sandboxes", "templates", "admin"};
+inline const std::set<std::string> kScopes = {"read", "sandboxes", "templates", "metrics", "admin"};
 
 struct KeyInfo {
   std::string id;             // names it; no secret
@@ -32,11 +32,14 @@ class Keys {
  public:
   static Result<Keys> open(const std::string& state_directory);
 
+  static Result<void> can_create(const KeyInfo& wanted);
   Result<NewKey> create(KeyInfo wanted);           // id, last_four and created are filled in
   Result<std::vector<KeyInfo>> list();
-  Result<void> revoke(const std::string& id);      // Code::not_found
+  Result<void> can_revoke(const std::string& id);  // Code::not_found
+  Result<void> revoke(const std::string& id);
   // Whose key it is; nothing when it is unknown or has expired.
   std::optional<KeyInfo> check(std::string_view key);
+  std::optional<KeyInfo> find(std::string_view key);  // one that has expired as well
 
  private:
   struct Entry {

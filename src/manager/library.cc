@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "manager/run.h"
 #include "paddock/paddock.h"
 #include "policy/load.h"
@@ -24,10 +25,11 @@ Result<RunResult> run(const Command& command, const Policy& policy, const RunOpt
   Policy call = policy;
   if (call.name.empty()) call.name = "the call";
   policy::Combined combined = TRY(policy::load(options.policies, call, load_context()));
-  manager::Prepared prepared = TRY(manager::prepare(command, combined.policy, {}));
-  RunResult result = TRY(manager::run(std::move(prepared), {.capture = true, .report = options.report, .discard = options.discard}));
-  result.notes.insert(result.notes.begin(), combined.notes.begin(), combined.notes.end());
-  return result;
+  manager::RunRecordOptions record{.agent = options.agent, .traceparent = options.traceparent, .policies = join(options.policies, " ")};
+  TRY(manager::find_collector(combined.policy, record));
+  Result<manager::Prepared> prepared = manager::prepare(command, combined.policy, {});
+  if (!prepared) return manager::record_refusal(command, combined.policy, record, std::move(prepared.error()));
+  return manager::run(std::move(prepared).value(), {.capture = true, .report = options.report, .discard = options.discard, .record = std::move(record), .notes = combined.notes});
 }
 
 }  // namespace paddock

@@ -6,8 +6,11 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "manager/acts.h"
 #include "manager/checks.h"
+#include "manager/events.h"
 #include "manager/manager.h"
+#include "manager/run.h"
 
 namespace paddock::manager {
 
@@ -72,20 +75,57 @@ io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string bec
   Result<void> paused = co_await pause_it(sandbox, keep_memory);
   if (paused || sandbox->info_.state != SandboxState::running || sandbox->ends_at_ != ends_at) co_return;
   // Somebody's files are at stake: it lives a little longer, and is paused then.
-  Value fields;
-  fields.set("pause_failed", paused.error().message);
-  sandbox->add_log("error", std::move(fields));
+  note_trouble(*sandbox, cat("it could not be paused: ", paused.error().message));
   sandbox->ends_at_ = loop_.now() + kPauseAgain;
   sandbox->touch();
   set_timer(*sandbox);
 }
 
-Result<void> Manager::set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) {
+Result<void> Manager::can_set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) const {
   std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
-  if (timeout_ms != 0) timeout_ms = TRY(check_timeout(caller.tenant, timeout_ms));
+  if (timeout_ms != 0) (void)TRY(check_timeout(caller.tenant, timeout_ms));
   if (sandbox->info_.state != SandboxState::running) return Error{Code::conflict, cat("set the timeout of '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state)), "resume it first"};
+  return {};
+}
+
+Result<void> Manager::set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) {
+  TRY(can_set_timeout(caller, id, timeout_ms));
+  std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
   live_until(*sandbox, std::max<int64_t>(timeout_ms, 1));
   return write(*sandbox, store::Durability::atomic);
+}
+
+// ---- what is told of it -----------------------------------------------------------------------------------------
+
+void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
+  Event event = event_about(sandbox, "sandbox.state");
+  event.data.set("state", to_string(sandbox.info_.state));
+  event.data.set("error", what);
+  events_->note(std::move(event));
+}
+
+void Manager::note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage) {
+  if (!sandbox.is_recorded_) return;
+  const SandboxInfo& info = sandbox.info_;
+  if (info.ended_by) {
+    Event limit = event_about(sandbox, "limit");
+    limit.verdict = "deny";
+    limit.data = to_value(*info.ended_by);
+    events_->note(std::move(limit));
+  }
+  Event event = event_about(sandbox, "sandbox.end");
+  event.span = event.parent;  // its life, of which the creation told who caused it
+  event.parent.clear();
+  event.duration_us = std::max<int64_t>(0, event.time_us - info.created * 1000);
+  event.data.set("because", because);
+  if (info.ended_by) event.data.set("limit", name_of(*info.ended_by));
+  Value used;
+  used.set("cpu_ms", usage.cpu_us / 1000);
+  used.set("memory_peak_bytes", usage.memory_peak);
+  used.set("disk_bytes", usage.disk);
+  used.set("oom_kills", usage.oom_kills);
+  event.data.set("usage", std::move(used));
+  events_->note(std::move(event));
 }
 
 // ---- the end ----------------------------------------------------------------------------------------------------
@@ -112,9 +152,7 @@ io::Task<void> Manager::lose_memory(std::shared_ptr<Sandbox> sandbox, std::strin
   forget_body(*sandbox);
   sandbox->info_.has_memory = false;
   sandbox->charge_->change(cost_of(sandbox->info_));
-  Value fields;
-  fields.set("memory_lost", why);
-  sandbox->add_log("error", std::move(fields));
+  note_trouble(*sandbox, cat("its processes are gone: ", why));
   (void)co_await write_on_disk(sandbox);
 }
 
@@ -143,12 +181,19 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
 
   if (guest) guest->close();  // who has the turn must not wait for it
   Turn::Held held = co_await sandbox->turn_.take();
-  if (sandbox->body_) co_await sandbox->body_->kill();
+  InstanceUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us, .memory_peak = sandbox->watch_.reading.memory_peak, .disk = sandbox->watch_.reading.disk,
+                      .oom_kills = sandbox->watch_.reading.oom_kills};
+  if (sandbox->body_) {
+    Result<InstanceUsage> last = co_await sandbox->body_->usage();
+    if (last) usage = last.value();
+    co_await sandbox->body_->kill();
+  }
   sandbox->body_.reset();
   if (keep) keep();
   discard(sandbox->directory_);
   sandbox->charge_.reset();
   sandbox->enter(SandboxState::ended);
+  note_end(*sandbox, because, usage);
   sandboxes_.erase(sandbox->info_.id);
   sweep_due_ = true;
 }
@@ -158,6 +203,10 @@ io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  // Not awaited: what cannot be recorded must not run, but it must always be possible to end it.
+  Event act = act_of(caller, "sandbox.kill", Value());
+  act.sandbox = sandbox->info_.id;
+  events_->note(std::move(act));
   std::string because = "killed";
   co_await finish(sandbox, because);
   co_return Result<void>();
@@ -170,7 +219,12 @@ io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& i
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  Event act = act_of(caller, "sandbox.pause", Value::Object{{"memory", keep_memory}});
+  act.span = caller.cause.child().span;
+  act.sandbox = sandbox->info_.id;
+  events_->note(act);  // not awaited: as an end
   Result<void> paused = co_await pause_it(sandbox, keep_memory);
+  if (!paused) note_failure(act, paused.error());
   co_return paused;
 }
 
@@ -229,10 +283,11 @@ io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
 // ---- resume -----------------------------------------------------------------------------------------------------
 
 // True when it was paused and runs now; false when it was running all along.
-io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms, bool reboot) {
+io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resume how) {
   Turn::Held held = co_await sandbox->turn_.take();
   if (sandbox->doomed_) co_return gone(*sandbox);
   SandboxInfo& info = sandbox->info_;
+  int64_t timeout_ms = how.timeout_ms;
   if (info.state == SandboxState::running) {
     if (timeout_ms > 0 && sandbox->ends_at_ != 0 && loop_.now() + timeout_ms > sandbox->ends_at_) live_until(*sandbox, timeout_ms);
     sandbox->touch();
@@ -242,9 +297,19 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, int6
   }
   if (timeout_ms <= 0) timeout_ms = info.timeout_ms;
   Quota quota = tenants_.find(info.tenant).quota;
+  if (how.woken_by) {
+    Event event = event_about(*sandbox, "sandbox.state", *how.woken_by);
+    event.data.set("state", to_string(SandboxState::resuming));
+    event.data.set("because", "auto resume");
+    Result<void> recorded = co_await events_->record(std::move(event));
+    if (!recorded) co_return recorded.error();
+    if (sandbox->doomed_) co_return gone(*sandbox);
+  }
+  sandbox->is_state_told_ = how.woken_by.has_value();
   sandbox->enter(SandboxState::resuming);
+  sandbox->is_state_told_ = false;
   Result<void> done;
-  if (info.has_memory && reboot) done = co_await drop_memory(sandbox);
+  if (info.has_memory && how.reboot) done = co_await drop_memory(sandbox);
   if (sandbox->doomed_) co_return gone(*sandbox);
   if (done) done = ledger_->grow(*sandbox->charge_, quota, cost_of(info));
   if (done && info.has_memory) {
@@ -278,9 +343,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, int6
   // Found paused after a crash before this: a frozen one stays frozen, one from its files is ended and stays as files.
   Result<void> written = write(*sandbox, store::Durability::atomic);
   if (!written) {
-    Value fields;
-    fields.set("record", written.error().message);
-    sandbox->add_log("error", std::move(fields));
+    note_trouble(*sandbox, written.error().message);
   }
   co_return true;
 }
@@ -294,19 +357,28 @@ io::Task<Result<Manager::Connected>> Manager::connect(const Caller& caller, cons
     if (!checked) co_return checked.error();
   }
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
-  Result<bool> resumed = co_await resume_it(sandbox, timeout_ms, reboot);
-  if (!resumed) co_return resumed.error();
+  Value data = Value::Object{{"timeout_ms", timeout_ms}, {"reboot", reboot}};
+  std::string act = "sandbox.resume", which = sandbox->info_.id;
+  Result<Event> recorded = co_await record_act(caller, act, data, which);
+  if (!recorded) co_return recorded.error();
+  Resume how{.timeout_ms = timeout_ms, .reboot = reboot};
+  Result<bool> resumed = co_await resume_it(sandbox, how);
+  if (!resumed) {
+    note_failure(recorded.value(), resumed.error());
+    co_return resumed.error();
+  }
   Connected connected{sandbox, resumed.value()};
   co_return connected;
 }
 
-io::Task<bool> Manager::wake(std::shared_ptr<Sandbox> sandbox) {
+io::Task<bool> Manager::wake(std::shared_ptr<Sandbox> sandbox, Caller caller) {
   if (stopping_) co_return false;
   Busy busy(*this);
   if (sandbox->is_reachable()) co_return true;
   const SandboxInfo& info = sandbox->info_;
   if (sandbox->doomed_ || !info.lifecycle.auto_resume || !info.has_memory) co_return false;
-  Result<bool> resumed = co_await resume_it(sandbox, 0, false);
+  Resume how{.woken_by = std::move(caller)};
+  Result<bool> resumed = co_await resume_it(sandbox, how);
   co_return resumed && sandbox->is_reachable();
 }
 

@@ -5,8 +5,11 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "manager/acts.h"
 #include "manager/build.h"
 #include "manager/checks.h"
+#include "manager/event_budget.h"
+#include "manager/events.h"
 #include "manager/records.h"
 
 
@@ -21,6 +24,7 @@ Manager::~Manager() {
     sandbox->cut();
     forget_body(*sandbox);
     sandbox->charge_.reset();
+    sandbox->on_state_ = nullptr;
   }
 }
 
@@ -134,11 +138,20 @@ Result<Page> Manager::list(const Caller& caller, const ListOptions& options) con
 
 // ---- one sandbox ------------------------------------------------------------------------------------------------
 
-Result<void> Manager::set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra) {
+Result<void> Manager::can_set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network) const {
   std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
   if (!sandbox->is_reachable()) return Error{Code::conflict, cat("set the network of '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state)), "resume it first"};
   if (!sandbox->body_->has_network())
     return Error{Code::conflict, cat("set the network of '", sandbox->info_.id, "': it was made without one"), "create it with network.allow"};
+  Policy call;
+  call.network = network;
+  (void)TRY(policies_->combine(tenants_.find(caller.tenant).policy, call));
+  return {};
+}
+
+Result<void> Manager::set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra) {
+  TRY(can_set_network(caller, id, network));
+  std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
   Policy call;
   call.network = network;
   CombinedPolicy combined = TRY(policies_->combine(tenants_.find(caller.tenant).policy, call));
@@ -146,6 +159,8 @@ Result<void> Manager::set_network(const Caller& caller, const std::string& id, c
   changed.network = combined.policy.network;
   TRY(sandbox->body_->set_network(changed));
   sandbox->info_.policy = std::move(changed);
+  sandbox->info_.policy_hash = policy_hash(sandbox->info_.policy);
+  sandbox->redaction_.reset();
   sandbox->info_.extra = std::move(extra);
   return write(*sandbox, store::Durability::atomic);
 }
@@ -172,6 +187,21 @@ Result<Value> Manager::enforced(const Caller& caller, const std::string& id) con
   return answer;
 }
 
+// ---- what is done to it -----------------------------------------------------------------------------------------
+
+io::Task<Result<Event>> Manager::record_act(Caller caller, std::string act, Value data, std::string sandbox) {
+  Busy busy(*this);
+  Event event = act_of(caller, act, std::move(data));
+  event.span = caller.cause.child().span;
+  event.sandbox = std::move(sandbox);
+  Event kept = event;
+  Result<void> recorded = co_await events_->record(std::move(event));
+  if (!recorded) co_return recorded.error();
+  co_return kept;
+}
+
+void Manager::note_failure(const Event& act, const Error& why) { events_->note(failure_of(act, why)); }
+
 // ---- records ----------------------------------------------------------------------------------------------------
 
 Result<void> Manager::write(const Sandbox& sandbox, store::Durability durability) const {
@@ -194,9 +224,19 @@ io::Task<Result<void>> Manager::write_on_disk(std::shared_ptr<Sandbox> sandbox) 
 
 Result<std::vector<Tenant>> Manager::tenants() const { return tenants_.all(); }
 
-Result<void> Manager::set_tenant(const Tenant& tenant) {
+Result<void> Manager::can_set_tenant(const Tenant& tenant) const {
   if (!tenant.policy.empty()) (void)TRY(policies_->combine(tenant.policy, Policy{}));
+  return check_tenant(tenant);
+}
+
+Result<void> Manager::set_tenant(const Tenant& tenant) {
+  TRY(can_set_tenant(tenant));
   return tenants_.set(tenant);
+}
+
+Result<void> Manager::can_create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes) const {
+  TRY(check_goes_on());
+  return volumes_->can_create(caller.tenant, tenants_.find(caller.tenant).quota, name, quota_bytes);
 }
 
 Result<VolumeInfo> Manager::create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes) {
@@ -217,13 +257,18 @@ std::optional<VolumeInfo> Manager::volume_for_content(const std::string& id) con
 bool Manager::reserve_volume(const std::string& id, uint64_t bytes) { return volumes_->reserve(id, bytes); }
 
 // A paused sandbox would miss it when it is resumed, so it counts as a user too.
-Result<void> Manager::remove_volume(const Caller& caller, const std::string& id_or_name) {
+Result<void> Manager::can_remove_volume(const Caller& caller, const std::string& id_or_name) const {
   VolumeInfo volume = TRY(volumes_->find(caller.tenant, id_or_name));
   for (const auto& [id, sandbox] : sandboxes_)
     for (const VolumeMount& mount : sandbox->info_.volumes)
       if (sandbox->info_.tenant == volume.tenant && mount.name == volume.name)
         return Error{Code::conflict, cat("remove volume '", volume.name, "': sandbox '", id, "' has it mounted"), "kill the sandbox first"};
-  discard(TRY(volumes_->remove(volume.id)));
+  return {};
+}
+
+Result<void> Manager::remove_volume(const Caller& caller, const std::string& id_or_name) {
+  TRY(can_remove_volume(caller, id_or_name));
+  discard(TRY(volumes_->remove(TRY(volumes_->find(caller.tenant, id_or_name)).id)));
   return {};
 }
 

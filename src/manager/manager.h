@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/event.h"
 #include "base/value.h"
 #include "io/bell.h"
 #include "io/loop.h"
@@ -20,6 +21,7 @@
 #include "manager/quota.h"
 #include "manager/sandbox.h"
 #include "manager/seams.h"
+#include "manager/tally.h"
 #include "manager/tenants.h"
 #include "manager/timers.h"
 #include "manager/volumes.h"
@@ -30,11 +32,15 @@
 namespace paddock::manager {
 
 class Builder;  // manager/build.h
+class Events;   // manager/events.h
 
 // Who asks. Everything below happens in the caller's tenant alone: what belongs to another does not exist (Code::not_found).
 struct Caller {
   std::string tenant;
-  std::set<std::string> scopes;  // "read", "sandboxes", "templates", "admin"; admin includes all
+  std::set<std::string> scopes;  // "read", "sandboxes", "templates", "metrics", "admin"; admin includes all
+  std::string agent;             // on whose behalf, as they say it; for records alone
+  std::string key;               // the id of the key that was shown; empty: the owner of the server, over its socket
+  Cause cause = Cause::begin();  // what this call is, in the records
   bool may(const std::string& scope) const { return scopes.count("admin") || scopes.count(scope); }
 };
 
@@ -43,6 +49,8 @@ struct ManagerOptions {
   std::string state_directory;  // empty: store::state_directory()
   uint64_t most_sandboxes = 0;  // of all tenants; 0: what memory and descriptors allow
   std::optional<Seams> seams;   // tests give their own
+  bool keep_events = true;      // in an audit log; tests of the lifecycle keep none
+  std::string otlp;             // where traces go, instead of where the policy says; may be empty
 };
 
 struct Snapshot {
@@ -89,8 +97,11 @@ class Manager {
     bool resumed = false;
   };
   io::Task<Result<Connected>> connect(const Caller& caller, const std::string& id, int64_t timeout_ms, bool reboot);
-  io::Task<bool> wake(std::shared_ptr<Sandbox> sandbox);  // for auto_resume; true when it is running now
+  io::Task<bool> wake(std::shared_ptr<Sandbox> sandbox, Caller caller);  // for auto_resume; true when it is running now
+  // The can_… say whether it would be refused, for who records it before.
+  Result<void> can_set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) const;
   Result<void> set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms);  // from now; may shorten
+  Result<void> can_set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network) const;
   Result<void> set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra);
   io::Task<Result<InstanceUsage>> usage(const Caller& caller, const std::string& id);
   Result<Value> enforced(const Caller& caller, const std::string& id) const;  // with "notes"
@@ -105,20 +116,30 @@ class Manager {
   store::Templates& templates() { return *templates_; }
   void templates_changed();  // some were removed: layers that nobody uses go
   Builder& builder() { return *builder_; }
+  Events& events() { return *events_; }
+  const Tally& tally() const { return tally_; }
   io::Worker& worker() { return *worker_; }  // for what is short
   io::Worker& copier() { return *copier_; }  // for trees of files
 
   // Volumes.
+  Result<void> can_create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes) const;
   Result<VolumeInfo> create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes);
   Result<std::vector<VolumeInfo>> list_volumes(const Caller& caller) const;
   Result<VolumeInfo> find_volume(const Caller& caller, const std::string& id_or_name) const;
+  Result<void> can_remove_volume(const Caller& caller, const std::string& id_or_name) const;
   Result<void> remove_volume(const Caller& caller, const std::string& id_or_name);  // Code::conflict while mounted
   std::optional<VolumeInfo> volume_for_content(const std::string& id) const;  // of any tenant: for callers who show its token instead
   bool reserve_volume(const std::string& id, uint64_t bytes);  // before they are written; false: above its quota
 
   // Tenants.
   Result<std::vector<Tenant>> tenants() const;
+  Result<void> can_set_tenant(const Tenant& tenant) const;
   Result<void> set_tenant(const Tenant& tenant);
+
+  // Records that `caller` is about to do something to the server, or to a sandbox. The error arm: it must not be done. When it then
+  // fails, note_failure tells of that.
+  io::Task<Result<Event>> record_act(Caller caller, std::string act, Value data, std::string sandbox);
+  void note_failure(const Event& act, const Error& why);
 
   io::Task<void> stop();  // the server goes; the sandboxes stay
 
@@ -138,6 +159,7 @@ class Manager {
 
   explicit Manager(io::Loop& loop);
   Result<void> open(const ManagerOptions& options);             // restart.cc
+  Result<void> open_events(const ManagerOptions& options);
   io::Task<Result<void>> recover();
   io::Task<void> recover_one(std::string id);
   void remember(std::shared_ptr<Sandbox> sandbox);
@@ -145,6 +167,8 @@ class Manager {
 
   Result<std::shared_ptr<Sandbox>> plan(const Caller& caller, const CreateOptions& options);  // create.cc
   InstanceSpec spec_of(const Sandbox& sandbox) const;
+  io::Task<Result<void>> make_redaction(std::shared_ptr<Sandbox> sandbox);
+  io::Task<Result<void>> record_creation(std::shared_ptr<Sandbox> sandbox, Event creation);
   io::Task<Result<void>> begin(std::shared_ptr<Sandbox> sandbox);
   void adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<Body> body);
   Result<int64_t> check_timeout(const std::string& tenant, int64_t timeout_ms) const;
@@ -152,12 +176,20 @@ class Manager {
 
   io::Task<Result<void>> pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory);        // lifecycle.cc
   io::Task<Result<void>> drop_memory(std::shared_ptr<Sandbox> sandbox);
-  io::Task<Result<bool>> resume_it(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms, bool reboot);
+  struct Resume {
+    int64_t timeout_ms = 0;
+    bool reboot = false;
+    std::optional<Caller> woken_by{};  // nobody asked for it in so many words: it is recorded here
+  };
+  io::Task<Result<bool>> resume_it(std::shared_ptr<Sandbox> sandbox, Resume how);
+  io::Task<Result<Snapshot>> make_snapshot(std::shared_ptr<Sandbox> sandbox, store::Template asked);
   io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because);
   io::Task<void> finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> keep);
   void body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end);
   io::Task<void> lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why);
   static void forget_body(Sandbox& sandbox);
+  void note_trouble(const Sandbox& sandbox, const std::string& what);
+  void note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage);
   void live_until(Sandbox& sandbox, int64_t timeout_ms);
   void set_timer(const Sandbox& sandbox);
   void on_due(const std::string& id);
@@ -182,7 +214,12 @@ class Manager {
   void sweep();
 
   void tick();                                                                                // metrics.cc
-  io::Task<void> sample(std::shared_ptr<Sandbox> sandbox);
+  void begin_watch(Sandbox& sandbox);
+  void look_at(const std::shared_ptr<Sandbox>& sandbox);
+  io::Task<void> ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sample);
+  void take_reading(const std::shared_ptr<Sandbox>& sandbox, const monitor::Reading& reading);
+  void act_on(const std::shared_ptr<Sandbox>& sandbox, const std::vector<monitor::Finding>& findings);
+  io::Task<void> pause_for(std::shared_ptr<Sandbox> sandbox, std::string rule);
   io::Task<void> measure_volumes();
 
   io::Loop& loop_;
@@ -199,9 +236,12 @@ class Manager {
   std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;  // by tenant
   std::multiset<std::string> held_layers_;  // ids of those that a template to come lies on
   std::unique_ptr<Builder> builder_;
+  std::unique_ptr<Events> events_;
+  Tally tally_;
+  std::shared_ptr<void> tallying_;  // of all events
   std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;  // by id; until they have ended
   bool stopping_ = false, sweep_due_ = false, measuring_ = false;
-  uint64_t ticks_ = 0;
+  io::Milliseconds next_tick_ = 0, next_sweep_ = 0, next_measure_ = 0;
   size_t busy_ = 0;
   io::Bell idle_;  // nobody is busy any more
 };

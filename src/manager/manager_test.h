@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "manager/events.h"
 #include "manager/manager.h"
 
 namespace paddock::manager {
@@ -142,6 +143,7 @@ class ManagerTest : public testing::Test {
 
   io::Task<void> begin() {
     ManagerOptions options = options_;
+    options.keep_events = false;
     std::shared_ptr<World> world = world_;
     options.seams = Seams{
         [world](io::Loop& loop, InstanceSpec spec) { return fake_start(loop, world, std::move(spec)); },

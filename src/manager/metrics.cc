@@ -1,39 +1,192 @@
-// What sandboxes use, looked at every few seconds; and what is due now and then: volumes' sizes, layers that nobody uses.
+// What sandboxes use, looked at each second or as often as their policy says, and held against the rules of [monitor]; and
+// what is due now and then: volumes' sizes, layers that nobody uses.
+#include <time.h>
+
+#include <functional>
+
 #include "base/text.h"
 #include "linux/tree.h"
+#include "manager/acts.h"
+#include "manager/events.h"
 #include "manager/manager.h"
+#include "manager/run.h"
 
 namespace paddock::manager {
 
 namespace {
 
-constexpr io::Milliseconds kSampleEvery = 5'000;
-constexpr uint64_t kSweepEvery = 12, kMeasureEvery = 2;  // ticks
+constexpr io::Milliseconds kTick = 250, kShortTick = 100, kTickForNobody = 5'000;
+constexpr io::Milliseconds kSweepEvery = 60'000, kMeasureEvery = 10'000;
+// A keeper is asked for the disk, where something ran since; and in any case now and then, whether the guest still answers.
+constexpr io::Milliseconds kAskBusy = 5'000, kAskIdle = 30'000;
+constexpr io::Milliseconds kIdleByKeeper = 5'000;  // between samples of an idle one that only its keeper can look at
+constexpr double kIdlePercent = 0.5;
+constexpr uint64_t kDeepBusy = 5, kDeepIdle = 60;  // samples
+constexpr uint64_t kMovedCpu = 10'000, kMovedMemory = 1 << 20;  // µs, bytes: enough to look at the rest
+
+int64_t monotonic_us() {
+  timespec time;
+  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
+}
+
+uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+
+std::unique_ptr<monitor::Judge> judge_for(const SandboxInfo& info) {
+  if (info.policy.monitor.rules.empty() || info.hidden) return nullptr;
+  return std::make_unique<monitor::Judge>(info.policy.monitor.rules, info.policy.limits, monitor::every_ms(info.policy.monitor));
+}
+
+bool wants_deep(SandboxWatch& watch) {
+  const monitor::Reading& now = watch.reading;
+  bool moved = now.cpu_us > watch.deep_cpu_us + kMovedCpu || distance(now.memory, watch.deep_memory) > kMovedMemory;
+  bool deep = watch.needs_deep || ++watch.since_deep >= (moved ? kDeepBusy : kDeepIdle);
+  if (!deep) return false;
+  watch.since_deep = 0;
+  watch.deep_cpu_us = now.cpu_us;
+  watch.deep_memory = now.memory;
+  return true;
+}
+
+bool wants_keeper(const SandboxWatch& watch, io::Milliseconds now) {
+  if (watch.needs_disk) return true;
+  bool ran = watch.reading.cpu_us > watch.asked_cpu_us + kMovedCpu;
+  return now - watch.asked >= (ran ? kAskBusy : kAskIdle);
+}
 
 }  // namespace
 
-void Manager::tick() {
-  if (stopping_) return;
-  ++ticks_;
-  timers_->set("", loop_.now() + kSampleEvery);
-  for (const auto& [id, sandbox] : sandboxes_)
-    if (sandbox->info_.state == SandboxState::running && !sandbox->sampling_) io::spawn(sample(sandbox));
-  if (sweep_due_ || ticks_ % kSweepEvery == 0) sweep();
-  if ((ticks_ == 1 || ticks_ % kMeasureEvery == 0) && !measuring_) io::spawn(measure_volumes());
+// Its processes are new to us: nothing is known of what they used.
+void Manager::begin_watch(Sandbox& sandbox) {
+  SandboxWatch& watch = sandbox.watch_;
+  const SandboxInfo& info = sandbox.info_;
+  watch.every_ms = monitor::every_ms(info.policy.monitor);
+  watch.meter = {};
+  watch.reading = {};
+  watch.judge = judge_for(info);
+  watch.needs_deep = watch.needs_disk = false;
+  watch.since_deep = kDeepIdle;
+  watch.deep_cpu_us = watch.deep_memory = watch.asked_cpu_us = 0;
+  watch.next = watch.asked = 0;
+  for (const MonitorRule& rule : info.policy.monitor.rules) {
+    watch.needs_deep = watch.needs_deep || monitor::is_dear(rule.metric);
+    watch.needs_disk = watch.needs_disk || rule.metric == MonitorMetric::disk;
+  }
+  if (next_tick_ == 0 || next_tick_ <= loop_.now() + kShortTick) return;
+  next_tick_ = loop_.now() + kShortTick;
+  timers_->set("", next_tick_);
 }
 
-// An operation in the middle of things has the turn; then there is no sample this time.
-io::Task<void> Manager::sample(std::shared_ptr<Sandbox> sandbox) {
+// Many sandboxes share a turn: those that are due within the same part of a second.
+void Manager::tick() {
+  if (stopping_) return;
+  io::Milliseconds now = loop_.now(), next = now + (sandboxes_.empty() ? kTickForNobody : static_cast<io::Milliseconds>(monitor::kEveryMs));
+  io::Milliseconds grid = kTick;
+  std::vector<std::shared_ptr<Sandbox>> due;
+  for (const auto& [id, sandbox] : sandboxes_) {
+    if (sandbox->info_.state != SandboxState::running) continue;
+    SandboxWatch& watch = sandbox->watch_;
+    if (watch.every_ms < monitor::kEveryMs) grid = kShortTick;
+    if (watch.next <= now) {
+      due.push_back(sandbox);
+      watch.next = std::max(watch.next, now - static_cast<io::Milliseconds>(watch.every_ms)) + static_cast<io::Milliseconds>(watch.every_ms);
+      if (watch.next <= now) watch.next = now + static_cast<io::Milliseconds>(watch.every_ms);
+    }
+    next = std::min(next, watch.next);
+  }
+  next_tick_ = (next + grid - 1) / grid * grid;
+  timers_->set("", next_tick_);
+  for (const std::shared_ptr<Sandbox>& sandbox : due) look_at(sandbox);
+  if (sweep_due_ || now >= next_sweep_) {
+    next_sweep_ = now + kSweepEvery;
+    sweep();
+  }
+  if (now >= next_measure_ && !measuring_) {
+    next_measure_ = now + kMeasureEvery;
+    io::spawn(measure_volumes());
+  }
+}
+
+void Manager::look_at(const std::shared_ptr<Sandbox>& sandbox) {
+  if (sandbox->info_.state != SandboxState::running || !sandbox->body_) return;
+  SandboxWatch& watch = sandbox->watch_;
+  monitor::Reading reading = watch.reading;
+  bool whole = sandbox->body_->read(reading, wants_deep(watch));
+  bool ask = !watch.asking && (!whole || wants_keeper(watch, loop_.now()));
+  if (whole) take_reading(sandbox, reading);
+  else watch.reading = reading;
+  if (ask && sandbox->info_.state == SandboxState::running) io::spawn(ask_keeper(sandbox, !whole));
+}
+
+// What the kernel does not count for us. An operation in the middle of things has the turn; then this waits for it.
+io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sample) {
   Busy busy(*this);
-  sandbox->sampling_ = true;
+  SandboxWatch& watch = sandbox->watch_;
+  watch.asking = true;
   {
     Turn::Held held = co_await sandbox->turn_.take();
     if (sandbox->info_.state == SandboxState::running && sandbox->body_) {
       Result<InstanceUsage> usage = co_await sandbox->body_->usage();
-      if (usage) sandbox->add_metric(usage.value());
+      watch.asked = loop_.now();
+      watch.asked_cpu_us = watch.reading.cpu_us;
+      if (usage) watch.reading.disk = usage.value().disk;
+      if (usage && for_sample && sandbox->info_.state == SandboxState::running) {
+        monitor::Reading reading = watch.reading;
+        reading.cpu_us = usage.value().cpu_us;
+        reading.memory = usage.value().memory;
+        reading.memory_file = usage.value().memory_cache;
+        reading.memory_peak = usage.value().memory_peak;
+        reading.pids = usage.value().pids;
+        reading.oom_kills = usage.value().oom_kills;
+        take_reading(sandbox, reading);
+        const UsageSample* last = sandbox->usage();
+        if (!watch.judge && last && last->cpu_percent < kIdlePercent) watch.next = loop_.now() + kIdleByKeeper;
+      }
     }
   }
-  sandbox->sampling_ = false;
+  watch.asking = false;
+}
+
+void Manager::take_reading(const std::shared_ptr<Sandbox>& sandbox, const monitor::Reading& reading) {
+  SandboxWatch& watch = sandbox->watch_;
+  UsageSample sample = watch.meter.measure(reading, monotonic_us(), wall_time_now());
+  watch.reading = reading;
+  watch.history.add(sample);
+  if (watch.judge) act_on(sandbox, watch.judge->judge(sample));
+}
+
+void Manager::act_on(const std::shared_ptr<Sandbox>& sandbox, const std::vector<monitor::Finding>& findings) {
+  const monitor::Finding *pause = nullptr, *kill = nullptr;
+  for (const monitor::Finding& finding : findings) {
+    if (finding.rule->action == MonitorAction::pause) pause = &finding;
+    if (finding.rule->action == MonitorAction::kill) kill = &finding;
+  }
+  for (const monitor::Finding& finding : findings) {
+    MonitorAction action = finding.rule->action;
+    bool acts = &finding == kill || (&finding == pause && !kill);
+    if (action != MonitorAction::warn && !acts) continue;
+    Event event = event_about(*sandbox, action == MonitorAction::warn ? "monitor.warn" : action == MonitorAction::pause ? "monitor.pause" : "monitor.kill");
+    event.data = to_value(monitor::to_hit(finding));
+    event.data.set("now", finding.value);
+    event.data.set("held_ms", finding.held_ms);
+    events_->note(std::move(event));  // not awaited: what must end ends, recorded or not
+  }
+  if (kill) {
+    sandbox->info_.ended_by = monitor::to_hit(*kill);
+    std::string because = cat("limit ", kill->rule->name, " ", kill->rule->text, " (", monitor::describe(kill->rule->metric, kill->peak), ")");
+    io::spawn(finish(sandbox, because));
+  } else if (pause) {
+    io::spawn(pause_for(sandbox, pause->rule->name));
+  }
+}
+
+// It keeps its memory. Who resumes it takes that on: the rule acts again only after it has not held for a sample.
+io::Task<void> Manager::pause_for(std::shared_ptr<Sandbox> sandbox, std::string rule) {
+  Busy busy(*this);
+  Result<void> paused = co_await pause_it(sandbox, true);
+  if (paused || sandbox->info_.state != SandboxState::running) co_return;
+  note_trouble(*sandbox, cat(rule, " holds, but it could not be paused: ", paused.error().message));
+  sandbox->watch_.judge = judge_for(sandbox->info_);  // the rule is still to act
 }
 
 // No filesystem quota stands behind a volume: who writes more than it may hold is found out by looking, and ended.

@@ -61,7 +61,9 @@ Result<void> check_call(const Policy& call) {
   if (call.files.workspace) return not_for_callers("files.workspace");
   if (call.files.root) return not_for_callers("files.root");
   if (has_any(call.env.pass)) return not_for_callers("env.pass");
-  if (call.audit.path) return not_for_callers("audit.path");
+  const AuditPolicy& audit = call.audit;  // not durable, which a server always is
+  if (audit.path || audit.on_full || audit.rotate_bytes || audit.most_bytes || audit.keep_ms) return not_for_callers("audit");
+  if (call.telemetry.endpoint || !call.telemetry.headers.empty()) return not_for_callers("telemetry");
   if (has_any(call.network.resolvers)) return not_for_callers("network.resolvers");
   for (const InjectPolicy& inject : call.network.inject)
     if (starts_with(inject.secret, "env:") || starts_with(inject.secret, "file:")) return not_for_callers("network.inject with env: or file:");
@@ -153,6 +155,7 @@ Policy call_policy(const Policy& combined) {
   call.files.tmp_exec = combined.files.tmp_exec;
   call.env.pass.reset();
   call.audit = {};
+  call.telemetry = {};
   call.network.resolvers.reset();
   std::erase_if(call.network.inject, [](const InjectPolicy& inject) { return starts_with(inject.secret, "env:") || starts_with(inject.secret, "file:"); });
   return call;

@@ -32,7 +32,7 @@ TEST(Policies, ACallMayAskForEveryPublicHostButNotForPrivateNetworks) {
 }
 
 TEST(Policies, ACallNamesNothingOfTheServersMachine) {
-  std::vector<Policy> calls(7);
+  std::vector<Policy> calls(10);
   calls[0].files.read = {"/etc"};
   calls[1].files.write = {"/srv"};
   calls[2].files.workspace = Workspace{"/srv", WorkspaceMode::read_only};
@@ -40,6 +40,9 @@ TEST(Policies, ACallNamesNothingOfTheServersMachine) {
   calls[4].network.inject = {{.host = "example.com", .header = "x", .secret = "env:HOME"}};
   calls[5].network.inject = {{.host = "example.com", .header = "x", .secret = "file:/etc/shadow"}};
   calls[6].audit.path = "/tmp/x";
+  calls[7].audit.on_full = AuditFull::gap;
+  calls[8].audit.keep_ms = 1000;
+  calls[9].telemetry.endpoint = "http://127.0.0.1:4318";
   for (const Policy& call : calls) {
     Result<CombinedPolicy> combined = combine(call);
     ASSERT_FALSE(combined);

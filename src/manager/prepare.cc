@@ -38,6 +38,12 @@ Result<void> check_command(const Command& command, const Policy& policy) {
                cat("allowed: ", join(*policy.commands, ", "))};
 }
 
+Result<void> check_monitor(const MonitorPolicy& monitor) {
+  for (const MonitorRule& rule : monitor.rules)
+    if (rule.action == MonitorAction::pause) return Error{Code::invalid, cat(rule.name, ": a run that is paused has nobody to resume it"), "use warn_if or kill_if, or a living sandbox: paddock create"};
+  return {};
+}
+
 void look_for_disks(wall::Request& request) {
   const Limits& limits = request.policy.limits;
   if (!limits[LimitKind::disk_read_rate] && !limits[LimitKind::disk_write_rate]) return;
@@ -94,6 +100,7 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   Prepared prepared;
   prepared.wall = TRY(choose_wall(policy));
   TRY(check_command(command, policy));
+  TRY(check_monitor(policy.monitor));
   prepared.facts = wall::probe_host(prepared.wall);
 
   wall::Request& request = prepared.request;
@@ -115,6 +122,7 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   if (wall::has_network(request)) prepared.facts.network = wall::probe_network(request.root);
   std::vector<std::string> more = TRY(expand_denials(request));
   weakened.insert(weakened.end(), more.begin(), more.end());
+  if (!policy.redact.skip.empty()) weakened.push_back("redact.less");
   look_for_disks(request);
   TRY(open_egress(prepared));
   TRY(make_change_set(prepared, options));

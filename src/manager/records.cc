@@ -27,6 +27,8 @@ constexpr TextMember kTexts[] = {
     {"mask_request_host", &SandboxInfo::mask_request_host},
     {"boot_id", &SandboxInfo::boot_id},
 };
+// As those, and not in every record: older servers wrote none.
+constexpr TextMember kLaterTexts[] = {{"agent", &SandboxInfo::agent}, {"trace", &SandboxInfo::trace}, {"span", &SandboxInfo::span}};
 struct TimeMember {
   const char* key;
   int64_t SandboxInfo::*place;
@@ -134,6 +136,7 @@ Value to_value(const SandboxInfo& info, const store::Template& made_from, const 
   record.set("state", to_string(info.state));
   record.set("has_memory", info.has_memory);
   for (const TextMember& member : kTexts) record.set(member.key, info.*member.place);
+  for (const TextMember& member : kLaterTexts) record.set(member.key, info.*member.place);
   for (const TimeMember& member : kTimes) record.set(member.key, info.*member.place);
   for (const SizeMember& member : kSizes) record.set(member.key, info.*member.place);
   record.set("public_traffic", info.public_traffic);
@@ -142,6 +145,7 @@ Value to_value(const SandboxInfo& info, const store::Template& made_from, const 
   for (const FlagMember& member : kFlags) lifecycle.set(member.key, info.lifecycle.*member.place);
   record.set("lifecycle", std::move(lifecycle));
   record.set("env", text_table(info.env));
+  record.set("secrets", text_table(info.secrets));
   record.set("metadata", text_table(info.metadata));
   record.set("volumes", volumes_value(info.volumes));
   record.set("notes", text_list(info.notes));
@@ -167,6 +171,8 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
     info.*member.place = *text->as_string();
   }
   if (!is_id(info.id)) return malformed("id");
+  for (const TextMember& member : kLaterTexts)
+    if (const Value* text = value.find(member.key); text && text->as_string()) info.*member.place = *text->as_string();
   for (const TimeMember& member : kTimes) {
     const Value* number = value.find(member.key);
     if (!number || !number->as_int()) return malformed(member.key);
@@ -182,6 +188,7 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   if (const Value* lifecycle = value.find("lifecycle"))
     for (const FlagMember& member : kFlags) info.lifecycle.*member.place = flag(*lifecycle, member.key, info.lifecycle.*member.place);
   info.env = TRY(texts_from(value, "env"));
+  if (value.find("secrets")) info.secrets = TRY(texts_from(value, "secrets"));  // records of before have none
   info.metadata = TRY(texts_from(value, "metadata"));
   info.volumes = TRY(volumes_from(value));
   if (const Value* notes = value.find("notes"); notes && notes->as_array())

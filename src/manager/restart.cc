@@ -10,9 +10,12 @@
 #include "base/text.h"
 #include "linux/tree.h"
 #include "manager/build.h"
+#include "manager/acts.h"
 #include "manager/checks.h"
+#include "manager/events.h"
 #include "manager/manager.h"
 #include "manager/records.h"
+#include "manager/secret_source.h"
 #include "store/durable.h"
 #include "store/state.h"
 
@@ -24,7 +27,7 @@ namespace {
 constexpr size_t kAtOnce = 16;  // sandboxes that are looked at together
 constexpr int kReattachTries = 10;
 constexpr io::Milliseconds kReattachPause = 200;
-constexpr uint64_t kDescriptorsEach = 8, kDescriptorsAside = 256;
+constexpr uint64_t kDescriptorsEach = 12, kDescriptorsAside = 256;
 constexpr uint64_t kMemoryEach = 8 << 20;  // of an idle one, with room to breathe
 
 // What descriptors and memory allow.
@@ -65,6 +68,7 @@ Result<void> Manager::open(const ManagerOptions& options) {
   path_ = state.path;
   fd_ = std::move(state.fd);
   lock_ = TRY(store::lock_directory(fd_.get()));
+  TRY(open_events(options));
   sandboxes_fd_ = TRY(store::open_directory(fd_.get(), "sandboxes"));
   trash_fd_ = TRY(store::open_directory(fd_.get(), "trash"));
   worker_ = TRY(io::Worker::create(loop_, 4));
@@ -80,6 +84,29 @@ Result<void> Manager::open(const ManagerOptions& options) {
   TRY(builder_->open(path_));
   for (const std::string& tenant : templates_->tenants()) charge_templates(tenant);
   for (const std::string& name : TRY(kernel::list_directory(trash_fd_.get()))) io::spawn(remove_trash(name));
+  return {};
+}
+
+// Before anything else is begun: nothing happens without a record.
+Result<void> Manager::open_events(const ManagerOptions& options) {
+  Policy operators = TRY(policies_->combine("", Policy{})).policy;
+  EventsOptions wanted;
+  wanted.state_directory = TRY(store::state_directory());
+  wanted.audit = operators.audit;
+  wanted.telemetry = operators.telemetry;
+  for (auto& [name, value] : wanted.telemetry.headers) value = TRY(read_secret(value, cat("telemetry.headers.", name)));
+  wanted.otlp = options.otlp;
+  wanted.keep = options.keep_events;
+  events_ = TRY(Events::start(loop_, wanted));
+  events_->rules_for = [this](const std::string& id) {
+    auto found = sandboxes_.find(id);
+    return found == sandboxes_.end() ? nullptr : found->second->redaction();
+  };
+  tallying_ = events_->subscribe("", [this](const Event& event) { tally_.count(event); });
+  events_->on_sandbox_event = [this](const Event& event) {
+    auto found = sandboxes_.find(event.sandbox);
+    if (found != sandboxes_.end()) found->second->add_event(event);
+  };
   return {};
 }
 
@@ -135,6 +162,8 @@ io::Task<void> Manager::recover_one(std::string id) {
   if (record) {
     sandbox = std::make_shared<Sandbox>(loop_, record.value().info, record.value().made_from);
     sandbox->directory_ = directory;
+    if (sandbox->info_.trace.empty()) sandbox->info_.trace = Cause::begin().trace;
+    sandbox->info_.policy_hash = policy_hash(sandbox->info_.policy);
   }
   SandboxState was = record ? record.value().info.state : SandboxState::ending;
   bool had_memory = record && record.value().info.has_memory;
@@ -146,6 +175,7 @@ io::Task<void> Manager::recover_one(std::string id) {
     alive.reset();
   }
   if (!alive && !keeps_files) {
+    if (sandbox) note_end(*sandbox, "it was gone when the server started", {});
     discard(directory);
     co_return;
   }
@@ -154,7 +184,16 @@ io::Task<void> Manager::recover_one(std::string id) {
   co_await settle_recovered(sandbox);
 }
 
-void Manager::remember(std::shared_ptr<Sandbox> sandbox) { sandboxes_[sandbox->info_.id] = std::move(sandbox); }
+void Manager::remember(std::shared_ptr<Sandbox> sandbox) {
+  sandbox->on_state_ = [this](const Sandbox& changed) {
+    if (!changed.is_recorded_ || changed.is_state_told_) return;
+    Event event = event_about(changed, "sandbox.state");
+    event.data.set("state", to_string(changed.info_.state));
+    if (!changed.info_.ended_because.empty()) event.data.set("because", changed.info_.ended_because);
+    events_->note(std::move(event));
+  };
+  sandboxes_[sandbox->info_.id] = std::move(sandbox);
+}
 
 // Its processes are there or not; makes the rest agree with that.
 io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
@@ -166,10 +205,10 @@ io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
     cost = Amount{.disk_bytes = info.disk_bytes};
   }
   sandbox->charge_ = ledger_->charge_unchecked(info.tenant, cost);
-  Value fields;
-  fields.set("state", to_string(info.state));
-  fields.set("reattached", sandbox->body_ != nullptr);
-  sandbox->add_log("state", std::move(fields));
+  Event event = event_about(*sandbox, "sandbox.state");
+  event.data.set("state", to_string(info.state));
+  event.data.set("reattached", sandbox->body_ != nullptr);
+  events_->note(std::move(event));
   if (!sandbox->body_) {
     (void)co_await write_on_disk(sandbox);
     co_return;

@@ -31,6 +31,7 @@ TEST_F(Restarts, WhatLivesIsFoundAgainWithItsTokenAndItsEnd) {
     options.name = "worker";
     options.metadata = {{"k", "v"}};
     options.env = {{"SECRET", "x"}};
+    options.secrets = {{"KEY", "a secret of its own"}};
     std::shared_ptr<Sandbox> before = co_await self->make(options);
     SandboxInfo info = before->info();
     co_await self->restart();
@@ -42,6 +43,8 @@ TEST_F(Restarts, WhatLivesIsFoundAgainWithItsTokenAndItsEnd) {
     EXPECT_EQ(found.value()->info().ends, info.ends);
     EXPECT_EQ(found.value()->info().metadata, info.metadata);
     EXPECT_EQ(found.value()->info().env, info.env);
+    EXPECT_EQ(found.value()->info().secrets, info.secrets);
+    EXPECT_EQ(redact::redacted(*found.value()->redaction(), "a secret of its own"), "[redacted:KEY]");
     EXPECT_EQ(self->world_->starts, 1u);
     co_await self->end();
   };

@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "base/text.h"
@@ -7,13 +8,15 @@
 
 namespace paddock {
 
+const char* name_of(const LimitHit& hit) { return hit.rule.empty() ? info(hit.limit).name : hit.rule.c_str(); }
+
 int exit_status(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::exited: return outcome.code;
     case Outcome::Kind::signaled: return 128 + outcome.signal;
     case Outcome::Kind::limit: break;
   }
-  bool time = outcome.limit.limit == LimitKind::wall_time || outcome.limit.limit == LimitKind::cpu_time || outcome.limit.limit == LimitKind::idle_time;
+  bool time = outcome.limit.rule.empty() && (outcome.limit.limit == LimitKind::wall_time || outcome.limit.limit == LimitKind::cpu_time || outcome.limit.limit == LimitKind::idle_time);
   return time ? 124 : 137;
 }
 
@@ -21,12 +24,63 @@ namespace manager {
 
 namespace {
 
+// A whole number where it is one, else to a tenth.
+Value number(double value) {
+  double tenths = std::round(value * 10);
+  if (std::fmod(tenths, 10) == 0) return Value(static_cast<int64_t>(tenths / 10));
+  return Value(tenths / 10);
+}
+
+}  // namespace
+
 Value to_value(const LimitHit& hit) {
   Value value;
-  value.set("limit", info(hit.limit).name);
-  value.set("value", hit.value);
-  value.set("peak", hit.peak);
+  value.set("limit", name_of(hit));
+  if (hit.rule.empty()) {
+    value.set("value", hit.value);
+    value.set("peak", hit.peak);
+    return value;
+  }
+  value.set("rule", hit.text);
+  value.set("value", number(hit.exact_value));
+  value.set("peak", number(hit.exact_peak));
   return value;
+}
+
+// What the kernel does not tell is left out.
+Value to_value(const UsageSample& sample) {
+  Value value;
+  value.set("time_ms", sample.time_ms);
+  value.set("cpu_percent", number(sample.cpu_percent));
+  value.set("memory", sample.memory);
+  value.set("memory_peak", sample.memory_peak);
+  value.set("memory_anon", sample.memory_anon);
+  value.set("memory_cache", sample.memory_file);
+  value.set("memory_shmem", sample.memory_shmem);
+  value.set("memory_kernel", sample.memory_kernel);
+  value.set("memory_sockets", sample.memory_sockets);
+  value.set("pids", sample.pids);
+  value.set("disk", sample.disk);
+  value.set("disk_read_rate", sample.disk_read_rate);
+  value.set("disk_write_rate", sample.disk_write_rate);
+  value.set("net_up", sample.net_up);
+  value.set("net_down", sample.net_down);
+  value.set("net_up_rate", sample.net_up_rate);
+  value.set("net_down_rate", sample.net_down_rate);
+  value.set("connections", sample.connections);
+  if (sample.pressure_cpu >= 0) value.set("pressure_cpu", number(sample.pressure_cpu));
+  if (sample.pressure_memory >= 0) value.set("pressure_memory", number(sample.pressure_memory));
+  if (sample.pressure_io >= 0) value.set("pressure_io", number(sample.pressure_io));
+  value.set("throttled_percent", number(sample.throttled_percent));
+  value.set("throttled", sample.throttled);
+  value.set("oom_kills", sample.oom_kills);
+  return value;
+}
+
+Value to_value(const std::vector<UsageSample>& samples) {
+  Value::Array all;
+  for (const UsageSample& sample : samples) all.push_back(to_value(sample));
+  return all;
 }
 
 Value to_value(const Outcome& outcome) {
@@ -59,6 +113,18 @@ Value to_value(const Usage& usage) {
   value.set("disk_bytes", usage.disk_bytes);
   value.set("net_rx_bytes", usage.net_rx_bytes);
   value.set("net_tx_bytes", usage.net_tx_bytes);
+  return value;
+}
+
+namespace {
+
+Value to_value(const RunAudit& audit) {
+  Value value;
+  value.set("recorded", audit.recorded);
+  if (!audit.path.empty()) value.set("path", audit.path);
+  value.set("trace", audit.trace);
+  if (audit.first) value.set("seq", Value::Array{audit.first, audit.last});
+  if (!audit.why.empty()) value.set("why", audit.why);
   return value;
 }
 
@@ -106,6 +172,11 @@ Value to_value(const RunResult& result) {
   if (!result.network.empty())
     if (Result<Value> network = parse_json(result.network, "network")) value.set("network", std::move(network.value()));
   value.set("redactions", result.redactions);
+  Value redacted(Value::Object{});
+  for (const auto& [kind, count] : result.redacted) redacted.set(kind, count);
+  value.set("redacted", std::move(redacted));
+  if (!result.history.empty()) value.set("history", to_value(result.history));
+  if (!result.audit.trace.empty()) value.set("audit", to_value(result.audit));
   return value;
 }
 

@@ -13,6 +13,9 @@
 #include "launch/keeper.h"
 #include "launch/launcher.h"
 #include "launch/watch.h"
+#include "manager/environment.h"
+#include "manager/run_redaction.h"
+#include "manager/run_monitor.h"
 #include "manager/supervisor.h"
 #include "wall/report.h"
 
@@ -97,20 +100,47 @@ void explain_not_run(RunResult& result, const Supervised& run, const Prepared& p
   result.notes.push_back(std::move(text));
 }
 
-}  // namespace
+// What is watched over while a run lasts.
+struct Watch {
+  RunRedaction redaction;
+  std::optional<RunRecord> record;
+};
 
-Result<RunResult> run(Prepared prepared, const RunOptions& options) {
-  launch::KeeperProcess keeper = TRY(launch::spawn_keeper(prepared.wall == WallKind::container));
-  return run(std::move(prepared), std::move(keeper), options);
+// Whoever reads the network's log gets it redacted.
+void watch_network(Egress& egress, Watch& watch) {
+  egress.on_entry = [&watch, written = std::move(egress.on_entry)](const std::string& line) {
+    if (written) written(watch.redaction.clean_json(line));
+    if (watch.record) watch.record->connection(line);
+  };
 }
 
-Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const RunOptions& options) {
+// Holds what it uses against the rules while it runs.
+void watch_usage(RunMonitor& monitor, Prepared& prepared, SupervisorOptions& supervisor, Watch& watch) {
+  monitor.on_finding = [&watch](const char* kind, const LimitHit& hit) {
+    if (watch.record) watch.record->event(kind, to_value(hit));
+  };
+  monitor.begin();
+  supervisor.sample_every_ms = monitor.every_ms();
+  supervisor.on_usage = [&monitor, &prepared](const launch::LivingUsage& usage) { return monitor.take(usage, prepared.egress ? &prepared.egress->live() : nullptr); };
+}
+
+void add_findings(RunResult& result, const RunMonitor& monitor) {
+  result.history = monitor.history();
+  for (const std::string& warning : monitor.warnings()) result.notes.push_back(warning);
+  bool was_killed = result.outcome.kind == Outcome::Kind::signaled && result.outcome.signal == SIGKILL;
+  if (!monitor.ended_by() || !was_killed) return;  // it may have ended by itself in that instant
+  result.limits_hit.push_back(*monitor.ended_by());
+  result.outcome = Outcome{.kind = Outcome::Kind::limit, .limit = *monitor.ended_by()};
+}
+
+Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper, const RunOptions& options, Watch& watch) {
   RunResult result;
   launch::Plan& plan = prepared.compiled.plan;
   result.id = plan.id;
   result.wall = prepared.wall;
   result.weakened = prepared.compiled.weakened;
-  result.notes = prepared.compiled.notes;
+  result.notes = options.notes;
+  result.notes.insert(result.notes.end(), prepared.compiled.notes.begin(), prepared.compiled.notes.end());
   plan.hold = options.report;
   if (options.discard && prepared.change_set) plan.discard = prepared.change_set->upper.substr(0, prepared.change_set->upper.rfind("/layers"));
 
@@ -127,10 +157,10 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
 
   if (!plan.container) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   SupervisorOptions supervisor{.capture = options.capture, .output_limit = prepared.request.policy.limits[LimitKind::output].value_or(0),
-                               .secrets = prepared.request.command.secrets,
+                               .rules = [&] { return watch.redaction.rules(); },
                                .tell_output = prepared.request.policy.limits[LimitKind::idle_time].has_value()};
   if (prepared.egress) {
-    prepared.egress->add_secrets(supervisor.secrets);  // should one come back all the same
+    watch_network(*prepared.egress, watch);
     supervisor.network = prepared.egress->events();
     supervisor.on_network = [&] { return prepared.egress->read_events(); };
   }
@@ -138,6 +168,8 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
     result.enforced = TRY(wall::read_back(prepared.request, prepared.facts, prepared.compiled, ready.number, ready.numbers));
     return {};
   };
+  std::optional<RunMonitor> monitor;
+  if (!prepared.request.policy.monitor.rules.empty()) watch_usage(monitor.emplace(prepared.request.policy, plan), prepared, supervisor, watch);
   Result<Supervised> supervised = supervise(std::move(keeper), std::move(plumbing.ours), supervisor);
   if (!supervised) {
     if (prepared.change_set) (void)store::discard_change_set(std::move(*prepared.change_set));
@@ -153,13 +185,17 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
   result.err = run.err;
   result.out_truncated = run.out_truncated;
   result.err_truncated = run.err_truncated;
-  result.redactions = run.redactions;
+  result.redacted = run.redacted;
+  result.redactions = redact::total(run.redacted);
   result.usage = {static_cast<double>(run.ended.wall_us) / 1000, static_cast<double>(run.ended.cpu_us) / 1000, run.ended.memory_peak,
                   run.ended.pids_peak, run.ended.disk_bytes, 0, 0};  // the network's come from egress
   collect_hits(result, run, prepared.compiled.limits);
   if (prepared.egress) prepared.egress->finish(result);
+  if (prepared.egress && watch.record) watch.record->connections_lost(prepared.egress->entries_lost());
   result.outcome = outcome_of(result, run);
+  if (monitor) add_findings(result, *monitor);
   explain_not_run(result, run, prepared);
+  for (std::string& note : environment_notes(prepared.request.command, prepared.request.policy)) result.notes.push_back(std::move(note));
   if (prepared.change_set) {
     result.change_set = prepared.change_set->id;
     if (options.discard) {
@@ -167,6 +203,40 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
       TRY(store::discard_change_set(std::move(*prepared.change_set)));
     }
   }
+  return result;
+}
+
+// Everything that must not be seen in what the run prints, reports or records.
+Secrets secrets_of(const Prepared& prepared, const RunOptions& options) {
+  Secrets secrets = prepared.request.command.secrets;
+  if (prepared.egress) prepared.egress->add_secrets(secrets);  // should one come back all the same
+  if (options.record)
+    for (const auto& [name, value] : options.record->telemetry.headers) secrets.emplace(cat("telemetry ", name), value);
+  return secrets;
+}
+
+}  // namespace
+
+Result<RunResult> run(Prepared prepared, const RunOptions& options) {
+  launch::KeeperProcess keeper = TRY(launch::spawn_keeper(prepared.wall == WallKind::container));
+  return run(std::move(prepared), std::move(keeper), options);
+}
+
+Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const RunOptions& options) {
+  Watch watch{.redaction = TRY(RunRedaction::create(prepared.request.policy, secrets_of(prepared, options))), .record = {}};
+  if (options.record) {
+    watch.record.emplace(prepared, *options.record, watch.redaction);
+    Result<void> recorded = watch.record->start(prepared);  // before anything happens, or nothing does
+    if (!recorded && prepared.change_set) (void)store::discard_change_set(std::move(*prepared.change_set));
+    if (!recorded) return watch.redaction.clean(recorded.error());
+  }
+  Result<RunResult> result = run_prepared(prepared, std::move(keeper), options, watch);
+  if (!result) {
+    if (watch.record) watch.record->failed(result.error());
+    return watch.redaction.clean(result.error());
+  }
+  watch.redaction.clean(result.value());
+  if (watch.record) watch.record->end(result.value());
   return result;
 }
 

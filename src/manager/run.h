@@ -4,6 +4,7 @@
 #include "base/value.h"
 #include "launch/launcher.h"
 #include "manager/prepare.h"
+#include "manager/run_record.h"
 #include "paddock/sandbox.h"
 
 namespace paddock::manager {
@@ -12,13 +13,19 @@ struct RunOptions {
   bool capture = false;   // output into the result instead of passing it through
   bool report = false;    // read back what the kernel enforces, before the program starts
   bool discard = false;   // workspace mode copy: throw the change set away
+  std::optional<RunRecordOptions> record;  // unset: a run of Paddock's own, which leaves no record
+  std::vector<std::string> notes;          // what is known already that a reader should know
 };
 
 Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const RunOptions& options);
 Result<RunResult> run(Prepared prepared, const RunOptions& options);  // with a keeper of its own
 
-
 // The result as the JSON object of `--json`.
 Value to_value(const RunResult& result);
+Value to_value(const LimitHit& hit);
+Value to_value(const Outcome& outcome);
+Value to_value(const Usage& usage);
+Value to_value(const UsageSample& sample);
+Value to_value(const std::vector<UsageSample>& samples);
 
 }  // namespace paddock::manager

@@ -3,13 +3,13 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "redact/argv.h"
 
 namespace paddock::manager {
 
 namespace {
 
 constexpr size_t kMostLines = 4000, kMostLogBytes = 512 << 10, kLongestLine = 16 << 10;
-constexpr size_t kMostMetrics = 720;  // an hour, one every five seconds
 
 }  // namespace
 
@@ -84,10 +84,7 @@ void Sandbox::enter(SandboxState state) {
   bool was_running = info_.state == SandboxState::running;
   info_.state = state;
   if (was_running) cut();
-  Value fields;
-  fields.set("state", to_string(state));
-  if (!info_.ended_because.empty()) fields.set("because", info_.ended_because);
-  add_log("state", std::move(fields));
+  if (on_state_) on_state_(*this);
 }
 
 void Sandbox::add_log(std::string kind, Value fields) {
@@ -96,7 +93,7 @@ void Sandbox::add_log(std::string kind, Value fields) {
   line.set("kind", std::move(kind));
   if (const Value::Object* members = fields.as_object())
     for (const auto& [name, value] : *members)
-      if (name != "time_ms" && name != "kind") line.set(name, value);
+      if (name != "time_ms" && name != "kind") line.set(name, name == "argv" ? redact::redacted_argv(*redaction(), value) : redact::redacted(*redaction(), value));
   std::string text = to_json(line);
   if (text.size() > kLongestLine) {
     Value shorter;
@@ -115,15 +112,16 @@ void Sandbox::add_log(std::string kind, Value fields) {
   log_dropped_ += drop;
 }
 
-void Sandbox::add_metric(const InstanceUsage& usage) {
-  io::Milliseconds now = loop_.now();
-  Metric metric{.time = wall_time_now(), .memory = usage.memory, .memory_cache = usage.memory_cache, .disk = usage.disk, .pids = usage.pids};
-  if (last_sample_ != 0 && now > last_sample_ && usage.cpu_us >= last_usage_.cpu_us)
-    metric.cpu_percent = static_cast<double>(usage.cpu_us - last_usage_.cpu_us) / (static_cast<double>(now - last_sample_) * 10);
-  last_usage_ = usage;
-  last_sample_ = now;
-  if (metrics_.size() >= kMostMetrics) metrics_.erase(metrics_.begin(), metrics_.begin() + kMostMetrics / 8);
-  metrics_.push_back(metric);
+// What it is made of can be asked of it, and a command stands there already, with its pid.
+void Sandbox::add_event(const Event& event) {
+  if (event.kind == "sandbox.create" || event.kind == "command.start") return;
+  Value fields;
+  if (!event.verdict.empty()) fields.set("verdict", event.verdict);
+  if (event.duration_us >= 0) fields.set("duration_ms", static_cast<double>(event.duration_us) / 1000);
+  if (const Value::Object* members = event.data.as_object())
+    for (const auto& [name, value] : *members)
+      if (!fields.find(name)) fields.set(name, value);
+  add_log(event.kind, std::move(fields));
 }
 
 }  // namespace paddock::manager

@@ -5,16 +5,23 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/event.h"
 #include "base/value.h"
 #include "guest/client.h"
 #include "io/loop.h"
 #include "manager/quota.h"
 #include "manager/seams.h"
 #include "manager/turn.h"
+#include "monitor/history.h"
+#include "monitor/judge.h"
+#include "monitor/meter.h"
 #include "paddock/policy.h"
+#include "redact/redact.h"
 #include "store/template.h"
 
 namespace paddock::manager {
@@ -41,6 +48,7 @@ struct CreateOptions {
   std::string name;                      // unique within the tenant; may be empty
   Policy policy;                         // what the call asks for; combined with the tenant's and the operator's
   std::map<std::string, std::string> env, metadata;
+  std::map<std::string, std::string> secrets;  // variables as env, never shown, and taken out of what comes back
   std::vector<VolumeMount> volumes;
   int64_t timeout_ms = 300'000;          // 0: lives until it is killed, where the tenant may
   int64_t idle_timeout_ms = 0;           // 0: none
@@ -59,6 +67,7 @@ struct SandboxInfo {
   WallTime created = 0, started = 0, ends = 0;  // ends: 0 for never
   int64_t timeout_ms = 0, idle_timeout_ms = 0;  // as asked for; what it gets again when it is resumed without a word
   std::map<std::string, std::string> env, metadata;
+  std::map<std::string, std::string> secrets;  // kept in its record, so that a restart goes on taking them out; of forks too, not of snapshots
   std::vector<VolumeMount> volumes;
   Lifecycle lifecycle;
   Policy policy;               // combined
@@ -71,14 +80,26 @@ struct SandboxInfo {
   std::string boot_id;
   Value extra;
   bool hidden = false;         // not in lists
+  std::string agent;           // on whose behalf it was made, as they said it
+  std::string trace, span;     // its life, in the records
+  std::string policy_hash;     // hex SHA-256 of the policy's canonical form
   std::string ended_because;   // state ended: "killed", "timeout", "limit memory=…"
   std::optional<LimitHit> ended_by;  // when a limit did it
 };
 
-struct Metric {
-  WallTime time = 0;
-  double cpu_percent = 0;      // of one core: 100 per core in use
-  uint64_t memory = 0, memory_cache = 0, disk = 0, pids = 0;
+// How one sandbox is watched: what was read of it, when it is looked at again, and the rules it is held against.
+struct SandboxWatch {
+  monitor::History history;
+  monitor::Meter meter;
+  monitor::Reading reading;            // the last one
+  std::unique_ptr<monitor::Judge> judge;  // null: there are no rules
+  uint64_t every_ms = monitor::kEveryMs;
+  bool needs_deep = false, needs_disk = false;  // some rule does, with each sample
+  io::Milliseconds next = 0;           // sample
+  io::Milliseconds asked = 0;          // when its keeper was, for what only that knows
+  bool asking = false;
+  uint64_t since_deep = 0;             // samples without the dear part
+  uint64_t deep_cpu_us = 0, deep_memory = 0, asked_cpu_us = 0;  // as they were then
 };
 
 // One sandbox for as long as the manager knows it. Kept by shared_ptr: an exchange may outlive it.
@@ -87,6 +108,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from);
 
   const SandboxInfo& info() const { return info_; }
+  Cause cause() const { return {info_.trace, info_.span}; }  // of what happens in it by itself
   const store::Template& made_from() const { return made_from_; }  // as it was then; its record may be gone
   bool is_reachable() const { return info_.state == SandboxState::running && guest_ && !guest_->is_gone(); }
   // Null when it is not running. Every use counts against idleness (touch).
@@ -97,19 +119,27 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   // in the middle). The returned token ends that when it is let go of. While there is one, the sandbox is not idle.
   std::shared_ptr<void> watch(std::function<void()> cut);
 
-  const std::vector<Metric>& metrics() const { return metrics_; }  // the last hour, oldest first
+  const monitor::History& history() const { return watch_.history; }      // what it used, lately and in the last hour
+  const UsageSample* usage() const { return watch_.history.latest(); }    // null: nobody has looked yet
   const std::vector<std::string>& log() const { return log_; }     // JSON lines: commands, requests, states; the last thousands
   uint64_t log_dropped() const { return log_dropped_; }            // how many older lines are gone
-  void add_log(std::string kind, Value fields);
+  void add_log(std::string kind, Value fields);  // redacted here
+  void add_event(const Event& event);            // as a line of the log
+
+  // What is taken out of all that comes back of it or is written down: what looks like a secret, its own secrets and tokens, and
+  // those that egress puts into requests. Made when it is first asked for.
+  std::shared_ptr<const redact::Rules> redaction() const;
+  // Null, or why those cannot be made (which create() refuses, but a server of another version may not have): then redaction() does
+  // what it can for records, and what it prints is shown to nobody.
+  const Error* why_withheld() const;
 
   std::map<std::string, std::shared_ptr<void>> parts;  // what others keep with it while it runs, by name (interpreters)
 
  private:
   friend class Manager;
   class Watched;
-  void enter(SandboxState state);  // and cuts whoever is busy with it when it was running
+  void enter(SandboxState state);  // and cuts whoever is busy with it when it was running; tells on_state_
   void cut();
-  void add_metric(const InstanceUsage& usage);
 
   io::Loop& loop_;
   SandboxInfo info_;
@@ -124,17 +154,24 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   io::Milliseconds ends_at_ = 0;     // 0: never. The loop's clock: setting the time of day does not end it
   io::Milliseconds last_used_ = 0;
 
+  mutable std::optional<Error> withheld_;                   // set with redaction_
+  mutable std::shared_ptr<const redact::Rules> redaction_;  // null: to be made; the network's rules may have changed
+
+  std::function<void(const Sandbox&)> on_state_;
+  bool is_state_told_ = false;       // that which it enters now
+  bool is_recorded_ = true;          // false: its creation could not be, so there is no end of it to tell either
   std::map<uint64_t, std::function<void()>> watchers_;
   uint64_t next_watcher_ = 1;
-  std::vector<Metric> metrics_;
-  InstanceUsage last_usage_;
-  io::Milliseconds last_sample_ = 0;
-  bool sampling_ = false;
+  SandboxWatch watch_;               // metrics.cc
   std::vector<std::string> log_;
   size_t log_bytes_ = 0;
   uint64_t log_dropped_ = 0;
 };
 
 WallTime wall_time_now();
+
+// All that redaction() is made of. The compiling is for a worker: many long secrets take long.
+Result<redact::Options> redaction_of(const SandboxInfo& info);
+bool is_own_secret_name(std::string_view name);  // under which Paddock's own stand there
 
 }  // namespace paddock::manager

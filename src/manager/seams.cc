@@ -24,6 +24,7 @@ class RealBody : public Body {
   io::Task<Result<void>> freeze() override { return instance_->freeze(); }
   io::Task<Result<void>> thaw() override { return instance_->thaw(); }
   io::Task<Result<InstanceUsage>> usage() override { return instance_->usage(); }
+  bool read(monitor::Reading& reading, bool deep) override { return instance_->read(reading, deep); }
   Result<void> set_network(const Policy& policy) override { return instance_->set_network(policy); }
   bool has_network() const override { return instance_->has_network(); }
   Value enforced() const override { return instance_->enforced(); }

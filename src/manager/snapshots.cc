@@ -185,6 +185,16 @@ io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::st
     asked.name = name.value().name;
     if (!name.value().tag.empty()) asked.tags[name.value().tag] = 0;
   }
+  Value data = Value::Object{{"name", name_and_tag}};
+  std::string act = "sandbox.snapshot", which = sandbox->info_.id;
+  Result<Event> recorded = co_await record_act(caller, act, data, which);
+  if (!recorded) co_return recorded.error();
+  Result<Snapshot> made = co_await make_snapshot(sandbox, std::move(asked));
+  if (!made) note_failure(recorded.value(), made.error());
+  co_return made;
+}
+
+io::Task<Result<Snapshot>> Manager::make_snapshot(std::shared_ptr<Sandbox> sandbox, store::Template asked) {
   Result<Layer> layer = co_await copy_layer(sandbox);
   if (!layer) co_return layer.error();
   asked.bytes = layer.value().bytes;
@@ -222,6 +232,7 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   options.idle_timeout_ms = info.idle_timeout_ms;
   options.policy = call_policy(info.policy);
   options.env = info.env;
+  options.secrets = info.secrets;  // the same owner's; what is in the files must go on being taken out
   options.metadata = info.metadata;
   options.volumes = info.volumes;
   options.lifecycle = info.lifecycle;
@@ -229,13 +240,24 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   options.mask_request_host = info.mask_request_host;
   options.extra = info.extra;
 
+  Value data = Value::Object{{"count", static_cast<uint64_t>(count)}, {"timeout_ms", options.timeout_ms}};
+  std::string act = "sandbox.fork", which = info.id;
+  Result<Event> recorded = co_await record_act(who, act, data, which);
+  if (!recorded) co_return recorded.error();
   store::Template asked = template_of(*sandbox);
   asked.kind = store::TemplateKind::step;
   Result<Layer> layer = co_await copy_layer(sandbox);
-  if (!layer) co_return layer.error();
-  asked.bytes = layer.value().bytes;
-  Result<store::Template> made = templates_->add(asked, std::move(layer.value().staged));
-  if (!made) co_return made.error();
+  Result<store::Template> made = Error{};
+  if (layer) {
+    asked.bytes = layer.value().bytes;
+    made = templates_->add(asked, std::move(layer.value().staged));
+  } else {
+    made = layer.error();
+  }
+  if (!made) {
+    note_failure(recorded.value(), made.error());
+    co_return made.error();
+  }
   layer.value().reserved.reset();
   charge_templates(who.tenant);
   options.template_name = made.value().id;

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
+#include <utility>
 
 #include "base/text.h"
 
@@ -49,8 +51,9 @@ class Signals {
 class Supervisor {
  public:
   Supervisor(launch::KeeperProcess keeper, Streams streams, const SupervisorOptions& options)
-      : keeper_(std::move(keeper)), streams_(std::move(streams)), options_(options), redact_out_(options.secrets), redact_err_(options.secrets) {
+      : keeper_(std::move(keeper)), streams_(std::move(streams)), options_(options) {
     if (streams_.in) (void)::fcntl(streams_.in.get(), F_SETFL, O_NONBLOCK);
+    if (options.sample_every_ms) next_usage_ = now_ms() + static_cast<int64_t>(options.sample_every_ms);
   }
 
   Result<Supervised> run() {
@@ -59,12 +62,16 @@ class Supervisor {
     flush();
     raw_.leave();
     if (failure_) return std::move(*failure_);
-    result_.redactions = redact_out_.count() + redact_err_.count();
+    for (const std::optional<redact::Stream>& stream : redact_)
+      if (stream)
+        for (const auto& [kind, count] : stream->counts()) result_.redacted[kind] += count;
     return std::move(result_);
   }
 
  private:
-  static constexpr int64_t kGraceMs = 5000;
+  static constexpr int64_t kGraceMs = 5000, kEchoMs = 20;
+
+  enum Source { kFromOut, kFromErr, kFromTerminal, kSources };
 
   enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kNetwork, kSlots };
 
@@ -80,16 +87,18 @@ class Supervisor {
     bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
     if (wants_input) polled[kStdin].fd = STDIN_FILENO;
     if (streams_.in) polled[kInPipe] = {streams_.in.get(), static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
-    int ready = ::poll(polled.data(), polled.size(), milliseconds_of_grace());
+    int ready = ::poll(polled.data(), polled.size(), milliseconds_to_wait());
     if (ready < 0 && errno != EINTR) return errno_error(errno, "wait for the sandbox");
-    if (ready == 0) {  // it was asked to end and did not
+    ask_for_usage();
+    show_what_is_typed();
+    if (end_by_ && now_ms() >= *end_by_) {  // it was asked to end and did not
       end_by_.reset();
       return kill(-1);
     }
-    if (polled[kOut].revents) read_output(streams_.out, false);
-    if (polled[kErr].revents) read_output(streams_.err, true);
+    if (polled[kOut].revents) read_output(streams_.out, kFromOut);
+    if (polled[kErr].revents) read_output(streams_.err, kFromErr);
     if (polled[kMaster].revents & POLLOUT) write_keys();
-    if (polled[kMaster].revents & ~POLLOUT) read_output(master_, false);
+    if (polled[kMaster].revents & ~POLLOUT) read_output(master_, kFromTerminal);
     if (polled[kStdin].revents) read_input();
     if (polled[kInPipe].revents) write_input();
     if (polled[kNetwork].revents) network_closed_ = !options_.on_network();
@@ -98,10 +107,28 @@ class Supervisor {
     return {};
   }
 
-  // After a request to end, the program has this long; else it can take any time.
-  int milliseconds_of_grace() const {
-    if (!end_by_) return -1;
-    return static_cast<int>(std::max<int64_t>(0, *end_by_ - now_ms()));
+  // After a request to end, the program has so long; else it can take any time, but for a look at what it uses.
+  int milliseconds_to_wait() const {
+    int64_t next = std::min({end_by_.value_or(INT64_MAX), next_usage_.value_or(INT64_MAX), show_by_.value_or(INT64_MAX)});
+    if (next == INT64_MAX) return -1;
+    return static_cast<int>(std::clamp<int64_t>(next - now_ms(), 0, INT_MAX));
+  }
+
+  // The first letters of a word that could become a secret: who types them waits for their echo.
+  void show_what_is_typed() {
+    if (!show_by_ || now_ms() < *show_by_) return;
+    show_by_.reset();
+    shown_.clear();
+    redact_[kFromTerminal]->idle(shown_);
+    show(shown_, kFromTerminal);
+  }
+
+  // One question at a time: a keeper that is slow is not asked more for it.
+  void ask_for_usage() {
+    if (!next_usage_ || now_ms() < *next_usage_) return;
+    int64_t every = static_cast<int64_t>(options_.sample_every_ms);
+    next_usage_ = std::max(*next_usage_ + every, now_ms() + every / 2);
+    if (!std::exchange(asked_for_usage_, true)) (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::usage});
   }
 
   static int64_t now_ms() {
@@ -133,6 +160,9 @@ class Supervisor {
         if (failure_) return kill(-1);
         (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::go});
         return {};
+      case Record::Kind::usage:
+        asked_for_usage_ = false;
+        return options_.on_usage(launch::LivingUsage::from_record(record)) ? kill(-1) : Result<void>();
       case Record::Kind::not_run:
         result_.not_run = record.number;
         return {};
@@ -156,7 +186,7 @@ class Supervisor {
   }
 
   // One read; false at the end of the stream.
-  bool read_output(Fd& from, bool is_err) {
+  bool read_output(Fd& from, Source source) {
     char buffer[65536];
     ssize_t count = ::read(from.get(), buffer, sizeof buffer);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) return errno == EINTR;
@@ -164,24 +194,34 @@ class Supervisor {
       from.reset();
       return false;
     }
-    take_output(std::string_view(buffer, static_cast<size_t>(count)), is_err);
+    take_output(std::string_view(buffer, static_cast<size_t>(count)), source);
     if (options_.tell_output && !ended_) (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::alive});
     return true;
   }
 
-  void take_output(std::string_view bytes, bool is_err) {
+  void take_output(std::string_view bytes, Source source) {
     uint64_t room = options_.output_limit ? options_.output_limit - std::min(options_.output_limit, result_.output_bytes) : bytes.size();
     result_.output_bytes += bytes.size();
     if (bytes.size() > room) {
       bytes = bytes.substr(0, room);
-      (is_err ? result_.err_truncated : result_.out_truncated) = true;
+      (source == kFromErr ? result_.err_truncated : result_.out_truncated) = true;
       if (!result_.output_hit) (void)kill(static_cast<int32_t>(LimitKind::output));
       result_.output_hit = true;
     }
-    show((is_err ? redact_err_ : redact_out_).feed(bytes), is_err);
+    std::optional<redact::Stream>& stream = redact_[source];
+    if (!stream) stream.emplace(options_.rules());
+    shown_.clear();
+    stream->feed(bytes, shown_);
+    show(shown_, source);
+    if (source != kFromTerminal) return;
+    show_by_.reset();
+    if (stream->holds() && !is_cut(source)) show_by_ = now_ms() + kEchoMs;
   }
 
-  void show(const std::string& bytes, bool is_err) {
+  bool is_cut(Source source) const { return source == kFromErr ? result_.err_truncated : result_.out_truncated; }
+
+  void show(const std::string& bytes, Source source) {
+    bool is_err = source == kFromErr;
     if (options_.capture) {
       (is_err ? result_.err : result_.out) += bytes;
       return;
@@ -257,16 +297,21 @@ class Supervisor {
   // Everything written before the end has arrived in our pipes by now. Non-blocking: a descriptor that somehow
   // survived must not hang us.
   void drain() {
-    for (auto [fd, is_err] : {std::pair{&streams_.out, false}, {&streams_.err, true}, {&master_, false}}) {
+    for (auto [fd, source] : {std::pair{&streams_.out, kFromOut}, {&streams_.err, kFromErr}, {&master_, kFromTerminal}}) {
       if (!*fd) continue;
       (void)::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
-      while (*fd && read_output(*fd, is_err)) {}
+      while (*fd && read_output(*fd, source)) {}
     }
   }
 
+  // What is held back where the limit cut may be the beginning of a secret whose rest nobody will see: it goes with the rest.
   void flush() {
-    show(redact_out_.finish(), false);
-    show(redact_err_.finish(), true);
+    for (Source source : {kFromOut, kFromErr, kFromTerminal}) {
+      if (!redact_[source] || is_cut(source)) continue;
+      shown_.clear();
+      redact_[source]->finish(shown_);
+      show(shown_, source);
+    }
   }
 
   launch::KeeperProcess keeper_;
@@ -275,11 +320,13 @@ class Supervisor {
   Signals signals_;
   RawTerminal raw_;
   Fd master_;
-  redact::KnownValues redact_out_, redact_err_;
+  std::array<std::optional<redact::Stream>, kSources> redact_;  // each made when its first byte comes
+  std::string shown_;
   std::string pending_input_, pending_keys_;  // for a pipe, for a terminal
   bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false, network_closed_ = false;
   int interrupts_ = 0;
-  std::optional<int64_t> end_by_;  // CLOCK_MONOTONIC in ms
+  std::optional<int64_t> end_by_, next_usage_, show_by_;  // CLOCK_MONOTONIC in ms
+  bool asked_for_usage_ = false;
   bool ended_ = false;
   std::optional<Error> failure_;
   Supervised result_;

@@ -9,7 +9,7 @@
 #include "launch/launcher.h"
 #include "manager/terminal.h"
 #include "paddock/sandbox.h"
-#include "redact/known.h"
+#include "redact/redact.h"
 
 namespace paddock::manager {
 
@@ -21,11 +21,14 @@ struct Streams {
 struct SupervisorOptions {
   bool capture = false;        // keep output instead of passing it through
   uint64_t output_limit = 0;   // 0: none
-  std::map<std::string, std::string> secrets;
+  std::function<std::shared_ptr<const redact::Rules>()> rules;  // what is taken out of output; asked for with its first byte
   bool tell_output = false;    // tell the keeper when something was printed: an idle limit counts that
   // The network's events, when there is one: `on_network` is called when there is something to read, until it says false.
   int network = -1;
   std::function<bool()> on_network;
+  // How often the keeper is asked what is used; 0: never. `on_usage` says whether it has to end.
+  uint64_t sample_every_ms = 0;
+  std::function<bool(const launch::LivingUsage& usage)> on_usage;
   // Called with the record when the program waits before its exec; an error ends the run.
   std::function<Result<void>(const launch::Record& ready)> on_ready;
 };
@@ -37,7 +40,7 @@ struct Supervised {
   bool out_truncated = false, err_truncated = false;
   uint64_t output_bytes = 0;
   bool output_hit = false;
-  uint64_t redactions = 0;
+  redact::Counts redacted;
   bool killed_by_user = false; // the second Ctrl-C
   bool keeper_died = false;    // and left the cleaning up to us
 };

@@ -85,9 +85,14 @@ std::vector<Tenant> Tenants::all() const {
   return all;
 }
 
-Result<void> Tenants::set(const Tenant& tenant) {
+Result<void> check_tenant(const Tenant& tenant) {
   if (!is_tenant_name(tenant.name))
-    return Error{Code::invalid, cat("tenant '", printable(tenant.name), "': not a name"), "letters a-z, digits and '-', at most 64"};
+    return Error{Code::invalid, cat("tenant '", printable(tenant.name.substr(0, 64)), "': not a name"), "letters a-z, digits and '-', at most 64"};
+  return {};
+}
+
+Result<void> Tenants::set(const Tenant& tenant) {
+  TRY(check_tenant(tenant));
   std::map<std::string, Tenant> changed = tenants_;
   changed[tenant.name] = tenant;
   Value::Array list;

@@ -18,6 +18,7 @@ struct Tenant {
 };
 
 bool is_tenant_name(const std::string& name);  // [a-z0-9][a-z0-9-]*, at most 64
+Result<void> check_tenant(const Tenant& tenant);
 
 class Tenants {
  public:

@@ -93,12 +93,17 @@ Result<void> Volumes::read_all() {
   return {};
 }
 
-Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) {
+Result<void> Volumes::can_create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) const {
   if (!is_name(name)) return Error{Code::invalid, cat("volume '", printable(name.substr(0, 64)), "': not a name"), "letters, digits, '.', '_' and '-', at most 64"};
   if (find(tenant, name)) return Error{Code::conflict, cat("volume '", name, "': there is one already"), ""};
   if (list(tenant).size() >= kMostVolumes) return Error{Code::exhausted, cat("volumes: more than ", kMostVolumes), "remove some"};
   if (quota.disk_bytes != 0 && quota_bytes == 0)
     return Error{Code::invalid, cat("volume '", name, "': needs a size, since the tenant's disk is limited"), "give quota_bytes"};
+  return {};
+}
+
+Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) {
+  TRY(can_create(tenant, quota, name, quota_bytes));
   std::unique_ptr<Ledger::Charge> charge = TRY(ledger_->charge(tenant, quota, {.disk_bytes = quota_bytes}));
 
   VolumeInfo info{.tenant = tenant, .name = name, .quota_bytes = quota_bytes, .created = wall_time_now()};

@@ -26,6 +26,7 @@ class Volumes {
   // Knows what is there and removes what was half made. `ledger` is charged with each volume's quota.
   static Result<std::unique_ptr<Volumes>> open(int server, const std::string& path, Ledger& ledger);
 
+  Result<void> can_create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) const;
   Result<VolumeInfo> create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes);
   std::vector<VolumeInfo> list(const std::string& tenant) const;
   Result<VolumeInfo> find(const std::string& tenant, const std::string& id_or_name) const;

@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "net/address.h"
 #include "net/trust_store.h"
 
 namespace paddock::net {
@@ -430,6 +431,37 @@ TlsServer::~TlsServer() = default;
 Result<TlsStream> TlsServer::accept(int socket) {
   std::unique_ptr<TlsStream::State> stream = TRY(TlsStream::State::create(state_->context.get(), socket, ""));
   SSL_set_accept_state(stream->ssl.get());
+  return TlsStream(std::move(stream));
+}
+
+// ---- a client
+
+struct TlsClient::State {
+  Context context;
+};
+
+Result<TlsClient> TlsClient::create(const std::string& trust) {
+  start_openssl();
+  TlsClient client;
+  client.state_ = std::make_unique<State>(State{TRY(make_client_context(TRY(read_trust(trust, "the bundle"))))});
+  return client;
+}
+
+TlsClient::TlsClient() = default;
+TlsClient::TlsClient(TlsClient&&) noexcept = default;
+TlsClient& TlsClient::operator=(TlsClient&&) noexcept = default;
+TlsClient::~TlsClient() = default;
+
+Result<TlsStream> TlsClient::connect(int socket, const std::string& host) {
+  bool is_address = parse_address(host).has_value();
+  if (!is_address && !is_host_name(host)) return Error{Code::invalid, cat("speak TLS to '", printable(host), "': this is not a host name")};
+  std::unique_ptr<TlsStream::State> stream = TRY(TlsStream::State::create(state_->context.get(), socket, ""));
+  SSL* ssl = stream->ssl.get();
+  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  bool set = is_address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1
+                        : SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
+  if (!set) return openssl_error(cat("speak TLS to '", host, "'"));
+  SSL_set_connect_state(ssl);
   return TlsStream(std::move(stream));
 }
 

@@ -50,6 +50,7 @@ class TlsStream {
   std::string why() const;          // of the last failure, for people: "certificate has expired", …
 
  private:
+  friend class TlsClient;
   friend class TlsContexts;
   friend class TlsServer;
   struct State;
@@ -69,6 +70,23 @@ class TlsServer {
 
  private:
   TlsServer();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A client that checks servers against `trust` (PEM). HTTP/1.1 only.
+class TlsClient {
+ public:
+  static Result<TlsClient> create(const std::string& trust);
+  TlsClient(TlsClient&&) noexcept;
+  TlsClient& operator=(TlsClient&&) noexcept;
+  ~TlsClient();
+
+  // `host`: the name or the address that the certificate must be for.
+  Result<TlsStream> connect(int socket, const std::string& host);
+
+ private:
+  TlsClient();
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -8,6 +8,7 @@
 #include "policy/cursor.h"
 #include "policy/decode_network.h"
 #include "policy/decode_tools.h"
+#include "policy/decode_watching.h"
 #include "policy/glob.h"
 #include "policy/identifier.h"
 #include "policy/names.h"
@@ -186,17 +187,6 @@ Result<void> decode_code(const Cursor& code, Policy& policy) {
   return {};
 }
 
-Result<void> decode_audit(const Cursor& audit, Policy& policy, const PathContext& context) {
-  TRY(audit.is_table_of({"path", "durable"}));
-  if (auto path = audit.find("path")) {
-    Result<std::string> absolute = decode_grant(TRY(path->text()), context);
-    if (!absolute) return path->wrong(absolute.error());
-    policy.audit.path = absolute.value();
-  }
-  if (auto durable = audit.find("durable")) policy.audit.durable = TRY(durable->boolean());
-  return {};
-}
-
 Result<void> decode_danger(const Cursor& danger, Policy& policy) {
   TRY(danger.is_table_of({"allow"}));
   std::vector<std::string> known;
@@ -219,7 +209,7 @@ Result<Policy> decode(const Value& value, const std::string& name, const DecodeC
   policy.name = name;
   Cursor root(value, name);
   TRY(root.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands", "env", "code", "tools",
-                        "audit", "danger"}));
+                        "audit", "monitor", "redact", "telemetry", "danger"}));
   if (auto version = root.find("version")) TRY(decode_version(*version));
   if (auto extends = root.find("extends")) policy.extends = TRY(extends->word_of(preset_names()));
   if (auto isolation = root.find("isolation")) {
@@ -237,7 +227,13 @@ Result<Policy> decode(const Value& value, const std::string& name, const DecodeC
   if (auto env = root.find("env")) TRY(decode_env(*env, policy));
   if (auto code = root.find("code")) TRY(decode_code(*code, policy));
   if (auto tools = root.find("tools")) policy.tools = TRY(decode_tools(*tools));
-  if (auto audit = root.find("audit")) TRY(decode_audit(*audit, policy, context));
+  if (auto audit = root.find("audit")) policy.audit = TRY(decode_audit(*audit, context));
+  if (auto monitor = root.find("monitor")) policy.monitor = TRY(decode_monitor(*monitor));
+  if (auto redact = root.find("redact")) {
+    bool may_skip = !context.refuse_wide_network || policy.danger.contains("redact.less");
+    policy.redact = TRY(decode_redact(*redact, {.may_skip = may_skip}));
+  }
+  if (auto telemetry = root.find("telemetry")) policy.telemetry = TRY(decode_telemetry(*telemetry, context));
   return policy;
 }
 

@@ -14,8 +14,8 @@ namespace paddock::policy {
 
 // Where relative paths and ~ lead, and:
 struct DecodeContext : PathContext {
-  // False for what stands on a command line: whether the policies accept network.wide shows only once they are
-  // combined, and combine() asks.
+  // False for what stands on a command line: whether the policies accept network.wide (and redact.less) shows only once
+  // they are combined, and combine() asks.
   bool refuse_wide_network = true;
 };
 

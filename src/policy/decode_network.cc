@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "policy/header_name.h"
 #include "policy/inject.h"
 #include "policy/network_rule.h"
 #include "policy/secret.h"
@@ -10,10 +11,6 @@
 namespace paddock::policy {
 
 namespace {
-
-// What frames a message or concerns one hop only: whoever sets these decides where a request ends or how it is read.
-constexpr const char* kFramingHeaders[] = {"host", "content-length", "transfer-encoding", "connection", "upgrade",
-                                           "te",   "trailer",        "expect",            "accept-encoding"};
 
 Error invalid(std::string_view text, std::string_view why, std::string hint = "") {
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
@@ -42,17 +39,6 @@ Result<std::string> inject_host(const std::string& text) {
   return to_string(rule);
 }
 
-Result<std::string> inject_header(const std::string& text) {
-  static const std::string kTokenCharacters =
-      "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  if (text.empty() || text.find_first_not_of(kTokenCharacters) != std::string::npos)
-    return invalid(text, "is not a header's name", "write it like Authorization, without the colon");
-  for (const char* framing : kFramingHeaders)
-    if (same_ignoring_case(text, framing)) return invalid(text, "cannot be injected: it decides how a request is read");
-  if (same_ignoring_case(text.substr(0, 6), "proxy-")) return invalid(text, "cannot be injected: it is meant for a proxy, not for the host");
-  return text;
-}
-
 Result<std::string> inject_format(const std::string& text) {
   size_t place = text.find("{}");
   if (place == std::string::npos || text.find("{}", place + 1) != std::string::npos)
@@ -74,7 +60,7 @@ Result<InjectPolicy> decode_inject(const Cursor& cursor, const PathContext& path
   TRY(cursor.is_table_of({"host", "header", "secret", "format"}));
   InjectPolicy inject;
   inject.host = TRY(member(cursor, "host", inject_host));
-  inject.header = TRY(member(cursor, "header", inject_header));
+  inject.header = TRY(member(cursor, "header", header_name));
   inject.secret = TRY(member(cursor, "secret", [&](const std::string& text) { return canonical_secret(text, paths); }));
   if (cursor.find("format")) inject.format = TRY(member(cursor, "format", inject_format));
   return inject;

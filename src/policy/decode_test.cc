@@ -47,14 +47,24 @@ TEST(Decode, ReadsEveryGoodPolicyAndWritesItBack) {
   }
 }
 
-TEST(Decode, TheManualsNetworkIsAPolicyThatHolds) {
+TEST(Decode, TheManualsExamplesArePoliciesThatHold) {
   std::string manual = read_file(cat(PADDOCK_SOURCE_DIR, "/docs/policy.md")).value();
-  size_t start = manual.find("```toml\n[network]");
-  ASSERT_NE(start, std::string::npos);
-  start += std::string_view("```toml\n").size();
-  Result<Policy> policy = decode_text(manual.substr(start, manual.find("```", start) - start), "policy.md", context());
-  ASSERT_TRUE(policy) << policy.error().message;
-  EXPECT_TRUE(combine({{policy.value()}}, {}, {}));
+  for (const char* heading : {"[network]", "[monitor]"}) {
+    SCOPED_TRACE(heading);
+    size_t start = manual.find(cat("```toml\n", heading));
+    ASSERT_NE(start, std::string::npos);
+    start += std::string_view("```toml\n").size();
+    Result<Policy> policy = decode_text(manual.substr(start, manual.find("```", start) - start), "policy.md", context());
+    ASSERT_TRUE(policy) << policy.error().message;
+    Result<Combined> combined = combine({{policy.value()}}, {}, {});
+    EXPECT_TRUE(combined) << combined.error().message;
+  }
+}
+
+TEST(Decode, TheManualNamesEveryMetricAndEveryDanger) {
+  std::string manual = read_file(cat(PADDOCK_SOURCE_DIR, "/docs/policy.md")).value();
+  for (const MonitorMetricInfo& metric : kMonitorMetrics) EXPECT_NE(manual.find(cat("`", metric.name, "`")), std::string::npos) << metric.name;
+  for (const DangerInfo& danger : kDangers) EXPECT_NE(manual.find(cat("| `", danger.name, "` | ")), std::string::npos) << danger.name;
 }
 
 TEST(Decode, ToldByNameOrByBraceReadsJson) {

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "policy/explain.h"
+#include "policy/names.h"
 #include "policy/secret.h"
 
 namespace paddock::policy {
@@ -87,6 +88,59 @@ Value tools_value(const std::vector<ToolPolicy>& tools) {
   return Value(std::move(items));
 }
 
+// A rule of a metric by itself, several as a list: in the order in which decoding finds them again.
+Value monitor_value(const MonitorPolicy& monitor) {
+  Value table;
+  if (monitor.every_ms) table.set("every", format_duration(*monitor.every_ms));
+  for (const Named<MonitorAction>& action : kMonitorActionNames) {
+    Value rules;
+    for (const MonitorMetricInfo& metric : kMonitorMetrics) {
+      std::vector<std::string> texts;
+      for (const MonitorRule& rule : monitor.rules)
+        if (rule.action == action.kind && rule.metric == metric.metric) texts.push_back(rule.text);
+      if (!texts.empty()) rules.set(metric.name, texts.size() == 1 ? Value(texts[0]) : text_list(texts));
+    }
+    set_table(table, action.name, std::move(rules));
+  }
+  return table;
+}
+
+Value redact_value(const RedactPolicy& redact) {
+  Value table;
+  if (!redact.skip.empty()) table.set("skip", text_list({redact.skip.begin(), redact.skip.end()}));
+  Value::Array customs;
+  for (const RedactPattern& custom : redact.custom) {
+    Value entry;
+    entry.set("name", custom.name);
+    entry.set("pattern", custom.pattern);
+    customs.push_back(std::move(entry));
+  }
+  if (!customs.empty()) table.set("custom", Value(std::move(customs)));
+  if (redact.files) table.set("files", *redact.files);
+  return table;
+}
+
+Value size_value(uint64_t bytes) { return limit_value(info(LimitKind::disk), bytes); }
+
+Value audit_value(const AuditPolicy& audit) {
+  Value table;
+  if (audit.path) table.set("path", *audit.path);
+  if (audit.durable) table.set("durable", *audit.durable);
+  if (audit.on_full) table.set("on_full", to_string(*audit.on_full));
+  if (audit.rotate_bytes) table.set("rotate", size_value(*audit.rotate_bytes));
+  if (audit.keep_ms) table.set("keep", format_age(*audit.keep_ms));
+  if (audit.most_bytes) table.set("max_size", size_value(*audit.most_bytes));
+  return table;
+}
+
+Value telemetry_value(const TelemetryPolicy& telemetry, Secrets secrets) {
+  Value table, headers;
+  if (telemetry.endpoint) table.set("endpoint", *telemetry.endpoint);
+  for (const auto& [name, secret] : telemetry.headers) headers.set(name, secrets == Secrets::kept ? secret : shown_secret(secret));
+  set_table(table, "headers", std::move(headers));
+  return table;
+}
+
 // ---- TOML -------------------------------------------------------------------------------------------------------
 
 bool is_bare_key(const std::string& key) {
@@ -111,9 +165,32 @@ std::string inline_toml(const Value& value) {
   return to_json(value);
 }
 
-void write_table(const std::string& heading, const Value& table, std::string& out) {
+constexpr size_t kLongestInline = 100;
+
+// A table of tables gets headings of its own where one line would be too long: [monitor.kill_if], [[network.inject]].
+bool needs_heading(const Value& value) {
+  const Value::Array* array = value.as_array();
+  bool tables = value.as_object() || (array && !array->empty() && array->front().as_object());
+  return tables && inline_toml(value).size() > kLongestInline;
+}
+
+void write_plain(const std::string& heading, const Value& table, std::string& out) {
   out += cat("\n", heading, "\n");
   for (const auto& [key, value] : *table.as_object()) out += cat(toml_key(key), " = ", inline_toml(value), "\n");
+}
+
+void write_table(const std::string& name, const Value& table, std::string& out) {
+  Value lines(Value::Object{});
+  for (const auto& [key, value] : *table.as_object())
+    if (!needs_heading(value)) lines.set(key, value);
+  if (!lines.as_object()->empty()) write_plain(cat("[", name, "]"), lines, out);
+  for (const auto& [key, value] : *table.as_object()) {
+    if (!needs_heading(value)) continue;
+    std::string path = cat(name, ".", toml_key(key));
+    if (value.as_object()) write_plain(cat("[", path, "]"), value, out);
+    else
+      for (const Value& entry : *value.as_array()) write_plain(cat("[[", path, "]]"), entry, out);
+  }
 }
 
 }  // namespace
@@ -122,7 +199,7 @@ Value to_value(const Policy& policy, Secrets secrets) {
   Value root;
   root.set("version", 1);
   if (!policy.extends.empty()) root.set("extends", policy.extends);
-  Value isolation, commands, python, code, audit, danger;
+  Value isolation, commands, python, code, danger;
   if (policy.wall) isolation.set("wall", to_string(*policy.wall));
   set_table(root, "isolation", std::move(isolation));
   set_table(root, "limits", limits_value(policy.limits));
@@ -135,9 +212,10 @@ Value to_value(const Policy& policy, Secrets secrets) {
   set_table(code, "python", std::move(python));
   set_table(root, "code", std::move(code));
   if (policy.tools) root.set("tools", tools_value(*policy.tools));
-  if (policy.audit.path) audit.set("path", *policy.audit.path);
-  if (policy.audit.durable) audit.set("durable", *policy.audit.durable);
-  set_table(root, "audit", std::move(audit));
+  set_table(root, "monitor", monitor_value(policy.monitor));
+  set_table(root, "redact", redact_value(policy.redact));
+  set_table(root, "audit", audit_value(policy.audit));
+  set_table(root, "telemetry", telemetry_value(policy.telemetry, secrets));
   if (!policy.danger.empty()) danger.set("allow", text_list({policy.danger.begin(), policy.danger.end()}));
   set_table(root, "danger", std::move(danger));
   return root;
@@ -152,10 +230,10 @@ std::string to_toml(const Policy& policy) {
     if (plain) out += cat(key, " = ", inline_toml(value), "\n");
   }
   for (const auto& [key, value] : *root.as_object()) {
-    if (key == "code") write_table("[code.python]", *value.find("python"), out);
-    else if (value.as_object()) write_table(cat("[", key, "]"), value, out);
+    if (key == "code") write_table("code.python", *value.find("python"), out);
+    else if (value.as_object()) write_table(key, value, out);
     else if (key == "tools")
-      for (const Value& tool : *value.as_array()) write_table("[[tools]]", tool, out);
+      for (const Value& tool : *value.as_array()) write_plain("[[tools]]", tool, out);
   }
   return out;
 }

@@ -127,10 +127,62 @@ std::string explain_programs(const Policy& policy) {
   return text + row("tools", tools.empty() ? "none" : listed(tools));
 }
 
+const char* meaning_of(MonitorAction action) {
+  switch (action) {
+    case MonitorAction::warn: return "says so when";
+    case MonitorAction::pause: return "pauses the sandbox when";
+    case MonitorAction::kill: return "ends the sandbox when";
+  }
+  return "";
+}
+
+// "cpu is above 80% of one core for 10s"
+std::string condition(const MonitorRule& rule) {
+  const MonitorMetricInfo& metric = info(rule.metric);
+  std::string_view threshold = rule.text, duration;
+  if (size_t behind = threshold.find(" for "); behind != std::string_view::npos) {
+    duration = threshold.substr(behind);
+    threshold = threshold.substr(0, behind);
+  }
+  bool reached = starts_with(threshold, ">=");
+  threshold.remove_prefix(reached ? 2 : 1);
+  std::string of;
+  if (rule.of_limit) of = cat(" of limits.", info(*metric.limit).name);
+  else if (rule.metric == MonitorMetric::cpu) of = " of one core";
+  return cat(metric.name, reached ? " is at or above " : " is above ", threshold, of, duration);
+}
+
+std::string explain_monitor(const MonitorPolicy& monitor) {
+  std::string text = cat("Monitor\n", row("every", monitor.every_ms ? format_duration(*monitor.every_ms) : "not set: 1s"));
+  for (const MonitorRule& rule : monitor.rules) text += row(to_string(rule.action), cat(meaning_of(rule.action), " ", condition(rule)));
+  if (monitor.rules.empty()) text += row("rules", "none: use is measured, and only limits act");
+  return text;
+}
+
+std::string explain_redact(const RedactPolicy& redact) {
+  std::vector<std::string> skip(redact.skip.begin(), redact.skip.end());
+  std::string text = cat("Redaction\n", row("skip", skip.empty() ? "nothing: every kind of secret that is known is taken out of what programs print"
+                                                               : cat("left in what programs print: ", listed(skip))));
+  for (const RedactPattern& custom : redact.custom) text += row("custom", cat(printable(custom.name), ": ", printable(custom.pattern)));
+  return text + row("files", redact.files.value_or(false) ? "what is read over the API, too" : "what is read over the API stays as it is");
+}
+
 std::string explain_audit(const AuditPolicy& audit) {
-  bool durable = audit.durable.value_or(false);
-  return cat("Audit\n", row("path", audit.path ? printable(*audit.path) : "the usual place"),
-             row("durable", durable ? "every record is synced to disk" : "records are appended without sync"));
+  const LimitInfo& size = info(LimitKind::disk);
+  bool gap = audit.on_full == AuditFull::gap;
+  std::string text = cat("Audit\n", row("path", audit.path ? printable(*audit.path) : "the usual place"));
+  text += row("durable", audit.durable.value_or(false) ? "every record is synced to disk" : "a run's records are appended without sync; a server always syncs");
+  text += row("on_full", gap ? "without room for a record it goes on, and the gap is recorded" : "without room for a record nothing new runs");
+  text += row("rotate", audit.rotate_bytes ? cat(format_limit(size, *audit.rotate_bytes), ": a segment is sealed at this size") : "not set: a segment is sealed at 64M");
+  text += row("keep", audit.keep_ms ? cat(format_age(*audit.keep_ms), ": what is older goes") : "not set: for ever");
+  return text + row("max_size", audit.most_bytes ? cat(format_limit(size, *audit.most_bytes), ": the oldest segments go when all are larger") : "not set: any size");
+}
+
+std::string explain_telemetry(const TelemetryPolicy& telemetry) {
+  if (!telemetry.endpoint && telemetry.headers.empty()) return "Telemetry\n" + row("endpoint", "not set: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is sent");
+  std::string text = cat("Telemetry\n", row("endpoint", telemetry.endpoint ? printable(*telemetry.endpoint) : "not set"));
+  for (const auto& [name, secret] : telemetry.headers) text += row("header", cat(name, ": ", printable(shown_secret(secret))));
+  return text;
 }
 
 std::string explain_danger(const std::set<std::string>& danger) {
@@ -151,7 +203,10 @@ std::string explain(const Policy& policy) {
   text += explain_network(policy.network) + "\n";
   text += explain_env(policy.env) + "\n";
   text += explain_programs(policy) + "\n";
+  text += explain_monitor(policy.monitor) + "\n";
+  text += explain_redact(policy.redact) + "\n";
   text += explain_audit(policy.audit) + "\n";
+  text += explain_telemetry(policy.telemetry) + "\n";
   return text + explain_danger(policy.danger);
 }
 

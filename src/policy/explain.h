@@ -19,6 +19,10 @@ Value to_value(const Policy& policy, Secrets secrets = Secrets::hidden);
 // The same as TOML, with secrets hidden. A null, which only a tool's JSON schema can hold, has no form in TOML and is written as null.
 std::string to_toml(const Policy& policy);
 
+// One line of JSON that is the same whenever the policy means the same, whatever the order and the files it came from;
+// secrets are hidden. The policy hash in records is this text's SHA-256.
+std::string canonical(const Policy& policy);
+
 // Every limit and every grant in words, what is unset with what that means. Names from the policy are made printable.
 std::string explain(const Policy& policy);
 

@@ -30,6 +30,23 @@ TEST(Explain, SaysWhatTheNetworkMayDo) {
   EXPECT_NE(text.find("resolvers        9.9.9.9, 10.0.0.2:5353"), std::string::npos) << text;
 }
 
+TEST(Explain, SaysWhatIsWatched) {
+  Result<Policy> policy = decode_text(R"(
+limits = { memory = "1G" }
+monitor = { every = "2s", warn_if = { memory = ">=90%" }, pause_if = { net = ">5M" }, kill_if = { cpu = ">80% for 10s" } }
+redact = { custom = [{ name = "employee", pattern = 'EMP-\d{6}' }], files = true }
+audit = { on_full = "gap", keep = "90d", rotate = "1M", max_size = "1G" }
+telemetry = { endpoint = "http://127.0.0.1:4318", headers = { Authorization = "env:TOKEN" } }
+)", "a.toml", {});
+  ASSERT_TRUE(policy) << policy.error().message;
+  std::string text = explain(policy.value());
+  for (const char* line : {"every            2s", "warn_if          says so when memory is at or above 90% of limits.memory",
+                           "pause_if         pauses the sandbox when net is above 5M/s", "kill_if          ends the sandbox when cpu is above 80% of one core for 10s",
+                           "custom           employee: EMP-", "files            what is read over the API, too", "on_full          without room for a record it goes on",
+                           "keep             90d: what is older goes", "endpoint         http://127.0.0.1:4318", "header           Authorization: env:TOKEN"})
+    EXPECT_NE(text.find(cat("\n  ", line)), std::string::npos) << line << "\n" << text;
+}
+
 TEST(Explain, SaysWhatAnAcceptedDangerMeans) {
   Policy policy;
   policy.danger = {"files.sockets"};

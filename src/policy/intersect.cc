@@ -8,6 +8,7 @@
 #include "policy/inject.h"
 #include "policy/network_rule.h"
 #include "policy/path.h"
+#include "policy/watching.h"
 
 namespace paddock::policy {
 
@@ -269,6 +270,7 @@ void note_narrowed(const Policy& asker, std::string_view asks, const Layers& bou
   for (const Policy* bound : bounds)
     if (!asker.network.strict.value_or(true) && bound->network.strict.value_or(false))
       note("network.strict", "false", *bound, "says true");
+  for (const Narrowed& narrowed : narrowed_watching(asker, bounds)) note(narrowed.key, narrowed.asked, *narrowed.bound, narrowed.answer);
 }
 
 std::vector<std::string> notes_on(const std::vector<Layer>& layers, const Policy& call) {
@@ -308,8 +310,6 @@ void fill_from(const Policy& fallback, Policy& result) {
   if (result.network.inject.empty()) result.network.inject = fallback.network.inject;
   result.env.set.insert(fallback.env.set.begin(), fallback.env.set.end());  // keeps what is there
   fill(result.tools, fallback.tools);
-  fill(result.audit.path, fallback.audit.path);
-  fill(result.audit.durable, fallback.audit.durable);
 }
 
 std::string name_of(const std::vector<Layer>& layers, const Policy& fallback) {
@@ -347,14 +347,16 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
     if (layer->files.tmp_exec) result.files.tmp_exec = result.files.tmp_exec.value_or(true) && *layer->files.tmp_exec;
     if (layer->network.strict) result.network.strict = result.network.strict.value_or(false) || *layer->network.strict;
     for (const auto& [name, value] : layer->env.set) result.env.set[name] = value;
-    fill(result.audit.path, layer->audit.path);
-    fill(result.audit.durable, layer->audit.durable);
   }
   result.danger = accepted_dangers(named_layers);
   fill_from(fallback, result);
+  TRY(combine_watching(layers, fallback, result));
   TRY(check_wide_network(result));
   TRY(check_injects(result.network));
-  return Combined{.policy = std::move(result), .notes = notes_on(named_layers, call)};
+  std::vector<std::string> notes = notes_on(named_layers, call);
+  for (const std::string& kind : refused_skips(layers, result))
+    notes.push_back(cat("redact.skip: '", kind, "' asked for, but not every policy accepts redact.less"));
+  return Combined{.policy = std::move(result), .notes = std::move(notes)};
 }
 
 }  // namespace paddock::policy

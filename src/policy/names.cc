@@ -31,4 +31,9 @@ std::optional<WorkspaceMode> workspace_mode_from_string(const std::string& name)
 const char* to_string(ScratchBacking scratch) { return name_of(kScratchNames, scratch); }
 std::optional<ScratchBacking> scratch_from_string(const std::string& name) { return find(kScratchNames, name); }
 
+const char* to_string(AuditFull full) { return name_of(kAuditFullNames, full); }
+std::optional<AuditFull> audit_full_from_string(const std::string& name) { return find(kAuditFullNames, name); }
+
+const char* to_string(MonitorAction action) { return name_of(kMonitorActionNames, action); }
+
 }  // namespace paddock

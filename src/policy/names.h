@@ -32,6 +32,17 @@ inline constexpr Named<ScratchBacking> kScratchNames[] = {
     {ScratchBacking::disk, "disk"},
 };
 
+inline constexpr Named<AuditFull> kAuditFullNames[] = {
+    {AuditFull::refuse, "refuse"},
+    {AuditFull::gap, "gap"},
+};
+
+inline constexpr Named<MonitorAction> kMonitorActionNames[] = {
+    {MonitorAction::warn, "warn_if"},
+    {MonitorAction::pause, "pause_if"},
+    {MonitorAction::kill, "kill_if"},
+};
+
 template <class Kind, size_t count>
 std::vector<std::string> words(const Named<Kind> (&table)[count]) {
   std::vector<std::string> names;

@@ -46,6 +46,12 @@ TEST(Presets, NoneButTheServersOpensTheNetwork) {
   }
 }
 
+// A call to a server may name one, and a call has no say in the server's own log and traces.
+TEST(Presets, NoneSaysWhereRecordsGo) {
+  for (const std::string& name : preset_names())
+    for (const char* table : {"audit", "telemetry"}) EXPECT_EQ(to_value(preset(name).value()).find(table), nullptr) << name;
+}
+
 TEST(Presets, NodeHasTheRoomThatNodeNeeds) {
   Policy node = preset("node").value();
   EXPECT_GE(*node.limits[LimitKind::pids], 64u);

@@ -3,7 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/store_test.h"
 #include "store/tar_test.h"
 

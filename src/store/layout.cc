@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "linux/tree.h"
-#include "store/digest.h"
+#include "base/digest.h"
 
 namespace paddock::store {
 

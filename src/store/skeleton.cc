@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "linux/tree.h"
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/skeleton_accounts.h"
 #include "store/skeleton_tree.h"
 

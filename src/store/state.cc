@@ -47,9 +47,14 @@ Result<void> make_parents(const std::string& path) {
 // Opens `name` in `parent` (AT_FDCWD for a path), made when missing, and checks that it is only ours.
 Result<Fd> open_private(int parent, const std::string& name, const std::string& path) {
   std::string what = cat("open the state directory '", printable(path), "'");
-  if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST)
-    return errno_error(errno, cat("make the state directory '", printable(path), "'"), kHint);
-  Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  auto open = [&] { return Fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); };
+  Fd fd = open();
+  if (!fd && errno == ENOENT) {
+    if (parent == AT_FDCWD) TRY(make_parents(path));
+    if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST)
+      return errno_error(errno, cat("make the state directory '", printable(path), "'"), kHint);
+    fd = open();
+  }
   if (!fd) {
     struct stat info;
     if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode))
@@ -75,10 +80,16 @@ std::string home_directory() {
   return !home.empty() && home[0] == '/' ? home : "";
 }
 
-Result<std::string> state_directory() {
+bool is_state_named() { return !from_environment("PADDOCK_STATE").empty() || (::geteuid() != 0 && !from_environment("XDG_STATE_HOME").empty()); }
+
+Result<std::string> state_path() {
   std::string path = TRY(choose());
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  TRY(make_parents(path));
+  return path;
+}
+
+Result<std::string> state_directory() {
+  std::string path = TRY(state_path());
   (void)TRY(open_private(AT_FDCWD, path, path));
   return path;
 }

@@ -238,7 +238,7 @@ Result<Template> Templates::add(Template asked, std::optional<Staged> layer, con
 }
 
 // A family goes as a whole when it is named without a tag, whatever tags it has.
-Result<void> Templates::remove(const std::string& tenant, const std::string& reference) {
+Result<std::vector<std::string>> Templates::removable(const std::string& tenant, const std::string& reference) const {
   std::vector<std::string> gone;
   Result<TemplateName> name = parse_template_name(tenant, reference);
   for (const auto& [id, record] : records_) {
@@ -250,27 +250,42 @@ Result<void> Templates::remove(const std::string& tenant, const std::string& ref
     if (found.tenant != tenant) return Error{Code::denied, cat("remove template '", printable(reference), "': it is everyone's"), ""};
     gone.push_back(found.id);
   }
-  for (const std::string& id : gone) forget(id);
+  return gone;
+}
+
+Result<void> Templates::remove(const std::string& tenant, const std::string& reference) {
+  for (const std::string& id : TRY(removable(tenant, reference))) forget(id);
+  return {};
+}
+
+Result<void> Templates::can_tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags) const {
+  Template found = TRY(find(tenant, reference));
+  if (found.tenant != tenant) return Error{Code::denied, cat("tag template '", printable(reference), "': it is everyone's"), ""};
+  for (const std::string& tag : tags)
+    if (!is_template_tag(tag)) return Error{Code::invalid, cat("tag template '", printable(reference), "': '", printable(tag), "' is not a tag"), ""};
   return {};
 }
 
 Result<Template> Templates::tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags) {
+  TRY(can_tag(tenant, reference, tags));
   Template found = TRY(find(tenant, reference));
-  if (found.tenant != tenant) return Error{Code::denied, cat("tag template '", printable(reference), "': it is everyone's"), ""};
   std::map<std::string, int64_t> wanted;
-  for (const std::string& tag : tags) {
-    if (!is_template_tag(tag)) return Error{Code::invalid, cat("tag template '", printable(reference), "': '", printable(tag), "' is not a tag"), ""};
-    wanted[tag] = 0;
-  }
+  for (const std::string& tag : tags) wanted[tag] = 0;
   TRY(give_tags(records_[found.id], wanted));
   return records_[found.id];
 }
 
-Result<void> Templates::untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) {
+Result<void> Templates::can_untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) const {
   TemplateName parsed = TRY(parse_template_name(tenant, name));
   for (const std::string& tag : tags)
     if (!tagged(tenant, parsed.name, tag))
       return Error{Code::not_found, cat("remove the tag '", printable(tag), "' of template '", printable(name), "': there is none"), ""};
+  return {};
+}
+
+Result<void> Templates::untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) {
+  TRY(can_untag(tenant, name, tags));
+  TemplateName parsed = TRY(parse_template_name(tenant, name));
   for (auto& [id, record] : records_) {
     if (record.tenant != tenant || (record.name != parsed.name && record.family != parsed.name)) continue;
     size_t before = record.tags.size();

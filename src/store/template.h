@@ -89,6 +89,9 @@ class Templates {
 
   // The record goes at once (by the family's name without a tag: all of the family); layers that nobody uses any more go with the next sweep().
   Result<void> remove(const std::string& tenant, const std::string& reference);
+  Result<std::vector<std::string>> removable(const std::string& tenant, const std::string& reference) const;  // ids of what remove() would
+  Result<void> can_tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags) const;
+  Result<void> can_untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) const;
   Result<Template> tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags);
   Result<void> untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags);
 

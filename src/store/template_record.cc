@@ -1,6 +1,6 @@
 // A template's record as text, and the names that people give them.
 #include "base/text.h"
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/template.h"
 
 namespace paddock::store {

@@ -256,6 +256,32 @@ TEST(Refusals, NameTheControlThatCannotBeHeld) {
   EXPECT_NE(refusal(compile_container(kernel_only, host(false))).find("only sampled: memory"), std::string::npos);
 }
 
+TEST(Refusals, ARuleThatNothingCanBeWatchedForIsNone) {
+  auto with_rule = [](bool root, MonitorMetric metric) {
+    Request wanted = request(root);
+    wanted.policy.monitor.rules = {{.metric = metric, .above = 1, .name = cat("monitor.kill_if.", info(metric).name), .text = ">1"}};
+    return wanted;
+  };
+  using enum MonitorMetric;
+  for (MonitorMetric metric : {disk_read, disk_write, throttled, oom, pressure_cpu, pressure_memory, pressure_io}) {
+    Request wanted = with_rule(false, metric);
+    Result<Compiled> refused = compile_container(wanted, host(false));
+    EXPECT_NE(refusal(refused).find(cat("unsupported: monitor.kill_if.", info(metric).name, " >1 cannot be watched here: ")), std::string::npos) << refusal(refused);
+    EXPECT_NE(refused.error().hint.find("cpu, memory, pids, disk, net"), std::string::npos);
+    wanted.policy.danger = {"limits.unenforced"};
+    Result<Compiled> accepted = compile_container(wanted, host(false));
+    ASSERT_TRUE(accepted);
+    EXPECT_EQ(accepted.value().weakened, std::vector<std::string>{"limits.unenforced"});
+    EXPECT_NE(accepted.value().notes.at(0).find("NOT WATCHED"), std::string::npos);
+  }
+  for (MonitorMetric metric : {cpu, memory, pids, disk, net, connections}) EXPECT_EQ(refusal(compile_container(with_rule(false, metric), host(false))), "accepted");
+  for (MonitorMetric metric : {throttled, oom}) EXPECT_EQ(refusal(compile_container(with_rule(true, metric), host(true))), "accepted");
+  HostFacts telling = host(true);
+  EXPECT_NE(refusal(compile_container(with_rule(true, pressure_io), telling)).find("PSI"), std::string::npos);
+  telling.cgroups.pressure = true;
+  EXPECT_EQ(refusal(compile_container(with_rule(true, pressure_io), telling)), "accepted");
+}
+
 TEST(Refusals, AMissingLandlockIsAcceptedOnlyByName) {
   HostFacts old = host(false);
   old.landlock_abi = 0;

@@ -35,6 +35,8 @@ class Planner {
     plan_network();
     hold(LimitKind::output, "every byte passes the supervisor", Strength::kernel);
     plan_group_kill();
+    plan_watched();
+    TRY(check_watched());
     TRY(check_strengths());
     TRY(check_groups());
     return std::move(result_);
@@ -147,8 +149,6 @@ class Planner {
     watch.measured_disk = result_.disk;
     watch.measured_inodes = result_.inodes;
     watch.measured_whole = true;
-    if (facts_.cgroups.memory.version) (void)group(facts_.cgroups.memory, kernel::kMemory);
-    if (facts_.cgroups.pids.version) (void)group(facts_.cgroups.pids, kernel::kPids);
     if (facts_.cgroups.freezer.version) (void)group(facts_.cgroups.freezer, kernel::kFreezer);
   }
 
@@ -229,6 +229,67 @@ class Planner {
   // Without a PID namespace one write kills all, where there is a version 2 tree to do it in.
   void plan_group_kill() {
     if (!container_ && facts_.cgroups.unified.version == 2) (void)group(facts_.cgroups.unified);
+  }
+
+  // Groups that limit nothing count all the same what is used: of the living always, of a run when the policy has rules about it.
+  void plan_watched() {
+    if (!request_.living && request_.policy.monitor.rules.empty()) return;
+    const kernel::CgroupFacts& found = facts_.cgroups;
+    if (is_at_hand(found.memory)) (void)group(found.memory, kernel::kMemory);
+    if (is_at_hand(found.pids)) (void)group(found.pids, kernel::kPids);
+    if (is_at_hand(found.io)) (void)group(found.io);
+    if (is_at_hand(found.unified)) (void)group(found.unified);  // how much something waited (PSI)
+  }
+
+  // Why nobody counts this here; empty: somebody does.
+  std::string why_unwatched(MonitorMetric metric) const {
+    const kernel::CgroupFacts& found = facts_.cgroups;
+    auto in_group = [&](const kernel::Controller& controller) {
+      if (controller.version == 0) return controller.why_not.empty() ? std::string("there is no control group for it") : controller.why_not;
+      std::string directory = cat(controller.directory, "/paddock-", request_.id);
+      bool made = std::any_of(result_.cgroups.begin(), result_.cgroups.end(), [&](const kernel::CgroupPlan& group) { return group.directory == directory; });
+      return made ? std::string() : std::string("its controller is delegated in another place");
+    };
+    switch (metric) {
+      case MonitorMetric::disk_read:
+      case MonitorMetric::disk_write: return in_group(found.io);
+      case MonitorMetric::oom: return in_group(found.memory);
+      // Where nothing holds it back, that is known; where nothing could, it is not.
+      case MonitorMetric::throttled: return limits_[LimitKind::cpu] || found.cpu.version == 0 ? in_group(found.cpu) : "";
+      case MonitorMetric::pressure_cpu:
+      case MonitorMetric::pressure_memory:
+      case MonitorMetric::pressure_io: {
+        std::string why = in_group(found.unified);
+        return why.empty() && !found.pressure ? "this kernel does not tell it (PSI)" : why;
+      }
+      default: return "";  // the keeper counts, and every byte of the network passes egress
+    }
+  }
+
+  // A rule that could never hold is no rule.
+  Result<void> check_watched() {
+    for (const MonitorRule& rule : request_.policy.monitor.rules) {
+      std::string why = why_unwatched(rule.metric);
+      if (why.empty()) continue;
+      if (!request_.policy.danger.count("limits.unenforced")) return Error{Code::unsupported, cat(rule.name, " ", rule.text, " cannot be watched here: ", why), watchable()};
+      result_.weakened.push_back("limits.unenforced");
+      result_.notes.push_back(cat(rule.name, " ", rule.text, ": NOT WATCHED: ", why));
+    }
+    return {};
+  }
+
+  std::string watchable() const {
+    std::vector<std::string> names;
+    for (const MonitorMetricInfo& metric : kMonitorMetrics)
+      if (why_unwatched(metric.metric).empty()) names.push_back(metric.name);
+    return cat("here can be watched: ", join(names, ", "), "; as root, or under 'systemd-run --user --scope -p Delegate=yes', there may be more");
+  }
+
+  // Can be had without another version 2 group: a process is in one at most.
+  bool is_at_hand(const kernel::Controller& controller) const {
+    if (controller.version != 2) return controller.version == 1;
+    std::string directory = cat(controller.directory, "/paddock-", request_.id);
+    return std::all_of(result_.cgroups.begin(), result_.cgroups.end(), [&](const kernel::CgroupPlan& group) { return group.version() == 1 || group.directory == directory; });
   }
 
   Result<void> refuse(LimitKind kind, const std::string& why) {

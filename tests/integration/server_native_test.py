@@ -124,7 +124,7 @@ class Native:
         self.assertIn("out\n", text + raw.decode(errors="replace"))
         self.assertEqual(raw, b"out\n\xff")
         self.assertEqual([event["data"] for event in events if event["type"] == "stderr"], ["err\n"])
-        self.assertEqual(events[-1], {"type": "end", "outcome": {"kind": "exited", "code": 7}})
+        self.assertEqual(events[-1], {"type": "end", "outcome": {"kind": "exited", "code": 7}, "redactions": 0})
 
     def test_one_object_when_waited_for(self):
         done = self.run_in("cat; echo $A; pwd", stdin="given ", env={"A": "b"}, cwd="/tmp")

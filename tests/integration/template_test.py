@@ -84,6 +84,15 @@ class TemplateTest(unittest.TestCase):
             self.assertEqual(served.call("template", "build", "-t", "cached", folder, timeout=300).stdout.count("CACHED"), 7)
             self.assertNotIn("CACHED", served.call("template", "build", "--no-cache", "-t", "cached", folder, timeout=300).stdout)
 
+    def test_what_it_prints_has_no_secrets(self):
+        token = "ghp_" + "x7Kq2mVr9tLz4bNw8sYd3fHj6pGc1aRe5uQo"
+        for served in self.each_server():
+            done = self.build(served, "quiet", f"FROM base\nRUN echo {token} && echo after\n")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn(token, done.stdout + done.stderr)
+            self.assertIn("[redacted:github-token]", done.stdout)
+            self.assertIn("after", done.stdout)
+
     def test_what_fails_is_told_and_leaves_no_template(self):
         for served in self.each_server():
             done = self.build(served, "bad", "FROM base\nRUN echo before; exit 7\n")

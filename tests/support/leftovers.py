@@ -47,12 +47,13 @@ def cgroups():
 
 def entries(user):
     """Everything in the places where Paddock keeps state, runtime files and private space."""
-    home = paddock.environment(user)["HOME"]
-    places = ["/var/lib/paddock", "/run/paddock", f"{home}/.local/state/paddock", f"{home}/.cache/paddock"]
+    env = paddock.environment(user)
+    home = env["HOME"]
+    places = [env.get("PADDOCK_STATE", f"{home}/.local/state/paddock"), "/var/lib/paddock", "/run/paddock", f"{home}/.cache/paddock"]
     found = set()
     for place in places:
         for where, directories, _ in os.walk(place):
-            found.update(os.path.join(where, name) for name in directories if name != "changes")  # the folder for them stays
+            found.update(os.path.join(where, name) for name in directories if name not in ("changes", "audit"))  # these folders stay
     for pattern in ("/tmp/paddock-*", "/var/tmp/paddock-*", "/dev/shm/paddock-*"):
         found.update(path for path in glob.glob(pattern) if not re.search("paddock-(test|escape)-", path))
     return found

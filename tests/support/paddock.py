@@ -20,6 +20,7 @@ with open(PADDOCK, "rb") as program:
 NOT_SANITIZED = "a sanitized program does not run inside a sandbox"
 
 _home = None
+_state = None
 
 
 def _user_home():
@@ -31,6 +32,14 @@ def _user_home():
         if os.geteuid() == 0:
             os.chown(_home, USER_ID, USER_ID)
     return _home
+
+
+def _root_state():
+    """A state directory for root: the host's own records are not for tests."""
+    global _state
+    if _state is None:
+        _state = tempfile.mkdtemp(prefix="paddock-test-state-")
+    return _state
 
 
 def _users():
@@ -57,6 +66,8 @@ def as_user(command, user):
 def environment(user):
     env = {name: os.environ[name] for name in ("PATH", "LANG", "PADDOCK_STATE", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ}
     env["HOME"] = _user_home() if user == "user" else os.environ.get("HOME", "/root")
+    if user == "root" and os.geteuid() == 0:
+        env.setdefault("PADDOCK_STATE", _root_state())
     return env
 
 
@@ -126,7 +137,7 @@ def main():
         reasons[reason] = reasons.get(reason, 0) + 1
     for reason, count in sorted(reasons.items()):
         print(f"skipped {count}: {reason}")
-    if _home:
-        shutil.rmtree(_home, ignore_errors=True)
+    for folder in filter(None, (_home, _state)):
+        shutil.rmtree(folder, ignore_errors=True)
     all_skipped = program.result.testsRun > 0 and len(program.result.skipped) == program.result.testsRun
     sys.exit(1 if not program.result.wasSuccessful() else 77 if all_skipped else 0)

@@ -171,10 +171,11 @@ class AsyncSandbox:
     def __init__(self, template: str = "code-interpreter-v1", *, name: str = "", timeout: Optional[float] = 300, idle_timeout: Optional[float] = None,
                  on_timeout: str = "kill", auto_resume: bool = False, memory: Union[None, str, int] = None, cpu: Optional[float] = None,
                  pids: Optional[int] = None, disk: Union[None, str, int] = None, limits: Optional[Mapping[str, Any]] = None,
-                 allow_net: Optional[Sequence[str]] = None, env: Optional[Mapping[str, str]] = None, metadata: Optional[Mapping[str, str]] = None,
-                 volumes: Optional[Volumes] = None, policy: Optional[Policy] = None, url: Optional[str] = None, api_key: Optional[str] = None) -> None:
+                 allow_net: Optional[Sequence[str]] = None, env: Optional[Mapping[str, str]] = None, secrets: Optional[Mapping[str, str]] = None,
+                 metadata: Optional[Mapping[str, str]] = None, volumes: Optional[Volumes] = None, policy: Optional[Policy] = None,
+                 url: Optional[str] = None, api_key: Optional[str] = None) -> None:
         given = {**(limits or {}), **{key: value for key, value in (("memory", memory), ("cpu", cpu), ("pids", pids), ("disk", disk)) if value is not None}}
-        self._create = create_call(template, name, timeout, idle_timeout, on_timeout, auto_resume, env, metadata, volumes, policy, allow_net, given)
+        self._create = create_call(template, name, timeout, idle_timeout, on_timeout, auto_resume, env, secrets, metadata, volumes, policy, allow_net, given)
         self._where = (url, api_key)
         self.id = ""
 

@@ -117,9 +117,11 @@ def milliseconds(seconds: float) -> int:
 
 
 def create(*, template: str, name: str, timeout: Optional[float], idle_timeout: Optional[float], on_timeout: str, auto_resume: bool, env: Optional[Mapping[str, str]],
-           metadata: Optional[Mapping[str, str]], volumes: Optional[Volumes], policy: Optional[Policy], allow_net: Optional[Sequence[str]],
-           limits: Mapping[str, Any]) -> Call[SandboxInfo]:
+           secrets: Optional[Mapping[str, str]], metadata: Optional[Mapping[str, str]], volumes: Optional[Volumes], policy: Optional[Policy],
+           allow_net: Optional[Sequence[str]], limits: Mapping[str, Any]) -> Call[SandboxInfo]:
     body: Json = {"template": template, "env": dict(env or {}), "metadata": dict(metadata or {}), "volumes": _volumes(volumes), "on_timeout": on_timeout}
+    if secrets:
+        body["secrets"] = dict(secrets)
     if name:
         body["name"] = name
     if timeout is not None:
@@ -201,7 +203,7 @@ def logs(id: str) -> Call[List[Json]]:
 
 
 def network_entries(lines: List[Json]) -> List[Json]:
-    return [line for line in lines if line.get("kind") == "network"]
+    return [line for line in lines if line.get("kind") == "connection"]
 
 
 def denials_of(lines: List[Json]) -> List[Denial]:
@@ -274,7 +276,8 @@ class CommandCollector:
         if self._end is None:
             raise error_for("the connection to the server ended before the command did", "unavailable")
         denials = [_pick(Denial, each) for each in self._end.get("denials") or []]
-        return CommandResult(to_outcome(self._end.get("outcome") or {}), bytes(self._bytes["stdout"]), bytes(self._bytes["stderr"]), denials, self.pid)
+        return CommandResult(to_outcome(self._end.get("outcome") or {}), bytes(self._bytes["stdout"]), bytes(self._bytes["stderr"]), denials, self.pid,
+                             int(self._end.get("redactions") or 0), dict(self._end.get("redacted") or {}))
 
 
 def _decoder() -> Any:

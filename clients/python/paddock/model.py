@@ -42,6 +42,8 @@ class CommandResult:
     stderr_bytes: bytes = b""
     denials: List[Denial] = field(default_factory=list)
     pid: Optional[int] = None
+    redactions: int = 0                                 # secrets that were taken out of what it printed
+    redacted: Dict[str, int] = field(default_factory=dict)  # by kind
 
     @property
     def stdout(self) -> str:

@@ -175,28 +175,30 @@ class Process:
 
 
 def create_call(template: str, name: str, timeout: Optional[float], idle_timeout: Optional[float], on_timeout: str, auto_resume: bool, env: Optional[Mapping[str, str]],
-                metadata: Optional[Mapping[str, str]], volumes: Optional[Volumes], policy: Optional[Policy], allow_net: Optional[Sequence[str]],
-                limits: Mapping[str, Any]) -> "calls.Call[SandboxInfo]":
+                secrets: Optional[Mapping[str, str]], metadata: Optional[Mapping[str, str]], volumes: Optional[Volumes], policy: Optional[Policy],
+                allow_net: Optional[Sequence[str]], limits: Mapping[str, Any]) -> "calls.Call[SandboxInfo]":
     if on_timeout not in ("kill", "pause"):
         raise InvalidArgument(f"on_timeout is 'kill' or 'pause', not {on_timeout!r}", "invalid")
     return calls.create(template=template, name=name, timeout=timeout, idle_timeout=idle_timeout, on_timeout=on_timeout, auto_resume=auto_resume, env=env,
-                        metadata=metadata, volumes=volumes, policy=policy, allow_net=allow_net, limits=limits)
+                        secrets=secrets, metadata=metadata, volumes=volumes, policy=policy, allow_net=allow_net, limits=limits)
 
 
 class Sandbox:
     """A living sandbox. Made when this is; killed at the end of a `with`, by kill(), or when its time is over.
 
     Sizes are "256M" or bytes, times are seconds (of limits: "30s" or milliseconds). What is not named is closed: no network but
-    `allow_net`, nothing of this machine but the template's files.
+    `allow_net`, nothing of this machine but the template's files. `secrets` are variables as `env`, never shown, and taken out of
+    all that comes back of the sandbox.
     """
 
     def __init__(self, template: str = "code-interpreter-v1", *, name: str = "", timeout: Optional[float] = 300, idle_timeout: Optional[float] = None,
                  on_timeout: str = "kill", auto_resume: bool = False, memory: Union[None, str, int] = None, cpu: Optional[float] = None,
                  pids: Optional[int] = None, disk: Union[None, str, int] = None, limits: Optional[Mapping[str, Any]] = None,
-                 allow_net: Optional[Sequence[str]] = None, env: Optional[Mapping[str, str]] = None, metadata: Optional[Mapping[str, str]] = None,
-                 volumes: Optional[Volumes] = None, policy: Optional[Policy] = None, url: Optional[str] = None, api_key: Optional[str] = None) -> None:
+                 allow_net: Optional[Sequence[str]] = None, env: Optional[Mapping[str, str]] = None, secrets: Optional[Mapping[str, str]] = None,
+                 metadata: Optional[Mapping[str, str]] = None, volumes: Optional[Volumes] = None, policy: Optional[Policy] = None,
+                 url: Optional[str] = None, api_key: Optional[str] = None) -> None:
         given = {**(limits or {}), **{key: value for key, value in (("memory", memory), ("cpu", cpu), ("pids", pids), ("disk", disk)) if value is not None}}
-        call = create_call(template, name, timeout, idle_timeout, on_timeout, auto_resume, env, metadata, volumes, policy, allow_net, given)
+        call = create_call(template, name, timeout, idle_timeout, on_timeout, auto_resume, env, secrets, metadata, volumes, policy, allow_net, given)
         self._attach(Transport(resolve(url, api_key)), "")
         self._attach(self._transport, self._transport.call(call).id)
 

@@ -139,9 +139,9 @@ class CallsTest(unittest.TestCase):
                 bytes_of_size(size)
 
     def test_denials_come_out_of_the_log(self):
-        lines = [{"kind": "exec"}, {"kind": "network", "verdict": "allow", "name": "a"},
-                 {"kind": "network", "verdict": "deny", "name": "evil.example", "port": 443, "protocol": "tls", "rule": "network.allow", "why": "not on the allowlist"},
-                 {"kind": "network", "verdict": "deny", "name": "evil.example", "port": 53, "protocol": "dns", "rule": "network.allow", "why": "not on the allowlist"}]
+        lines = [{"kind": "exec"}, {"kind": "connection", "verdict": "allow", "name": "a"},
+                 {"kind": "connection", "verdict": "deny", "name": "evil.example", "port": 443, "protocol": "tls", "rule": "network.allow", "why": "not on the allowlist"},
+                 {"kind": "connection", "verdict": "deny", "name": "evil.example", "port": 53, "protocol": "dns", "rule": "network.allow", "why": "not on the allowlist"}]
         denials = calls.denials_of(lines)
         self.assertEqual([denial.action for denial in denials], ["connect evil.example:443", "resolve evil.example"])
         self.assertEqual((denials[0].rule, denials[0].why), ("network.allow", "not on the allowlist"))

@@ -60,6 +60,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
     compiled.notes.push_back(cat("the private space is on disk: ", human_size(compiled.limits.disk), " would not fit into the memory limit"));
   }
   compiled.weakened.insert(compiled.weakened.end(), compiled.limits.weakened.begin(), compiled.limits.weakened.end());
+  compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(), compiled.limits.notes.end());
   return compiled;
 }
 

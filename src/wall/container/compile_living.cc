@@ -95,6 +95,7 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   plan.watch = compiled.limits.watch;
   add_notes(living, compiled.notes);
   compiled.weakened.insert(compiled.weakened.end(), compiled.limits.weakened.begin(), compiled.limits.weakened.end());
+  compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(), compiled.limits.notes.end());
   return compiled;
 }
 

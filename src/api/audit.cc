@@ -1,0 +1,146 @@
+// Native API: what was recorded, and whether it is still what was recorded. A tenant sees its own records; who may administer the
+// server sees all.
+#include "api/all_routes.h"
+#include "api/audit_desk.h"
+#include "api/server.h"
+#include "audit/index.h"
+#include "audit/seal.h"
+#include "audit/verify.h"
+#include "base/instant.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "manager/events.h"
+
+namespace paddock::api {
+
+namespace {
+
+using io::Task;
+
+constexpr size_t kMostRecords = 1000;
+constexpr uint64_t kMostBytes = 8 << 20, kMostSearched = 256 << 20;
+
+struct Question {
+  audit::Query query;
+  bool lines = false;
+};
+
+Result<void> read_parameter(const std::string& name, const std::string& value, Question& question) {
+  audit::Query& query = question.query;
+  if (name == "sandbox") query.sandbox = value;
+  else if (name == "tenant") query.tenant = value;
+  else if (name == "agent") query.agent = value;
+  else if (name == "trace") query.trace = value;
+  else if (name == "verdict") query.verdict = value;
+  else if (name == "kind") for (const std::string& kind : split(value, ',')) query.kinds.push_back(kind);
+  else if (name == "text") query.text = value;
+  else if (name == "since") query.since_us = TRY(parse_instant(value, wall_clock_us()));
+  else if (name == "until") query.until_us = TRY(parse_instant(value, wall_clock_us()));
+  else if (name == "after") query.after = TRY(parse_count(value));
+  else if (name == "before") query.before = TRY(parse_count(value));
+  else if (name == "limit") query.limit = TRY(parse_count(value));
+  else if (name == "order" && (value == "asc" || value == "desc")) query.newest_first = value == "desc";
+  else if (name == "format" && (value == "json" || value == "ndjson")) question.lines = value == "ndjson";
+  else return Error{Code::invalid, "that is no parameter of it, or no value for it",
+                    "sandbox, tenant, agent, trace, verdict, kind, text, since, until, after, before, limit, order=asc|desc, format=json|ndjson"};
+  return {};
+}
+
+Result<Question> read_question(const Call& call) {
+  Question question;
+  audit::Query& query = question.query;
+  query.newest_first = !call.exchange.query("after");  // who goes through them page by page goes forward
+  for (const auto& [name, value] : parse_query(call.exchange.query_string())) {
+    Result<void> read = read_parameter(name, value, question);
+    if (!read) return Error{read.error().code, cat(printable(name), "=", printable(value), ": ", read.error().message), read.error().hint};
+  }
+  if (query.kinds.size() > 20) return Error{Code::invalid, "kind: at most 20 of them"};
+  if (query.limit < 1 || query.limit > kMostRecords) return Error{Code::invalid, cat("limit: from 1 to ", kMostRecords), "the next page: after=NUMBER"};
+  if (!call.caller.may("admin")) {
+    if (!query.tenant.empty() && query.tenant != call.caller.tenant) return Error{Code::denied, "tenant: records of other tenants need the scope 'admin'"};
+    query.tenant = call.caller.tenant;
+    query.unreadable = false;  // they may be somebody else's
+  }
+  query.most_bytes = kMostBytes;
+  query.most_searched = kMostSearched;
+  return question;
+}
+
+Result<std::vector<audit::Found>> find(const std::string& directory, const audit::Query& query) {
+  audit::Index index = TRY(audit::Index::open(directory));
+  TRY(index.update());
+  return index.find(query);
+}
+
+// Records are put into the answer as they stand in the log, so that who gets them can check their hashes.
+std::string body_of(const std::vector<audit::Found>& records, const Question& question) {
+  std::string body = question.lines ? "" : "{\"records\":[";
+  uint64_t bytes = 0;
+  for (const audit::Found& found : records) {
+    bytes += found.line.size();
+    if (!question.lines && &found != &records.front()) body += ',';
+    body += audit::as_json(found);
+    if (question.lines) body += '\n';
+  }
+  if (question.lines) return body;
+  bool more = !records.empty() && (records.size() >= question.query.limit || bytes >= kMostBytes);
+  return cat(body, "],\"next\":", more ? std::to_string(records.back().seq) : "null", "}");
+}
+
+Task<void> show(Call& call) {
+  Result<Question> question = read_question(call);
+  if (!question) {
+    co_await answer_error(call, question.error());
+    co_return;
+  }
+  Result<std::vector<audit::Found>> found = Error{};
+  std::string directory = call.manager.events().directory();
+  std::function<void()> work = [&] { found = find(directory, question.value().query); };
+  Result<void> asked = co_await call.server.audit_desk().run(call.caller.tenant, work);
+  if (!asked || !found) {
+    Error error = asked ? found.error() : asked.error();
+    co_await answer_error(call, error);
+    co_return;
+  }
+  Headers headers{{"Content-Type", question.value().lines ? "application/x-ndjson" : "application/json"}};
+  std::string body = body_of(found.value(), question.value());
+  (void)co_await call.exchange.answer(200, std::move(headers), std::move(body));
+}
+
+Task<void> verify(Call& call) {
+  audit::VerifyOptions options{.directory = call.manager.events().directory(), .expect = call.exchange.query("expect").value_or("")};
+  Result<audit::Verified> verified = Error{};
+  std::function<void()> work = [&] { verified = audit::verify(options); };
+  Result<void> asked = co_await call.server.audit_desk().run(call.caller.tenant, work);
+  if (!asked || !verified) {
+    Error error = asked ? verified.error() : asked.error();
+    co_await answer_error(call, error);
+    co_return;
+  }
+  Value value = audit::to_value(verified.value());
+  (void)co_await call.exchange.answer_json(200, std::move(value));
+}
+
+Task<void> key(Call& call) {
+  Result<std::string> pem = audit::public_key(call.manager.events().directory());
+  if (!pem) {
+    co_await answer_error(call, pem.error());
+    co_return;
+  }
+  Value value;
+  value.set("public_key", pem.value());
+  (void)co_await call.exchange.answer_json(200, std::move(value));
+}
+
+}  // namespace
+
+const std::vector<Route>& audit_routes() {
+  static const std::vector<Route> routes = {
+      {"GET", "/v1/audit", "read", show, "what was recorded, by what is asked of it"},
+      {"GET", "/v1/audit/verify", "admin", verify, "whether the record is what was written"},
+      {"GET", "/v1/audit/key", "read", key, "the public key that its seals are checked with"},
+  };
+  return routes;
+}
+
+}  // namespace paddock::api

@@ -1,0 +1,74 @@
+// A SQLite database that can be thrown away: statements, transactions, and whether it is the one that is meant. No other file
+// knows SQLite.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "paddock/error.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace paddock::audit {
+
+constexpr Code kBroken = Code::internal;  // it is damaged, or another one: make it anew
+
+struct CloseDatabase {
+  void operator()(sqlite3* database) const;
+  void operator()(sqlite3_stmt* statement) const;
+};
+using Database = std::unique_ptr<sqlite3, CloseDatabase>;
+
+struct Layout {
+  int application, version;
+  std::span<const char* const> schema = {};  // every CREATE there is
+};
+
+// Made with this layout when it is empty; any other than this is kBroken. `path` may be ":memory:".
+Result<Database> open_database(const std::string& path, const Layout& layout);
+
+class Statement {
+ public:
+  static Result<Statement> prepare(const Database& database, const std::string& text);
+
+  // The values of its question marks, in order.
+  Statement& add(int64_t number);
+  Statement& add(std::string_view text);
+  Statement& add_or_null(std::string_view text);  // empty: null
+
+  Result<bool> step();  // whether there is a row
+  Result<void> run();   // to its end; then it takes new values
+  int64_t number(int column) const;
+  std::string text(int column) const;
+
+ private:
+  Statement(sqlite3* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
+  Statement& bound(int status);
+
+  sqlite3* database_;
+  std::unique_ptr<sqlite3_stmt, CloseDatabase> statement_;
+  int count_ = 0, failed_ = 0;
+};
+
+Result<void> execute(const Database& database, const std::string& text);
+Result<int64_t> number_of(const Database& database, const std::string& text);  // the first column of the first row; 0: none
+
+// Rolled back unless it came to commit().
+class Transaction {
+ public:
+  static Result<Transaction> begin(const Database& database);
+  Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  ~Transaction();
+  Result<void> commit();
+
+ private:
+  explicit Transaction(const Database& database) : database_(&database) {}
+  const Database* database_;
+};
+
+}  // namespace paddock::audit

@@ -1,0 +1,65 @@
+// What a Log holds, for the files of this folder. Everything but opening is done under the lock.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "audit/disk.h"
+#include "audit/ending.h"
+#include "audit/head.h"
+#include "audit/log.h"
+#include "audit/place.h"
+
+namespace paddock::audit {
+
+struct Log::State {
+  LogOptions options;
+  Disk* disk = nullptr;
+  Fd directory, head_file, segment_file;
+  uint64_t open_segment = 0;      // the number of segment_file
+  std::string seed, mac_key;
+  std::optional<std::string> image;  // of the head's file, as last seen or written; none: it must be read before it is believed
+  Head head;
+  std::string boot;
+  Range appended;
+  Link appended_last;
+  bool distrusted = false;        // a sync failed: what the kernel says of this file's pages is worth nothing any more
+  int64_t full_failed_us = 0;     // when on_full last failed
+
+  // Fails when the directory is not the one at its path any more: it was moved, removed or replaced.
+  Result<Lock> lock();
+
+  // Brings `head` and `segment_file` up to date with what others did; mends what somebody left unfinished.
+  Result<void> refresh();
+
+  // Writes records behind the last: announces them in `head`, writes them, and says so there. All or nothing. `change` has what else
+  // is new in it.
+  Result<void> write(const std::vector<Event>& events, Head change);
+  Result<void> write(const std::vector<Event>& events) { return write(events, head); }
+  struct Batch {
+    std::string lines;
+    uint64_t at = 0;  // in the segment
+    Head next;
+  };
+  Batch prepare(const std::vector<Event>& events, Head change) const;
+  Result<void> announce(const Batch& batch);
+  Result<void> commit(const Batch& batch);
+  Result<void> write_done(Head next);  // of this append, or more about the last one
+  Result<void> write_slot(uint64_t at, const std::string& slot);
+
+  // audit/mend.cc: goes on from where the log really ends, and records what was found.
+  Result<void> mend(const Ending& ending, const Heads& heads);
+
+  // audit/rotate.cc
+  bool is_full() const;
+  bool is_overfull() const;                                 // nobody has signed for too long
+  Result<void> begin_segment(std::vector<Event> more);      // behind its log.open
+  Result<void> end_segment(Value seal, std::vector<Event> more);  // with a log.seal of this data; begins the next
+  Result<void> retire();                                    // by the retention rules
+};
+
+Event log_event(const char* kind, Value data);  // of now
+Event damage_event(const Ending& ending);
+
+}  // namespace paddock::audit

@@ -1,0 +1,67 @@
+// paddock-server telemetry-send: sends the traces of one run, for `paddock run`, which has no TLS and no time. Everything comes on
+// stdin, where nobody else sees it: a line that says where to, then an event a line (docs/telemetry.md).
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "base/instant.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "telemetry/exporter.h"
+
+namespace paddock::cli {
+
+namespace {
+
+constexpr size_t kMostInput = 64 << 20;
+constexpr int64_t kPatience = 5'000, kMostPatience = 60'000;
+
+std::string text_of(const Value& value, const char* key) {
+  const Value* found = value.find(key);
+  return found && found->as_string() ? *found->as_string() : "";
+}
+
+Result<Event> event_from(const Value& line) {
+  Event event;
+  event.kind = text_of(line, "kind");
+  event.trace = text_of(line, "trace");
+  event.span = text_of(line, "span");
+  event.parent = text_of(line, "parent");
+  event.sandbox = text_of(line, "sandbox");
+  event.tenant = text_of(line, "tenant");
+  event.agent = text_of(line, "agent");
+  event.verdict = text_of(line, "verdict");
+  event.time_us = TRY(parse_rfc3339(text_of(line, "time")));
+  if (const Value* duration = line.find("duration_us"); duration && duration->as_int()) event.duration_us = *duration->as_int();
+  if (const Value* data = line.find("data")) event.data = *data;
+  return event;
+}
+
+Result<void> send(const std::string& input) {
+  std::vector<std::string> lines = split(input, '\n');
+  Value target = TRY(parse_json(lines.front(), "the first line"));
+  TelemetryPolicy policy;
+  if (std::string url = text_of(target, "endpoint"); !url.empty()) policy.endpoint = url;  // else the environment's
+  if (const Value* headers = target.find("headers"); headers && headers->as_object())
+    for (const auto& [name, value] : *headers->as_object()) policy.headers[name] = value.as_string() ? *value.as_string() : "";
+  std::optional<telemetry::Endpoint> endpoint = TRY(telemetry::find_endpoint("", policy));
+  if (!endpoint) return {};
+  if (std::string service = text_of(target, "service"); !service.empty()) endpoint->service = service;
+  std::vector<Event> events;
+  for (size_t i = 1; i < lines.size(); ++i)
+    if (!lines[i].empty()) events.push_back(TRY(event_from(TRY(parse_json(lines[i], cat("line ", i + 1))))));
+  const Value* asked = target.find("deadline_ms");
+  int64_t patience = asked && asked->as_int() ? std::min(kMostPatience, std::max<int64_t>(1, *asked->as_int())) : kPatience;
+  return telemetry::send_all(*endpoint, events, patience);
+}
+
+}  // namespace
+
+int telemetry_send_main(int, char**) {
+  Result<std::string> input = read_all(STDIN_FILENO, kMostInput);
+  Result<void> sent = input ? send(input.value()) : Result<void>(input.error());
+  return sent ? 0 : report(sent.error(), false);
+}
+
+}  // namespace paddock::cli

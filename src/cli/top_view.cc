@@ -1,0 +1,174 @@
+#include "cli/top_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/text.h"
+#include "cli/client.h"
+#include "cli/living.h"
+#include "cli/table.h"
+
+namespace paddock::cli {
+
+namespace {
+
+constexpr size_t kHistory = 10;
+constexpr double kNear = 0.9;  // of a limit: red
+
+struct SortName {
+  TopSort sort;
+  const char* name;
+  char key;
+};
+constexpr SortName kSorts[] = {{TopSort::cpu, "cpu", 'c'},   {TopSort::memory, "memory", 'm'}, {TopSort::pids, "pids", 'p'},
+                               {TopSort::disk, "disk", 'd'}, {TopSort::net, "net", 'n'},       {TopSort::id, "id", 'i'}};
+
+const Value& usage_of(const Value& sandbox) {
+  static const Value none;
+  const Value* usage = sandbox.find("usage");
+  return usage ? *usage : none;
+}
+
+double net_rate(const Value& usage) { return real_of(usage, "net_up_rate") + real_of(usage, "net_down_rate"); }
+double disk_rate(const Value& usage) { return real_of(usage, "disk_read_rate") + real_of(usage, "disk_write_rate"); }
+
+double sort_value(const Value& sandbox, TopSort sort) {
+  const Value& usage = usage_of(sandbox);
+  switch (sort) {
+    case TopSort::cpu: return real_of(usage, "cpu_percent");
+    case TopSort::memory: return real_of(usage, "memory");
+    case TopSort::pids: return real_of(usage, "pids");
+    case TopSort::disk: return real_of(usage, "disk");
+    case TopSort::net: return net_rate(usage);
+    case TopSort::id: break;
+  }
+  return 0;
+}
+
+std::string percent(double value) {
+  char text[40];
+  (void)std::snprintf(text, sizeof text, "%.1f%%", value);
+  return text;
+}
+std::string size(double bytes) { return human_size(static_cast<uint64_t>(std::max(0.0, bytes))); }
+std::string rate(double bytes) { return bytes < 1 ? "-" : size(bytes) + "/s"; }
+
+std::vector<Column> columns_for(TopSort sort) {
+  std::vector<Column> columns = {
+      {.heading = "ID"},
+      {.heading = "NAME", .least = 6, .optional = true},
+      {.heading = "STATE", .optional = true},
+      {.heading = "CPU", .right = true},
+      {.heading = "", .optional = true},
+      {.heading = "MEMORY", .right = true},
+      {.heading = "", .optional = true},
+      {.heading = "PIDS", .right = true, .optional = sort != TopSort::pids},
+      {.heading = "DISK", .right = true, .optional = sort != TopSort::disk},
+      {.heading = "NET/S", .right = true, .optional = sort != TopSort::net},
+      {.heading = "IO/S", .right = true, .optional = true},
+      {.heading = "LIMIT", .right = true, .optional = true},
+      {.heading = "ENDS", .right = true, .optional = true},
+  };
+  return columns;
+}
+
+std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const Colours& colour) {
+  const Value& usage = usage_of(sandbox);
+  double memory = real_of(usage, "memory"), memory_limit = real_of(sandbox, "memory_bytes"), cpu = real_of(usage, "cpu_percent"),
+         cpu_limit = real_of(sandbox, "cpu_millicores") / 10, disk = real_of(usage, "disk"), disk_limit = real_of(sandbox, "disk_bytes");
+  auto near = [&](double value, double limit) { return limit > 0 && value > limit * kNear ? colour.red : ""; };
+  auto highest = [](const std::vector<double>& values, double least) { return values.empty() ? least : std::max(least, *std::max_element(values.begin(), values.end())); };
+  int64_t ends = number_of(sandbox, "ends_ms");
+  bool is_running = text_of(sandbox, "state") == "running";
+  return {{printable(text_of(sandbox, "id"))},
+          {printable(text_of(sandbox, "name"))},
+          {printable(text_of(sandbox, "state")), is_running ? "" : colour.dim},
+          {percent(cpu), near(cpu, cpu_limit)},
+          {sparkline(history.cpu, highest(history.cpu, 100)), colour.green},
+          {size(memory), near(memory, memory_limit)},
+          {sparkline(history.memory, memory_limit > 0 ? memory_limit : highest(history.memory, 1)), colour.green},
+          {to_text(number_of(usage, "pids"))},
+          {size(disk), near(disk, disk_limit)},
+          {rate(net_rate(usage))},
+          {rate(disk_rate(usage))},
+          {memory_limit > 0 ? size(memory_limit) : "-"},
+          {ends ? short_duration(ends - now_ms()) : "never"}};
+}
+
+std::string totals_line(const std::vector<Value>& sandboxes) {
+  Value totals = top_totals(sandboxes);
+  return cat(number_of(totals, "sandboxes"), " sandboxes, ", number_of(totals, "running"), " running   cpu ", percent(real_of(totals, "cpu_percent")), "   memory ",
+             size(real_of(totals, "memory")), "   pids ", number_of(totals, "pids"), "   net ", rate(net_rate(totals)), "   io ", rate(disk_rate(totals)));
+}
+
+std::string keys_line(const TopView& view) {
+  std::string text = "sort:";
+  for (const SortName& sort : kSorts) text += cat(" ", std::string(1, sort.key), sort.sort == view.sort ? (view.reverse ? "▲" : "▼") : "");
+  return text + "  r reverse  ↑↓ scroll  space hold  q quit";
+}
+
+}  // namespace
+
+std::optional<TopSort> top_sort_from(const std::string& name) {
+  for (const SortName& sort : kSorts)
+    if (name == sort.name) return sort.sort;
+  return std::nullopt;
+}
+
+std::optional<TopSort> top_sort_from_key(char key) {
+  for (const SortName& sort : kSorts)
+    if (key == sort.key) return sort.sort;
+  return std::nullopt;
+}
+
+void sort_top(std::vector<Value>& sandboxes, TopSort sort, bool reverse) {
+  auto by_id = [](const Value& a, const Value& b) { return text_of(a, "id") < text_of(b, "id"); };
+  std::sort(sandboxes.begin(), sandboxes.end(), [&](const Value& a, const Value& b) {
+    double first = sort_value(a, sort), second = sort_value(b, sort);
+    return first != second ? first > second : by_id(a, b);
+  });
+  if (reverse) std::reverse(sandboxes.begin(), sandboxes.end());
+}
+
+void TopHistory::add(double cpu_percent, double memory_bytes) {
+  cpu.push_back(cpu_percent);
+  memory.push_back(memory_bytes);
+  if (cpu.size() > kHistory) cpu.erase(cpu.begin());
+  if (memory.size() > kHistory) memory.erase(memory.begin());
+}
+
+Value top_totals(const std::vector<Value>& sandboxes) {
+  int64_t running = 0;
+  std::map<std::string, double> sums;
+  static const char* kSummed[] = {"cpu_percent", "memory", "pids", "disk", "disk_read_rate", "disk_write_rate", "net_up_rate", "net_down_rate", "connections"};
+  for (const Value& sandbox : sandboxes) {
+    running += text_of(sandbox, "state") == "running";
+    for (const char* name : kSummed) sums[name] += real_of(usage_of(sandbox), name);
+  }
+  Value totals;
+  totals.set("sandboxes", static_cast<uint64_t>(sandboxes.size()));
+  totals.set("running", running);
+  totals.set("cpu_percent", std::round(sums["cpu_percent"] * 10) / 10);
+  for (const char* name : kSummed)
+    if (std::string(name) != "cpu_percent") totals.set(name, static_cast<uint64_t>(sums[name]));
+  return totals;
+}
+
+std::string render_top(const std::vector<Value>& sandboxes, const std::map<std::string, TopHistory>& histories, const TopView& view, const Colours& colour) {
+  static const TopHistory none;
+  size_t aside = view.keys ? 3 : 2;  // totals, headings, keys
+  size_t room = view.rows == 0 ? sandboxes.size() : view.rows > aside ? view.rows - aside : 0;
+  size_t first = std::min(view.first, sandboxes.size() - std::min(sandboxes.size(), room));
+  std::vector<std::vector<Cell>> rows;
+  for (size_t i = first; i < std::min(sandboxes.size(), first + room); ++i) {
+    auto history = histories.find(text_of(sandboxes[i], "id"));
+    rows.push_back(row_of(sandboxes[i], history == histories.end() ? none : history->second, colour));
+  }
+  auto fitted = [&](const std::string& line) { return view.width ? fit(line, view.width) : line; };
+  std::string text = cat(fitted(totals_line(sandboxes)), "\n", render_table(columns_for(view.sort), rows, view.width, colour.bold, colour.off));
+  if (view.keys) text += cat(colour.dim, fitted(keys_line(view)), colour.off, "\n");
+  return text;
+}
+
+}  // namespace paddock::cli

@@ -1,0 +1,56 @@
+// Holds samples against the rules of [monitor]. Pure: time comes with the samples.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "paddock/policy.h"
+#include "paddock/sandbox.h"
+
+namespace paddock::monitor {
+
+constexpr uint64_t kEveryMs = 1'000, kLeastEveryMs = 100;
+uint64_t every_ms(const MonitorPolicy& policy);  // between two samples
+
+struct Finding {
+  const MonitorRule* rule;
+  double threshold = 0;  // in the metric's unit, also where the rule is a percentage of a limit
+  double value = 0;      // now
+  double peak = 0;       // since it began to hold
+  int64_t held_ms = 0;
+};
+LimitHit to_hit(const Finding& finding);
+
+class Judge {
+ public:
+  // `limits`: of the sandbox, for rules in percent of them. What has no limit to be a percentage of never holds (policy refuses that before).
+  Judge(std::vector<MonitorRule> rules, const Limits& limits, uint64_t every_ms = kEveryMs);
+
+  // The rules that hold from this sample on: each is told once, and again only after it has not held for a sample. Of the time
+  // between two samples at most three times what is usual counts: nobody looked, or somebody set the clock.
+  std::vector<Finding> judge(const UsageSample& sample);
+  bool empty() const { return rules_.empty(); }
+
+ private:
+  struct State {
+    MonitorRule rule;
+    double threshold = 0;
+    bool holds = false, told = false;
+    int64_t held_ms = 0;
+    double peak = 0;
+  };
+  std::vector<State> rules_;
+  int64_t most_ms_;                // that one sample adds
+  std::optional<int64_t> last_ms_; // of the sample before
+};
+
+double value_of(MonitorMetric metric, const UsageSample& sample);  // negative: the kernel does not tell
+const char* name_of(MonitorMetric metric);
+bool is_dear(MonitorMetric metric);  // to read: not with each sample unless a rule needs it
+// A value in the metric's unit, for people: "99.7%", "512M", "20M/s", "64".
+std::string describe(MonitorMetric metric, double value);
+std::string describe(std::string_view rule, double value);  // by a rule's name: "monitor.kill_if.cpu"
+
+}  // namespace paddock::monitor

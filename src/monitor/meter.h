@@ -1,0 +1,28 @@
+// From two readings of a sandbox's counters to a sample with rates.
+#pragma once
+
+#include <optional>
+
+#include "monitor/sampler.h"
+
+namespace paddock::monitor {
+
+class Meter {
+ public:
+  // What was counted before this instant is nobody's rate. Without it the first sample has none.
+  void begin(const Reading& reading, int64_t now_us);
+  // `now_us`: of a clock that nobody sets. `time_ms`: for people.
+  UsageSample measure(const Reading& reading, int64_t now_us, int64_t time_ms);
+
+ private:
+  void measure_deep(const Reading& reading, int64_t now_us);
+  bool is_over(const Reading& reading, int64_t now_us) const;
+  void measure_network(const Reading& reading, double seconds, UsageSample& sample) const;
+
+  Reading last_, last_deep_;
+  std::optional<int64_t> last_us_, deep_us_;
+  uint64_t read_rate_ = 0, write_rate_ = 0;  // of the dear part: until it is read again
+  double throttled_percent_ = 0;
+};
+
+}  // namespace paddock::monitor

@@ -1,0 +1,27 @@
+// What a pattern alone cannot say about a value: checksums, whether it decodes, whether it is as random as a secret is.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace paddock::redact {
+
+struct Found {
+  std::string_view front;    // a few bytes in front of it all
+  std::string_view context;  // what the pattern kept in front of the value
+  std::string_view value;
+  int before = -1, after = -1;  // the bytes around context and value; -1: none
+};
+
+// How many bytes of the value are secret; 0: it is none.
+using Check = size_t (*)(const Found& found);
+
+Check check_named(std::string_view name);  // null: there is none of this name
+
+// Whether a value is as good as certainly no secret: `changeme`, `${TOKEN}`, `<your key>`, `xxxxxxxx`, true.
+bool is_placeholder(std::string_view value);
+double bits_per_byte(std::string_view value);  // Shannon's entropy of its bytes
+// Whether a value whose name says that it is secret looks like one.
+bool is_random(std::string_view value);
+
+}  // namespace paddock::redact

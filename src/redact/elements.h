@@ -1,0 +1,25 @@
+// Between the grammar (pattern.cc) and the automata (automaton.cc): a pattern as rows of elements.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "redact/pattern.h"
+
+namespace paddock::redact {
+
+struct Element {
+  ByteSet set;
+  int least = 1, most = 1;  // most -1: without end
+  bool mark = false;        // not an element: \K, what is taken out begins here
+};
+
+struct ParsedPattern {
+  std::vector<std::vector<Element>> alternatives;
+  std::optional<ByteSet> before, after;
+  bool needs_end_byte = false, has_value_mark = false;
+};
+
+Result<ParsedPattern> parse_pattern(std::string_view text, size_t budget = ~size_t{0});
+
+}  // namespace paddock::redact

@@ -1,0 +1,42 @@
+// Sends what happened to a collector of traces: OTLP over HTTP, as JSON (docs/telemetry.md). Best effort: what cannot be sent in
+// time is dropped and counted, and nobody waits for it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+#include "io/loop.h"
+#include "telemetry/endpoint.h"
+
+namespace paddock::telemetry {
+
+class Exporter {
+ public:
+  static Result<std::unique_ptr<Exporter>> start(io::Loop& loop, const Endpoint& endpoint);
+  ~Exporter();  // what has not been sent is not sent any more
+
+  void take(const Event& event);
+  io::Task<void> drain(io::Milliseconds patience);  // until all of it is sent or dropped, or so long
+
+  struct Stats {
+    uint64_t sent = 0, dropped = 0, failures = 0;  // spans, spans, requests
+    std::string why;                               // of the last failure; empty: the last request succeeded
+  };
+  Stats stats() const;
+
+ private:
+  friend Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events, io::Milliseconds patience);
+  struct State;
+  explicit Exporter(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+// For who has no loop and nothing else to do: sends the spans of these events and returns when they are sent, when one request failed
+// (nothing is tried twice: somebody waits), or at the deadline.
+Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events, io::Milliseconds patience);
+
+}  // namespace paddock::telemetry

@@ -1,0 +1,35 @@
+// One POST to a collector, on a connection of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "io/worker.h"
+#include "net/tls.h"
+#include "telemetry/endpoint.h"
+
+namespace paddock::telemetry {
+
+class Poster {
+ public:
+  static Result<std::unique_ptr<Poster>> create(io::Loop& loop, const Endpoint& endpoint);
+
+  struct Posted {
+    int status = 0;                   // 0: there was no answer
+    std::string why;                  // of a failure
+    io::Milliseconds retry_after = 0; // as the collector asked
+  };
+  io::Task<Posted> post(std::string body, io::Milliseconds patience);
+
+ private:
+  Poster(io::Loop& loop, Endpoint endpoint) : loop_(loop), endpoint_(std::move(endpoint)) {}
+  io::Task<Result<Fd>> connect(io::Milliseconds deadline);
+
+  io::Loop& loop_;
+  Endpoint endpoint_;
+  std::optional<net::TlsClient> tls_;
+  std::unique_ptr<io::Worker> resolver_;  // names are looked up by a thread: the system's way blocks
+};
+
+}  // namespace paddock::telemetry
