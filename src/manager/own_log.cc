@@ -75,7 +75,7 @@ void OwnLog::miss(const std::vector<Event>& events, const Error& error) {
 
 // No room is never "there was no log": it will be there again, and then the record would be missing.
 bool OwnLog::must_record(const Error& error) const {
-  return is_set(audit_) || is_elsewhere_ || store::is_state_named() || error.code == Code::exhausted || (!told_.path.empty() && exists(told_.path));
+  return is_set(audit_) || is_elsewhere_ || error.code == Code::exhausted || (!told_.path.empty() && exists(told_.path));
 }
 
 Result<void> OwnLog::record(const std::vector<Event>& events) {

@@ -80,8 +80,6 @@ std::string home_directory() {
   return !home.empty() && home[0] == '/' ? home : "";
 }
 
-bool is_state_named() { return !from_environment("PADDOCK_STATE").empty() || (::geteuid() != 0 && !from_environment("XDG_STATE_HOME").empty()); }
-
 Result<std::string> state_path() {
   std::string path = TRY(choose());
   while (path.size() > 1 && path.back() == '/') path.pop_back();

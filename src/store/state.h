@@ -16,7 +16,6 @@ namespace paddock::store {
 Result<std::string> state_directory();
 
 Result<std::string> state_path();  // the same place, whether it is there or not
-bool is_state_named();             // by PADDOCK_STATE or XDG_STATE_HOME: not the usual place
 
 // A directory of the state directory, made when missing and checked the same way.
 struct StateDirectory {

@@ -251,7 +251,8 @@ class Stage:
         return text.format_map(self.values | own)
 
     def environment_of(self, user):
-        return self.environment | {"HOME": self.values[f"home-{user}"]}
+        home = self.values[f"home-{user}"]
+        return self.environment | {"HOME": home, "PADDOCK_STATE": f"{home}/state"}
 
 
 def answer_everything(connection):

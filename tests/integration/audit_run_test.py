@@ -215,13 +215,15 @@ class NoRoomTest(Case):
         self.assertEqual((result["stdout"], result["audit"]["recorded"], result["weakened"]), ("ran\n", False, ["audit.off"]))
 
     @on_both
-    def test_a_state_directory_that_was_named_must_be_fit(self, user, wall):
-        # Else who chooses the environment of a run would choose whether it is recorded.
+    def test_a_place_that_cannot_be_used_is_told_and_refused_where_the_policy_names_it(self, user, wall):
         for place in ("/proc/no", "relative", "/tmp"):
-            done = paddock.run("--wall", wall, "--", "echo", "ran", user=user, env={"PADDOCK_STATE": place})
-            self.assertEqual((done.returncode, done.stdout), (125, ""), place)
-            self.assertIn("could not be recorded", done.stderr)
+            done = paddock.run("--wall", wall, "--quiet", "--", "echo", "ran", user=user, env={"PADDOCK_STATE": place})
+            self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), place)
+            self.assertIn("paddock: not recorded: ", done.stderr)
             self.assertIn(place, done.stderr)
+        done = paddock.run("--wall", wall, "--audit", "/proc/no", "--", "echo", "ran", user=user)
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        self.assertIn("could not be recorded", done.stderr)
 
     @unittest.skipIf("user" not in paddock.USERS, "an ordinary user is needed: root's usual place can always be made")
     def test_without_a_place_it_runs_and_says_so_even_when_quiet(self):

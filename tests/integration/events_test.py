@@ -321,6 +321,7 @@ class Events:
     def test_who_tries_at_a_sandbox_or_with_an_old_key_is_told_to_its_tenant(self):
         tenant = self.server.new_key("--tenant", "tried")
         made = self.ask("POST", "/v1/sandboxes", {}, 201, key=tenant).json()
+        self.addCleanup(self.server.request, "DELETE", f"/v1/sandboxes/{made['id']}", key=tenant)
         headers = {"E2b-Sandbox-Id": made["id"], "E2b-Sandbox-Port": "49983", "X-Access-Token": "wrong"}
         old = self.server.new_key("--tenant", "tried", "--expires", "1ms")
 
@@ -333,7 +334,6 @@ class Events:
             return [event for event in self.recorded("auth.refused", tenant="tried") if "key" in event["data"]]
         self.assertTrue(until(at_the_sandbox))
         self.assertTrue(until(with_the_key))
-        self.ask("DELETE", f"/v1/sandboxes/{made['id']}", None, 204, key=tenant)
 
     def test_many_addresses_cannot_fill_the_log_either(self):
         before = len(self.recorded("auth.refused"))
