@@ -89,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   if (std::optional<audit::Record> record = audit::read_record(bytes); record && record->holds()) must(record->seq > 0);
-  must(!audit::read_heads(bytes, std::string(32, 'k')).newest);
+  must(!audit::read_heads(bytes, std::string(32, 'k')).newest());
   if (data[0] % 4 == 0) fuzz_writer(bytes);
   else fuzz_log(data[0] / 4, bytes);
   return 0;
