@@ -102,7 +102,6 @@ struct Events::State {
   std::map<std::string, uint64_t> counts;
   EventBudget budget;
   InputTally inputs;
-  bool goes_on = false;  // [audit] on_full = "gap"
   Events* owner = nullptr;  // null: it is gone, and who waited for it longer must not touch it
 };
 
@@ -113,7 +112,6 @@ Result<std::unique_ptr<Events>> Events::start(io::Loop& loop, const EventsOption
   if (options.keep) {
     state->directory = options.audit.path.value_or(options.state_directory + "/audit");
     state->journal = TRY(open_journal(state->directory, options));
-    state->goes_on = options.audit.on_full == AuditFull::gap;
     TRY(leave_log_place(options.state_directory, state->directory));
     Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake) return errno_error(errno, "make an eventfd");
@@ -246,6 +244,5 @@ audit::Journal::Health Events::health() const { return state_->journal ? state_-
 telemetry::Exporter::Stats Events::traced() const { return state_->exporter ? state_->exporter->stats() : telemetry::Exporter::Stats{}; }
 std::map<std::string, uint64_t> Events::counts() const { return state_->counts; }
 std::string Events::directory() const { return state_->directory; }
-bool Events::goes_on_when_full() const { return state_->goes_on; }
 
 }  // namespace paddock::manager

@@ -61,7 +61,6 @@ class Events {
   telemetry::Exporter::Stats traced() const;
   std::map<std::string, uint64_t> counts() const;  // events so far, by kind; for /metrics
   std::string directory() const;                   // of the log
-  bool goes_on_when_full() const;                  // what there is no room to record is done all the same
 
  private:
   struct State;

@@ -175,7 +175,7 @@ std::string explain_audit(const AuditPolicy& audit) {
   text += row("on_full", gap ? "without room for a record it goes on, and the gap is recorded" : "without room for a record nothing new runs");
   text += row("rotate", audit.rotate_bytes ? cat(format_limit(size, *audit.rotate_bytes), ": a segment is sealed at this size") : "not set: a segment is sealed at 64M");
   text += row("keep", audit.keep_ms ? cat(format_age(*audit.keep_ms), ": what is older goes") : "not set: for ever");
-  return text + row("max_size", audit.most_bytes ? cat(format_limit(size, *audit.most_bytes), ": the oldest segments go when all are larger") : "not set: any size");
+  return text + row("max_size", audit.most_bytes ? cat(format_limit(size, *audit.most_bytes), ": the oldest segments go when all are larger") : "4G, unless set: the oldest segments go when all are larger");
 }
 
 std::string explain_telemetry(const TelemetryPolicy& telemetry) {
