@@ -259,17 +259,11 @@ Task<void> e2b_look(Call& call) {
 }
 
 Task<void> e2b_remove(Call& call) {
-  Value data = Value::Object{{"template", call.parts["template"]}};
-  Result<std::vector<std::string>> removable = call.manager.templates().removable(call.caller.tenant, call.parts["template"]);
-  Result<void> removed;
-  if (!removable) removed = removable.error();
-  if (removed) removed = co_await record_act(call, "template.remove", data);
-  if (removed) removed = call.manager.templates().remove(call.caller.tenant, call.parts["template"]);
+  Result<void> removed = co_await remove_template(call);
   if (!removed) {
     co_await e2b::fail(call, removed.error());
     co_return;
   }
-  call.manager.templates_changed();
   co_await e2b::answer_done(call);
 }
 

@@ -33,18 +33,8 @@ Task<void> look(Call& call) {
 }
 
 Task<void> remove(Call& call) {
-  Value data = Value::Object{{"template", call.parts["template"]}};
-  Result<std::vector<std::string>> removable = call.manager.templates().removable(call.caller.tenant, call.parts["template"]);
-  Result<void> removed;
-  if (!removable) removed = removable.error();
-  if (removed) removed = co_await record_act(call, "template.remove", data);
-  if (removed) removed = call.manager.templates().remove(call.caller.tenant, call.parts["template"]);
-  if (!removed) {
-    co_await answer_error(call, removed.error());
-    co_return;
-  }
-  call.manager.templates_changed();
-  (void)co_await call.exchange.answer_empty(204);
+  Result<void> removed = co_await remove_template(call);
+  co_await answer_done(call, std::move(removed));
 }
 
 bool is_hash(const std::string& text) {
@@ -154,6 +144,17 @@ Task<void> build(Call& call) {
 }
 
 }  // namespace
+
+Task<Result<void>> remove_template(Call& call) {
+  std::string name = call.parts["template"];
+  Value data = Value::Object{{"template", name}};
+  Result<std::vector<std::string>> removable = call.manager.templates().removable(call.caller.tenant, name);
+  if (!removable) co_return removable.error();
+  Result<void> removed = co_await record_act(call, "template.remove", data);
+  if (removed) removed = call.manager.templates().remove(call.caller.tenant, name);
+  if (removed) call.manager.templates_changed();
+  co_return removed;
+}
 
 Value describe(const store::Template& record) {
   Value env{Value::Object{}};

@@ -12,6 +12,9 @@ Value describe_log(const manager::BuildLog& entry);    // native and E2B
 // Takes the request's body as an archive for COPY steps.
 io::Task<Result<void>> take_upload(Call& call, std::string permit);
 
+// The one that the path names, recorded before it goes.
+io::Task<Result<void>> remove_template(Call& call);
+
 namespace templates {
 
 io::Task<void> e2b_request(Call& call);

@@ -52,7 +52,7 @@ int64_t wall_clock_us() {
 
 // By hand: libc would look for the time zone's file. Days since 1970 to a date of the Gregorian calendar, counting years from March
 // (civil_from_days).
-std::string rfc3339(int64_t time_us) {
+std::string rfc3339(int64_t time_us, int decimals) {
   int64_t seconds = time_us / 1'000'000, shifted = seconds / 86400 + 719468, era = shifted / 146097, day_of_era = shifted % 146097;
   int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
   int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -60,9 +60,11 @@ std::string rfc3339(int64_t time_us) {
   month += month < 10 ? 3 : -9;
   int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
   char text[64];
-  int size = std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", static_cast<int>(year), static_cast<int>(month), static_cast<int>(day),
+  int64_t fraction = time_us % 1'000'000;
+  for (int i = decimals; i < 6; ++i) fraction /= 10;
+  int size = std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%0*dZ", static_cast<int>(year), static_cast<int>(month), static_cast<int>(day),
                            static_cast<int>(seconds / 3600 % 24), static_cast<int>(seconds / 60 % 60), static_cast<int>(seconds % 60),
-                           static_cast<int>(time_us % 1'000'000));
+                           decimals, static_cast<int>(fraction));
   return {text, static_cast<size_t>(size)};
 }
 

@@ -78,7 +78,7 @@ struct Cause {
 };
 
 int64_t wall_clock_us();
-std::string rfc3339(int64_t time_us);  // "2026-11-16T07:00:00.123456Z"
+std::string rfc3339(int64_t time_us, int decimals = 6);  // "2026-11-16T07:00:00.123456Z"; at most 6
 Value to_value(const Event& event);    // as docs/formats/events.md has it
 
 using EventSink = std::function<void(const Event&)>;

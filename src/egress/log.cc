@@ -1,36 +1,16 @@
 #include "egress/log.h"
 
 #include <sys/socket.h>
-#include <time.h>
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/event.h"
 #include "base/text.h"
 #include "net/address.h"
 
 namespace paddock::egress {
 
 namespace {
-
-// RFC 3339 in UTC, by hand: libc would look for the time zone's file.
-std::string now_as_text() {
-  timespec time;
-  (void)::clock_gettime(CLOCK_REALTIME, &time);
-  int64_t days = time.tv_sec / 86400, seconds = time.tv_sec % 86400;
-  // Days since 1970-01-01 to a date of the Gregorian calendar, counting years from March (civil_from_days).
-  int64_t shifted = days + 719468, era = shifted / 146097, day_of_era = shifted % 146097;
-  int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  int64_t month = (5 * day_of_year + 2) / 153, day = day_of_year - (153 * month + 2) / 5 + 1;
-  month += month < 10 ? 3 : -9;
-  int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
-  char text[40];
-  (void)std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", static_cast<int>(year), static_cast<int>(month),
-                      static_cast<int>(day), static_cast<int>(seconds / 3600), static_cast<int>(seconds / 60 % 60),
-                      static_cast<int>(seconds % 60), static_cast<int>(time.tv_nsec / 1'000'000));
-  return text;
-}
 
 // One object as a line of JSON, written as it comes: there is one for every connection.
 class Line {
@@ -88,7 +68,7 @@ void Log::add(const Entry& whole) {
   sum(entry);
   if (!entry.verdict.allowed) sum_denial(entry);
   Line line;
-  line.add("time", now_as_text());
+  line.add("time", rfc3339(wall_clock_us(), 3));
   line.add("sandbox", sandbox_);
   line.add("name", printable(entry.name));
   line.add("address", entry.address);

@@ -1,10 +1,9 @@
 // What sandboxes use, looked at each second or as often as their policy says, and held against the rules of [monitor]; and
 // what is due now and then: volumes' sizes, layers that nobody uses.
-#include <time.h>
-
 #include <functional>
 
 #include "base/text.h"
+#include "launch/watch.h"
 #include "linux/tree.h"
 #include "manager/acts.h"
 #include "manager/events.h"
@@ -23,12 +22,6 @@ constexpr io::Milliseconds kIdleByKeeper = 5'000;  // between samples of an idle
 constexpr double kIdlePercent = 0.5;
 constexpr uint64_t kDeepBusy = 5, kDeepIdle = 60;  // samples
 constexpr uint64_t kMovedCpu = 10'000, kMovedMemory = 1 << 20;  // µs, bytes: enough to look at the rest
-
-int64_t monotonic_us() {
-  timespec time;
-  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
-}
 
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
@@ -149,7 +142,7 @@ io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sa
 
 void Manager::take_reading(const std::shared_ptr<Sandbox>& sandbox, const monitor::Reading& reading) {
   SandboxWatch& watch = sandbox->watch_;
-  UsageSample sample = watch.meter.measure(reading, monotonic_us(), wall_time_now());
+  UsageSample sample = watch.meter.measure(reading, static_cast<int64_t>(launch::now_us()), wall_time_now());
   watch.reading = reading;
   watch.history.add(sample);
   if (watch.judge) act_on(sandbox, watch.judge->judge(sample));

@@ -104,6 +104,15 @@ Value to_value(const Outcome& outcome) {
   return value;
 }
 
+Value to_value(const Denial& denial) {
+  Value value;
+  value.set("layer", denial.layer);
+  value.set("action", denial.action);
+  value.set("rule", denial.rule);
+  value.set("why", denial.why);
+  return value;
+}
+
 Value to_value(const Usage& usage) {
   Value value;
   value.set("wall_ms", usage.wall_ms);
@@ -149,14 +158,7 @@ Value to_value(const RunResult& result) {
   Value::Array hits, denials;
   for (const LimitHit& hit : result.limits_hit) hits.push_back(to_value(hit));
   value.set("limits_hit", std::move(hits));
-  for (const Denial& denial : result.denials) {
-    Value entry;
-    entry.set("layer", denial.layer);
-    entry.set("action", denial.action);
-    entry.set("rule", denial.rule);
-    entry.set("why", denial.why);
-    denials.push_back(std::move(entry));
-  }
+  for (const Denial& denial : result.denials) denials.push_back(to_value(denial));
   value.set("denials", std::move(denials));
   Value enforced(Value::Object{});
   for (const auto& [name, control] : result.enforced) {

@@ -24,6 +24,7 @@ Result<RunResult> run(Prepared prepared, const RunOptions& options);  // with a 
 Value to_value(const RunResult& result);
 Value to_value(const LimitHit& hit);
 Value to_value(const Outcome& outcome);
+Value to_value(const Denial& denial);
 Value to_value(const Usage& usage);
 Value to_value(const UsageSample& sample);
 Value to_value(const std::vector<UsageSample>& samples);

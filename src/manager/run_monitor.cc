@@ -1,21 +1,14 @@
 #include "manager/run_monitor.h"
 
-#include <time.h>
-
 #include "base/event.h"
 #include "base/text.h"
+#include "launch/watch.h"
 
 namespace paddock::manager {
 
 namespace {
 
 constexpr size_t kMostWarnings = 100;
-
-int64_t monotonic_us() {
-  timespec time;
-  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
-}
 
 std::vector<std::string> groups_of(const launch::Plan& plan) {
   std::vector<std::string> directories;
@@ -30,7 +23,7 @@ RunMonitor::RunMonitor(const Policy& policy, const launch::Plan& plan)
 
 void RunMonitor::begin() {
   reading_.net_known = true;
-  meter_.begin(reading_, monotonic_us());
+  meter_.begin(reading_, static_cast<int64_t>(launch::now_us()));
 }
 
 bool RunMonitor::take(const launch::LivingUsage& usage, const LiveNetwork* network) {
@@ -48,7 +41,7 @@ bool RunMonitor::take(const launch::LivingUsage& usage, const LiveNetwork* netwo
     reading_.net_time_ms = network->time_ms;
   }
   (void)sampler_.read(reading_, true);  // where there are groups, they say more, and of this instant
-  UsageSample sample = meter_.measure(reading_, monotonic_us(), wall_clock_us() / 1000);
+  UsageSample sample = meter_.measure(reading_, static_cast<int64_t>(launch::now_us()), wall_clock_us() / 1000);
   history_.add(sample);
   if (ended_by_) return false;
   for (const monitor::Finding& finding : judge_.judge(sample)) {

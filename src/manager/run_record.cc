@@ -104,15 +104,6 @@ Value error_value(const Error& error) {
   return value;
 }
 
-Value denial_value(const Denial& denial) {
-  Value value;
-  value.set("layer", denial.layer);
-  value.set("action", denial.action);
-  value.set("rule", denial.rule);
-  value.set("why", denial.why);
-  return value;
-}
-
 }  // namespace
 
 Result<void> find_collector(const Policy& policy, RunRecordOptions& options) {
@@ -213,7 +204,7 @@ void RunRecord::add_left_out() {
 
 void RunRecord::end(RunResult& result) {
   for (const Denial& denial : result.denials) {
-    Event event = about("denial", denial_value(denial));
+    Event event = about("denial", to_value(denial));
     event.verdict = "deny";
     add(std::move(event));
   }

@@ -23,9 +23,7 @@ class Audit:
     user = None
 
     def setUp(self):
-        self.state = paddock.folder(self.user)
-        os.chmod(self.state, 0o700)
-        self.addCleanup(shutil.rmtree, self.state, ignore_errors=True)
+        self.state = paddock.state_folder(self, self.user)
         self.log = os.path.join(self.state, "audit")
 
     def call(self, *arguments, **options):

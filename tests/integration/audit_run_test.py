@@ -22,20 +22,6 @@ def records(directory):
 
 
 class Case(unittest.TestCase):
-    def state(self, user):
-        folder = paddock.folder(user)
-        os.chmod(folder, 0o700)
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        return folder
-
-    def policy(self, text):
-        file = tempfile.NamedTemporaryFile("w", suffix=".toml", prefix="paddock-test-")
-        self.addCleanup(file.close)
-        file.write(text)
-        file.flush()
-        os.chmod(file.name, 0o644)
-        return file.name
-
     def verify(self, directory, user):
         done = paddock.call("audit", "verify", "--dir", directory, user=user)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -47,7 +33,7 @@ class Case(unittest.TestCase):
 class RecordTest(Case):
     @on_both
     def test_beginning_and_end_tell_what_ran_and_how(self, user, wall):
-        state, granted = self.state(user), self.state(user)
+        state, granted = paddock.state_folder(self, user), paddock.state_folder(self, user)
         env = {"PADDOCK_STATE": state, "WANTED": "value-of-wanted", "TRACEPARENT": f"00-{TRACE}-{PARENT}-01"}
         result = paddock.run_json("--wall", wall, "--agent", "planner", "--pass-env", "WANTED", "--secret", "KEY=hunter2-hunter2", "--read", granted, "--memory", "300M",
                                   "--", "sh", "-c", "echo $KEY hunter2-hunter2; env; exit 3", user=user, env=env)
@@ -74,7 +60,7 @@ class RecordTest(Case):
 
     @on_both
     def test_arguments_that_are_secret_by_where_they_stand_are_not_recorded(self, user, wall):
-        state = self.state(user)
+        state = paddock.state_folder(self, user)
         for command in (["true", "--password", "correct-horse", "--api-key=correct-horse", "-H", "Authorization: Bearer correct-horse"], ["sh", "-c", ": --token correct-horse"]):
             self.assertEqual(paddock.run("--wall", wall, "--", *command, user=user, env={"PADDOCK_STATE": state}).returncode, 0)
         plain, script = [record["data"]["command"] for record in self.of_kind(f"{state}/audit", "run.start")]
@@ -85,8 +71,8 @@ class RecordTest(Case):
 
     @on_both
     def test_what_the_policy_denies_is_recorded(self, user, wall):
-        state = self.state(user)
-        policy = self.policy('[commands]\nallow = ["ls"]\n')
+        state = paddock.state_folder(self, user)
+        policy = paddock.policy_file(self, '[commands]\nallow = ["ls"]\n')
         done = paddock.run("--wall", wall, "--policy", policy, "--", "rm", "x", user=user, env={"PADDOCK_STATE": state})
         self.assertEqual(done.returncode, 125)
         start, = self.of_kind(f"{state}/audit", "run.start")
@@ -94,8 +80,8 @@ class RecordTest(Case):
 
     @on_both
     def test_limits_and_weakenings_are_recorded(self, user, wall):
-        state = self.state(user)
-        policy = self.policy('[redact]\nskip = ["jwt"]\n[danger]\nallow = ["redact.less"]\n')
+        state = paddock.state_folder(self, user)
+        policy = paddock.policy_file(self, '[redact]\nskip = ["jwt"]\n[danger]\nallow = ["redact.less"]\n')
         paddock.run("--wall", wall, "--policy", policy, "--timeout", "200ms", "--", "sleep", "9", user=user, env={"PADDOCK_STATE": state})
         log = f"{state}/audit"
         self.assertEqual([r["data"]["danger"] for r in self.of_kind(log, "weakening")], ["redact.less"])
@@ -104,14 +90,14 @@ class RecordTest(Case):
 
     def test_hostile_names_stay_on_their_line(self):
         for user in paddock.USERS:
-            state = self.state(user)
+            state = paddock.state_folder(self, user)
             paddock.run("--", "echo", "a\n{\"seq\":7}\u2028\x1b[2J\udcff", user=user, env={"PADDOCK_STATE": state})
             self.assertEqual([r["kind"] for r in records(f"{state}/audit")], ["log.open", "run.start", "run.end"])
             self.verify(f"{state}/audit", user)
 
     def test_many_at_once_make_one_whole_log(self):
         for user in paddock.USERS:
-            state = self.state(user)
+            state = paddock.state_folder(self, user)
             children = [paddock.popen("run", "--", "sh", "-c", f"exit {i}", user=user, env={"PADDOCK_STATE": state}, stdin=subprocess.DEVNULL) for i in range(12)]
             self.assertEqual([child.wait(120) for child in children], list(range(12)))
             self.verify(f"{state}/audit", user)
@@ -119,7 +105,7 @@ class RecordTest(Case):
 
     def test_taking_changes_over_is_recorded(self):
         for user in paddock.USERS:
-            state, work = self.state(user), self.state(user)
+            state, work = paddock.state_folder(self, user), paddock.state_folder(self, user)
             env = {"PADDOCK_STATE": state}
             result = paddock.run_json("--workspace", f"{work}:copy", "--", "touch", "new", user=user, env=env)
             self.assertEqual(paddock.call("apply", result["change_set"], user=user, env=env).returncode, 0)
@@ -128,8 +114,8 @@ class RecordTest(Case):
 
     def test_a_full_segment_is_sealed_and_old_ones_go(self):
         for user in paddock.USERS:
-            state = self.state(user)
-            policy = self.policy(f'[audit]\npath = "{state}/log"\nrotate = "64K"\nmax_size = "256K"\ndurable = true\n')
+            state = paddock.state_folder(self, user)
+            policy = paddock.policy_file(self, f'[audit]\npath = "{state}/log"\nrotate = "64K"\nmax_size = "256K"\ndurable = true\n')
             for _ in range(30):
                 done = paddock.run("--policy", policy, "--", "sh", "-c", ":" + "x" * 15_000, user=user)
                 self.assertNotIn("paddock:", done.stderr)
@@ -140,8 +126,8 @@ class RecordTest(Case):
 
     def test_many_at_once_seal_a_full_segment_once(self):
         for user in paddock.USERS:
-            state = self.state(user)
-            policy = self.policy(f'[audit]\npath = "{state}/log"\nrotate = "64K"\n')
+            state = paddock.state_folder(self, user)
+            policy = paddock.policy_file(self, f'[audit]\npath = "{state}/log"\nrotate = "64K"\n')
             children = [paddock.popen("run", "--quiet", "--policy", policy, "--", "true", "x" * 15_000, user=user, stdin=subprocess.DEVNULL) for _ in range(6)]
             self.assertEqual([child.wait(120) for child in children], [0] * 6)
             self.assertEqual(len(self.of_kind(f"{state}/log", "log.seal")), 1)
@@ -184,7 +170,7 @@ class NoRoomTest(Case):
         error = paddock.run_json("--", "true", env=env)["error"]
         self.assertEqual(error["code"], "exhausted")
 
-        policy = self.policy('[audit]\non_full = "gap"\n')
+        policy = paddock.policy_file(self, '[audit]\non_full = "gap"\n')
         result = paddock.run_json("--policy", policy, "--", "echo", "ran", env=env)
         self.assertEqual((result["stdout"], result["audit"]["recorded"]), ("ran\n", False))
         self.assertTrue(any(note.startswith("not recorded: ") for note in result["notes"]), result["notes"])
@@ -196,21 +182,21 @@ class NoRoomTest(Case):
 
     @on_both
     def test_a_log_that_a_policy_names_must_be_there(self, user, wall):
-        policy = self.policy('[audit]\npath = "/proc/no/such/place"\n')
+        policy = paddock.policy_file(self, '[audit]\npath = "/proc/no/such/place"\n')
         done = paddock.run("--wall", wall, "--policy", policy, "--", "echo", "ran", user=user)
         self.assertEqual((done.returncode, done.stdout), (125, ""))
         self.assertIn("could not be recorded", done.stderr)
 
     @on_both
     def test_a_log_that_is_there_must_be_fit_to_be_written(self, user, wall):
-        state = self.state(user)
+        state = paddock.state_folder(self, user)
         env = {"PADDOCK_STATE": state}
         self.assertEqual(paddock.run("--wall", wall, "--", "true", user=user, env=env).returncode, 0)
         os.chmod(f"{state}/audit", 0o777)
         done = paddock.run("--wall", wall, "--", "echo", "ran", user=user, env=env)
         self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
         # Accepted by name, it runs all the same, and that is told.
-        policy = self.policy('[danger]\nallow = ["audit.off"]\n')
+        policy = paddock.policy_file(self, '[danger]\nallow = ["audit.off"]\n')
         result = paddock.run_json("--wall", wall, "--policy", policy, "--", "echo", "ran", user=user, env=env)
         self.assertEqual((result["stdout"], result["audit"]["recorded"], result["weakened"]), ("ran\n", False, ["audit.off"]))
 
@@ -238,9 +224,7 @@ class NoRoomTest(Case):
 class NetworkTest(internet.Case):
     @internet.as_each_user
     def test_connections_and_denials_are_recorded(self, user):
-        state = paddock.folder(user)
-        os.chmod(state, 0o700)
-        self.addCleanup(shutil.rmtree, state, ignore_errors=True)
+        state = paddock.state_folder(self, user)
         self.net.run_json("--allow-net", "good.example:80", "--secret", "KEY=correct-horse", "--", "sh", "-c",
                           "curl -sS http://good.example/correct-horse -o /dev/null; curl -sS http://evil.example/", user=user, env={"PADDOCK_STATE": state})
         found = records(f"{state}/audit")
@@ -254,9 +238,7 @@ class NetworkTest(internet.Case):
 
     @internet.as_each_user
     def test_many_connections_do_not_hide_where_it_went(self, user):
-        state = paddock.folder(user)
-        os.chmod(state, 0o700)
-        self.addCleanup(shutil.rmtree, state, ignore_errors=True)
+        state = paddock.state_folder(self, user)
         script = """import socket
 for n in range(1100):
     for name in ('good.example', f'made-up-{n}.example'):

@@ -8,37 +8,14 @@ import subprocess
 import unittest
 
 from support import event_schema, paddock
-from support.server import Server, until
+from support.server import ServedSandbox, until
 from support.websocket import WebSocket
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
-class Recorded:
-    """Mixed into a TestCase once per user."""
-    user = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(user=cls.user).__enter__()
-        try:
-            cls.sandbox = cls.make(template="code-interpreter-v1")
-        except BaseException:
-            cls.server.__exit__()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__()
-
-    @classmethod
-    def make(cls, **body):
-        answer = cls.server.request("POST", "/v1/sandboxes", {"timeout_ms": 600000, **body})
-        assert answer.status == 201, answer
-        return answer.json()
-
-    def ask(self, method, rest="", body=None, sandbox=None, **options):
-        return self.server.request(method, f"/v1/sandboxes/{(sandbox or self.sandbox)['id']}{rest}", body, **options)
+class Recorded(ServedSandbox):
+    body = dict(template="code-interpreter-v1")
 
     def e2b(self, sandbox=None):
         one = sandbox or self.sandbox

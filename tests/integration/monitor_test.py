@@ -7,7 +7,7 @@ import unittest
 
 from support import internet, paddock
 from support.internet import as_each_user
-from support.server import Server, until
+from support.server import Served, Server, until
 
 SPIN = "while True: pass"
 # Grows and stays: a rule is about what is there when somebody looks.
@@ -120,18 +120,7 @@ class RunNetworkTest(internet.Case):
         self.assertGreater(result["history"][-1]["net_down_rate"], 10 << 10)
 
 
-class Living:
-    """Mixed into a TestCase once per user."""
-    user = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(user=cls.user).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__()
-
+class Living(Served):
     def make(self, monitor, **more):
         answer = self.server.request("POST", "/v1/sandboxes", {"policy": {"monitor": monitor}, **more})
         self.assertEqual(answer.status, 201, answer)

@@ -85,16 +85,8 @@ class OutputTest(unittest.TestCase):
 
 
 class RulesTest(unittest.TestCase):
-    def policy(self, text):
-        file = tempfile.NamedTemporaryFile("w", suffix=".toml", prefix="paddock-test-")
-        self.addCleanup(file.close)
-        file.write(text)
-        file.flush()
-        os.chmod(file.name, 0o644)
-        return file.name
-
     def test_a_policy_adds_patterns_of_its_own(self):
-        policy = self.policy('[[redact.custom]]\nname = "ticket"\npattern = "TICKET-[0-9]{6}"\n')
+        policy = paddock.policy_file(self, '[[redact.custom]]\nname = "ticket"\npattern = "TICKET-[0-9]{6}"\n')
         for user in paddock.USERS:
             result = paddock.run_json("--policy", policy, "--", "echo", "TICKET-123456 TICKET-12", user=user)
             self.assertEqual((result["stdout"], result["redacted"]), ("[redacted:ticket] TICKET-12\n", {"ticket": 1}))
@@ -102,12 +94,12 @@ class RulesTest(unittest.TestCase):
     def test_what_cannot_be_used_is_refused_with_its_key(self):
         for text, key in (('[[redact.custom]]\nname = "bad"\npattern = "a("\n', "redact.custom.bad"),
                           ('[redact]\nskip = ["github-tokens"]\n[danger]\nallow = ["redact.less"]\n', "redact.skip")):
-            done = paddock.run("--policy", self.policy(text), "--", "true")
+            done = paddock.run("--policy", paddock.policy_file(self, text), "--", "true")
             self.assertEqual(done.returncode, 125)
             self.assertIn(key, done.stderr)
 
     def test_a_kind_can_be_left_in_by_danger_and_is_told(self):
-        policy = self.policy('[redact]\nskip = ["github-token"]\n[danger]\nallow = ["redact.less"]\n')
+        policy = paddock.policy_file(self, '[redact]\nskip = ["github-token"]\n[danger]\nallow = ["redact.less"]\n')
         for user in paddock.USERS:
             result = paddock.run_json("--policy", policy, "--", "echo", GITHUB, user=user)
             self.assertEqual((result["stdout"], result["redactions"]), (GITHUB + "\n", 0))
@@ -115,15 +107,6 @@ class RulesTest(unittest.TestCase):
 
 
 class TerminalTest(unittest.TestCase):
-    def start(self, user, *arguments):
-        pid, terminal = pty.fork()
-        if pid == 0:
-            command = paddock.as_user([paddock.PADDOCK, "run", *arguments], user)
-            os.chdir("/")
-            os.execvpe(command[0], command, paddock.environment(user))
-        self.addCleanup(os.close, terminal)
-        return pid, terminal
-
     def read_until(self, terminal, text, seconds=30):
         seen, end = b"", time.monotonic() + seconds
         while text not in seen:
@@ -137,7 +120,7 @@ class TerminalTest(unittest.TestCase):
 
     def test_a_prompt_appears_at_once_and_the_value_does_not(self):
         for user in paddock.USERS:
-            pid, terminal = self.start(user, "--secret", "KEY=correct-horse", "--", "sh", "-c", "printf 'your name? '; read name; printf 'hello %s\\n' $name; echo $KEY; echo done")
+            pid, terminal = paddock.start_on_terminal(self, user, "--secret", "KEY=correct-horse", "--", "sh", "-c", "printf 'your name? '; read name; printf 'hello %s\\n' $name; echo $KEY; echo done")
             self.read_until(terminal, b"your name? ")
             for letter in b"cor":  # as the secret begins: each letter is echoed while it is typed
                 os.write(terminal, bytes([letter]))
@@ -151,7 +134,7 @@ class TerminalTest(unittest.TestCase):
 
     def test_split_by_sleeps_it_is_still_caught(self):
         for user in paddock.USERS:
-            pid, terminal = self.start(user, "--secret", "KEY=correct-horse", "--", "sh", "-c", "for part in corr ect-h orse; do printf $part; sleep 0.3; done; echo ' done'")
+            pid, terminal = paddock.start_on_terminal(self, user, "--secret", "KEY=correct-horse", "--", "sh", "-c", "for part in corr ect-h orse; do printf $part; sleep 0.3; done; echo ' done'")
             seen = self.read_until(terminal, b"done")
             self.assertNotIn(b"rect-horse", seen)
             self.assertIn(b"[redacted:KEY] done", seen)

@@ -8,7 +8,7 @@ import unittest
 import urllib.parse
 
 from support import paddock
-from support.server import Server
+from support.server import ServedSandbox, Server
 from support.websocket import WebSocket
 
 SECRET = 'Zq7"pass/word+Wörd-42xK'
@@ -33,31 +33,8 @@ def forms(secret):
     yield "utf-16", secret.encode("utf-16-le")
 
 
-class Redacted:
-    """Mixed into a TestCase once per user."""
-    user = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(user=cls.user).__enter__()
-        try:
-            cls.sandbox = cls.make(template="code-interpreter-v1", secrets={"API_KEY": SECRET})
-        except BaseException:
-            cls.server.__exit__()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__()
-
-    @classmethod
-    def make(cls, **body):
-        answer = cls.server.request("POST", "/v1/sandboxes", {"timeout_ms": 600000, **body})
-        assert answer.status == 201, answer
-        return answer.json()
-
-    def ask(self, method, rest="", body=None, sandbox=None, **options):
-        return self.server.request(method, f"/v1/sandboxes/{(sandbox or self.sandbox)['id']}{rest}", body, **options)
+class Redacted(ServedSandbox):
+    body = dict(template="code-interpreter-v1", secrets={"API_KEY": SECRET})
 
     def run_in(self, command, sandbox=None, **options):
         answer = self.ask("POST", "/exec?wait=1", {"command": command, **options}, sandbox)

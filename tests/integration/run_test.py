@@ -185,15 +185,6 @@ def waits_for_interrupts(then):
 
 
 class TerminalTest(unittest.TestCase):
-    def start(self, user, *arguments):
-        pid, terminal = pty.fork()
-        if pid == 0:
-            command = paddock.as_user([paddock.PADDOCK, "run", *arguments], user)
-            os.chdir("/")
-            os.execvpe(command[0], command, paddock.environment(user))
-        self.addCleanup(os.close, terminal)
-        return pid, terminal
-
     def status(self, pid):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
@@ -204,14 +195,14 @@ class TerminalTest(unittest.TestCase):
 
     def test_a_terminal_outside_is_a_terminal_inside(self):
         for user in self.each():
-            pid, terminal = self.start(user, "--", "sh", "-c", "test -t 0 && test -t 1 && tty && stty size && echo done")
+            pid, terminal = paddock.start_on_terminal(self, user, "--", "sh", "-c", "test -t 0 && test -t 1 && tty && stty size && echo done")
             seen = read_until(terminal, b"done")
             self.assertIn(b"/dev/pts/0", seen)
             self.assertEqual(self.status(pid), 0)
 
     def test_control_c_reaches_the_program(self):
         for user in self.each():
-            pid, terminal = self.start(user, *waits_for_interrupts("sys.exit(5)"))
+            pid, terminal = paddock.start_on_terminal(self, user, *waits_for_interrupts("sys.exit(5)"))
             read_until(terminal, b"ready")
             os.write(terminal, b"\x03")
             read_until(terminal, b"caught")
@@ -219,7 +210,7 @@ class TerminalTest(unittest.TestCase):
 
     def test_a_second_control_c_ends_a_deaf_program(self):
         for user in self.each():
-            pid, terminal = self.start(user, "--", "bash", "-c", "trap '' INT; echo ready; while :; do sleep 0.1; done")
+            pid, terminal = paddock.start_on_terminal(self, user, "--", "bash", "-c", "trap '' INT; echo ready; while :; do sleep 0.1; done")
             read_until(terminal, b"ready")
             os.write(terminal, b"\x03")
             time.sleep(0.3)

@@ -6,21 +6,10 @@ import time
 import unittest
 
 from support import paddock
-from support.server import Server, until
+from support.server import Served, until
 
 
-class Lives:
-    """Mixed into a TestCase once per user."""
-    user = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(user=cls.user).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__()
-
+class Lives(Served):
     def tearDown(self):
         self.server.kill_all()
 

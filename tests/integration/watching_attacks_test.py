@@ -64,9 +64,7 @@ class Run:
     user = None
 
     def setUp(self):
-        self.state = paddock.folder(self.user)
-        os.chmod(self.state, 0o700)
-        self.addCleanup(shutil.rmtree, self.state, ignore_errors=True)
+        self.state = paddock.state_folder(self, self.user)
         self.log = os.path.join(self.state, "audit")
         self.env = {"PADDOCK_STATE": self.state}
 

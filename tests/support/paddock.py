@@ -2,6 +2,7 @@
 import functools
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,35 @@ def environment(user):
     if user == "root" and os.geteuid() == 0:
         env.setdefault("PADDOCK_STATE", _root_state())
     return env
+
+
+def policy_file(test, text):
+    """A policy that every user may read, for as long as the test runs."""
+    file = tempfile.NamedTemporaryFile("w", suffix=".toml", prefix="paddock-test-")
+    test.addCleanup(file.close)
+    file.write(text)
+    file.flush()
+    os.chmod(file.name, 0o644)
+    return file.name
+
+
+def state_folder(test, user):
+    """A state directory of the user's own, for as long as the test runs."""
+    place = folder(user)
+    os.chmod(place, 0o700)
+    test.addCleanup(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+def start_on_terminal(test, user, *arguments):
+    """`paddock run` on a terminal of its own: its pid and our end."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = as_user([PADDOCK, "run", *arguments], user)
+        os.chdir("/")
+        os.execvpe(command[0], command, environment(user))
+    test.addCleanup(os.close, terminal)
+    return pid, terminal
 
 
 def call(*args, user="root", input=None, timeout=120, extra_fds=(), env=None, cwd=None, program=PADDOCK, text=True):

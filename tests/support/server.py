@@ -28,6 +28,46 @@ def until(condition, seconds=60):
     return False
 
 
+class Served:
+    """Mixed into a TestCase once per user: one server for the whole class, and what it is prepared with."""
+    user = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(user=cls.user).__enter__()
+        try:
+            cls.prepare()
+        except BaseException:
+            cls.server.__exit__()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__()
+
+    @classmethod
+    def prepare(cls):
+        pass
+
+
+class ServedSandbox(Served):
+    """The same with a sandbox for all tests."""
+    body = {}
+
+    @classmethod
+    def prepare(cls):
+        cls.sandbox = cls.make(**cls.body)
+
+    @classmethod
+    def make(cls, **body):
+        answer = cls.server.request("POST", "/v1/sandboxes", {"timeout_ms": 600000, **body})
+        assert answer.status == 201, answer
+        return answer.json()
+
+    def ask(self, method, rest="", body=None, sandbox=None, **options):
+        return self.server.request(method, f"/v1/sandboxes/{(sandbox or self.sandbox)['id']}{rest}", body, **options)
+
+
 class Answer:
     """One HTTP answer, read whole."""
 
