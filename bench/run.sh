@@ -3,7 +3,7 @@
 #
 # Measures BUILD_DIR/paddock beside the native program and every peer that works here, prints tables, and leaves the
 # results in BUILD_DIR/bench. With --update-docs the page and pictures in docs/benchmarks are written anew.
-# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start, egress, living, redact or audit measures one part and leaves the others' figures.
+# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start, egress, living, redact, audit or tools measures one part and leaves the others' figures.
 # As root, missing peers are installed with apt (OFFLINE=1: not).
 set -eu
 
@@ -13,7 +13,7 @@ build=$(cd "$build" && pwd)
 update=${2:-}
 rounds=${ROUNDS:-60}
 [ -z "${QUICK:-}" ] || rounds=10
-only=${ONLY:-start egress living redact audit}
+only=${ONLY:-start egress living redact audit tools}
 export PYTHONDONTWRITEBYTECODE=1
 
 say() { printf '%s\n' "$*" >&2; }
@@ -94,6 +94,13 @@ if wanted audit; then
   page=""
   [ "$update" != --update-docs ] || page="--page $here/../docs/benchmarks/audit.md"
   python3 "$here/audit.py" "$programs/audit" "$build/bench/audit-logs" "$build/bench/audit.json" --rounds "$rounds" $page
+fi
+
+if wanted tools; then
+  cmake --build "$build" --target paddock-bench-tools >/dev/null
+  page=""
+  [ "$update" != --update-docs ] || page="--page $here/../docs/benchmarks/tools.md"
+  python3 "$here/tools.py" "$build/tests/paddock-bench-tools" "$build/paddock" "$build/bench/tools.json" --rounds "$rounds" $page
 fi
 
 for results in "$start" "$waterfall" "$egress"; do

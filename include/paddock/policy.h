@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -114,10 +115,14 @@ struct EnvPolicy {
   std::optional<std::vector<std::string>> pass;   // names taken over from the caller
 };
 
-// A tool's entry is validated when the policy is read and kept as canonical JSON for the tool gateway.
+struct Policy;
+
+// A tool's entry is validated when the policy is read and kept as canonical JSON, with absolute paths; policy/tool.h makes of it
+// what calls are judged by. A server's ([mcp.servers.NAME]) is kept the same way.
 struct ToolPolicy {
   std::string name;
   std::string json;
+  std::shared_ptr<const Policy> sandbox;  // what its command runs in; null: it has none
 };
 
 enum class AuditFull : uint8_t { refuse, gap };  // no room for a record: nothing new runs, or it runs and the gap is recorded
@@ -215,6 +220,8 @@ struct Policy {
   EnvPolicy env;
   std::optional<std::vector<std::string>> python_imports;  // [code.python] imports
   std::optional<std::vector<ToolPolicy>> tools;
+  std::optional<std::string> calls;                        // [calls]: what holds for all tools together; canonical JSON
+  std::optional<std::vector<ToolPolicy>> mcp_servers;      // [mcp.servers]
   AuditPolicy audit;
   MonitorPolicy monitor;
   RedactPolicy redact;

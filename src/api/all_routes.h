@@ -18,6 +18,8 @@ const std::vector<Route>& event_routes();      // what happens, as it happens
 const std::vector<Route>& metrics_routes();    // for Prometheus
 const std::vector<Route>& code_routes();       // code interpreter
 const std::vector<Route>& template_routes();   // native and E2B
+const std::vector<Route>& tool_routes();       // tools and what waits for approval
+const std::vector<Route>& mcp_routes();
 const std::vector<Route>& e2b_control_routes();
 
 std::vector<const std::vector<Route>*> all_routes();

@@ -91,7 +91,7 @@ Task<void> execute(Session& session) {
     co_return;
   }
   ExecuteRequest asked = std::move(request.value());
-  Recorded recorded(session.call, session.sandbox);
+  Recorded recorded(session.call.manager, session.call.caller, session.sandbox);
   Result<void> told = co_await recorded.start_code(asked.cell.code, asked.where.language, asked.where.context);
   if (!told) {
     co_await say_error(session.call, told.error());

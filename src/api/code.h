@@ -14,8 +14,7 @@ io::Task<void> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandb
 // Sends what happens in a cell as lines of JSON while it happens. A client that goes stops it.
 io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<manager::Cell> cell);
 
-// How it ended, for the records: done, error (with its name), or interrupted when nobody waited for the end.
-void end_record(Recorded& recorded, const manager::Cell& cell);
+using manager::end_record;
 
 Value describe(const manager::ContextInfo& info);
 

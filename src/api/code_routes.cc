@@ -3,7 +3,6 @@
 #include "api/code.h"
 #include "api/fields.h"
 #include "api/guest_call.h"
-#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -119,7 +118,7 @@ Task<void> run_code(Call& call) {
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
   std::shared_ptr<manager::Sandbox> sandbox = inside->sandbox;
-  Recorded recorded(call, sandbox);
+  Recorded recorded(call.manager, call.caller, sandbox);
   Result<void> told = co_await recorded.start_code(request.code, where.language, where.context);
   if (!told) {
     co_await answer_error(call, told.error());

@@ -1,5 +1,4 @@
 #include "api/code.h"
-#include "api/output_redaction.h"
 
 namespace paddock::api {
 
@@ -28,14 +27,6 @@ std::string end_line(const Cell& cell) {
 }
 
 }  // namespace
-
-void end_record(Recorded& recorded, const Cell& cell) {
-  Value outcome;
-  bool failed = !cell.error_name().empty();
-  outcome.set("kind", cell.is_abandoned() && !cell.is_finished() ? "interrupted" : failed ? "error" : "done");
-  if (failed) outcome.set("name", cell.error_name());
-  recorded.end(std::move(outcome), cell.redacted());
-}
 
 io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<Cell> cell) {
   Listener listener{cell};

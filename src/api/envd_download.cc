@@ -3,7 +3,6 @@
 
 #include "api/data_events.h"
 #include "api/envd_files.h"
-#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {

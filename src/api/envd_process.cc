@@ -5,7 +5,6 @@
 #include "api/data_events.h"
 #include "api/envd_process_end.h"
 #include "api/exec_request.h"
-#include "api/output_redaction.h"
 #include "base/base64.h"
 #include "base/text.h"
 #include "net/connect_rpc.h"
@@ -175,7 +174,7 @@ io::Task<void> start_or_connect(Envd& envd, bool start) {
     co_return;
   }
   message.reset();  // parsed, it is many times its size, and the stream may live long
-  Recorded recorded(envd.call, envd.sandbox);
+  Recorded recorded(envd.call.manager, envd.call.caller, envd.sandbox);
   if (start) {
     Result<void> told = co_await recorded.start_command(request, "envd");
     if (!told) {

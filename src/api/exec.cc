@@ -4,7 +4,6 @@
 #include "api/exec_request.h"
 #include "api/exec_socket.h"
 #include "api/fields.h"
-#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -135,7 +134,7 @@ Task<void> exec(Call& call) {
   }
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
-  Recorded recorded(call, inside->sandbox);
+  Recorded recorded(call.manager, call.caller, inside->sandbox);
   Run run{call, *inside, std::move(request.value()), recorded, OutputRedaction(call.redaction), nullptr, 0};
   Result<void> told = co_await recorded.start_command(run.request.start, "exec");
   if (!told) {

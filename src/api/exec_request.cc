@@ -1,39 +1,19 @@
 #include "api/exec_request.h"
 
-#include <signal.h>
-#include <string.h>
-
 #include "api/fields.h"
-#include "api/output_redaction.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "manager/output_redaction.h"
 #include "manager/run.h"
 
 namespace paddock::api {
 
 namespace {
 
-using io::Task;
-
 Result<void> check_text(const std::string& text) {
   if (text.find('\0') != std::string::npos) return Error{Code::invalid, "a NUL cannot stand in arguments, variables or paths", ""};
   return {};
 }
-
-std::string signal_name(int64_t number) {
-  const char* name = number > 0 && number < NSIG ? ::sigabbrev_np(static_cast<int>(number)) : nullptr;
-  return name ? cat("SIG", name) : cat("signal ", number);
-}
-
-Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
-  Value request;
-  request.set("op", "signal");
-  request.set("pid", pid);
-  request.set("signal", "SIGKILL");
-  (void)co_await guest->ask(std::move(request));
-}
-
-Value limit_outcome(const LimitHit& hit) { return manager::to_value(Outcome{.kind = Outcome::Kind::limit, .limit = hit}); }
 
 }  // namespace
 
@@ -106,7 +86,7 @@ Value ended_event(Value outcome, const redact::Counts& counts) {
   Value event;
   event.set("type", "end");
   event.set("outcome", std::move(outcome));
-  put_counts(counts, event);
+  manager::put_counts(counts, event);
   return event;
 }
 
@@ -121,41 +101,6 @@ Value error_event(const Error& error) {
   return event;
 }
 
-Task<Value> outcome_of(manager::Manager& manager, Inside inside, Value result, int64_t timeout_ms) {
-  const Value *timed_out = result.find("timed_out"), *signal = result.find("signal"), *code = result.find("code");
-  if (timed_out && timed_out->as_bool() && *timed_out->as_bool()) {
-    uint64_t limit = static_cast<uint64_t>(timeout_ms);
-    co_return limit_outcome({LimitKind::wall_time, limit, limit});
-  }
-  int64_t number = signal && signal->as_int() ? *signal->as_int() : 0, exited = code && code->as_int() ? *code->as_int() : 0;
-  if (number == SIGKILL || exited == 128 + SIGKILL) {
-    // The kernel does not say whom it killed; that it killed somebody since the last time is as near as one gets.
-    manager::Caller owner{inside.sandbox->info().tenant, {"admin"}};
-    std::string id = inside.sandbox->info().id;
-    Result<manager::InstanceUsage> usage = co_await manager.usage(owner, id);
-    std::shared_ptr<void>& kept = inside.sandbox->parts["exec.oom_kills"];
-    if (!kept) kept = std::make_shared<uint64_t>(0);
-    uint64_t& seen = *static_cast<uint64_t*>(kept.get());
-    bool killed = usage && usage.value().oom_kills > seen;
-    if (usage) seen = usage.value().oom_kills;
-    if (killed) co_return limit_outcome({LimitKind::memory, inside.sandbox->info().memory_bytes, usage.value().memory_peak});
-  }
-  Value outcome;
-  outcome.set("kind", number > 0 ? "signaled" : "exited");
-  if (number > 0) outcome.set("signal", signal_name(number));
-  else outcome.set("code", exited);
-  co_return outcome;
-}
-
-Task<std::optional<Value>> limit_that_ended(manager::Manager& manager, Inside inside, const Error& failure) {
-  const manager::SandboxInfo& info = inside.sandbox->info();
-  // Why it ended is known a moment after its guest is gone.
-  int tries = failure.hint == "unavailable" ? 50 : 0;
-  for (; tries > 0 && info.ended_because.empty(); --tries) co_await manager.loop().sleep(20);
-  if (info.ended_by) co_return limit_outcome(*info.ended_by);
-  co_return std::nullopt;
-}
-
 void put_history(const manager::Sandbox& sandbox, Value& into) {
   if (sandbox.info().ended_by && !sandbox.info().ended_by->rule.empty()) into.set("history", manager::to_value(sandbox.history().recent()));
 }
@@ -167,7 +112,5 @@ void log_command(const Inside& inside, const Value& start, int64_t pid) {
     if (const Value* value = start.find(key)) fields.set(key, *value);
   inside.sandbox->add_log("command", std::move(fields));
 }
-
-void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid) { io::spawn(send_kill(std::move(guest), pid)); }
 
 }  // namespace paddock::api

@@ -29,19 +29,10 @@ Value ended_event(Value outcome, const redact::Counts& counts);
 // {"type":"error","error":{"code","message","hint"}}
 Value error_event(const Error& error);
 
-// How it ended, as `paddock run --json` says it: exited, signaled, or a limit: its own time, or the sandbox's memory.
-io::Task<Value> outcome_of(manager::Manager& manager, Inside inside, Value result, int64_t timeout_ms);
-
-// The same when the channel failed: a limit may have ended the whole sandbox. Nothing when none did.
-io::Task<std::optional<Value>> limit_that_ended(manager::Manager& manager, Inside inside, const Error& failure);
-
 // What the sandbox used lately, where a rule of [monitor] ended it.
 void put_history(const manager::Sandbox& sandbox, Value& into);
 
 // A line in the sandbox's log, as envd writes one.
 void log_command(const Inside& inside, const Value& start, int64_t pid);
-
-// SIGKILL, without waiting for it.
-void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid);
 
 }  // namespace paddock::api

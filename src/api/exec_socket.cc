@@ -3,7 +3,6 @@
 #include "api/data_events.h"
 #include "api/exec_request.h"
 #include "api/fields.h"
-#include "api/output_redaction.h"
 #include "api/socket.h"
 #include "base/text.h"
 
@@ -184,7 +183,7 @@ Task<void> exec_socket(Call& call) {
   if (!inside) co_return;
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return;
-  Session session{call, *inside, WebSocket(*stream, kLargestMessage), {call, inside->sandbox}, OutputRedaction(call.redaction), nullptr};
+  Session session{call, *inside, WebSocket(*stream, kLargestMessage), {call.manager, call.caller, inside->sandbox}, OutputRedaction(call.redaction), nullptr};
   io::Milliseconds deadline = call.manager.loop().now() + kRequestTime;
   std::optional<net::WebSocketMessage> first = co_await session.socket.receive(deadline);
   if (!first) co_return;
@@ -208,7 +207,7 @@ Task<void> attach_socket(Call& call) {
   if (!inside) co_return;
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return;
-  Session session{call, *inside, WebSocket(*stream, kLargestMessage), {call, inside->sandbox}, OutputRedaction(call.redaction), nullptr};
+  Session session{call, *inside, WebSocket(*stream, kLargestMessage), {call.manager, call.caller, inside->sandbox}, OutputRedaction(call.redaction), nullptr};
   session.kill_when_gone = false;
   Value start;
   start.set("op", "attach");

@@ -6,7 +6,6 @@
 #include "api/envd_files.h"
 #include "api/fields.h"
 #include "api/guest_call.h"
-#include "api/output_redaction.h"
 #include "base/text.h"
 
 namespace paddock::api {

@@ -11,29 +11,7 @@ using io::Task;
 
 constexpr io::Milliseconds kAskTime = 60'000;
 
-Code code_of(std::string_view name) {
-  if (name == "not_found") return Code::not_found;
-  if (name == "already_exists" || name == "failed_precondition" || name == "aborted") return Code::conflict;
-  if (name == "resource_exhausted") return Code::exhausted;
-  if (name == "permission_denied") return Code::denied;
-  if (name == "unimplemented") return Code::unsupported;
-  if (name == "invalid_argument" || name == "unauthenticated" || name == "out_of_range") return Code::invalid;
-  return Code::io;
-}
-
 }  // namespace
-
-Error from_guest(const Error& error) {
-  if (error.hint == "unavailable" || error.hint == "canceled")
-    return {Code::conflict, "the sandbox was paused or ended meanwhile", "see its state: GET /v1/sandboxes/ID"};
-  if (error.hint == "deadline_exceeded") return {Code::io, "the sandbox does not answer", ""};
-  return {code_of(error.hint), error.message, ""};
-}
-
-Error without_secrets(const manager::Sandbox& sandbox, Error error) {
-  error.message = redact::redacted(*sandbox.redaction(), error.message);
-  return error;
-}
 
 Task<std::optional<Inside>> enter(Call& call) {
   Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
@@ -43,24 +21,12 @@ Task<std::optional<Inside>> enter(Call& call) {
   }
   std::shared_ptr<manager::Sandbox> sandbox = found.value();
   call.redaction = sandbox->redaction();
-  if (const Error* withheld = sandbox->why_withheld()) {
-    Error error = *withheld;
-    co_await answer_error(call, error);
+  Result<Inside> inside = co_await manager::enter(call.manager, sandbox, call.caller);
+  if (!inside) {
+    co_await answer_error(call, inside.error());
     co_return std::nullopt;
   }
-  if (!sandbox->is_reachable() && sandbox->info().lifecycle.auto_resume) (void)co_await call.manager.wake(sandbox, call.caller);
-  std::shared_ptr<guest::Client> guest = sandbox->guest();
-  if (!guest || !sandbox->is_reachable()) {
-    Error error{Code::conflict, cat("the sandbox ", sandbox->info().id, " is ", manager::to_string(sandbox->info().state)), "resume it first: paddock resume ID"};
-    co_await answer_error(call, error);
-    co_return std::nullopt;
-  }
-  sandbox->touch();
-  co_return Inside{sandbox, guest};
-}
-
-std::shared_ptr<void> cancel_with(const Inside& inside, std::shared_ptr<guest::Channel> channel) {
-  return inside.sandbox->watch([channel] { channel->cancel(); });
+  co_return inside.value();
 }
 
 Task<void> answer_from_guest(Call& call, Value request, AskOptions options) {

@@ -112,7 +112,19 @@ inline constexpr std::string_view kSchemas = R"json({
 "BuildEvent": {"type": "object", "required": ["type"], "properties": {"type": {"enum": ["log", "end", "error"]}, "message": {"type": "string"}, "step": {"type": ["integer", "string"]}, "template": {"$ref": "#/components/schemas/Template"}, "error": {"type": "object"}}},
 "Template": {"type": "object", "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}, "kind": {"enum": ["template", "snapshot"]}, "created_ms": {"type": "integer"}, "layers": {"type": "integer"}, "parent": {"type": "string"}}, "additionalProperties": true},
 "Templates": {"type": "object", "properties": {"templates": {"type": "array", "items": {"$ref": "#/components/schemas/Template"}}}},
-"FilesPresent": {"type": "object", "additionalProperties": true}
+"FilesPresent": {"type": "object", "additionalProperties": true},
+"Tool": {"type": "object", "required": ["name", "inputSchema", "provider"], "properties": {"name": {"type": "string"}, "title": {"type": "string"}, "description": {"type": "string"},
+  "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}, "annotations": {"type": "object"},
+  "provider": {"type": "string", "description": "who has it: paddock, command, server NAME, or nobody: then calls are judged and not made"}}, "additionalProperties": true},
+"Tools": {"type": "object", "properties": {"tools": {"type": "array", "items": {"$ref": "#/components/schemas/Tool"}}, "servers": {"description": "the MCP servers behind the gateway, for the scope admin"}}},
+"CallTool": {"type": "object", "additionalProperties": false, "properties": {"arguments": {"type": "object", "default": {}}, "dry_run": {"type": "boolean", "default": false, "description": "judge only; the answer is then always 200"}}},
+"Decision": {"type": "object", "required": ["verdict"], "properties": {"verdict": {"enum": ["allow", "deny", "ask"]}, "rule": {"type": "string"}, "why": {"type": "string"}, "hint": {"type": "string"}, "retry_after_ms": {"type": "integer"}}},
+"ToolCalled": {"type": "object", "description": "403, 404 and 429 have the same members besides those of an error", "required": ["decision"], "properties": {"decision": {"$ref": "#/components/schemas/Decision"},
+  "id": {"type": "string", "description": "of the call, in the records"}, "dry_run": {"type": "boolean"}, "result": {"type": "object", "description": "MCP's CallToolResult; isError: the tool failed"}}},
+"Approval": {"type": "object", "required": ["id", "state", "tool"], "properties": {"id": {"type": "string"}, "state": {"enum": ["waiting", "approved", "denied", "expired"]}, "tool": {"type": "string"}, "agent": {"type": "string"},
+  "arguments": {"type": "object", "description": "redacted"}, "why": {"type": "string"}}, "additionalProperties": true},
+"Approvals": {"type": "object", "properties": {"approvals": {"type": "array", "items": {"$ref": "#/components/schemas/Approval"}}}},
+"DecideApproval": {"type": "object", "additionalProperties": false, "required": ["approve"], "properties": {"approve": {"type": "boolean"}, "why": {"type": "string"}}}
 })json";
 
 }  // namespace paddock::api

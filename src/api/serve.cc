@@ -124,6 +124,8 @@ Task<void> run(Running& running) {
   running.loop.stop();
 }
 
+}  // namespace
+
 // Its templates are thousands of files: whoever waits for this process need not wait for a child of it that removes them.
 void remove_state(const std::string& state) {
   pid_t child = ::fork();
@@ -137,8 +139,6 @@ void remove_state(const std::string& state) {
   std::filesystem::remove_all(state, ignored);
   if (child == 0) ::_exit(0);
 }
-
-}  // namespace
 
 Result<void> serve(ServeOptions options) {
   std::string state = TRY(store::state_directory());

@@ -19,6 +19,8 @@ struct ServeOptions {
   std::function<void(const Server&)> ready;  // it accepts from now on
 };
 
+void remove_state(const std::string& state);  // in a child of its own: these are thousands of files
+
 // Returns when it was told to end (SIGTERM, SIGINT, its stdin) and has.
 Result<void> serve(ServeOptions options);
 

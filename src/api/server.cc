@@ -13,6 +13,7 @@
 
 #include "api/all_routes.h"
 #include "base/text.h"
+#include "tools/toolbox.h"
 
 namespace paddock::api {
 
@@ -72,6 +73,7 @@ struct Server::Connection {
   bool idle = true, asked_before = false;
 };
 
+Server::Server(io::Loop& loop, ServerOptions options) : loop_(loop), options_(std::move(options)) {}
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions options, std::vector<std::unique_ptr<Listener>> listeners) {
@@ -90,6 +92,10 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions opt
 void Server::start(manager::Manager& manager, manager::Keys& keys) {
   manager_ = &manager;
   keys_ = &keys;
+  start();
+}
+
+void Server::start() {
   started_ms_ = manager::wall_time_now();
   for (std::unique_ptr<Listener>& listener : listeners_) io::spawn(accept_all(*listener));
 }
@@ -232,7 +238,8 @@ Task<bool> Server::serve_one(std::shared_ptr<Connection> connection) {
   }
   Exchange exchange(connection->stream, std::move(head.value()), connection->peer);
   if (draining_) exchange.close_after();
-  co_await dispatch(exchange);
+  if (options_.instead) co_await options_.instead(exchange);
+  else co_await dispatch(exchange);
   bool again = co_await exchange.settle();
   co_return again && !draining_;
 }
@@ -250,6 +257,7 @@ Task<void> Server::drain(Milliseconds patience) {
   while (!connections_.empty() && loop_.now() < deadline) co_await loop_.sleep(20);
   for (Connection* connection : connections_) connection->stream.cut();
   for (int turns = 0; !connections_.empty() && turns < 50; ++turns) co_await loop_.sleep(10);
+  if (toolbox_) co_await toolbox_->stop();
 }
 
 }  // namespace paddock::api

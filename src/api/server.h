@@ -11,12 +11,17 @@
 
 #include "api/audit_desk.h"
 #include "api/exchange.h"
+#include "api/mcp.h"
 #include "api/rate.h"
 #include "api/request_stats.h"
 #include "api/router.h"
 #include "manager/keys.h"
 #include "manager/manager.h"
 #include "net/tls.h"
+
+namespace paddock::tools {
+class Toolbox;  // tools/toolbox.h
+}
 
 namespace paddock::api {
 
@@ -28,6 +33,7 @@ struct ServerOptions {
   std::string domain;                 // of previews: PORT-ID.domain. Empty: none was given
   uint64_t requests_per_second = 500; // per key, in twice that burst; 0: no limit
   size_t most_connections = 0;        // 0: by the limit of descriptors
+  std::function<io::Task<void>(Exchange&)> instead;  // answers every request, in place of all that this server knows
 };
 
 struct Listener {
@@ -42,6 +48,7 @@ class Server {
   ~Server();
 
   void start(manager::Manager& manager, manager::Keys& keys);  // accepts from now on
+  void start();                                                // the same, when options.instead answers
   // No new connections; those that wait are closed, those that are busy may finish their exchange, for so long.
   io::Task<void> drain(io::Milliseconds patience);
 
@@ -50,6 +57,9 @@ class Server {
   manager::Keys& keys() { return *keys_; }
   const Router& router() const { return router_; }
   AuditDesk& audit_desk() { return *audit_desk_; }
+  // The tools of the operator's policy, for REST and MCP alike; made when they are first asked for (tools.cc). Started by who uses them.
+  Result<tools::Toolbox*> toolbox();
+  Result<McpFront*> mcp();  // the same tools, for clients of /mcp (mcp.cc)
   // What is tried without a key or token that is right: so much of it from one address, then 429. may_try: something is left.
   bool may_try(const Peer& peer) const { return strangers_.has("tries " + peer.address, kTries, loop_.now()); }
   bool take_try(const Peer& peer) { return strangers_.take("tries " + peer.address, kTries, loop_.now()) == 0; }
@@ -68,7 +78,7 @@ class Server {
   static constexpr uint64_t kTries = 50;  // per second
   static constexpr uint64_t kRefusalsNoted = 5, kRefusalsNotedInAll = 20;
   struct Connection;
-  Server(io::Loop& loop, ServerOptions options) : loop_(loop), options_(std::move(options)) {}
+  Server(io::Loop& loop, ServerOptions options);
 
   io::Task<void> accept_all(Listener& listener);
   void shed(Listener& listener);  // no descriptor is left for whom waits
@@ -91,6 +101,9 @@ class Server {
   manager::Keys* keys_ = nullptr;
   Router router_;
   std::unique_ptr<AuditDesk> audit_desk_;
+  std::unique_ptr<tools::Toolbox> toolbox_;
+  std::unique_ptr<McpFront> mcp_;
+  std::shared_ptr<void> mcp_drain_;
   RateLimits rates_;      // by key, and of all refusals
   RateLimits strangers_;  // by address: apart, since anybody may fill these
   RequestStats requests_;

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <random>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "base/value.h"
@@ -24,6 +28,35 @@ TEST(Json, NamesTheLineOfAMistake) { EXPECT_EQ(json_error("{\n\"a\": 1,\n}"), "x
 TEST(Json, RefusesWhatIsNotStrictlyJson) {
   for (const char* text : {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "01", "1.", "+1", "nan", "'a'", "\"\x01\"", "\"\\x\"", "\"\\ud800\"", "[1] 2", "\"\xff\"", "1e999", "// c\n1"})
     EXPECT_NE(json_error(text), "accepted") << text;
+}
+
+TEST(Json, NumbersSurviveReadingAndWriting) {
+  for (std::string text : {"0.1", "1e-07", "5e-324", "9223372036854775808", "1e+22", "1.7976931348623157e+308", "9223372036854775807", "-9223372036854775808", "-0", "0.30000000000000004"})
+    EXPECT_EQ(to_json(parse_json(text, "x").value()), text);
+  EXPECT_EQ(to_json(parse_json("1.0", "x").value()), "1");
+  EXPECT_EQ(to_json(parse_json("18446744073709551615", "x").value()), "18446744073709551616");  // beyond 64 bits they are doubles
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    double number = std::bit_cast<double>(random());
+    if (!std::isfinite(number)) continue;
+    Value again = parse_json(to_json(Value(number)), "x").value();
+    EXPECT_EQ(again.as_double() ? *again.as_double() : static_cast<double>(*again.as_int()), number);
+  }
+}
+
+TEST(Json, RefusesNumbersThatADoubleCannotHold) {
+  for (const char* text : {"1e309", "-1e309", "1e999999999999", "1e-400"}) EXPECT_EQ(json_error(text), "x.json:1: a number out of range") << text;
+  EXPECT_EQ(json_error(std::string(400, '9')), "x.json:1: a number out of range");
+}
+
+TEST(Json, FindsDuplicateKeysInSmallAndLargeObjects) {
+  for (int count : {1, 2, 11, 12, 13, 14, 100'000}) {
+    std::string text = "{";
+    for (int i = 0; i < count; ++i) text += cat("\"k", i, "\":0,");
+    EXPECT_EQ(json_error(text + "\"other\":0}"), "accepted") << count;
+    EXPECT_EQ(json_error(text + "\"k0\":0}"), "x.json:1: the key 'k0' stands here twice") << count;
+    EXPECT_EQ(json_error(text + cat("\"k", count - 1, "\":0}")), cat("x.json:1: the key 'k", count - 1, "' stands here twice"));
+  }
 }
 
 TEST(Json, RefusesDeepNesting) {

@@ -1,5 +1,6 @@
 // A strict JSON reader. Hand-written because policies and tool calls cross a trust boundary here, and because
 // messages name the line. Fuzzed in tests/fuzz.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -76,14 +77,14 @@ class Reader {
   Result<Value> read_object(int depth) {
     ++at_;
     Value::Object object;
-    std::set<std::string> keys;
+    std::set<std::string> keys;  // of a large object; a few are compared one by one
     skip_space();
     if (take('}')) return Value(std::move(object));
     while (true) {
       skip_space();
       if (at_ >= text_.size() || text_[at_] != '"') return fail("a key in double quotes should stand here");
       std::string key = TRY(read_string());
-      if (!keys.insert(key).second) return fail(cat("the key '", printable(key), "' stands here twice"));
+      if (is_known(key, object, keys)) return fail(cat("the key '", printable(key), "' stands here twice"));
       skip_space();
       if (!take(':')) return fail("':' is missing after a key");
       object.emplace_back(std::move(key), TRY(read_value(depth + 1)));
@@ -91,6 +92,16 @@ class Reader {
       if (take('}')) return Value(std::move(object));
       if (!take(',')) return fail("',' or '}' should stand here");
     }
+  }
+
+  // Ordered, not hashed: keys that were chosen to collide must not make this slow.
+  static bool is_known(const std::string& key, const Value::Object& object, std::set<std::string>& keys) {
+    constexpr size_t kFew = 12;
+    if (object.size() < kFew)
+      return std::any_of(object.begin(), object.end(), [&](const Value::Member& member) { return member.first == key; });
+    if (keys.empty())
+      for (const Value::Member& member : object) keys.insert(member.first);
+    return !keys.insert(key).second;
   }
 
   Result<Value> read_array(int depth) {
@@ -106,7 +117,8 @@ class Reader {
     }
   }
 
-  // RFC 8259 numbers: no leading zero, no bare point. Integers that do not fit 64 bits become doubles.
+  // RFC 8259 numbers: no leading zero, no bare point. Integers that do not fit 64 bits become doubles, and so does -0, whose sign
+  // would be lost. Too large for a double, or so small that nothing would be left of it: refused.
   Result<Value> read_number() {
     size_t start = at_;
     auto digits = [&] {
@@ -132,7 +144,8 @@ class Reader {
     const char* first = text_.data() + start;
     const char* last = text_.data() + at_;
     int64_t whole_number = 0;
-    if (integer && std::from_chars(first, last, whole_number).ec == std::errc()) return Value(whole_number);
+    bool fits = integer && std::from_chars(first, last, whole_number).ec == std::errc();
+    if (fits && (whole_number != 0 || *first != '-')) return Value(whole_number);
     double number = 0;
     if (std::from_chars(first, last, number).ec != std::errc() || !std::isfinite(number))
       return fail("a number out of range");

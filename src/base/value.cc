@@ -1,7 +1,7 @@
 #include "base/value.h"
 
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "base/text.h"
 
@@ -34,14 +34,14 @@ Value text_list(const std::vector<std::string>& texts) { return Value::Array(tex
 
 namespace {
 
+// The shortest text that reads back as the same number: what is passed on must be what was judged.
 void write_number(double number, std::string& out) {
   if (!std::isfinite(number)) {  // JSON has no infinity
     out += "null";
     return;
   }
-  char text[40];
-  std::snprintf(text, sizeof text, "%.15g", number);
-  out += text;
+  char text[32];
+  out.append(text, std::to_chars(text, text + sizeof text, number).ptr);
 }
 
 void write(const Value& value, int depth, bool indented, std::string& out) {

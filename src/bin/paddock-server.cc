@@ -30,6 +30,9 @@ constexpr Entry kEntries[] = {
     {"volume", cli::volume_main},
     {"template", cli::template_main},
     {"audit", cli::audit_main},
+    {"tool", cli::tool_main},
+    {"approve", cli::approve_main},
+    {"mcp", cli::mcp_main},
     {"telemetry-send", cli::telemetry_send_main},
 };
 

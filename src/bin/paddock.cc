@@ -10,7 +10,6 @@
 #include "cli/cli.h"
 
 namespace {
-
 using namespace paddock;
 
 struct Entry {
@@ -42,6 +41,9 @@ constexpr Entry kEntries[] = {
     {"template", nullptr, "build, list and remove templates"},
     {"volume", nullptr, "make, list and remove volumes"},
     {"audit", nullptr, "what was recorded, and proof that it is still what was recorded"},
+    {"mcp", nullptr, "serve tools to MCP clients: sandboxes, and other servers behind a fence"},
+    {"tool", nullptr, "call the tools of a policy, or see what it would decide"},
+    {"approve", nullptr, "calls of tools that wait for your word, and the word"},
     {"version", cli::version_main, "print the version"},
 };
 
@@ -70,8 +72,7 @@ int dispatch(int argc, char** argv) {
   for (const Entry& entry : kEntries)
     if (names.emplace_back(entry.name) == command) return entry.main ? entry.main(argc - 1, argv + 1) : hand_over(argv);
   std::string meant = nearest(command, names);
-  return cli::report({Code::invalid, cat("there is no command '", printable(command), "'"),
-                      meant.empty() ? "see: paddock --help" : cat("did you mean: paddock ", meant)}, false);
+  return cli::report({Code::invalid, cat("there is no command '", printable(command), "'"), meant.empty() ? "see: paddock --help" : cat("did you mean: paddock ", meant)}, false);
 }
 
 }  // namespace

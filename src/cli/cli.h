@@ -19,6 +19,9 @@ int serve_main(int argc, char** argv);
 int key_main(int argc, char** argv);
 int template_main(int argc, char** argv);
 int audit_main(int argc, char** argv);
+int tool_main(int argc, char** argv);
+int approve_main(int argc, char** argv);
+int mcp_main(int argc, char** argv);
 int telemetry_send_main(int argc, char** argv);  // started by `paddock run`, not by people
 int version_main(int argc, char** argv);
 

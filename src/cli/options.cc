@@ -97,7 +97,8 @@ Result<void> Options::read(int argc, char** argv) {
     if (!entry) {
       std::vector<std::string> names;
       for (const Entry& known : flags_)
-        for (const std::string& each : names_of(known.name)) names.push_back(each);
+        for (const std::string& each : names_of(known.name))
+          if (!known.what.empty()) names.push_back(each);
       std::string meant = nearest(name, names);
       return wrong(cat("there is no flag ", printable(name)), meant.empty() ? "" : cat("did you mean ", meant, "?"));
     }
@@ -127,7 +128,8 @@ std::string Options::help() const {
     text += cat("  ", left, std::string(left.size() < 34 ? 34 - left.size() : 1, ' '), what, "\n");
   };
   for (const Entry& entry : positionals_) line(entry.name, entry.what);
-  for (const Entry& entry : flags_) line(entry.placeholder.empty() ? entry.name : cat(entry.name, " ", entry.placeholder), entry.what);
+  for (const Entry& entry : flags_)
+    if (!entry.what.empty()) line(entry.placeholder.empty() ? entry.name : cat(entry.name, " ", entry.placeholder), entry.what);
   line("--help", "show this");
   return text;
 }

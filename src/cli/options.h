@@ -21,6 +21,7 @@ class Options {
  public:
   Options(std::string command, std::string what) : command_(std::move(command)), what_(std::move(what)) {}
 
+  // What is said to be for nothing (an empty `what`) is not in the help: it is for other programs of ours.
   void flag(const std::string& name, bool* target, const std::string& what);
   void text(const std::string& name, const std::string& placeholder, std::string* target, const std::string& what);
   void list(const std::string& name, const std::string& placeholder, std::vector<std::string>* target, const std::string& what);

@@ -17,6 +17,7 @@
 #include "cli/imports.h"
 #include "cli/policy_flags.h"
 #include "cli/run.h"
+#include "cli/run_job.h"
 #include "cli/secrets.h"
 #include "manager/run.h"
 #include "manager/terminal.h"
@@ -30,7 +31,7 @@ constexpr size_t kLongestCode = 100 * 1024;  // one word of a command line; the 
 
 struct Flags : PolicyFlags {
   std::vector<std::string> secrets, command;
-  std::string code, file, language, network_log, otlp;
+  std::string code, file, language, network_log, otlp, job;
   bool json = false, quiet = false, discard = false;
 };
 
@@ -49,6 +50,7 @@ void declare(Options& options, Flags& flags) {
   options.flag("--json", &flags.json, "print one JSON object instead of the program's output");
   options.flag("--quiet", &flags.quiet, "say nothing about limits and denials on stderr");
   options.flag("--discard", &flags.discard, "throw the changes of a copied workspace away");
+  options.text("--job", "FD", &flags.job, "");
   options.text("--otlp", "URL", &flags.otlp, "send the run's trace to an OpenTelemetry collector");
   options.command(&flags.command);
 }
@@ -152,7 +154,7 @@ std::string from_environment(const char* name) {
 
 manager::PrepareOptions prepare_options(const Flags& flags, const launch::KeeperProcess& keeper) {
   manager::PrepareOptions prepare;
-  for (int fd = 0; fd < 3 && !flags.json; ++fd) prepare.terminal[fd] = ::isatty(fd);
+  for (int fd = 0; fd < 3 && !flags.json && flags.job.empty(); ++fd) prepare.terminal[fd] = ::isatty(fd);
   if (prepare.terminal[0] || prepare.terminal[1]) {
     manager::WindowSize size = manager::window_size(prepare.terminal[1] ? STDOUT_FILENO : STDIN_FILENO);
     prepare.rows = size.rows, prepare.columns = size.columns;
@@ -169,6 +171,19 @@ manager::PrepareOptions prepare_options(const Flags& flags, const launch::Keeper
 Result<manager::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy, const launch::KeeperProcess& keeper) {
   TRY(check_imports(command, policy));
   return manager::prepare(command, policy, prepare_options(flags, keeper));
+}
+
+Result<int> run(const Flags& flags, Job& job, launch::KeeperProcess keeper) {
+  TRY(job.read());
+  pass_environment(job.policy, job.command);
+  TRY(manager::find_collector(job.policy, job.record));
+  Result<manager::Prepared> prepared = prepare(flags, job.command, job.policy, keeper);
+  if (!prepared) return manager::record_refusal(job.command, job.policy, job.record, std::move(prepared.error()));
+  RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
+                                      {.capture = !job.raw, .report = true, .discard = !job.raw, .raw = job.raw, .caller = job.socket.get(), .record = std::move(job.record)}));
+  if (job.raw) print_error(summary(result));
+  job.tell(manager::to_value(result));
+  return exit_status(result.outcome);
 }
 
 Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrepared& edit) {
@@ -215,6 +230,11 @@ int run_edited(int argc, char** argv, const EditPrepared& edit) {
   declare(options, flags);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   hide_secrets(argc, argv);
+  if (!flags.job.empty()) {
+    Job job(flags.job);
+    Result<int> status = run(flags, job, std::move(keeper.value()));
+    return status ? status.value() : job.failed(status.error());
+  }
   Result<int> status = run(flags, std::move(keeper.value()), edit);
   return status ? status.value() : report(without_secrets(status.error(), flags), flags.json);
 }

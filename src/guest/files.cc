@@ -74,7 +74,7 @@ Result<bool> make_directories(const std::string& path, const Ownership& ownershi
   return true;
 }
 
-Result<Fd> open_for_writing(const Place& place) {
+Result<Fd> open_for_writing(const Place& place, Existing existing) {
   struct stat info;
   if (::stat(place.path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return refuse("invalid_argument", cat("path is a directory: ", place.path));
@@ -83,7 +83,8 @@ Result<Fd> open_for_writing(const Place& place) {
     TRY(make_directories(parent_of(place.path), place.ownership));
   }
   // O_NONBLOCK: it may have become a pipe meanwhile, which nobody may ever open from the other side.
-  Fd file(::open(place.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666 & ~022));
+  int keeps = existing == Existing::added_to ? O_APPEND : O_TRUNC;
+  Fd file(::open(place.path.c_str(), O_WRONLY | O_CREAT | keeps | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666 & ~022));
   if (!file) return refuse_errno(errno, cat("open '", place.path, "' for writing"));
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
   bool owned = info.st_uid == place.ownership.uid && info.st_gid == place.ownership.gid;

@@ -23,9 +23,10 @@ Result<Place> place_in(Guest& guest, const Value& request, std::string_view key 
 Result<bool> make_directories(const std::string& path, const Ownership& ownership);
 std::string parent_of(const std::string& path);
 
-// Opens for writing as the protocol's other servers do: what is there is emptied in place, else it is made together with
-// its parents. Only regular files.
-Result<Fd> open_for_writing(const Place& place);
+// Opens for writing as the protocol's other servers do: what is there is emptied in place (or stays, and is added to), else it is made
+// together with its parents. Only regular files.
+enum class Existing : uint8_t { emptied, added_to };
+Result<Fd> open_for_writing(const Place& place, Existing existing = Existing::emptied);
 
 Value with_entry(Value entry);  // {"entry":…}
 

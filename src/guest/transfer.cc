@@ -84,7 +84,9 @@ Answer write_file_bytes(Guest& guest, CallPointer call) {
   if (!metadata) co_return metadata.error();
   Result<void> fits = check_metadata(metadata.value());
   if (!fits) co_return fits.error();
-  Result<Fd> file = open_for_writing(place.value());
+  const Value* append = call->request.find("append");
+  bool adds = append && append->as_bool() && *append->as_bool();
+  Result<Fd> file = open_for_writing(place.value(), adds ? Existing::added_to : Existing::emptied);
   if (!file) co_return file.error();
   if (mode.value() && ::fchmod(file.value().get(), static_cast<mode_t>(*mode.value())) != 0) co_return refuse_errno(errno, "set the mode");
   while (true) {

@@ -93,6 +93,7 @@ void fields(A& a, Step& step) {
   a(step.kind), a(step.target), a(step.text), a(step.mode), a(step.size), a(step.inodes), a(step.attributes);
   a(step.identity.device), a(step.identity.inode), a(step.required), a(step.optional), a(step.replace), a(step.by_keeper), a(step.shift_owner);
   a(step.owner.from_uid), a(step.owner.to_uid), a(step.owner.from_gid), a(step.owner.to_gid), a(step.owner.count);
+  a(step.owner.person), a(step.owner.person_uid), a(step.owner.person_gid);
 }
 
 template <class A>

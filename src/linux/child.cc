@@ -61,6 +61,11 @@ Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged) {
   return write_proc(child, "gid_map", cat(map.inside_gid, " ", map.outside_gid, " ", map.count, "\n"));
 }
 
+Result<void> write_id_lines(pid_t child, const std::string& uids, const std::string& gids) {
+  TRY(write_proc(child, "uid_map", uids));
+  return write_proc(child, "gid_map", gids);
+}
+
 Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups) {
   // The raw calls: libc's would signal every thread, and there is only one.
   if (drop_groups && ::syscall(SYS_setgroups, 0, nullptr) != 0) return errno_error(errno, "drop the groups");

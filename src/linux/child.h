@@ -33,6 +33,8 @@ struct IdMap {
 };
 // Without privilege and subordinate ids setgroups is denied first, as the kernel wants it.
 Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged);
+// The same as lines of user_namespaces(7), several of them if need be. For root.
+Result<void> write_id_lines(pid_t child, const std::string& uids, const std::string& gids);
 
 // Becomes uid and gid in all four kinds. With `drop_groups` the supplementary groups go too.
 Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups);

@@ -65,12 +65,12 @@ Result<void> add_mount_attributes(int mount, uint64_t attributes) {
 namespace {
 
 // A user namespace exists through its processes: a child holds it until we have a descriptor.
-Result<Fd> make_user_namespace(const IdMap& map) {
+Result<Fd> make_user_namespace(const std::string& uids, const std::string& gids) {
   Child child = TRY(fork_child(CLONE_NEWUSER));
   if (child.pid == 0) {
     while (true) ::pause();
   }
-  Result<void> mapped = write_id_map(child.pid, map, true);
+  Result<void> mapped = write_id_lines(child.pid, uids, gids);
   Result<Fd> user_namespace = mapped ? open_file(cat("/proc/", child.pid, "/ns/user"), O_RDONLY) : Result<Fd>(mapped.error());
   (void)pidfd_send_signal(child.pidfd.get(), SIGKILL);
   (void)::waitpid(child.pid, nullptr, 0);
@@ -80,7 +80,12 @@ Result<Fd> make_user_namespace(const IdMap& map) {
 }  // namespace
 
 Result<Fd> make_shift(const OwnerShift& shift) {
-  return make_user_namespace({shift.from_uid, shift.to_uid, shift.from_gid, shift.to_gid, shift.count});
+  auto lines = [&](uint32_t from, uint32_t to, uint32_t person_id) {
+    uint32_t person = shift.person;
+    if (person == 0) return cat(from, " ", to, " ", shift.count, "\n");
+    return cat(from, " ", to, " ", person, "\n", person_id, " ", to + person, " 1\n", from + person + 1, " ", to + person + 1, " ", shift.count - person - 1, "\n");
+  };
+  return make_user_namespace(lines(shift.from_uid, shift.to_uid, shift.person_uid), lines(shift.from_gid, shift.to_gid, shift.person_gid));
 }
 
 Result<void> shift_mount_owner(int mount, const OwnerShift& shift) {

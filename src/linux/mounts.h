@@ -32,6 +32,8 @@ Result<void> add_mount_attributes(int mount, uint64_t attributes);
 struct OwnerShift {
   uint32_t from_uid = 0, to_uid = 0, from_gid = 0, to_gid = 0;
   uint32_t count = 1;  // so many from there on
+  uint32_t person = 0;  // 0: none. But for this one of them, which is another on disk:
+  uint32_t person_uid = 0, person_gid = 0;
   bool operator==(const OwnerShift&) const = default;
 };
 // Needs privilege over the filesystem.

@@ -35,16 +35,21 @@ Value recorded_policy(const Policy& policy) {
   Policy shown = policy;
   shown.env.set.clear();
   shown.tools.reset();
+  shown.calls.reset();
+  shown.mcp_servers.reset();
   shown.env.pass.reset();
   Value value = policy::to_value(shown, policy::Secrets::hidden), env;
   if (!policy.env.set.empty()) env.set("set", names_of(policy.env.set));
   if (policy.env.pass) env.set("pass", text_list(*policy.env.pass));
   if (!env.is_null()) value.set("env", std::move(env));
-  if (policy.tools) {
+  auto set_names = [&](const char* key, const std::optional<std::vector<ToolPolicy>>& entries) {
+    if (!entries) return;
     Value::Array names;
-    for (const ToolPolicy& tool : *policy.tools) names.push_back(tool.name);
-    value.set("tools", std::move(names));
-  }
+    for (const ToolPolicy& entry : *entries) names.push_back(entry.name);
+    value.set(key, std::move(names));
+  };
+  set_names("tools", policy.tools);
+  set_names("mcp_servers", policy.mcp_servers);
   return value;
 }
 
@@ -92,6 +97,7 @@ Value creation_of(const SandboxInfo& info, const CreateOptions& asked, const std
   data.set("secrets", names_of(info.secrets));
   Value::Array volumes;
   for (const VolumeMount& mount : info.volumes) volumes.push_back(cat(mount.name, ":", mount.path, mount.read_only ? ":ro" : ":rw"));
+  if (!info.workspace.empty()) volumes.push_back(cat(info.workspace.substr(0, info.workspace.rfind(':')), ":", wall::kWorkspace, info.workspace.substr(info.workspace.rfind(':'))));
   data.set("volumes", std::move(volumes));
   Value wish = recorded_policy(asked.policy);
   std::string text = to_json(wish);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "linux/sub_ids.h"
 #include "manager/acts.h"
 #include "manager/checks.h"
 #include "manager/events.h"
@@ -71,6 +72,8 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   info.secrets = options.secrets;
   info.metadata = options.metadata;
   for (const VolumeMount& mount : options.volumes) info.volumes.push_back({mount.name, TRY(check_mount_path(mount.path)), mount.read_only});
+  if (workspace_ && !options.hidden)  // not for builds: it would become part of a template
+    info.workspace = cat(workspace_->path.path, workspace_->read_only ? ":ro" : ":rw");
   info.lifecycle = options.lifecycle;
   info.policy = std::move(combined.policy);
   info.policy.telemetry = {};  // the server's own: its headers are not a sandbox's to keep
@@ -131,6 +134,7 @@ InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
 }
 
 // What everything in it starts with: the template's environment, who it is, and what the call asked for, which wins.
+// With a workspace they start in it; and where its files are root's inside, because no others can be mapped, as root.
 static Value settings_of(const SandboxInfo& info, const store::Template& made_from) {
   std::map<std::string, std::string> env = made_from.env;
   env["PADDOCK"] = env["E2B_SANDBOX"] = "true";
@@ -143,8 +147,12 @@ static Value settings_of(const SandboxInfo& info, const store::Template& made_fr
   Value settings;
   settings.set("op", "settings");
   settings.set("env", std::move(table));
-  if (!made_from.user.empty()) settings.set("user", made_from.user);
-  if (!made_from.cwd.empty()) settings.set("cwd", made_from.cwd);
+  bool has_workspace = !info.workspace.empty();
+  bool as_root = has_workspace && ::geteuid() != 0 && kernel::find_sub_ids(::geteuid(), store::kIdCount - 1);
+  if (as_root) settings.set("user", "root");
+  else if (!made_from.user.empty()) settings.set("user", made_from.user);
+  if (has_workspace) settings.set("cwd", wall::kWorkspace);
+  else if (!made_from.cwd.empty()) settings.set("cwd", made_from.cwd);
   return settings;
 }
 
@@ -170,6 +178,7 @@ io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
   Result<std::vector<MountedVolume>> mounts = mounts_of(*sandbox);
   if (!mounts) co_return mounts.error();
   spec.volumes = std::move(mounts).value();
+  if (!sandbox->info_.workspace.empty()) spec.workspace = workspace_;
   Result<std::unique_ptr<Body>> body = co_await seams_.start(loop_, spec);
   if (!body) co_return body.error();
   adopt(sandbox, std::move(body).value());

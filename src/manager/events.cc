@@ -110,9 +110,9 @@ Events::Events(std::shared_ptr<State> state) : state_(std::move(state)) { state_
 Result<std::unique_ptr<Events>> Events::start(io::Loop& loop, const EventsOptions& options) {
   auto state = std::make_shared<State>(loop);
   if (options.keep) {
-    state->directory = options.audit.path.value_or(options.state_directory + "/audit");
+    state->directory = options.audit.path ? *options.audit.path : options.beside ? TRY(log_place(options.state_directory)) : options.state_directory + "/audit";
     state->journal = TRY(open_journal(state->directory, options));
-    TRY(leave_log_place(options.state_directory, state->directory));
+    if (!options.beside) TRY(leave_log_place(options.state_directory, state->directory));
     Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake) return errno_error(errno, "make an eventfd");
     state->bridge = std::make_shared<Bridge>();

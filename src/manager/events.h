@@ -27,6 +27,7 @@ struct EventsOptions {
   TelemetryPolicy telemetry;
   std::string otlp;              // an endpoint that was given besides
   bool keep = true;              // tests of the lifecycle keep no log
+  bool beside = false;           // not a server: writes to the log that a server named here (manager/log_place.h), and names none itself
   audit::Disk* disk = nullptr;   // for tests
 };
 

@@ -16,6 +16,7 @@
 #include "paddock/policy.h"
 #include "paddock/sandbox.h"
 #include "store/rootfs.h"
+#include "wall/request.h"
 
 namespace paddock::manager {
 
@@ -25,6 +26,12 @@ struct MountedVolume {
   bool read_only = false;
 };
 
+// A directory of the host's that is no volume: its files belong to somebody, and stay theirs.
+struct MountedWorkspace {
+  wall::HostPath path;
+  bool read_only = true;
+};
+
 struct InstanceSpec {
   std::string id;         // [a-z0-9]; names its cgroups too
   std::string directory;  // of this sandbox on the host, mode 0700, made by the caller; start() makes upper/ and work/ for the
@@ -32,6 +39,7 @@ struct InstanceSpec {
   Policy policy;          // combined; the container wall only
   store::Rootfs root;
   std::vector<MountedVolume> volumes;
+  std::optional<MountedWorkspace> workspace;  // as /workspace
   std::string hostname;
   std::string boot_id;    // what /proc/sys/kernel/random/boot_id says inside
   std::map<std::string, std::string> files;  // small read-only files for /run inside: "e2b/.E2B_SANDBOX" → "true"

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "launch/launcher.h"
 #include "linux/sub_ids.h"
+#include "manager/denials.h"
 #include "manager/disk.h"
 #include "wall/container/living_root.h"
 
@@ -37,6 +38,20 @@ void look_for_disks(wall::Request& request) {
   const Limits& limits = request.policy.limits;
   if (!limits[LimitKind::disk_read_rate] && !limits[LimitKind::disk_write_rate]) return;
   if (auto disk = disk_behind(request.living->directory)) request.disks.push_back(*disk);
+}
+
+// With what the policy denies in it, as it is there now.
+Result<void> add_workspace(const MountedWorkspace& workspace, wall::Request& request) {
+  request.living->workspace = workspace.path;
+  request.living->workspace_read_only = workspace.read_only;
+  wall::Request asked;
+  asked.policy.danger = request.policy.danger;
+  asked.policy.files.deny = request.policy.files.deny;
+  asked.policy.files.workspace = Workspace{workspace.path.path, workspace.read_only ? WorkspaceMode::read_only : WorkspaceMode::read_write};
+  asked.workspace = workspace.path;
+  (void)TRY(expand_denials(asked));
+  request.denied = std::move(asked.denied);
+  return {};
 }
 
 Result<void> make_directory(int parent, const char* name, uint32_t owner) {
@@ -79,6 +94,7 @@ Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
   living.layers = spec.root.layers;
   living.usr_layers = spec.root.usr_layers;
   for (const MountedVolume& volume : spec.volumes) living.volumes.push_back({volume.source, volume.target, volume.read_only});
+  if (spec.workspace) TRY(add_workspace(*spec.workspace, plan.request));
   living.hostname = spec.hostname.empty() ? "paddock" : spec.hostname;
   living.boot_id = spec.boot_id;
   living.files = spec.files;

@@ -60,6 +60,7 @@ Task<Result<void>> Interpreter::recover() {
   if (!processes) co_return processes.error();
   const Value* home = user.value().find("home");
   if (home && home->as_string() && !home->as_string()->empty()) home_ = *home->as_string();
+  if (!sandbox->info().workspace.empty()) home_ = wall::kWorkspace;
   kernels_.clear();
   for (const char* language : {"python", "javascript"}) (void)default_of(language);
   const Value* list = processes.value().find("processes");

@@ -46,11 +46,14 @@ struct Caller {
 
 struct ManagerOptions {
   std::string policy;           // the operator's: a preset or a file. Default: "server"
+  std::vector<std::string> narrower;  // further ones of the operator's
+  std::string records;          // the state directory whose audit log is written to, beside a server's; empty: its own
   std::string state_directory;  // empty: store::state_directory()
   uint64_t most_sandboxes = 0;  // of all tenants; 0: what memory and descriptors allow
   std::optional<Seams> seams;   // tests give their own
   bool keep_events = true;      // in an audit log; tests of the lifecycle keep none
   std::string otlp;             // where traces go, instead of where the policy says; may be empty
+  std::optional<Workspace> workspace;  // a directory of this machine that every sandbox sees as /workspace: the operator's word, never a call's
 };
 
 struct Snapshot {
@@ -117,6 +120,7 @@ class Manager {
   void templates_changed();  // some were removed: layers that nobody uses go
   Builder& builder() { return *builder_; }
   Events& events() { return *events_; }
+  const Policies& policies() const { return *policies_; }
   const Tally& tally() const { return tally_; }
   io::Worker& worker() { return *worker_; }  // for what is short
   io::Worker& copier() { return *copier_; }  // for trees of files
@@ -135,6 +139,7 @@ class Manager {
   Result<std::vector<Tenant>> tenants() const;
   Result<void> can_set_tenant(const Tenant& tenant) const;
   Result<void> set_tenant(const Tenant& tenant);
+  uint64_t longest_timeout(const std::string& tenant) const { return tenants_.find(tenant).quota.longest_timeout_ms; }  // 0: any
 
   // Records that `caller` is about to do something to the server, or to a sandbox. The error arm: it must not be done. When it then
   // fails, note_failure tells of that.
@@ -160,6 +165,7 @@ class Manager {
   explicit Manager(io::Loop& loop);
   Result<void> open(const ManagerOptions& options);             // restart.cc
   Result<void> open_events(const ManagerOptions& options);
+  Result<void> look_at_workspace(const ManagerOptions& options);
   io::Task<Result<void>> recover();
   io::Task<void> recover_one(std::string id);
   void remember(std::shared_ptr<Sandbox> sandbox);
@@ -237,6 +243,7 @@ class Manager {
   std::multiset<std::string> held_layers_;  // ids of those that a template to come lies on
   std::unique_ptr<Builder> builder_;
   std::unique_ptr<Events> events_;
+  std::optional<MountedWorkspace> workspace_;
   Tally tally_;
   std::shared_ptr<void> tallying_;  // of all events
   std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;  // by id; until they have ended

@@ -64,6 +64,7 @@ Result<void> check_call(const Policy& call) {
   const AuditPolicy& audit = call.audit;  // not durable, which a server always is
   if (audit.path || audit.on_full || audit.rotate_bytes || audit.most_bytes || audit.keep_ms) return not_for_callers("audit");
   if (call.telemetry.endpoint || !call.telemetry.headers.empty()) return not_for_callers("telemetry");
+  if (call.tools || call.calls || call.mcp_servers) return not_for_callers("what is said about tools");
   if (has_any(call.network.resolvers)) return not_for_callers("network.resolvers");
   for (const InjectPolicy& inject : call.network.inject)
     if (starts_with(inject.secret, "env:") || starts_with(inject.secret, "file:")) return not_for_callers("network.inject with env: or file:");
@@ -77,8 +78,16 @@ Result<void> check_combined(const Policy& policy) {
   };
   if (policy.commands) return unsupported("commands.allow");
   if (policy.python_imports) return unsupported("code.python.imports");
-  if (policy.tools) return unsupported("tools");
   if (policy.wall && *policy.wall != WallKind::container && *policy.wall != WallKind::automatic) return unsupported("isolation.wall other than container");
+  return {};
+}
+
+// Calls of tools are judged outside the sandboxes, by the operator's policy alone: what a tenant's said about them nobody would hold.
+Result<void> check_tenant(const std::vector<policy::Layer>& layers) {
+  for (const policy::Layer& layer : layers)
+    if (layer.policy.tools || layer.policy.calls || layer.policy.mcp_servers)
+      return Error{Code::unsupported, cat("policy '", printable(layer.policy.name), "': tools, calls and mcp.servers are not held in the policy of a tenant"),
+                   "say it in the operator's: paddock serve --policy FILE"};
   return {};
 }
 
@@ -137,6 +146,14 @@ void keep_private_networks_shut(const std::vector<policy::Layer>& layers, Combin
   });
 }
 
+// For what no layer sets. The network stays shut, and nothing is accepted.
+Result<Policy> fallback_policy() {
+  Policy fallback = TRY(policy::preset(kOperators));
+  fallback.network = {};
+  fallback.danger.clear();
+  return fallback;
+}
+
 // limits.wall_time and the like are about one command that runs; here they are about the sandbox's life.
 void take_times(CombinedPolicy& combined) {
   Limits& limits = combined.policy.limits;
@@ -161,24 +178,38 @@ Policy call_policy(const Policy& combined) {
   return call;
 }
 
-Result<Policies> Policies::create(const std::string& name) {
+Result<Policies> Policies::create(const std::string& name, const std::vector<std::string>& narrower) {
   Policies policies;
-  policies.name_ = name.empty() ? kOperators : name;
+  policies.names_ = {name.empty() ? kOperators : name};
+  policies.names_.insert(policies.names_.end(), narrower.begin(), narrower.end());
   (void)TRY(policies.combine("", Policy{}));
   return policies;
 }
 
 Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_policy) const {
   policy::LoadContext context = load_context();
-  std::vector<policy::Layer> layers = TRY(policy::load_layers(name_, context));
+  std::vector<policy::Layer> layers;
+  for (const std::string& name : names_)
+    for (policy::Layer& layer : TRY(policy::load_layers(name, context))) layers.push_back(std::move(layer));
   if (tenant_policy.empty()) return layers;
-  for (policy::Layer& layer : TRY(policy::load_layers(tenant_policy, context))) layers.push_back(std::move(layer));
+  std::vector<policy::Layer> tenants = TRY(policy::load_layers(tenant_policy, context));
+  TRY(check_tenant(tenants));
+  for (policy::Layer& layer : tenants) layers.push_back(std::move(layer));
   return layers;
+}
+
+Result<Policy> Policies::operators() const {
+  return TRY(policy::combine(TRY(layers("")), Policy{}, TRY(fallback_policy()))).policy;
 }
 
 Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Policy call) const {
   TRY(check_call(call));
   std::vector<policy::Layer> layers = TRY(this->layers(tenant_policy));
+  for (policy::Layer& layer : layers) {  // tools have sandboxes of their own, which a call says nothing about
+    layer.policy.tools.reset();
+    layer.policy.calls.reset();
+    layer.policy.mcp_servers.reset();
+  }
   if (!call.network.allow) call.network.allow.emplace();
 
   // As policy::load does with what stands on a command line: checked like a file, and what is wide is judged when combined.
@@ -187,11 +218,7 @@ Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Polic
   call.danger.clear();
   Policy checked = TRY(policy::decode(policy::to_value(call, policy::Secrets::kept), "the request", context));
 
-  // For what no layer sets. The network stays shut, and nothing is accepted.
-  Policy fallback = TRY(policy::preset(kOperators));
-  fallback.network = {};
-  fallback.danger.clear();
-  policy::Combined result = TRY(policy::combine(layers, checked, fallback));
+  policy::Combined result = TRY(policy::combine(layers, checked, TRY(fallback_policy())));
   CombinedPolicy combined{.policy = std::move(result.policy), .notes = std::move(result.notes)};
   TRY(check_combined(combined.policy));
   keep_private_networks_shut(layers, combined);

@@ -25,14 +25,18 @@ class Policies {
  public:
   // `name`: the operator's preset or file; "" for the preset `server`. Read again for every sandbox, so that changing it
   // needs no restart; here it is read once to say at once what is wrong with it.
-  static Result<Policies> create(const std::string& name);
+  // `narrower`: further ones that hold as well.
+  static Result<Policies> create(const std::string& name, const std::vector<std::string>& narrower = {});
 
   // A call without a word about the network gets none. Code::denied: it names what is not a caller's to name.
+  // Tools are no part of it: nothing inside a sandbox calls them.
   Result<CombinedPolicy> combine(const std::string& tenant_policy, Policy call) const;
+  // The operator's alone, as it stands now, with what it says about tools.
+  Result<Policy> operators() const;
 
  private:
   Result<std::vector<policy::Layer>> layers(const std::string& tenant_policy) const;
-  std::string name_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace paddock::manager

@@ -1,6 +1,8 @@
 #include "manager/policies.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 namespace paddock::manager {
 
@@ -32,7 +34,7 @@ TEST(Policies, ACallMayAskForEveryPublicHostButNotForPrivateNetworks) {
 }
 
 TEST(Policies, ACallNamesNothingOfTheServersMachine) {
-  std::vector<Policy> calls(10);
+  std::vector<Policy> calls(13);
   calls[0].files.read = {"/etc"};
   calls[1].files.write = {"/srv"};
   calls[2].files.workspace = Workspace{"/srv", WorkspaceMode::read_only};
@@ -43,6 +45,9 @@ TEST(Policies, ACallNamesNothingOfTheServersMachine) {
   calls[7].audit.on_full = AuditFull::gap;
   calls[8].audit.keep_ms = 1000;
   calls[9].telemetry.endpoint = "http://127.0.0.1:4318";
+  calls[10].tools = std::vector<ToolPolicy>{{.name = "search", .json = "{\"name\":\"search\"}"}};
+  calls[11].calls = "{}";
+  calls[12].mcp_servers.emplace();
   for (const Policy& call : calls) {
     Result<CombinedPolicy> combined = combine(call);
     ASSERT_FALSE(combined);
@@ -71,6 +76,26 @@ TEST(Policies, WhatALivingSandboxCannotHoldIsRefused) {
   Policy process;
   process.wall = WallKind::process;
   EXPECT_EQ(combine(process).error().code, Code::denied);
+}
+
+// Calls of tools are judged outside: the operator's policy has them, and sandboxes are made without.
+TEST(Policies, TheOperatorsToolsAreNoPartOfASandbox) {
+  char path[] = "/tmp/paddock-test-XXXXXX.toml";
+  int file = ::mkstemps(path, 5);
+  ASSERT_GE(file, 0);
+  std::string text = "[calls]\nat_once = 2\n[[tools]]\nname = \"t\"\nrun = [\"x\"]\nsandbox = { isolation = { wall = \"container\" } }\n[mcp.servers.far]\nurl = \"https://mcp.example.com/\"\n";
+  ASSERT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(file);
+  Result<Policies> policies = Policies::create(path);
+  Result<CombinedPolicy> combined = policies ? policies.value().combine("", {}) : Result<CombinedPolicy>(policies.error());
+  Result<Policy> operators = policies ? policies.value().operators() : Result<Policy>(policies.error());
+  ::unlink(path);
+  ASSERT_TRUE(combined) << combined.error().message;
+  EXPECT_FALSE(combined.value().policy.tools || combined.value().policy.calls || combined.value().policy.mcp_servers);
+  EXPECT_TRUE(combined.value().notes.empty());
+  ASSERT_TRUE(operators) << operators.error().message;
+  EXPECT_EQ(operators.value().tools->size(), 1u);
+  EXPECT_EQ(operators.value().mcp_servers->size(), 1u);
 }
 
 TEST(Policies, ACallHasOnlySoManyEntries) {

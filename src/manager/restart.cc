@@ -13,6 +13,7 @@
 #include "manager/acts.h"
 #include "manager/checks.h"
 #include "manager/events.h"
+#include "manager/grants.h"
 #include "manager/manager.h"
 #include "manager/records.h"
 #include "manager/secret_source.h"
@@ -60,10 +61,13 @@ io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, Manage
 }
 
 Result<void> Manager::open(const ManagerOptions& options) {
+  policies_ = TRY(Policies::create(options.policy, options.narrower));
+  TRY(look_at_workspace(options));  // which must not reach the state directory of before, nor the one that is used
   // Templates, images and keys are found by the same word.
+  if (!options.records.empty()) (void)::setenv("PADDOCK_RECORDS", options.records.c_str(), 1);
   if (!options.state_directory.empty()) (void)::setenv("PADDOCK_STATE", options.state_directory.c_str(), 1);
   seams_ = options.seams ? *options.seams : real_seams();
-  policies_ = TRY(Policies::create(options.policy));
+  TRY(look_at_workspace(options));
   store::StateDirectory state = TRY(store::open_state("server"));
   path_ = state.path;
   fd_ = std::move(state.fd);
@@ -87,11 +91,25 @@ Result<void> Manager::open(const ManagerOptions& options) {
   return {};
 }
 
+// With the protection that `paddock run --workspace` has: the path is looked at once, and what would give the machine away is refused.
+Result<void> Manager::look_at_workspace(const ManagerOptions& options) {
+  if (!options.workspace) return {};
+  if (options.workspace->mode == WorkspaceMode::copy)
+    return Error{Code::unsupported, "the workspace of living sandboxes cannot be a copy", "use :ro or :rw; or `paddock run --workspace DIR:copy`, which keeps changes apart"};
+  wall::Request request;
+  request.policy = TRY(policies_->operators());
+  request.policy.files = {.workspace = options.workspace};
+  (void)TRY(look_at_grants(request));
+  workspace_ = MountedWorkspace{*request.workspace, options.workspace->mode == WorkspaceMode::read_only};
+  return {};
+}
+
 // Before anything else is begun: nothing happens without a record.
 Result<void> Manager::open_events(const ManagerOptions& options) {
   Policy operators = TRY(policies_->combine("", Policy{})).policy;
   EventsOptions wanted;
-  wanted.state_directory = TRY(store::state_directory());
+  wanted.state_directory = options.records.empty() ? TRY(store::state_directory()) : options.records;
+  wanted.beside = !options.records.empty();
   wanted.audit = operators.audit;
   wanted.telemetry = operators.telemetry;
   for (auto& [name, value] : wanted.telemetry.headers) value = TRY(read_secret(value, cat("telemetry.headers.", name)));

@@ -29,8 +29,25 @@ struct Plumbing {
   std::vector<Fd> theirs;  // stdin, stdout, stderr
 };
 
-// A pipe for each stream, never the caller's own descriptor: it could be opened again inside with more rights.
-Result<Plumbing> connect(const wall::Request& request) {
+// A file could be opened again inside with more rights; of a pipe there is nothing more to have.
+Result<Fd> own_pipe(int number) {
+  struct stat info;
+  if (::fstat(number, &info) != 0 || !S_ISFIFO(info.st_mode)) return Error{Code::invalid, cat("use descriptor ", number, " as it is: it is no pipe"), ""};
+  Fd copy(::fcntl(number, F_DUPFD_CLOEXEC, 3));
+  if (!copy) return errno_error(errno, "copy a standard stream");
+  return copy;
+}
+
+// Whoever has the other ends waits for the program, not for us.
+Result<void> let_go_of_own_pipes() {
+  Fd null = TRY(open_file("/dev/null", O_RDWR));
+  for (int number : {STDIN_FILENO, STDOUT_FILENO})
+    if (::dup2(null.get(), number) < 0) return errno_error(errno, "let go of a standard stream");
+  return {};
+}
+
+// A pipe for each stream, never the caller's own descriptor, unless it is a pipe made for this.
+Result<Plumbing> connect(const wall::Request& request, bool raw) {
   Plumbing plumbing;
   plumbing.ours.stdin_is_terminal = request.terminal[0];
   plumbing.ours.stdout_is_terminal = request.terminal[1];
@@ -38,6 +55,10 @@ Result<Plumbing> connect(const wall::Request& request) {
   for (int i = 0; i < 3; ++i) {
     if (request.terminal[i]) {  // a placeholder keeps the indices
       plumbing.theirs.push_back(TRY(open_file("/dev/null", O_RDWR)));
+      continue;
+    }
+    if (raw && i < 2) {
+      plumbing.theirs.push_back(TRY(own_pipe(i)));
       continue;
     }
     Pipe pipe = TRY(make_pipe());
@@ -144,7 +165,7 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   plan.hold = options.report;
   if (options.discard && prepared.change_set) plan.discard = prepared.change_set->upper.substr(0, prepared.change_set->upper.rfind("/layers"));
 
-  Plumbing plumbing = TRY(connect(prepared.request));
+  Plumbing plumbing = TRY(connect(prepared.request, options.raw));
   std::vector<int> descriptors;
   for (const Fd& fd : plumbing.theirs) descriptors.push_back(fd.get());
   Fd to_egress = prepared.egress ? prepared.egress->take_sandbox_socket() : Fd();
@@ -154,9 +175,11 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   TRY(launch::send_plan(keeper.control.get(), launch::encode(plan), descriptors));
   plumbing.theirs.clear();
   to_egress.reset();
+  if (options.raw) TRY(let_go_of_own_pipes());
 
   if (!plan.container) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  SupervisorOptions supervisor{.capture = options.capture, .output_limit = prepared.request.policy.limits[LimitKind::output].value_or(0),
+  uint64_t output_limit = options.raw ? 0 : prepared.request.policy.limits[LimitKind::output].value_or(0);
+  SupervisorOptions supervisor{.capture = options.capture, .output_limit = output_limit, .caller = options.caller,
                                .rules = [&] { return watch.redaction.rules(); },
                                .tell_output = prepared.request.policy.limits[LimitKind::idle_time].has_value()};
   if (prepared.egress) {
@@ -166,6 +189,7 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   }
   supervisor.on_ready = [&](const launch::Record& ready) -> Result<void> {
     result.enforced = TRY(wall::read_back(prepared.request, prepared.facts, prepared.compiled, ready.number, ready.numbers));
+    if (options.raw) result.enforced.erase("output");  // that is the caller's to hold
     return {};
   };
   std::optional<RunMonitor> monitor;

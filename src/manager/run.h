@@ -13,6 +13,10 @@ struct RunOptions {
   bool capture = false;   // output into the result instead of passing it through
   bool report = false;    // read back what the kernel enforces, before the program starts
   bool discard = false;   // workspace mode copy: throw the change set away
+  // The program's stdin and stdout are those of this process, which must be pipes: nothing stands in between, and who has their other
+  // ends counts and redacts what comes.
+  bool raw = false;
+  int caller = -1;        // a socket: when its other end closes, everything ends
   std::optional<RunRecordOptions> record;  // unset: a run of Paddock's own, which leaves no record
   std::vector<std::string> notes;          // what is known already that a reader should know
 };

@@ -69,6 +69,7 @@ struct SandboxInfo {
   std::map<std::string, std::string> env, metadata;
   std::map<std::string, std::string> secrets;  // kept in its record, so that a restart goes on taking them out; of forks too, not of snapshots
   std::vector<VolumeMount> volumes;
+  std::string workspace;       // the host's directory that is /workspace, as "PATH:ro" or "PATH:rw"; empty: none
   Lifecycle lifecycle;
   Policy policy;               // combined
   std::vector<std::string> notes;  // what was asked for and narrowed

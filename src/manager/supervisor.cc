@@ -73,7 +73,7 @@ class Supervisor {
 
   enum Source { kFromOut, kFromErr, kFromTerminal, kSources };
 
-  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kNetwork, kSlots };
+  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kNetwork, kCaller, kSlots };
 
   Result<void> step() {
     std::array<pollfd, kSlots> polled;
@@ -84,6 +84,7 @@ class Supervisor {
     polled[kErr].fd = streams_.err.get();
     polled[kMaster] = {master_.get(), static_cast<short>(pending_keys_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
     polled[kNetwork].fd = network_closed_ ? -1 : options_.network;
+    polled[kCaller].fd = caller_gone_ ? -1 : options_.caller;
     bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
     if (wants_input) polled[kStdin].fd = STDIN_FILENO;
     if (streams_.in) polled[kInPipe] = {streams_.in.get(), static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
@@ -103,6 +104,10 @@ class Supervisor {
     if (polled[kInPipe].revents) write_input();
     if (polled[kNetwork].revents) network_closed_ = !options_.on_network();
     if (polled[kSignals].revents) pass_signals();
+    if (polled[kCaller].revents) {  // nothing is ever said on it: that was its end
+      caller_gone_ = true;
+      TRY(kill(-1));
+    }
     if (polled[kControl].revents) TRY(from_keeper());
     return {};
   }
@@ -323,7 +328,7 @@ class Supervisor {
   std::array<std::optional<redact::Stream>, kSources> redact_;  // each made when its first byte comes
   std::string shown_;
   std::string pending_input_, pending_keys_;  // for a pipe, for a terminal
-  bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false, network_closed_ = false;
+  bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false, network_closed_ = false, caller_gone_ = false;
   int interrupts_ = 0;
   std::optional<int64_t> end_by_, next_usage_, show_by_;  // CLOCK_MONOTONIC in ms
   bool asked_for_usage_ = false;

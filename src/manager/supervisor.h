@@ -21,6 +21,7 @@ struct Streams {
 struct SupervisorOptions {
   bool capture = false;        // keep output instead of passing it through
   uint64_t output_limit = 0;   // 0: none
+  int caller = -1;             // a socket: when its other end closes, the sandbox ends
   std::function<std::shared_ptr<const redact::Rules>()> rules;  // what is taken out of output; asked for with its first byte
   bool tell_output = false;    // tell the keeper when something was printed: an idle limit counts that
   // The network's events, when there is one: `on_network` is called when there is something to read, until it says false.

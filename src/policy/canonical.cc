@@ -31,6 +31,7 @@ std::string canonical(const Policy& policy) {
   sort_texts(sorted.network.deny);  // resolvers keep theirs: the first is asked first
   sort_by(sorted.network.inject, [](const InjectPolicy& inject) { return std::pair(inject.host, inject.header); });
   if (sorted.tools) sort_by(*sorted.tools, [](const ToolPolicy& tool) { return tool.name; });
+  if (sorted.mcp_servers) sort_by(*sorted.mcp_servers, [](const ToolPolicy& server) { return server.name; });
   sort_by(sorted.monitor.rules, [](const MonitorRule& rule) { return std::pair(rule.name, rule.text); });
   sort_by(sorted.redact.custom, [](const RedactPattern& custom) { return std::pair(custom.name, custom.pattern); });
   return to_json(to_value(sorted));

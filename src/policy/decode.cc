@@ -202,14 +202,9 @@ Result<void> decode_version(const Cursor& version) {
   return {};
 }
 
-}  // namespace
-
-Result<Policy> decode(const Value& value, const std::string& name, const DecodeContext& context) {
+// All tables that a whole policy and the sandbox of a tool have in common.
+Result<Policy> decode_tables(const Cursor& root, const DecodeContext& context) {
   Policy policy;
-  policy.name = name;
-  Cursor root(value, name);
-  TRY(root.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands", "env", "code", "tools",
-                        "audit", "monitor", "redact", "telemetry", "danger"}));
   if (auto version = root.find("version")) TRY(decode_version(*version));
   if (auto extends = root.find("extends")) policy.extends = TRY(extends->word_of(preset_names()));
   if (auto isolation = root.find("isolation")) {
@@ -226,15 +221,38 @@ Result<Policy> decode(const Value& value, const std::string& name, const DecodeC
   if (auto commands = root.find("commands")) TRY(decode_commands(*commands, policy));
   if (auto env = root.find("env")) TRY(decode_env(*env, policy));
   if (auto code = root.find("code")) TRY(decode_code(*code, policy));
-  if (auto tools = root.find("tools")) policy.tools = TRY(decode_tools(*tools));
-  if (auto audit = root.find("audit")) policy.audit = TRY(decode_audit(*audit, context));
   if (auto monitor = root.find("monitor")) policy.monitor = TRY(decode_monitor(*monitor));
   if (auto redact = root.find("redact")) {
     bool may_skip = !context.refuse_wide_network || policy.danger.contains("redact.less");
     policy.redact = TRY(decode_redact(*redact, {.may_skip = may_skip}));
   }
+  return policy;
+}
+
+}  // namespace
+
+Result<Policy> decode(const Value& value, const std::string& name, const DecodeContext& context) {
+  Cursor root(value, name);
+  TRY(root.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands", "env", "code", "tools", "calls", "mcp",
+                        "audit", "monitor", "redact", "telemetry", "danger"}));
+  Policy policy = TRY(decode_tables(root, context));
+  policy.name = name;
+  if (auto tools = root.find("tools")) policy.tools = TRY(decode_tools(*tools, context));
+  if (auto calls = root.find("calls")) policy.calls = TRY(decode_calls(*calls));
+  if (auto mcp = root.find("mcp")) {
+    policy.mcp_servers = TRY(decode_servers(*mcp, context));
+    if (Result<void> names = check_names(policy); !names) return mcp->wrong(names.error());
+  }
+  if (auto audit = root.find("audit")) policy.audit = TRY(decode_audit(*audit, context));
   if (auto telemetry = root.find("telemetry")) policy.telemetry = TRY(decode_telemetry(*telemetry, context));
   return policy;
+}
+
+Result<Policy> decode_sandbox(const Cursor& table, const DecodeContext& context) {
+  for (const char* key : {"tools", "calls", "mcp", "audit", "telemetry"})
+    if (auto cursor = table.find(key)) return cursor->wrong("has no meaning in the sandbox of a tool", "it belongs to the policy itself");
+  TRY(table.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands", "env", "code", "monitor", "redact", "danger"}));
+  return decode_tables(table, context);
 }
 
 Result<Policy> decode_text(std::string_view text, const std::string& name, const DecodeContext& context) {

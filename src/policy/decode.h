@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "paddock/error.h"
 #include "paddock/policy.h"
+#include "policy/cursor.h"
 #include "policy/path.h"
 
 namespace paddock::policy {
@@ -20,6 +21,9 @@ struct DecodeContext : PathContext {
 };
 
 Result<Policy> decode(const Value& root, const std::string& name, const DecodeContext& context);
+
+// The `sandbox` table of a tool or of an MCP server: a policy without what is about all of them ([[tools]], [audit], …).
+Result<Policy> decode_sandbox(const Cursor& table, const DecodeContext& context);
 
 // JSON when `name` ends in .json or the text starts with '{', else TOML.
 Result<Policy> decode_text(std::string_view text, const std::string& name, const DecodeContext& context);

@@ -49,7 +49,7 @@ TEST(Decode, ReadsEveryGoodPolicyAndWritesItBack) {
 
 TEST(Decode, TheManualsExamplesArePoliciesThatHold) {
   std::string manual = read_file(cat(PADDOCK_SOURCE_DIR, "/docs/policy.md")).value();
-  for (const char* heading : {"[network]", "[monitor]"}) {
+  for (const char* heading : {"[network]", "[monitor]", "[calls]", "[[tools]]", "[mcp.servers.files]"}) {
     SCOPED_TRACE(heading);
     size_t start = manual.find(cat("```toml\n", heading));
     ASSERT_NE(start, std::string::npos);

@@ -5,89 +5,20 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/units.h"
+#include "policy/tool_entry.h"
+#include "policy/tool_sandbox.h"
 
 namespace paddock::policy {
 
 namespace {
 
-constexpr int kDeepestTool = 32;  // half of what the JSON reader takes, so that a policy shown as JSON reads back
-constexpr size_t kLongestName = 128;
-
-bool is_number(const Value& value) { return value.as_int() || value.as_double(); }
-double number(const Value& value) { return value.as_int() ? static_cast<double>(*value.as_int()) : *value.as_double(); }
-
-Result<std::string> decode_name(const Cursor& name) {
-  std::string text = TRY(name.text());
-  bool plain = !text.empty() && text.size() <= kLongestName;
-  for (char c : text) plain = plain && c > ' ' && c < 0x7f;
-  if (!plain) return name.wrong(cat("'", printable(text), "' is not a tool's name"), "up to 128 characters, without spaces");
-  return text;
-}
-
-// "10/minute"
-Result<void> check_rate(const Cursor& rate) {
-  static const std::vector<std::string> kPeriods = {"second", "minute", "hour", "day"};
-  std::string text = TRY(rate.text());
-  size_t slash = text.find('/');
-  if (slash == std::string::npos) return rate.wrong(cat("'", printable(text), "' is not a rate"), "write it like 10/minute");
-  Result<uint64_t> count = parse_count(std::string_view(text).substr(0, slash));
-  if (!count || count.value() == 0)
-    return rate.wrong(cat("'", printable(text), "' does not start with a whole number above zero"), "write it like 10/minute");
-  std::string period = text.substr(slash + 1);
-  if (std::find(kPeriods.begin(), kPeriods.end(), period) == kPeriods.end())
-    return rate.wrong(cat("'", printable(period), "' is not one of ", join(kPeriods, ", ")), suggestion(period, kPeriods));
-  return {};
-}
-
-Result<void> check_condition(const Cursor& condition) {
-  const Value& value = condition.value();
-  const std::string& key = condition.key();
-  if (key == "one_of") {
-    std::vector<Cursor> choices = TRY(condition.items());
-    if (choices.empty()) return condition.wrong("an empty list: no value could pass");
-    for (const Cursor& choice : choices)
-      if (!choice.value().as_string() && !choice.value().as_bool() && !is_number(choice.value()))
-        return choice.wrong(cat("must be a string, a number or a boolean, not ", choice.value().type_name()));
-    return {};
-  }
-  if (key == "min" || key == "max") {
-    if (!is_number(value)) return condition.wrong(cat("must be a number, not ", value.type_name()));
-    return {};
-  }
-  if (key == "max_length") {
-    if (!value.as_int() || *value.as_int() < 0) return condition.wrong("must be a whole number, not below zero");
-    return {};
-  }
-  if (TRY(condition.text()).empty()) return condition.wrong("an empty string");
-  return {};
-}
-
-Result<void> check_rule(const Cursor& rule) {
-  TRY(rule.is_table_of({"param", "why", "starts_with", "not_starts_with", "ends_with", "not_ends_with", "matches", "one_of",
-                        "max_length", "min", "max"}));
-  std::optional<Cursor> param = rule.find("param");
-  if (!param) return rule.wrong("'param' is missing", "name the parameter that the rule is about");
-  bool has_condition = false;
-  for (const Cursor& member : TRY(rule.members())) {
-    if (member.key() == "param" || member.key() == "why") {
-      if (TRY(member.text()).empty()) return member.wrong("an empty string");
-      continue;
-    }
-    has_condition = true;
-    TRY(check_condition(member));
-  }
-  if (!has_condition) return rule.wrong("says nothing about its parameter", "add a condition such as starts_with or one_of");
-  std::optional<Cursor> min = rule.find("min"), max = rule.find("max");
-  if (min && max && number(min->value()) > number(max->value())) return max->wrong("is below 'min': no value could pass");
-  return {};
-}
+constexpr int kDeepestEntry = 32;  // half of what the JSON reader takes, so that a policy shown as JSON reads back
+constexpr size_t kMostTools = 1000, kMostServers = 256;
 
 Result<void> check_encodable(const Cursor& cursor, int depth) {
-  if (depth > kDeepestTool) return cursor.wrong("nested too deeply");
+  if (depth > kDeepestEntry) return cursor.wrong("nested too deeply");
   const Value& value = cursor.value();
-  // The largest doubles round up to infinity in JSON's 15 digits.
-  if (value.as_double() && !(std::fabs(*value.as_double()) < 1e308)) return cursor.wrong("a number out of range");
+  if (value.as_double() && !std::isfinite(*value.as_double())) return cursor.wrong("a number out of range");
   if (value.as_object())
     for (const Cursor& member : TRY(cursor.members())) TRY(check_encodable(member, depth + 1));
   if (value.as_array())
@@ -95,47 +26,143 @@ Result<void> check_encodable(const Cursor& cursor, int depth) {
   return {};
 }
 
-// Keys in order, so that the same entry written differently is the same text.
-Value sorted(const Value& value) {
-  if (const Value::Array* array = value.as_array()) {
-    Value::Array items;
-    for (const Value& item : *array) items.push_back(sorted(item));
-    return Value(std::move(items));
-  }
-  if (value.as_double() && *value.as_double() == 0) return Value(0);  // -0.0 would come back from its JSON as 0
-  const Value::Object* object = value.as_object();
-  if (!object) return value;
+// The entry with some of its members replaced (a null one: taken out), its keys in order.
+Value with(const Value& entry, const Value::Object& replacements) {
   Value::Object members;
-  for (const auto& [key, member] : *object) members.emplace_back(key, sorted(member));
-  std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return Value(std::move(members));
+  auto replaced = [&](const std::string& key) {
+    return std::any_of(replacements.begin(), replacements.end(), [&](const Value::Member& member) { return member.first == key; });
+  };
+  for (const Value::Member& member : *entry.as_object())
+    if (!replaced(member.first)) members.push_back(member);
+  for (const Value::Member& member : replacements)
+    if (!member.second.is_null()) members.push_back(member);
+  return sorted(Value(std::move(members)));
 }
 
-Result<ToolPolicy> decode_tool(const Cursor& tool) {
-  TRY(tool.is_table_of({"name", "rate", "schema", "rules"}));
-  TRY(check_encodable(tool, 0));
-  std::optional<Cursor> name = tool.find("name");
-  if (!name) return tool.wrong("'name' is missing");
-  ToolPolicy policy{.name = TRY(decode_name(*name)), .json = to_json(sorted(tool.value()))};
-  if (std::optional<Cursor> rate = tool.find("rate")) TRY(check_rate(*rate));
-  if (std::optional<Cursor> schema = tool.find("schema"); schema && !schema->value().as_object())
-    return schema->wrong(cat("must be a table (a JSON schema), not ", schema->value().type_name()));
-  if (std::optional<Cursor> rules = tool.find("rules"))
-    for (const Cursor& rule : TRY(rules->items())) TRY(check_rule(rule));
+Value table_of(const std::map<std::string, std::string>& texts) {
+  Value table{Value::Object{}};
+  for (const auto& [name, text] : texts) table.set(name, text);
+  return table;
+}
+
+Value ask_value(const Value& written, const Ask& ask) {
+  if (!written.as_object() || ask.webhook_secret.empty()) return written;
+  return with(written, {{"webhook_secret", Value(ask.webhook_secret)}});
+}
+
+// What an entry says about its command's sandbox, and the sandbox itself.
+struct OwnSandbox {
+  Value written;  // null: nothing
+  std::shared_ptr<const Policy> ready;
+};
+
+Result<OwnSandbox> decode_own_sandbox(const Cursor& entry, SandboxKind kind, std::string name, const DecodeContext& context) {
+  Policy own;
+  std::optional<Cursor> table = entry.find("sandbox");
+  if (table) own = TRY(decode_sandbox(*table, context));
+  own.name = std::move(name);
+  std::vector<std::string> needed;  // files beside the policy that the command names
+  std::optional<Cursor> command = entry.find(kind == SandboxKind::tool ? "run" : "command");
+  for (const Cursor& word : TRY(command->items()))
+    if (is_relative_path(TRY(word.text()))) needed.push_back(TRY(absolute_path(TRY(word.text()), context)));
+  for (const std::string& path : needed) {
+    if (!own.files.read) own.files.read.emplace();
+    if (std::find(own.files.read->begin(), own.files.read->end(), path) == own.files.read->end()) own.files.read->push_back(path);
+  }
+  Result<Combined> ready = make_sandbox(own, kind, {});
+  if (!ready) return (table ? *table : entry).wrong(ready.error());
+  for (const std::string& path : needed) {
+    const std::vector<std::string> granted = ready.value().policy.files.read.value_or(std::vector<std::string>{});
+    if (std::find(granted.begin(), granted.end(), path) == granted.end())
+      return table->wrong(cat("'", own.extends, "' grants no files, and the command needs '", printable(path), "'"), "extend another preset, or none");
+  }
+  return OwnSandbox{sandbox_value(own), std::make_shared<const Policy>(std::move(ready.value().policy))};
+}
+
+Result<ToolPolicy> decode_tool(const Cursor& entry, const DecodeContext& context) {
+  TRY(check_encodable(entry, 0));
+  Tool tool = TRY(read_tool(entry, context));
+  ToolPolicy policy{.name = tool.name};
+  Value::Object replacements;
+  if (tool.ask) replacements.emplace_back("ask", ask_value(entry.find("ask")->value(), *tool.ask));
+  if (!tool.run.empty()) {
+    OwnSandbox own = TRY(decode_own_sandbox(entry, SandboxKind::tool, cat("tools.", tool.name), context));
+    policy.sandbox = own.ready;
+    replacements.emplace_back("run", text_list(tool.run));
+    replacements.emplace_back("sandbox", std::move(own.written));
+  }
+  policy.json = to_json(with(entry.value(), replacements));
+  return policy;
+}
+
+Result<ToolPolicy> decode_server(const Cursor& entry, const DecodeContext& context) {
+  TRY(check_encodable(entry, 0));
+  McpServer server = TRY(read_server(entry, context));
+  ToolPolicy policy{.name = server.name};
+  Value::Object replacements;
+  if (!server.headers.empty()) replacements.emplace_back("headers", table_of(server.headers));
+  if (!server.secrets.empty()) replacements.emplace_back("secrets", table_of(server.secrets));
+  if (!server.command.empty()) {
+    OwnSandbox own = TRY(decode_own_sandbox(entry, SandboxKind::mcp_server, cat("mcp.servers.", server.name), context));
+    policy.sandbox = own.ready;
+    replacements.emplace_back("command", text_list(server.command));
+    replacements.emplace_back("sandbox", std::move(own.written));
+  }
+  policy.json = to_json(with(entry.value(), replacements));
   return policy;
 }
 
 }  // namespace
 
-Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools) {
+Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools, const DecodeContext& context) {
   std::vector<ToolPolicy> policies;
   std::set<std::string> names;
   for (const Cursor& tool : TRY(tools.items())) {
-    policies.push_back(TRY(decode_tool(tool)));
+    if (policies.size() >= kMostTools) return tools.wrong(cat("more than ", kMostTools, " tools"));
+    policies.push_back(TRY(decode_tool(tool, context)));
     if (!names.insert(policies.back().name).second)
       return tool.wrong(cat("a second entry for the tool '", policies.back().name, "'"), "put its rules into one entry");
   }
   return policies;
+}
+
+Result<std::string> decode_calls(const Cursor& calls) {
+  TRY(check_encodable(calls, 0));
+  (void)TRY(read_calls(calls));
+  return to_json(sorted(calls.value()));
+}
+
+Result<std::vector<ToolPolicy>> decode_servers(const Cursor& mcp, const DecodeContext& context) {
+  TRY(mcp.is_table_of({"servers"}));
+  std::vector<ToolPolicy> policies;
+  std::optional<Cursor> servers = mcp.find("servers");
+  if (!servers) return policies;
+  for (const Cursor& server : TRY(servers->members())) {
+    if (policies.size() >= kMostServers) return servers->wrong(cat("more than ", kMostServers, " servers"));
+    policies.push_back(TRY(decode_server(server, context)));
+  }
+  std::sort(policies.begin(), policies.end(), [](const ToolPolicy& a, const ToolPolicy& b) { return a.name < b.name; });
+  return policies;
+}
+
+Result<void> check_names(const Policy& policy) {
+  if (!policy.mcp_servers) return {};
+  std::vector<std::pair<std::string, std::string>> prefixes;  // and whose
+  for (const ToolPolicy& server : *policy.mcp_servers) {
+    Value entry = TRY(parse_json(server.json, server.name));
+    const Value* written = entry.find("prefix");
+    std::string prefix = written && written->as_string() ? *written->as_string() : server.name + "__";
+    for (const auto& [other, owner] : prefixes)
+      if (prefix == other || (!prefix.empty() && !other.empty() && (starts_with(prefix, other) || starts_with(other, prefix))))
+        return Error{Code::invalid, cat("the servers '", owner, "' and '", server.name, "' have prefixes that start alike: one could take a name of the other's"),
+                     "give one of them another prefix"};
+    prefixes.emplace_back(prefix, server.name);
+  }
+  for (const ToolPolicy& tool : policy.tools.value_or(std::vector<ToolPolicy>{}))
+    for (const auto& [prefix, owner] : prefixes)
+      if (tool.sandbox && !prefix.empty() && starts_with(tool.name, prefix))
+        return Error{Code::invalid, cat("the tool '", tool.name, "' has a command, and its name starts with the prefix of the server '", owner, "'"), "give it another name"};
+  return {};
 }
 
 }  // namespace paddock::policy

@@ -79,13 +79,44 @@ Value env_value(const EnvPolicy& env) {
   return table;
 }
 
-Value tools_value(const std::vector<ToolPolicy>& tools) {
+// An entry is kept with its secrets, all of them in these places.
+void hide_secrets(Value& entry) {
+  auto hide = [](Value* secret) {
+    if (secret && secret->as_string()) *secret = Value(shown_secret(*secret->as_string()));
+  };
+  auto member = [](Value* table, std::string_view key) -> Value* {
+    Value::Object* object = table ? table->as_object() : nullptr;
+    if (!object) return nullptr;
+    for (Value::Member& entry : *object)
+      if (entry.first == key) return &entry.second;
+    return nullptr;
+  };
+  for (const char* key : {"headers", "secrets"})
+    if (Value* table = member(&entry, key); table && table->as_object())
+      for (Value::Member& secret : *table->as_object()) hide(&secret.second);
+  hide(member(member(&entry, "ask"), "webhook_secret"));
+  if (Value* injects = member(member(member(&entry, "sandbox"), "network"), "inject"); injects && injects->as_array())
+    for (Value& inject : *injects->as_array()) hide(member(&inject, "secret"));
+}
+
+Value entry_value(const ToolPolicy& policy, Secrets secrets) {
+  Result<Value> entry = parse_json(policy.json, policy.name);
+  if (!entry) return Value();
+  if (secrets == Secrets::hidden) hide_secrets(entry.value());
+  return std::move(entry).value();
+}
+
+Value tools_value(const std::vector<ToolPolicy>& tools, Secrets secrets) {
   Value::Array items;
-  for (const ToolPolicy& tool : tools) {
-    Result<Value> entry = parse_json(tool.json, tool.name);
-    if (entry) items.push_back(std::move(entry.value()));
-  }
+  for (const ToolPolicy& tool : tools) items.push_back(entry_value(tool, secrets));
   return Value(std::move(items));
+}
+
+Value mcp_value(const std::vector<ToolPolicy>& servers, Secrets secrets) {
+  Value mcp, table{Value::Object{}};
+  for (const ToolPolicy& server : servers) table.set(server.name, entry_value(server, secrets));
+  mcp.set("servers", std::move(table));
+  return mcp;
 }
 
 // A rule of a metric by itself, several as a list: in the order in which decoding finds them again.
@@ -183,7 +214,7 @@ void write_table(const std::string& name, const Value& table, std::string& out) 
   Value lines(Value::Object{});
   for (const auto& [key, value] : *table.as_object())
     if (!needs_heading(value)) lines.set(key, value);
-  if (!lines.as_object()->empty()) write_plain(cat("[", name, "]"), lines, out);
+  if (!lines.as_object()->empty() || table.as_object()->empty()) write_plain(cat("[", name, "]"), lines, out);
   for (const auto& [key, value] : *table.as_object()) {
     if (!needs_heading(value)) continue;
     std::string path = cat(name, ".", toml_key(key));
@@ -191,6 +222,11 @@ void write_table(const std::string& name, const Value& table, std::string& out) 
     else
       for (const Value& entry : *value.as_array()) write_plain(cat("[[", path, "]]"), entry, out);
   }
+}
+
+void write_servers(const Value& servers, std::string& out) {
+  if (servers.as_object()->empty()) out += "\n[mcp]\nservers = {}\n";
+  for (const auto& [name, server] : *servers.as_object()) write_plain(cat("[mcp.servers.", toml_key(name), "]"), server, out);
 }
 
 }  // namespace
@@ -211,7 +247,10 @@ Value to_value(const Policy& policy, Secrets secrets) {
   set_list(python, "imports", policy.python_imports);
   set_table(code, "python", std::move(python));
   set_table(root, "code", std::move(code));
-  if (policy.tools) root.set("tools", tools_value(*policy.tools));
+  if (policy.tools) root.set("tools", tools_value(*policy.tools, secrets));
+  if (policy.calls)
+    if (Result<Value> calls = parse_json(*policy.calls, "calls")) root.set("calls", std::move(calls).value());
+  if (policy.mcp_servers) root.set("mcp", mcp_value(*policy.mcp_servers, secrets));
   set_table(root, "monitor", monitor_value(policy.monitor));
   set_table(root, "redact", redact_value(policy.redact));
   set_table(root, "audit", audit_value(policy.audit));
@@ -231,6 +270,7 @@ std::string to_toml(const Policy& policy) {
   }
   for (const auto& [key, value] : *root.as_object()) {
     if (key == "code") write_table("code.python", *value.find("python"), out);
+    else if (key == "mcp") write_servers(*value.find("servers"), out);
     else if (value.as_object()) write_table(key, value, out);
     else if (key == "tools")
       for (const Value& tool : *value.as_array()) write_plain("[[tools]]", tool, out);

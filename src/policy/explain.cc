@@ -4,19 +4,12 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "policy/explain_row.h"
 #include "policy/secret.h"
 
 namespace paddock::policy {
 
 namespace {
-
-constexpr size_t kNameWidth = 17;
-
-std::string row(std::string_view name, std::string_view text) {
-  std::string line = cat("  ", name);
-  line.resize(std::max(line.size() + 1, kNameWidth + 2), ' ');
-  return cat(line, text, "\n");
-}
 
 const char* meaning_of_unset(LimitKind kind) {
   switch (kind) {
@@ -121,10 +114,7 @@ std::string explain_programs(const Policy& policy) {
   auto guide = [](const std::optional<std::vector<std::string>>& names) {
     return names ? cat("only ", listed_or(names, "none"), " (a guide to the agent, no wall)") : "any";
   };
-  std::string text = cat("Programs\n", row("commands", guide(policy.commands)), row("python imports", guide(policy.python_imports)));
-  std::vector<std::string> tools;
-  for (const ToolPolicy& tool : policy.tools.value_or(std::vector<ToolPolicy>{})) tools.push_back(tool.name);
-  return text + row("tools", tools.empty() ? "none" : listed(tools));
+  return cat("Programs\n", row("commands", guide(policy.commands)), row("python imports", guide(policy.python_imports)));
 }
 
 const char* meaning_of(MonitorAction action) {
@@ -203,6 +193,7 @@ std::string explain(const Policy& policy) {
   text += explain_network(policy.network) + "\n";
   text += explain_env(policy.env) + "\n";
   text += explain_programs(policy) + "\n";
+  text += explain_tools(policy) + "\n";
   text += explain_monitor(policy.monitor) + "\n";
   text += explain_redact(policy.redact) + "\n";
   text += explain_audit(policy.audit) + "\n";

@@ -9,7 +9,7 @@
 
 namespace paddock::policy {
 
-// A literal secret of network.inject is for the eyes of nobody; only what goes back into decode() keeps it.
+// A literal secret is for the eyes of nobody; only what goes back into decode() keeps it.
 enum class Secrets : uint8_t { hidden, kept };
 
 // The same keys as in a file; decoding it gives the same policy again, but for secrets that are hidden. What is unset is

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "policy/combine_tools.h"
 #include "policy/inject.h"
 #include "policy/network_rule.h"
 #include "policy/path.h"
@@ -186,37 +187,6 @@ Result<void> combine_workspace(const Layers& layers, Policy& result) {
   return {};
 }
 
-const ToolPolicy* find_tool(const std::vector<ToolPolicy>& tools, const std::string& name) {
-  for (const ToolPolicy& tool : tools)
-    if (tool.name == name) return &tool;
-  return nullptr;
-}
-
-// Two rule sets for one tool have no sensible intersection, so they must be the same.
-Result<void> combine_tools(const Layers& layers, Policy& result) {
-  const Policy* first = nullptr;
-  for (const Policy* layer : layers) {
-    if (!layer->tools) continue;
-    if (!first) {
-      first = layer;
-      result.tools = layer->tools;
-      continue;
-    }
-    std::vector<ToolPolicy> standing;
-    for (const ToolPolicy& tool : *result.tools) {
-      const ToolPolicy* other = find_tool(*layer->tools, tool.name);
-      if (other && other->json != tool.json)
-        return Error{Code::denied,
-                     cat("tools: '", printable(first->name), "' and '", printable(layer->name), "' have different entries for '",
-                         tool.name, "'"),
-                     "keep the tool's entry in one of them, or make both the same"};
-      if (other) standing.push_back(tool);
-    }
-    result.tools = standing;
-  }
-  return {};
-}
-
 std::set<std::string> accepted_dangers(const std::vector<Layer>& layers) {
   std::optional<std::set<std::string>> accepted;
   for (const Layer& layer : layers) {
@@ -310,6 +280,8 @@ void fill_from(const Policy& fallback, Policy& result) {
   if (result.network.inject.empty()) result.network.inject = fallback.network.inject;
   result.env.set.insert(fallback.env.set.begin(), fallback.env.set.end());  // keeps what is there
   fill(result.tools, fallback.tools);
+  fill(result.calls, fallback.calls);
+  fill(result.mcp_servers, fallback.mcp_servers);
 }
 
 std::string name_of(const std::vector<Layer>& layers, const Policy& fallback) {
@@ -338,7 +310,6 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
       [](const std::vector<std::string>& resolvers) { return join(resolvers, ", "); }));
   result.network.inject = TRY(combine_injects(layers));
   TRY(combine_workspace(layers, result));
-  TRY(combine_tools(layers, result));
   combine_limits(layers, result.limits);
   for (const ListRule& rule : kListRules) combine_list(layers, rule, result);
   for (const Policy* layer : layers) {
@@ -349,11 +320,12 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
     for (const auto& [name, value] : layer->env.set) result.env.set[name] = value;
   }
   result.danger = accepted_dangers(named_layers);
+  std::vector<std::string> notes = notes_on(named_layers, call);
+  TRY(combine_tools(named_layers, call, result, notes));
   fill_from(fallback, result);
   TRY(combine_watching(layers, fallback, result));
   TRY(check_wide_network(result));
   TRY(check_injects(result.network));
-  std::vector<std::string> notes = notes_on(named_layers, call);
   for (const std::string& kind : refused_skips(layers, result))
     notes.push_back(cat("redact.skip: '", kind, "' asked for, but not every policy accepts redact.less"));
   return Combined{.policy = std::move(result), .notes = std::move(notes)};

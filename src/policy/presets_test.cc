@@ -6,7 +6,7 @@
 namespace paddock::policy {
 
 TEST(Presets, AllAreReadable) {
-  EXPECT_EQ(preset_names(), (std::vector<std::string>{"default", "node", "offline-build", "python", "server", "strict"}));
+  EXPECT_EQ(preset_names(), (std::vector<std::string>{"default", "mcp-server", "mcp", "node", "offline-build", "python", "server", "strict", "tool"}));
   for (const std::string& name : preset_names()) {
     Result<Policy> policy = preset(name);
     ASSERT_TRUE(policy) << policy.error().message;
@@ -62,7 +62,7 @@ TEST(Presets, AnUnknownOneComesWithASuggestionAndTheList) {
   Result<Policy> policy = preset("pyton");
   ASSERT_FALSE(policy);
   EXPECT_EQ(policy.error().code, Code::not_found);
-  EXPECT_EQ(policy.error().hint, "did you mean 'python'? (presets: default, node, offline-build, python, server, strict)");
+  EXPECT_EQ(policy.error().hint, "did you mean 'python'? (presets: default, mcp-server, mcp, node, offline-build, python, server, strict, tool)");
 }
 
 }  // namespace paddock::policy

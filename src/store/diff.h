@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "paddock/error.h"
@@ -43,5 +44,8 @@ bool is_selected(const std::string& path, const std::vector<std::string>& paths)
 // A unified diff of one file for people to read: control characters are shown, not sent. Says so when a file is
 // binary or too large.
 Result<std::string> text_diff(const ChangeSet& set, const Change& change);
+
+// The same between two texts, without the names; empty: they are the same.
+std::string line_diff(std::string_view before, std::string_view after);
 
 }  // namespace paddock::store

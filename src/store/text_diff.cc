@@ -161,6 +161,8 @@ Side side_of(int root, const std::string& path, EntryType type) {
 
 }  // namespace
 
+std::string line_diff(std::string_view before, std::string_view after) { return hunks(lines_of(before), lines_of(after)); }
+
 Result<std::string> text_diff(const ChangeSet& set, const Change& change) {
   Trees trees = TRY(open_trees(set));
   bool is_removed = change.kind == ChangeKind::removed;

@@ -60,9 +60,9 @@ Result<void> check_headers(const Endpoint& endpoint) {
 
 }  // namespace
 
-Result<Endpoint> parse_endpoint(const std::string& url) {
+Result<Endpoint> parse_url(const std::string& url, uint16_t http_port, const std::string& what) {
   Endpoint endpoint;
-  Error wrong{Code::invalid, cat("telemetry endpoint '", printable(url.substr(0, 200)), "': not an http:// or https:// URL"), "as in http://127.0.0.1:4318"};
+  Error wrong{Code::invalid, cat(what, " '", printable(url.substr(0, 200)), "': not an http:// or https:// URL"), ""};
   std::string_view rest = url;
   if (starts_with(url, "https://")) endpoint.tls = true;
   else if (!starts_with(url, "http://")) return wrong;
@@ -70,14 +70,26 @@ Result<Endpoint> parse_endpoint(const std::string& url) {
   size_t slash = rest.find_first_of("/?#");
   std::string_view authority = rest.substr(0, slash), path = slash == std::string_view::npos ? "" : rest.substr(slash);
   Result<net::Authority> parsed = net::parse_authority(authority);
-  if (!parsed || path.find_first_of("?# \r\n") != std::string_view::npos) return wrong;
+  if (!parsed) return wrong;
+  for (char c : path)
+    if (c <= ' ' || c > '~' || c == '#') return wrong;  // char is signed: bytes that must be escaped, too
   endpoint.host = parsed.value().host;
   if (endpoint.host.size() > 2 && endpoint.host.front() == '[') endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
   if (endpoint.host.empty()) return wrong;
-  endpoint.port = parsed.value().port.value_or(endpoint.tls ? 443 : kHttpPort);
+  endpoint.port = parsed.value().port.value_or(endpoint.tls ? 443 : http_port);
   endpoint.authority = std::string(authority);
-  while (ends_with(path, "/")) path.remove_suffix(1);
-  endpoint.path = cat(path, kTraces);
+  endpoint.path = starts_with(path, "/") ? std::string(path) : cat("/", path);
+  return endpoint;
+}
+
+Result<Endpoint> parse_endpoint(const std::string& url) {
+  Result<Endpoint> parsed = parse_url(url, kHttpPort, "telemetry endpoint");
+  if (parsed && parsed.value().path.find('?') != std::string::npos) parsed = Error{Code::invalid, cat("telemetry endpoint '", printable(url.substr(0, 200)), "': it has a query"), ""};
+  if (!parsed) parsed.error().hint = "as in http://127.0.0.1:4318";
+  if (!parsed) return parsed.error();
+  Endpoint endpoint = std::move(parsed).value();
+  while (ends_with(endpoint.path, "/")) endpoint.path.pop_back();
+  endpoint.path += kTraces;
   return endpoint;
 }
 

@@ -1,4 +1,4 @@
-// Where traces go: an URL and what is sent along.
+// Where traces go, and other JSON that is posted: an URL and what is sent along.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,9 @@ struct Endpoint {
   std::map<std::string, std::string> resource;  // further attributes of who sends
   std::string certificate;    // a PEM file that is trusted instead of the system's authorities; may be empty
 };
+
+// Any http: or https: URL; `path` is all that follows the authority, the query too. `what` begins the message of an error.
+Result<Endpoint> parse_url(const std::string& url, uint16_t http_port, const std::string& what);
 
 // "http://127.0.0.1:4318" or "https://collector.example/otlp".
 Result<Endpoint> parse_endpoint(const std::string& url);

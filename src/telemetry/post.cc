@@ -55,6 +55,24 @@ Milliseconds retry_after(const net::ResponseHead& head) {
   return std::min<Milliseconds>(kLongestRetryAfter, std::stoll(header->value) * 1000);
 }
 
+Task<Result<std::string>> read_body(io::Stream& stream, net::Body kind, size_t most, Milliseconds deadline) {
+  net::BodyReader reader(kind);
+  std::string content;
+  while (true) {
+    Result<size_t> taken = reader.take(stream.ahead, &content);
+    if (!taken) co_return taken.error();
+    stream.ahead.erase(0, taken.value());
+    if (content.size() > most) co_return Error{Code::exhausted, cat("its answer is longer than ", most, " bytes"), ""};
+    if (reader.done()) co_return std::move(content);
+    io::Stream::More more = co_await stream.read(deadline, 64 << 10);
+    if (more == io::Stream::More::end) {
+      reader.at_end_of_stream();
+      if (reader.done()) co_return std::move(content);
+    }
+    if (more != io::Stream::More::yes) co_return Error{Code::io, "its answer broke off", ""};
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Poster>> Poster::create(io::Loop& loop, const Endpoint& endpoint) {
@@ -103,7 +121,7 @@ Task<Result<Fd>> Poster::connect(Milliseconds deadline) {
   co_return last;
 }
 
-Task<Poster::Posted> Poster::post(std::string body, Milliseconds patience) {
+Task<Poster::Posted> Poster::post(std::string body, Milliseconds patience, size_t most_answer) {
   Milliseconds deadline = loop_.now() + patience;
   Result<Fd> fd = co_await connect(deadline);
   if (!fd) co_return Posted{.why = fd.error().message};
@@ -131,6 +149,13 @@ Task<Poster::Posted> Poster::post(std::string body, Milliseconds patience) {
   if (!head) co_return Posted{.why = head.error().message};
   Posted posted{.status = head.value().status, .retry_after = retry_after(head.value())};
   if (posted.status < 200 || posted.status > 299) posted.why = cat(endpoint_.authority, " answered ", posted.status, " ", printable(head.value().reason.substr(0, 100)));
+  if (most_answer > 0) {
+    stream.ahead.erase(0, end);
+    net::Body kind = head.value().body;
+    Result<std::string> answer = co_await read_body(stream, kind, most_answer, deadline);
+    if (!answer) co_return Posted{.why = cat(endpoint_.authority, ": ", answer.error().message)};
+    posted.answer = std::move(answer).value();
+  }
   co_return posted;
 }
 

@@ -1,4 +1,4 @@
-// One POST to a collector, on a connection of its own.
+// One POST of JSON to a collector or another endpoint, on a connection of its own.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,10 @@ class Poster {
     int status = 0;                   // 0: there was no answer
     std::string why;                  // of a failure
     io::Milliseconds retry_after = 0; // as the collector asked
+    std::string answer;               // the body, where it was asked for
   };
-  io::Task<Posted> post(std::string body, io::Milliseconds patience);
+  // An answer's body is read when it may have `most_answer` bytes; a longer or broken one is a failure.
+  io::Task<Posted> post(std::string body, io::Milliseconds patience, size_t most_answer = 0);
 
  private:
   Poster(io::Loop& loop, Endpoint endpoint) : loop_(loop), endpoint_(std::move(endpoint)) {}

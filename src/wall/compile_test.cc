@@ -220,6 +220,46 @@ TEST(LivingPlan, ForRootIsAsWritten) {
 
 TEST(LivingPlan, ForAUserIsAsWritten) { compare("living-user", compile_living(living(false), host(false))); }
 
+const launch::Step* workspace_step(const Compiled& compiled) {
+  for (const launch::Step& step : compiled.plan.steps)
+    if (step.kind == launch::Step::Kind::bind && step.target == kWorkspace) return &step;
+  return nullptr;
+}
+
+TEST(LivingPlan, GivesTheWorkspaceOfItsOwnerToTheUserInside) {
+  Request wanted = living(true);
+  wanted.living->workspace = HostPath{.path = "/home/joe/work", .is_directory = true, .uid = 1001, .gid = 100};
+  wanted.living->workspace_read_only = false;
+  wanted.denied = {"/home/joe/work/.env", "/home/joe/other"};
+  Result<Compiled> compiled = compile_living(wanted, host(true));
+  ASSERT_TRUE(compiled);
+  const launch::Step* step = workspace_step(compiled.value());
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->owner, (kernel::OwnerShift{500000, 100000, 500000, 100000, 65536, 1000, 1001, 100}));
+  EXPECT_TRUE(step->by_keeper && !(step->attributes & MOUNT_ATTR_RDONLY));
+  EXPECT_EQ(compiled.value().plan.seccomp, seccomp_filter("living-workspace").value());
+  size_t masked = 0;
+  for (const launch::Step& one : compiled.value().plan.steps) masked += one.kind == launch::Step::Kind::mask && one.target == "/workspace/.env";
+  EXPECT_EQ(masked, 1u);
+
+  wanted.living->workspace_read_only = true;
+  compiled = compile_living(wanted, host(true));
+  ASSERT_TRUE(compiled);
+  EXPECT_TRUE(workspace_step(compiled.value())->attributes & MOUNT_ATTR_RDONLY);
+  EXPECT_EQ(compiled.value().plan.seccomp, seccomp_filter("living").value());
+
+  wanted.living->workspace->uid = 500001;
+  EXPECT_FALSE(compile_living(wanted, host(true)));
+}
+
+TEST(LivingPlan, AUsersWorkspaceIsTheirsWithoutMapping) {
+  Request wanted = living(false);
+  wanted.living->workspace = HostPath{.path = "/home/joe/work", .is_directory = true, .uid = 1001, .gid = 1001};
+  Result<Compiled> compiled = compile_living(wanted, host(false));
+  ASSERT_TRUE(compiled);
+  EXPECT_FALSE(workspace_step(compiled.value())->shift_owner);
+}
+
 TEST(LivingPlan, WithSubordinateIdsHasNoSingleIdToNote) {
   Request wanted = living(false);
   EXPECT_NE(compile_living(wanted, host(false)).value().notes.at(0).find("single id"), std::string::npos);

@@ -28,6 +28,8 @@ struct LivingRequest {
   uint32_t disk_base = 0;                       // uid 0 of the layers as it is stored on disk; for root only
   kernel::IdMap ids;
   std::vector<Volume> volumes;
+  std::optional<HostPath> workspace;            // a directory of the host that belongs to somebody, as /workspace
+  bool workspace_read_only = true;
   std::string hostname, boot_id;
   std::map<std::string, std::string> files;     // for /run
   std::string guest, interpreters;              // Paddock's own on the host; the latter may be missing

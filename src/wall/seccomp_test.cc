@@ -45,12 +45,13 @@ uint32_t verdict(const char* name, long number, std::initializer_list<uint64_t> 
   return evaluate(seccomp_filter(name).value(), data);
 }
 
-// Those of programs that run beside the host's files. In a living sandbox setuid bits mean nothing.
+// Those of programs that run beside the host's files. In a living sandbox without a workspace setuid bits mean nothing.
 class EveryOneShotFilter : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Filters, EveryOneShotFilter, testing::Values("container", "container-sampled", "process", "process-shared"));
+INSTANTIATE_TEST_SUITE_P(Filters, EveryOneShotFilter, testing::Values("container", "container-sampled", "process", "process-shared", "living-workspace", "living-workspace-sampled"));
 
 class EveryProgramFilter : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Filters, EveryProgramFilter, testing::Values("container", "container-sampled", "process", "process-shared", "living", "living-sampled"));
+INSTANTIATE_TEST_SUITE_P(Filters, EveryProgramFilter, testing::Values("container", "container-sampled", "process", "process-shared", "living", "living-sampled", "living-workspace",
+                                                                             "living-workspace-sampled"));
 
 TEST_P(EveryProgramFilter, AllowsOrdinaryCalls) {
   for (long number : {SYS_read, SYS_write, SYS_execve, SYS_mmap, SYS_futex, SYS_exit_group, SYS_getrandom, SYS_statx, SYS_rseq})

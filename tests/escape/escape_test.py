@@ -220,6 +220,7 @@ class Stage:
                     pass  # the other side is gone
 
     def make_ipc(self):
+        self.ipc_before = sysv_ids()
         self.key = 0x50000000 | os.getpid()
         self.shm = called(libc.shmget(self.key, 4096, 0o1666), "shmget")
         attach = libc.shmat
@@ -242,6 +243,9 @@ class Stage:
             victim.wait()
         libc.shmctl(self.shm, 0, None)
         libc.msgctl(self.msg, 0, None)
+        # What a control run was killed with stays in the host's IPC namespace for ever.
+        for kind, number in sysv_ids() - self.ipc_before:
+            getattr(libc, kind + "ctl")(number, 0, None)
         libc.mq_unlink(f"/{self.unique}".encode())
         os.unlink(self.values["devshm"])
         shutil.rmtree(self.folder)
@@ -253,6 +257,16 @@ class Stage:
     def environment_of(self, user):
         home = self.values[f"home-{user}"]
         return self.environment | {"HOME": home, "PADDOCK_STATE": f"{home}/state"}
+
+
+def sysv_ids():
+    """(kind, id) of every message queue and shared memory segment of those whom sandboxes run as."""
+    strangers, found = {"65534", str(paddock.USER_ID)}, set()
+    for kind in ("msg", "shm"):
+        with open(f"/proc/sysvipc/{kind}") as file:
+            rows = [line.split() for line in file.readlines()[1:]]
+        found |= {(kind, int(row[1])) for row in rows if row[7] in strangers}
+    return found
 
 
 def answer_everything(connection):

@@ -1,4 +1,4 @@
-// The JSON reader: never crashes, and writing and reading again settles at once.
+// The JSON reader: never crashes, and what was read is written so that it reads back the same.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -10,11 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace paddock;
   Result<Value> value = parse_json({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!value) return 0;
-  // 15 digits: a double next to the largest one rounds up and is refused; -0.0 comes back as the whole number 0.
-  Result<Value> again = parse_json(to_json(value.value()), "again");
-  if (!again) return 0;
-  std::string text = to_json(again.value());
-  Result<Value> settled = parse_json(text, "settled");
-  if (!settled || to_json(settled.value()) != text) std::abort();
+  std::string text = to_json(value.value());
+  Result<Value> again = parse_json(text, "again");
+  if (!again || to_json(again.value()) != text) std::abort();
   return 0;
 }

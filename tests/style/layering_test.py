@@ -8,9 +8,10 @@ from support import paddock
 # Each layer, and what it may include besides itself and the public headers.
 LAYERS = {
     "base": set(),
+    "schema": {"base"},
     "linux": {"base"},
     "net": {"base"},
-    "policy": {"base", "presets"},
+    "policy": {"base", "schema", "presets"},
     "redact": {"base", "presets"},
     "audit": {"base"},
     "probe": {"base", "linux", "net"},
@@ -24,8 +25,11 @@ LAYERS = {
     "store": {"base", "linux", "policy", "wall"},
     "manager": {"base", "linux", "net", "io", "policy", "redact", "audit", "telemetry", "monitor", "guest", "launch", "egress", "wall",
                 "store"},
-    "api": {"base", "linux", "net", "io", "policy", "redact", "audit", "telemetry", "monitor", "guest", "launch", "wall", "store", "manager"},
-    "cli": {"base", "linux", "net", "policy", "redact", "audit", "telemetry", "monitor", "launch", "wall", "store", "manager", "api"},
+    "mcp": {"base", "net", "io", "schema"},
+    "tools": {"base", "linux", "net", "io", "schema", "policy", "redact", "audit", "telemetry", "monitor", "guest", "launch", "wall", "store", "manager",
+              "mcp"},
+    "api": {"base", "schema", "mcp", "tools", "linux", "net", "io", "policy", "redact", "audit", "telemetry", "monitor", "guest", "launch", "wall", "store", "manager"},
+    "cli": {"base", "schema", "mcp", "tools", "io", "linux", "net", "policy", "redact", "audit", "telemetry", "monitor", "launch", "wall", "store", "manager", "api"},
     "bin": {"base", "launch", "egress", "guest", "probe", "api", "cli"},
 }
 # One or two files know each library.
@@ -33,6 +37,7 @@ LIBRARIES = {
     r"<toml\+\+/": {"src/base/toml.cc"},
     r"<archive": {"src/guest/tar.cc", "src/store/archive.cc", "src/store/pack.cc", "tests/fuzz/archive_fuzz.cc"},
     r"<openssl/": {"src/base/digest.cc", "src/audit/seal.cc", "src/net/tls.cc", "src/net/trust_store.cc", "src/net/websocket.cc"},
+    r"<re2/": {"src/schema/pattern.cc"},
     r"<seccomp\.h>": {"presets/seccomp/seccomp_compile.cc"},
     r"<sqlite3\.h>": {"src/audit/database.cc"},
     r"<zlib\.h>": {"src/api/gunzip.cc"},

@@ -86,7 +86,9 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
                  "use Linux 5.13 or later with Landlock enabled, or accept it: [danger] allow = [\"isolation.no_landlock\"]"};
   }
   plan.rlimits = compiled.limits.rlimits;
-  plan.seccomp = TRY(seccomp_filter(compiled.limits.watch.memory ? "living-sampled" : "living"));
+  // What is written to a workspace is the host's, where a setuid bit would count.
+  std::string filter = living.workspace && !living.workspace_read_only ? "living-workspace" : "living";
+  plan.seccomp = TRY(seccomp_filter(compiled.limits.watch.memory ? filter + "-sampled" : filter));
   plan.argv = {kGuest};
   plan.env = guest_environment(request);
   plan.cwd = "/";

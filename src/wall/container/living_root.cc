@@ -21,6 +21,7 @@ constexpr uint64_t kReadOnly = kWritable | MOUNT_ATTR_RDONLY;
 constexpr uint64_t kDevice = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
 constexpr size_t kLongestOption = 255;  // fsconfig(2)
 constexpr uint64_t kSharedMemory = 256 << 20;
+constexpr uint32_t kUser = 1000;  // the user inside
 
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
@@ -46,6 +47,7 @@ class Builder {
     add_etc();
     add_certificates();
     add_volumes();
+    TRY(add_workspace());
     return std::move(steps_);
   }
 
@@ -194,6 +196,27 @@ class Builder {
       directory(volume.target);
       bind(volume.source, volume.target, volume.read_only ? kReadOnly : kWritable, living_.disk_base);
     }
+  }
+
+  // What belongs to the directory's owner belongs to the user inside, and the reverse. What others inside own there (root's, say) is
+  // stored under ids that no account has; what others own on the host is nobody's inside.
+  Result<void> add_workspace() {
+    if (!living_.workspace) return {};
+    const HostPath& source = *living_.workspace;
+    directory(kWorkspace);
+    Step bind{.kind = Step::Kind::bind, .target = kWorkspace, .text = source.path, .attributes = living_.workspace_read_only ? kReadOnly : kWritable,
+              .identity = source.identity, .by_keeper = facts_.privileged};
+    if (facts_.privileged) {
+      auto is_stored = [&](uint32_t id) { return id >= living_.disk_base && id - living_.disk_base < living_.ids.count; };
+      if (is_stored(source.uid) || is_stored(source.gid))
+        return Error{Code::invalid, cat("the workspace '", printable(source.path), "' belongs to an id of sandboxes, not to an account"), "give it to somebody: chown"};
+      bind.shift_owner = true;
+      bind.owner = {living_.disk_base, living_.ids.outside_uid, living_.disk_base, living_.ids.outside_gid, living_.ids.count, kUser, source.uid, source.gid};
+    }
+    step(std::move(bind));
+    for (const std::string& path : request_.denied)
+      if (policy::contains_path(source.path, path)) step({.kind = Step::Kind::mask, .target = kWorkspace + path.substr(source.path.size())});
+    return {};
   }
 
   const Request& request_;

@@ -12,7 +12,7 @@
 #include "guest/frame.h"
 #include "redact/redact.h"
 
-namespace paddock::api {
+namespace paddock::manager {
 
 class OutputRedaction {
  public:
@@ -99,4 +99,4 @@ inline void put_counts(const redact::Counts& counts, Value& into) {
   into.set("redacted", std::move(kinds));
 }
 
-}  // namespace paddock::api
+}  // namespace paddock::manager

@@ -1,0 +1,198 @@
+#include "cli/mcp_tools.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "api/serve.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/policy_flags.h"
+#include "manager/events.h"
+#include "manager/secret_source.h"
+#include "store/state.h"
+#include "tools/direct.h"
+#include "tools/toolbox.h"
+
+namespace paddock::cli {
+
+namespace {
+
+using io::Task;
+
+constexpr io::Milliseconds kTracesTime = 1'000;
+
+Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
+  if (flag.empty()) return std::optional<Workspace>();
+  PolicyFlags flags;
+  flags.workspace = flag;
+  std::optional<Workspace> workspace = TRY(call_policy(flags)).files.workspace;
+  if (!ends_with(flag, ":copy") && workspace->mode == WorkspaceMode::copy) workspace->mode = WorkspaceMode::read_only;  // unless it says otherwise
+  char* real = ::realpath(workspace->path.c_str(), nullptr);
+  if (!real) return errno_error(errno, cat("--workspace '", printable(workspace->path), "'"));
+  workspace->path = real;
+  ::free(real);
+  return workspace;
+}
+
+// A process that waits for our end. Clients kill servers that they are done with, and sandboxes outlive whoever made them: what we could
+// not clean up then, it does (clean_up_after).
+Result<Fd> start_watcher(const std::string& directory) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, "make a pipe");
+  Fd read(ends[0]), write(ends[1]), null = TRY(open_file("/dev/null", O_RDWR));
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, read.get(), STDIN_FILENO);
+  for (int standard : {STDOUT_FILENO, STDERR_FILENO}) ::posix_spawn_file_actions_adddup2(&actions, null.get(), standard);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  const char* argv[] = {"paddock-server", "mcp", "--clean-up-after", directory.c_str(), nullptr};
+  pid_t pid = -1;
+  int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, const_cast<char* const*>(argv), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed) return errno_error(failed, "start a process that cleans up");
+  return write;
+}
+
+Task<void> end_sandboxes(manager::Manager& manager) {
+  std::vector<std::shared_ptr<manager::Sandbox>> all = manager.all();
+  for (const std::shared_ptr<manager::Sandbox>& sandbox : all) {
+    manager::Caller owner{sandbox->info().tenant, {"admin"}};
+    std::string id = sandbox->info().id;
+    (void)co_await manager.kill(owner, id);
+  }
+  co_await manager.stop();
+  co_await manager.events().drain(kTracesTime);
+}
+
+// Beside the directories in use: one whose templates are there already, which take seconds to make. Whoever renames it has it.
+std::string spare_beside(const std::string& directory) { return directory.substr(0, directory.rfind('/')) + "/spare"; }
+
+// Nothing of what was done in the sandboxes stays; the templates do, if there is no spare yet.
+void put_away(const std::string& directory) {
+  std::error_code ignored;
+  for (const char* part : {"sandboxes", "trash", "volumes", "files", "builds"}) std::filesystem::remove_all(cat(directory, "/server/", part), ignored);
+  if (::rename(directory.c_str(), spare_beside(directory).c_str()) == 0) return;
+  std::string gone = directory + ".gone";  // nobody takes it for one that is in use
+  if (::rename(directory.c_str(), gone.c_str()) == 0) api::remove_state(gone);
+}
+
+Task<void> clean_up(io::Loop& loop, std::string directory, Result<void>& result) {
+  manager::ManagerOptions options;
+  options.state_directory = directory;
+  Result<std::string> records = store::state_directory();
+  if (records) options.records = records.value();
+  Result<std::unique_ptr<manager::Manager>> manager = co_await manager::Manager::start(loop, std::move(options));
+  if (manager) co_await end_sandboxes(*manager.value());
+  else result = manager.error();
+  if (manager) manager.value().reset();
+  if (result) put_away(directory);
+  loop.stop();
+}
+
+}  // namespace
+
+Result<void> clean_up_after(const std::string& directory) {
+  (void)::signal(SIGPIPE, SIG_IGN);
+  char nothing[64];
+  ssize_t got = 1;
+  while (got > 0 || (got < 0 && errno == EINTR)) got = ::read(STDIN_FILENO, nothing, sizeof nothing);
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0) return {};  // it was done
+  io::Loop& loop = *TRY(io::Loop::create());
+  Result<void> result;
+  io::spawn(clean_up(loop, directory, result));
+  loop.run();
+  return result;
+}
+
+struct McpTools::State {
+  explicit State(io::Loop& on) : loop(on) {}
+  io::Loop& loop;
+  McpToolsOptions options;
+  std::optional<Workspace> workspace;
+  std::string state, temporary;    // directories: what is shared, and what ends with this process
+  Fd watcher;
+  std::unique_ptr<manager::Events> events;
+  std::unique_ptr<manager::Manager> manager;
+  std::unique_ptr<tools::Toolbox> toolbox;
+
+  Task<Result<manager::Manager*>> start_manager() {
+    Result<Fd> watching = start_watcher(temporary);
+    if (!watching) co_return watching.error();
+    watcher = std::move(watching.value());
+    (void)::rename(spare_beside(temporary).c_str(), temporary.c_str());  // where there is one
+    manager::ManagerOptions wanted;
+    if (!options.policies.empty()) wanted.policy = options.policies.front();
+    if (options.policies.size() > 1) wanted.narrower.assign(options.policies.begin() + 1, options.policies.end());
+    wanted.state_directory = temporary;
+    wanted.records = state;
+    wanted.workspace = workspace;
+    Result<std::unique_ptr<manager::Manager>> started = co_await manager::Manager::start(loop, std::move(wanted));
+    if (!started) co_return started.error();
+    manager = std::move(started.value());
+    co_return manager.get();
+  }
+};
+
+McpTools::McpTools(std::unique_ptr<State> state) : state_(std::move(state)) {}
+McpTools::~McpTools() = default;
+
+Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions options) {
+  auto state = std::make_unique<State>(loop);
+  State* self = state.get();
+  state->options = std::move(options);
+  state->workspace = TRY(workspace_of(state->options.workspace));
+  state->state = TRY(store::state_directory());
+  state->temporary = cat(TRY(store::open_state("mcp")).path, "/", TRY(store::random_name(12)));
+  const std::vector<std::string>& names = state->options.policies;
+  manager::Policies policies = TRY(manager::Policies::create(names.empty() ? "" : names.front(), names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>()));
+  Policy policy = TRY(policies.operators());
+
+  manager::EventsOptions events{.state_directory = state->state, .audit = policy.audit, .telemetry = policy.telemetry, .beside = true};
+  for (auto& [name, value] : events.telemetry.headers) value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
+  state->events = TRY(manager::Events::start(loop, events));
+
+  tools::ToolboxOptions toolbox;
+  toolbox.policy = std::move(policy);
+  toolbox.state_directory = state->state;
+  toolbox.manager_later = [self] { return self->start_manager(); };
+  toolbox.events = state->events.get();
+  toolbox.sandbox.timeout_ms = 0;
+  if (!state->options.allow_net.empty()) toolbox.sandbox.policy.network.allow = state->options.allow_net;
+  toolbox.on_line = [](std::string server, std::string line) { print_error(cat("paddock: ", server.empty() ? "" : cat(server, ": "), printable(line), "\n")); };
+  state->toolbox = TRY(tools::Toolbox::create(loop, std::move(toolbox)));
+  return std::unique_ptr<McpTools>(new McpTools(std::move(state)));
+}
+
+mcp::Service& McpTools::service() { return *state_->toolbox; }
+
+std::shared_ptr<const mcp::Principal> McpTools::principal(const std::string& id) const {
+  auto principal = std::make_shared<tools::CallerPrincipal>();
+  principal->id = id;
+  principal->caller.tenant = "local";
+  principal->caller.scopes = {"sandboxes"};
+  principal->caller.agent = state_->options.agent;
+  return principal;
+}
+
+Task<void> McpTools::close() {
+  co_await state_->toolbox->stop();
+  if (state_->manager) {
+    co_await end_sandboxes(*state_->manager);
+    state_->manager.reset();
+    put_away(state_->temporary);
+  }
+  co_await state_->events->drain(kTracesTime);
+}
+
+}  // namespace paddock::cli

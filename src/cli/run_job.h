@@ -1,0 +1,31 @@
+// `paddock run --job FD`: a run for another of Paddock's programs (tools/sandboxed.cc), which says over a socket what is to be run and with
+// what rights, and hears there what became of it. Nothing of it can be seen on the command line or in the environment, and when that
+// program goes, however it ends, the run does.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/value.h"
+#include "manager/run_record.h"
+#include "paddock/sandbox.h"
+
+namespace paddock::cli {
+
+struct Job {
+  explicit Job(const std::string& descriptor);
+
+  // {"argv","policy","env","secrets","agent","traceparent","name","raw"} on one line. The policy stands for itself: what it leaves open is
+  // that of the preset `default`, as anywhere.
+  Result<void> read();
+  void tell(const Value& result) const;
+  int failed(const Error& error) const;  // without what was given as a secret; the exit status
+
+  Fd socket;
+  Command command;
+  Policy policy;
+  manager::RunRecordOptions record;
+  bool raw = false;  // stdin and stdout go to the program as they are
+};
+
+}  // namespace paddock::cli

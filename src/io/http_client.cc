@@ -1,0 +1,275 @@
+#include "io/http_client.h"
+
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.h"
+#include "net/address.h"
+#include "net/trust_store.h"
+
+namespace paddock::io {
+
+namespace {
+
+constexpr size_t kMostAddresses = 8;
+constexpr Milliseconds kKept = 4'000;       // many servers close what was idle for five seconds
+constexpr Milliseconds kLongestDial = 10'000;
+
+Error failed(const HttpUrl& url, const std::string& why, const std::string& hint = "") {
+  return Error{Code::io, cat("reach ", printable(url.authority), ": ", why), hint};
+}
+
+Result<std::vector<net::Address>> look_up(const std::string& host) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error) return Error{Code::io, ::gai_strerror(error), ""};
+  std::vector<net::Address> addresses;
+  for (addrinfo* each = found; each && addresses.size() < kMostAddresses; each = each->ai_next) {
+    net::SocketAddress address;
+    if (each->ai_addrlen > sizeof address.storage) continue;
+    std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
+    address.size = each->ai_addrlen;
+    if (std::optional<net::Endpoint> endpoint = net::from_socket_address(address)) addresses.push_back(endpoint->address);
+  }
+  ::freeaddrinfo(found);
+  return addresses;
+}
+
+bool is_clean(std::string_view text) { return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos; }
+
+}  // namespace
+
+Result<HttpUrl> parse_http_url(std::string_view text) {
+  HttpUrl url;
+  Error wrong{Code::invalid, cat("'", printable(text.substr(0, 200)), "' is no URL that can be gone to"), "as in https://mcp.example/mcp"};
+  for (char c : text)
+    if (c <= ' ' || c > '~' || c == '\\' || c == '"' || c == '<' || c == '>') return wrong;
+  if (starts_with(text, "https://")) text.remove_prefix(8);
+  else if (starts_with(text, "http://")) url.tls = false, url.port = 80, text.remove_prefix(7);
+  else return wrong;
+  size_t end = std::min(text.find_first_of("/?#"), text.size());
+  url.path = text.substr(end);
+  if (url.path.empty() || url.path[0] == '?') url.path.insert(0, "/");
+  if (url.path.find('#') != std::string::npos || text.substr(0, end).find('@') != std::string_view::npos) return wrong;
+  url.authority = text.substr(0, end);
+  Result<net::Authority> parts = net::parse_authority(url.authority);
+  if (!parts || parts.value().host.empty()) return wrong;
+  url.host = parts.value().host;
+  if (parts.value().port) url.port = *parts.value().port;
+  if (url.host.front() == '[') {
+    url.host = url.host.substr(1, url.host.size() - 2);
+    if (!net::parse_address(url.host)) return wrong;
+  }
+  return url;
+}
+
+struct HttpExchange::Shared {
+  Shared(Loop& on, HttpClientOptions with) : loop(on), options(std::move(with)) {}
+  struct Idle {
+    std::unique_ptr<Stream> stream;
+    Milliseconds since = 0;
+  };
+  Loop& loop;
+  HttpClientOptions options;
+  std::optional<net::TlsClient> tls;
+  std::unique_ptr<Worker> resolver;
+  std::vector<Idle> idle;
+  size_t in_use = 0;
+  bool closed = false;
+
+  std::unique_ptr<Stream> take_idle();
+  static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Shared> self, Milliseconds deadline);
+};
+
+// A connection that its server has closed meanwhile, or said something on, is of no use.
+std::unique_ptr<Stream> HttpExchange::Shared::take_idle() {
+  while (!idle.empty()) {
+    Idle last = std::move(idle.back());
+    idle.pop_back();
+    char byte;
+    bool is_quiet = ::recv(last.stream->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    if (is_quiet && loop.now() - last.since < kKept) return std::move(last.stream);
+  }
+  return nullptr;
+}
+
+Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr<Shared> self, Milliseconds deadline) {
+  const HttpUrl& url = self->options.url;
+  Result<std::vector<net::Address>> found = std::vector<net::Address>();
+  if (std::optional<net::Address> literal = net::parse_address(url.host)) {
+    found.value().push_back(*literal);
+  } else {
+    std::function<void()> work = [&found, &url] { found = look_up(url.host); };
+    co_await self->resolver->run(work);
+  }
+  if (!found) co_return failed(url, found.error().message);
+  Error last = failed(url, "it has no address");
+  for (const net::Address& address : found.value()) {
+    const char* kind = self->options.private_addresses ? nullptr : net::not_public(address);
+    if (kind) {
+      last = Error{Code::denied, cat("reach ", printable(url.authority), ": ", net::to_string(address), " is not public (", kind, ")"),
+                   "private_addresses = true allows it, for a server of your own"};
+      continue;
+    }
+    net::SocketAddress to = net::to_socket_address({address, url.port});
+    Fd fd(::socket(address.ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd) {
+      last = errno_error(errno, "make a socket");
+      continue;
+    }
+    int on = 1, error = 0;
+    (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    auto stream = std::make_unique<Stream>(self->loop, std::move(fd));
+    if (::connect(stream->socket.get(), to.get(), to.size) != 0) error = errno;
+    Milliseconds until = std::min(deadline, self->loop.now() + kLongestDial);
+    if (error == EINPROGRESS) {
+      stream->socket.not_writable();
+      bool in_time = co_await stream->socket.writable(until);
+      socklen_t size = sizeof error;
+      error = 0;
+      if (!in_time) error = ETIMEDOUT;
+      else if (::getsockopt(stream->socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    }
+    if (error) {
+      last = failed(url, std::strerror(error));
+      continue;
+    }
+    if (!url.tls) co_return std::move(stream);
+    Result<net::TlsStream> wrapped = self->tls->connect(stream->socket.get(), url.host);
+    if (!wrapped) co_return std::move(wrapped.error());
+    stream->tls.emplace(std::move(wrapped).value());
+    bool shaken = co_await stream->shake_hands(until);
+    if (shaken) co_return std::move(stream);
+    last = failed(url, cat("TLS: ", stream->tls->why()));
+  }
+  co_return last;
+}
+
+HttpExchange::~HttpExchange() {
+  if (shared_ && stream_) --shared_->in_use;
+}
+
+void HttpExchange::let_go() {
+  if (!stream_) return;
+  --shared_->in_use;
+  bool is_whole = body_.done() && head.keep_alive && stream_->ahead.empty() && !stream_->is_cut() && !shared_->closed;
+  Milliseconds now = shared_->loop.now();
+  std::erase_if(shared_->idle, [now](const Shared::Idle& each) { return now - each.since >= kKept; });
+  if (is_whole) shared_->idle.push_back({std::move(stream_), now});
+  stream_.reset();
+}
+
+void HttpExchange::cut() {
+  cut_ = true;
+  if (stream_) stream_->cut();
+  if (!reading_) let_go();
+}
+
+Task<Stream::More> HttpExchange::read(std::string& content, Milliseconds deadline) {
+  Stream::More more = Stream::More::yes;
+  size_t before = content.size();
+  reading_ = true;
+  while (more == Stream::More::yes && stream_) {
+    Result<size_t> taken = body_.take(stream_->ahead, &content);
+    if (!taken || stream_->is_cut()) {
+      more = Stream::More::failed;
+      break;
+    }
+    stream_->ahead.erase(0, taken.value());
+    if (content.size() > before) break;
+    if (body_.done()) {
+      more = Stream::More::end;
+      break;
+    }
+    more = co_await stream_->read(deadline);
+    if (more != Stream::More::end) continue;
+    body_.at_end_of_stream();
+    if (!body_.done()) more = Stream::More::failed;
+  }
+  reading_ = false;
+  if (!stream_ && more == Stream::More::yes && content.size() == before) more = body_.done() ? Stream::More::end : Stream::More::failed;
+  if (body_.done() || more != Stream::More::yes) let_go();
+  co_return more;
+}
+
+Result<std::unique_ptr<HttpClient>> HttpClient::create(Loop& loop, HttpClientOptions options) {
+  if (!options.url.tls && !options.private_addresses)
+    return Error{Code::denied, cat("http://", printable(options.url.authority), ": what is sent could be read and changed on its way"), "use https, or private_addresses = true for a server of your own"};
+  auto shared = std::make_shared<HttpExchange::Shared>(loop, std::move(options));
+  const HttpClientOptions& with = shared->options;
+  if (with.url.tls) shared->tls = TRY(net::TlsClient::create(with.trust.empty() ? TRY(net::read_system_bundle()) : with.trust));
+  if (!net::parse_address(with.url.host)) shared->resolver = TRY(Worker::create(loop, 1));
+  return std::unique_ptr<HttpClient>(new HttpClient(std::move(shared)));
+}
+
+HttpClient::~HttpClient() {
+  shared_->closed = true;
+  shared_->idle.clear();
+}
+
+const HttpUrl& HttpClient::url() const { return shared_->options.url; }
+
+Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExchange> exchange, Milliseconds deadline) {
+  std::shared_ptr<HttpExchange::Shared> shared = shared_;
+  const HttpUrl& url = shared->options.url;
+  std::string bytes = cat(request.method, " ", url.path, " HTTP/1.1\r\nHost: ", url.authority, "\r\nUser-Agent: paddock/", PADDOCK_VERSION, "\r\n");
+  for (const net::Header& header : request.headers) {
+    if (!is_clean(header.name) || !is_clean(header.value)) co_return failed(url, cat("the header ", printable(header.name), " cannot be sent"));
+    bytes += cat(header.name, ": ", header.value, "\r\n");
+  }
+  if (!request.body.empty() || request.method == "POST") bytes += cat("Content-Length: ", request.body.size(), "\r\n");
+  bytes += "\r\n";
+  bytes += request.body;
+  if (shared->in_use >= shared->options.most_connections) co_return failed(url, cat(shared->in_use, " connections are in use"));
+  exchange->shared_ = shared;
+  ++shared->in_use;
+  std::unique_ptr<Stream> stream = shared->take_idle();
+  if (!stream) {
+    Result<std::unique_ptr<Stream>> dialled = co_await HttpExchange::Shared::dial(shared, deadline);
+    if (!dialled) {
+      --shared->in_use;
+      co_return std::move(dialled.error());
+    }
+    stream = std::move(dialled).value();
+  }
+  exchange->stream_ = std::move(stream);
+  exchange->reading_ = true;
+  Result<void> answered = co_await answer(*exchange, bytes, request.method, deadline);
+  exchange->reading_ = false;
+  if (!answered) exchange->let_go();
+  co_return answered;
+}
+
+Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view bytes, std::string method, Milliseconds deadline) {
+  const HttpUrl& url = exchange.shared_->options.url;
+  Stream& on = *exchange.stream_;
+  if (exchange.cut_) on.cut();
+  constexpr Milliseconds kPatience = 30'000;
+  bool written = co_await on.write(bytes, kPatience);
+  (void)written;  // who refuses early answers all the same
+  while (true) {
+    Result<size_t> size = net::head_size(on.ahead);
+    if (!size) co_return failed(url, size.error().message);
+    if (size.value() == 0) {
+      Stream::More more = co_await on.read(deadline);
+      if (more == Stream::More::late) co_return failed(url, "there was no answer in time");
+      if (more != Stream::More::yes) co_return failed(url, "it closed the connection without an answer");
+      continue;
+    }
+    Result<net::ResponseHead> head = net::parse_response(std::string_view(on.ahead).substr(0, size.value()), method);
+    if (!head) co_return failed(url, cat("its answer is no HTTP: ", head.error().message));
+    on.ahead.erase(0, size.value());
+    if (head.value().status == 101) co_return failed(url, "it wants to speak another protocol");
+    if (head.value().status < 200) continue;  // "early hints" and the like
+    exchange.head = std::move(head).value();
+    exchange.body_ = net::BodyReader(exchange.head.body);
+    co_return Result<void>();
+  }
+}
+
+}  // namespace paddock::io

@@ -1,0 +1,84 @@
+// One request that a service works on: its context. For a modern client that is asked something the call leaves its request, waits among
+// the states, and goes on with the request that brings the answers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "io/bell.h"
+#include "mcp/outlet.h"
+#include "mcp/service.h"
+#include "mcp/states.h"
+
+namespace paddock::mcp {
+
+class Connection;
+struct Core;
+
+// A question to the client, until it is answered.
+struct Ask {
+  explicit Ask(io::Loop& loop) : bell(loop) {}
+  std::string method;
+  Value params;
+  std::optional<Result<Value>> answer;
+  io::Bell bell;
+  void settle(Result<Value> with);
+};
+
+// So many at once, then so many a second.
+struct Allowance {
+  double left = 100, per_second = 50;
+  io::Milliseconds at = 0;
+  bool take(io::Milliseconds now);
+};
+
+class Call : public Context, public std::enable_shared_from_this<Call> {
+ public:
+  explicit Call(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  ~Call() override { leave(); }
+
+  // The request that this call answers from now on, and where; modern: with the answers that it brought.
+  void attach(std::shared_ptr<Connection> connection, const Message& request, std::shared_ptr<Outlet> outlet);
+  void start();                        // lets the service work on it
+  void cancel(const std::string& why);  // also: the client has gone
+
+  void progress(double progress, std::optional<double> total, std::string message) override;
+  void log(std::string level, std::string logger, Value data) override;
+  io::Task<Result<Value>> ask(std::string method, Value params) override;
+  bool is_cancelled() const override { return cancelled_; }
+  void on_cancel(std::function<void()> cancelled) override;
+  bool wants_progress() const override { return !progress_token_.is_null(); }
+
+ private:
+  static io::Task<void> run(std::shared_ptr<Call> self);
+  static io::Task<void> gather_and_park(std::shared_ptr<Call> self);
+  // The answers of a legacy client to all of them, or the problem.
+  static io::Task<Answer> ask_all(std::shared_ptr<Call> self, Value requests);
+  static io::Task<void> ask_one(std::shared_ptr<Call> self, std::shared_ptr<struct Gathering> gathering, std::string key, Value request);
+  io::Task<Result<Value>> ask_legacy(std::string method, Value params);
+  void finish(Answer answer);
+  void respond(const Answer& answer);
+  void respond_needs(const Answer::Input& input);
+  void leave();                        // its request was answered
+  void park();
+  void gather_soon();
+  void settle_all(const Error& why);
+
+  std::shared_ptr<Core> core_;
+  std::weak_ptr<Connection> connection_;
+  std::shared_ptr<Outlet> outlet_;  // null: the request was answered, the call waits or is over
+  Value id_, progress_token_;
+  int log_level_ = 8;               // none
+  States::Bound bound_;
+  std::map<std::string, std::shared_ptr<Ask>> asks_;   // by key, or (legacy) the id of our request
+  uint64_t asked_ = 0;
+  bool gathering_ = false, cancelled_ = false, finished_ = false;
+  std::optional<Answer> kept_;      // came while no request was there to answer
+  std::optional<double> last_progress_;
+  Allowance notifications_;
+  std::function<void()> on_cancel_;
+};
+
+}  // namespace paddock::mcp

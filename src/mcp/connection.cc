@@ -1,0 +1,323 @@
+// One client's messages: which era each is of, and who answers it.
+#include "base/text.h"
+#include "mcp/convert.h"
+#include "mcp/edit.h"
+#include "mcp/server.h"
+
+namespace paddock::mcp {
+
+namespace {
+
+// Of the legacy era only.
+bool is_removed(const std::string& method) {
+  return method == "initialize" || method == "ping" || method == "logging/setLevel" || method == "resources/subscribe" ||
+         method == "resources/unsubscribe";
+}
+
+bool is_flag(const Value& filter, std::string_view key) {
+  const Value* found = filter.find(key);
+  return found && found->as_bool() && *found->as_bool();
+}
+
+bool offers(const Offer& offer, const char* what, const char* how) {
+  const Value* found = find_path(offer.capabilities, {what, how});
+  return found && found->as_bool() && *found->as_bool();
+}
+
+Problem unknown_method(const std::string& method) {
+  return {kMethodNotFound, cat("Method not found: ", printable(std::string_view(method).substr(0, 128))), {}};
+}
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<Core> core, std::shared_ptr<const Principal> principal, std::shared_ptr<Outlet> apart)
+    : core_(std::move(core)), principal_(std::move(principal)), apart_(std::move(apart)) {
+  core_->connections.insert(this);
+}
+
+Connection::~Connection() {
+  close();
+  core_->connections.erase(this);
+}
+
+void Connection::close(bool graceful) {
+  if (!open_) return;
+  open_ = false;
+  for (auto& [key, listen] : listens_)
+    if (graceful) {
+      Value done;
+      done.set("resultType", "complete");
+      done.set("_meta", Value::Object{{meta::kSubscription, listen.id}});
+      listen.outlet->finish(answer(listen.id, std::move(done)));
+    }
+  while (!listens_.empty()) end_listen(listens_.begin()->first);
+  auto calls = calls_;
+  for (auto& [key, call] : calls) call->cancel("the client has gone");
+  auto asks = std::move(asks_);
+  asks_.clear();
+  for (auto& [key, ask] : asks) ask->settle(Error{paddock::Code::io, "ask the client: it has gone", ""});
+  for (const std::string& uri : watched_) core_->watch(uri, false);
+  watched_.clear();
+}
+
+void Connection::receive(Message message, std::shared_ptr<Outlet> outlet) {
+  if (!open_) {
+    if (message.kind == Message::Kind::request) outlet->drop();
+    return;
+  }
+  if (message.kind == Message::Kind::request) receive_request(std::move(message), std::move(outlet));
+  else if (!messages_.take(core_->loop.now())) return;  // a flood of what needs no answer
+  else if (message.kind == Message::Kind::notification) receive_notification(message);
+  else receive_response(std::move(message));
+}
+
+void Connection::receive_request(Message message, std::shared_ptr<Outlet> outlet) {
+  std::string key = key_of(message.id);
+  if (calls_.count(key) || listens_.count(key)) {
+    outlet->finish(refusal(message.id, {kInvalidRequest, "Invalid request: this id is that of a request under way", {}}));
+    return;
+  }
+  auto count = core_->requests.find(principal_->id);
+  bool is_full = calls_.size() + listens_.size() >= kMostRequests || (count != core_->requests.end() && count->second >= kMostRequestsOfOne);
+  if (is_full && message.method != "ping") {
+    outlet->finish(refusal(message.id, {kInternalError, "too many requests at once: wait for answers first", {}}));
+    return;
+  }
+  if (modern_version(message.params)) serve_modern(std::move(message), std::move(outlet));
+  else if (legacy_ || message.method == "initialize" || message.method == "ping") serve_legacy(std::move(message), std::move(outlet));
+  else
+    outlet->finish(refusal(message.id, {kInvalidParams, cat("Invalid params: _meta lacks ", meta::kVersion, ", and no session was opened by initialize"), {}}));
+}
+
+void Connection::receive_notification(const Message& message) {
+  if (message.method == "notifications/cancelled") {
+    const Value* id = message.params.as_object() ? message.params.find("requestId") : nullptr;
+    if (!id) return;
+    std::string key = key_of(*id), why = text_at(message.params, "reason");
+    auto found = calls_.find(key);
+    std::shared_ptr<Call> call = found == calls_.end() ? nullptr : found->second;
+    if (call) call->cancel(why.empty() ? "by the client" : printable(std::string_view(why).substr(0, 256)));
+    auto listen = listens_.find(key);
+    if (listen == listens_.end()) return;
+    listen->second.outlet->drop();
+    end_listen(key);
+  } else if (message.method == "notifications/roots/list_changed" && legacy_) {
+    core_->service.roots_changed(*principal_);
+  }
+}
+
+void Connection::receive_response(Message message) {
+  const std::string* id = message.id.as_string();
+  auto found = id ? asks_.find(*id) : asks_.end();
+  if (found == asks_.end()) return;
+  std::shared_ptr<Ask> ask = found->second;
+  asks_.erase(found);
+  if (message.problem)
+    ask->settle(Error{paddock::Code::denied, cat("the client refused: ", printable(std::string_view(message.problem->message).substr(0, 512))), ""});
+  else
+    ask->settle(std::move(message.result));
+}
+
+void Connection::start_call(Message message, Client client, std::shared_ptr<Outlet> outlet) {
+  auto call = std::make_shared<Call>(core_);
+  call->method = message.method;
+  call->client = std::move(client);
+  call->principal = principal_;
+  std::string parent = text_at(message.params.as_object() && message.params.find("_meta") ? *message.params.find("_meta") : Value{}, "traceparent");
+  if (!parent.empty()) call->cause = Cause::from_traceparent(parent);
+  call->attach(shared_from_this(), message, std::move(outlet));
+  call->params = message.params.as_object() ? std::move(message.params) : Value(Value::Object{});
+  call->start();
+}
+
+void Connection::call_is_over(const Value& id) { calls_.erase(key_of(id)); }
+
+// ---- 2026-07-28
+
+void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
+  Client client;
+  if (std::optional<Problem> problem = read_modern_client(message.params, client)) {
+    outlet->finish(refusal(message.id, *problem));
+    return;
+  }
+  if (message.method == "server/discover" || message.method == "subscriptions/listen") {
+    io::spawn(when_started(shared_from_this(), std::move(message), std::move(outlet)));
+    return;
+  }
+  if (is_removed(message.method)) {
+    outlet->finish(refusal(message.id, unknown_method(message.method)));
+    return;
+  }
+  const Value* responses = message.params.find("inputResponses");
+  const Value* state = message.params.find("requestState");
+  if ((responses && !responses->as_object()) || (state && !state->as_string())) {
+    outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: inputResponses is an object, and requestState a string", {}}));
+    return;
+  }
+  if (!state) {
+    start_call(std::move(message), std::move(client), std::move(outlet));
+    return;
+  }
+  States::Bound bound = States::bind(principal_->id, message.method, message.params);
+  Result<States::Opened> opened = core_->states.open(bound, *state->as_string());
+  if (!opened) {
+    outlet->finish(refusal(message.id, {kInvalidParams, cat(opened.error().message, " (", opened.error().hint, ")"), {}}));
+    return;
+  }
+  if (std::shared_ptr<Call> call = opened.value().parked) {
+    call->client = std::move(client);
+    call->attach(shared_from_this(), message, std::move(outlet));
+    return;
+  }
+  put(message.params, "requestState", opened.value().state);
+  start_call(std::move(message), std::move(client), std::move(outlet));
+}
+
+io::Task<void> Connection::when_started(std::shared_ptr<Connection> self, Message message, std::shared_ptr<Outlet> outlet) {
+  co_await self->core_->service.start();
+  if (!self->open_) {
+    outlet->drop();
+    co_return;
+  }
+  if (message.method == "subscriptions/listen") self->listen(message, outlet);
+  else outlet->finish(answer(message.id, self->greeting(message.method)));
+}
+
+// What this server is and can: of initialize, or of server/discover.
+Value Connection::greeting(const std::string& method) {
+  Offer offer = core_->service.offer(*principal_);
+  core_->identity = offer;
+  bool is_legacy = method == "initialize";
+  Value result;
+  if (is_legacy) result.set("protocolVersion", client_.version);
+  else result.set("supportedVersions", Value::Array{kModern});
+  result.set("capabilities", offer.capabilities.as_object() ? offer.capabilities : Value(Value::Object{}));
+  if (is_legacy) result.set("serverInfo", implementation(offer));
+  if (!offer.instructions.empty()) result.set("instructions", offer.instructions);
+  return is_legacy ? result : modern_result(method, std::move(result), offer);
+}
+
+void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) {
+  const Value* filter = message.params.find("notifications");
+  const Value* uris = filter && filter->as_object() ? filter->find("resourceSubscriptions") : nullptr;
+  bool is_wrong = !filter || !filter->as_object() || (uris && (!uris->as_array() || uris->as_array()->size() > kMostWatched));
+  for (size_t i = 0; !is_wrong && uris && i < uris->as_array()->size(); ++i) is_wrong = !(*uris->as_array())[i].as_string();
+  if (is_wrong) {
+    outlet->finish(refusal(message.id, {kInvalidParams, cat("Invalid params: notifications is an object, its resourceSubscriptions up to ", kMostWatched, " URIs"), {}}));
+    return;
+  }
+  Offer offer = core_->service.offer(*principal_);
+  Listen listen{message.id, outlet};
+  Value honored = Value(Value::Object{});
+  listen.tools = is_flag(*filter, "toolsListChanged") && offers(offer, "tools", "listChanged");
+  listen.prompts = is_flag(*filter, "promptsListChanged") && offers(offer, "prompts", "listChanged");
+  listen.resources = is_flag(*filter, "resourcesListChanged") && offers(offer, "resources", "listChanged");
+  if (listen.tools) honored.set("toolsListChanged", true);
+  if (listen.prompts) honored.set("promptsListChanged", true);
+  if (listen.resources) honored.set("resourcesListChanged", true);
+  if (uris && offers(offer, "resources", "subscribe")) {
+    honored.set("resourceSubscriptions", *uris);
+    for (const Value& uri : *uris->as_array()) listen.uris.insert(*uri.as_string());
+  }
+  for (const std::string& uri : listen.uris) core_->watch(uri, true);
+  Value params;
+  params.set("_meta", Value::Object{{meta::kSubscription, message.id}});
+  params.set("notifications", std::move(honored));
+  ++core_->requests[principal_->id];
+  listens_.emplace(key_of(message.id), std::move(listen));
+  outlet->tell(notification("notifications/subscriptions/acknowledged", std::move(params)));
+}
+
+void Connection::end_listen(const std::string& key) {
+  auto found = listens_.find(key);
+  for (const std::string& uri : found->second.uris) core_->watch(uri, false);
+  listens_.erase(found);
+  auto counted = core_->requests.find(principal_->id);
+  if (counted != core_->requests.end() && --counted->second == 0) core_->requests.erase(counted);
+}
+
+// ---- before
+
+void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
+  Value nothing = Value(Value::Object{});
+  if (message.method == "initialize") {
+    initialize(std::move(message), std::move(outlet));
+  } else if (message.method == "ping") {
+    outlet->finish(answer(message.id, std::move(nothing)));
+  } else if (message.method == "logging/setLevel") {
+    int level = log_level(text_at(message.params, "level"));
+    if (!core_->service.offer(*principal_).capabilities.find("logging")) {
+      outlet->finish(refusal(message.id, unknown_method(message.method)));
+    } else if (level < 0) {
+      outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: level is none of debug, info, notice, warning, error, critical, alert, emergency", {}}));
+    } else {
+      log_level_ = level;
+      outlet->finish(answer(message.id, std::move(nothing)));
+    }
+  } else if (message.method == "resources/subscribe" || message.method == "resources/unsubscribe") {
+    subscribe(message, message.method == "resources/subscribe", *outlet);
+  } else if (message.method == "server/discover" || message.method == "subscriptions/listen") {
+    outlet->finish(refusal(message.id, unknown_method(message.method)));
+  } else {
+    start_call(std::move(message), client_, std::move(outlet));
+  }
+}
+
+void Connection::initialize(Message message, std::shared_ptr<Outlet> outlet) {
+  const Value* capabilities = message.params.as_object() ? message.params.find("capabilities") : nullptr;
+  const Value* info = message.params.as_object() ? message.params.find("clientInfo") : nullptr;
+  std::string wanted = text_at(message.params, "protocolVersion");
+  if (legacy_) {
+    outlet->finish(refusal(message.id, {kInvalidRequest, "Invalid request: this session was initialized before", {}}));
+    return;
+  }
+  if (wanted.empty() || !capabilities || !capabilities->as_object() || !info || !info->as_object()) {
+    outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: initialize needs protocolVersion, capabilities and clientInfo", {}}));
+    return;
+  }
+  legacy_ = true;
+  client_ = {Era::legacy, negotiate(wanted), *info, *capabilities};
+  io::spawn(when_started(shared_from_this(), std::move(message), std::move(outlet)));
+}
+
+void Connection::subscribe(const Message& message, bool wanted, Outlet& outlet) {
+  std::string uri = text_at(message.params, "uri");
+  if (!offers(core_->service.offer(*principal_), "resources", "subscribe")) {
+    outlet.finish(refusal(message.id, unknown_method(message.method)));
+    return;
+  }
+  bool is_known = watched_.count(uri) > 0;
+  if (uri.empty() || (wanted && !is_known && watched_.size() >= kMostWatched)) {
+    outlet.finish(refusal(message.id, {kInvalidParams, cat("Invalid params: uri is missing, or more than ", kMostWatched, " resources are subscribed to"), {}}));
+    return;
+  }
+  if (wanted && !is_known) watched_.insert(uri);
+  if (!wanted && is_known) watched_.erase(uri);
+  if (wanted != is_known) core_->watch(uri, wanted);
+  outlet.finish(answer(message.id, Value(Value::Object{})));
+}
+
+// ---- what is offered changes
+
+void Connection::tell_of(const Change& change) {
+  if (!open_) return;
+  static constexpr const char* kMethods[] = {"notifications/tools/list_changed", "notifications/prompts/list_changed",
+                                             "notifications/resources/list_changed", "notifications/resources/updated"};
+  const char* method = kMethods[static_cast<int>(change.kind)];
+  bool is_resource = change.kind == Change::Kind::resource;
+  Value params;
+  if (is_resource) params.set("uri", change.uri);
+  if (legacy_ && apart_ && (!is_resource || watched_.count(change.uri))) apart_->tell(notification(method, params));
+  for (auto& [key, listen] : listens_) {
+    bool is_wanted = change.kind == Change::Kind::tools       ? listen.tools
+                     : change.kind == Change::Kind::prompts   ? listen.prompts
+                     : change.kind == Change::Kind::resources ? listen.resources
+                                                              : listen.uris.count(change.uri) > 0;
+    if (!is_wanted) continue;
+    Value tagged = params;
+    tagged.set("_meta", Value::Object{{meta::kSubscription, listen.id}});
+    listen.outlet->tell(notification(method, std::move(tagged)));
+  }
+}
+
+}  // namespace paddock::mcp

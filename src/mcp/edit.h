@@ -1,0 +1,16 @@
+// Small changes to JSON objects: Value itself only appends.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/value.h"
+
+namespace paddock::mcp {
+
+void put(Value& object, std::string_view key, Value value);  // replaces; a null becomes an object
+void remove(Value& object, std::string_view key);
+const Value* find_path(const Value& object, std::initializer_list<const char*> path);  // null pointer where it ends
+std::string text_at(const Value& object, std::string_view key);                        // "" unless there is a string
+
+}  // namespace paddock::mcp

@@ -1,0 +1,46 @@
+// What the headers of a request must say for its body to be believed: both eras' rules, pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mcp/message.h"
+#include "net/http.h"
+
+namespace paddock::mcp {
+
+using HttpHeaders = std::vector<net::Header>;
+
+// A parameter of a tool that is mirrored into a header: x-mcp-header in its schema.
+struct MirroredParam {
+  std::vector<std::string> path;  // in the arguments
+  std::string header;             // "Mcp-Param-Region"
+};
+std::vector<MirroredParam> mirrored_params(const Value& input_schema);
+
+// The header, once. Twice is as good as wrong: `twice` is set.
+std::optional<std::string> one_header(const HttpHeaders& headers, std::string_view name, bool* twice = nullptr);
+
+// The version, the method and the name as the body has them. Nothing: they are.
+std::optional<Problem> check_standard_headers(const HttpHeaders& headers, const Message& message);
+std::optional<Problem> check_mirrored(const HttpHeaders& headers, const std::vector<MirroredParam>& params, const Value& arguments);
+
+// "=?base64?…?=" decoded; anything else as it is. Nothing: it is no such value.
+std::optional<std::string> decode_header_value(const std::string& value);
+
+bool accepts(const HttpHeaders& headers, std::string_view type);  // without an Accept header: everything
+bool has_json_body(const HttpHeaders& headers);
+
+// ---- against pages that reach for a server on this machine (DNS rebinding, and plain cross-site requests)
+
+struct HostRules {
+  bool loopback_only = true;            // the listener is on loopback: so must be the name it is called by
+  std::vector<std::string> hosts;       // further names it may be called by, without ports
+  std::vector<std::string> origins;     // further origins that may call: "https://app.example"
+};
+// Why the request is refused; empty: it is not.
+std::string check_host_and_origin(const HttpHeaders& headers, const HostRules& rules);
+
+}  // namespace paddock::mcp

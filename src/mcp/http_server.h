@@ -1,0 +1,76 @@
+// Streamable HTTP, as far as it is about MCP: requests in, replies or streams out. Who has the sockets is elsewhere (api/mcp.h).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "mcp/http_headers.h"
+#include "mcp/http_stream.h"
+#include "mcp/server.h"
+
+namespace paddock::mcp {
+
+struct HttpRequest {
+  std::string method;       // POST, GET, DELETE
+  HttpHeaders headers;
+  std::string body;
+  std::shared_ptr<const Principal> principal;
+};
+
+struct HttpReply {
+  int status = 200;
+  HttpHeaders headers;
+  std::string body;                      // JSON, or empty
+  std::shared_ptr<HttpStream> stream;    // instead
+  uint64_t from = 1;                     // the first event of it to send
+  bool is_resumed = false;               // events in any case, and none to begin with
+};
+
+class HttpServer {
+ public:
+  static constexpr size_t kMostSessions = 4096, kMostSessionsOfOne = 64, kMostEndedStreams = 16;
+  static constexpr io::Milliseconds kIdleTime = 30 * 60'000;
+
+  explicit HttpServer(Server& server);
+  ~HttpServer();
+
+  io::Task<HttpReply> handle(HttpRequest request);
+  void close();  // all sessions and streams end
+  size_t sessions() const { return sessions_.size(); }
+
+ private:
+  struct Session {
+    std::string id;
+    std::shared_ptr<Connection> connection;
+    std::shared_ptr<Budget> budget = std::make_shared<Budget>();
+    std::shared_ptr<HttpStream> apart;                          // what belongs to no request
+    std::deque<std::pair<std::string, std::shared_ptr<HttpStream>>> streams;  // by name, oldest first
+    uint64_t named = 0;
+    io::Milliseconds used = 0;
+    uint64_t turn = 0;  // of its last use: many may be within a millisecond
+  };
+
+  io::Task<HttpReply> post(HttpRequest request);
+  io::Task<HttpReply> post_modern(HttpRequest request, Message message);
+  HttpReply post_legacy(const HttpRequest& request, Message message);
+  HttpReply open_session(const HttpRequest& request, Message message);
+  HttpReply get(const HttpRequest& request);
+  HttpReply remove(const HttpRequest& request);
+  // Null: there is none for this request, and `why` says so.
+  std::shared_ptr<Session> find(const HttpRequest& request, HttpReply& why);
+  bool make_room(const std::string& principal);
+  void end(std::shared_ptr<Session> session);
+  io::Task<void> learn_tools(std::shared_ptr<const Principal> principal);
+  static io::Task<void> sweep(std::weak_ptr<HttpServer*> server, io::Loop& loop);
+
+  Server& server_;
+  std::map<std::string, std::shared_ptr<Session>> sessions_;
+  std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool
+  bool knows_tools_ = false;
+  uint64_t tools_changed_ = 0, turn_ = 0;
+  std::shared_ptr<HttpServer*> alive_;
+};
+
+}  // namespace paddock::mcp

@@ -1,0 +1,97 @@
+#include "mcp/http_stream.h"
+
+#include "base/text.h"
+
+namespace paddock::mcp {
+
+namespace {
+
+constexpr size_t kMuch = 1 << 20;  // not sent yet: notifications are left out
+constexpr int kRetry = 1000;       // ms, after which a client whose stream was cut should come back
+
+}  // namespace
+
+int http_status(const Message& answer) {
+  if (!answer.problem) return 200;
+  int code = answer.problem->code;
+  if (code == kMethodNotFound) return 404;
+  return code == kHeaderMismatch || code == kMissingCapability || code == kUnsupportedVersion || code == kParseError ? 400 : 200;
+}
+
+HttpStream::~HttpStream() {
+  if (options_.budget) options_.budget->bytes -= bytes_;
+}
+
+void HttpStream::add(std::string text, bool is_needed) {
+  if (over_) return;
+  // What was sent is kept as long as there is room for it; what was not sent, unless it is a flood.
+  while (options_.budget && options_.budget->bytes + text.size() > Budget::kMost && first_ < taken_) {
+    bytes_ -= events_.front().size();
+    options_.budget->bytes -= events_.front().size();
+    events_.pop_front();
+    ++first_;
+  }
+  bool is_full = options_.budget ? options_.budget->bytes + text.size() > Budget::kMost : bytes_ > kMuch;
+  if (is_full && !is_needed) return;
+  bytes_ += text.size();
+  if (options_.budget) options_.budget->bytes += text.size();
+  events_.push_back(std::move(text));
+  bell.ring();
+}
+
+void HttpStream::tell(const Message& message) {
+  bool may_be_left_out = message.kind == Message::Kind::notification && message.method != "notifications/subscriptions/acknowledged";
+  if (may_be_left_out && options_.most_unread > 0 && !is_read_ && events_.size() >= options_.most_unread) return;
+  streaming_ = true;
+  add(to_text(message), !may_be_left_out);
+}
+
+void HttpStream::finish(const Message& answer) {
+  status_ = http_status(answer);
+  add(to_text(answer), true);
+  over_ = answered_ = true;
+  bell.ring();
+}
+
+void HttpStream::drop() {
+  over_ = true;
+  bell.ring();
+}
+
+uint64_t HttpStream::begin_reading() {
+  bell.ring();
+  is_read_ = true;
+  return ++reader_;
+}
+
+void HttpStream::end_reading(uint64_t reader) {
+  if (reader == reader_) is_read_ = false;
+}
+
+void HttpStream::client_gone(uint64_t reader) {
+  if (reader != reader_) return;
+  is_read_ = false;
+  if (!over_ && options_.gone) options_.gone(streaming_);
+  bell.ring();
+}
+
+void HttpStream::taken(uint64_t number) {
+  taken_ = number;
+  if (options_.budget) return;
+  while (first_ < taken_) {
+    bytes_ -= events_.front().size();
+    events_.pop_front();
+    ++first_;
+  }
+}
+
+std::string HttpStream::greeting() const {
+  return options_.primes ? cat("id: ", options_.name, "_0\nretry: ", kRetry, "\ndata: \n\n") : ":\n\n";
+}
+
+std::string HttpStream::as_event(uint64_t number) const {
+  std::string id = options_.name.empty() ? "" : cat("id: ", options_.name, "_", number, "\n");
+  return cat("event: message\n", id, "data: ", event(number), "\n\n");
+}
+
+}  // namespace paddock::mcp

@@ -1,0 +1,71 @@
+// The answer to one HTTP request of an MCP client: a JSON object when that is all there is to say, else events. Kept for a while for
+// legacy clients, so that one whose connection was cut can go on where it stopped.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "io/bell.h"
+#include "mcp/outlet.h"
+
+namespace paddock::mcp {
+
+// What a session keeps for resumption, of all its streams together.
+struct Budget {
+  static constexpr size_t kMost = 4 << 20;
+  size_t bytes = 0;
+};
+
+class HttpStream : public Outlet {
+ public:
+  struct Options {
+    std::string name;                 // of a resumable one: the first part of its events' ids; else empty
+    bool primes = false;              // begins with an empty event that has an id (2025-11-25)
+    std::shared_ptr<Budget> budget;   // of a resumable one
+    size_t most_unread = 0;           // events while nobody reads, the rest is left out; 0: any number
+    io::Milliseconds patience = 15'000;  // how long an answer may take to be sent as plain JSON
+    std::function<void(bool was_streaming)> gone;  // the client went before the end
+  };
+  HttpStream(io::Loop& loop, Options options) : bell(loop), options_(std::move(options)) {}
+  ~HttpStream() override;
+
+  void tell(const Message& message) override;
+  void finish(const Message& answer) override;
+  void drop() override;
+
+  // ---- for who sends it. Events are numbered from 1; `taken` says that all before this one were sent.
+  io::Bell bell;                                     // rings when there is more
+  uint64_t begin_reading();    // whoever read it before stops
+  bool is_read_by(uint64_t reader) const { return reader == reader_; }
+  void end_reading(uint64_t reader);
+  bool is_being_read() const { return is_read_; }
+  void client_gone(uint64_t reader);                 // its connection broke
+  uint64_t first() const { return first_; }
+  uint64_t end() const { return first_ + events_.size(); }
+  const std::string& event(uint64_t number) const { return events_[number - first_]; }
+  void taken(uint64_t number);
+  bool is_over() const { return over_; }             // nothing will be added
+  bool is_answer_alone() const { return over_ && answered_ && end() == 2 && first_ == 1; }
+  int status() const { return status_; }             // of the answer, when it is alone
+  void stream_now() { streaming_ = true; }
+  bool is_streaming() const { return streaming_; }
+  const Options& options() const { return options_; }
+  std::string greeting() const;                      // the first bytes of an event stream
+  std::string as_event(uint64_t number) const;
+
+ private:
+  void add(std::string text, bool is_needed);
+
+  Options options_;
+  std::deque<std::string> events_;
+  uint64_t first_ = 1, taken_ = 1, reader_ = 0;
+  size_t bytes_ = 0;
+  bool over_ = false, answered_ = false, streaming_ = false, is_read_ = false;
+  int status_ = 200;
+};
+
+int http_status(const Message& answer);  // as 2026-07-28 maps errors
+
+}  // namespace paddock::mcp

@@ -1,0 +1,562 @@
+#include "mcp/upstream.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "mcp/convert.h"
+#include "mcp/edit.h"
+
+namespace paddock::mcp {
+
+namespace {
+
+using io::Milliseconds;
+using io::Task;
+
+constexpr size_t kMostFlights = 256, kMostAsked = 16;
+constexpr Milliseconds kSilence = 5'000;          // a server that leaves the probe unanswered for so long is greeted the old way, too
+constexpr Milliseconds kOwnPatience = 10'000;     // for requests that nobody but us waits for
+constexpr Milliseconds kLongestPatience = 60'000;
+constexpr size_t kLongestText = 64 << 10;         // of instructions; names are shorter
+
+bool has(const Value& capabilities, std::initializer_list<const char*> path) {
+  const Value* found = find_path(capabilities, path);
+  return found && (!found->as_bool() || *found->as_bool()) && !found->is_null();
+}
+
+// What both have. Nothing inside stands for "as it is".
+Value both(const Value& ours, const Value& theirs) {
+  Value common(Value::Object{});
+  if (!ours.as_object() || !theirs.as_object()) return common;
+  for (const auto& [name, part] : *ours.as_object())
+    if (const Value* other = theirs.find(name); other && !other->is_null()) common.set(name, part.as_object() ? both(part, *other) : part);
+  return common;
+}
+
+// A client that names no mode of elicitation has forms.
+Value with_modes(Value capabilities) {
+  const Value* elicitation = capabilities.as_object() ? capabilities.find("elicitation") : nullptr;
+  if (elicitation && elicitation->as_object() && !elicitation->find("form") && !elicitation->find("url"))
+    put(capabilities, "elicitation", Value::Object{{"form", Value(Value::Object{})}});
+  return capabilities;
+}
+
+Value common_capabilities(const Value& ours, const Value& theirs) {
+  Value common = both(with_modes(ours), with_modes(theirs));
+  const Value* elicitation = common.find("elicitation");
+  if (elicitation && elicitation->as_object()->empty()) remove(common, "elicitation");
+  return common;
+}
+
+// What our client said to us in _meta is not for the next one.
+Value without_own_meta(const Value& meta) {
+  Value kept(Value::Object{});
+  if (!meta.as_object()) return kept;
+  for (const auto& [key, value] : *meta.as_object()) {
+    bool is_own = key == "progressToken" || key == meta::kVersion || key == meta::kClientInfo || key == meta::kClientCapabilities ||
+                  key == meta::kLogLevel || key == meta::kSubscription || key == meta::kServerInfo;
+    if (!is_own) kept.set(key, value);
+  }
+  return kept;
+}
+
+std::string bounded(const Value* text, size_t most) {
+  if (!text || !text->as_string()) return "";
+  return to_utf8(std::string_view(*text->as_string()).substr(0, most));
+}
+
+bool speaks(const Value* versions, std::string_view version) {
+  if (!versions || !versions->as_array()) return false;
+  return std::any_of(versions->as_array()->begin(), versions->as_array()->end(),
+                     [&](const Value& each) { return each.as_string() && *each.as_string() == version; });
+}
+
+bool speaks_legacy(const Value* versions) {
+  return std::any_of(std::begin(kLegacy), std::end(kLegacy), [&](const char* version) { return speaks(versions, version); });
+}
+
+bool is_modern_error(int code) { return code == kUnsupportedVersion || code == kHeaderMismatch || code == kMissingCapability; }
+
+int64_t status_of(const Problem& problem) {
+  const Value* status = problem.data.as_object() ? problem.data.find("status") : nullptr;
+  return status && status->as_int() ? *status->as_int() : 0;
+}
+
+Error cannot(const std::string& why, const std::string& hint = "") { return Error{paddock::Code::io, cat("speak with the MCP server: ", why), hint}; }
+
+}  // namespace
+
+// ---- requests of ours
+
+FlightPtr Link::launch(std::string method, std::shared_ptr<Context> context) {
+  auto flight = std::make_shared<Flight>(loop_);
+  flight->id = ++last_id_;
+  flight->method = std::move(method);
+  flight->context = std::move(context);
+  flights_[flight->id] = flight;
+  return flight;
+}
+
+Value Link::prepared(const Flight& flight, Value params) const {
+  if (!params.as_object()) params = Value(Value::Object{});
+  const Value* given = params.find("_meta");
+  Value meta = given ? without_own_meta(*given) : Value(Value::Object{});
+  bool is_modern = era == Era::modern || flight.method == "server/discover";
+  if (flight.context && meta.find("traceparent"))
+    put(meta, "traceparent", cat("00-", flight.context->cause.trace, "-", flight.context->cause.span, "-01"));
+  if (flight.context && flight.context->wants_progress()) meta.set("progressToken", flight.id);
+  if (is_modern) {
+    Value info;
+    info.set("name", options_.name);
+    info.set("version", options_.version);
+    Value can = options_.capabilities.as_object() ? options_.capabilities : Value(Value::Object{});
+    meta.set(meta::kVersion, kModern);
+    meta.set(meta::kClientInfo, std::move(info));
+    meta.set(meta::kClientCapabilities, flight.context ? common_capabilities(can, flight.context->client.capabilities) : std::move(can));
+    if (!log_level_.empty() && flight.context && has(offer.capabilities, {"logging"})) meta.set(meta::kLogLevel, log_level_);
+  } else {
+    remove(params, "inputResponses");
+    remove(params, "requestState");
+  }
+  if (meta.as_object()->empty()) remove(params, "_meta");
+  else put(params, "_meta", std::move(meta));
+  return params;
+}
+
+Task<Answer> Link::call(std::string method, Value params, std::shared_ptr<Context> context, Milliseconds timeout) {
+  std::shared_ptr<Link> self = shared_from_this();
+  if (gone_) co_return Answer::failed(kInternalError, gone_->message);
+  if (flights_.size() >= kMostFlights) co_return Answer::failed(kInternalError, cat("the server has ", kMostFlights, " requests to answer already"));
+  FlightPtr flight = launch(std::move(method), context);
+  if (context)
+    context->on_cancel([weak = std::weak_ptr(flight)] {
+      FlightPtr cancelled = weak.lock();
+      if (!cancelled) return;
+      cancelled->cancelled = true;
+      cancelled->bell.ring();
+    });
+  Milliseconds deadline = timeout > 0 ? loop_.now() + timeout : io::Wait::kForever;
+  if (!flight->cancelled) send_request(flight, prepared(*flight, std::move(params)));
+  bool in_time = true;
+  while (!flight->answer && !flight->cancelled && in_time) in_time = co_await flight->bell.wait(deadline);
+  land(flight);
+  if (flight->answer) co_return std::move(*flight->answer);
+  std::string why = flight->cancelled ? "it was cancelled" : cat("there was no answer within ", timeout, " ms");
+  if (!gone_) forget(flight, why);
+  co_return Answer::failed(kInternalError, cat(flight->method, ": ", why));
+}
+
+void Link::settle(const FlightPtr& flight, Answer answer) {
+  if (flight->answer) return;
+  answered(*flight, answer);
+  flight->answer = std::move(answer);
+  flight->bell.ring();
+  if (flight != listening_) return;
+  bool was_heard = acknowledged_;
+  land(flight);
+  listening_ = nullptr;
+  if (was_heard && !gone_) relisten();
+}
+
+FlightPtr Link::find(const Value& id) const {
+  auto found = id.as_int() ? flights_.find(*id.as_int()) : flights_.end();
+  return found == flights_.end() ? nullptr : found->second;
+}
+
+FlightPtr Link::only() const {
+  FlightPtr one;
+  for (const auto& [id, flight] : flights_) {
+    if (flight == listening_) continue;
+    if (one) return nullptr;
+    one = flight;
+  }
+  return one;
+}
+
+void Link::broke(const FlightPtr& flight, const std::string& why) {
+  complain(cat("it sent what is no message: ", why));
+  if (flight) settle(flight, Answer::failed(kInternalError, cat("the server's answer to ", flight->method, " cannot be used: ", why)));
+}
+
+void Link::lost(Error why) {
+  if (gone_) return;
+  gone_ = std::move(why);
+  std::map<int64_t, FlightPtr> flights;
+  flights.swap(flights_);
+  for (auto& [id, flight] : flights) settle(flight, Answer::failed(kInternalError, gone_->message));
+  shut();
+  if (!closed_ && options_.upstream.gone) options_.upstream.gone(*gone_);
+}
+
+void Link::close() {
+  std::shared_ptr<Link> self = shared_from_this();
+  closed_ = true;
+  lost(cannot("the connection was closed"));
+}
+
+void Link::complain(std::string_view what) {
+  if (!closed_ && options_.upstream.complain && complaints_.take(loop_.now())) options_.upstream.complain(printable(what.substr(0, 1000)));
+}
+
+void Link::tell(std::string method, Value params) const {
+  if (!closed_ && options_.upstream.tell) options_.upstream.tell(std::move(method), std::move(params));
+}
+
+// ---- what the server says
+
+void Link::take(Message message, const FlightPtr& on) {
+  switch (message.kind) {
+    case Message::Kind::request: return take_request(std::move(message), on);
+    case Message::Kind::notification: return take_notification(std::move(message), on);
+    case Message::Kind::response: break;
+  }
+  // A server that could not read our request cannot name it.
+  FlightPtr flight = !message.id.is_null() ? find(message.id) : on ? on : only();
+  if (!flight) return complain("it answered a request that is not under way");
+  Answer answer = read(*flight, std::move(message));
+  settle(flight, std::move(answer));
+}
+
+Answer Link::read(const Flight& flight, Message message) const {
+  if (message.problem) return Answer{.problem = std::move(message.problem)};
+  Value result = std::move(message.result);
+  bool is_modern = era == Era::modern || flight.method == "server/discover";
+  std::string type = text_at(result, "resultType");
+  remove(result, "resultType");
+  if (!is_modern) return Answer::done(std::move(result));
+  if (type == "input_required") {
+    const Value *requests = result.find("inputRequests"), *state = result.find("requestState");
+    bool is_sound = (requests || state) && (!requests || requests->as_object()) && (!state || state->as_string()) && may_need_input(flight.method);
+    if (!is_sound) return Answer::failed(kInternalError, cat("the server's answer to ", flight.method, " cannot be used: it asks for input where it cannot"));
+    return Answer::needs(requests ? *requests : Value(Value::Object{}), state ? std::optional(*state->as_string()) : std::nullopt);
+  }
+  if (!type.empty() && type != "complete")
+    return Answer::failed(kInternalError, cat("the server's answer to ", flight.method, " cannot be used: resultType '", printable(type.substr(0, 64)), "' is not known"));
+  bool is_own = flight.method == "server/discover";  // who it is stands there
+  if (const Value* meta = result.find("_meta"); meta && meta->as_object() && !is_own) {
+    Value kept = *meta;
+    remove(kept, meta::kServerInfo);
+    if (kept.as_object()->empty()) remove(result, "_meta");
+    else put(result, "_meta", std::move(kept));
+  }
+  return Answer::done(std::move(result));
+}
+
+void Link::take_request(Message message, const FlightPtr& on) {
+  if (era == Era::modern) return complain(cat("it asked for ", message.method, " by itself, which its revision of the protocol does not know"));
+  if (message.method == "ping") return send(answer(message.id, Value(Value::Object{})));
+  Value needed = needed_capability(message.method, message.params);
+  if (needed.is_null()) return send(refusal(message.id, {kMethodNotFound, cat("Method not found: ", message.method), {}}));
+  bool is_declared = options_.capabilities.as_object() && options_.capabilities.find(needed.as_object()->front().first);
+  if (!is_declared || !options_.upstream.ask)
+    return send(refusal(message.id, {kMethodNotFound, cat(message.method, ": this client did not say that it can"), {}}));
+  if (asked_ >= kMostAsked) return send(refusal(message.id, {kInternalError, cat(message.method, ": too many questions at once"), {}}));
+  FlightPtr flight = on ? on : only();
+  io::spawn(answer_ask(shared_from_this(), std::move(message), flight ? flight->context : nullptr));
+}
+
+Task<void> Link::answer_ask(std::shared_ptr<Link> self, Message request, std::shared_ptr<Context> during) {
+  ++self->asked_;
+  Task<Answer> asked = self->options_.upstream.ask(request.method, std::move(request.params), std::move(during));
+  Answer said = co_await asked;
+  --self->asked_;
+  if (self->gone_) co_return;
+  if (said.problem) self->send(refusal(request.id, std::move(*said.problem)));
+  else if (said.input) self->send(refusal(request.id, {kInternalError, "it cannot be asked that way", {}}));
+  else self->send(answer(request.id, std::move(said.result)));
+}
+
+void Link::take_notification(Message message, const FlightPtr& on) {
+  const std::string& method = message.method;
+  Value& params = message.params;
+  if (!params.as_object()) params = Value(Value::Object{});
+  if (method == "notifications/progress") {
+    const Value *token = params.find("progressToken"), *done = params.find("progress"), *total = params.find("total");
+    FlightPtr flight = token ? find(*token) : nullptr;
+    auto number = [](const Value* value) -> std::optional<double> {
+      if (value && value->as_int()) return static_cast<double>(*value->as_int());
+      return value && value->as_double() ? std::optional(*value->as_double()) : std::nullopt;
+    };
+    if (flight && flight->context && !flight->cancelled && number(done)) flight->context->progress(*number(done), number(total), text_at(params, "message"));
+    return;
+  }
+  if (method == "notifications/message") {
+    FlightPtr flight = on ? on : only();
+    std::string level = text_at(params, "level");
+    if (mcp::log_level(level) < 0) return;
+    const Value* data = params.find("data");
+    if (flight && flight->context) return flight->context->log(level, text_at(params, "logger"), data ? *data : Value());
+    if (era == Era::legacy) tell(method, std::move(params));
+    return;
+  }
+  if (method == "notifications/cancelled") {
+    const Value* id = params.find("requestId");
+    FlightPtr flight = id ? find(*id) : nullptr;
+    if (flight && flight == listening_) settle(flight, Answer::done(Value(Value::Object{})));
+    return;
+  }
+  if (era == Era::modern) {  // only what was asked for, behind the word that it was heard
+    const Value* id = find_path(params, {"_meta", meta::kSubscription});
+    if (!listening_ || !id || !id->as_int() || *id->as_int() != listening_->id) return;
+    if (method == "notifications/subscriptions/acknowledged") {
+      acknowledged_ = true;
+      listening_->bell.ring();
+      return;
+    }
+    if (!acknowledged_) return;
+    Value meta = *params.find("_meta");
+    remove(meta, meta::kSubscription);
+    if (meta.as_object()->empty()) remove(params, "_meta");
+    else put(params, "_meta", std::move(meta));
+  }
+  for (const char* known : {"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
+                            "notifications/resources/updated", "notifications/elicitation/complete"})
+    if (method == known) return tell(method, std::move(params));
+}
+
+void Link::notify(std::string method, Value params) {
+  if (!gone_ && era == Era::legacy) send(notification(std::move(method), std::move(params)));
+}
+
+// ---- which era
+
+struct Link::Greeting {
+  explicit Greeting(io::Loop& loop) : bell(loop) {}
+  io::Bell bell;
+  std::optional<Answer> discovery, initialization;
+};
+
+Task<void> Link::ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> greeting, std::string method, Value params) {
+  bool is_discovery = method == "server/discover";
+  std::shared_ptr<Context> nobody;
+  Milliseconds forever = 0;
+  Answer said = co_await self->call(std::move(method), std::move(params), nobody, forever);
+  (is_discovery ? greeting->discovery : greeting->initialization) = std::move(said);
+  greeting->bell.ring();
+}
+
+Task<Result<void>> Link::greet() {
+  std::shared_ptr<Link> self = shared_from_this();
+  auto greeting = std::make_shared<Greeting>(loop_);
+  Milliseconds deadline = loop_.now() + options_.start_timeout, probe_until = loop_.now() + std::min(options_.start_timeout / 4, kSilence);
+  bool may_be_modern = options_.era != Era::legacy, initializing = false, greets_old_way = !may_be_modern;
+  Value none(Value::Object{});
+  if (may_be_modern) io::spawn(ask_own(self, greeting, "server/discover", none));
+  while (true) {
+    if (gone_) co_return *gone_;
+    if (std::optional<Answer> said = std::exchange(greeting->discovery, std::nullopt)) {
+      may_be_modern = false;
+      if (said->problem) {
+        const Problem& problem = *said->problem;
+        int64_t status = status_of(problem);
+        const Value* supported = problem.data.as_object() ? problem.data.find("supported") : nullptr;
+        if (status == 401 || status == 403 || status < 0) co_return cannot(problem.message, status < 0 ? "" : "give it what it wants with headers = { Authorization = \"env:…\" }");
+        if (is_modern_error(problem.code) && !speaks_legacy(supported)) co_return cannot(cat("it refused the greeting: ", printable(problem.message.substr(0, 300))));
+        if (options_.era == Era::modern) co_return cannot(cat("it is not what it was: ", printable(problem.message.substr(0, 300))));
+        greets_old_way = true;
+      } else {
+        bool is_legacy = false;
+        Result<void> taken = take_discovery(said->result, is_legacy);
+        if (!taken) co_return taken;
+        greets_old_way = is_legacy;
+        if (!is_legacy) break;
+      }
+    }
+    if (std::optional<Answer> said = std::exchange(greeting->initialization, std::nullopt)) {
+      if (!said->problem) {
+        Result<void> taken = take_initialization(said->result);
+        if (!taken) co_return taken;
+        Message initialized = notification("notifications/initialized", {});
+        co_await send_and_wait(std::move(initialized));
+        break;
+      }
+      if (!may_be_modern) co_return cannot(cat("it refused the greeting: ", printable(said->problem->message.substr(0, 300))));
+    }
+    if (greets_old_way && !initializing) {
+      initializing = true;
+      io::spawn(ask_own(self, greeting, "initialize", hello()));
+      continue;  // it may have failed at once
+    }
+    Milliseconds until = initializing ? deadline : probe_until;
+    bool in_time = co_await greeting->bell.wait(until);
+    if (in_time) continue;
+    if (loop_.now() >= deadline) co_return cannot(cat("it did not answer the greeting within ", options_.start_timeout, " ms"), "start_timeout gives it longer");
+    greets_old_way = true;
+  }
+  for (const auto& [id, flight] : std::map(flights_)) settle(flight, Answer::failed(kInternalError, "it was greeted the other way"));
+  greeted();
+  co_return Result<void>();
+}
+
+Value Link::hello() const {
+  Value hello, info;
+  info.set("name", options_.name);
+  info.set("version", options_.version);
+  hello.set("protocolVersion", kLegacy[0]);
+  hello.set("capabilities", options_.capabilities.as_object() ? options_.capabilities : Value(Value::Object{}));
+  hello.set("clientInfo", std::move(info));
+  return hello;
+}
+
+Task<void> Link::send_and_wait(Message message) {
+  send(message);
+  co_return;
+}
+
+void Link::take_identity(const Value* info, const Value& result) {
+  constexpr size_t kLongestName = 256;
+  offer.name = bounded(info && info->as_object() ? info->find("name") : nullptr, kLongestName);
+  offer.title = bounded(info && info->as_object() ? info->find("title") : nullptr, kLongestName);
+  offer.version = bounded(info && info->as_object() ? info->find("version") : nullptr, kLongestName);
+  offer.instructions = bounded(result.find("instructions"), kLongestText);
+  const Value* capabilities = result.find("capabilities");
+  offer.capabilities = capabilities && capabilities->as_object() ? *capabilities : Value(Value::Object{});
+}
+
+Result<void> Link::take_discovery(const Value& result, bool& is_legacy) {
+  const Value* versions = result.find("supportedVersions");
+  is_legacy = !versions || !versions->as_array() || !speaks(versions, kModern);  // without a list it answered what it did not understand
+  if (is_legacy && versions && versions->as_array() && !speaks_legacy(versions))
+    return cannot(cat("it speaks no revision of the protocol that is known here: ", printable(to_json(*versions).substr(0, 200))), "a newer Paddock may know it");
+  if (is_legacy) return {};
+  era = Era::modern;
+  version = kModern;
+  take_identity(find_path(result, {"_meta", meta::kServerInfo}), result);
+  return {};
+}
+
+Result<void> Link::take_initialization(const Value& result) {
+  std::string chosen = text_at(result, "protocolVersion");
+  if (std::find(std::begin(kLegacy), std::end(kLegacy), chosen) == std::end(kLegacy))
+    return cannot(cat("it wants to speak revision '", printable(chosen.substr(0, 64)), "' of the protocol, which is not known here"));
+  era = Era::legacy;
+  version = chosen;
+  take_identity(result.find("serverInfo"), result);
+  return {};
+}
+
+// ---- what it tells by itself
+
+void Link::set_log_level(std::string level) {
+  log_level_ = level;
+  if (era == Era::legacy && !gone_ && has(offer.capabilities, {"logging"})) io::spawn(send_log_level(shared_from_this(), std::move(level)));
+}
+
+Task<void> Link::send_log_level(std::shared_ptr<Link> self, std::string level) {
+  Value params;
+  params.set("level", std::move(level));
+  std::string method = "logging/setLevel";
+  std::shared_ptr<Context> nobody;
+  (void)co_await self->call(method, params, nobody, kOwnPatience);
+}
+
+Task<Result<void>> Link::listen(std::vector<std::string> resources) {
+  if (gone_) co_return *gone_;
+  resources_ = resources;
+  Result<void> done = Result<void>();
+  if (era == Era::modern) done = co_await listen_modern(std::move(resources));
+  else done = co_await subscribe_each(std::move(resources));
+  co_return done;
+}
+
+Task<Result<void>> Link::subscribe_each(std::vector<std::string> resources) {
+  std::shared_ptr<Link> self = shared_from_this();
+  if (!has(offer.capabilities, {"resources", "subscribe"})) co_return Result<void>();
+  std::set<std::string> wanted(resources.begin(), resources.end());
+  std::vector<std::pair<std::string, bool>> changes;
+  for (const std::string& uri : wanted)
+    if (!subscribed_.count(uri)) changes.emplace_back(uri, true);
+  for (const std::string& uri : subscribed_)
+    if (!wanted.count(uri)) changes.emplace_back(uri, false);
+  subscribed_ = wanted;
+  std::shared_ptr<Context> nobody;
+  Result<void> result = Result<void>();
+  for (const auto& [uri, is_wanted] : changes) {
+    Value params;
+    params.set("uri", uri);
+    std::string method = is_wanted ? "resources/subscribe" : "resources/unsubscribe";
+    Answer said = co_await call(method, params, nobody, kOwnPatience);
+    if (said.problem && is_wanted) {
+      subscribed_.erase(uri);
+      result = cannot(cat("subscribe to '", printable(uri), "': ", printable(said.problem->message.substr(0, 300))));
+    }
+  }
+  co_return result;
+}
+
+Task<Result<void>> Link::listen_modern(std::vector<std::string> resources) {
+  std::shared_ptr<Link> self = shared_from_this();
+  Value filter(Value::Object{});
+  if (has(offer.capabilities, {"tools", "listChanged"})) filter.set("toolsListChanged", true);
+  if (has(offer.capabilities, {"prompts", "listChanged"})) filter.set("promptsListChanged", true);
+  if (has(offer.capabilities, {"resources", "listChanged"})) filter.set("resourcesListChanged", true);
+  if (has(offer.capabilities, {"resources", "subscribe"}) && !resources.empty()) filter.set("resourceSubscriptions", text_list(resources));
+  FlightPtr before = std::exchange(listening_, nullptr);
+  if (before) {
+    land(before);
+    forget(before, "another takes its place");
+  }
+  if (filter.as_object()->empty()) co_return Result<void>();
+  FlightPtr flight = launch("subscriptions/listen", nullptr);
+  listening_ = flight;
+  acknowledged_ = false;
+  Value params;
+  params.set("notifications", std::move(filter));
+  send_request(flight, prepared(*flight, std::move(params)));
+  Milliseconds deadline = loop_.now() + kOwnPatience;
+  bool in_time = true;
+  while (listening_ == flight && !acknowledged_ && in_time) in_time = co_await flight->bell.wait(deadline);
+  if (listening_ == flight && acknowledged_) co_return Result<void>();
+  if (listening_ == flight) {
+    listening_ = nullptr;
+    land(flight);
+    forget(flight, "it was not acknowledged");
+    co_return cannot(cat("subscriptions/listen was not acknowledged within ", kOwnPatience, " ms"));
+  }
+  if (flight->answer && flight->answer->problem) co_return cannot(cat("subscriptions/listen: ", printable(flight->answer->problem->message.substr(0, 300))));
+  co_return Result<void>();
+}
+
+void Link::relisten() {
+  if (!std::exchange(listening_again_, true)) io::spawn(listen_again(shared_from_this()));
+}
+
+// What happened meanwhile nobody told us: everything may have changed.
+Task<void> Link::listen_again(std::shared_ptr<Link> self) {
+  co_await self->loop_.sleep(self->patience_);
+  self->patience_ = std::min(self->patience_ * 2, kLongestPatience);
+  self->listening_again_ = false;
+  if (self->gone_ || self->listening_) co_return;
+  std::vector<std::string> resources = self->resources_;
+  Result<void> listening = co_await self->listen_modern(std::move(resources));
+  if (self->gone_) co_return;
+  if (!listening) co_return self->relisten();
+  for (const char* kind : {"tools", "prompts", "resources"})
+    if (has(self->offer.capabilities, {kind, "listChanged"})) self->tell(cat("notifications/", kind, "/list_changed"), Value(Value::Object{}));
+}
+
+// ---- messages that are none
+
+int64_t id_in(std::string_view text) {
+  int depth = 0;
+  int64_t id = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '"') continue;
+    size_t begin = ++i;
+    while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
+    if (i >= text.size() || depth != 1 || text.substr(begin, i - begin) != "id") continue;
+    size_t at = text.find_first_not_of(" \t", i + 1);
+    if (at == std::string_view::npos || text[at] != ':') continue;
+    at = text.find_first_not_of(" \t", at + 1);
+    int64_t number = 0;
+    for (size_t digits = 0; at < text.size() && text[at] >= '0' && text[at] <= '9' && digits < 15; ++at, ++digits) number = number * 10 + (text[at] - '0');
+    if (id && number != id) return 0;
+    id = number;
+  }
+  return id;
+}
+
+}  // namespace paddock::mcp

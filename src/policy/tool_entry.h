@@ -1,0 +1,29 @@
+// Entries of [[tools]], [calls] and [mcp.servers] read into what judges calls. The same reading checks them in a policy file and makes
+// them of the canonical JSON that a Policy keeps.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/cursor.h"
+#include "policy/path.h"
+#include "policy/tool.h"
+
+namespace paddock::policy {
+
+// Everything but the sandbox. Paths in `run` are absolute afterwards.
+Result<Tool> read_tool(const Cursor& entry, const PathContext& paths);
+Result<Calls> read_calls(const Cursor& table);
+Result<McpServer> read_server(const Cursor& entry, const PathContext& paths);  // named after its key
+
+// Whether a word of a command is a path that starts at the policy file's directory: it has a slash, and is no option, URL, package
+// (@scope/name) or assignment.
+bool is_relative_path(std::string_view word);
+
+Result<std::string> tool_name(const std::string& text);  // refuses what cannot be one
+
+// One of Paddock's own tools, whose name no other may have.
+bool is_own_tool(std::string_view name);
+
+}  // namespace paddock::policy

@@ -1,0 +1,19 @@
+// What an approval is for.
+#pragma once
+
+#include <string>
+
+#include "base/value.h"
+
+namespace paddock::tools {
+
+struct CallIdentity {
+  std::string tool, agent;
+  std::string policy;  // policy::Tools::hash_of()
+};
+
+// Hex SHA-256. Two calls have the same one only when all of it is the same: the order of members does not matter, everything else does
+// (1 is not 1.0).
+std::string call_hash(const CallIdentity& call, const Value& arguments);
+
+}  // namespace paddock::tools

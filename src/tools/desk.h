@@ -1,0 +1,65 @@
+// The one place that every tool call passes, whichever way it came (MCP, REST, command line, library) and whoever has the tool:
+// allowlist → schemas → rules → room (rates, at_once) → approval → record → call → redaction → limits of the output → record.
+// desk_call.cc reads like that.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "manager/events.h"
+#include "policy/tool.h"
+#include "tools/approvals.h"
+#include "tools/provider.h"
+#include "tools/rates.h"
+
+namespace paddock::tools {
+
+struct DeskOptions {
+  Policy policy;                  // combined
+  std::string state_directory;    // its tools/ holds rates, approvals and pins, shared by all Paddock processes of this user
+  manager::Events* events = nullptr;  // where calls are recorded; null: nowhere (tests)
+};
+
+// What came of a call, and why.
+struct Called {
+  policy::Decision decision;
+  mcp::Answer answer;             // of a denial: an error result that tells the model which rule, why, and what to do
+  std::string id;                 // of the call: for explain_denial and the records
+  bool dry_run = false;           // it was judged, not made
+};
+
+class Desk {
+ public:
+  static Result<std::unique_ptr<Desk>> open(io::Loop& loop, DeskOptions options);
+  ~Desk();
+
+  // Both live as long as calls are under way. Two providers with a tool of one name: Code::conflict, and the second one's is not offered.
+  Result<void> add(Provider& provider);
+  std::vector<ToolInfo> list() const;  // what the policy allows, by name; with the policy's schema where it has one
+  const ToolInfo* find(std::string_view name) const;
+
+  struct Request {
+    std::string tool;
+    Value arguments;               // null: {}
+    std::shared_ptr<const CallerPrincipal> caller;
+    bool dry_run = false;          // judge only: takes nothing from rates, asks nobody, leaves a record
+  };
+  io::Task<Called> call(Request request, std::shared_ptr<mcp::Context> context);
+
+  // Why a call was denied, as explain_denial tells it: of the caller's own calls of late. Null value: not known.
+  Value explain(const CallerPrincipal& caller, const std::string& id) const;
+
+  Approvals& approvals();
+  const policy::Tools& tools() const;
+  std::function<void()> on_tools_changed;
+
+  struct State;  // desk_state.h
+
+ private:
+  explicit Desk(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace paddock::tools

@@ -1,0 +1,112 @@
+// The way of a call, top to bottom.
+#include "base/text.h"
+#include "tools/desk_state.h"
+
+namespace paddock::tools {
+
+namespace {
+
+using io::Task;
+using policy::Decision;
+
+DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Context& context) {
+  DeskCall call;
+  call.from = context.cause;
+  call.cause = context.cause.child();
+  call.id = call.cause.span;
+  call.began_us = wall_clock_us();
+  call.tool = desk.find(request.tool);
+  call.name = std::move(request.tool);
+  call.arguments = request.arguments.is_null() ? Value(Value::Object{}) : std::move(request.arguments);
+  call.caller = request.caller ? std::move(request.caller) : std::make_shared<const CallerPrincipal>();
+  call.agent = call.caller->agent_id();
+  call.dry_run = request.dry_run || desk.policy->calls().dry_run || (call.tool && call.tool->rules && call.tool->rules->dry_run);
+  call.redaction = {redact::Rules::common()};
+  if (!call.tool || !call.tool->provider) return call;
+  ToolCall told{&call.tool->info, call.arguments, call.caller, call.cause};
+  if (std::shared_ptr<const redact::Rules> rules = call.tool->provider->redaction(told)) call.redaction.insert(call.redaction.begin(), rules);
+  return call;
+}
+
+Called refuse(std::shared_ptr<Desk::State> desk, const DeskCall& call, Decision decision) {
+  bool is_unknown = !call.tool && decision.rule == "tools";
+  Value remembered = denial_value(call, decision);
+  remembered.set("tool", printable(call.name.substr(0, 200)));
+  remembered.set("time", rfc3339(call.began_us, 3));
+  desk->denials.add(*call.caller, call.id, std::move(remembered));
+  desk->note_verdict(desk, call, decision);
+  mcp::Answer answer = denial_answer(call, decision, is_unknown);
+  return {std::move(decision), std::move(answer), call.id, call.dry_run};
+}
+
+Called rehearse(std::shared_ptr<Desk::State> desk, const DeskCall& call) {
+  Decision decision{.kind = ask_of(call) ? Decision::Kind::ask : Decision::Kind::allow};
+  if (ask_of(call)) decision.rule = cat("tools.", printable(call.name), ".ask");
+  desk->note_verdict(desk, call, decision);
+  mcp::Answer answer = rehearsal_answer(call, decision);
+  return {std::move(decision), std::move(answer), call.id, true};
+}
+
+// What came back, as the caller gets it.
+Desk::State::End finish(const Desk::State& desk, const DeskCall& call, Made& made) {
+  Desk::State::End end{.outcome = made.outcome};
+  redact_answer(made.answer, call.redaction, &end.redactions);
+  if (!made.answer.problem && !made.answer.input) {
+    end.cut = bound_result(made.answer.result, output_bytes_of(desk, call));
+    // A client holds the tool to its output schema, unless the result is an error.
+    if (end.cut.lost_structure && !call.tool->shown.output_schema.is_null() && !made.answer.result.find("isError")) made.answer.result.set("isError", true);
+    end.bytes = to_json(made.answer.result).size();
+  }
+  return end;
+}
+
+}  // namespace
+
+Task<Called> Desk::call(Request request, std::shared_ptr<mcp::Context> context) {
+  std::shared_ptr<State> desk = state_;
+  DeskCall call = begin(*desk, std::move(request), *context);
+
+  // Exactly this name is on the allowlist.
+  Decision decision = judge_name(*desk, call);
+  if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
+
+  // The arguments are what the policy and the tool take: schemas, then rules.
+  decision = judge_arguments(call);
+  if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
+
+  // Nobody is asked about a call for which there is no room now. Nothing is taken yet.
+  if (call.dry_run || ask_of(call)) decision = look_for_room(*desk, call);
+  if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
+  if (call.dry_run) co_return rehearse(desk, call);
+
+  // Somebody agrees to this very call. While it waits it holds no place and no rate.
+  if (ask_of(call)) decision = co_await get_approval(desk, call, context);
+  if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
+
+  // There is room, and it is taken.
+  decision = take_room(*desk, call);
+  if (decision.kind == Decision::Kind::deny) {
+    if (call.approval) (void)desk->approvals->put_back(*call.approval);
+    co_return refuse(desk, call, std::move(decision));
+  }
+  Place place(desk, call.name);
+
+  // It is on the disk that it is made; or it is not made.
+  Result<void> recorded = co_await desk->record(call);
+  if (!recorded) {
+    if (call.approval) (void)desk->approvals->put_back(*call.approval);
+    co_return refuse(desk, call, denial("audit", recorded.error().message, recorded.error().hint));
+  }
+
+  // The call.
+  Made made = co_await make_call(desk, call, context, std::move(place));
+
+  // What comes back: what was promised, without secrets, not longer than allowed.
+  check_output(call, made);
+  State::End end = finish(*desk, call, made);
+  if (made.answer.input && call.approval) (void)desk->approvals->put_back(*call.approval);  // it goes on with the client's retry
+  desk->note_end(call, end);
+  co_return Called{std::move(decision), std::move(made.answer), call.id, false};
+}
+
+}  // namespace paddock::tools

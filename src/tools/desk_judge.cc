@@ -1,0 +1,122 @@
+// What the policy says about a call.
+#include "base/text.h"
+#include "tools/desk_state.h"
+
+namespace paddock::tools {
+
+namespace {
+
+using policy::Decision;
+
+const Decision kAllowed{.kind = Decision::Kind::allow};
+
+std::string rule_of(const DeskCall& call, std::string_view key) { return cat("tools.", printable(call.name), ".", key); }
+
+void add_wants(std::vector<Rates::Want>& wants, const std::vector<policy::Rate>& rates, const std::string& key, const std::string& rule) {
+  for (const policy::Rate& rate : rates) wants.push_back({key, rate, rule});
+}
+
+// NUL between the parts: no name has one, so that no two keys read the same.
+std::vector<Rates::Want> wants_of(const Desk::State& desk, const DeskCall& call) {
+  std::vector<Rates::Want> wants;
+  const std::string nul(1, '\0');
+  const policy::Calls& calls = desk.policy->calls();
+  if (const policy::Tool* rules = call.tool->rules) {
+    add_wants(wants, rules->rates, cat("tool", nul, call.name), rule_of(call, "rate"));
+    add_wants(wants, rules->agent_rates, cat("agent", nul, call.agent, nul, "tool", nul, call.name), rule_of(call, "agent_rate"));
+  }
+  add_wants(wants, calls.rates, "calls", "calls.rate");
+  add_wants(wants, calls.agent_rates, cat("agent", nul, call.agent), "calls.agent_rate");
+  return wants;
+}
+
+Decision judge_places(const Desk::State& desk, const DeskCall& call) {
+  auto full = [](const std::string& rule, uint64_t most, std::string_view what) {
+    return denial(rule, cat("no more than ", most, what, " may be under way at once"), "wait until one has ended, then call again");
+  };
+  uint64_t most = call.tool->rules ? call.tool->rules->at_once : 0, of_all = desk.policy->calls().at_once;
+  auto running = desk.running.find(call.name);
+  if (most && running != desk.running.end() && running->second >= most) return full(rule_of(call, "at_once"), most, " of its calls");
+  if (of_all && desk.all_running >= of_all) return full("calls.at_once", of_all, " calls");
+  return kAllowed;
+}
+
+Decision judge_rates(const std::vector<Rates::Want>& wants, const Result<std::optional<Rates::Refused>>& counted) {
+  if (!counted) return denial("rates", cat("the call cannot be counted: ", counted.error().message), counted.error().hint);
+  if (!counted.value()) return kAllowed;
+  const Rates::Want& want = wants[counted.value()->which];
+  std::string wait = in_words(counted.value()->retry_after_ms);
+  Decision decision = denial(want.rule, cat("no more than ", want.rate.text, " are allowed", want.rule.find("agent") == std::string::npos ? "" : " for each agent", "; there is room again in ", wait),
+                             cat("call again in ", wait));
+  decision.retry_after_ms = counted.value()->retry_after_ms;
+  return decision;
+}
+
+}  // namespace
+
+Decision judge_name(const Desk::State& desk, const DeskCall& call) {
+  if (call.tool && call.tool->provider) return kAllowed;
+  for (const Provider* provider : desk.providers) {
+    Withheld withheld = provider->withheld(call.name);
+    if (!withheld.rule.empty()) return denial(withheld.rule, withheld.why, withheld.hint);
+  }
+  if (call.tool) return kAllowed;  // the policy lists it; that nobody here has it is found out last
+  std::vector<std::string> names;
+  for (const auto& [name, tool] : desk.tools) names.push_back(name);
+  std::string meant = nearest(call.name.substr(0, 100), names);
+  return denial("tools", "no tool of exactly this name is on the allowlist", meant.empty() ? "tools/list has those that may be called" : cat("did you mean '", printable(meant), "'?"));
+}
+
+Decision judge_arguments(const DeskCall& call) {
+  if (!call.arguments.as_object()) return denial(rule_of(call, "schema"), cat("arguments must be an object, not ", call.arguments.type_name()), "");
+  if (call.tool->rules) {
+    Decision decision = call.tool->rules->decide(call.arguments);
+    if (decision.kind == Decision::Kind::deny) return decision;
+  }
+  const DeskTool::Schemas& schemas = call.tool->schemas();
+  if (!schemas.broken.empty()) return denial(rule_of(call, "inputSchema"), schemas.broken, "its author has to mend it");
+  if (!schemas.input) return kAllowed;
+  std::optional<schema::Violation> wrong = schemas.input->check(call.arguments);
+  if (!wrong) return kAllowed;
+  return denial(rule_of(call, "inputSchema"), cat(wrong->where.empty() ? "the arguments" : wrong->where, " ", wrong->why), "see the tool's inputSchema in tools/list");
+}
+
+Decision look_for_room(Desk::State& desk, const DeskCall& call) {
+  Decision decision = judge_places(desk, call);
+  if (decision.kind == Decision::Kind::deny) return decision;
+  std::vector<Rates::Want> wants = wants_of(desk, call);
+  return judge_rates(wants, desk.rates->look(wants));
+}
+
+Decision take_room(Desk::State& desk, const DeskCall& call) {
+  Decision decision = judge_places(desk, call);
+  if (decision.kind == Decision::Kind::deny) return decision;
+  std::vector<Rates::Want> wants = wants_of(desk, call);
+  return judge_rates(wants, desk.rates->take(wants));
+}
+
+const policy::Ask* ask_of(const DeskCall& call) { return call.tool->rules && call.tool->rules->ask ? &*call.tool->rules->ask : nullptr; }
+
+uint64_t output_bytes_of(const Desk::State& desk, const DeskCall& call) {
+  uint64_t own = call.tool->rules ? call.tool->rules->output_bytes : 0;
+  return own ? own : desk.policy->calls().output_bytes;
+}
+
+int64_t timeout_of(const Desk::State& desk, const DeskCall& call) {
+  int64_t own = call.tool->rules ? call.tool->rules->timeout_ms : 0, of_server = call.tool->server ? call.tool->server->call_timeout_ms : 0;
+  return own ? own : of_server ? of_server : desk.policy->calls().timeout_ms;
+}
+
+Place::Place(std::shared_ptr<Desk::State> desk, std::string tool) : desk_(std::move(desk)), tool_(std::move(tool)) {
+  ++desk_->running[tool_];
+  ++desk_->all_running;
+}
+
+Place::~Place() {
+  if (!desk_) return;
+  --desk_->all_running;
+  auto running = desk_->running.find(tool_);
+  if (--running->second == 0) desk_->running.erase(running);
+}
+
+}  // namespace paddock::tools

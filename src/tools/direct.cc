@@ -1,0 +1,104 @@
+#include "tools/direct.h"
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace paddock::tools {
+
+namespace {
+
+std::string text_member(const Value& value, const char* key) {
+  const Value* text = value.find(key);
+  return text && text->as_string() ? *text->as_string() : "";
+}
+
+std::string text_of_item(const Value& item) {
+  std::string type = text_member(item, "type");
+  if (type == "text") return text_member(item, "text");
+  if (type == "image" || type == "audio") return cat("[", text_member(item, "mimeType"), ", ", text_member(item, "data").size() * 3 / 4, " bytes]");
+  if (type == "resource_link") return cat("[", text_member(item, "uri"), "]");
+  const Value* resource = type == "resource" ? item.find("resource") : nullptr;
+  if (!resource) return cat("[", type, "]");
+  std::string text = text_member(*resource, "text");
+  return text.empty() ? cat("[", text_member(*resource, "uri"), "]") : text;
+}
+
+}  // namespace
+
+DirectContext::DirectContext(std::shared_ptr<const CallerPrincipal> caller) {
+  method = "tools/call";
+  params = Value(Value::Object{});
+  cause = caller->caller.cause;
+  principal = std::move(caller);
+}
+
+void DirectContext::log(std::string, std::string, Value data) {
+  if (on_log && data.as_string()) on_log(*data.as_string());
+}
+
+io::Task<Result<Value>> DirectContext::ask(std::string method, Value) {
+  co_return Error{Code::unsupported, cat(method, ": nobody can be asked on this way"), "call the tool through an MCP client that can be"};
+}
+
+void DirectContext::on_cancel(std::function<void()> cancelled) {
+  on_cancel_ = std::move(cancelled);
+  if (!cancelled_) return;
+  if (std::function<void()> now = std::move(on_cancel_)) now();
+}
+
+void DirectContext::cancel() {
+  if (std::exchange(cancelled_, true)) return;
+  if (std::function<void()> now = std::move(on_cancel_)) now();
+}
+
+std::shared_ptr<const CallerPrincipal> make_principal(manager::Caller caller) {
+  auto principal = std::make_shared<CallerPrincipal>();
+  principal->caller = std::move(caller);
+  principal->id = principal->agent_id();
+  return principal;
+}
+
+Value to_value(const Called& called) {
+  const policy::Decision& decided = called.decision;
+  Value decision;
+  decision.set("verdict", policy::to_string(decided.kind));
+  decision.set("rule", decided.rule);
+  decision.set("why", decided.why);
+  decision.set("hint", decided.hint);
+  if (decided.retry_after_ms > 0) decision.set("retry_after_ms", decided.retry_after_ms);
+  Value value;
+  value.set("decision", std::move(decision));
+  value.set("id", called.id);
+  value.set("dry_run", called.dry_run);
+  if (!called.answer.problem && !called.answer.result.is_null()) value.set("result", called.answer.result);
+  return value;
+}
+
+std::string denial_of(const Called& called) {
+  const policy::Decision& decided = called.decision;
+  if (decided.kind != policy::Decision::Kind::deny) return "";
+  return cat("Denied by ", decided.rule, ": ", decided.why, decided.why.empty() || decided.why.back() == '.' ? "" : ".",
+             decided.hint.empty() ? "" : cat(" (", decided.hint, ")"));
+}
+
+std::string text_of_result(const Value& result) {
+  const Value* content = result.find("content");
+  std::string text;
+  if (content && content->as_array())
+    for (const Value& item : *content->as_array()) {
+      std::string said = text_of_item(item);
+      text += said;
+      if (!said.empty() && said.back() != '\n') text += '\n';
+    }
+  const Value* structured = result.find("structuredContent");
+  if (text.empty() && structured) text = to_json(*structured) + "\n";
+  return text;
+}
+
+bool is_error_result(const Value& result) {
+  const Value* error = result.find("isError");
+  return error && error->as_bool() && *error->as_bool();
+}
+
+}  // namespace paddock::tools

@@ -1,0 +1,40 @@
+// The tools of a policy for one process that is no server: the command line's and the library's. Rates, approvals, pins and the audit
+// log are those of all Paddock processes of this user.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "manager/events.h"
+#include "tools/direct.h"
+#include "tools/toolbox.h"
+
+namespace paddock::tools {
+
+struct LocalOptions {
+  std::vector<std::string> policies;  // presets or files, combined by intersection
+  std::string agent, traceparent;     // for the record
+  std::string only;                   // as ToolboxOptions has it
+  std::function<void(std::string server, std::string line)> on_line;
+};
+
+class LocalTools {
+ public:
+  static Result<std::unique_ptr<LocalTools>> open(io::Loop& loop, LocalOptions options);
+
+  // One call's; what it may be cancelled by.
+  std::shared_ptr<DirectContext> new_context() const;
+  io::Task<Called> call(std::string tool, Value arguments, bool dry_run, std::shared_ptr<DirectContext> context);
+  Toolbox& toolbox() { return *toolbox_; }
+  io::Task<void> close();  // servers end, and what waits to be told of is told
+
+ private:
+  LocalTools() = default;
+  manager::Caller caller_;
+  std::unique_ptr<manager::Events> events_;  // null: the policy accepts that there is no record
+  std::unique_ptr<Toolbox> toolbox_;
+};
+
+}  // namespace paddock::tools

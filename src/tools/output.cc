@@ -1,0 +1,209 @@
+#include "tools/output.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/base64.h"
+#include "base/text.h"
+
+namespace paddock::tools {
+
+namespace {
+
+constexpr uint64_t kForMarks = 512;  // what is written about what was cut
+
+std::string text_at(const Value& value, const char* key) {
+  const Value* found = value.find(key);
+  return found && found->as_string() ? *found->as_string() : "";
+}
+
+Value* member(Value& value, std::string_view key) {
+  if (Value::Object* members = value.as_object())
+    for (auto& [name, each] : *members)
+      if (name == key) return &each;
+  return nullptr;
+}
+
+bool is_base64(const std::string& text) {
+  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") == std::string::npos;
+}
+
+// ---- redaction ----------------------------------------------------------------------------------------------------
+
+// A text that stands there as base64.
+std::string redact_blob(const std::string& blob, const RuleList& rules, redact::Counts* counts) {
+  Result<std::string> plain = from_base64(blob);
+  if (!plain) return blob;
+  std::string shown = plain.value();
+  for (const auto& each : rules) shown = redact::redacted(*each, std::string_view(shown), counts);
+  return shown == plain.value() ? blob : base64(shown);
+}
+
+// All members but the one that holds base64, which is put back where it was.
+Value redact_but(const Value& item, const char* binary, bool is_text, const RuleList& rules, redact::Counts* counts) {
+  std::string data = text_at(item, binary);
+  if (data.empty() || !is_base64(data)) return redact_all(item, rules, counts);
+  Value rest = item;
+  *member(rest, binary) = Value("");
+  rest = redact_all(rest, rules, counts);
+  if (Value* place = member(rest, binary)) *place = Value(is_text ? redact_blob(data, rules, counts) : std::move(data));
+  return rest;
+}
+
+bool is_text_type(const std::string& type) { return starts_with(type, "text/") || starts_with(type, "application/json") || ends_with(type, "+json") || ends_with(type, "xml"); }
+
+Value redact_content(const Value& item, const RuleList& rules, redact::Counts* counts) {
+  std::string type = text_at(item, "type");
+  if (type == "image" || type == "audio") return redact_but(item, "data", false, rules, counts);
+  const Value* resource = type == "resource" ? item.find("resource") : nullptr;
+  if (!resource || !resource->as_object()) return redact_all(item, rules, counts);
+  Value inner = redact_but(*resource, "blob", is_text_type(text_at(*resource, "mimeType")), rules, counts);
+  Value rest = item;
+  *member(rest, "resource") = Value(Value::Object{});
+  rest = redact_all(rest, rules, counts);
+  if (Value* place = member(rest, "resource")) *place = std::move(inner);
+  return rest;
+}
+
+Value redact_result(const Value& result, const RuleList& rules, redact::Counts* counts) {
+  const Value* content = result.find("content");
+  if (!content || !content->as_array()) return redact_all(result, rules, counts);
+  Value::Array items;
+  for (const Value& item : *content->as_array()) items.push_back(redact_content(item, rules, counts));
+  Value rest = result;
+  *member(rest, "content") = Value(Value::Array{});
+  rest = redact_all(rest, rules, counts);
+  if (Value* place = member(rest, "content")) *place = Value(std::move(items));
+  return rest;
+}
+
+}  // namespace
+
+Value redact_all(const Value& value, const RuleList& rules, redact::Counts* counts) {
+  Value shown = value;
+  for (const auto& each : rules) shown = redact::redacted_value(*each, shown, counts);
+  return shown;
+}
+
+void redact_answer(mcp::Answer& answer, const RuleList& rules, redact::Counts* counts) {
+  if (answer.problem) {
+    for (const auto& each : rules) answer.problem->message = redact::redacted(*each, std::string_view(answer.problem->message), counts);
+    answer.problem->data = redact_all(answer.problem->data, rules, counts);
+  } else if (answer.input) {
+    answer.input->requests = redact_all(answer.input->requests, rules, counts);  // the state is the tool's own, and comes back to it
+  } else {
+    answer.result = redact_result(answer.result, rules, counts);
+  }
+}
+
+// ---- limits -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+size_t json_size(const Value& value) { return to_json(value).size(); }
+
+// How many bytes of `text` (UTF-8) take no more than `room` as a JSON string; never half a character.
+size_t fitting(std::string_view text, size_t room) {
+  size_t used = 2, at = 0, whole = 0;
+  while (at < text.size()) {
+    unsigned char byte = static_cast<unsigned char>(text[at]);
+    bool begins = (byte & 0xC0) != 0x80;
+    if (begins) whole = at;
+    used += byte == '"' || byte == '\\' || byte == '\n' || byte == '\r' || byte == '\t' ? 2 : byte < 0x20 || byte == 0x7f ? 6 : 1;
+    if (used > room) return whole;
+    ++at;
+  }
+  return text.size();
+}
+
+std::string cut_text(const std::string& text, size_t room, uint64_t& cut) {
+  std::string clean = to_utf8(text);
+  size_t kept = fitting(clean, room);
+  while (kept > 0 && json_size(Value(clean.substr(0, kept))) > room) kept = fitting(std::string_view(clean).substr(0, kept), kept / 2);  // escaped characters
+  if (kept == clean.size()) return clean;
+  cut += clean.size() - kept;
+  return cat(clean.substr(0, kept), "\n[paddock: cut here: ", clean.size() - kept, " of ", clean.size(), " bytes are left out by the limit of the output]");
+}
+
+Value note(const std::string& text) { return Value::Object{{"type", "text"}, {"text", cat("[paddock: ", text, "]")}}; }
+
+// `item` in `room` bytes of JSON: cut where that can be done, or none.
+std::optional<Value> cut_item(const Value& item, size_t room, uint64_t& cut) {
+  Value kept = item;
+  std::string type = text_at(item, "type");
+  Value* holder = type == "resource" ? member(kept, "resource") : &kept;
+  Value* text = holder && (type == "text" || type == "resource") ? member(*holder, "text") : nullptr;
+  if (!text || !text->as_string()) return std::nullopt;
+  std::string all = *text->as_string();
+  *text = Value("");
+  size_t frame = json_size(kept);
+  if (frame + 2 > room) return std::nullopt;
+  *text = Value(cut_text(all, room - frame + 2, cut));
+  return kept;
+}
+
+std::string what_it_is(const Value& item) {
+  std::string type = text_at(item, "type");
+  const Value* resource = item.find("resource");
+  std::string mime = text_at(resource && resource->as_object() ? *resource : item, "mimeType");
+  return printable(cat(type.empty() ? "content" : type, mime.empty() ? "" : " ", mime).substr(0, 100));
+}
+
+}  // namespace
+
+Cut bound_result(Value& result, uint64_t most) {
+  Cut cut;
+  size_t whole = json_size(result);
+  if (whole <= most || !result.as_object()) return cut;
+  size_t room = most > 4 * kForMarks ? most - kForMarks : most / 2;
+  auto fits = [&room](const Value& value) {
+    size_t size = json_size(value) + 2;
+    if (size > room) return false;
+    room -= size;
+    return true;
+  };
+  Value bounded{Value::Object{}};
+  Value::Array content;
+  std::vector<std::string> left_out;
+  Value::Member structure;
+  for (auto& [name, value] : *result.as_object()) {
+    if (name == "structuredContent") structure = {name, std::move(value)};
+    else if (name == "content" && value.as_array()) content = std::move(*value.as_array());
+    else if (name != "content" && json_size(value) <= room / 4 && fits(value)) bounded.set(name, std::move(value));
+    else left_out.push_back(cat(printable(name.substr(0, 60)), " (", json_size(value), " bytes)"));
+  }
+  Value::Array kept;
+  size_t dropped = 0;
+  for (Value& item : content) {
+    if (dropped == 0 && fits(item)) {
+      kept.push_back(std::move(item));
+      continue;
+    }
+    std::optional<Value> part = dropped == 0 && room > 64 ? cut_item(item, room - 64, cut.bytes) : std::nullopt;
+    if (part) {
+      kept.push_back(std::move(*part));
+      room = 0;
+      continue;
+    }
+    size_t size = json_size(item);
+    cut.bytes += size;
+    if (++dropped <= 3) left_out.push_back(cat(what_it_is(item), " (", size, " bytes)"));
+  }
+  if (dropped > 3) left_out.push_back(cat(dropped - 3, " more"));
+  if (!structure.first.empty()) {
+    if (fits(structure.second)) {
+      bounded.set(structure.first, std::move(structure.second));
+    } else {
+      size_t size = json_size(structure.second);
+      cut.lost_structure = true;
+      cut.bytes += size;
+      left_out.push_back(cat("structuredContent (", size, " bytes)"));
+    }
+  }
+  if (!left_out.empty()) kept.push_back(note(cat("left out by the limit of the output, ", human_size(most), ": ", join(left_out, ", "))));
+  bounded.set("content", std::move(kept));
+  result = std::move(bounded);
+  return cut;
+}
+
+}  // namespace paddock::tools

@@ -1,0 +1,88 @@
+// What a server behind the gateway offered when it was first seen, or was accepted later: docs/formats/pins.md. A change is withheld
+// until somebody accepts it. One file per server in the state directory, so that `paddock mcp accept` reaches a running gateway.
+//
+//   Pins pins = TRY(Pins::open(state_directory));
+//   Result<Verdict> verdict = pins.see("files", sight);        // first sight pins; later it compares, and keeps what is pending
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/value.h"
+#include "paddock/error.h"
+
+namespace paddock::tools {
+
+// The same value whatever the order of its keys.
+Value canonical_value(const Value& value);
+std::string definition_hash(const Value& definition);  // hex SHA-256 of its canonical JSON
+
+// What a server shows of itself.
+struct Sight {
+  Value identity;                          // {"command":[…]} or {"url":…}, and "name": what it calls itself
+  std::string instructions;
+  std::map<std::string, Value> tools, prompts;  // whole definitions, by its own names
+};
+
+struct PinChange {
+  enum class Kind : uint8_t { server, instructions, tool, prompt } kind = Kind::tool;
+  std::string name;      // of a tool or prompt
+  std::string what;      // "new", "changed: description, inputSchema", "removed"
+  std::string hash;      // of what is pending; empty when it is removed
+  std::string diff;      // for people: it holds the server's words
+};
+const char* to_string(PinChange::Kind kind);
+Value to_value(const PinChange& change);
+
+// What of a sight must not be used.
+struct Verdict {
+  std::string all;       // why nothing of it may be: it is not the server that was pinned. Empty: see below
+  std::map<std::string, PinChange> tools, prompts;
+  std::optional<PinChange> instructions;
+  std::vector<PinChange> removed;
+  bool first_sight = false;
+};
+
+struct Pin {
+  std::string hash, since;
+  Value definition;
+};
+// The pins of one identity. A server whose command or URL in the policy differs has another set.
+struct PinSet {
+  Value identity;
+  bool accepted = false;
+  std::string since;
+  std::string instructions;
+  std::map<std::string, Pin> tools, prompts;
+  std::optional<std::string> pending_instructions;
+  std::map<std::string, Pin> pending_tools, pending_prompts;
+
+  std::vector<PinChange> changes() const;  // what is pending
+};
+Value to_value(const PinSet& set);
+Result<PinSet> pin_set_of(const Value& value);
+// The first line is what it is, the rest for people.
+PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before, const Value& after);
+
+class Pins {
+ public:
+  static Result<Pins> open(const std::string& state_directory);
+
+  Result<Verdict> see(const std::string& server, const Sight& sight) const;
+
+  Result<std::vector<std::string>> servers() const;
+  Result<std::vector<PinSet>> read(const std::string& server) const;  // Code::not_found
+  // What is pending, all of it or what is named: "read_file", or "read_file=HASH" to take only what has that hash (12 digits or more of
+  // it). Says what was accepted. Code::conflict: it has another hash.
+  Result<std::vector<PinChange>> accept(const std::string& server, const std::vector<std::string>& wanted) const;
+  Result<void> forget(const std::string& server) const;
+  std::string stamp(const std::string& server) const;  // another one after each change of the file
+
+ private:
+  explicit Pins(std::string directory) : directory_(std::move(directory)) {}
+  std::string directory_;
+};
+
+}  // namespace paddock::tools

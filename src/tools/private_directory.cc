@@ -1,0 +1,52 @@
+#include "tools/private_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace paddock::tools {
+
+namespace {
+
+constexpr const char* kHint = "it must be yours alone: remove it, or set PADDOCK_STATE to a directory of your own";
+
+Result<void> make_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  int failed = errno;
+  size_t slash = path.rfind('/');
+  if (failed == ENOENT && slash != std::string::npos && slash > 0) {
+    TRY(make_directory(path.substr(0, slash)));
+    if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+    failed = errno;
+  }
+  return errno_error(failed, cat("make '", printable(path), "'"));
+}
+
+Result<void> check_owner(const struct stat& info, const std::string& what) {
+  if (info.st_uid != ::geteuid()) return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid), kHint};
+  if (info.st_mode & 077) return Error{Code::denied, cat(what, ": others can reach it"), kHint};
+  return {};
+}
+
+}  // namespace
+
+Result<Fd> open_private_directory(const std::string& path) {
+  TRY(make_directory(path));
+  Fd fd = TRY(open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  struct stat info;
+  std::string what = cat("open '", printable(path), "'");
+  if (::fstat(fd.get(), &info) != 0) return errno_error(errno, what);
+  TRY(check_owner(info, what));
+  return fd;
+}
+
+Result<void> check_private_file(int file, const std::string& what) {
+  struct stat info;
+  if (::fstat(file, &info) != 0) return errno_error(errno, what);
+  if (!S_ISREG(info.st_mode) || info.st_nlink > 1) return Error{Code::denied, cat(what, ": not a regular file with one name"), kHint};
+  return check_owner(info, what);
+}
+
+}  // namespace paddock::tools

@@ -1,0 +1,330 @@
+#include "tools/sandboxed.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "io/pipe.h"
+#include "launch/launcher.h"
+#include "policy/explain.h"
+
+namespace paddock::tools {
+
+namespace {
+
+using io::Milliseconds;
+using io::Stream;
+using io::Task;
+
+// What a program prints on stderr costs us time and the log space: so much of it in a second, the rest is counted.
+constexpr size_t kLongestLine = 4096, kMostLines = 100, kReadAtOnce = 64 << 10;
+constexpr Milliseconds kBetweenReads = 20;
+constexpr size_t kLargestResult = 64 << 20;  // an output limit's worth, as JSON and once more in base64
+
+std::string job_of(const SandboxedOptions& options, bool raw) {
+  Policy policy = options.policy;  // of the sandbox; what else a policy may say is for whoever started it
+  policy.tools.reset();
+  policy.calls.reset();
+  policy.mcp_servers.reset();
+  Value job, env(Value::Object{}), secrets(Value::Object{});
+  for (const auto& [name, value] : options.env) env.set(name, value);
+  for (const auto& [name, value] : options.secrets) secrets.set(name, value);
+  job.set("argv", text_list(options.argv));
+  job.set("policy", policy::to_value(policy, policy::Secrets::kept));
+  job.set("env", std::move(env));
+  job.set("secrets", std::move(secrets));
+  job.set("agent", options.agent);
+  job.set("traceparent", options.traceparent);
+  job.set("name", policy.name);
+  job.set("raw", raw);
+  return to_json(job) + "\n";
+}
+
+// JSON has no other bytes than UTF-8.
+Result<void> check_texts(const SandboxedOptions& options) {
+  auto is_text = [](const std::string& text) {
+    bool changed = false;
+    (void)to_utf8(text, &changed);
+    return !changed && text.find('\0') == std::string::npos;
+  };
+  if (options.argv.empty()) return Error{Code::invalid, "start a program in a sandbox: there is no command", ""};
+  for (const std::string& word : options.argv)
+    if (!is_text(word)) return Error{Code::invalid, "start a program in a sandbox: a word of its command is no UTF-8 text", ""};
+  for (const auto* variables : {&options.env, &options.secrets})
+    for (const auto& [name, value] : *variables)
+      if (!is_text(name) || !is_text(value)) return Error{Code::invalid, cat("the variable ", printable(name), " of a sandboxed program is no UTF-8 text"), ""};
+  return {};
+}
+
+// `paddock run`, with our ends of its descriptors.
+struct Started {
+  Fd ended;    // a pidfd
+  Fd control;  // what is to be run, and then what became of it
+  Fd input, output, error;
+};
+
+// Its records are those of all of this user's processes, also when the manager beside us keeps its sandboxes elsewhere.
+std::vector<std::string> environment() {
+  const char* records = ::getenv("PADDOCK_RECORDS");
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable; ++variable)
+    if (!records || (!starts_with(*variable, "PADDOCK_STATE=") && !starts_with(*variable, "PADDOCK_RECORDS="))) all.emplace_back(*variable);
+  if (records) all.push_back(cat("PADDOCK_STATE=", records));
+  return all;
+}
+
+// In a session of its own: a Ctrl-C at our terminal is for us.
+Result<Started> spawn(bool raw) {
+  std::string program = TRY(launch::find_program("paddock"));
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return errno_error(errno, "make a socket to paddock run");
+  Fd ours(sockets[0]), theirs(sockets[1]);
+  Pipe in = TRY(make_pipe()), err = TRY(make_pipe()), out;
+  if (raw) out = TRY(make_pipe());
+  else out.write = TRY(open_file("/dev/null", O_WRONLY));
+
+  // Numbers out of the way of those below, so that no dup2 overwrites what another still needs.
+  std::array<Fd, 4> high;
+  const std::array<const Fd*, 4> wanted = {&in.read, &out.write, &err.write, &theirs};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  for (int i = 0; i < 4; ++i) {
+    high[i] = Fd(::fcntl(wanted[i]->get(), F_DUPFD_CLOEXEC, 16));
+    ::posix_spawn_file_actions_adddup2(&actions, high[i].get(), i);
+  }
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, 4);
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  const char* argv[] = {"paddock", "run", "--job", "3", nullptr};
+  std::vector<std::string> variables = environment();
+  std::vector<char*> pointers;
+  for (std::string& variable : variables) pointers.push_back(variable.data());
+  pointers.push_back(nullptr);
+  pid_t pid = -1;
+  int failed = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, const_cast<char* const*>(argv), pointers.data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed) return errno_error(failed, cat("start '", program, "'"), "build or install all of Paddock's programs together");
+
+  Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!ended) {  // its socket closes, and it ends
+    int error = errno;
+    ours.reset();
+    (void)::waitpid(pid, nullptr, 0);
+    return errno_error(error, "watch a process");
+  }
+  for (int fd : {ended.get(), ours.get(), in.write.get(), out.read.get(), err.read.get()})
+    if (fd >= 0) (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  return Started{std::move(ended), std::move(ours), std::move(in.write), std::move(out.read), std::move(err.read)};
+}
+
+// Until the process is gone; there is no zombie left.
+Task<void> reap(io::Loop& loop, Fd pidfd) {
+  io::Socket ended(loop, std::move(pidfd));
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(ended.get()), &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
+    ended.not_readable();
+    (void)co_await ended.readable();
+  }
+}
+
+Error error_of(const Value& result) {
+  const Value* error = result.find("error");
+  auto text = [&](const char* name) {
+    const Value* value = error ? error->find(name) : nullptr;
+    return value && value->as_string() ? *value->as_string() : std::string();
+  };
+  for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict, Code::exhausted, Code::io})
+    if (text("code") == to_string(code)) return Error{code, text("message"), text("hint")};
+  return Error{Code::internal, error ? text("message") : "paddock run ended without a word about the program", error ? text("hint") : "see its lines above, or the kernel log"};
+}
+
+// "exited with 1", "killed by SIGSEGV", "limit memory=256M".
+std::string in_words(const Value& result, const Value& outcome) {
+  auto text = [&](const char* name) {
+    const Value* value = outcome.find(name);
+    return value && value->as_string() ? *value->as_string() : std::string();
+  };
+  auto number = [&](const char* name) {
+    const Value* value = outcome.find(name);
+    return value && value->as_int() ? *value->as_int() : 0;
+  };
+  const Value* notes = result.find("notes");
+  bool never_ran = text("kind") == "exited" && (number("code") == 126 || number("code") == 127) && notes && notes->as_array() && !notes->as_array()->empty();
+  if (never_ran && notes->as_array()->back().as_string()) return *notes->as_array()->back().as_string();
+  if (text("kind") == "exited") return cat("exited with ", number("code"));
+  if (text("kind") == "signaled") return cat("killed by ", text("signal"));
+  for (const LimitInfo& limit : kLimits)
+    if (text("limit") == limit.name) return cat("limit ", limit.name, "=", format_limit(limit, static_cast<uint64_t>(number("value"))));
+  return cat("limit ", text("limit"), text("rule").empty() ? "" : cat(" ", text("rule")));
+}
+
+}  // namespace
+
+struct Sandboxed::State {
+  State(io::Loop& loop, Started started)
+      : loop(loop), control(loop, std::move(started.control)), error(loop, std::move(started.error)), said_all(loop) {}
+
+  io::Loop& loop;
+  Stream control;
+  io::PipeEnd error;
+  io::Event said_all;          // the last line was told
+  Sandboxed* owner = nullptr;  // null: nobody wants to hear any more
+  bool stopped = false;
+  std::string job;
+  Milliseconds second = 0;     // since when the lines below are counted
+  size_t lines = 0, left_out = 0;
+
+  void say(std::string_view line) {
+    if (!owner || !owner->on_line || line.empty()) return;
+    if (loop.now() - second >= 1000) {
+      if (left_out) owner->on_line(cat("… ", left_out, " more lines"));
+      second = loop.now(), lines = left_out = 0;
+    }
+    if (++lines > kMostLines) ++left_out;
+    else owner->on_line(printable(line.substr(0, kLongestLine)));
+  }
+
+  void stop() {
+    stopped = true;
+    (void)::shutdown(control.socket.get(), SHUT_WR);  // what became of it can still be said
+  }
+
+  // Lines as they come; one that is too long is shown in pieces.
+  static Task<void> read_lines(std::shared_ptr<State> state) {
+    while (true) {
+      Stream::More more = co_await state->error.read(io::Wait::kForever, kReadAtOnce);
+      std::string& ahead = state->error.ahead;
+      bool over = more != Stream::More::yes;
+      size_t begin = 0;
+      while (begin < ahead.size()) {
+        size_t end = ahead.find('\n', begin);
+        if (end == std::string::npos && !over && ahead.size() - begin < kLongestLine) break;
+        size_t size = std::min(std::min(end, ahead.size()) - begin, kLongestLine);
+        state->say(std::string_view(ahead).substr(begin, size));
+        begin += size;
+        if (begin == end) ++begin;
+      }
+      bool much = ahead.size() >= kReadAtOnce / 2;
+      ahead.erase(0, begin);
+      if (over) co_return state->said_all.happen();
+      if (much && !state->stopped && state->owner) co_await state->loop.sleep(kBetweenReads);
+    }
+  }
+
+  static Task<void> write_job(std::shared_ptr<State> state) {
+    (void)co_await state->control.write(state->job);
+    state->job.clear();  // it holds secrets
+  }
+
+  static Task<void> follow(std::shared_ptr<State> state, Fd pidfd) {
+    Stream::More more = Stream::More::yes;
+    while (more == Stream::More::yes && state->control.ahead.size() <= kLargestResult) more = co_await state->control.read();
+    co_await reap(state->loop, std::move(pidfd));
+    Result<Value> said = parse_json(state->control.ahead, "paddock run");
+    Value result = said ? std::move(said).value() : Value();
+    End end;
+    if (const Value* outcome = result.find("outcome")) {
+      end.outcome = *outcome;
+      end.why = state->stopped ? "stopped" : in_words(result, *outcome);
+      end.result = std::move(result);
+    } else if (Error error = error_of(result); state->stopped) {
+      end.why = "stopped";
+    } else {
+      end.why = cat("paddock: ", error.message, error.hint.empty() ? "" : cat(" (", error.hint, ")"));
+    }
+    co_await state->said_all;
+    if (Sandboxed* owner = state->owner) {
+      state->owner = nullptr;
+      if (auto told = std::move(owner->on_end)) told(end);
+    }
+  }
+};
+
+Sandboxed::Sandboxed(std::shared_ptr<State> state) : state_(std::move(state)) { state_->owner = this; }
+
+Sandboxed::~Sandboxed() {
+  state_->owner = nullptr;
+  state_->stop();
+}
+
+void Sandboxed::stop() { state_->stop(); }
+
+Result<std::unique_ptr<Sandboxed>> Sandboxed::start(io::Loop& loop, SandboxedOptions options) {
+  TRY(check_texts(options));
+  Started started = TRY(spawn(true));
+  Fd input = std::move(started.input), output = std::move(started.output), ended = std::move(started.ended);
+  auto state = std::make_shared<State>(loop, std::move(started));
+  state->job = job_of(options, true);
+  std::unique_ptr<Sandboxed> sandboxed(new Sandboxed(state));
+  sandboxed->input = std::move(input);
+  sandboxed->output = std::move(output);
+  io::spawn(State::write_job(state));
+  io::spawn(State::read_lines(state));
+  io::spawn(State::follow(state, std::move(ended)));
+  return sandboxed;
+}
+
+namespace {
+
+// One command on its way. Whoever cancels it may come late.
+struct Errand {
+  Errand(io::Loop& loop, Started started)
+      : control(loop, std::move(started.control)), input(loop, std::move(started.input)), error(loop, std::move(started.error)) {}
+  Stream control;
+  io::PipeEnd input, error;
+  bool cancelled = false, over = false;
+};
+
+Task<void> feed(std::shared_ptr<Errand> errand, std::string bytes) {
+  (void)co_await errand->input.write(bytes);
+  errand->input.close();
+}
+
+}  // namespace
+
+Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command, std::function<void(std::function<void()>)> on_cancel) {
+  Result<void> valid = check_texts(command.options);
+  if (!valid) co_return std::move(valid.error());
+  Result<Started> started = spawn(false);
+  if (!started) co_return std::move(started.error());
+  Fd ended = std::move(started.value().ended);
+  auto errand = std::make_shared<Errand>(loop, std::move(started).value());
+  if (on_cancel)
+    on_cancel([weak = std::weak_ptr(errand)] {
+      std::shared_ptr<Errand> errand = weak.lock();
+      if (!errand || errand->over) return;
+      errand->cancelled = true;
+      (void)::shutdown(errand->control.socket.get(), SHUT_WR);
+    });
+  std::string job = job_of(command.options, false);
+  (void)co_await errand->control.write(job);
+  io::spawn(feed(errand, std::move(command.input)));
+  Stream::More more = Stream::More::yes;
+  while (more == Stream::More::yes && errand->control.ahead.size() <= kLargestResult) more = co_await errand->control.read();
+  errand->over = true;
+  errand->input.close();
+  co_await reap(loop, std::move(ended));
+  if (errand->cancelled) co_return Error{Code::conflict, "the command was cancelled", ""};
+  Result<Value> result = parse_json(errand->control.ahead, "paddock run");
+  if (!result) co_return error_of(Value());
+  if (!result.value().find("outcome")) co_return error_of(result.value());
+  co_return std::move(result).value();
+}
+
+}  // namespace paddock::tools

@@ -1,0 +1,24 @@
+// Tells an URL of the policy that a call waits, and hears what it says.
+#pragma once
+
+#include <string>
+
+#include "io/loop.h"
+#include "policy/tool.h"
+#include "tools/approvals.h"
+
+namespace paddock::tools {
+
+// Whether it can be told at all: https:, or http: on this machine alone, since what is said there decides.
+Result<void> check_webhook(const policy::Ask& ask);
+
+struct WebhookWord {
+  bool decided = false, approve = false;
+  std::string why;     // what it said with it
+  std::string failed;  // it could not be told, or did not answer in time
+};
+// POST of {"id","tool","agent","arguments","hash","expires"…}, with "X-Paddock-Signature: sha256=HEX" (HMAC of the body) when there is a secret.
+// The answer 200 {"approve":true|false,"why":"…"} decides; whatever else means that somebody will decide later, by another way.
+io::Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval);
+
+}  // namespace paddock::tools
