@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/peer_json.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -133,7 +134,7 @@ Task<Result<Value>> Exchange::read_json(size_t most) {
   Result<std::string> text = co_await read_all(most);
   if (!text) co_return text.error();
   if (text.value().empty()) co_return Value(Value::Object{});
-  co_return parse_json(text.value(), "the request's body");
+  co_return parse_peer_json(text.value(), "the request's body");
 }
 
 void Exchange::stop_reading() {

@@ -1,6 +1,8 @@
 // /mcp of `paddock serve`.
 #include "api/mcp.h"
 
+#include <algorithm>
+
 #include "api/all_routes.h"
 #include "api/server.h"
 #include "base/text.h"
@@ -25,6 +27,13 @@ Result<McpFront*> Server::mcp() {
 
 namespace {
 
+// A key that was revoked, or has expired since, ends what goes on with it.
+bool is_good(manager::Keys& keys, const std::string& id) {
+  Result<std::vector<manager::KeyInfo>> all = keys.list();
+  if (!all) return false;
+  return std::any_of(all.value().begin(), all.value().end(), [&id](const manager::KeyInfo& key) { return key.id == id && (key.expires == 0 || key.expires > manager::wall_time_now()); });
+}
+
 io::Task<void> answer_mcp(Call& call) {
   Result<McpFront*> front = call.server.mcp();
   if (!front) {
@@ -34,6 +43,7 @@ io::Task<void> answer_mcp(Call& call) {
   auto principal = std::make_shared<tools::CallerPrincipal>();
   principal->caller = call.caller;
   principal->id = cat(call.caller.tenant, " ", call.caller.key);
+  if (!call.caller.key.empty()) principal->may_still = [keys = &call.server.keys(), id = call.caller.key] { return is_good(*keys, id); };
   co_await front.value()->answer(call.exchange, principal);
 }
 

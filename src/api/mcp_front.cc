@@ -30,10 +30,11 @@ Task<bool> send_events(io::Loop& loop, Exchange& exchange, std::shared_ptr<Sendi
   if (written) written = co_await exchange.write(piece);
   uint64_t at = reply.from;
   while (written && !sending->gone && stream.is_read_by(sending->reader)) {
+    if (at < stream.first()) break;  // not kept so long: who comes back is told so
     if (at < stream.end()) {
       piece = stream.as_event(at);
       written = co_await exchange.write(piece);
-      if (written) stream.taken(++at);
+      if (written) stream.taken(sending->reader, ++at);
       continue;
     }
     if (stream.is_over()) break;
@@ -83,7 +84,7 @@ Task<void> McpFront::answer(Exchange& exchange, std::shared_ptr<const mcp::Princ
 Task<void> McpFront::send(io::Loop& loop, Exchange& exchange, mcp::HttpReply reply) {
   auto sending = std::make_shared<Sending>();
   sending->stream = reply.stream;
-  sending->reader = reply.stream->begin_reading();
+  sending->reader = reply.stream->begin_reading(reply.from);
   mcp::HttpStream& stream = *reply.stream;
   exchange.on_client_gone([sending] {
     sending->gone = true;

@@ -130,10 +130,11 @@ Result<Word> read_word(const Value& body) {
   return word;
 }
 
-// Whoever made the call cannot agree to it, whatever else their key may do.
+// Whoever made the call cannot agree to it as the same caller. That holds no administrator back, who can make another key.
 Result<void> check_approver(const manager::Caller& caller, const tools::Approval& approval) {
-  if (!caller.key.empty() && approval.agent == "key " + caller.key)
-    return Error{Code::denied, "approve: this key made the call itself", "somebody else has to: another key with the scope 'admin', or paddock approve"};
+  if (tools::make_principal(caller)->agent_id() == approval.agent)
+    return Error{Code::denied, caller.key.empty() ? "approve: the call was made without a key, as this is" : "approve: this key made the call itself",
+                 "somebody else has to: another key with the scope 'admin', or paddock approve"};
   return {};
 }
 
@@ -144,7 +145,8 @@ Task<Result<void>> decide(Call& call, Word word) {
   std::string id = call.parts["id"];
   Result<tools::Approval> approval = approvals.find(id);
   if (!approval) co_return approval.error();
-  Result<void> allowed = check_approver(call.caller, approval.value());
+  Result<void> allowed;
+  if (word.approve) allowed = check_approver(call.caller, approval.value());
   if (!allowed) co_return allowed;
   Value data = Value::Object{{"id", id}, {"tool", approval.value().tool}, {"approve", word.approve}, {"why", word.why}};
   Result<void> recorded = co_await record_act(call, "approval.decide", data);

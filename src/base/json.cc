@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/peer_json.h"
 #include "base/text.h"
 #include "base/value.h"
 
@@ -16,7 +17,7 @@ constexpr int kMaxDepth = 64;
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+  Reader(std::string_view text, const std::string& name, bool of_a_peer) : text_(text), name_(name), of_a_peer_(of_a_peer) {}
 
   Result<Value> document() {
     bool invalid_utf8 = false;
@@ -54,6 +55,7 @@ class Reader {
 
   Result<Value> read_value(int depth) {
     if (depth > kMaxDepth) return fail("nested too deeply");
+    if (++values_ > kMostPeerValues && of_a_peer_) return fail(cat("more than ", kMostPeerValues, " values"));
     skip_space();
     int line = line_;
     Value value = TRY(read_bare_value(depth));
@@ -149,7 +151,17 @@ class Reader {
     double number = 0;
     if (std::from_chars(first, last, number).ec != std::errc() || !std::isfinite(number))
       return fail("a number out of range");
+    if (of_a_peer_ && integer && !fits && !is_kept({first, last}, number)) return fail("a whole number beyond 64 bits, which would be changed: send it as a string");
     return Value(number);
+  }
+
+  // Whether the number is written with these digits again: 1e20 is, 2^64 is not.
+  static bool is_kept(std::string_view digits, double number) {
+    char written[64];
+    std::string_view again(written, std::to_chars(written, written + sizeof written, number, std::chars_format::scientific).ptr - written);
+    std::string kept(again.substr(0, again.find('e')));
+    std::erase(kept, '.');
+    return digits.substr(0, kept.size()) == kept && digits.find_first_not_of('0', kept.size()) == std::string_view::npos;
   }
 
   Result<std::string> read_string() {
@@ -211,10 +223,13 @@ class Reader {
   const std::string& name_;
   size_t at_ = 0;
   int line_ = 1;
+  bool of_a_peer_;
+  size_t values_ = 0;
 };
 
 }  // namespace
 
-Result<Value> parse_json(std::string_view text, const std::string& name) { return Reader(text, name).document(); }
+Result<Value> parse_json(std::string_view text, const std::string& name) { return Reader(text, name, false).document(); }
+Result<Value> parse_peer_json(std::string_view text, const std::string& name) { return Reader(text, name, true).document(); }
 
 }  // namespace paddock

@@ -21,9 +21,10 @@ Result<std::unique_ptr<tools::Approvals>> open_approvals() { return tools::Appro
 void show(const Approval& approval) {
   int64_t now = wall_clock_us() / 1000;
   Colours colour = colours();
+  std::string hidden = hidden_words(approval);
   print(cat(colour.bold, approval.id, colour.off, "  ", printable(approval.tool), "  for ", printable(approval.agent), "  asked ", short_duration(now - approval.asked_ms),
             " ago, ", short_duration(approval.expires_ms - now), " left", approval.remember_ms ? cat(", then good for ", short_duration(approval.remember_ms)) : "", "\n  ",
-            printable(to_json(approval.arguments)), "\n  ", colour.dim, "sha256 ", approval.hash, colour.off, "\n"));
+            printable(to_json(approval.arguments)), "\n  ", hidden.empty() ? "" : cat(colour.bold, hidden, colour.off, "\n  "), colour.dim, "sha256 ", approval.hash, colour.off, "\n"));
 }
 
 int list(const tools::Approvals& approvals, bool json) {

@@ -29,7 +29,7 @@ std::string indented(const std::string& text) {
 
 std::string shown(const tools::PinChange& change) {
   std::string name = change.name.empty() ? "" : cat(" ", printable(change.name));
-  return cat("    ", to_string(change.kind), name, ": ", change.what, change.hash.empty() ? "" : cat("  =", change.hash.substr(0, kShownHash)), "\n", indented(change.diff));
+  return cat("    ", to_string(change.kind), name, ": ", change.what, change.hash.empty() ? "" : cat("  =", change.hash.substr(0, kShownHash)), "\n", indented(change.diff()));
 }
 
 // What a running server looks like, from Gateway::describe().

@@ -14,7 +14,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/policy_flags.h"
+#include "io/bell.h"
 #include "manager/events.h"
+#include "manager/grants.h"
 #include "manager/secret_source.h"
 #include "store/state.h"
 #include "tools/direct.h"
@@ -125,9 +127,20 @@ struct McpTools::State {
   std::unique_ptr<manager::Events> events;
   std::unique_ptr<manager::Manager> manager;
   std::unique_ptr<tools::Toolbox> toolbox;
+  bool starting = false, closed = false;
+  io::Bell started{loop};
 
   Task<Result<manager::Manager*>> start_manager() {
-    Result<Fd> watching = start_watcher(temporary);
+    if (closed) co_return Error{Code::conflict, "this server is ending", ""};
+    starting = true;
+    Result<manager::Manager*> made = co_await try_to_start();
+    starting = false;
+    started.ring();
+    co_return made;
+  }
+
+  Task<Result<manager::Manager*>> try_to_start() {
+    Result<Fd> watching = watcher ? Result<Fd>(std::move(watcher)) : start_watcher(temporary);  // one for all tries
     if (!watching) co_return watching.error();
     watcher = std::move(watching.value());
     (void)::rename(spare_beside(temporary).c_str(), temporary.c_str());  // where there is one
@@ -157,6 +170,7 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
   const std::vector<std::string>& names = state->options.policies;
   manager::Policies policies = TRY(manager::Policies::create(names.empty() ? "" : names.front(), names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>()));
   Policy policy = TRY(policies.operators());
+  if (state->workspace) TRY(manager::look_at_workspace(policy, *state->workspace));  // the manager does, later: nobody should have to call a tool to hear of it
 
   manager::EventsOptions events{.state_directory = state->state, .audit = policy.audit, .telemetry = policy.telemetry, .beside = true};
   for (auto& [name, value] : events.telemetry.headers) value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
@@ -186,7 +200,9 @@ std::shared_ptr<const mcp::Principal> McpTools::principal(const std::string& id)
 }
 
 Task<void> McpTools::close() {
+  state_->closed = true;
   co_await state_->toolbox->stop();
+  while (state_->starting) (void)co_await state_->started.wait();  // it cannot be left half done
   if (state_->manager) {
     co_await end_sandboxes(*state_->manager);
     state_->manager.reset();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/fd.h"
+#include "base/peer_json.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -54,7 +55,7 @@ Result<Value> read_params(const std::string& params) {
   std::string text = params;
   if (params == "-") text = TRY(read_stdin());
   else if (starts_with(params, "@")) text = TRY(read_file(params.substr(1), mcp::kLargestMessage));
-  Value value = TRY(parse_json(text, "--params"));
+  Value value = TRY(parse_peer_json(text, "--params"));
   if (!value.as_object()) return Error{Code::invalid, cat("--params: a JSON object is needed, not ", value.type_name()), "for example: --params '{\"to\": \"a@company.com\"}'"};
   return value;
 }

@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMostAddresses = 8;
 constexpr Milliseconds kKept = 4'000;       // many servers close what was idle for five seconds
 constexpr Milliseconds kLongestDial = 10'000;
+constexpr int kMostInterim = 8;             // "early hints" and the like before an answer
 
 Error failed(const HttpUrl& url, const std::string& why, const std::string& hint = "") {
   return Error{Code::io, cat("reach ", printable(url.authority), ": ", why), hint};
@@ -252,7 +253,7 @@ Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view b
   constexpr Milliseconds kPatience = 30'000;
   bool written = co_await on.write(bytes, kPatience);
   (void)written;  // who refuses early answers all the same
-  while (true) {
+  for (int interim = 0; interim <= kMostInterim;) {
     Result<size_t> size = net::head_size(on.ahead);
     if (!size) co_return failed(url, size.error().message);
     if (size.value() == 0) {
@@ -265,11 +266,16 @@ Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view b
     if (!head) co_return failed(url, cat("its answer is no HTTP: ", head.error().message));
     on.ahead.erase(0, size.value());
     if (head.value().status == 101) co_return failed(url, "it wants to speak another protocol");
-    if (head.value().status < 200) continue;  // "early hints" and the like
+    if (head.value().status < 200) {
+      ++interim;
+      co_await on.loop().yield();
+      continue;
+    }
     exchange.head = std::move(head).value();
     exchange.body_ = net::BodyReader(exchange.head.body);
     co_return Result<void>();
   }
+  co_return failed(url, cat("more than ", kMostInterim, " interim answers (1xx) came before one"));
 }
 
 }  // namespace paddock::io

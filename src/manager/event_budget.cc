@@ -10,46 +10,65 @@ namespace paddock::manager {
 namespace {
 
 constexpr size_t kLongestField = (4 << 10) + 16, kLongestList = 32 << 10;
-constexpr size_t kEach = 3;  // quotes and a comma
+constexpr size_t kEach = 3;     // quotes and a comma
+constexpr size_t kLeast = 16;   // of each part: with more parts than have room for that, the last ones are left out
 
-Value cut(const Value& value, size_t& left) {
-  if (const std::string* text = value.as_string()) {
-    if (text->size() <= left) {
-      left -= text->size();
-      return value;
-    }
-    std::string kept = to_utf8(text->substr(0, left));
-    left = 0;
-    return cat(kept, "… (cut, of ", text->size(), " bytes)");
+// About how much of a record it takes, up to `most`.
+size_t size_of(const Value& value, size_t most) {
+  if (const std::string* text = value.as_string()) return std::min(most, text->size() + kEach);
+  size_t size = kEach;
+  if (const Value::Array* list = value.as_array())
+    for (auto item = list->begin(); item != list->end() && size < most; ++item) size += size_of(*item, most - size);
+  if (const Value::Object* members = value.as_object())
+    for (auto member = members->begin(); member != members->end() && size < most; ++member) size += member->first.size() + kEach + size_of(member->second, most - std::min(most, size));
+  return std::min(most, size);
+}
+
+// How much each may take so that all of them together take no more than `room`: what is short stays whole, and the long ones share the
+// rest. So nothing is pushed out of the record by what stands before it.
+size_t fair_share(std::vector<size_t> sizes, size_t room) {
+  std::sort(sizes.begin(), sizes.end());
+  size_t share = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    share = room / (sizes.size() - i);
+    if (sizes[i] > share) return share;
+    room -= sizes[i];
   }
-  auto spend = [&](size_t bytes) { left -= std::min(left, bytes); };
-  if (const Value::Array* list = value.as_array()) {
+  return sizes.empty() ? room : std::max(share, sizes.back());
+}
+
+std::string cut_text(const std::string& text, size_t room) {
+  if (text.size() <= room) return text;
+  return cat(to_utf8(text.substr(0, room)), "… (cut, of ", text.size(), " bytes)");
+}
+
+Value cut(const Value& value, size_t room) {
+  if (const std::string* text = value.as_string()) return text->size() <= room ? value : Value(cut_text(*text, room));
+  const Value::Array* list = value.as_array();
+  const Value::Object* members = value.as_object();
+  if (!list && !members) return value;
+  if (size_of(value, room + 1) <= room) return value;
+  size_t all = list ? list->size() : members->size(), shown = std::min(all, room / kLeast);
+  std::vector<size_t> sizes;
+  for (size_t i = 0; i < shown; ++i)
+    sizes.push_back(list ? kEach + size_of((*list)[i], room) : kEach + (*members)[i].first.size() + size_of((*members)[i].second, room));
+  size_t share = fair_share(std::move(sizes), room);
+  auto rest = [&](size_t used) { return share - std::min(share, used + kEach); };
+  if (list) {
     Value::Array kept;
-    for (const Value& item : *list) {
-      if (left == 0) {
-        kept.push_back(cat("… (cut, of ", list->size(), ")"));
-        break;
-      }
-      kept.push_back(cut(item, left));
-      spend(kEach);
-    }
+    for (size_t i = 0; i < shown; ++i) kept.push_back(cut((*list)[i], rest(0)));
+    if (shown < all) kept.push_back(cat("… (cut, of ", all, ")"));
     return kept;
   }
-  if (const Value::Object* members = value.as_object()) {
-    Value kept{Value::Object{}};
-    for (const auto& [name, member] : *members) {
-      if (name.size() >= left) {
-        left = 0;
-        kept.set("…", cat("(cut, of ", members->size(), ")"));
-        break;
-      }
-      spend(name.size() + kEach);
-      kept.set(name, cut(member, left));
-    }
-    return kept;
+  Value kept{Value::Object{}};
+  for (size_t i = 0; i < shown; ++i) {
+    const auto& [name, member] = (*members)[i];
+    // A name that takes more than its half is cut, too; its place tells it from others that begin the same.
+    std::string shown_name = name.size() <= share / 2 ? name : cat(cut_text(name, share / 2), " #", i);
+    kept.set(shown_name, cut(member, rest(std::min(name.size(), share / 2))));
   }
-  spend(kEach);
-  return value;
+  if (shown < all) kept.set("…", cat("(cut, of ", all, ")"));
+  return kept;
 }
 
 const Value& member(const Event& event, const char* name) {

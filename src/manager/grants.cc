@@ -106,4 +106,14 @@ Result<std::vector<std::string>> look_at_grants(wall::Request& request) {
   return std::vector<std::string>(weakened.begin(), weakened.end());
 }
 
+Result<wall::HostPath> look_at_workspace(Policy operators, const Workspace& workspace) {
+  if (workspace.mode == WorkspaceMode::copy)
+    return Error{Code::unsupported, "the workspace of living sandboxes cannot be a copy", "use :ro or :rw; or `paddock run --workspace DIR:copy`, which keeps changes apart"};
+  wall::Request request;
+  request.policy = std::move(operators);
+  request.policy.files = {.workspace = workspace};
+  (void)TRY(look_at_grants(request));
+  return std::move(*request.workspace);
+}
+
 }  // namespace paddock::manager

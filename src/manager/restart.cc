@@ -91,16 +91,10 @@ Result<void> Manager::open(const ManagerOptions& options) {
   return {};
 }
 
-// With the protection that `paddock run --workspace` has: the path is looked at once, and what would give the machine away is refused.
 Result<void> Manager::look_at_workspace(const ManagerOptions& options) {
   if (!options.workspace) return {};
-  if (options.workspace->mode == WorkspaceMode::copy)
-    return Error{Code::unsupported, "the workspace of living sandboxes cannot be a copy", "use :ro or :rw; or `paddock run --workspace DIR:copy`, which keeps changes apart"};
-  wall::Request request;
-  request.policy = TRY(policies_->operators());
-  request.policy.files = {.workspace = options.workspace};
-  (void)TRY(look_at_grants(request));
-  workspace_ = MountedWorkspace{*request.workspace, options.workspace->mode == WorkspaceMode::read_only};
+  wall::HostPath path = TRY(manager::look_at_workspace(TRY(policies_->operators()), *options.workspace));
+  workspace_ = MountedWorkspace{std::move(path), options.workspace->mode == WorkspaceMode::read_only};
   return {};
 }
 

@@ -52,7 +52,7 @@ void Call::attach(std::shared_ptr<Connection> connection, const Message& request
   connection_ = connection;
   outlet_ = std::move(outlet);
   id_ = request.id;
-  ++core_->requests[principal->id];
+  core_->count(principal->id, 1);
   connection->calls_[key_of(id_)] = shared_from_this();
   const Value* token = find_path(request.params, {"_meta", "progressToken"});
   progress_token_ = token && (token->as_string() || token->as_int()) ? *token : Value{};
@@ -79,8 +79,7 @@ void Call::attach(std::shared_ptr<Connection> connection, const Message& request
 void Call::leave() {
   if (!outlet_) return;
   outlet_ = nullptr;
-  auto counted = core_->requests.find(principal->id);
-  if (counted != core_->requests.end() && --counted->second == 0) core_->requests.erase(counted);
+  core_->count(principal->id, -1);
   if (std::shared_ptr<Connection> connection = connection_.lock()) connection->call_is_over(id_);
 }
 
@@ -104,8 +103,7 @@ Task<void> Call::run(std::shared_ptr<Call> self) {
       co_return;
     }
     put(self->params, "inputResponses", std::move(said.result));
-    remove(self->params, "requestState");
-    if (answer.input->state) put(self->params, "requestState", *answer.input->state);
+    put(self->params, "requestState", answer.input->state ? Value(*answer.input->state) : Value());
   }
 }
 
@@ -145,8 +143,10 @@ void Call::respond(const Answer& answer) {
   }
   const Value* pages = answer.problem ? find_path(answer.problem->data, {"elicitations"}) : nullptr;
   bool is_modern = client.era == Era::modern;
-  // A legacy server behind us wants its user to visit pages first: that is input required.
-  if (is_modern && answer.problem && answer.problem->code == kUrlElicitationRequired && pages && pages->as_array() && may_need_input(method)) {
+  // A legacy server behind us wants its user to visit pages first: that is input required. No other question comes this way.
+  auto is_page = [](const Value& each) { return text_at(each, "mode") == "url"; };
+  bool are_pages = pages && pages->as_array() && !pages->as_array()->empty() && std::all_of(pages->as_array()->begin(), pages->as_array()->end(), is_page);
+  if (is_modern && answer.problem && answer.problem->code == kUrlElicitationRequired && are_pages && may_need_input(method)) {
     Answer::Input input;
     for (const Value& page : *pages->as_array()) {
       Value visit = page;
@@ -187,8 +187,7 @@ void Call::respond_needs(const Answer::Input& input) {
   if (problem) {
     message = refusal(id_, *problem);
   } else {
-    std::optional<std::string> state;
-    if (input.state) state = core_->states.seal(bound_, *input.state);
+    std::string state = core_->states.seal(bound_, input.state);  // also when there is none: it says that this was asked
     message = mcp::answer(id_, input_required(input.requests, state, core_->who(*principal)));
   }
   leave();
@@ -275,7 +274,9 @@ Task<Result<Value>> Call::ask_legacy(std::string asked, Value with) {
   io::Milliseconds deadline = core_->loop.now() + States::kLife;
   while (!waiting->answer) {
     bool in_time = co_await waiting->bell.wait(deadline);
-    if (!in_time && !waiting->answer) waiting->answer = Error{paddock::Code::exhausted, "ask the client: no answer came in time", ""};
+    if (in_time || waiting->answer) continue;
+    waiting->answer = Error{paddock::Code::exhausted, "ask the client: no answer came in time", ""};
+    if (outlet_) outlet_->tell(notification("notifications/cancelled", Value::Object{{"requestId", key}, {"reason", "no answer came in time"}}));
   }
   asks_.erase(key);
   connection->asks_.erase(key);

@@ -49,6 +49,8 @@ void Connection::close(bool graceful) {
       done.set("resultType", "complete");
       done.set("_meta", Value::Object{{meta::kSubscription, listen.id}});
       listen.outlet->finish(answer(listen.id, std::move(done)));
+    } else {
+      listen.outlet->drop();
     }
   while (!listens_.empty()) end_listen(listens_.begin()->first);
   auto calls = calls_;
@@ -56,7 +58,8 @@ void Connection::close(bool graceful) {
   auto asks = std::move(asks_);
   asks_.clear();
   for (auto& [key, ask] : asks) ask->settle(Error{paddock::Code::io, "ask the client: it has gone", ""});
-  for (const std::string& uri : watched_) core_->watch(uri, false);
+  starting_.clear();
+  for (const std::string& uri : watched_) core_->watch(principal_->id, uri, false);
   watched_.clear();
 }
 
@@ -73,12 +76,12 @@ void Connection::receive(Message message, std::shared_ptr<Outlet> outlet) {
 
 void Connection::receive_request(Message message, std::shared_ptr<Outlet> outlet) {
   std::string key = key_of(message.id);
-  if (calls_.count(key) || listens_.count(key)) {
+  if (calls_.count(key) || listens_.count(key) || starting_.count(key)) {
     outlet->finish(refusal(message.id, {kInvalidRequest, "Invalid request: this id is that of a request under way", {}}));
     return;
   }
   auto count = core_->requests.find(principal_->id);
-  bool is_full = calls_.size() + listens_.size() >= kMostRequests || (count != core_->requests.end() && count->second >= kMostRequestsOfOne);
+  bool is_full = calls_.size() + listens_.size() + starting_.size() >= kMostRequests || (count != core_->requests.end() && count->second >= kMostRequestsOfOne);
   if (is_full && message.method != "ping") {
     outlet->finish(refusal(message.id, {kInternalError, "too many requests at once: wait for answers first", {}}));
     return;
@@ -97,6 +100,7 @@ void Connection::receive_notification(const Message& message) {
     auto found = calls_.find(key);
     std::shared_ptr<Call> call = found == calls_.end() ? nullptr : found->second;
     if (call) call->cancel(why.empty() ? "by the client" : printable(std::string_view(why).substr(0, 256)));
+    starting_.erase(key);
     auto listen = listens_.find(key);
     if (listen == listens_.end()) return;
     listen->second.outlet->drop();
@@ -169,16 +173,22 @@ void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
     call->attach(shared_from_this(), message, std::move(outlet));
     return;
   }
-  put(message.params, "requestState", opened.value().state);
+  put(message.params, "requestState", opened.value().state ? Value(*opened.value().state) : Value());
   start_call(std::move(message), std::move(client), std::move(outlet));
 }
 
 io::Task<void> Connection::when_started(std::shared_ptr<Connection> self, Message message, std::shared_ptr<Outlet> outlet) {
+  std::string key = key_of(message.id);
+  uint64_t turn = self->starting_[key] = ++self->turn_;
+  self->core_->count(self->principal_->id, 1);
   co_await self->core_->service.start();
-  if (!self->open_) {
+  self->core_->count(self->principal_->id, -1);
+  auto found = self->starting_.find(key);
+  if (found == self->starting_.end() || found->second != turn) {  // cancelled, or closed
     outlet->drop();
     co_return;
   }
+  self->starting_.erase(found);
   if (message.method == "subscriptions/listen") self->listen(message, outlet);
   else outlet->finish(answer(message.id, self->greeting(message.method)));
 }
@@ -201,9 +211,12 @@ void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) 
   const Value* filter = message.params.find("notifications");
   const Value* uris = filter && filter->as_object() ? filter->find("resourceSubscriptions") : nullptr;
   bool is_wrong = !filter || !filter->as_object() || (uris && (!uris->as_array() || uris->as_array()->size() > kMostWatched));
-  for (size_t i = 0; !is_wrong && uris && i < uris->as_array()->size(); ++i) is_wrong = !(*uris->as_array())[i].as_string();
+  for (size_t i = 0; !is_wrong && uris && i < uris->as_array()->size(); ++i) {
+    const std::string* uri = (*uris->as_array())[i].as_string();
+    is_wrong = !uri || uri->size() > kLongestUri;
+  }
   if (is_wrong) {
-    outlet->finish(refusal(message.id, {kInvalidParams, cat("Invalid params: notifications is an object, its resourceSubscriptions up to ", kMostWatched, " URIs"), {}}));
+    outlet->finish(refusal(message.id, {kInvalidParams, cat("Invalid params: notifications is an object, its resourceSubscriptions up to ", kMostWatched, " URIs of up to ", kLongestUri, " bytes"), {}}));
     return;
   }
   Offer offer = core_->service.offer(*principal_);
@@ -219,21 +232,30 @@ void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) 
     honored.set("resourceSubscriptions", *uris);
     for (const Value& uri : *uris->as_array()) listen.uris.insert(*uri.as_string());
   }
-  for (const std::string& uri : listen.uris) core_->watch(uri, true);
+  bool has_room = true;
+  for (auto at = listen.uris.begin(); has_room && at != listen.uris.end(); ++at) {
+    has_room = core_->may_watch(principal_->id, *at);
+    if (has_room) core_->watch(principal_->id, *at, true);
+    else
+      for (auto undone = listen.uris.begin(); undone != at; ++undone) core_->watch(principal_->id, *undone, false);
+  }
+  if (!has_room) {
+    outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: a URI is empty, or too many resources are listened to: end a subscription first", {}}));
+    return;
+  }
   Value params;
   params.set("_meta", Value::Object{{meta::kSubscription, message.id}});
   params.set("notifications", std::move(honored));
-  ++core_->requests[principal_->id];
+  core_->count(principal_->id, 1);
   listens_.emplace(key_of(message.id), std::move(listen));
   outlet->tell(notification("notifications/subscriptions/acknowledged", std::move(params)));
 }
 
 void Connection::end_listen(const std::string& key) {
   auto found = listens_.find(key);
-  for (const std::string& uri : found->second.uris) core_->watch(uri, false);
+  for (const std::string& uri : found->second.uris) core_->watch(principal_->id, uri, false);
   listens_.erase(found);
-  auto counted = core_->requests.find(principal_->id);
-  if (counted != core_->requests.end() && --counted->second == 0) core_->requests.erase(counted);
+  core_->count(principal_->id, -1);
 }
 
 // ---- before
@@ -259,6 +281,7 @@ void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
   } else if (message.method == "server/discover" || message.method == "subscriptions/listen") {
     outlet->finish(refusal(message.id, unknown_method(message.method)));
   } else {
+    for (const char* of_a_retry : {"inputResponses", "requestState"}) remove(message.params, of_a_retry);  // this era has none
     start_call(std::move(message), client_, std::move(outlet));
   }
 }
@@ -287,13 +310,14 @@ void Connection::subscribe(const Message& message, bool wanted, Outlet& outlet) 
     return;
   }
   bool is_known = watched_.count(uri) > 0;
-  if (uri.empty() || (wanted && !is_known && watched_.size() >= kMostWatched)) {
-    outlet.finish(refusal(message.id, {kInvalidParams, cat("Invalid params: uri is missing, or more than ", kMostWatched, " resources are subscribed to"), {}}));
+  bool is_new = wanted && !is_known;
+  if (uri.empty() || (is_new && (watched_.size() >= kMostWatched || !core_->may_watch(principal_->id, uri)))) {
+    outlet.finish(refusal(message.id, {kInvalidParams, cat("Invalid params: uri is missing or too long, or more than ", kMostWatched, " resources (or ", human_size(kMostWatchedBytes), " of URIs) are subscribed to"), {}}));
     return;
   }
   if (wanted && !is_known) watched_.insert(uri);
   if (!wanted && is_known) watched_.erase(uri);
-  if (wanted != is_known) core_->watch(uri, wanted);
+  if (wanted != is_known) core_->watch(principal_->id, uri, wanted);
   outlet.finish(answer(message.id, Value(Value::Object{})));
 }
 

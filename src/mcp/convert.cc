@@ -109,11 +109,11 @@ Value modern_result(const std::string& method, Value result, const Offer& offer)
   return with_server(std::move(result), offer);
 }
 
-Value input_required(const Value& requests, const std::optional<std::string>& state, const Offer& offer) {
+Value input_required(const Value& requests, const std::string& state, const Offer& offer) {
   Value result;
   result.set("resultType", "input_required");
   if (requests.as_object() && !requests.as_object()->empty()) result.set("inputRequests", requests);
-  if (state) result.set("requestState", *state);
+  result.set("requestState", state);
   return with_server(std::move(result), offer);
 }
 

@@ -18,7 +18,7 @@ const Value* modern_version(const Value& params);  // of _meta; null pointer: th
 // A result as 2026-07-28 wants it: resultType, who we are, and caching hints where they are due.
 Value modern_result(const std::string& method, Value result, const Offer& offer);
 // The same for what is needed first.
-Value input_required(const Value& requests, const std::optional<std::string>& state, const Offer& offer);
+Value input_required(const Value& requests, const std::string& state, const Offer& offer);
 Problem modern_problem(Problem problem);  // without codes that the revision does not have
 
 // ---- of a legacy one

@@ -21,6 +21,7 @@ using ExchangePtr = std::shared_ptr<HttpExchange>;
 constexpr Milliseconds kNotePatience = 10'000, kGoodbye = 2'000, kDrain = 1'000;
 constexpr Milliseconds kFirstRetry = 1'000, kLongestRetry = 60'000;
 constexpr int kMostResumptions = 5;
+constexpr size_t kMostMirroredTools = 1024, kLongestName = 128;
 constexpr size_t kLongestComplaint = 64 << 10;  // of the body of an error
 
 std::string content_type(const HttpExchange& exchange) {
@@ -63,7 +64,10 @@ class HttpLink : public Link {
       : Link(loop, std::move(options)), client_(std::move(client)), target_(std::move(target)) {}
 
  protected:
-  void send_request(const FlightPtr& flight, Value params) override { io::spawn(carry(self(), flight, std::move(params))); }
+  void send_request(const FlightPtr& flight, Value params) override {
+    if (flight->method == "tools/list" && text_at(params, "cursor").empty()) first_page_ = flight->id;
+    io::spawn(carry(self(), flight, std::move(params)));
+  }
   void send(const Message& message) override { io::spawn(note(self(), message)); }
   Task<void> send_and_wait(Message message) override { return note(self(), std::move(message)); }
 
@@ -93,13 +97,17 @@ class HttpLink : public Link {
   // A tool that cannot be called over HTTP is not offered; of the others is kept what goes into headers.
   void answered(const Flight& flight, Answer& answer) override {
     if (era != Era::modern || flight.method != "tools/list" || !answer.result.as_object()) return;
+    if (flight.id == first_page_) mirrored_.clear();
     for (auto& [key, tools] : *answer.result.as_object()) {
       if (key != "tools" || !tools.as_array()) continue;
       std::erase_if(*tools.as_array(), [this](const Value& tool) {
         std::string name = text_at(tool, "name");
         const Value* schema = tool.as_object() ? tool.find("inputSchema") : nullptr;
         Result<std::vector<MirroredParam>> mirrored = read_mirrored(schema ? *schema : Value());
-        if (!mirrored) complain(cat("the tool '", name.substr(0, 128), "' cannot be used: ", mirrored.error().message));
+        bool is_too_much = mirrored && !mirrored.value().empty() && (name.size() > kLongestName || mirrored_.size() >= kMostMirroredTools);
+        if (is_too_much) mirrored = Error{paddock::Code::exhausted, cat("its name is too long, or more than ", kMostMirroredTools, " tools want headers"), ""};
+        if (!mirrored) complain(cat("the tool '", name.substr(0, kLongestName), "' cannot be used: ", mirrored.error().message));
+        else if (mirrored.value().empty()) mirrored_.erase(name);
         else mirrored_[name] = std::move(mirrored).value();
         return !mirrored;
       });
@@ -256,7 +264,7 @@ class HttpLink : public Link {
     auto reader = std::make_shared<SseReader>(self->options_.largest_message);
     bool is_done = co_await hear_stream(self, flight, exchange, reader);
     for (int i = 0; i < kMostResumptions && !is_done && self->era == Era::legacy && !reader->last_id.empty(); ++i) {
-      co_await self->loop_.sleep(std::clamp<Milliseconds>(reader->retry_ms.value_or(kFirstRetry), 10, kLongestRetry));
+      co_await self->loop_.sleep(std::clamp<Milliseconds>(reader->retry_ms.value_or(kFirstRetry), kFirstRetry, kLongestRetry));
       if (self->is_gone() || flight->answer || flight->cancelled) co_return;
       auto resumed = std::make_shared<HttpExchange>();
       self->exchanges_[flight->id] = resumed;
@@ -323,9 +331,10 @@ class HttpLink : public Link {
         if (is_broken) break;
         last_id = reader->last_id;
       }
+      // A server that ends its streams at once is gone to ever less often, whatever it says.
       bool was_long = self->loop_.now() - begun > kLongestRetry;
-      wait = reader->retry_ms ? std::clamp<Milliseconds>(*reader->retry_ms, 10, kLongestRetry) : was_long ? kFirstRetry : std::min(wait * 2, kLongestRetry);
-      co_await self->loop_.sleep(wait);
+      wait = was_long ? kFirstRetry : std::min(wait * 2, kLongestRetry);
+      co_await self->loop_.sleep(std::clamp<Milliseconds>(reader->retry_ms.value_or(wait), wait, kLongestRetry));
     }
     self->apart_ = nullptr;
     self->is_following_ = false;
@@ -338,7 +347,8 @@ class HttpLink : public Link {
   ExchangePtr apart_;                          // the stream of what belongs to no request
   bool is_following_ = false;
   std::shared_ptr<io::Event> reopening_;
-  std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool
+  std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool, where there are any
+  int64_t first_page_ = 0;                                      // the last flight that asked for the first page of tools
 };
 
 Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target, ClientOptions options) {

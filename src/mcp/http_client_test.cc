@@ -252,6 +252,41 @@ TEST_F(HttpClientTest, AStreamThatBreaksOffIsResumed) {
   EXPECT_FALSE(call("tools/call", R"({"name":"x"})").problem);
 }
 
+TEST_F(HttpClientTest, InterimAnswersAreBounded) {
+  std::string hint = "HTTP/1.1 103 Early Hints\r\n\r\n";
+  serve([&](const Asked& asked) {
+    std::string bytes;
+    if (!asked.message || asked.message->method == "server/discover") return hint + modern(asked);
+    for (int i = 0; i < 100'000; ++i) bytes += hint;
+    return bytes;
+  });
+  connect();
+  Answer answer = call("tools/call", R"({"name":"x"})");
+  ASSERT_TRUE(answer.problem);
+  EXPECT_TRUE(contains(answer.problem->message, "interim"));
+}
+
+// Each listing has other tools: what went before is forgotten.
+TEST_F(HttpClientTest, OnlySoManyToolsMayWantHeaders) {
+  int listed = 0;
+  serve([&](const Asked& asked) {
+    if (asked.message && asked.message->method == "tools/call") return answer_with(asked, R"({"resultType":"complete","content":[]})");
+    if (!asked.message || asked.message->method != "tools/list") return modern(asked);
+    Value::Array tools;
+    Value schema = json(R"({"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}})");
+    for (int i = 0; i < 1000; ++i) tools.push_back(Value::Object{{"name", cat("t", listed, "_", i)}, {"inputSchema", schema}});
+    ++listed;
+    return answer_with(asked, to_json(Value::Object{{"resultType", "complete"}, {"tools", std::move(tools)}}));
+  });
+  connect();
+  auto tools_of = [](const Answer& answer) { return answer.result.find("tools") ? answer.result.find("tools")->as_array()->size() : 0; };
+  EXPECT_EQ(tools_of(call("tools/list", "{}")), 1000u);
+  EXPECT_EQ(tools_of(call("tools/list", R"({"cursor":"more"})")), 24u);
+  EXPECT_EQ(tools_of(call("tools/list", "{}")), 1000u);
+  (void)call("tools/call", R"({"name":"t2_5","arguments":{"a":"x"}})");
+  EXPECT_EQ(web_->last("tools/call").header("Mcp-Param-A"), "x");
+}
+
 TEST_F(HttpClientTest, TheServersOwnStreamIsHeard) {
   serve([](const Asked& asked) {
     if (asked.head.method == "GET") return std::string("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
@@ -354,6 +389,21 @@ TEST(SseReaderTest, IsBounded) {
   EXPECT_FALSE(line.next());
   for (int i = 0; i < 20; ++i) lines.feed("data: 0123456789\n");
   EXPECT_FALSE(lines.next());
+}
+
+// A long line in many pieces is searched once: this would take minutes otherwise.
+TEST(SseReaderTest, ReadsALongLineInManyPieces) {
+  SseReader reader(4 << 20);
+  reader.feed("data: ");
+  std::string piece(20, 'x');
+  for (int i = 0; i < 200'000; ++i) {
+    reader.feed(piece);
+    Result<std::optional<SseEvent>> none = reader.next();
+    ASSERT_TRUE(none && !none.value());
+  }
+  reader.feed("\n\ndata: y\n\n");
+  EXPECT_EQ(reader.next().value()->data.size(), 4'000'000u);
+  EXPECT_EQ(reader.next().value()->data, "y");
 }
 
 TEST(ParamHeaders, MarksMustStandWhereTheyMay) {

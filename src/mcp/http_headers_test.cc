@@ -61,8 +61,9 @@ TEST(HttpHeaders, KeepsPagesOut) {
   for (const char* host : {"localhost", "localhost:8000", "127.0.0.1:1", "[::1]:9", "LOCALHOST", "box.example"}) EXPECT_TRUE(is_let_in({{"Host", host}}, local)) << host;
   for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[::1].evil:1", "0.0.0.0"}) EXPECT_FALSE(is_let_in({{"Host", host}}, local)) << host;
   EXPECT_TRUE(is_let_in({{"Host", "evil.example"}}, open));
-  for (const char* origin : {"http://localhost:3000", "https://127.0.0.1", "https://app.example"}) EXPECT_TRUE(is_let_in({{"Host", "localhost"}, {"Origin", origin}}, local)) << origin;
-  for (const char* origin : {"null", "", "http://evil.example", "http://localhost.evil.example", "https://app.example.evil"}) EXPECT_FALSE(is_let_in({{"Host", "localhost"}, {"Origin", origin}}, local)) << origin;
+  for (const char* origin : {"http://localhost:80", "https://app.example"}) EXPECT_TRUE(is_let_in({{"Host", "localhost:80"}, {"Origin", origin}}, local)) << origin;
+  EXPECT_FALSE(is_let_in({{"Host", "localhost:8000"}, {"Origin", "http://localhost:3000"}}, local));  // whoever has that port
+  for (const char* origin : {"null", "", "http://localhost:3000", "https://127.0.0.1", "http://evil.example", "http://localhost.evil.example", "https://app.example.evil"}) EXPECT_FALSE(is_let_in({{"Host", "localhost"}, {"Origin", origin}}, local)) << origin;
   EXPECT_FALSE(is_let_in({{"Host", "localhost"}, {"Host", "localhost"}}, local));
   EXPECT_FALSE(is_let_in({{"Host", "a.example"}, {"Origin", "http://localhost"}}, open));
 }

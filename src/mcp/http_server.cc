@@ -91,7 +91,8 @@ Task<HttpReply> HttpServer::post_modern(HttpRequest request, Message message) {
   if (!problem) problem = read_modern_client(message.params, client);
   if (problem) co_return refuse(400, message.id, *problem);
   if (message.method == "tools/call") {
-    if (!knows_tools_) co_await learn_tools(request.principal);
+    bool are_known = co_await knows_tools(request.principal);
+    if (!are_known) co_return refuse(500, message.id, {kInternalError, "which parameters must be in headers could not be found out: tools/list failed", {}});
     auto mirrored = mirrored_.find(text_at(message.params, "name"));
     const Value* arguments = message.params.find("arguments");
     Value none;
@@ -107,8 +108,22 @@ Task<HttpReply> HttpServer::post_modern(HttpRequest request, Message message) {
   co_return reply;
 }
 
-// Which parameters of which tools must also be in headers. Asked for again when tools change.
-Task<void> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
+Task<bool> HttpServer::knows_tools(std::shared_ptr<const Principal> principal) {
+  while (!knows_tools_ && learning_) {
+    std::shared_ptr<io::Event> learnt = learning_;
+    co_await *learnt;
+  }
+  if (knows_tools_) co_return true;
+  auto learnt = std::make_shared<io::Event>(server_.loop());
+  learning_ = learnt;
+  bool is_good = co_await learn_tools(principal);
+  learning_ = nullptr;
+  learnt->happen();
+  co_return is_good;
+}
+
+// Which parameters of which tools must also be in headers. Asked for again when tools change. False: it could not be told.
+Task<bool> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
   uint64_t changed = tools_changed_;
   std::map<std::string, std::vector<MirroredParam>> found;
   Value params = Value(Value::Object{});
@@ -116,7 +131,7 @@ Task<void> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
     std::shared_ptr<Context> context = lonely_context("tools/list", params, principal);
     Answer answer = co_await server_.service().call(context);
     const Value* tools = answer.result.as_object() ? answer.result.find("tools") : nullptr;
-    if (answer.problem || !tools || !tools->as_array()) co_return;
+    if (answer.problem || !tools || !tools->as_array()) co_return false;
     for (const Value& tool : *tools->as_array()) {
       const Value* schema = tool.as_object() ? tool.find("inputSchema") : nullptr;
       std::vector<MirroredParam> mirrored = schema ? mirrored_params(*schema) : std::vector<MirroredParam>();
@@ -128,6 +143,7 @@ Task<void> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
   }
   mirrored_ = std::move(found);
   knows_tools_ = changed == tools_changed_;
+  co_return true;
 }
 
 // ---- before: sessions
@@ -191,6 +207,7 @@ HttpReply HttpServer::post_legacy(const HttpRequest& request, Message message) {
   };
   reply.stream = std::make_shared<HttpStream>(server_.loop(), std::move(options));
   session->streams.emplace_back(name, reply.stream);
+  (void)reply.stream->begin_reading();  // whoever sends the reply is about to
   session->connection->receive(std::move(message), reply.stream);
   return reply;
 }
@@ -209,6 +226,12 @@ bool HttpServer::make_room(const std::string& principal) {
   return !is_full || oldest;
 }
 
+std::shared_ptr<size_t> HttpServer::kept_of(const std::string& principal) {
+  std::shared_ptr<size_t> kept = kept_[principal].lock();
+  if (!kept) kept_[principal] = kept = std::make_shared<size_t>(0);
+  return kept;
+}
+
 HttpReply HttpServer::open_session(const HttpRequest& request, Message message) {
   Result<std::string> random = random_bytes(32);
   Value id = message.id;
@@ -218,6 +241,7 @@ HttpReply HttpServer::open_session(const HttpRequest& request, Message message) 
   session->id = to_hex(random.value());
   session->used = server_.loop().now();
   session->turn = ++turn_;
+  session->budget->of_one = kept_of(request.principal->id);
   HttpStream::Options options{.name = "0", .primes = false, .budget = session->budget, .most_unread = kMostUnread, .patience = 0, .gone = nullptr};
   session->apart = std::make_shared<HttpStream>(server_.loop(), std::move(options));
   session->connection = server_.connect(request.principal, session->apart);
@@ -282,11 +306,13 @@ Task<void> HttpServer::sweep(std::weak_ptr<HttpServer*> server, io::Loop& loop) 
     if (!held) co_return;
     std::vector<std::shared_ptr<Session>> idle;
     for (const auto& [id, session] : (*held)->sessions_) {
-      bool is_used = session->connection->is_calling() || session->apart->is_being_read();
-      if (is_used) session->used = loop.now();
+      bool is_used = session->connection->is_open() && (session->connection->is_calling() || session->apart->is_being_read());
+      if (!session->connection->is_open()) idle.push_back(session);
+      else if (is_used) session->used = loop.now();
       else if (session->used + kIdleTime < loop.now()) idle.push_back(session);
     }
     for (const std::shared_ptr<Session>& session : idle) (*held)->end(session);
+    std::erase_if((*held)->kept_, [](const auto& each) { return each.second.expired(); });
   }
 }
 

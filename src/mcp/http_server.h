@@ -62,13 +62,17 @@ class HttpServer {
   std::shared_ptr<Session> find(const HttpRequest& request, HttpReply& why);
   bool make_room(const std::string& principal);
   void end(std::shared_ptr<Session> session);
-  io::Task<void> learn_tools(std::shared_ptr<const Principal> principal);
+  std::shared_ptr<size_t> kept_of(const std::string& principal);  // what all its sessions keep
+  io::Task<bool> knows_tools(std::shared_ptr<const Principal> principal);
+  io::Task<bool> learn_tools(std::shared_ptr<const Principal> principal);
   static io::Task<void> sweep(std::weak_ptr<HttpServer*> server, io::Loop& loop);
 
   Server& server_;
   std::map<std::string, std::shared_ptr<Session>> sessions_;
   std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool
+  std::map<std::string, std::weak_ptr<size_t>> kept_;           // by principal
   bool knows_tools_ = false;
+  std::shared_ptr<io::Event> learning_;                         // somebody asks for them
   uint64_t tools_changed_ = 0, turn_ = 0;
   std::shared_ptr<HttpServer*> alive_;
 };

@@ -19,22 +19,29 @@ int http_status(const Message& answer) {
 }
 
 HttpStream::~HttpStream() {
-  if (options_.budget) options_.budget->bytes -= bytes_;
+  if (options_.budget) options_.budget->remove(bytes_);
+}
+
+void HttpStream::let_go_of_first() {
+  bytes_ -= events_.front().size();
+  if (options_.budget) options_.budget->remove(events_.front().size());
+  events_.pop_front();
+  ++first_;
+}
+
+bool HttpStream::make_room(size_t bytes) {
+  if (!options_.budget) return bytes_ <= kMuch;
+  while (!options_.budget->has_room(bytes) && first_ < taken_) let_go_of_first();
+  return options_.budget->has_room(bytes);
 }
 
 void HttpStream::add(std::string text, bool is_needed) {
   if (over_) return;
   // What was sent is kept as long as there is room for it; what was not sent, unless it is a flood.
-  while (options_.budget && options_.budget->bytes + text.size() > Budget::kMost && first_ < taken_) {
-    bytes_ -= events_.front().size();
-    options_.budget->bytes -= events_.front().size();
-    events_.pop_front();
-    ++first_;
-  }
-  bool is_full = options_.budget ? options_.budget->bytes + text.size() > Budget::kMost : bytes_ > kMuch;
-  if (is_full && !is_needed) return;
+  bool has_room = make_room(text.size());
+  if (!has_room && !is_needed) return;
   bytes_ += text.size();
-  if (options_.budget) options_.budget->bytes += text.size();
+  if (options_.budget) options_.budget->add(text.size());
   events_.push_back(std::move(text));
   bell.ring();
 }
@@ -48,7 +55,11 @@ void HttpStream::tell(const Message& message) {
 
 void HttpStream::finish(const Message& answer) {
   status_ = http_status(answer);
-  add(to_text(answer), true);
+  std::string text = to_text(answer);
+  // For a client that may come back for it, but not at any price.
+  if (options_.budget && !is_read_ && !make_room(text.size()))
+    text = to_text(refusal(answer.id, {kInternalError, "the answer was not kept: nobody read it, and as much is kept as may be", {}}));
+  add(std::move(text), true);
   over_ = answered_ = true;
   bell.ring();
 }
@@ -58,31 +69,35 @@ void HttpStream::drop() {
   bell.ring();
 }
 
-uint64_t HttpStream::begin_reading() {
+uint64_t HttpStream::begin_reading(uint64_t from) {
   bell.ring();
   is_read_ = true;
+  taken_ = from;
   return ++reader_;
 }
 
 void HttpStream::end_reading(uint64_t reader) {
-  if (reader == reader_) is_read_ = false;
+  if (reader != reader_) return;
+  is_read_ = false;
+  shed();
+}
+
+void HttpStream::shed() {
+  while (over_ && !is_read_ && options_.budget && !options_.budget->has_room(0) && !events_.empty()) let_go_of_first();
 }
 
 void HttpStream::client_gone(uint64_t reader) {
   if (reader != reader_) return;
   is_read_ = false;
   if (!over_ && options_.gone) options_.gone(streaming_);
+  shed();
   bell.ring();
 }
 
-void HttpStream::taken(uint64_t number) {
+void HttpStream::taken(uint64_t reader, uint64_t number) {
+  if (reader != reader_) return;  // it was written by who read it before
   taken_ = number;
-  if (options_.budget) return;
-  while (first_ < taken_) {
-    bytes_ -= events_.front().size();
-    events_.pop_front();
-    ++first_;
-  }
+  while (!options_.budget && first_ < taken_) let_go_of_first();
 }
 
 std::string HttpStream::greeting() const {

@@ -12,10 +12,15 @@
 
 namespace paddock::mcp {
 
-// What a session keeps for resumption, of all its streams together.
+// What a session keeps for resumption, of all its streams together; and all sessions of its principal.
 struct Budget {
-  static constexpr size_t kMost = 4 << 20;
+  static constexpr size_t kMost = 4 << 20, kMostOfOne = 32 << 20;
   size_t bytes = 0;
+  std::shared_ptr<size_t> of_one = std::make_shared<size_t>(0);
+
+  bool has_room(size_t more) const { return bytes + more <= kMost && *of_one + more <= kMostOfOne; }
+  void add(size_t more) { bytes += more, *of_one += more; }
+  void remove(size_t less) { bytes -= less, *of_one -= less; }
 };
 
 class HttpStream : public Outlet {
@@ -35,9 +40,10 @@ class HttpStream : public Outlet {
   void finish(const Message& answer) override;
   void drop() override;
 
-  // ---- for who sends it. Events are numbered from 1; `taken` says that all before this one were sent.
+  // ---- for who sends it. Events are numbered from 1; `taken` says that all before this one were sent. One that was not taken by who
+  // reads now is not let go, but one that nobody reads may be: who comes back may find its place before first().
   io::Bell bell;                                     // rings when there is more
-  uint64_t begin_reading();    // whoever read it before stops
+  uint64_t begin_reading(uint64_t from = 1);  // whoever read it before stops
   bool is_read_by(uint64_t reader) const { return reader == reader_; }
   void end_reading(uint64_t reader);
   bool is_being_read() const { return is_read_; }
@@ -45,7 +51,7 @@ class HttpStream : public Outlet {
   uint64_t first() const { return first_; }
   uint64_t end() const { return first_ + events_.size(); }
   const std::string& event(uint64_t number) const { return events_[number - first_]; }
-  void taken(uint64_t number);
+  void taken(uint64_t reader, uint64_t number);
   bool is_over() const { return over_; }             // nothing will be added
   bool is_answer_alone() const { return over_ && answered_ && end() == 2 && first_ == 1; }
   int status() const { return status_; }             // of the answer, when it is alone
@@ -57,6 +63,9 @@ class HttpStream : public Outlet {
 
  private:
   void add(std::string text, bool is_needed);
+  void let_go_of_first();
+  bool make_room(size_t bytes);  // by letting go of what was sent
+  void shed();  // what is over and nobody reads, when more is kept than may be
 
   Options options_;
   std::deque<std::string> events_;

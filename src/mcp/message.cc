@@ -2,6 +2,7 @@
 
 #include <climits>
 
+#include "base/peer_json.h"
 #include "base/text.h"
 
 namespace paddock::mcp {
@@ -28,7 +29,7 @@ std::string read_envelope(Value& value, Message& message, Value& id) {
   Value::Object* members = value.as_object();
   if (!members) return cat("a message is an object, not ", value.type_name());
 
-  const Value *version = nullptr, *method = nullptr, *has_id = nullptr, *params = nullptr, *result = nullptr, *error = nullptr;
+  Value *version = nullptr, *method = nullptr, *has_id = nullptr, *params = nullptr, *result = nullptr, *error = nullptr;
   std::string unknown;
   for (auto& [key, member] : *members) {
     if (key == "jsonrpc") version = &member;
@@ -51,14 +52,14 @@ std::string read_envelope(Value& value, Message& message, Value& id) {
     if (params && !params->as_object()) return cat("params must be an object, not ", params->type_name());
     message.kind = has_id ? Message::Kind::request : Message::Kind::notification;
     message.method = *method->as_string();
-    if (params) message.params = *params;
+    if (params) message.params = std::move(*params);
   } else {
     if (!result == !error) return result ? "a response has either result or error" : "neither a method nor a result nor an error";
     if (params) return "a response has no params";
     if (!has_id && !error) return "a response needs an id";
     if (result && !result->as_object()) return cat("result must be an object, not ", result->type_name());
     message.kind = Message::Kind::response;
-    if (result) message.result = *result;
+    if (result) message.result = std::move(*result);
     if (error) {
       Problem problem;
       std::string wrong = read_problem(*error, problem);
@@ -74,7 +75,7 @@ std::string read_envelope(Value& value, Message& message, Value& id) {
 
 Parsed parse_message(std::string_view text) {
   Parsed parsed;
-  Result<Value> value = parse_json(text, "message");
+  Result<Value> value = parse_peer_json(text, "message");
   if (!value) {
     parsed.problem = {kParseError, cat("Parse error: ", value.error().message), {}};
     return parsed;

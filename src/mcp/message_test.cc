@@ -32,13 +32,31 @@ TEST(Message, RefusesWhatStrictJsonRefuses) {
   EXPECT_EQ(read(std::string(100, '[') + std::string(100, ']')), "-32700 null");
 }
 
+TEST(Message, RefusesWhatWouldFillTheMemory) {
+  auto numbers = [](size_t count) {
+    std::string text = R"({"jsonrpc":"2.0","id":1,"result":{"a":[0)";
+    for (size_t i = 1; i < count; ++i) text += ",0";
+    return text + "]}}";
+  };
+  EXPECT_EQ(read(numbers(190'000)), numbers(190'000));
+  EXPECT_EQ(read(numbers(200'000)), "-32700 null");
+}
+
+TEST(Message, RefusesWholeNumbersThatWouldBecomeOthers) {
+  auto with = [](const std::string& number) { return read(R"({"jsonrpc":"2.0","id":1,"result":{"n":)" + number + "}}"); };
+  for (const char* kept : {"9223372036854775807", "-9223372036854775808", "100000000000000000000", "-100000000000000000000", "18446744073709552000", "0", "-0", "9007199254740993"})
+    EXPECT_EQ(with(kept).find("-32700"), std::string::npos) << kept;
+  for (const char* changed : {"9223372036854775808", "18446744073709551615", "18446744073709551616", "-9223372036854775809", "100000000000000000001", "123456789012345678901234567890"})
+    EXPECT_EQ(with(changed), "-32700 null") << changed;
+}
+
 TEST(Message, RefusesEnvelopesThatAreNoneAndNamesTheirId) {
   EXPECT_EQ(read(R"([{"jsonrpc":"2.0","id":1,"method":"a"}])"), "-32600 null");
   EXPECT_EQ(read(R"({"jsonrpc":"1.0","id":1,"method":"a"})"), "-32600 1");
   EXPECT_EQ(read(R"({"id":"x","method":"a"})"), "-32600 \"x\"");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1.5,"method":"a"})"), "-32600 null");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":null,"method":"a"})"), "-32600 null");
-  EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":99999999999999999999,"method":"a"})"), "-32600 null");
+  EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":100000000000000000000,"method":"a"})"), "-32600 null");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"method":""})"), "-32600 1");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"method":"a","params":[]})"), "-32600 1");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"method":"a","result":{}})"), "-32600 1");

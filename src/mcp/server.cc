@@ -14,16 +14,45 @@ constexpr io::Milliseconds kSweepTime = 5'000;
 constexpr io::Milliseconds kChangeTime = 100;   // changes of one moment are told once
 constexpr size_t kMostChanges = 10'000;         // resources that changed within that
 
+// A key that is taken away ends what it began.
+void end_whom_it_may_not_serve(const Core& core) {
+  std::map<std::string, bool> may;
+  std::vector<std::shared_ptr<Connection>> over;
+  for (Connection* connection : core.connections) {
+    const Principal& principal = *connection->principal();
+    if (!principal.may_still || !connection->is_open()) continue;
+    auto [known, is_new] = may.try_emplace(principal.id, true);
+    if (is_new) known->second = principal.may_still();
+    if (!known->second) over.push_back(connection->shared_from_this());
+  }
+  for (const std::shared_ptr<Connection>& connection : over) connection->close();
+}
+
 }  // namespace
 
 std::string key_of(const Value& id) { return to_json(id); }
 
-void Core::watch(const std::string& uri, bool wanted) {
+bool Core::may_watch(const std::string& principal, const std::string& uri) {
+  if (uri.empty() || uri.size() > kLongestUri) return false;
+  auto found = watched.find(principal);
+  return found == watched.end() || found->second + uri.size() <= kMostWatchedBytes;
+}
+
+void Core::watch(const std::string& principal, const std::string& uri, bool wanted) {
+  size_t& bytes = watched[principal];
+  bytes += wanted ? uri.size() : -uri.size();
+  if (bytes == 0) watched.erase(principal);
   size_t& count = watchers[uri];
   count += wanted ? 1 : -1;
   bool is_first = wanted && count == 1, is_last = !wanted && count == 0;
   if (is_last) watchers.erase(uri);
   if (is_first || is_last) service.watch_resource(uri, wanted);
+}
+
+void Core::count(const std::string& principal, int more) {
+  size_t& counted = requests[principal];
+  counted += static_cast<size_t>(more);
+  if (counted == 0) requests.erase(principal);
 }
 
 const Offer& Core::who(const Principal& principal) {
@@ -51,6 +80,7 @@ void Server::close() {
   std::vector<std::shared_ptr<Connection>> all;
   for (Connection* connection : core_->connections) all.push_back(connection->shared_from_this());
   for (const std::shared_ptr<Connection>& connection : all) connection->close(true);
+  core_->states.close();
 }
 
 Task<void> Server::sweep(std::weak_ptr<Core> core) {
@@ -59,6 +89,7 @@ Task<void> Server::sweep(std::weak_ptr<Core> core) {
     if (!held) co_return;
     io::Loop& loop = held->loop;
     held->states.sweep();
+    end_whom_it_may_not_serve(*held);
     held.reset();
     co_await loop.sleep(kSweepTime);
   }

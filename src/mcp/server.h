@@ -24,6 +24,8 @@ namespace paddock::mcp {
 inline constexpr size_t kMostRequests = 64;             // at once, of one connection
 inline constexpr size_t kMostRequestsOfOne = 512;       // of one principal, over all connections
 inline constexpr size_t kMostWatched = 1000;            // resources that one connection hears of
+inline constexpr size_t kLongestUri = 4096;              // of such a resource
+inline constexpr size_t kMostWatchedBytes = 1 << 20;    // of their URIs, of one principal
 inline constexpr int kMostRounds = 16;                  // of questions to a legacy client for one request
 
 // A client: a stdio process, a session over HTTP, or one modern HTTP request.
@@ -78,6 +80,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::set<std::string> watched_;   // legacy
   std::map<std::string, std::shared_ptr<Call>> calls_;   // by the id of the request
   std::map<std::string, Listen> listens_;
+  std::map<std::string, uint64_t> starting_;             // what waits for the service to start: its turn, by the id of the request
+  uint64_t turn_ = 0;
   std::map<std::string, std::shared_ptr<Ask>> asks_;     // legacy: by the id of our request
   uint64_t asked_ = 0;
   Allowance messages_{500, 200, 0};  // notifications of the client
@@ -93,12 +97,15 @@ struct Core {
   std::map<std::string, size_t> requests;   // under way, by principal
   std::optional<Offer> identity;            // name and version
   std::map<std::string, size_t> watchers;   // of each resource
+  std::map<std::string, size_t> watched;    // bytes of URIs, by principal
   std::set<std::pair<int, std::string>> changes;  // not told yet
   bool telling = false;
   io::Milliseconds told_at = 0;
   std::function<void(const Change&)> on_change;   // of a transport that keeps something
 
-  void watch(const std::string& uri, bool wanted);
+  bool may_watch(const std::string& principal, const std::string& uri);
+  void watch(const std::string& principal, const std::string& uri, bool wanted);
+  void count(const std::string& principal, int more);  // of its requests under way
   const Offer& who(const Principal& principal);
 };
 

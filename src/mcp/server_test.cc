@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "mcp/client_test.h"
 #include "mcp/convert.h"
 #include "mcp/edit.h"
 #include "mcp/fixture.h"
 
 namespace paddock::mcp {
 namespace {
-
-Value json(const std::string& text) { return parse_json(text, "test").value(); }
 
 struct Recorder : Outlet {
   void tell(const Message& message) override { told.push_back(to_text(message)); }
@@ -25,19 +24,15 @@ struct Recorder : Outlet {
   std::string input(const char* key) const { return answer ? text_at(answer->result, key) : ""; }
 };
 
-io::Loop& the_loop() {
-  static io::Loop* loop = io::Loop::create().value();
-  return *loop;
-}
-
 io::Task<void> stop_later(io::Loop& loop, io::Milliseconds after) {
+  co_await loop.sleep(1);  // the loop may not have looked at the clock since the last test
   co_await loop.sleep(after);
   loop.stop();
 }
 
 class McpServer : public ::testing::Test {
  protected:
-  McpServer() : service(make_fixture(the_loop())), server(Server::create(the_loop(), *service).value()) {}
+  McpServer() : service(make_fixture(test_loop())), server(Server::create(test_loop(), *service).value()) {}
 
   static std::shared_ptr<const Principal> principal(const char* id) {
     auto made = std::make_shared<Principal>();
@@ -45,8 +40,8 @@ class McpServer : public ::testing::Test {
     return made;
   }
   static void wait(io::Milliseconds time = 60) {
-    io::spawn(stop_later(the_loop(), time));
-    the_loop().run();
+    io::spawn(stop_later(test_loop(), time));
+    test_loop().run();
   }
   static Value modern(const std::string& params, const char* capabilities = R"({"elicitation":{},"sampling":{},"roots":{}})") {
     Value value = json(params);
@@ -151,6 +146,25 @@ TEST_F(McpServer, TurnsAQuestionIntoInputRequiredForAModernClient) {
   EXPECT_NE(done->result().find("User response: action=accept"), std::string::npos) << done->result();
 }
 
+// The service sees which answers there was a question for.
+TEST_F(McpServer, AnswersWithoutAQuestionAreToldFromARetry) {
+  std::shared_ptr<Connection> connection = server->connect(principal("p"), nullptr);
+  auto first = send(connection, 1, "tools/call", modern(R"({"name":"test_input_required_result_elicitation"})"));
+  std::string state = first->input("requestState");  // although the service gave none
+  ASSERT_FALSE(state.empty());
+  Value retry = modern(R"({"name":"test_input_required_result_elicitation","inputResponses":{"user_name":{"action":"accept","content":{"name":"Ann"}}}})");
+  put(retry, "requestState", state);
+  EXPECT_NE(send(connection, 2, "tools/call", retry)->result().find("Hello, Ann!"), std::string::npos);
+  put(retry, "requestState", Value());
+  EXPECT_EQ(send(connection, 3, "tools/call", retry)->code(), kInvalidParams);  // null is ours to write
+  std::shared_ptr<Connection> old = legacy("{}", nullptr);
+  remove(retry, "_meta");
+  put(retry, "requestState", "made up");
+  auto refused = send(old, 1, "tools/call", retry);  // asks, and this client cannot be asked
+  wait();
+  EXPECT_EQ(refused->code(), kInvalidRequest);
+}
+
 TEST_F(McpServer, AsksALegacyClientForWhatAServiceNeedsFirst) {
   std::shared_ptr<Connection> connection = legacy(R"({"elicitation":{},"sampling":{},"roots":{}})", nullptr);
   auto outlet = send(connection, 1, "tools/call", json(R"({"name":"test_input_required_result_multiple_inputs"})"));
@@ -214,6 +228,76 @@ TEST_F(McpServer, BoundsWhatOneConnectionAsksForAtOnce) {
   EXPECT_FALSE(all.front()->answer);
   connection->close();
   for (size_t i = 0; i < kMostRequests; ++i) EXPECT_TRUE(all[i]->dropped);
+}
+
+TEST_F(McpServer, BoundsTheUrisThatAreListenedTo) {
+  std::shared_ptr<Connection> old = legacy("{}", nullptr), young = server->connect(principal("q"), nullptr);
+  auto subscribe = [&](const std::string& uri) { return send(old, uri.substr(0, 16), "resources/subscribe", Value::Object{{"uri", uri}})->code(); };
+  EXPECT_EQ(subscribe(std::string(kLongestUri + 1, 'a')), kInvalidParams);
+  for (size_t i = 0; i < kMostWatchedBytes / kLongestUri; ++i) EXPECT_EQ(subscribe(cat(10'000 + i, std::string(kLongestUri - 5, 'a'))), 0);
+  EXPECT_EQ(subscribe("test://one-more"), kInvalidParams);
+  auto listen = [&](Value id, Value::Array uris) {
+    return send(young, std::move(id), "subscriptions/listen", modern(cat(R"({"notifications":{"resourceSubscriptions":)", to_json(Value(std::move(uris))), "}}")));
+  };
+  EXPECT_EQ(listen(1, {std::string(kLongestUri + 1, 'a')})->code(), kInvalidParams);
+  Value::Array most;
+  for (size_t i = 0; i <= kMostWatchedBytes / kLongestUri; ++i) most.push_back(cat(10'000 + i, std::string(kLongestUri - 5, 'a')));
+  EXPECT_EQ(listen(2, most)->code(), kInvalidParams);
+  most.pop_back();  // what was refused left nothing behind
+  EXPECT_EQ(listen(3, most)->code(), 0);
+  old->close();
+  young->close();
+}
+
+// A service that takes its time to start.
+struct Late : Service {
+  io::Task<void> start() override {
+    co_await test_loop().sleep(20);
+  }
+  Offer offer(const Principal&) override { return {}; }
+  io::Task<Answer> call(std::shared_ptr<Context>) override { co_return Answer::done(Value(Value::Object{})); }
+};
+
+TEST_F(McpServer, CountsWhatWaitsForTheStart) {
+  Late late;
+  std::unique_ptr<Server> other = Server::create(test_loop(), late).value();
+  std::shared_ptr<Connection> connection = other->connect(principal("p"), nullptr);
+  auto listen = [&](Value id) { return send(connection, std::move(id), "subscriptions/listen", modern(R"({"notifications":{}})")); };
+  auto first = listen(1), cancelled = listen(2);
+  EXPECT_EQ(listen(1)->code(), kInvalidRequest);
+  connection->receive(notification("notifications/cancelled", json(R"({"requestId":2})")), nullptr);
+  std::vector<std::shared_ptr<Recorder>> all;
+  for (int i = 3; i <= static_cast<int>(kMostRequests) + 2; ++i) all.push_back(send(connection, i, "server/discover", modern("{}")));
+  EXPECT_EQ(all.back()->code(), kInternalError);
+  wait();
+  EXPECT_EQ(first->told.size(), 1u);
+  EXPECT_TRUE(cancelled->dropped && cancelled->told.empty());
+  EXPECT_TRUE(all.front()->answer);
+}
+
+TEST_F(McpServer, EndsWhatGoesOnForOneThatMayNotAnyMore) {
+  auto who = std::make_shared<Principal>();
+  bool may = true;
+  who->may_still = [&may] { return may; };
+  std::shared_ptr<Connection> theirs = server->connect(who, nullptr), other = server->connect(principal("p"), nullptr);
+  auto listening = send(theirs, 1, "subscriptions/listen", modern(R"({"notifications":{}})"));
+  EXPECT_FALSE(listening->dropped);
+  may = false;
+  wait(5'100);
+  EXPECT_TRUE(listening->dropped);
+  EXPECT_TRUE(!theirs->is_open() && other->is_open());
+}
+
+TEST_F(McpServer, CancelsWhatIsParkedWhenItEnds) {
+  std::shared_ptr<Connection> connection = server->connect(principal("p"), nullptr);
+  Value params = modern(R"({"name":"test_elicitation","arguments":{"message":"m"}})");
+  auto outlet = send(connection, 1, "tools/call", params);
+  wait();
+  ASSERT_EQ(outlet->input("resultType"), "input_required");
+  server->close();
+  put(params, "requestState", outlet->input("requestState"));
+  std::shared_ptr<Connection> next = server->connect(principal("p"), nullptr);
+  EXPECT_EQ(send(next, 2, "tools/call", params)->code(), kInvalidParams);
 }
 
 TEST(McpConvert, GivesOldClientsWhatTheyUnderstand) {

@@ -28,6 +28,7 @@ namespace paddock::mcp {
 struct Principal {
   virtual ~Principal() = default;
   std::string id;  // two with the same are the same; state of one is never shown to another
+  std::function<bool()> may_still;  // asked now and then while they are connected; empty: they may
 };
 
 // What a client said about itself.
@@ -59,7 +60,7 @@ class Context {
   virtual ~Context() = default;
 
   std::string method;
-  Value params;       // with _meta, inputResponses and requestState as they came; an object
+  Value params;       // an object. requestState is the service's own again: null if it gave none, absent if it asked for nothing
   Client client;
   std::shared_ptr<const Principal> principal;
   Cause cause = Cause::begin();  // from _meta.traceparent, or the transport's

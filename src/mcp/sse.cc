@@ -12,8 +12,15 @@ constexpr size_t kLongestId = 1024;
 
 }  // namespace
 
+void SseReader::feed(std::string_view bytes) {
+  ahead_.erase(0, at_);
+  searched_ -= std::min(searched_, at_);
+  at_ = 0;
+  ahead_ += bytes;
+}
+
 Result<std::optional<SseEvent>> SseReader::next() {
-  size_t at = 0;
+  size_t& at = at_;
   std::optional<SseEvent> event;
   if (!begun_ && ahead_.size() >= 3) {
     begun_ = true;
@@ -24,7 +31,8 @@ Result<std::optional<SseEvent>> SseReader::next() {
       after_cr_ = false;
       if (ahead_[at] == '\n') ++at;
     }
-    size_t end = ahead_.find_first_of("\r\n", at);
+    size_t end = ahead_.find_first_of("\r\n", std::max(at, searched_));
+    searched_ = std::min(end, ahead_.size());
     if (end == std::string::npos) break;
     std::string_view line(ahead_.data() + at, end - at);
     after_cr_ = ahead_[end] == '\r';
@@ -41,8 +49,7 @@ Result<std::optional<SseEvent>> SseReader::next() {
     type_.clear();
     has_data_ = false;
   }
-  ahead_.erase(0, at);
-  if (ahead_.size() > largest_ + 16) return Error{Code::exhausted, cat("a line of more than ", human_size(largest_)), ""};
+  if (ahead_.size() - at > largest_ + 16) return Error{Code::exhausted, cat("a line of more than ", human_size(largest_)), ""};
   return event;
 }
 

@@ -19,7 +19,7 @@ class SseReader {
  public:
   explicit SseReader(size_t largest_event) : largest_(largest_event) {}
 
-  void feed(std::string_view bytes) { ahead_ += bytes; }
+  void feed(std::string_view bytes);
   // The next whole event, or nothing yet. The error arm: one is too large.
   Result<std::optional<SseEvent>> next();
 
@@ -31,6 +31,8 @@ class SseReader {
 
   size_t largest_;
   std::string ahead_, data_, type_;
+  size_t at_ = 0;                     // of ahead_: read up to here
+  size_t searched_ = 0;               // of ahead_: no line ends before this
   std::optional<std::string> id_;     // of the event that is being read
   bool has_data_ = false, begun_ = false, after_cr_ = false;
 };

@@ -55,7 +55,9 @@ std::string States::make(char kind, const Bound& bound, const std::string& conte
   return cat(base64(inner), ".", base64(mac(inner, bound)));
 }
 
-std::string States::seal(const Bound& bound, const std::string& state) const { return make('s', bound, state); }
+std::string States::seal(const Bound& bound, const std::optional<std::string>& state) const {
+  return make(state ? 's' : 'n', bound, state.value_or(""));
+}
 
 Result<std::string> States::park(const Bound& bound, std::shared_ptr<Call> call) {
   Share share = shares_.count(bound.principal) ? shares_[bound.principal] : Share();
@@ -89,9 +91,14 @@ Result<States::Opened> States::open(const Bound& bound, const std::string& token
   if (colon == std::string::npos || std::strtoll(text.c_str() + 1, nullptr, 10) < loop_->now()) return refused("its time is over");
   std::string content = text.substr(colon + 1);
   if (text.front() == 's') return Opened{std::move(content), nullptr};
+  if (text.front() == 'n') return Opened{};
   auto found = parked_.find(content);
   if (found == parked_.end()) return refused("it was used already");
-  return Opened{"", take_out(found)};
+  return Opened{{}, take_out(found)};
+}
+
+void States::close() {
+  while (!parked_.empty()) take_out(parked_.begin())->cancel("the server ends");
 }
 
 void States::sweep() {

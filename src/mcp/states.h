@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/value.h"
@@ -30,19 +31,20 @@ class States {
   // The params without _meta, inputResponses and requestState, whatever the order of keys.
   static Bound bind(const std::string& principal, const std::string& method, const Value& params);
 
-  // A service's own state on its way through the client and back.
-  std::string seal(const Bound& bound, const std::string& state) const;
+  // A service's own state on its way through the client and back; it may have none.
+  std::string seal(const Bound& bound, const std::optional<std::string>& state) const;
   // Keeps the call until the state comes back, once. Code::exhausted: too many are kept.
   Result<std::string> park(const Bound& bound, std::shared_ptr<Call> call);
 
   struct Opened {
-    std::string state;             // the service's own, or
-    std::shared_ptr<Call> parked;  // a call, which is not kept any more
+    std::optional<std::string> state;  // the service's own, or
+    std::shared_ptr<Call> parked;      // a call, which is not kept any more
   };
   // The error arm: changed, somebody else's, for another request, used already, or too old.
   Result<Opened> open(const Bound& bound, const std::string& token);
 
   void sweep();  // ends calls whose time is over
+  void close();  // ends all
   size_t parked() const { return parked_.size(); }
 
  private:

@@ -143,7 +143,7 @@ Task<void> serve_stdio(Server& server, StdioOptions options) {
 
   Milliseconds until = loop.now() + kLastMoment;
   while (connection->is_calling() && loop.now() < until && !lines->broken && !stopper->stopped) co_await loop.sleep(10);
-  connection->close(true);
+  server.close();  // what waits for an answer, too
   lines->closing = true;
   lines->to_write.ring();
   until = loop.now() + kLastWrites;

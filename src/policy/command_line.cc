@@ -21,6 +21,11 @@ bool is_harmless_variable(std::string_view name) {
   return starts_with(name, "LC_") || std::find(std::begin(kHarmless), std::end(kHarmless), name) != std::end(kHarmless);
 }
 
+// Languages and time zones can also be files of one's own.
+bool is_harmless_value(std::string_view value) {
+  return !starts_with(value, "/") && !starts_with(value, ":") && value.find("..") == std::string_view::npos;
+}
+
 class Line {
  public:
   explicit Line(std::string_view text) : text_(text) {}
@@ -41,6 +46,7 @@ class Line {
   Result<void> step() {
     char c = here();
     if (c == ' ' || c == '\t') return ++place_, Result<void>();
+    if (next_is("\\\n")) return place_ += 2, Result<void>();  // no word has begun: what follows may be a comment or a pattern
     if (c == '\n' || c == ';' || c == '&' || c == '|') return separator();
     if (c == '#') return refuse(text_.substr(place_), "is a comment", "leave it out");
     if (c == '<' || c == '>' || starts_redirection()) return redirection();
@@ -71,6 +77,7 @@ class Line {
   Result<void> redirection() {
     size_t start = place_;
     while (place_ < text_.size() && here() >= '0' && here() <= '9') ++place_;
+    if (place_ - start > 1) return refuse(text_.substr(start), "is a number that some shells take for a word", "put a blank behind it");
     for (std::string_view form : {">&1", ">&2", "&>/dev/null", "&> /dev/null", ">/dev/null", "> /dev/null", "</dev/null", "< /dev/null"}) {
       if (!next_is(form)) continue;
       size_t end = place_ + form.size();
@@ -87,8 +94,6 @@ class Line {
     size_t start = place_;
     bool pattern = false;
     size_t first_quote = std::string::npos;  // how much of the word stands in front of it
-    if (std::string_view("*?[").find(here()) != std::string_view::npos && !is_test(start))
-      return refuse(text_.substr(place_), "starts with a pattern, which files could turn into options", "write it like ./*");
     while (place_ < text_.size()) {
       char c = here();
       if (std::string_view(" \t\n;&|<>").find(c) != std::string_view::npos) break;
@@ -98,7 +103,11 @@ class Line {
         continue;
       }
       TRY(check_bare(c));
-      pattern = pattern || c == '*' || c == '?' || c == '[';
+      if ((c == '*' || c == '?' || c == '[') && !is_test(start)) {
+        // Files' names would take its place. Behind a slash they can be nothing else: no option, script or assignment.
+        if (word.find('/') == std::string::npos) return refuse(text_.substr(start), "is a pattern, which files could turn into anything", "write it like ./*");
+        pattern = true;
+      }
       word += c;
       ++place_;
     }
@@ -107,7 +116,8 @@ class Line {
     bool assignment = command_.empty() && equals < first_quote &&
                       is_identifier(std::string_view(word).substr(0, word[equals ? equals - 1 : 0] == '+' ? equals - 1 : equals));
     if (assignment) {
-      if (!is_harmless_variable(std::string_view(word).substr(0, equals))) return refuse(word, "sets a variable for what it runs", "leave the assignment out");
+      bool harmless = is_harmless_variable(std::string_view(word).substr(0, equals)) && is_harmless_value(std::string_view(word).substr(equals + 1));
+      if (!harmless) return refuse(word, "sets a variable for what it runs", "leave the assignment out");
       assigned_ = word;
       return {};
     }
@@ -153,6 +163,10 @@ class Line {
         continue;
       }
       if (c == '$' || c == '`') return refuse(text_.substr(place_), "is a variable or a substitution, also in double quotes", "use single quotes if it is meant as text");
+      if (next_is("\\\n")) {  // the line goes on
+        ++place_;
+        continue;
+      }
       if (c == '\\' && place_ + 1 < text_.size() && std::string_view("\"\\$`").find(text_[place_ + 1]) != std::string_view::npos) c = text_[++place_];
       word += c;
     }
@@ -185,42 +199,44 @@ class Line {
 // "-x" stands for the letter in any cluster of short options, "--long" also for its beginnings and for --long=…, "-word" for
 // exactly that word, "word" for a word without dashes, and "word=" and "-word*" for all that starts with them.
 struct Hatch {
-  std::string_view program, words;
+  std::string_view programs, words;
   const char* why;
 };
 constexpr Hatch kHatches[] = {
     {"find", "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls", "does the work of another command"},
-    {"tar", "-I -F --to-command --use-compress-program --checkpoint-action --info-script --new-volume-script --rsh-command", "makes tar run a program"},
+    {"tar", "-I -F -T --to-command --use-compress-program --checkpoint-action --info-script --new-volume-script --rsh-command --rmt-command --files-from", "makes tar run a program"},
     {"bsdtar", "--use-compress-program", "makes tar run a program"},
     {"cpio", "--rsh-command", "makes cpio run a program"},
-    {"rsync", "-e --rsh --rsync-path", "makes rsync run a program"},
-    {"scp", "-o -S -F", "can make scp run a program"},
-    {"sftp", "-o -S -F -b", "can make sftp run a program"},
-    {"ssh", "-o -F -S -E", "can make ssh run a program"},
+    {"rsync", "-e -M --rsh --rsync-path --remote-option --daemon --config", "makes rsync run a program"},
+    {"scp", "-o -S -F -D", "can make scp run a program"},
+    {"sftp", "-o -S -F -b -D", "can make sftp run a program"},
+    {"ssh", "-o -F -S -E -I", "can make ssh run a program"},
+    {"ssh-keygen", "-D -w", "loads a library"},
+    {"ssh-add", "-s -S", "loads a library"},
     {"sort", "-o --compress-program --output", "makes sort run a program or write a file"},
     {"split", "--filter", "makes split run a program"},
     {"zip", "-T --unzip-command", "makes zip run a program"},
-    {"fd", "-x -X --exec --exec-batch", "does the work of another command"},
-    {"fdfind", "-x -X --exec --exec-batch", "does the work of another command"},
+    {"fd fdfind", "-x -X --exec --exec-batch", "does the work of another command"},
     {"rg", "--pre --hostname-bin", "makes rg run a program"},
     {"wget", "-e --execute --use-askpass --config", "can make wget run a program"},
     {"curl", "-K --config", "reads further options from a file"},
-    {"make", "-E --eval SHELL=", "makes make run a program"},
-    {"gmake", "-E --eval SHELL=", "makes make run a program"},
+    {"make gmake", "-E --eval", "makes make run a program"},
     {"ninja", "-t", "makes ninja do something else"},
+    {"cmake", "-P* -E*", "makes cmake run a program"},
     {"printf", "-v", "sets a variable"},
-    {"test", "-v", "looks into a variable, which may run what its name holds"},
+    {"wait", "-p", "sets a variable"},
+    {"test [", "-v -R", "looks into a variable, which may run what its name holds"},
     {"install", "--strip-program", "makes install run a program"},
     {"tcpdump", "-z -w", "makes tcpdump run a program or write a file"},
-    {"gcc", "-wrapper -B* -fplugin*", "makes gcc run a program"},
-    {"g++", "-wrapper -B* -fplugin*", "makes g++ run a program"},
-    {"cc", "-wrapper -B* -fplugin*", "makes cc run a program"},
-    {"apt", "-o -c --option --config-file", "can make apt run a program"},
-    {"apt-get", "-o -c --option --config-file", "can make apt-get run a program"},
+    {"gcc g++ cc c++ clang clang++", "-wrapper -B* -fplugin* -fpass-plugin* -specs* --specs --prefix --ld-path --config -fuse-ld* -Wl,* -Xlinker -Xclang @*", "can make a compiler run a program"},
+    {"diff3 sdiff", "-o --output --diff-program", "makes it run a program or write a file"},
+    {"sqlite3", "-init -nonce", "lifts what -safe holds"},
+    {"rpm", "-E -D --eval --define --pipe --rcfile --macros", "makes rpm run a program"},
+    {"dpkg", "--pre-invoke --post-invoke --status-logger", "makes dpkg run a program"},
+    {"apt apt-get", "-o -c --option --config-file", "can make apt-get run a program"},
     {"pytest", "-p -c --pdbcls", "makes pytest load something else"},
     {"npm", "exec x explore --script-shell --node-options", "makes npm run a program"},
-    {"yarn", "exec dlx", "makes yarn run a program"},
-    {"pnpm", "exec dlx", "makes pnpm run a program"},
+    {"yarn pnpm", "exec dlx", "makes it run a program"},
     {"go", "-exec -toolexec -vettool -overlay", "makes go run a program"},
     {"cargo", "--config", "can make cargo run a program"},
     {"docker", "-H -c --host --context --config", "leads to another daemon"},
@@ -243,16 +259,28 @@ bool matches_hatch(std::string_view word, std::string_view hatch) {
   return word == hatch;
 }
 
+template <class List>
+bool is_in(const List& list, std::string_view word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
 Result<void> check_hatches(const Command& command) {
+  std::string_view program = command[0];
+  program = program.substr(0, program.find_last_not_of("0123456789.") + 1);
+  if (ends_with(program, "-")) program.remove_suffix(1);  // gcc-12
+  else program = command[0];
   for (const Hatch& hatch : kHatches) {
-    if (command[0] != hatch.program) continue;
+    if (!is_in(split(hatch.programs, ' '), program)) continue;
     std::vector<std::string> hatches = split(hatch.words, ' ');
     for (size_t i = 1; i < command.size(); ++i)
       for (const std::string& option : hatches)
         if (matches_hatch(command[i], option)) return refuse(command[i], hatch.why);
   }
+  if (program == "[" || program == "test")  // some shells evaluate what is compared as a number
+    for (const std::string& word : command)
+      if (word.find("$(") != std::string::npos || word.find('`') != std::string::npos) return refuse(word, "may be run by the shell that compares it");
   // tar's first word may be its options without a dash.
-  if (command[0] == "tar" && command.size() > 1 && command[1][0] != '-' && command[1].find_first_of("IF") != std::string::npos)
+  if (command[0] == "tar" && command.size() > 1 && command[1][0] != '-' && command[1].find_first_of("IFT") != std::string::npos)
     return refuse(command[1], "makes tar run a program");
   return {};
 }
@@ -269,9 +297,11 @@ constexpr std::string_view kGitCommands[] = {
 };
 constexpr std::string_view kGitOptions[] = {"--no-pager", "-P", "--version", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"};
 
-template <class List>
-bool is_in(const List& list, std::string_view word) {
-  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+// "ext::sh -c …", also behind an option: git runs git-remote-ext.
+bool is_helper_address(std::string_view word) {
+  if (starts_with(word, "-")) word.remove_prefix(std::min(word.find('='), word.size() - 1) + 1);
+  size_t colons = word.find("::");
+  return colons != std::string_view::npos && colons > 0 && std::all_of(word.begin(), word.begin() + static_cast<ptrdiff_t>(colons), [](char c) { return is_word_character(c) || c == '-' || c == '+'; });
 }
 
 Result<void> check_git_words(const std::string& name, const std::vector<std::string>& words) {
@@ -279,19 +309,23 @@ Result<void> check_git_words(const std::string& name, const std::vector<std::str
     std::string_view command, words;
   };
   static constexpr Option kOptions[] = {
-      {"clone", "-c -u --config --upload-pack --template"}, {"fetch", "--upload-pack"}, {"pull", "--upload-pack"},
-      {"ls-remote", "--upload-pack"}, {"push", "--receive-pack --exec"}, {"archive", "-o --exec --output"}, {"rebase", "-x --exec"},
-      {"grep", "-O --open-files-in-pager"}, {"init", "--template"}, {"diff", "--ext-diff --output"}, {"log", "--ext-diff --output"}, {"show", "--ext-diff --output"},
-      {"format-patch", "--output --ext-diff"}, {"bisect", "run"}, {"submodule", "foreach"},
+      {"", "--ext-diff --output --help"},  // of every command: many take the options of diff
+      {"clone", "-c -u --config --upload-pack --template"}, {"fetch", "--upload-pack --exec"}, {"pull", "--upload-pack --exec"},
+      {"ls-remote", "--upload-pack --exec"}, {"push", "--receive-pack --exec"}, {"archive", "-o --exec"}, {"rebase", "-x --exec"},
+      {"grep", "-O --open-files-in-pager"}, {"init", "--template"}, {"format-patch", "-o --output-directory"}, {"submodule", "foreach"},
+      {"apply", "--unsafe-paths --build-fake-ancestor"},
   };
+  static constexpr std::string_view kBisect[] = {"start", "good", "bad", "skip", "reset", "log"};
+  static constexpr std::string_view kTakeAddresses[] = {"archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"};
   for (const std::string& word : words)
-    if (starts_with(word, "ext::") || starts_with(word, "fd::")) return refuse(word, "is an address that makes git run a program");
+    if (is_in(kTakeAddresses, name) && is_helper_address(word)) return refuse(word, "is an address that makes git run a program");
+  if (name == "bisect" && (words.empty() || !is_in(kBisect, words[0]))) return refuse("git bisect", "can run a program", "start, good, bad, skip, reset and log are judged");
   if (name == "config") {
     bool reads = !words.empty() && (words[0] == "--get" || words[0] == "--get-all" || words[0] == "--list" || words[0] == "-l" || words[0] == "get" || words[0] == "list");
     if (!reads) return refuse("git config", "can set what git runs", "only --get and --list are judged");
   }
   for (const Option& option : kOptions) {
-    if (name != option.command) continue;
+    if (!option.command.empty() && name != option.command) continue;
     for (const std::string& word : words)
       for (const std::string& hatch : split(option.words, ' '))
         if (matches_hatch(word, hatch)) return refuse(word, cat("makes git ", name, " run a program, or write elsewhere"));
@@ -357,16 +391,39 @@ Result<void> check_sed(const Command& command) {
   return {};
 }
 
+// A variable may be the command that a rule runs, and its value may run one when it is read. Switches are let through.
+Result<void> check_make(const Command& command) {
+  static constexpr std::string_view kSwitches[] = {"", "0", "1", "2", "y", "n", "yes", "no", "on", "off", "true", "false"};
+  for (size_t i = 1; i < command.size(); ++i) {
+    std::string_view word = command[i];
+    if (word.find('$') != std::string_view::npos) return refuse(word, "can make make run a program");
+    if (word == "-" || ends_with(word, "f-") || ends_with(word, "=-") || word.find("/dev/") != std::string_view::npos || word.find("/proc/") != std::string_view::npos)
+      return refuse(word, "makes make read its rules from somewhere else");
+    size_t equals = word.find('=');
+    if (equals == std::string_view::npos || starts_with(word, "-")) continue;
+    if (!is_identifier(word.substr(0, equals)) || word.substr(0, equals) == "SHELL" || !is_in(kSwitches, word.substr(equals + 1)))
+      return refuse(word, "sets a variable, which make may run", "only switches such as V=1 are judged");
+  }
+  return {};
+}
+
+// .shell runs a program, and commands also come on standard input. -safe forbids that, from where it stands on.
+Result<void> check_sqlite(const Command& command) {
+  if (command.size() < 2 || (command[1] != "-safe" && command[1] != "--safe")) return refuse(command[0], "can run programs", "write -safe as its first option");
+  return {};
+}
+
 struct Wrapper {
   std::string_view names;
   const char* why;
 };
 constexpr Wrapper kWrappers[] = {
-    {"sh bash dash zsh ksh mksh ash fish csh tcsh busybox toybox rbash pwsh", "is a shell: it runs whatever it is told"},
+    {"sh bash dash zsh ksh mksh ash fish csh tcsh yash posh busybox toybox rbash rksh pwsh", "is a shell: it runs whatever it is told"},
     {"env xargs sudo doas su nohup nice ionice timeout time setsid stdbuf chroot unshare nsenter setpriv runuser watch parallel strace ltrace gdb "
-     "flock script expect chrt taskset prlimit choom systemd-run at batch crontab screen tmux start-stop-daemon ld.so npx bunx uvx pipx entr unbuffer catchsegv",
+     "flock script expect chrt taskset prlimit choom systemd-run at batch crontab screen tmux start-stop-daemon ld.so npx bunx uvx pipx entr unbuffer catchsegv "
+     "logsave ssh-agent dbus-run-session fakeroot faketime setarch linux32 linux64 cpulimit rlwrap socat pkexec run-parts run0 sg newgrp capsh bwrap firejail proot valgrind perf hyperfine torsocks proxychains proxychains4",
      "runs another command, which is not the one that is listed"},
-    {"vi vim nvim view ex ed emacs nano less more most man info pico joe", "lets its user run commands from inside"},
+    {"vi vim nvim view ex ed emacs nano less more most man info pico joe dc m4 ftp lftp telnet mail mailx mutt gnuplot", "lets its user run commands from inside"},
     {"eval exec source . command builtin coproc trap export declare typeset local readonly set unset shopt alias unalias enable hash bind complete compgen compopt "
      "let read mapfile readarray getopts function fc jobs bg fg disown suspend if then else elif fi for while until do done case esac select [[ ! :",
      "is a word of the shell that changes what the rest of the line means"},
@@ -396,6 +453,8 @@ Result<void> check_command(const Command& command) {
   if (base == "git") return check_git(by_name);
   if (base == "awk" || base == "gawk" || base == "mawk" || base == "nawk") return check_awk(by_name);
   if (base == "sed" || base == "gsed") return check_sed(by_name);
+  if (base == "make" || base == "gmake") return check_make(by_name);
+  if (base == "sqlite3") return check_sqlite(by_name);
   return {};
 }
 

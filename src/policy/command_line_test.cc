@@ -68,7 +68,7 @@ TEST(CommandLine, WhatHidesACommandIsRefused) {
            "git grep --open-files-in-pager=evil", "git rebase -x rm", "git rebase --exec=rm", "git bisect run rm", "git submodule foreach rm", "git push --receive-pack=evil", "git difftool -x rm",
            "git diff --output=/etc/x", "git archive --remote=x --exec=evil", "git archive -o /etc/x HEAD", "git help log",
            "find . -exec rm {} \\;", "find . -exec rm '{}' +", "find . -execdir rm x \\;", "find . -ok rm x \\;", "find . -delete", "find . -fprintf /etc/x y", "find . '-exec' rm x \\;", "find . -e\\xec rm x \\;",
-           "tar -xf a --to-command=rm", "tar xIf evil a", "tar -x -I evil -f a", "tar --checkpoint-action=exec=rm -cf a b", "tar --use-comp=evil -xf a", "tar --to-c rm -xf a", "sort --compress-program=evil x",
+           "tar -xf a --to-command=rm", "tar xIf evil a", "tar cfT a list", "tar -cf a --files-from=list", "tar --rmt-command=x -cf a:b c", "tar -x -I evil -f a", "tar --checkpoint-action=exec=rm -cf a b", "tar --use-comp=evil -xf a", "tar --to-c rm -xf a", "sort --compress-program=evil x",
            "sort -o /etc/passwd x", "awk 'BEGIN{system(\"rm\")}'", "awk 'BEGIN{print | \"sh\"}'", "awk '{print > \"f\"}'", "awk -f x", "sed '1e rm'", "sed 's/a/b/e' f", "sed 's/a/b/w f' g", "sed -i s/a/b/ f",
            "sed -f x f", "sed 'w f' x", "sed -n -e '1p' -e '1e rm' f", "sed 's/[/]/x/;e rm' f", "make SHELL=/tmp/evil", "make --eval='x:=$(shell rm)'", "gcc -wrapper /tmp/evil,x a.c", "gcc -B/tmp a.c", "test -v 'a[$(rm)]'",
            // odd text
@@ -80,6 +80,34 @@ TEST(CommandLine, WhatHidesACommandIsRefused) {
   for (const Value& argv : {Value(Value::Array{}), Value(Value::Array{""}), Value(Value::Array{"rm", "x"}), Value(Value::Array{"git", 5}), Value(Value::Array{"git", "-c", "x=y", "log"}),
                             Value(Value::Array{"/bin/sh", "-c", "ls"}), Value(Value::Array{"git status"}), Value(5), Value(), Value(Value::Array{"find", ".", "-exec", "rm"})})
     EXPECT_NE(objection(common(), argv), "") << to_json(argv);
+}
+
+// Each of these is read by a shell otherwise than it looks.
+TEST(CommandLine, AreReadAsAShellReadsThem) {
+  EXPECT_EQ(commands_in("find . \"-ex\\\nec\" x").value(), (std::vector<Command>{{"find", ".", "-exec", "x"}}));
+  EXPECT_EQ(commands_in("cat a\\\nb \\\n\\\n c \"d\\\\\ne\"").value(), (std::vector<Command>{{"cat", "ab", "c", "d\\\ne"}}));
+  for (const char* line : {"find . \"-ex\\\nec\" touch x ';'", "find . -ex\\\nec touch x ';'", "echo \\\n# '\nrm x\n'", "echo \\\n\\\n#'\nrm x\n'", "\\\n# '\nrm x\n'",
+                           // files could turn these into options, or into a program
+                           "tar cf x.tar ''*", "tar cf x.tar \"\"*", "tar cf x.tar \\\n*", "tar cf x.tar ''\\\n?x", "tar cf x.tar ''[-]x", "tar c* x", "awk B* x", "make S*", "npm test e*", "ls '-'./*",
+                           "echo a\\\n>f", "echo &\\\n& rm", "echo >/dev/null\\\nx", "git {status,log}", "git $\"x\"", "cat <<<x", "cat <(rm)", "echo 22>&1", "git status\r\nrm x",
+                           "LANGUAGE=/tmp/x git log", "LANG=../../tmp/x git log", "TZ=:/etc/shadow git log", "LC_ALL='a/../b' git log"})
+    EXPECT_NE(objection(common(), line), "") << line;
+  for (const char* line : {"ls a/*.py", "ls ./a*.py", "git commit -m \"a \\\n b\n\nc\"", "\\\ngit status", "TZ=Europe/Berlin git log", "LC_ALL=C.UTF-8 git log"}) EXPECT_EQ(objection(common(), line), "") << line;
+}
+
+TEST(CommandLine, OptionsThatRunOrWriteSomethingAreRefused) {
+  const ToolRule rule = rule_of(R"(["git", "[", "test", "gcc", "gcc-12", "clang", "ssh-keygen", "sqlite3", "make", "scp", "cmake", "wait", "diff3"])");
+  for (const char* line : {"git ls-remote --exec=/tmp/x .", "git ls-remote --upload-pack=x .", "git fetch --exec=x .", "git diff-tree --output=f HEAD", "git reflog --output=f", "git shortlog --outp=f", "git stash show --output=f",
+                           "git blame --ext-diff x", "git bisect view", "git bisect visualize", "git bisect run x", "git bisect replay f", "git bisect", "git log --help", "git apply --unsafe-paths x",
+                           "git format-patch -o /etc HEAD", "git clone x::y", "git archive --remote=ext::x HEAD", "git fetch ext::x", "[ -v 'a[$(touch x)]' ]", "[ ! -v 'a[$(touch x)]' ]", "[ 'a[$(touch x)]' -eq 0 ]", "test -R x", "test '`x`' -eq 0", "gcc @options", "gcc -specs=x a.c",
+                           "gcc --specs=x a.c", "gcc -specs x a.c", "gcc-12 -wrapper x a.c", "gcc --prefix=/tmp a.c", "gcc -Wl,-plugin,x.so a.c", "gcc -Xlinker -plugin a.c", "clang -Xclang -load a.c", "ssh-keygen -D x.so", "ssh-keygen -lD x.so",
+                           "sqlite3 db '.shell rm x'", "sqlite3 db", "sqlite3 -cmd '.shell x' -safe db", "sqlite3 -safe -init f db", "sqlite3 -safe -nonce x db", "sqlite3 db -safe",
+                           "make 'X=$(shell touch x)'", "make 'X!=touch x'", "make CC=/tmp/x", "make CC='touch x;'", "make -f- x", "make -f - x", "make -f /dev/stdin", "make '$(shell x)'", "make 'X:=y'", "scp -D x a b:",
+                           "cmake -P x", "cmake -E env x", "wait -p x", "diff3 --diff-program=x a b c"})
+    EXPECT_NE(objection(rule, line), "") << line;
+  for (const char* line : {"git bisect start HEAD v1", "git bisect good", "git bisect log", "git ls-remote origin", "git log --oneline --out-of-x", "git commit --edit", "git grep std::vector", "[ -f x ]", "[ a = b ]", "gcc -O2 -Wall a.c", "ssh-keygen -lf x",
+                           "sqlite3 -safe db 'select 1'", "make V=1 DEBUG=no all", "make -j4 -C sub", "cmake -DENABLE_X=ON -S . -B b", "test -n x"})
+    EXPECT_EQ(objection(rule, line), "") << line;
 }
 
 TEST(CommandLine, SaysWhy) {

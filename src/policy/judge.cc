@@ -1,12 +1,12 @@
 // Whether arguments keep to a rule.
 //
-// A condition may hold for one reading of a value and fail for another (a path can be written in many ways), or for one item of a list
-// and not for the next. So it has two answers, "may hold" and "may fail", and a rule is kept only when it cannot fail. `not` swaps the
-// two: what cannot be told passes neither a condition nor its opposite.
+// A rule is kept when it cannot fail (answer.h), and left aside only when its `when` certainly fails.
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
+#include "policy/answer.h"
+#include "policy/choice.h"
 #include "policy/command_line.h"
 #include "policy/readings.h"
 #include "policy/tool_rule.h"
@@ -16,14 +16,6 @@ namespace paddock::policy {
 
 namespace {
 
-struct Answer {
-  bool may_hold = false, may_fail = false;
-  friend Answer operator|(Answer a, Answer b) { return {a.may_hold || b.may_hold, a.may_fail || b.may_fail}; }
-};
-constexpr Answer kHolds{true, false}, kFails{false, true}, kUnclear{true, true};
-Answer answer(bool holds) { return holds ? kHolds : kFails; }
-Answer opposite(Answer answer) { return {answer.may_fail, answer.may_hold}; }
-
 // The first thing that is wrong, in words. Made only once it is known that something is.
 struct Reason {
   std::string words, hint;
@@ -31,9 +23,9 @@ struct Reason {
 
 struct Place {
   const Value* root;              // the arguments
-  const Value* target = nullptr;  // what conditions are about
+  const Value* target = nullptr;  // what conditions are about; null inside `when`: it is missing
   std::string name;               // "to[1]"; empty where nobody asks
-  bool missing_fails = false;     // inside `when`: a parameter that is not there does not hold
+  bool in_when = false;
   Reason* reason = nullptr;
 };
 
@@ -42,6 +34,9 @@ const char* json_type(const Value& value) { return value.as_object() ? "an objec
 void complain(const Place& place, std::string words, std::string hint = "") {
   if (place.reason && place.reason->words.empty()) *place.reason = {std::move(words), std::move(hint)};
 }
+
+// For what is not there to be judged. Inside `when` that must not switch the rule off.
+Answer nothing(const Place& place) { return place.in_when ? kUnclear : Answer{}; }
 
 Answer wrong_type(const Place& place, const char* wanted) {
   if (place.reason) complain(place, cat(place.name, " must be ", wanted, ", not ", json_type(*place.target)));
@@ -92,19 +87,34 @@ void complain_about_reading(const Place& place, const Readings& readings, std::s
   complain(place, cat(place.name, " must ", words_of(condition), others.empty() ? "" : cat(" (it can be read as ", join(others, " or "), ")")));
 }
 
-Answer starts_as_path(const Condition& condition, std::string_view value, const Place& place) {
-  bool paths = std::any_of(condition.texts.begin(), condition.texts.end(), [](const std::string& text) { return text[0] == '/'; });
-  // A directory is reached with and without its last slash: "/system" is not outside of "/system/".
-  auto is_the_directory = [](std::string_view path, std::string_view text) { return text.size() == path.size() + 1 && text.back() == '/' && starts_with(text, path); };
-  auto starts = [&](std::string_view path) {
-    if (any_text(condition, starts_with, path)) return kHolds;
-    return paths && any_text(condition, is_the_directory, path) ? kUnclear : kFails;
-  };
-  if (!paths || is_plain_path(value)) return starts(value);
-  Readings readings = readings_of(value, std::nullopt);
-  Answer result = readings.unclear ? kUnclear : starts(value);
-  for (const std::string& path : readings.paths) result = result | starts(path);
-  complain_about_reading(place, readings, value, condition);
+// Whether the path starts or ends with the text, or contains it. A directory is reached with and without its last slash: "/system" is not
+// outside of "/system/", and "/x/secret/" does not hide from "/secret".
+Answer path_has(std::string_view path, std::string_view text, bool (*test)(std::string_view, std::string_view)) {
+  if (test(path, text)) return kHolds;
+  std::string_view bare = path.size() > 1 && ends_with(path, "/") ? path.substr(0, path.size() - 1) : path;
+  return test(bare, text) || (ends_with(text, "/") && test(cat(bare, "/"), text)) ? kUnclear : kFails;
+}
+
+// A text with a slash is looked for in every reading of the value, and must be found in all of them or in none.
+Answer has_text(const Condition& condition, std::string_view value, const Place& place, bool (*test)(std::string_view, std::string_view)) {
+  auto is_about_paths = [](std::string_view text) { return is_path_text(text) || text == ".."; };
+  if (std::none_of(condition.texts.begin(), condition.texts.end(), is_about_paths)) return answer(any_text(condition, test, value));
+  Readings readings;
+  if (is_plain_path(value)) readings.paths.emplace_back(value);
+  else readings = readings_of(value, std::nullopt);
+  Answer result;
+  for (size_t i = 0; i < condition.texts.size(); ++i) {
+    const std::string &text = condition.texts[i], &tidied = condition.tidied[i];
+    Answer one = answer(test(value, text));
+    if (is_about_paths(text)) {
+      for (const std::string& form : readings.forms) one = one | answer(test(form, text));
+      for (const std::string& path : readings.paths)
+        if (!tidied.empty()) one = one | path_has(path, tidied, test);
+      if (readings.unclear) one = kUnclear;
+    }
+    result = either(result, one);
+  }
+  if (!is_plain_path(value)) complain_about_reading(place, readings, value, condition);
   return result;
 }
 
@@ -172,19 +182,18 @@ Answer runs_only(const Condition& condition, const Place& place) {
   return result;
 }
 
-Answer is_one_of(const Condition& condition, const Value& value) {
-  auto is_value = [&](const Value& choice) { return same_value(choice, value); };
-  bool exact = std::any_of(condition.values.begin(), condition.values.end(), is_value);
-  const std::string* text = value.as_string();
-  if (exact || !text || is_plain_path(*text)) return answer(exact);
-  auto is_path = [](const Value& choice) { return choice.as_string() && starts_with(*choice.as_string(), "/"); };
-  if (std::none_of(condition.values.begin(), condition.values.end(), is_path)) return kFails;
-  // The same path, written differently, is another text: not the one that is listed, and not certainly another one.
-  Readings readings = readings_of(*text, std::nullopt);
-  if (readings.unclear) return kUnclear;
-  for (const std::string& path : readings.paths)
-    if (std::any_of(condition.values.begin(), condition.values.end(), [&](const Value& choice) { return is_path(choice) && *choice.as_string() == path; })) return kUnclear;
-  return kFails;
+// What a parameter that is not there has none of: it does not start with anything, nor is it any of the listed values. Whether it is
+// "not read", or at most 5, cannot be told: the tool will take something in its place.
+Answer check_missing(Test test) {
+  switch (test) {
+    case Test::not_starts_with:
+    case Test::not_ends_with:
+    case Test::not_contains:
+    case Test::not_one_of:
+    case Test::max:
+    case Test::max_length: return kUnclear;
+    default: return kFails;
+  }
 }
 
 std::optional<uint64_t> length_of(const Value& value) {
@@ -195,10 +204,11 @@ std::optional<uint64_t> length_of(const Value& value) {
 }
 
 Answer check(const Condition& condition, const Place& place) {
+  if (!place.target) return check_missing(condition.test);
   const Value& value = *place.target;
   switch (condition.test) {
-    case Test::one_of: return is_one_of(condition, value);
-    case Test::not_one_of: return opposite(is_one_of(condition, value));
+    case Test::one_of: return is_one_of(condition.values, value);
+    case Test::not_one_of: return opposite(is_one_of(condition.values, value));
     case Test::command_in: return runs_only(condition, place);
     case Test::min:
     case Test::max: {
@@ -223,12 +233,12 @@ Answer check(const Condition& condition, const Place& place) {
     return kUnclear;
   }
   switch (condition.test) {
-    case Test::starts_with: return starts_as_path(condition, *text, place);
-    case Test::not_starts_with: return opposite(starts_as_path(condition, *text, place));
-    case Test::ends_with: return answer(any_text(condition, ends_with, *text));
-    case Test::not_ends_with: return answer(!any_text(condition, ends_with, *text));
-    case Test::contains: return answer(any_text(condition, contains, *text));
-    case Test::not_contains: return answer(!any_text(condition, contains, *text));
+    case Test::starts_with: return has_text(condition, *text, place, starts_with);
+    case Test::not_starts_with: return opposite(has_text(condition, *text, place, starts_with));
+    case Test::ends_with: return has_text(condition, *text, place, ends_with);
+    case Test::not_ends_with: return opposite(has_text(condition, *text, place, ends_with));
+    case Test::contains: return has_text(condition, *text, place, contains);
+    case Test::not_contains: return opposite(has_text(condition, *text, place, contains));
     case Test::matches: return answer(std::any_of(condition.patterns.begin(), condition.patterns.end(), [&](const schema::Pattern& pattern) { return pattern.matches(*text); }));
     case Test::path_under: return lies_beneath(condition, *text, place);
     case Test::host_in: return leads_to(condition, *text, place);
@@ -240,16 +250,16 @@ Answer check(const Condition& condition, const Place& place) {
 
 Answer judge(const ToolRule& rule, const Place& place);
 
+bool is_left_aside(const ToolRule& rule, Place place) {
+  place.in_when = true;
+  place.reason = nullptr;
+  return !judge(rule.when[0], place).may_hold;
+}
+
 // Says what must hold of a target; `place` has one unless nothing here is about it.
 Answer judge_target(const ToolRule& rule, Place place) {
-  if (!rule.when.empty() && rule.when[0].needs_target) {
-    Place condition = place;
-    condition.missing_fails = true;
-    condition.reason = nullptr;
-    if (!judge(rule.when[0], condition).may_hold) return {};
-  }
-  Answer result = kHolds;
-  auto both = [](Answer a, Answer b) { return Answer{a.may_hold && b.may_hold, a.may_fail || b.may_fail}; };
+  if (!rule.when.empty() && rule.when[0].needs_target && is_left_aside(rule, place)) return nothing(place);
+  Answer result;
   for (const Condition& condition : rule.conditions) {
     Place here = place;
     Reason details;
@@ -263,14 +273,9 @@ Answer judge_target(const ToolRule& rule, Place place) {
   }
   for (const ToolRule& inner : rule.all) result = both(result, judge(inner, place));
   place.reason = nullptr;  // behind this the rule's own sentence says more
-  if (!rule.any.empty()) {
-    Answer any{false, true};
-    for (const ToolRule& inner : rule.any) {
-      Answer one = judge(inner, place);
-      any = {any.may_hold || one.may_hold, any.may_fail && one.may_fail};
-    }
-    result = both(result, any);
-  }
+  Answer any;
+  for (const ToolRule& inner : rule.any) any = either(any, judge(inner, place));
+  result = both(result, any);
   for (const ToolRule& inner : rule.none) result = both(result, opposite(judge(inner, place)));
   return result;
 }
@@ -283,6 +288,7 @@ Answer judge_path(const ToolRule& rule, Place place, size_t step) {
   if (name == "[]") {
     const Value::Array* list = here.as_array();
     if (!list) return wrong_type(place, "a list");
+    if (list->empty()) return nothing(place);
     Answer result;
     for (size_t i = 0; i < list->size(); ++i) {
       Place item = place;
@@ -296,21 +302,18 @@ Answer judge_path(const ToolRule& rule, Place place, size_t step) {
   const Value* member = here.find(name);
   if (place.reason) place.name = cat(place.name, place.name.empty() ? "" : ".", printable(name));
   if (!member) {
-    if (rule.optional) return {};
+    if (rule.optional) return nothing(place);
     if (place.reason) complain(place, cat(place.name, " is missing"));
-    return place.missing_fails ? kFails : kUnclear;
+    if (!place.in_when) return kUnclear;
+    place.target = nullptr;
+    return judge_target(rule, std::move(place));
   }
   place.target = member;
   return judge_path(rule, std::move(place), step + 1);
 }
 
 Answer judge(const ToolRule& rule, const Place& place) {
-  if (!rule.when.empty() && !rule.when[0].needs_target) {
-    Place condition = place;
-    condition.missing_fails = true;
-    condition.reason = nullptr;
-    if (!judge(rule.when[0], condition).may_hold) return {};
-  }
+  if (!rule.when.empty() && !rule.when[0].needs_target && is_left_aside(rule, place)) return nothing(place);
   if (rule.path.empty()) return judge_target(rule, place);
   Place start = place;
   start.target = place.root;

@@ -147,13 +147,21 @@ std::optional<std::vector<Value>> targets(const std::string& param, const Value&
   return std::vector<Value>{*inner};
 }
 
+// Of a `when` with one condition. A missing parameter is no listed value, and may well be "not" one; an empty list tells nothing.
+bool certainly_fails(const Value& when, const Value& arguments) {
+  std::optional<std::vector<Value>> values = targets(text_in(*when.find("param")), arguments);
+  if (values && values->empty()) return false;
+  for (const auto& [key, wanted] : *when.as_object()) {
+    if (key == "param" || key == "optional") continue;
+    if (!values) return !when.find("optional") && !starts_with(key, "not_") && !starts_with(key, "max");
+    return std::all_of(values->begin(), values->end(), [&, &key = key, &wanted = wanted](const Value& value) { return met(key, wanted, value) == std::optional<bool>(false); });
+  }
+  return false;
+}
+
 // Whether everything that the rule says is so (`wanted`), or nothing of it (not `wanted`).
 bool plainly(const Value& rule, const Value& arguments, const Value* target, bool wanted) {
-  if (const Value* when = rule.find("when")) {
-    bool some = false;
-    for (const Value& value : targets(text_in(*when->find("param")), arguments).value_or(std::vector<Value>{})) some = some || plainly(*when, arguments, &value, true);
-    if (!some) return true;
-  }
+  if (const Value* when = rule.find("when"); when && certainly_fails(*when, arguments)) return true;
   if (const Value* param = rule.find("param"); param && !target) {
     std::optional<std::vector<Value>> values = targets(text_in(*param), arguments);
     if (!values) return rule.find("optional") != nullptr;

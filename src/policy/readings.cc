@@ -62,17 +62,18 @@ std::vector<std::string_view> labels_of(std::string_view path, bool& climbs) {
   return labels;
 }
 
-// As the kernel would walk an absolute path without symbolic links; ".." at the root stays there.
-std::string tidied(std::string_view text) {
+}  // namespace
+
+std::string tidied_path(std::string_view text) {
   std::string path;
-  bool ignored = false;
+  bool ignored = false;  // ".." at the root stays there
   for (std::string_view label : labels_of(text, ignored)) path += cat("/", label);
   std::string_view last = text.substr(text.rfind('/') + 1);
   if (path.empty() || last.empty() || last == "." || last == "..") path += "/";
   return path;
 }
 
-}  // namespace
+bool is_path_text(std::string_view text) { return text.find('/') != std::string_view::npos && text.find(':') == std::string_view::npos; }
 
 bool is_plain_path(std::string_view text) {
   if (text.empty() || text[0] != '/' || text.size() > kLongestText || is_blank(text.back())) return false;
@@ -120,9 +121,10 @@ Readings readings_of(std::string_view text, std::optional<std::string_view> from
     if (relative && !from) (void)labels_of(form, climbs);
     if (climbs) result.unclear = "is relative and climbs with '..'";
     result.relative = result.relative || relative;
-    std::string path = tidied(relative ? cat(from.value_or(""), "/", form) : form);
+    std::string path = tidied_path(relative ? cat(from.value_or(""), "/", form) : form);
     if (std::find(result.paths.begin(), result.paths.end(), path) == result.paths.end()) result.paths.push_back(std::move(path));
   }
+  result.forms = std::move(forms);
   return result;
 }
 

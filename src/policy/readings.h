@@ -11,6 +11,7 @@
 namespace paddock::policy {
 
 struct Readings {
+  std::vector<std::string> forms;  // as written, decoded, with slashes for backslashes, …, none of them tidied
   std::vector<std::string> paths;  // each absolute and tidied; a trailing slash stays, and one that ends in "." or ".." gets one
   const char* unclear = nullptr;   // why it cannot be judged: "contains a NUL byte"; null: it can
   bool relative = false;           // one reading at least does not start with a slash
@@ -18,6 +19,12 @@ struct Readings {
 
 // `from`: where relative paths start, absolute. Unknown: they stand as if they started at the root, and are unclear if they climb.
 Readings readings_of(std::string_view text, std::optional<std::string_view> from);
+
+// As the kernel would walk it from the root, without symbolic links; a trailing slash stays.
+std::string tidied_path(std::string_view text);
+
+// Whether a text that a rule compares with is about paths: it has a slash, and is no URL.
+bool is_path_text(std::string_view text);
 
 // Whether the text is the only reading of itself: absolute, and nothing in it to tidy or to decode.
 bool is_plain_path(std::string_view text);

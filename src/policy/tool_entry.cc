@@ -204,8 +204,12 @@ Result<void> belongs_to(const Cursor& table, std::initializer_list<const char*> 
 }  // namespace
 
 bool is_relative_path(std::string_view word) {
-  if (word.empty() || word.find('/') == std::string_view::npos) return false;
-  return std::string_view("/-~@").find(word[0]) == std::string_view::npos && word.find_first_of(":=") == std::string_view::npos;
+  if (word.empty() || word.find('/') == std::string_view::npos || std::string_view("/-~@").find(word[0]) != std::string_view::npos) return false;
+  bool marked = starts_with(word, "./") || starts_with(word, "../");
+  return std::all_of(word.begin(), word.end(), [&](char c) {
+    if (is_word_character(c) || c == '.' || c == '-' || c == '/') return true;
+    return marked && (static_cast<unsigned char>(c) >= 0x80 || c == '+' || c == ',' || c == '@' || c == '%');
+  });
 }
 
 Result<std::string> tool_name(const std::string& text) {

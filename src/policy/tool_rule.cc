@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "policy/command_line.h"
+#include "policy/readings.h"
 
 namespace paddock::policy {
 
@@ -98,6 +99,26 @@ Result<void> take_text(const Cursor& item, Takes takes, Condition& condition) {
   return {};
 }
 
+// How a text with a slash looks in a tidied path. "//system/" at the beginning of one is "/system/", "src/" is "/src/" (relative paths are
+// read from the root), and "/home/." stays, for it is the beginning of "/home/.ssh".
+std::string tidied_beginning(std::string_view text) {
+  size_t name = text.rfind('/') + 1;
+  std::string path = tidied_path(text.substr(0, name));
+  return cat(path, ends_with(path, "/") ? "" : "/", text.substr(name));
+}
+
+// Elsewhere in it. Empty: it has no name, or dots that tidying takes away, and can be found only in what is not tidied.
+std::string tidied_part(std::string_view text) {
+  bool has_name = false;
+  for (const std::string& label : split(text, '/')) {
+    if (label == "." || label == "..") return "";
+    has_name = has_name || !label.empty();
+  }
+  if (!has_name) return "";
+  std::string path = tidied_path(text);
+  return starts_with(text, "/") ? path : path.substr(1);
+}
+
 Result<Condition> compile_condition(const Cursor& cursor, const TestInfo& info) {
   Condition condition;
   condition.test = info.test;
@@ -119,7 +140,11 @@ Result<Condition> compile_condition(const Cursor& cursor, const TestInfo& info) 
     parts.push_back(std::to_string(*length));
   } else {
     for (const Cursor& item : TRY(one_or_more(cursor))) TRY(take_text(item, info.takes, condition));
-    for (const std::string& text : condition.texts) parts.push_back(shown(Value(text)));
+    bool beginning = info.test == Test::starts_with || info.test == Test::not_starts_with;
+    for (const std::string& text : condition.texts) {
+      parts.push_back(shown(Value(text)));
+      condition.tidied.push_back(!is_path_text(text) ? "" : beginning ? tidied_beginning(text) : tidied_part(text));
+    }
   }
   condition.words = alternatives(std::move(parts));
   return condition;

@@ -26,6 +26,7 @@ enum class Test : uint8_t {
 struct Condition {
   Test test = Test::one_of;
   std::vector<std::string> texts;             // any of them will do
+  std::vector<std::string> tidied;            // beside texts: what is looked for in tidied paths; empty: nothing
   std::vector<Value> values;                  // of one_of and not_one_of
   Value number;                               // of min and max
   uint64_t length = 0;

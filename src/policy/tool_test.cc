@@ -7,6 +7,7 @@
 #include "policy/decode.h"
 #include "policy/explain.h"
 #include "policy/test_cases.h"
+#include "policy/tool_entry.h"
 
 namespace paddock::policy {
 
@@ -253,6 +254,89 @@ TEST(Rules, Combine) {
   Tool each = tool_with(R"({ param = "p[]", any = [{ ends_with = "@a.example" }, { ends_with = "@b.example" }] })");
   EXPECT_TRUE(allows(each, R"({"p": ["x@a.example", "x@b.example"]})"));
   EXPECT_FALSE(allows(each, R"({"p": ["x@a.example", "x@c.example"]})"));
+}
+
+// What cannot be told whether it holds does not switch a rule off.
+TEST(Rules, WhenIsSkippedOnlyIfItCertainlyFails) {
+  auto guarded = [](const char* when) { return tool_with(cat("{ when = ", when, R"(, param = "path", path_under = "/tmp" })")); };
+  auto applies = [&](const char* when, const char* rest) { return !allows(guarded(when), cat(R"({"path": "/etc/x")", rest, "}")); };
+  const char* const tags = R"({ all = [{ param = "tags[]", one_of = ["a"] }, { param = "mode", one_of = ["delete"] }] })";
+  EXPECT_TRUE(applies(tags, R"(, "tags": [], "mode": "delete")"));
+  EXPECT_TRUE(applies(tags, R"(, "tags": [], "mode": 5)"));
+  EXPECT_FALSE(applies(tags, R"(, "tags": [], "mode": "read")"));
+  const char* const force = R"({ all = [{ param = "force", optional = true, one_of = [true] }, { param = "mode", one_of = ["delete"] }] })";
+  EXPECT_TRUE(applies(force, R"(, "mode": "delete")"));
+  EXPECT_FALSE(applies(force, R"(, "mode": "read")"));
+  EXPECT_TRUE(applies(R"({ not = { param = "safe", optional = true, one_of = [true] } })", ""));
+  EXPECT_TRUE(applies(R"({ not = { param = "safe", one_of = [true] } })", ""));
+  EXPECT_FALSE(applies(R"({ not = { param = "safe", one_of = [true] } })", R"(, "safe": true)"));
+  for (const char* when : {R"({ param = "mode", not_one_of = ["read"] })", R"({ param = "mode", not = { one_of = ["read"] } })", R"({ param = "a.mode", not_starts_with = "read" })",
+                           R"({ param = "mode", all = [{ not_contains = "read" }] })", R"({ param = "mode", any = [{ one_of = ["x"] }, { not_ends_with = "d" }] })", R"({ param = "mode", max = 5 })",
+                           R"({ param = "mode", when = { param = "path", one_of = ["y"] }, one_of = ["x"] })"})
+    EXPECT_TRUE(applies(when, "")) << when;
+  EXPECT_FALSE(applies(R"({ param = "mode", one_of = ["delete"] })", ""));  // a parameter that is not there has none of these values
+  EXPECT_FALSE(applies(R"({ param = "mode", one_of = ["delete"], not_one_of = ["read"] })", ""));
+  EXPECT_FALSE(applies(R"({ param = "mode", not_one_of = ["read"] })", R"(, "mode": "read")"));
+  EXPECT_TRUE(applies(R"({ param = "mode", one_of = ["delete"] })", R"(, "mode": ["delete"])"));
+  EXPECT_TRUE(applies(R"({ param = "mode", one_of = ["delete"] })", R"(, "mode": null)"));
+}
+
+// A part that says nothing about these arguments is left out, and does not decide for the others.
+TEST(Rules, WhatDoesNotApplyDecidesNothing) {
+  Tool any = tool_with(R"({ any = [{ param = "a", optional = true, one_of = ["x"] }, { param = "b", one_of = ["y"] }] })");
+  EXPECT_TRUE(allows(any, R"({"a": "x", "b": "z"})"));
+  EXPECT_TRUE(allows(any, R"({"b": "y"})"));
+  EXPECT_FALSE(allows(any, R"({"b": "z"})"));
+  Tool list = tool_with(R"({ any = [{ param = "to[]", ends_with = "@x" }, { param = "b", one_of = ["y"] }] })");
+  EXPECT_FALSE(allows(list, R"({"to": [], "b": "z"})"));
+  Tool when = tool_with(R"({ any = [{ when = { param = "mode", one_of = ["delete"] }, param = "path", path_under = "/tmp" }, { param = "path", path_under = "/srv" }] })");
+  EXPECT_FALSE(allows(when, R"({"mode": "read", "path": "/etc/x"})"));
+  EXPECT_TRUE(allows(when, R"({"mode": "read", "path": "/srv/x"})"));
+  Tool none = tool_with(R"({ not = { all = [{ param = "tags[]", one_of = ["a"] }, { param = "mode", one_of = ["delete"] }] } })");
+  EXPECT_FALSE(allows(none, R"({"tags": [], "mode": "delete"})"));
+  EXPECT_TRUE(allows(none, R"({"tags": [], "mode": "read"})"));
+}
+
+TEST(Rules, AListOfForbiddenValuesIsNotGotRound) {
+  auto allowed = [](const char* forbidden, const char* p) { return allows(tool_with(cat(R"({ param = "p", not_one_of = )", forbidden, " }")), cat("{\"p\": ", p, "}")); };
+  for (auto [forbidden, p] : {std::pair(R"(["root"])", R"("root\u0000")"), std::pair(R"(["root"])", R"(["root"])"), std::pair(R"(["root"])", R"([["root"]])"), std::pair(R"(["root"])", R"({"name": "root"})"),
+                              std::pair("[22]", R"("22")"), std::pair("[22]", R"([22])"), std::pair("[22]", "null"), std::pair(R"([22, "ssh"])", R"("22")"), std::pair(R"([22, "ssh"])", R"(" 0x16 ")"),
+                              std::pair(R"(["22", 5])", "22"), std::pair(R"(["22", 5])", "22.0"), std::pair(R"([true, "x"])", R"("TRUE")"), std::pair(R"(["true", 5])", "true"), std::pair(R"([true, 5])", "1"),
+                              std::pair(R"([1, "x"])", "true"), std::pair(R"(["a", ["root"]])", R"("root")"), std::pair(R"(["a", ["x"]])", R"(["a"])"), std::pair(R"([["root"]])", R"(["root\u0000"])"),
+                              std::pair(R"(["/home"])", R"("/home/")"), std::pair(R"(["/home/"])", R"("/home")"), std::pair(R"(["/home/./x"])", R"("/home/x")"), std::pair(R"([["/home"]])", R"(["/home/"])"),
+                              std::pair(R"(["/home"])", R"("home")"), std::pair(R"(["a/b"])", R"("./a//b")"), std::pair(R"([{ u = "/home" }])", R"({"u": "/home/."})")})
+    EXPECT_FALSE(allowed(forbidden, p)) << forbidden << " " << p;
+  for (auto [forbidden, p] : {std::pair(R"(["root"])", R"("ann")"), std::pair(R"([22, "ssh"])", R"("http")"), std::pair(R"([22, "ssh"])", "80"), std::pair(R"(["/home"])", R"("/srv/")"), std::pair(R"([["a"], "b"])", R"("c")"),
+                              std::pair(R"([["a"]])", R"(["b"])"), std::pair("[true]", "false"), std::pair(R"(["text/html"])", R"("text/plain")"), std::pair(R"([{ a = 1 }])", R"({"a": 2})")})
+    EXPECT_TRUE(allowed(forbidden, p)) << forbidden << " " << p;
+  EXPECT_FALSE(allows(tool_with(R"({ param = "p", not = { one_of = ["root"] } })"), R"({"p": "root\u0000"})"));
+  EXPECT_FALSE(allows(tool_with(R"({ param = "p", one_of = ["/home"] })"), R"({"p": "/home/"})"));
+  EXPECT_EQ(tool_with(R"({ param = "p", not_one_of = [22] })").decide(json(R"({"p": "22"})")).why, "p must not be 22");
+}
+
+TEST(Rules, TextWithASlashIsLookedForInEverySpelling) {
+  auto allowed = [](const char* condition, const char* p) { return allows_text(tool_with(cat(R"({ param = "p", )", condition, " }")), p); };
+  for (const char* p : {"/etc/passwd", "/etc/./passwd", "/etc//passwd", "/etc/x/../passwd", "/etc/%70asswd", "\\etc\\passwd", "/etc/passwd/", "x/../../etc/passwd", "file:///etc/./passwd"}) {
+    EXPECT_FALSE(allowed(R"(not_contains = "/etc/passwd")", p)) << p;
+    EXPECT_FALSE(allowed(R"(not_ends_with = "/passwd")", p)) << p;
+    EXPECT_FALSE(allowed(R"(not_starts_with = "//etc/")", p)) << p;
+  }
+  for (const char* p : {"../x", "a/../b", "..\\x", "..%2fx", "%2e%2e/x"}) EXPECT_FALSE(allowed(R"(not_contains = "../")", p)) << p;
+  for (const char* p : {"/tmp/%2e%2e/x", "a/.."}) EXPECT_FALSE(allowed(R"(not_contains = "..")", p)) << p;
+  for (const char* p : {"src/../etc/x", "src/../../etc/x", "src\\..\\..\\etc", "/etc"}) EXPECT_FALSE(allowed(R"(starts_with = "src/")", p)) << p;
+  for (const char* p : {"./src/x", "src//x", "a/../src/x"}) EXPECT_FALSE(allowed(R"(not_starts_with = "src/")", p)) << p;
+  EXPECT_FALSE(allowed(R"(contains = "/src/")", "/src/../etc/x"));
+  EXPECT_TRUE(allowed(R"(contains = "/src/")", "/work/src/x"));
+  EXPECT_TRUE(allowed(R"(starts_with = "src/")", "src/a.c"));
+  EXPECT_TRUE(allowed(R"(starts_with = "https://api.example/")", "https://api.example/a?b=c%20d"));
+  EXPECT_TRUE(allowed(R"(ends_with = "/index.html")", "/srv/index.html"));
+  EXPECT_TRUE(allowed(R"(not_contains = "/etc/passwd")", "the list of /etc/hosts, 100% of it"));
+}
+
+TEST(Tools, OnlyPlainRelativeWordsOfACommandArePaths) {
+  for (const char* word : {"tools/x.py", "./x y.py", "../x", "./x", "./wörter.py"}) EXPECT_EQ(is_relative_path(word), std::string_view(word).find(' ') == std::string_view::npos) << word;
+  for (const char* word : {"cat >/dev/null; echo x", "/x", "x", "-I/x", "~/x", "@a/b", "a=b/c", "http://x/", "s/a/b/;p", "$HOME/x", "a/*.py", "./a;b", "./a|b", "a/b c", "import os; os.open('a/b')", "", "wörter/x"})
+    EXPECT_FALSE(is_relative_path(word)) << word;
 }
 
 TEST(Rules, When) {

@@ -85,6 +85,17 @@ Result<std::unique_ptr<Poster>> Poster::create(io::Loop& loop, const Endpoint& e
   return poster;
 }
 
+namespace {
+
+struct InUse {
+  int& place;
+  InUse(int& in, int socket) : place(in) { place = socket; }
+  InUse(const InUse&) = delete;
+  ~InUse() { place = -1; }
+};
+
+}  // namespace
+
 Task<Result<Fd>> Poster::connect(Milliseconds deadline) {
   Result<std::vector<net::SocketAddress>> addresses = std::vector<net::SocketAddress>();
   if (std::optional<net::Address> literal = net::parse_address(endpoint_.host)) {
@@ -101,7 +112,9 @@ Task<Result<Fd>> Poster::connect(Milliseconds deadline) {
       last = errno_error(errno, "make a socket");
       continue;
     }
+    if (stopped_) break;
     io::Socket socket(loop_, std::move(fd));
+    InUse in_use(socket_, socket.get());
     int failed = ::connect(socket.get(), address.get(), address.size) == 0 ? 0 : errno;
     if (failed == EINPROGRESS) {
       socket.not_writable();
@@ -121,11 +134,17 @@ Task<Result<Fd>> Poster::connect(Milliseconds deadline) {
   co_return last;
 }
 
+void Poster::stop() {
+  stopped_ = true;
+  if (socket_ >= 0) (void)::shutdown(socket_, SHUT_RDWR);
+}
+
 Task<Poster::Posted> Poster::post(std::string body, Milliseconds patience, size_t most_answer) {
   Milliseconds deadline = loop_.now() + patience;
   Result<Fd> fd = co_await connect(deadline);
   if (!fd) co_return Posted{.why = fd.error().message};
   io::Stream stream(loop_, std::move(fd).value());
+  InUse in_use(socket_, stream.socket.get());
   if (tls_) {
     Result<net::TlsStream> wrapped = tls_->connect(stream.socket.get(), endpoint_.host);
     if (!wrapped) co_return Posted{.why = wrapped.error().message};

@@ -23,6 +23,7 @@ class Poster {
   };
   // An answer's body is read when it may have `most_answer` bytes; a longer or broken one is a failure.
   io::Task<Posted> post(std::string body, io::Milliseconds patience, size_t most_answer = 0);
+  void stop();  // whoever waits for post() is told at once that there was no answer
 
  private:
   Poster(io::Loop& loop, Endpoint endpoint) : loop_(loop), endpoint_(std::move(endpoint)) {}
@@ -30,6 +31,8 @@ class Poster {
 
   io::Loop& loop_;
   Endpoint endpoint_;
+  int socket_ = -1;                       // the one in use
+  bool stopped_ = false;
   std::optional<net::TlsClient> tls_;
   std::unique_ptr<io::Worker> resolver_;  // names are looked up by a thread: the system's way blocks
 };

@@ -2,11 +2,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "io/bell.h"
@@ -23,12 +27,13 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr io::Milliseconds kLookAgain = 200;
 constexpr size_t kIdLength = 8, kLargestFile = 256 << 10;
 constexpr const char* kSuffix = ".json";
+constexpr int kLockTries = 200;  // with 10 ms between them: who holds it does so for a few milliseconds
+constexpr int64_t kLockPause = 10'000'000;
 
-// As it stands in its file: the approval, and until when it holds by the clock that nobody can set.
+// As it stands in its file.
 struct Kept {
   Approval approval;
   std::string boot;
-  int64_t ends_since_boot_ms = 0;
 };
 
 bool is_id(std::string_view text) {
@@ -38,7 +43,7 @@ bool is_id(std::string_view text) {
 Value to_file(const Kept& kept) {
   Value value = to_value(kept.approval);
   value.set("boot", kept.boot);
-  value.set("ends_since_boot_ms", kept.ends_since_boot_ms);
+  value.set("ends_since_boot_ms", kept.approval.ends_since_boot_ms);
   return value;
 }
 
@@ -67,13 +72,14 @@ std::optional<Kept> from_file(const std::string& text) {
   approval.tool = text_at(value, "tool");
   approval.agent = text_at(value, "agent");
   if (const Value* arguments = value.find("arguments")) approval.arguments = *arguments;
+  if (const Value* hidden = value.find("hidden")) approval.hidden = *hidden;
   approval.hash = text_at(value, "hash");
   approval.why = text_at(value, "why");
   approval.asked_ms = number_at(value, "asked_ms");
   approval.expires_ms = number_at(value, "expires_ms");
   approval.remember_ms = number_at(value, "remember_ms");
   kept.boot = text_at(value, "boot");
-  kept.ends_since_boot_ms = number_at(value, "ends_since_boot_ms");
+  approval.ends_since_boot_ms = number_at(value, "ends_since_boot_ms");
   if (!is_id(approval.id) || approval.hash.size() != 64) return std::nullopt;
   return kept;
 }
@@ -94,6 +100,13 @@ const char* to_string(Approval::State state) {
   return "unknown";
 }
 
+std::string hidden_words(const Approval& approval) {
+  const Value* parts = approval.hidden.as_object() ? approval.hidden.find("parts") : nullptr;
+  if (!parts || !parts->as_int()) return "";
+  return cat(*parts->as_int(), *parts->as_int() == 1 ? " part is" : " parts are", " hidden here: it looks like a secret. The call has all of it, ",
+             number_at(approval.hidden, "bytes"), " bytes of arguments");
+}
+
 Value to_value(const Approval& approval) {
   Value value;
   value.set("id", approval.id);
@@ -101,6 +114,7 @@ Value to_value(const Approval& approval) {
   value.set("tool", approval.tool);
   value.set("agent", approval.agent);
   value.set("arguments", approval.arguments);
+  if (!approval.hidden.is_null()) value.set("hidden", approval.hidden);
   value.set("hash", approval.hash);
   if (!approval.why.empty()) value.set("why", approval.why);
   value.set("asked_ms", approval.asked_ms);
@@ -114,26 +128,42 @@ struct Approvals::State {
   Clocks clocks;
   Fd directory, lock;
   std::multimap<std::string, io::Bell*> bells;  // of who waits in this process, by id
+  // Files that were read before and have not changed since; without arguments. A word is always taken from the file itself.
+  struct Known {
+    ino_t inode = 0;
+    off_t size = 0;
+    timespec changed{};
+    std::optional<Kept> kept;
+  };
+  mutable std::map<std::string, Known> known;  // by id
 
   int64_t of_day_ms() const { return clocks.time_of_day_ns() / kMillisecond; }
   int64_t since_boot_ms() const { return clocks.since_boot_ns() / kMillisecond; }
   bool is_over(const Kept& kept) const {
-    return kept.boot != clocks.boot || since_boot_ms() >= kept.ends_since_boot_ms || of_day_ms() >= kept.approval.expires_ms;
+    return kept.boot != clocks.boot || since_boot_ms() >= kept.approval.ends_since_boot_ms || of_day_ms() >= kept.approval.expires_ms;
   }
   void holds_for(Kept& kept, int64_t duration_ms) const {
     duration_ms = std::max<int64_t>(0, duration_ms);
     kept.approval.expires_ms = of_day_ms() + duration_ms;
-    kept.ends_since_boot_ms = since_boot_ms() + duration_ms;
+    kept.approval.ends_since_boot_ms = since_boot_ms() + duration_ms;
     kept.boot = clocks.boot;
   }
 
+  // Empty: what is there is no approval. The error arm: it could not be read now, or is not there.
+  Result<std::optional<Kept>> read_file(const std::string& id) const {
+    Fd file(::openat(directory.get(), (id + kSuffix).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file) return errno_error(errno, cat("read the approval '", id, "'"));
+    Result<std::string> text = read_all(file.get(), kLargestFile);
+    if (!text) return text.error();
+    std::optional<Kept> kept = from_file(text.value());
+    if (kept && kept->approval.id != id) kept.reset();
+    return kept;
+  }
   std::optional<Kept> read(const std::string& id) const {
     if (!is_id(id)) return std::nullopt;
-    Fd file(::openat(directory.get(), (id + kSuffix).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    Result<std::string> text = file ? read_all(file.get(), kLargestFile) : Result<std::string>(Error{});
-    std::optional<Kept> kept = text ? from_file(text.value()) : std::nullopt;
-    if (!kept || kept->approval.id != id || is_over(*kept)) return std::nullopt;
-    return kept;
+    Result<std::optional<Kept>> kept = read_file(id);
+    if (!kept || !kept.value() || is_over(*kept.value())) return std::nullopt;
+    return std::move(kept.value());
   }
   Result<void> write(const Kept& kept) const { return store::write_file(directory.get(), kept.approval.id + kSuffix, to_json(to_file(kept)) + "\n"); }
   Result<void> remove(const std::string& id) const {
@@ -141,7 +171,8 @@ struct Approvals::State {
     return {};
   }
 
-  // All that hold. With `clean`, what is over or cannot be read is removed; only under the lock.
+  // All that hold, without their arguments. With `clean`, what is over or is no approval is removed; only under the lock. What could not
+  // be read now stays.
   Result<std::vector<Kept>> all(bool clean) const {
     Fd again(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR* entries = again ? ::fdopendir(again.get()) : nullptr;
@@ -149,19 +180,47 @@ struct Approvals::State {
     (void)again.release();
     std::vector<Kept> found;
     std::vector<std::string> over;
+    std::map<std::string, Known> seen;
     while (dirent* entry = ::readdir(entries)) {
       std::string name = entry->d_name;
       if (name == "." || name == ".." || name == ".lock") continue;
       std::string id = ends_with(name, kSuffix) ? name.substr(0, name.size() - 5) : "";
-      std::optional<Kept> kept = read(id);
-      if (kept) found.push_back(std::move(*kept));
-      else over.push_back(name);
+      const Known* about = is_id(id) ? look_at(id, seen) : nullptr;
+      if (about && about->kept && !is_over(*about->kept)) found.push_back(*about->kept);
+      else if (about || !is_id(id)) over.push_back(name);
     }
     ::closedir(entries);
     if (clean)
       for (const std::string& name : over) (void)::unlinkat(directory.get(), name.c_str(), 0);
+    known = std::move(seen);
     std::sort(found.begin(), found.end(), [](const Kept& a, const Kept& b) { return std::tie(a.approval.asked_ms, a.approval.id) < std::tie(b.approval.asked_ms, b.approval.id); });
     return found;
+  }
+  // Null: it cannot be read now.
+  const Known* look_at(const std::string& id, std::map<std::string, Known>& seen) const {
+    struct stat info;
+    if (::fstatat(directory.get(), (id + kSuffix).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return nullptr;
+    auto before = known.find(id);
+    bool is_same = before != known.end() && before->second.inode == info.st_ino && before->second.size == info.st_size &&
+                   before->second.changed.tv_sec == info.st_ctim.tv_sec && before->second.changed.tv_nsec == info.st_ctim.tv_nsec;
+    if (is_same) return &(seen[id] = std::move(before->second));
+    Known fresh{.inode = info.st_ino, .size = info.st_size, .changed = info.st_ctim};
+    Result<std::optional<Kept>> kept = read_file(id);
+    bool may_be_one = S_ISREG(info.st_mode) && info.st_size <= static_cast<off_t>(kLargestFile);
+    if (!kept && may_be_one) return nullptr;  // too many open files, say
+    if (kept && kept.value()) fresh.kept = std::move(kept.value());
+    if (fresh.kept) fresh.kept->approval.arguments = Value();
+    return &(seen[id] = std::move(fresh));
+  }
+  // The one about this call, as it is now.
+  Result<std::optional<Kept>> about(const std::string& hash) const {
+    std::vector<Kept> everything = TRY(all(false));
+    for (const Kept& kept : everything) {
+      if (kept.approval.hash != hash) continue;
+      std::optional<Kept> now = read(kept.approval.id);
+      if (now && now->approval.hash == hash) return now;
+    }
+    return std::optional<Kept>();
   }
 };
 
@@ -176,9 +235,14 @@ struct Held {
   }
 };
 Result<void> take_lock(int lock) {
-  while (::flock(lock, LOCK_EX) != 0)
-    if (errno != EINTR) return errno_error(errno, "lock the approvals");
-  return {};
+  for (int tries = 0; tries < kLockTries; ++tries) {
+    if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "lock the approvals");
+    timespec pause{0, kLockPause};
+    if (tries < 50) ::sched_yield();
+    else ::nanosleep(&pause, nullptr);
+  }
+  return Error{Code::conflict, "lock the approvals: another Paddock process has held them for too long", "is one of them stopped (SIGSTOP)?"};
 }
 
 }  // namespace
@@ -204,13 +268,16 @@ Result<Approval> Approvals::ask(Approval asked) {
   std::vector<Kept> all = TRY(state_->all(true));
   size_t waiting = 0, of_agent = 0;
   for (const Kept& kept : all) {
-    if (kept.approval.hash == asked.hash) return kept.approval;
-    if (kept.approval.state != Approval::State::waiting) continue;
-    ++waiting;
-    if (kept.approval.agent == asked.agent) ++of_agent;
+    if (kept.approval.hash == asked.hash)
+      if (std::optional<Kept> now = state_->read(kept.approval.id)) return std::move(now->approval);
+    if (kept.approval.agent != asked.agent) continue;
+    ++of_agent;
+    if (kept.approval.state == Approval::State::waiting) ++waiting;
   }
-  if (waiting >= kMostWaiting || of_agent >= kMostOfAnAgent)
-    return Error{Code::exhausted, cat("ask for an approval: ", of_agent, " calls of this agent and ", waiting, " of all wait already"), "wait until they are decided (paddock approve)"};
+  if (waiting >= kMostOfAnAgent)
+    return Error{Code::exhausted, cat("ask for an approval: ", waiting, " calls of this agent wait already"), "wait until they are decided (paddock approve)"};
+  if (of_agent >= kMostKeptOfAnAgent || all.size() >= kMostKept)
+    return Error{Code::exhausted, cat("ask for an approval: ", of_agent, " of this agent and ", all.size(), " of all are kept already"), "wait until the time of some is over"};
   Kept kept{.approval = std::move(asked)};
   kept.approval.id = TRY(store::random_name(kIdLength));
   kept.approval.state = Approval::State::waiting;
@@ -255,28 +322,29 @@ Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id, std::func
 Result<std::optional<Approval>> Approvals::use(const std::string& hash) {
   TRY(take_lock(state_->lock.get()));
   Held held{state_->lock.get()};
-  std::vector<Kept> all = TRY(state_->all(false));
-  for (const Kept& kept : all) {
-    if (kept.approval.hash != hash || kept.approval.state != Approval::State::approved) continue;
-    if (kept.approval.remember_ms == 0) TRY(state_->remove(kept.approval.id));
-    return std::optional<Approval>(kept.approval);
-  }
-  return std::optional<Approval>();
+  std::optional<Kept> kept = TRY(state_->about(hash));
+  if (!kept || kept->approval.state != Approval::State::approved) return std::optional<Approval>();
+  if (kept->approval.remember_ms == 0) TRY(state_->remove(kept->approval.id));
+  return std::optional<Approval>(std::move(kept->approval));
 }
 
 Result<void> Approvals::put_back(const Approval& used) {
   if (used.remember_ms != 0) return {};  // it is still there
   TRY(take_lock(state_->lock.get()));
   Held held{state_->lock.get()};
-  Kept kept{.approval = used};
-  state_->holds_for(kept, used.expires_ms - state_->of_day_ms());
-  return state_->write(kept);
+  return state_->write({.approval = used, .boot = state_->clocks.boot});  // with the end that it had
+}
+
+Result<std::optional<Approval>> Approvals::about(const std::string& hash) const {
+  std::optional<Kept> kept = TRY(state_->about(hash));
+  return kept ? std::optional<Approval>(std::move(kept->approval)) : std::nullopt;
 }
 
 Result<std::vector<Approval>> Approvals::list() const {
   std::vector<Kept> all = TRY(state_->all(false));
   std::vector<Approval> approvals;
-  for (Kept& kept : all) approvals.push_back(std::move(kept.approval));
+  for (const Kept& kept : all)
+    if (std::optional<Kept> now = state_->read(kept.approval.id)) approvals.push_back(std::move(now->approval));
   return approvals;
 }
 

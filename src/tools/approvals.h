@@ -21,13 +21,16 @@ struct Approval {
   std::string id;             // short, for people to type: eight of [a-z2-7]
   std::string tool, agent;
   Value arguments;            // redacted, for people to read
+  Value hidden;               // what they do not see of them: {"parts","kinds","bytes"}; null: nothing
   std::string hash;           // hex SHA-256
   std::string why;            // who decided and what they said
   int64_t asked_ms = 0, expires_ms = 0;   // since 1970
   int64_t remember_ms = 0;
+  int64_t ends_since_boot_ms = 0;         // the same end, by the clock that nobody can set
 };
 Value to_value(const Approval& approval);
 const char* to_string(Approval::State state);
+std::string hidden_words(const Approval& approval);  // how much of the arguments is not shown; empty: all is
 
 class Approvals {
  public:
@@ -35,9 +38,10 @@ class Approvals {
   static Result<std::unique_ptr<Approvals>> open(const std::string& directory, Clocks clocks);
   ~Approvals();
 
-  static constexpr size_t kMostWaiting = 256, kMostOfAnAgent = 32;
+  static constexpr size_t kMostOfAnAgent = 32;                       // that wait
+  static constexpr size_t kMostKept = 1024, kMostKeptOfAnAgent = 256;  // whatever was said about them
   // Asks, for as long as from asked_ms to expires_ms; fills in the id. The same call that waits already is the same approval, and what was
-  // denied stays so until its time is over: nobody is worn down by being asked again. Code::exhausted: too many wait.
+  // denied stays so until its time is over: nobody is worn down by being asked again. Code::exhausted: too many are there.
   Result<Approval> ask(Approval asked);
   // Until somebody has said something or its time is over (State::expired). Code::not_found: another call used or withdrew it.
   // Code::conflict: given up. That is asked a few times a second.
@@ -45,6 +49,8 @@ class Approvals {
   // The approval of this very call, not used yet or remembered; uses it up. Of two processes only one gets it.
   Result<std::optional<Approval>> use(const std::string& hash);
   Result<void> put_back(const Approval& used);  // the call was not made after all
+  // What is kept about this very call, whatever was said about it.
+  Result<std::optional<Approval>> about(const std::string& hash) const;
 
   // For people and programs. Those whose time is over are not there.
   Result<std::vector<Approval>> list() const;

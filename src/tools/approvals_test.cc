@@ -1,8 +1,15 @@
 #include "tools/approvals.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <fstream>
 
 #include "tools/call_hash.h"
 #include "tools/desk_test.h"
@@ -288,6 +295,174 @@ TEST_F(DeskApprovalTest, AnApprovalThatMeetsAFullRateIsKept) {
   std::vector<Approval> left = desk->approvals().list().value();
   ASSERT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0].state, Approval::State::approved);
+}
+
+// What was judged and agreed to is what is called, or nothing is.
+TEST_F(DeskApprovalTest, AToolThatChangesWhileItsCallWaitsIsNotCalled) {
+  provider->infos[0].definition = "one";
+  context->client.capabilities = json(R"({"elicitation":{}})");
+  open(kAsk);
+  context->user = [this](const Value&) -> Result<Value> {
+    provider->infos[0].definition = "two";
+    provider->on_tools_changed();
+    return json(R"({"action":"accept","content":{"approve":true}})");
+  };
+  Called called = call("t", "{}");
+  EXPECT_EQ(called.decision.rule, "tools");
+  EXPECT_TRUE(provider->reached.empty());
+  context->user = [this](const Value&) -> Result<Value> {
+    provider->infos.clear();
+    provider->held_back = {"mcp.servers.x.pin", "it has changed", ""};
+    provider->on_tools_changed();
+    return json(R"({"action":"accept","content":{"approve":true}})");
+  };
+  EXPECT_EQ(call("t", "{}").decision.rule, "mcp.servers.x.pin");
+  EXPECT_TRUE(provider->reached.empty());
+  EXPECT_EQ(context->asked.size(), 2u);  // the approval of the old definition is none of the new one
+}
+
+TEST_F(DeskApprovalTest, AskingPeopleIsNotFree) {
+  context->client.capabilities = json(R"({"elicitation":{}})");
+  context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"decline"})"); };
+  open(kAsk);
+  Called called;
+  for (int i = 0; i < 80; ++i) called = call("t", cat("{\"n\":", i, "}"));
+  EXPECT_EQ(context->asked.size(), 60u);
+  EXPECT_EQ(called.decision.rule, "tools.t.ask");
+  EXPECT_GT(called.decision.retry_after_ms, 0);
+  EXPECT_EQ(desk->approvals().list().value().size(), 60u);
+  caller = somebody("two");
+  (void)call("t", "{}");
+  EXPECT_EQ(context->asked.size(), 61u);  // another agent's
+}
+
+TEST_F(DeskApprovalTest, AnApprovalGoesOnWithTheRetryThatBringsTheStateAndNotForEver) {
+  context->client.capabilities = json(R"({"elicitation":{}})");
+  context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"accept","content":{"approve":true}})"); };
+  provider->answer = [](const ToolCall&) { return mcp::Answer::needs(Value::Object{}, "mine"); };
+  open(kAsk);
+  context->params = json("{}");
+  (void)call("t", "{}");
+  EXPECT_EQ(context->asked.size(), 1u);
+  (void)call("t", "{}");  // no retry
+  EXPECT_EQ(context->asked.size(), 2u);
+  context->params = json(R"({"requestState":"another"})");
+  (void)call("t", "{}");
+  EXPECT_EQ(context->asked.size(), 3u);
+  context->params = json(R"({"requestState":"mine"})");
+  for (int i = 0; i < 8; ++i) (void)call("t", "{}");
+  EXPECT_EQ(context->asked.size(), 3u);
+  EXPECT_EQ(provider->reached.size(), 11u);
+  (void)call("t", "{}");
+  EXPECT_EQ(context->asked.size(), 4u);
+}
+
+TEST_F(DeskApprovalTest, ARetryThatMeetsAFullRateDoesNotBecomeAnApprovalForAnybody) {
+  context->client.capabilities = json(R"({"elicitation":{}})");
+  context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"accept","content":{"approve":true}})"); };
+  provider->answer = [](const ToolCall&) { return mcp::Answer::needs(Value::Object{}, std::nullopt); };
+  open(std::string(kAsk) + "rate = \"1/hour\"\n");
+  context->params = json("{}");
+  (void)call("t", "{}");
+  context->params = json(R"({"requestState":null})");
+  EXPECT_EQ(call("t", "{}").decision.rule, "tools.t.rate");
+  EXPECT_TRUE(desk->approvals().list().value().empty());
+}
+
+TEST_F(DeskApprovalTest, TheApproverIsToldHowMuchIsHidden) {
+  provider->rules = redact::Rules::compile({.secrets = {{"KEY", "open-sesame-42"}}}).value();
+  context->client.capabilities = json(R"({"elicitation":{}})");
+  context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"decline"})"); };
+  open(kAsk);
+  (void)call("t", R"({"x":"open-sesame-42.evil.example"})");
+  EXPECT_NE(context->asked[0].second.find("message")->as_string()->find("1 part is hidden"), std::string::npos);
+  Approval approval = desk->approvals().list().value()[0];
+  EXPECT_EQ(*approval.hidden.find("parts")->as_int(), 1);
+  EXPECT_EQ(*approval.hidden.find("bytes")->as_int(), 35);
+}
+
+TEST_F(ApprovalsTest, WhatIsPutBackEndsWhenItWouldHave) {
+  auto approvals = open();
+  std::string id = approvals->ask(question('1')).value().id;
+  ASSERT_TRUE(approvals->decide(id, true, "me", ""));
+  of_day -= 3'600'000'000'000;
+  std::optional<Approval> used = approvals->use(std::string(64, '1')).value();
+  ASSERT_TRUE(used);
+  ASSERT_TRUE(approvals->put_back(*used));
+  EXPECT_TRUE(approvals->about(used->hash).value());
+  since_boot += 61'000'000'000;
+  EXPECT_FALSE(approvals->use(std::string(64, '1')).value());
+}
+
+TEST_F(ApprovalsTest, NobodyKeepsMoreThanTheirShareWhateverWasSaidAboutThem) {
+  auto approvals = open();
+  auto numbered = [](size_t number) {
+    Approval approval = question('0');
+    std::string digits = std::to_string(10'000 + number);
+    approval.hash.replace(0, digits.size(), digits);
+    return approval;
+  };
+  for (size_t i = 0; i < Approvals::kMostKeptOfAnAgent; ++i) {
+    Result<Approval> asked = approvals->ask(numbered(i));
+    ASSERT_TRUE(asked) << i;
+    ASSERT_TRUE(approvals->decide(asked.value().id, false, "me", ""));
+  }
+  EXPECT_EQ(approvals->ask(numbered(9'999)).error().code, Code::exhausted);
+  EXPECT_TRUE(approvals->ask(question('x', 0, "another")));
+}
+
+TEST_F(ApprovalsTest, WhatCannotBeReadNowIsNotRemoved) {
+  auto approvals = open();
+  std::string id = approvals->ask(question('1')).value().id, broken = directory + "/aaaaaaaa.json";
+  std::ofstream(broken) << "no approval";
+  rlimit before, none;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  auto other = open();  // knows nothing yet
+  int next = ::dup(0);
+  ::close(next);
+  none = {static_cast<rlim_t>(next) + 1, before.rlim_max};  // the directory can be opened, and nothing in it
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  (void)other->ask(question('2'));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(other->find(id));
+  EXPECT_TRUE(other->ask(question('2')));
+  EXPECT_TRUE(other->find(id));
+  EXPECT_FALSE(std::filesystem::exists(broken));
+}
+
+TEST_F(ApprovalsTest, ALockThatIsNotLetGoOfIsAnError) {
+  auto approvals = open();
+  Fd held(::open((directory + "/.lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+  EXPECT_EQ(approvals->use(std::string(64, '1')).error().code, Code::conflict);
+}
+
+TEST_F(DeskApprovalTest, AWebhookIsLetGoOfWithItsCall) {
+  Fd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(server.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(server.get(), 8), 0);
+  ASSERT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  open(cat("[[tools]]\nname = \"t\"\nask = { timeout = \"1h\", webhook = \"http://127.0.0.1:", ntohs(address.sin_port), "/\" }\n"));
+  auto give_up = [](FakeContext* given, io::Loop* on) -> io::Task<void> {
+    co_await on->sleep(100);
+    given->cancel();
+  };
+  io::spawn(give_up(context.get(), loop));
+  EXPECT_EQ(call("t", "{}").decision.kind, policy::Decision::Kind::deny);
+  Fd client(::accept4(server.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(client);
+  std::string heard;
+  char bytes[4096];
+  ssize_t got = 0;
+  while ((got = ::recv(client.get(), bytes, sizeof bytes, 0)) > 0) heard.append(bytes, static_cast<size_t>(got));  // up to its end
+  EXPECT_EQ(got, 0);
+  EXPECT_NE(heard.find("\"tool\":\"t\""), std::string::npos);
+  tell([](DeskTest* self) -> io::Task<void> { co_await self->loop->sleep(50); }(this));
+  for (const std::string& line : context->logged) EXPECT_EQ(line.find("was not reached"), std::string::npos) << line;
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace paddock::tools {
 
 struct CallIdentity {
   std::string tool, agent;
-  std::string policy;  // policy::Tools::hash_of()
+  std::string policy;      // policy::Tools::hash_of()
+  std::string definition;  // ToolInfo::definition: another one is another tool
 };
 
 // Hex SHA-256. Two calls have the same one only when all of it is the same: the order of members does not matter, everything else does

@@ -48,14 +48,27 @@ Withheld withheld_because(const policy::McpServer& server, const std::string& ki
                       server.name, " ", bare_name, ")")};
 }
 
-// Why the pins hold it back; empty: they do not. Says which parts have changed, not how: those are the server's words, and this goes to
-// a model.
+// What has changed, of the parts that a definition has. The names of others are the server's words, as their contents are, and this goes to a
+// model.
+std::string known_parts(const std::string& names) {
+  static const std::set<std::string> kKnown = {"title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta", "arguments"};
+  std::set<std::string> parts;
+  for (size_t at = 0; at <= names.size();) {
+    size_t end = std::min(names.find(", ", at), names.size());
+    std::string name = names.substr(at, end - at);
+    parts.insert(kKnown.count(name) ? name : "others");
+    at = end + 2;
+  }
+  return join({parts.begin(), parts.end()}, ", ");
+}
+
+// Why the pins hold it back; empty: they do not.
 std::string pinned_back(const Verdict* verdict, const std::map<std::string, PinChange> Verdict::* changes, const std::string& bare_name) {
   if (!verdict) return "";
   if (!verdict->all.empty()) return verdict->all;
   auto change = (verdict->*changes).find(bare_name);
   if (change == (verdict->*changes).end()) return "";
-  return change->second.what == "new" ? "it is new since the server was pinned" : cat("its definition has changed since it was pinned (", change->second.what.substr(9), ")");
+  return change->second.what == "new" ? "it is new since the server was pinned" : cat("its definition has changed since it was pinned (", known_parts(change->second.what.substr(9)), ")");
 }
 
 class Merger {
@@ -93,7 +106,7 @@ class Merger {
       made_.withheld_tools[name] = withheld_because(server, "tool", tool.value().bare_name, why);
       return;
     }
-    made_.hashes[name] = definition_hash(definition);
+    tool.value().definition = definition_hash(definition);
     made_.tools.push_back(std::move(tool).value());
   }
 

@@ -46,8 +46,7 @@ struct OfferedTemplate {
 };
 
 struct Catalogue {
-  std::vector<ToolInfo> tools;
-  std::map<std::string, std::string> hashes;          // of the definitions, by a tool's name here
+  std::vector<ToolInfo> tools;                       // with the hashes of their definitions
   std::vector<OfferedPrompt> prompts;
   std::vector<OfferedResource> resources;
   std::vector<OfferedTemplate> templates;

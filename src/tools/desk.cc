@@ -30,11 +30,11 @@ std::shared_ptr<DeskTool> known_tool(const policy::Tools& policy, const ToolInfo
   return tool;
 }
 
-bool is_same(const ToolInfo& a, const ToolInfo& b) {
-  return a.server == b.server && a.bare_name == b.bare_name && to_json(to_value(a)) == to_json(to_value(b));
-}
-
 }  // namespace
+
+bool is_same(const ToolInfo& a, const ToolInfo& b) {
+  return a.definition == b.definition && a.server == b.server && a.bare_name == b.bare_name && to_json(to_value(a)) == to_json(to_value(b));
+}
 
 const DeskTool::Schemas& DeskTool::schemas() const {
   if (schemas_) return *schemas_;
@@ -66,6 +66,7 @@ Result<std::unique_ptr<Desk>> Desk::open(io::Loop& loop, DeskOptions options) {
     if (tool.ask) TRY(check_webhook(*tool.ask));
   std::string directory = state->options.state_directory + "/tools";
   state->rates = TRY(Rates::open(directory));
+  state->places.emplace(TRY(Places::open(directory)));
   state->approvals = TRY(Approvals::open(directory + "/approvals"));
   (void)state->index();
   return std::unique_ptr<Desk>(new Desk(std::move(state)));

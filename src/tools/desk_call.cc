@@ -1,5 +1,8 @@
 // The way of a call, top to bottom.
+#include <algorithm>
+
 #include "base/text.h"
+#include "tools/call_hash.h"
 #include "tools/desk_state.h"
 
 namespace paddock::tools {
@@ -8,6 +11,15 @@ namespace {
 
 using io::Task;
 using policy::Decision;
+
+// Secrets that the provider knows of for this call; more of them may be known once it was made.
+void learn_secrets(DeskCall& call) {
+  if (!call.tool || !call.tool->provider) return;
+  ToolCall told{&call.tool->info, std::move(call.arguments), call.caller, call.cause};
+  std::shared_ptr<const redact::Rules> rules = call.tool->provider->redaction(told);
+  call.arguments = std::move(told.arguments);
+  if (rules && std::find(call.redaction.begin(), call.redaction.end(), rules) == call.redaction.end()) call.redaction.insert(call.redaction.begin(), std::move(rules));
+}
 
 DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Context& context) {
   DeskCall call;
@@ -22,9 +34,10 @@ DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Contex
   call.agent = call.caller->agent_id();
   call.dry_run = request.dry_run || desk.policy->calls().dry_run || (call.tool && call.tool->rules && call.tool->rules->dry_run);
   call.redaction = {redact::Rules::common()};
-  if (!call.tool || !call.tool->provider) return call;
-  ToolCall told{&call.tool->info, call.arguments, call.caller, call.cause};
-  if (std::shared_ptr<const redact::Rules> rules = call.tool->provider->redaction(told)) call.redaction.insert(call.redaction.begin(), rules);
+  const ToolInfo nothing;
+  const ToolInfo& info = call.tool ? call.tool->info : nothing;
+  call.hash = call_hash({call.name, call.agent, desk.policy->hash_of(call.name, info.server), info.definition}, call.arguments);
+  learn_secrets(call);
   return call;
 }
 
@@ -47,6 +60,12 @@ Called rehearse(std::shared_ptr<Desk::State> desk, const DeskCall& call) {
   return {std::move(decision), std::move(answer), call.id, true};
 }
 
+void mark_error(Value& result) {
+  Value::Object& members = *result.as_object();
+  std::erase_if(members, [](const Value::Member& member) { return member.first == "isError"; });
+  result.set("isError", true);
+}
+
 // What came back, as the caller gets it.
 Desk::State::End finish(const Desk::State& desk, const DeskCall& call, Made& made) {
   Desk::State::End end{.outcome = made.outcome};
@@ -54,7 +73,7 @@ Desk::State::End finish(const Desk::State& desk, const DeskCall& call, Made& mad
   if (!made.answer.problem && !made.answer.input) {
     end.cut = bound_result(made.answer.result, output_bytes_of(desk, call));
     // A client holds the tool to its output schema, unless the result is an error.
-    if (end.cut.lost_structure && !call.tool->shown.output_schema.is_null() && !made.answer.result.find("isError")) made.answer.result.set("isError", true);
+    if (end.cut.lost_structure && !call.tool->shown.output_schema.is_null()) mark_error(made.answer.result);
     end.bytes = to_json(made.answer.result).size();
   }
   return end;
@@ -83,28 +102,36 @@ Task<Called> Desk::call(Request request, std::shared_ptr<mcp::Context> context) 
   if (ask_of(call)) decision = co_await get_approval(desk, call, context);
   if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
 
+  // What was judged, and agreed to, is what would be called.
+  decision = judge_definition(*desk, call);
+  if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
+
   // There is room, and it is taken.
-  decision = take_room(*desk, call);
+  std::optional<Place> place;
+  decision = take_room(desk, call, place);
   if (decision.kind == Decision::Kind::deny) {
-    if (call.approval) (void)desk->approvals->put_back(*call.approval);
+    if (call.approval) keep_approval(*desk, call, *context);
     co_return refuse(desk, call, std::move(decision));
   }
-  Place place(desk, call.name);
 
   // It is on the disk that it is made; or it is not made.
   Result<void> recorded = co_await desk->record(call);
   if (!recorded) {
-    if (call.approval) (void)desk->approvals->put_back(*call.approval);
+    if (call.approval) keep_approval(*desk, call, *context);
     co_return refuse(desk, call, denial("audit", recorded.error().message, recorded.error().hint));
   }
 
+  decision = judge_definition(*desk, call);  // the disk took its time
+  if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
+
   // The call.
-  Made made = co_await make_call(desk, call, context, std::move(place));
+  Made made = co_await make_call(desk, call, context, std::move(*place));
 
   // What comes back: what was promised, without secrets, not longer than allowed.
+  learn_secrets(call);
   check_output(call, made);
   State::End end = finish(*desk, call, made);
-  if (made.answer.input && call.approval) (void)desk->approvals->put_back(*call.approval);  // it goes on with the client's retry
+  if (made.answer.input && call.approval) remember_continued(*desk, call, made.answer);
   desk->note_end(call, end);
   co_return Called{std::move(decision), std::move(made.answer), call.id, false};
 }

@@ -5,7 +5,11 @@ namespace paddock::tools {
 std::shared_ptr<DeskContext> DeskContext::around(io::Loop& loop, std::shared_ptr<mcp::Context> inner, Cause cause, RuleList rules) {
   std::shared_ptr<DeskContext> context(new DeskContext(loop, std::move(inner), std::move(rules)));
   context->method = context->inner_->method;
-  context->params = context->inner_->params;
+  // But for the arguments: those that were judged come with the call, and they may be large.
+  context->params = Value(Value::Object{});
+  if (const Value::Object* members = context->inner_->params.as_object())
+    for (const auto& [name, member] : *members)
+      if (name != "arguments") context->params.set(name, member);
   context->client = context->inner_->client;
   context->principal = context->inner_->principal;
   context->cause = std::move(cause);

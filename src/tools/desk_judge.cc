@@ -9,6 +9,7 @@ namespace {
 using policy::Decision;
 
 const Decision kAllowed{.kind = Decision::Kind::allow};
+constexpr uint64_t kMostQuestions = 60;  // an hour, about one agent's calls
 
 std::string rule_of(const DeskCall& call, std::string_view key) { return cat("tools.", printable(call.name), ".", key); }
 
@@ -30,7 +31,8 @@ std::vector<Rates::Want> wants_of(const Desk::State& desk, const DeskCall& call)
   return wants;
 }
 
-Decision judge_places(const Desk::State& desk, const DeskCall& call) {
+// Places that are taken are let go of with `held`.
+Decision judge_places(const Desk::State& desk, const DeskCall& call, std::vector<Fd>& held) {
   auto full = [](const std::string& rule, uint64_t most, std::string_view what) {
     return denial(rule, cat("no more than ", most, what, " may be under way at once"), "wait until one has ended, then call again");
   };
@@ -38,7 +40,17 @@ Decision judge_places(const Desk::State& desk, const DeskCall& call) {
   auto running = desk.running.find(call.name);
   if (most && running != desk.running.end() && running->second >= most) return full(rule_of(call, "at_once"), most, " of its calls");
   if (of_all && desk.all_running >= of_all) return full("calls.at_once", of_all, " calls");
-  return kAllowed;
+  // And of all processes together.
+  auto take = [&](const std::string& key, const std::string& rule, uint64_t of, std::string_view what) -> Decision {
+    if (of == 0 || of > Places::kMost) return kAllowed;
+    Result<std::optional<Fd>> taken = desk.places->take(key, of);
+    if (!taken) return denial(rule, cat("it cannot be known how many are under way: ", taken.error().message), taken.error().hint);
+    if (!taken.value()) return full(rule, of, what);
+    held.push_back(std::move(*taken.value()));
+    return kAllowed;
+  };
+  Decision decision = take(cat("tool", std::string(1, '\0'), call.name), rule_of(call, "at_once"), most, " of its calls");
+  return decision.kind == Decision::Kind::deny ? decision : take("calls", "calls.at_once", of_all, " calls");
 }
 
 Decision judge_rates(const std::vector<Rates::Want>& wants, const Result<std::optional<Rates::Refused>>& counted) {
@@ -82,17 +94,41 @@ Decision judge_arguments(const DeskCall& call) {
 }
 
 Decision look_for_room(Desk::State& desk, const DeskCall& call) {
-  Decision decision = judge_places(desk, call);
+  std::vector<Fd> held;
+  Decision decision = judge_places(desk, call, held);
   if (decision.kind == Decision::Kind::deny) return decision;
   std::vector<Rates::Want> wants = wants_of(desk, call);
   return judge_rates(wants, desk.rates->look(wants));
 }
 
-Decision take_room(Desk::State& desk, const DeskCall& call) {
-  Decision decision = judge_places(desk, call);
+Decision take_room(std::shared_ptr<Desk::State> desk, const DeskCall& call, std::optional<Place>& place) {
+  std::vector<Fd> held;
+  Decision decision = judge_places(*desk, call, held);
   if (decision.kind == Decision::Kind::deny) return decision;
-  std::vector<Rates::Want> wants = wants_of(desk, call);
-  return judge_rates(wants, desk.rates->take(wants));
+  std::vector<Rates::Want> wants = wants_of(*desk, call);
+  decision = judge_rates(wants, desk->rates->take(wants));
+  if (decision.kind != Decision::Kind::deny) place.emplace(desk, call.name, std::move(held));
+  return decision;
+}
+
+Decision take_question(Desk::State& desk, const DeskCall& call) {
+  const std::string nul(1, '\0');
+  std::vector<Rates::Want> wants{{cat("ask", nul, call.agent), {.count = kMostQuestions, .period_ms = 3'600'000, .burst = 0, .text = cat(kMostQuestions, "/hour")}, rule_of(call, "ask")}};
+  Result<std::optional<Rates::Refused>> counted = desk.rates->take(wants);
+  if (!counted || !counted.value()) return judge_rates(wants, counted);
+  std::string wait = in_words(counted.value()->retry_after_ms);
+  Decision decision = denial(wants[0].rule, cat("nobody is asked more than ", kMostQuestions, " times an hour about one agent's calls; there is room again in ", wait), cat("call again in ", wait));
+  decision.retry_after_ms = counted.value()->retry_after_ms;
+  return decision;
+}
+
+Decision judge_definition(const Desk::State& desk, const DeskCall& call) {
+  if (!call.tool->provider) return kAllowed;
+  std::shared_ptr<const DeskTool> now = desk.find(call.name);
+  if (now == call.tool || (now && now->provider == call.tool->provider && is_same(now->info, call.tool->info))) return kAllowed;
+  Withheld withheld = call.tool->provider->withheld(call.name);
+  if (!withheld.rule.empty()) return denial(withheld.rule, withheld.why, withheld.hint);
+  return denial("tools", cat("'", printable(call.name), "' is not what it was any more when this call was judged"), "look at tools/list, then call again");
 }
 
 const policy::Ask* ask_of(const DeskCall& call) { return call.tool->rules && call.tool->rules->ask ? &*call.tool->rules->ask : nullptr; }
@@ -107,7 +143,7 @@ int64_t timeout_of(const Desk::State& desk, const DeskCall& call) {
   return own ? own : of_server ? of_server : desk.policy->calls().timeout_ms;
 }
 
-Place::Place(std::shared_ptr<Desk::State> desk, std::string tool) : desk_(std::move(desk)), tool_(std::move(tool)) {
+Place::Place(std::shared_ptr<Desk::State> desk, std::string tool, std::vector<Fd> shared) : desk_(std::move(desk)), tool_(std::move(tool)), shared_(std::move(shared)) {
   ++desk_->running[tool_];
   ++desk_->all_running;
 }

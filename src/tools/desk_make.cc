@@ -104,8 +104,8 @@ void check_output(const DeskCall& call, Made& made) {
   const Value* structure = made.answer.result.find("structuredContent");
   std::string wrong;
   for (const schema::Schema& schema : call.tool->schemas().outputs) {
-    if (!structure) break;
-    if (std::optional<schema::Violation> violation = schema.check(*structure)) wrong = cat(violation->where.empty() ? "structuredContent" : violation->where, " ", violation->why);
+    if (!structure) wrong = "it has no structuredContent";
+    else if (std::optional<schema::Violation> violation = schema.check(*structure)) wrong = cat(violation->where.empty() ? "structuredContent" : violation->where, " ", violation->why);
   }
   if (wrong.empty()) return;
   made.outcome = "error";

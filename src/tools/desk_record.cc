@@ -29,6 +29,7 @@ Event call_event(const Desk::State& desk, const DeskCall& call, const char* verd
   event.verdict = verdict;
   event.data.set("key", call.caller->caller.key);
   event.data.set("arguments", redact_all(call.arguments, call.redaction));
+  event.data.set("hash", call.hash);  // of all of them, however much of the arguments is left out here
   if (call.dry_run) event.data.set("dry_run", true);
   return event;
 }
@@ -47,31 +48,32 @@ io::Task<Result<void>> Desk::State::record(const DeskCall& call) {
   co_return recorded;
 }
 
-void Desk::State::note_asked(const DeskCall& call, const Approval& approval) {
-  if (!options.events) return;
+void Desk::State::note_asked(std::shared_ptr<State> self, const DeskCall& call, const Approval& approval) {
+  if (!options.events || is_counted_only(std::move(self), call)) return;
   Event event = call_event(*this, call, "ask");
   event.data.set("approval", approval.id);
-  event.data.set("hash", approval.hash);
   options.events->note(std::move(event));
 }
 
+// Who floods must not fill the disk, nor hide the rest: the others are counted, and told of a second later.
+bool Desk::State::is_counted_only(std::shared_ptr<State> self, const DeskCall& call) {
+  if (budget.take(call.agent, loop.now())) return false;
+  Event missing = event_of(call, "tool.call");
+  missing.sandbox = call.agent;  // under which they are counted
+  if (!budget.drop(missing)) return true;
+  auto tell = [](std::shared_ptr<State> state, std::string agent) -> io::Task<void> {
+    co_await state->loop.sleep(kTellDropped);
+    std::optional<Event> told = state->owner ? state->budget.dropped(agent) : std::nullopt;
+    if (!told) co_return;
+    told->sandbox.clear();
+    state->options.events->note(std::move(*told));
+  };
+  io::spawn(tell(std::move(self), call.agent));
+  return true;
+}
+
 void Desk::State::note_verdict(std::shared_ptr<State> self, const DeskCall& call, const policy::Decision& decision) {
-  if (!options.events) return;
-  // Who floods must not fill the disk, nor hide the rest: the others are counted, and told of a second later.
-  if (!budget.take(call.agent, loop.now())) {
-    Event missing = event_of(call, "tool.call");
-    missing.sandbox = call.agent;  // under which they are counted
-    if (!budget.drop(missing)) return;
-    auto tell = [](std::shared_ptr<State> state, std::string agent) -> io::Task<void> {
-      co_await state->loop.sleep(kTellDropped);
-      std::optional<Event> told = state->owner ? state->budget.dropped(agent) : std::nullopt;
-      if (!told) co_return;
-      told->sandbox.clear();
-      state->options.events->note(std::move(*told));
-    };
-    io::spawn(tell(std::move(self), call.agent));
-    return;
-  }
+  if (!options.events || is_counted_only(std::move(self), call)) return;
   Event event = call_event(*this, call, to_string(decision.kind));
   if (!decision.rule.empty()) event.data.set("rule", decision.rule);
   if (!decision.why.empty()) event.data.set("why", decision.why);

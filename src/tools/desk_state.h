@@ -12,6 +12,8 @@
 #include "manager/event_budget.h"
 #include "tools/desk.h"
 #include "tools/output.h"
+#include "tools/places.h"
+#include "tools/webhook.h"
 
 namespace paddock::tools {
 
@@ -44,10 +46,20 @@ struct DeskCall {
   Value arguments;
   std::shared_ptr<const CallerPrincipal> caller;
   std::string agent;
+  std::string hash;                        // tools/call_hash.h
   bool dry_run = false;
   RuleList redaction;
   int64_t began_us = 0;
   std::optional<Approval> approval;        // that it is made with
+  int continued = 0;                       // how often the tool has asked its client under it
+};
+
+// A tool that was called with an approval and asked its client for something goes on with the client's retry, and with that approval.
+struct Continued {
+  Approval approval;
+  Value state;                             // that the retry brings: the tool's own, or null
+  int rounds = 0;
+  io::Milliseconds until = 0;
 };
 
 // The denials of late, of each caller apart.
@@ -74,14 +86,17 @@ struct Desk::State {
   std::optional<policy::Tools> policy;
   std::unique_ptr<Rates> rates;
   std::unique_ptr<Approvals> approvals;
+  std::optional<Places> places;
   std::vector<Provider*> providers;
   std::map<std::string, std::shared_ptr<const DeskTool>, std::less<>> tools;
   std::map<std::string, uint64_t> running;   // calls under way, by tool
   uint64_t all_running = 0;
   std::map<std::string, uint64_t> waiting;   // for an approval, by agent
   std::set<std::string> told;                // approvals that people were told of by this process
+  uint64_t webhooks = 0;                     // that are being told
+  std::map<std::string, Continued> continued;  // by the call's hash
   DenialMemory denials;
-  manager::EventBudget budget;               // of denials that are recorded, by agent
+  manager::EventBudget budget;               // of denials and questions that are recorded, by agent
   Desk* owner = nullptr;
 
   // desk.cc
@@ -91,7 +106,7 @@ struct Desk::State {
   // desk_record.cc
   Event event_of(const DeskCall& call, const char* kind) const;
   io::Task<Result<void>> record(const DeskCall& call);                     // that it is made
-  void note_asked(const DeskCall& call, const Approval& approval);
+  void note_asked(std::shared_ptr<State> self, const DeskCall& call, const Approval& approval);
   void note_verdict(std::shared_ptr<State> self, const DeskCall& call, const policy::Decision& decision);  // and nothing is made
   struct End {
     std::string outcome;   // "ok", "error", "timeout", "cancelled", "refused", "input_required", "nobody"
@@ -100,13 +115,14 @@ struct Desk::State {
     redact::Counts redactions;
   };
   void note_end(const DeskCall& call, const End& end);
+  bool is_counted_only(std::shared_ptr<State> self, const DeskCall& call);  // its agent has had its share of records
 };
 
 // One of the calls that may be made at once. Freed when the tool has really ended, also when nobody waits for it any more.
 class Place {
  public:
   Place() = default;
-  Place(std::shared_ptr<Desk::State> desk, std::string tool);
+  Place(std::shared_ptr<Desk::State> desk, std::string tool, std::vector<Fd> shared);
   Place(Place&& other) noexcept = default;
   Place& operator=(Place&&) = delete;
   ~Place();
@@ -114,18 +130,24 @@ class Place {
  private:
   std::shared_ptr<Desk::State> desk_;
   std::string tool_;
+  std::vector<Fd> shared_;  // of all processes
 };
 
 // desk_judge.cc: what the policy says, without asking or telling anybody.
 policy::Decision judge_name(const Desk::State& desk, const DeskCall& call);      // allowlist
 policy::Decision judge_arguments(const DeskCall& call);                          // schemas and rules
 policy::Decision look_for_room(Desk::State& desk, const DeskCall& call);         // at_once and rates, of which nothing is taken
-policy::Decision take_room(Desk::State& desk, const DeskCall& call);             // rates are taken; a Place is to be made right after it
+policy::Decision take_room(std::shared_ptr<Desk::State> desk, const DeskCall& call, std::optional<Place>& place);  // rates, and a place
+policy::Decision take_question(Desk::State& desk, const DeskCall& call);         // how often people may be asked is counted, too
+policy::Decision judge_definition(const Desk::State& desk, const DeskCall& call);  // what was judged is what is offered still
 const policy::Ask* ask_of(const DeskCall& call);                                 // null: nobody has to agree
 uint64_t output_bytes_of(const Desk::State& desk, const DeskCall& call);
 int64_t timeout_of(const Desk::State& desk, const DeskCall& call);
 
 // desk_approval.cc: until somebody has agreed, or not. Fills in call.approval.
+// What the tool asked its client for belongs to the call that was approved: remembered for the one retry that brings its state.
+void remember_continued(Desk::State& desk, const DeskCall& call, const mcp::Answer& answer);
+void keep_approval(Desk::State& desk, const DeskCall& call, const mcp::Context& context);  // the call was not made after all
 io::Task<policy::Decision> get_approval(std::shared_ptr<Desk::State> desk, DeskCall& call, std::shared_ptr<mcp::Context> context);
 
 // desk_make.cc: the tool's answer, in its time.
@@ -140,6 +162,7 @@ void check_output(const DeskCall& call, Made& made);   // the tool's answer agai
 Value denial_value(const DeskCall& call, const policy::Decision& decision);
 mcp::Answer denial_answer(const DeskCall& call, const policy::Decision& decision, bool is_unknown);
 mcp::Answer rehearsal_answer(const DeskCall& call, const policy::Decision& decision);
+bool is_same(const ToolInfo& a, const ToolInfo& b);   // desk.cc
 policy::Decision denial(std::string rule, std::string why, std::string hint);
 std::string in_words(int64_t milliseconds);  // "12s"
 

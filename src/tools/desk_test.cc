@@ -1,4 +1,5 @@
 #include "tools/desk_test.h"
+#include "tools/places.h"
 
 #include <fstream>
 
@@ -304,6 +305,57 @@ TEST_F(DeskTest, WhatCannotBeRecordedIsNotMade) {
   EXPECT_EQ(called.decision.rule, "audit");
   EXPECT_TRUE(provider->reached.empty());
   desk.reset();
+}
+
+TEST_F(DeskTest, AStructureThatIsPromisedAndMissingIsAnErrorWhateverTheToolSays) {
+  provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
+  provider->infos[0].output_schema = json(R"({"type":"object"})");
+  provider->answer = [](const ToolCall&) { return mcp::Answer::done(text_result("x")); };
+  open("[[tools]]\nname = \"t\"\noutput = \"4K\"\n");
+  EXPECT_TRUE(is_error(call("t", "{}")));
+  provider->answer = [](const ToolCall&) {
+    Value result = text_result("x");
+    result.set("structuredContent", Value::Object{{"a", std::string(9'000, 'x')}});
+    result.set("isError", false);
+    return mcp::Answer::done(std::move(result));
+  };
+  Called called = call("t", "{}");
+  EXPECT_FALSE(called.answer.result.find("structuredContent"));
+  EXPECT_TRUE(is_error(called)) << to_json(called.answer.result);
+}
+
+TEST_F(DeskTest, NothingIsPushedOutOfTheRecord) {
+  provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
+  Result<std::unique_ptr<manager::Events>> events = manager::Events::start(*loop, {.state_directory = state});
+  ASSERT_TRUE(events) << events.error().message;
+  std::vector<Event> heard;
+  std::shared_ptr<void> token = events.value()->subscribe("", [&heard](const Event& event) { heard.push_back(event); });
+  open("[[tools]]\nname = \"t\"\n", events.value().get());
+  std::string long_text(9'000, 'x');
+  (void)call("t", cat(R"({"note":")", long_text, R"(","list":[")", long_text, R"(","in a list"],")", long_text, R"(":1,"z_to":"evil@example.org"})"));
+  ASSERT_FALSE(heard.empty());
+  std::string recorded = to_json(heard[0].data);
+  EXPECT_NE(recorded.find("\"z_to\":\"evil@example.org\""), std::string::npos) << recorded;
+  EXPECT_NE(recorded.find("in a list"), std::string::npos) << recorded;
+  EXPECT_LT(recorded.size(), 6'000u);
+  EXPECT_EQ(heard[0].data.find("hash")->as_string()->size(), 64u);
+  desk.reset();
+}
+
+TEST_F(DeskTest, AtOnceHoldsForAllProcessesTogether) {
+  provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
+  open("[[tools]]\nname = \"t\"\nat_once = 2\n");
+  Places elsewhere = Places::open(state + "/tools").value();
+  std::string key = std::string("tool") + '\0' + "t";
+  std::optional<Fd> one = elsewhere.take(key, 2).value();
+  ASSERT_TRUE(one);
+  EXPECT_EQ(call("t", "{}").decision.kind, policy::Decision::Kind::allow);
+  std::optional<Fd> two = elsewhere.take(key, 2).value();
+  ASSERT_TRUE(two);
+  EXPECT_FALSE(elsewhere.take(key, 2).value());
+  EXPECT_EQ(call("t", "{}").decision.rule, "tools.t.at_once");
+  one.reset();
+  EXPECT_EQ(call("t", "{}").decision.kind, policy::Decision::Kind::allow);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class FakeProvider : public Provider {
     co_return mcp::Answer::done(text_result("done"));
   }
   std::shared_ptr<const redact::Rules> redaction(const ToolCall&) const override { return rules; }
+  Withheld withheld(std::string_view) const override { return held_back; }
 
   std::vector<ToolInfo> infos;
   std::vector<std::pair<std::string, Value>> reached;
@@ -41,6 +42,7 @@ class FakeProvider : public Provider {
   std::function<io::Task<void>(std::shared_ptr<mcp::Context>)> before_answer;
   std::function<mcp::Answer(const ToolCall&)> answer;
   std::shared_ptr<const redact::Rules> rules;
+  Withheld held_back;
 };
 
 class FakeContext : public mcp::Context {

@@ -8,9 +8,9 @@ namespace paddock::tools {
 namespace {
 
 // Judged by a definition that is still the server's, and still accepted.
-Result<void> tool_allowed(const Core& core, const std::string& name, const std::string& hash) {
-  auto now = core.catalogue.hashes.find(name);
-  if (now != core.catalogue.hashes.end() && now->second == hash) return {};
+Result<void> tool_allowed(const Core& core, const std::string& name, const std::string& judged) {
+  const ToolInfo* now = core.catalogue.find_tool(name);
+  if (now && !judged.empty() && now->definition == judged) return {};
   auto withheld = core.catalogue.withheld_tools.find(name);
   if (withheld != core.catalogue.withheld_tools.end())
     return Error{Code::denied, cat("Denied by ", withheld->second.rule, ": ", withheld->second.why), withheld->second.hint};
@@ -18,11 +18,9 @@ Result<void> tool_allowed(const Core& core, const std::string& name, const std::
 }
 
 io::Task<mcp::Answer> call_tool(std::shared_ptr<Core> core, ToolInfo tool, Value arguments, std::shared_ptr<mcp::Context> context) {
-  std::string hash = core->catalogue.hashes[tool.name], name = tool.name;
   Core::Forward request{.entry = core->find(tool.server), .method = "tools/call"};
   request.params = Value::Object{{"name", tool.bare_name}, {"arguments", std::move(arguments)}};
-  if (const Value* meta = context->params.find("_meta"); meta && meta->as_object()) request.params.set("_meta", *meta);
-  request.allowed = [core, name, hash] { return tool_allowed(*core, name, hash); };
+  request.allowed = [core, name = tool.name, judged = tool.definition] { return tool_allowed(*core, name, judged); };
   mcp::Answer answer = co_await core->forward(std::move(request), context);
   co_return answer;
 }

@@ -1,5 +1,7 @@
 #include "tools/gateway_core.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "tools/catalogue_text.h"
 
@@ -7,10 +9,12 @@ namespace paddock::tools {
 
 namespace {
 
-constexpr io::Milliseconds kBetweenRefreshes = 250;
+constexpr io::Milliseconds kBetweenRefreshes = 250, kLongestBetween = 60'000;
+constexpr io::Milliseconds kCalm = 10'000;        // after so long a server that changed all the time is trusted again
+constexpr unsigned kFewRefreshes = 4;             // in a row, before the pauses grow
 constexpr io::Milliseconds kPatience = 10'000;    // for lists that are being read again
 constexpr io::Milliseconds kPinsLookedAt = 1'000;
-constexpr size_t kMostTold = 10'000;
+constexpr size_t kMostTold = 1'000, kLongestTold = 300;
 
 std::string as_text(const Catalogue& catalogue, mcp::Change::Kind kind) {
   Value all = Value::Array{};
@@ -25,6 +29,19 @@ std::string as_text(const Catalogue& catalogue, mcp::Change::Kind kind) {
   return to_json(all);
 }
 
+// "Visit these pages first" is a question, too.
+void hold_to_policy(const Entry& entry, mcp::Problem& problem) {
+  const Value* pages = problem.data.as_object() ? problem.data.find("elicitations") : nullptr;
+  std::string why = ask_problem(entry.server, "elicitation/create");
+  if (!why.empty() || !pages || !pages->as_array()) {
+    problem = {mcp::kInternalError, cat("the server '", entry.server.name, "' wants its user to visit a page: ", why.empty() ? "it does not say which" : why), {}};
+    return;
+  }
+  Value named = Value::Array{};
+  for (const Value& page : *pages->as_array()) named.as_array()->push_back(ask_in_its_name(*entry.rules, "elicitation/create", page));
+  problem.data = Value::Object{{"elicitations", std::move(named)}};
+}
+
 // What a server answered, as the client may have it.
 mcp::Answer passed_on(const Entry& entry, const std::string& method, mcp::Answer answer) {
   const redact::Rules& redaction = *entry.rules->redaction;
@@ -35,6 +52,7 @@ mcp::Answer passed_on(const Entry& entry, const std::string& method, mcp::Answer
     if (of_the_link) answer.problem->code = mcp::kInternalError;
     answer.problem->message = cut_to(visible(redact::redacted(redaction, answer.problem->message)), 4000);
     answer.problem->data = redact::redacted(redaction, answer.problem->data);
+    if (answer.problem->code == mcp::kUrlElicitationRequired) hold_to_policy(entry, *answer.problem);
     return answer;
   }
   if (answer.input) {
@@ -58,6 +76,17 @@ mcp::Answer passed_on(const Entry& entry, const std::string& method, mcp::Answer
   }
   if (method != "tools/call") answer.result = redact::redacted(redaction, answer.result);  // of tools the desk does, and counts
   return answer;
+}
+
+// What of a request goes on to the server beside what was judged. Of _meta the trace alone, with our span in it: anything else would carry
+// text past the rules. Answers only with the state that shows that there was a question (mcp::Context::params).
+void add_what_belongs(const mcp::Context& context, Value& params) {
+  const Value *meta = context.params.find("_meta"), *state = context.params.find("requestState"), *answers = context.params.find("inputResponses");
+  if (meta && meta->as_object() && meta->find("traceparent"))
+    params.set("_meta", Value::Object{{"traceparent", cat("00-", context.cause.trace, "-", context.cause.span, "-01")}});
+  if (!state) return;
+  if (state->as_string()) params.set("requestState", *state);
+  if (answers) params.set("inputResponses", *answers);
 }
 
 // For callbacks that may come when the gateway is no more.
@@ -131,14 +160,8 @@ std::shared_ptr<Entry> Core::find(std::string_view server) const {
 }
 
 std::shared_ptr<Entry> Core::owner_of(const std::string& uri) const {
-  if (const std::string* server = catalogue.owner_of(uri)) return find(*server);
-  std::shared_ptr<Entry> only;  // a server may have more than it lists
-  for (const auto& entry : entries) {
-    if (!entry->server.resources || !entry->offers("resources")) continue;
-    if (only) return nullptr;
-    only = entry;
-  }
-  return only && (!only->verdict || only->verdict->all.empty()) ? only : nullptr;
+  const std::string* server = catalogue.owner_of(uri);
+  return server ? find(*server) : nullptr;
 }
 
 io::Task<Result<void>> Core::ready(std::shared_ptr<Entry> entry, std::shared_ptr<mcp::ServerLink> link) {
@@ -174,16 +197,16 @@ void Core::judge(Entry& entry) {
     return;
   }
   Result<Verdict> verdict = pins_->see(entry.server.name, sight_of(entry.server, entry.offer, *entry.listing));
-  entry.stamp = pins_->stamp(entry.server.name);
+  entry.stamp = verdict ? pins_->stamp(entry.server.name) : "";  // which makes watch_pins() try again
   if (!verdict) {
     entry.verdict->all = cat("its pins cannot be read: ", verdict.error().message);
-    line(entry.server.name, entry.verdict->all);
+    if (entry.told.insert(entry.verdict->all).second) line(entry.server.name, entry.verdict->all);
     return;
   }
   entry.verdict = std::move(verdict.value());
   if (entry.told.size() > kMostTold) entry.told.clear();
   auto tell = [&](const PinChange& change, const char* what) {
-    std::string text = cat(what, ": ", to_string(change.kind), change.name.empty() ? "" : " ", change.name, " (", change.what, ")");
+    std::string text = cut_to(cat(what, ": ", to_string(change.kind), change.name.empty() ? "" : " ", change.name, " (", change.what), kLongestTold) + ")";
     if (entry.told.insert(text).second)
       line(entry.server.name, cat(text, "; see: paddock mcp pins ", entry.server.name));
   };
@@ -266,7 +289,10 @@ void Core::told(std::shared_ptr<Entry> entry, const std::string& method, const V
 io::Task<void> Core::refresh(std::shared_ptr<Entry> entry) {
   std::shared_ptr<Core> self = shared_from_this();
   while (entry->stale && !stopped) {
-    if (io::Milliseconds wait = entry->refreshed_at + kBetweenRefreshes - loop.now(); wait > 0) co_await loop.sleep(wait);
+    entry->in_a_row = loop.now() - entry->refreshed_at > kCalm ? 0 : entry->in_a_row + 1;
+    unsigned doubled = entry->in_a_row > kFewRefreshes ? std::min(entry->in_a_row - kFewRefreshes, 8u) : 0;
+    io::Milliseconds pause = std::min(kBetweenRefreshes << doubled, kLongestBetween);
+    if (io::Milliseconds wait = entry->refreshed_at + pause - loop.now(); wait > 0) co_await loop.sleep(wait);
     std::shared_ptr<mcp::ServerLink> link = entry->process->link();
     if (!link) break;  // it is read anew when it runs again
     unsigned kinds = std::exchange(entry->stale, 0u);
@@ -331,8 +357,7 @@ io::Task<mcp::Answer> Core::asked(std::shared_ptr<Entry> entry, std::string meth
 io::Task<mcp::Answer> Core::forward(Forward request, std::shared_ptr<mcp::Context> context) {
   std::shared_ptr<Core> self = shared_from_this();
   std::shared_ptr<Entry> entry = request.entry;
-  for (const char* key : {"requestState", "inputResponses"})  // a retry
-    if (const Value* brought = context->params.find(key)) request.params = with_member(request.params, key, *brought);
+  add_what_belongs(*context, request.params);
   bool is_fresh = co_await fresh(entry);
   if (!is_fresh) co_return mcp::Answer::failed(mcp::kInternalError, cat("the server '", entry->server.name, "' changes what it offers all the time"));
   std::shared_ptr<mcp::Context> inside = forward_context(context, entry->rules);
@@ -342,6 +367,7 @@ io::Task<mcp::Answer> Core::forward(Forward request, std::shared_ptr<mcp::Contex
   std::erase(entry->under_way, inside);
   if (answer) co_return passed_on(*entry, request.method, std::move(answer.value()));
   std::string text = answer.error().message + (answer.error().hint.empty() ? "" : cat(" (", answer.error().hint, ")"));
+  text = redact::redacted(*entry->rules->redaction, text);  // its last words may be in it
   if (request.method == "tools/call") co_return mcp::Answer::done(error_result(text));
   co_return mcp::Answer::failed(answer.error().code == Code::denied ? mcp::kInvalidParams : mcp::kInternalError, text);
 }

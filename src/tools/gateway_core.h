@@ -29,6 +29,7 @@ struct Entry {
   unsigned stale = 0;                          // lists that it says have changed
   bool refreshing = false, listening = false, listen_again = false;
   io::Milliseconds refreshed_at = 0;
+  unsigned in_a_row = 0;                       // lists read anew, one soon after the other
   std::vector<std::shared_ptr<mcp::Context>> under_way;
 
   bool offers(const char* capability) const { return offer.capabilities.as_object() && offer.capabilities.find(capability); }

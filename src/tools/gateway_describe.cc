@@ -12,7 +12,7 @@ constexpr size_t kMostInstructions = 4 << 10;  // of each server
 std::string state_of(const Entry& entry) {
   using State = Supervised::State;
   State state = entry.process->state();
-  if (state == State::failed) return cat("failed: ", entry.process->why());
+  if (state == State::failed) return cat("failed: ", redact::redacted(*entry.rules->redaction, std::string_view(entry.process->why())));
   if (state == State::starting) return "starting";
   if (state == State::stopped) return "stopped";
   if (entry.verdict && !entry.verdict->all.empty()) return cat("changed: ", entry.verdict->all);
@@ -68,7 +68,7 @@ Value describe_entry(const Core& core, const Entry& entry) {
   value.set("refused", std::move(refused));
   value.set("withheld", std::move(withheld));
   const auto& lines = entry.process->last_lines();
-  value.set("last_lines", text_list({lines.begin(), lines.end()}));
+  value.set("last_lines", redact::redacted(*entry.rules->redaction, text_list({lines.begin(), lines.end()})));
   return value;
 }
 

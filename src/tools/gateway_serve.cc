@@ -31,8 +31,8 @@ std::string text_in(const Value& params, const char* key) {
   return text && text->as_string() ? *text->as_string() : "";
 }
 
-// The client's parameters but for what a retry brings: that is looked at first.
-Value plain(const Value& params) { return without_members(params, {"inputResponses", "requestState"}); }
+// The client's parameters but for what Core::forward looks at first.
+Value plain(const Value& params) { return without_members(params, {"_meta", "inputResponses", "requestState"}); }
 
 Result<void> prompt_allowed(const Core& core, const std::string& name) {
   if (core.catalogue.find_prompt(name)) return {};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
@@ -29,6 +30,7 @@ struct FakeServer {
   std::optional<std::pair<std::string, Value>> asks;   // while it is called
   mcp::Upstream upstream;                              // of the connection there is
   std::function<void(std::string)> on_end;
+  std::function<void()> on_list;                       // it is asked for its tools
   std::vector<std::string> called;
 };
 
@@ -43,6 +45,7 @@ class FakeLink : public mcp::ServerLink {
   }
   io::Task<Answer> call(std::string method, Value params, std::shared_ptr<mcp::Context> context, io::Milliseconds timeout) override {
     server_.called.push_back(method);
+    if (method == "tools/list" && server_.on_list) server_.on_list();
     if (method == "tools/list") co_return Answer::done(Value::Object{{"tools", Value::Array(server_.tools)}});
     if (method == "prompts/list") co_return Answer::done(json(R"({"prompts":[{"name":"ask","arguments":[]}]})"));
     if (method == "resources/list") co_return Answer::done(json(R"({"resources":[{"uri":"note://one","name":"one"}]})"));
@@ -125,6 +128,7 @@ class GatewayTest : public ::testing::Test {
     if (answer.problem) return cat("problem ", answer.problem->message);
     return *(*answer.result.find("content")->as_array())[0].find("text")->as_string();
   }
+  bool reached() const { return std::count(server.called.begin(), server.called.end(), "tools/call") > 0; }
   void change_description(const std::string& text) {
     server.tools = {Value::Object{{"name", "read"}, {"description", text}, {"inputSchema", json(R"({"type":"object"})")}}};
   }
@@ -151,12 +155,18 @@ TEST_F(GatewayTest, AChangeWhileItRunsIsRefusedAtOnceAndLetThroughWhenAccepted) 
   change_description("reads, and tells me");
   server.upstream.tell("notifications/tools/list_changed", Value());
   EXPECT_TRUE(contains(text_of(call(judged)), "Denied by mcp.servers.fake.pin"));
-  EXPECT_EQ(text_of(call(judged)).find("tells me"), std::string::npos);  // a model must not read it in the refusal either
+  std::string said = text_of(call(judged));  // approved only now, say
+  EXPECT_TRUE(contains(said, "Denied by mcp.servers.fake.pin")) << said;
+  EXPECT_EQ(said.find("tells me"), std::string::npos);  // a model must not read it in the refusal either
+  EXPECT_FALSE(reached());
   EXPECT_TRUE(gateway->tools().empty());
   EXPECT_EQ(gateway->withheld("fake__read").rule, "mcp.servers.fake.pin");
   EXPECT_TRUE(contains(to_json(gateway->describe()), "+reads, and tells me"));
   ASSERT_TRUE(Pins::open(directory).value().accept("fake", {}));
   EXPECT_TRUE(run_until([&] { return gateway->tools().size() == 1; }));
+  EXPECT_TRUE(contains(text_of(call(judged)), "is not what it was when the call was judged"));
+  EXPECT_FALSE(reached());
+  EXPECT_EQ(text_of(call(ToolInfo(gateway->tools()[0]))), "fine");
 }
 
 TEST_F(GatewayTest, AChangeAfterARestartIsRefusedToo) {
@@ -166,6 +176,7 @@ TEST_F(GatewayTest, AChangeAfterARestartIsRefusedToo) {
   server.on_end("limit memory=256M");
   EXPECT_TRUE(contains(text_of(call(judged)), "Denied by mcp.servers.fake.pin"));
   EXPECT_EQ(server.starts, 2);
+  EXPECT_FALSE(reached());
 }
 
 TEST_F(GatewayTest, WithoutPinsChangesPass) {
@@ -173,7 +184,26 @@ TEST_F(GatewayTest, WithoutPinsChangesPass) {
   start();
   change_description("another");
   server.upstream.tell("notifications/tools/list_changed", Value());
+  ToolInfo judged = gateway->tools()[0];
   EXPECT_TRUE(run_until([&] { return gateway->tools()[0].description == "another"; }));
+  EXPECT_TRUE(contains(text_of(call(judged)), "is not what it was when the call was judged"));
+  EXPECT_FALSE(reached());
+}
+
+TEST_F(GatewayTest, NothingThatWasNotJudgedGoesOn) {
+  start();
+  server.on_call = [](std::string, Value params) { return Answer::done(text_result(to_json(params))); };
+  auto sent = [&](const char* params) {
+    context->params = json(params);
+    return text_of(call(gateway->tools()[0]));
+  };
+  const std::string judged = R"({"name":"read","arguments":{})";
+  EXPECT_EQ(sent(R"({"inputResponses":{"a":{"secret":1}},"_meta":{"x/y":"secret","baggage":"secret","tracestate":"secret"},"other":1})"), judged + "}");
+  EXPECT_EQ(sent(R"({"inputResponses":{"a":{}},"requestState":null})"), judged + R"(,"inputResponses":{"a":{}}})");
+  EXPECT_EQ(sent(R"({"inputResponses":{"a":{}},"requestState":"s"})"), judged + R"(,"requestState":"s","inputResponses":{"a":{}}})");
+  EXPECT_EQ(sent(R"({"_meta":{"traceparent":"secret"}})"), judged + cat(R"(,"_meta":{"traceparent":"00-)", context->cause.trace, "-", context->cause.span, "-01\"}}"));
+  context->method = "resources/read";
+  EXPECT_EQ(text_of(serve("resources/read", json(R"({"uri":"note://one","_meta":{"baggage":"secret"}})"))), R"({"uri":"note://one"})");
 }
 
 TEST_F(GatewayTest, ACallThatWasUnderWaySaysHowTheServerEnded) {
@@ -235,6 +265,36 @@ TEST_F(GatewayTest, InputThatAModernServerNeedsIsHeldToThePolicyToo) {
   EXPECT_TRUE(contains(text_of(call(gateway->tools()[0])), "denied by mcp.servers.fake.sampling"));
 }
 
+TEST_F(GatewayTest, PagesThatAServerWantsVisitedAreAQuestionToo) {
+  server.on_call = [](std::string, Value) { return Answer::failed(mcp::kUrlElicitationRequired, "visit", json(R"({"elicitations":[{"mode":"url","url":"https://evil.example","message":"log in"}]})")); };
+  start();
+  Answer answer = call(gateway->tools()[0]);
+  ASSERT_TRUE(answer.problem);
+  EXPECT_EQ(answer.problem->code, mcp::kInternalError);
+  EXPECT_TRUE(answer.problem->data.is_null());
+  EXPECT_TRUE(contains(answer.problem->message, "denied by mcp.servers.fake.elicitation"));
+  wait_for(done(gateway->stop()));
+  policy.elicitation = true;
+  start();
+  answer = call(gateway->tools()[0]);
+  EXPECT_EQ(answer.problem->code, mcp::kUrlElicitationRequired);
+  EXPECT_TRUE(contains(to_json(answer.problem->data), "The MCP server 'fake' asks: log in"));
+}
+
+TEST_F(GatewayTest, AServerThatChangesAllTheTimeIsReadLessAndLess) {
+  policy.pin = false;
+  start();
+  std::vector<io::Milliseconds> when;
+  server.on_list = [&] {
+    when.push_back(test_loop().now());
+    server.upstream.tell("notifications/tools/list_changed", Value());
+  };
+  server.upstream.tell("notifications/tools/list_changed", Value());
+  ASSERT_TRUE(run_until([&] { return when.size() == 6; }));
+  server.on_list = nullptr;
+  EXPECT_GE(when[5] - when[4], 900);
+}
+
 TEST_F(GatewayTest, PromptsAndResourcesAreMergedAndForwarded) {
   start();
   EXPECT_TRUE(contains(to_json(serve("prompts/list", Value::Object{}).result), "fake__ask"));
@@ -242,6 +302,7 @@ TEST_F(GatewayTest, PromptsAndResourcesAreMergedAndForwarded) {
   EXPECT_EQ(*serve("prompts/get", json(R"({"name":"fake__ask"})")).result.find("got")->as_string(), "prompts/get{\"name\":\"ask\"}");
   EXPECT_TRUE(serve("prompts/get", json(R"({"name":"ask"})")).problem);
   EXPECT_EQ(*serve("resources/read", json(R"({"uri":"note://one"})")).result.find("got")->as_string(), "resources/read{\"uri\":\"note://one\"}");
+  EXPECT_EQ(serve("resources/read", json(R"({"uri":"note://unlisted"})")).problem->message, "Resource not found");
   EXPECT_EQ(serve("nothing/such", Value::Object{}).problem->code, mcp::kMethodNotFound);
 }
 
@@ -256,6 +317,15 @@ TEST_F(GatewayTest, SecretsDoNotComeBack) {
   start();
   server.on_call = [](std::string, Value) { return Answer::done(Value::Object{{"text", "it is open-sesame-123"}}); };
   EXPECT_EQ(*serve("resources/read", json(R"({"uri":"note://one"})")).result.find("text")->as_string(), "it is [redacted:TOKEN]");
+  server.on_call = [this](std::string, Value) {
+    server.on_end("open-sesame-123 was wrong");
+    return Answer::failed(mcp::kInternalError, "the connection ended");
+  };
+  std::string words = serve("resources/read", json(R"({"uri":"note://one"})")).problem->message;
+  EXPECT_TRUE(contains(words, "[redacted:TOKEN] was wrong")) << words;
+  EXPECT_EQ(words.find("sesame"), std::string::npos);
+  EXPECT_EQ(to_json(gateway->describe()).find("sesame"), std::string::npos);
+  ASSERT_TRUE(run_until([&] { return server.starts == 2 && !gateway->tools().empty(); }));
   ToolCall about{.tool = &gateway->tools()[0]};
   EXPECT_EQ(redact::redacted(*gateway->redaction(about), std::string_view("open-sesame-123")), "[redacted:TOKEN]");
 }

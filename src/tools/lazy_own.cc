@@ -6,50 +6,74 @@ namespace {
 
 using io::Task;
 
-class LazyOwn : public Provider {
+constexpr io::Milliseconds kTryAgain = 2'000;  // what failed fails again for a while
+
+// Outlives the provider while the manager is being started.
+struct Lazy {
+  Lazy(io::Loop& on, OwnOptions own, ManagerLater start) : loop(on), options(std::move(own)), later(std::move(start)) {}
+  io::Loop& loop;
+  OwnOptions options;
+  ManagerLater later;
+  std::unique_ptr<Provider> real;
+  std::shared_ptr<io::Event> starting;  // null: it is not under way
+  std::optional<Error> failed;
+  io::Milliseconds failed_at = 0;
+
+  bool may_start() const { return !real && !starting && (!failed || loop.now() >= failed_at + kTryAgain); }
+};
+
+Task<void> start(std::shared_ptr<Lazy> lazy) {
+  auto started = lazy->starting = std::make_shared<io::Event>(lazy->loop);
+  lazy->failed.reset();
+  Result<manager::Manager*> manager = co_await lazy->later();
+  lazy->starting = nullptr;
+  if (manager) {
+    lazy->options.manager = manager.value();
+    lazy->real = make_own_tools(lazy->options);
+  } else {
+    lazy->failed = manager.error();
+    lazy->failed_at = lazy->loop.now();
+  }
+  started->happen();
+}
+
+class TheLazyOwn : public LazyOwn {
  public:
-  LazyOwn(io::Loop& loop, OwnOptions options, ManagerLater later)
-      : options_(std::move(options)), later_(std::move(later)), known_(make_own_tools({.manager = nullptr, .desk = options_.desk})), started_(loop) {}
+  TheLazyOwn(io::Loop& loop, OwnOptions options, ManagerLater later)
+      : known_(make_own_tools({.manager = nullptr, .desk = options.desk})), lazy_(std::make_shared<Lazy>(loop, std::move(options), std::move(later))) {}
 
   const std::vector<ToolInfo>& tools() const override { return known_->tools(); }
 
+  void prepare() override {
+    if (lazy_->may_start()) io::spawn(start(lazy_));
+  }
+
   Task<mcp::Answer> call(ToolCall call, std::shared_ptr<mcp::Context> context) override {
-    if (!std::exchange(starting_, true)) {
-      Result<manager::Manager*> manager = co_await later_();
-      if (manager) {
-        options_.manager = manager.value();
-        real_ = make_own_tools(options_);
-      } else {
-        failed_ = manager.error();
-      }
-      started_.happen();
-    }
-    co_await started_;
-    if (!real_) {
-      std::string why = "start the sandboxes: " + failed_.message + (failed_.hint.empty() ? "" : " (" + failed_.hint + ")");
+    std::shared_ptr<Lazy> lazy = lazy_;
+    prepare();
+    std::shared_ptr<io::Event> starting = lazy->starting;
+    if (starting) co_await *starting;
+    if (!lazy->real) {
+      std::string why = "start the sandboxes: " + lazy->failed->message + (lazy->failed->hint.empty() ? "" : " (" + lazy->failed->hint + ")");
       co_return mcp::Answer::done(error_result(why));
     }
-    mcp::Answer answer = co_await real_->call(std::move(call), context);
+    mcp::Answer answer = co_await lazy->real->call(std::move(call), context);
     co_return answer;
   }
 
   std::shared_ptr<const redact::Rules> redaction(const ToolCall& call) const override {
-    return (real_ ? real_ : known_)->redaction(call);
+    return (lazy_->real ? lazy_->real : known_)->redaction(call);
   }
 
  private:
-  OwnOptions options_;
-  ManagerLater later_;
-  std::unique_ptr<Provider> known_, real_;
-  bool starting_ = false;
-  Error failed_;
-  io::Event started_;
+  std::unique_ptr<Provider> known_;
+  std::shared_ptr<Lazy> lazy_;
 };
 
 }  // namespace
 
-std::unique_ptr<Provider> make_lazy_own_tools(io::Loop& loop, OwnOptions options, ManagerLater later) {
-  return std::make_unique<LazyOwn>(loop, std::move(options), std::move(later));
+std::unique_ptr<LazyOwn> make_lazy_own_tools(io::Loop& loop, OwnOptions options, ManagerLater later) {
+  return std::make_unique<TheLazyOwn>(loop, std::move(options), std::move(later));
 }
 
 }  // namespace paddock::tools

@@ -1,4 +1,5 @@
-// Paddock's own tools before there is a manager: they are known and judged at once, and the manager is started by the first call.
+// Paddock's own tools before there is a manager: they are known and judged at once. The manager is started when somebody lists them, so that
+// it is there for the first call; a call starts it, too.
 #pragma once
 
 #include <functional>
@@ -9,8 +10,13 @@
 
 namespace paddock::tools {
 
-using ManagerLater = std::function<io::Task<Result<manager::Manager*>>()>;  // called once
+using ManagerLater = std::function<io::Task<Result<manager::Manager*>>()>;  // called again some time after it failed
 
-std::unique_ptr<Provider> make_lazy_own_tools(io::Loop& loop, OwnOptions options, ManagerLater later);
+class LazyOwn : public Provider {
+ public:
+  virtual void prepare() = 0;  // starts the manager, and does not wait for it
+};
+
+std::unique_ptr<LazyOwn> make_lazy_own_tools(io::Loop& loop, OwnOptions options, ManagerLater later);
 
 }  // namespace paddock::tools

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/peer_json.h"
 #include "base/text.h"
 #include "paddock/tools.h"
 #include "tools/local.h"
@@ -158,7 +159,7 @@ struct Tools::State {
   std::function<void(const std::string& line)> on_line;
 
   Result<ToolAnswer> ask(const std::string& tool, const std::string& arguments, bool judge) {
-    Value parsed = TRY(parse_json(arguments, "arguments"));
+    Value parsed = TRY(parse_peer_json(arguments, "arguments"));
     if (!parsed.as_object()) return Error{Code::invalid, cat("arguments: an object of JSON is needed, not ", parsed.type_name()), ""};
     Question question{*tools, tool, std::move(parsed), judge, on_line};
     TRY(LoopThread::get());

@@ -5,6 +5,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
+#include "tools/provider.h"
 
 namespace paddock::tools {
 
@@ -80,8 +81,9 @@ Value redact_result(const Value& result, const RuleList& rules, redact::Counts* 
 }  // namespace
 
 Value redact_all(const Value& value, const RuleList& rules, redact::Counts* counts) {
-  Value shown = value;
-  for (const auto& each : rules) shown = redact::redacted_value(*each, shown, counts);
+  if (rules.empty()) return value;
+  Value shown = redact::redacted_value(*rules.front(), value, counts);
+  for (size_t i = 1; i < rules.size(); ++i) shown = redact::redacted_value(*rules[i], shown, counts);
   return shown;
 }
 
@@ -149,61 +151,84 @@ std::string what_it_is(const Value& item) {
   return printable(cat(type.empty() ? "content" : type, mime.empty() ? "" : " ", mime).substr(0, 100));
 }
 
+// What is said about what is missing: a few of them, and how many more.
+class LeftOut {
+ public:
+  void add(const std::string& what, size_t bytes) {
+    if (++count_ <= kNamed) named_.push_back(cat(what, " (", bytes, " bytes)"));
+  }
+  bool empty() const { return count_ == 0; }
+  std::string text() const { return count_ > kNamed ? cat(join(named_, ", "), ", ", count_ - kNamed, " more") : join(named_, ", "); }
+
+ private:
+  static constexpr size_t kNamed = 4;
+  std::vector<std::string> named_;
+  size_t count_ = 0;
+};
+
 }  // namespace
 
 Cut bound_result(Value& result, uint64_t most) {
   Cut cut;
   size_t whole = json_size(result);
-  if (whole <= most || !result.as_object()) return cut;
+  if (!result.as_object()) {
+    cut = {whole, true};
+    result = error_result(cat("[paddock: the tool answered with ", result.type_name(), " and not with a result: it is left out]"));
+    return cut;
+  }
+  if (whole <= most) return cut;
   size_t room = most > 4 * kForMarks ? most - kForMarks : most / 2;
-  auto fits = [&room](const Value& value) {
-    size_t size = json_size(value) + 2;
+  auto fits = [&room](const Value& value, size_t besides = 0) {
+    size_t size = json_size(value) + besides + 2;
     if (size > room) return false;
     room -= size;
     return true;
   };
   Value bounded{Value::Object{}};
   Value::Array content;
-  std::vector<std::string> left_out;
+  LeftOut left_out;
   Value::Member structure;
   for (auto& [name, value] : *result.as_object()) {
+    size_t of_name = name.size() <= most ? json_size(Value(name)) : name.size(), of_value = json_size(value);
     if (name == "structuredContent") structure = {name, std::move(value)};
     else if (name == "content" && value.as_array()) content = std::move(*value.as_array());
-    else if (name != "content" && json_size(value) <= room / 4 && fits(value)) bounded.set(name, std::move(value));
-    else left_out.push_back(cat(printable(name.substr(0, 60)), " (", json_size(value), " bytes)"));
+    else if (name != "content" && of_name + of_value <= room / 4 && fits(value, of_name)) bounded.set(name, std::move(value));
+    else left_out.add(printable(name.substr(0, 60)), of_value), cut.bytes += of_name + of_value;
   }
   Value::Array kept;
-  size_t dropped = 0;
+  bool is_full = false;
   for (Value& item : content) {
-    if (dropped == 0 && fits(item)) {
+    if (!is_full && fits(item)) {
       kept.push_back(std::move(item));
       continue;
     }
-    std::optional<Value> part = dropped == 0 && room > 64 ? cut_item(item, room - 64, cut.bytes) : std::nullopt;
+    std::optional<Value> part = !is_full && room > 64 ? cut_item(item, room - 64, cut.bytes) : std::nullopt;
     if (part) {
       kept.push_back(std::move(*part));
       room = 0;
       continue;
     }
+    is_full = true;
     size_t size = json_size(item);
     cut.bytes += size;
-    if (++dropped <= 3) left_out.push_back(cat(what_it_is(item), " (", size, " bytes)"));
+    left_out.add(what_it_is(item), size);
   }
-  if (dropped > 3) left_out.push_back(cat(dropped - 3, " more"));
   if (!structure.first.empty()) {
-    if (fits(structure.second)) {
+    if (fits(structure.second, structure.first.size())) {
       bounded.set(structure.first, std::move(structure.second));
     } else {
       size_t size = json_size(structure.second);
       cut.lost_structure = true;
       cut.bytes += size;
-      left_out.push_back(cat("structuredContent (", size, " bytes)"));
+      left_out.add("structuredContent", size);
     }
   }
-  if (!left_out.empty()) kept.push_back(note(cat("left out by the limit of the output, ", human_size(most), ": ", join(left_out, ", "))));
+  if (!left_out.empty()) kept.push_back(note(cat("left out by the limit of the output, ", human_size(most), ": ", left_out.text())));
   bounded.set("content", std::move(kept));
   result = std::move(bounded);
-  return cut;
+  if (json_size(result) <= most) return cut;
+  result = error_result(cat("[paddock: left out by the limit of the output, ", human_size(most), ": ", whole, " bytes]"));  // a limit of a few words
+  return {whole, true};
 }
 
 }  // namespace paddock::tools

@@ -21,8 +21,8 @@ struct Cut {
   uint64_t bytes = 0;               // that were left out
   bool lost_structure = false;      // structuredContent is not there any more
 };
-// A CallToolResult whose JSON is larger than `most` becomes one that is not: texts end with a mark that says how much is missing,
-// what cannot be cut (images, sound, blobs, structuredContent) is left out and a text says so.
+// A CallToolResult whose JSON is larger than `most` becomes one that is not (unless `most` is too small for a sentence that says so): texts end with a mark that says how much is missing,
+// what cannot be cut (images, sound, blobs, structuredContent) is left out and a text says so. What is no object becomes an error result.
 Cut bound_result(Value& result, uint64_t most);
 
 }  // namespace paddock::tools

@@ -76,5 +76,21 @@ TEST(Output, ASecretIsTakenOutBeforeItCouldBeCutInHalf) {
   }
 }
 
+TEST(Output, NeitherNamesNorManyMembersNorWhatIsNoObjectGetRoundTheLimit) {
+  Value long_name = text_result("x");
+  long_name.set(std::string(1 << 20, 'k'), Value(1));
+  Value many = text_result("x");
+  for (int i = 0; i < 50'000; ++i) many.set(cat("member", i), Value("some text"));
+  for (Value result : {long_name, many, Value(std::string(100'000, 'x')), Value(Value::Array{std::string(100'000, 'x')})}) {
+    Cut cut = bound_result(result, 64 << 10);
+    EXPECT_LE(to_json(result).size(), 64u << 10);
+    EXPECT_GT(cut.bytes, 0u);
+    ASSERT_TRUE(result.find("content"));
+  }
+  Value small(7);
+  bound_result(small, 64 << 10);
+  EXPECT_TRUE(*small.find("isError")->as_bool());
+}
+
 }  // namespace
 }  // namespace paddock::tools

@@ -1,7 +1,6 @@
 #include "tools/own.h"
 
 #include "base/text.h"
-#include "tools/output.h"
 #include "tools/own/table.h"
 
 namespace paddock::tools {
@@ -27,14 +26,11 @@ class Own : public Provider {
     job.caller.cause = call.cause;
     bool may = job.caller.may(entry->scope) || job.caller.may("sandboxes");  // who may change them may look as well
     if (!may) co_return mcp::Answer::done(error_result(cat("Denied: the key that was shown has not the scope '", entry->scope, "', which ", entry->name, " needs.")));
-    bool was_known = redaction(call) != nullptr;  // then the desk redacts by it
     Value result = co_await entry->function(std::move(job));
-    mcp::Answer answer = mcp::Answer::done(std::move(result));
-    std::shared_ptr<const redact::Rules> rules = was_known ? nullptr : redaction(call);
-    if (rules) redact_answer(answer, {rules}, nullptr);
-    co_return answer;
+    co_return mcp::Answer::done(std::move(result));
   }
 
+  // Asked by the desk before and after the call: the sandbox may be made by it.
   std::shared_ptr<const redact::Rules> redaction(const ToolCall& call) const override {
     if (!shared_->boxes || !call.caller) return nullptr;
     const Value* named = call.arguments.find("sandbox");

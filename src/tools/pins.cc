@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@ constexpr char kFormat[] = "paddock pins";
 constexpr size_t kMostSets = 32;
 constexpr size_t kLargestFile = 4 << 20;  // as much as a record may have
 constexpr size_t kShortestHash = 12;
+constexpr int kLockTries = 100;
+constexpr long kLockPause = 5'000'000;  // nanoseconds; the gateway's loop waits for all of it
 
 std::string now_text() { return rfc3339(wall_clock_us(), 0); }
 
@@ -61,9 +64,13 @@ Result<Locked> lock_pins(const std::string& path) {
   Locked locked{TRY(open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)), {}};
   locked.lock = Fd(::openat(locked.directory.get(), ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!locked.lock) return errno_error(errno, "open the lock of the pins");
-  while (::flock(locked.lock.get(), LOCK_EX) != 0)
-    if (errno != EINTR) return errno_error(errno, "lock the pins");
-  return locked;
+  for (int tries = 0; tries < kLockTries; ++tries) {
+    if (::flock(locked.lock.get(), LOCK_EX | LOCK_NB) == 0) return locked;
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "lock the pins");
+    timespec pause{0, kLockPause};
+    ::nanosleep(&pause, nullptr);
+  }
+  return Error{Code::conflict, "lock the pins: another Paddock process has held them for too long", "is one of them stopped (SIGSTOP)?"};
 }
 
 PinSet* set_of(std::vector<PinSet>& sets, const Value& identity) {

@@ -31,7 +31,9 @@ struct PinChange {
   std::string name;      // of a tool or prompt
   std::string what;      // "new", "changed: description, inputSchema", "removed"
   std::string hash;      // of what is pending; empty when it is removed
-  std::string diff;      // for people: it holds the server's words
+  Value before, after;   // definitions; null where there is none
+
+  std::string diff() const;  // for people: it holds the server's words. Takes a while when they are long
 };
 const char* to_string(PinChange::Kind kind);
 Value to_value(const PinChange& change);
@@ -63,7 +65,6 @@ struct PinSet {
 };
 Value to_value(const PinSet& set);
 Result<PinSet> pin_set_of(const Value& value);
-// The first line is what it is, the rest for people.
 PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before, const Value& after);
 
 class Pins {

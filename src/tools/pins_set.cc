@@ -99,16 +99,20 @@ Value to_value(const PinChange& change) {
   if (!change.name.empty()) value.set("name", change.name);
   value.set("what", change.what);
   if (!change.hash.empty()) value.set("hash", change.hash);
-  if (!change.diff.empty()) value.set("diff", change.diff);
+  if (std::string diff = change.diff(); !diff.empty()) value.set("diff", std::move(diff));
   return value;
 }
 
 PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before, const Value& after) {
-  PinChange change{.kind = kind, .name = name};
+  PinChange change{.kind = kind, .name = name, .before = before, .after = after};
   change.what = before.is_null() ? "new" : after.is_null() ? "removed" : cat("changed: ", changed_members(before, after));
   if (!after.is_null()) change.hash = definition_hash(after);
-  if (!after.is_null()) change.diff = cut_to(store::line_diff(readable(before), readable(after)), kLongestDiff);
   return change;
+}
+
+std::string PinChange::diff() const {
+  if (kind == Kind::server) return to_json(after, true) + "\n";
+  return after.is_null() ? "" : cut_to(store::line_diff(readable(before), readable(after)), kLongestDiff);
 }
 
 Value to_value(const PinSet& set) {
@@ -146,7 +150,7 @@ Result<PinSet> pin_set_of(const Value& value) {
 
 std::vector<PinChange> PinSet::changes() const {
   std::vector<PinChange> all;
-  if (!accepted) all.push_back({.kind = PinChange::Kind::server, .what = "new", .hash = definition_hash(identity), .diff = to_json(identity, true) + "\n"});
+  if (!accepted) all.push_back({.kind = PinChange::Kind::server, .what = "new", .hash = definition_hash(identity), .after = identity});
   auto add = [&](PinChange::Kind kind, const std::map<std::string, Pin>& pinned, const std::map<std::string, Pin>& pending) {
     for (const auto& [name, pin] : pending) {
       auto before = pinned.find(name);

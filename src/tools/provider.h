@@ -29,6 +29,7 @@ struct ToolInfo {
   Value output_schema, annotations;  // null where absent
   Value extra;                       // further members of an MCP tool (icons, _meta, execution); null or an object
   std::string server, bare_name;     // of the gateway: which server's, and its name there
+  std::string definition;            // hash of all that it says of itself: what was judged is what is called. Empty: it cannot change
 };
 Value to_value(const ToolInfo& tool);  // as MCP's tools/list has it
 

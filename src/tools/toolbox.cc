@@ -48,7 +48,10 @@ class Box : public Toolbox {
     commands_ = TRY(make_command_tools(loop_, tools));
     lives_ = options.manager || options.manager_later;
     OwnOptions own{.manager = options.manager, .desk = desk_.get(), .sandbox = std::move(options.sandbox)};
-    own_ = options.manager_later ? make_lazy_own_tools(loop_, std::move(own), std::move(options.manager_later)) : make_own_tools(std::move(own));
+    std::unique_ptr<LazyOwn> lazy = options.manager_later ? make_lazy_own_tools(loop_, own, std::move(options.manager_later)) : nullptr;
+    lazy_ = lazy.get();
+    if (lazy) own_ = std::move(lazy);
+    else own_ = make_own_tools(std::move(own));
     if (!lives_) own_ = std::make_unique<ToolsElsewhere>(std::move(own_));
     GatewayOptions gateway{.servers = servers_with(tools.servers(), options.only), .state_directory = options.state_directory,
                            .call_timeout_ms = tools.calls().timeout_ms, .on_line = on_line_};
@@ -56,15 +59,14 @@ class Box : public Toolbox {
       for (const ToolInfo& tool : ours->tools()) gateway.reserved.push_back(tool.name);
     gateway_ = Gateway::create(loop_, std::move(gateway));
     gateway_->on_change = [this](const mcp::Change& change) { tell(change); };
-    // A command may stand in for a tool of ours, which is then not offered; the gateway's are added to with time.
+    // No two have a tool of one name (the policy's reader and the gateway see to that); the gateway's are added to with time.
     for (Provider* provider : {commands_.get(), own_.get(), static_cast<Provider*>(gateway_.get())})
       if (Result<void> added = desk_->add(*provider); !added && on_line_) on_line_("", added.error().message);
     return {};
   }
 
   mcp::Offer offer(const mcp::Principal&) override {
-    bool ours = lives_ && std::any_of(own_->tools().begin(), own_->tools().end(), [&](const ToolInfo& tool) { return desk_->find(tool.name); });
-    return make_offer({.instructions = ours ? kOwnInstructions : "", .gateway = gateway_.get()});
+    return make_offer({.instructions = lives_ && offers_ours() ? kOwnInstructions : "", .gateway = gateway_.get()});
   }
 
   Task<mcp::Answer> call(std::shared_ptr<mcp::Context> context) override {
@@ -74,6 +76,7 @@ class Box : public Toolbox {
       mcp::Answer called = co_await call_tool(*desk_, context);
       co_return called;
     }
+    if (context->method == "tools/list" && lazy_ && offers_ours()) lazy_->prepare();  // a call will follow
     co_await start();
     if (context->method == "tools/list") co_return list_tools(*desk_, context->params);
     mcp::Answer answer = co_await gateway_->serve(context);
@@ -112,6 +115,9 @@ class Box : public Toolbox {
   }
 
  private:
+  bool offers_ours() const {
+    return std::any_of(own_->tools().begin(), own_->tools().end(), [&](const ToolInfo& tool) { return desk_->find(tool.name); });
+  }
   void tell(const mcp::Change& change) {
     if (on_change) on_change(change);
   }
@@ -130,6 +136,7 @@ class Box : public Toolbox {
   std::function<void(std::string server, std::string line)> on_line_;
   std::unique_ptr<Desk> desk_;
   std::unique_ptr<Provider> commands_, own_;
+  LazyOwn* lazy_ = nullptr;  // own_, where it is one
   std::unique_ptr<Gateway> gateway_;
   bool lives_ = false, starting_ = false;
   io::Event started_{loop_};

@@ -17,7 +17,7 @@ struct ToolboxOptions {
   Policy policy;                          // combined
   std::string state_directory;            // of what is shared: rates, approvals, pins
   manager::Manager* manager = nullptr;    // null: our own tools are known and judged, but cannot be called (`paddock tool`)
-  ManagerLater manager_later;             // instead: the manager is started by the first call that needs it
+  ManagerLater manager_later;             // instead: the manager is started by the first tools/list, or a call that needs it
   manager::Events* events = nullptr;
   manager::CreateOptions sandbox;
   std::string only;                       // servers that cannot have this tool are left out; empty: none are

@@ -59,7 +59,7 @@ Result<void> check_webhook(const policy::Ask& ask) {
   return {};
 }
 
-Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval) {
+Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval, std::shared_ptr<WebhookStop> stop) {
   Result<telemetry::Endpoint> endpoint = endpoint_of(ask);
   if (!endpoint) co_return WebhookWord{.failed = endpoint.error().message};
   std::string body = body_of(approval);
@@ -70,9 +70,14 @@ Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approva
   }
   Result<std::unique_ptr<telemetry::Poster>> poster = telemetry::Poster::create(loop, endpoint.value());
   if (!poster) co_return WebhookWord{.failed = poster.error().message};
+  struct Forget {
+    WebhookStop& stop;
+    ~Forget() { stop.on_stop = {}; }
+  } forget{*stop};
+  stop->on_stop = [post = poster.value().get()] { post->stop(); };
   io::Milliseconds deadline = loop.now() + ask.timeout_ms;
   WebhookWord word;
-  for (int tries = 0; tries < kTries && loop.now() < deadline; ++tries) {
+  for (int tries = 0; tries < kTries && loop.now() < deadline && !stop->is_stopped; ++tries) {
     io::Milliseconds patience = deadline - loop.now();
     telemetry::Poster::Posted posted = co_await poster.value()->post(body, patience, kLargestAnswer);
     word = word_of(posted);

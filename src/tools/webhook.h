@@ -1,6 +1,8 @@
 // Tells an URL of the policy that a call waits, and hears what it says.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "io/loop.h"
@@ -19,6 +21,15 @@ struct WebhookWord {
 };
 // POST of {"id","tool","agent","arguments","hash","expires"…}, with "X-Paddock-Signature: sha256=HEX" (HMAC of the body) when there is a secret.
 // The answer 200 {"approve":true|false,"why":"…"} decides; whatever else means that somebody will decide later, by another way.
-io::Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval);
+// Stopped, its connection is closed at once.
+struct WebhookStop {
+  bool is_stopped = false;
+  std::function<void()> on_stop;
+  void stop() {
+    is_stopped = true;
+    if (on_stop) on_stop();
+  }
+};
+io::Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval, std::shared_ptr<WebhookStop> stop);
 
 }  // namespace paddock::tools

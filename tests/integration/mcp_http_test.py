@@ -97,8 +97,8 @@ class Doors(unittest.TestCase):
 
     def test_pages_of_elsewhere_are_refused(self):
         served = Fixture(self, "--no-auth", "--allow-origin", "https://app.example")
-        for origin, status in (("http://evil.example", 403), ("null", 403), ("http://localhost.evil.example", 403), ("http://localhost:3000", 200),
-                               ("https://app.example", 200), (["http://localhost", "http://evil.example"], 403)):
+        for origin, status in (("http://evil.example", 403), ("null", 403), ("http://localhost.evil.example", 403), ("http://localhost:3000", 403),
+                               (f"http://127.0.0.1:{served.port}", 200), ("https://app.example", 200), (["http://localhost", "http://evil.example"], 403)):
             self.assertEqual(served.modern("server/discover", Origin=origin)[0], status, origin)
         for host, status in (("evil.example", 403), ("evil.example:%d" % served.port, 403), ("localhost", 200), ("127.0.0.1:1", 200), ("[::1]", 200)):
             self.assertEqual(served.modern("server/discover", Host=host)[0], status, host)
@@ -422,7 +422,26 @@ class Serve(unittest.TestCase):
                 self.assertEqual(len(seen), 1)
                 theirs = old.tool("list_sandboxes")["structuredContent"]["sandboxes"][0]["sandbox"]
                 self.assertTrue(young.tool("run_command", command="id", sandbox=theirs).get("isError"))
+                for box in seen:  # the server's own helper ends those of its own tenant alone
+                    young.tool("kill_sandbox", sandbox=box["sandbox"])
             served.kill_all()
+
+
+    def test_a_key_that_is_revoked_ends_what_goes_on(self):
+        with server.Server(paddock.USERS[0]) as served:
+            made = json.loads(served.call("key", "create", "--json").stdout)
+            listen = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"_meta": META, "notifications": {"toolsListChanged": True}}}
+            connection = served.connection()
+            connection.request("POST", "/mcp", json.dumps(listen), {
+                "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": mcp.MODERN,
+                "Mcp-Method": "subscriptions/listen", "Authorization": "Bearer " + made["key"]})
+            answer = connection.getresponse()
+            while b"acknowledged" not in (line := answer.readline()):
+                self.assertTrue(line, "the stream has ended")
+            self.assertEqual(served.call("key", "revoke", made["id"]).returncode, 0)
+            self.assertNotIn(b"result", answer.read(), "until its end")
+            answer.close()
+            connection.close()
 
 
 class Tools(unittest.TestCase):

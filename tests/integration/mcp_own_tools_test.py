@@ -212,6 +212,10 @@ class Shared:
         self.assertEqual(found["matches"][0]["path"], f"odd/{name}")
         self.assertEqual(self.call("search_files", pattern="-e", literal=True, path="odd", glob="--help")["matches"], [])
         self.assertEqual(self.call("search_files", glob="pwned", path="/home")["matches"], [])
+        for name in ("(", "!", ",", "-delete"):
+            self.call("write_file", path=f"{name}/inside.txt", content="x")
+            self.assertEqual([match["path"] for match in self.call("search_files", glob="*.txt", path=name)["matches"]], [f"./{name}/inside.txt"])
+        self.assertIn("~/!/inside.txt", [match["path"] for match in self.call("search_files", glob="inside.txt", path="~")["matches"]])
 
     def test_bytes_and_pictures(self):
         self.call("write_file", path="a.png", base64=base64.b64encode(PNG).decode())
@@ -332,10 +336,9 @@ class Workspace(unittest.TestCase):
     @paddock.on_container
     def test_refuses_what_would_give_the_machine_away(self, user, _):
         for place in ("/etc", "/proc", "/"):
-            with client(self, user, "--workspace", place) as inside:
-                result = inside.tool("run_command", command="true")
-                self.assertTrue(result.get("isError"), place)
-                self.assertIn("refused", mcp.text_of(result))
+            done = paddock.call("mcp", "--workspace", place, user=user, env={"PADDOCK_STATE": paddock.state_folder(self, user)}, input="")
+            self.assertNotEqual(done.returncode, 0, place)  # at once, not with the first call
+            self.assertIn("refused", done.stderr)
 
 
 class Records(unittest.TestCase):

@@ -6,6 +6,7 @@
 #include "manager/data_record.h"
 #include "tools/own/guest_file.h"
 #include "tools/own/job.h"
+#include "tools/own/pace.h"
 #include "tools/own/result.h"
 
 namespace paddock::tools::own {
@@ -21,6 +22,13 @@ constexpr size_t kMostPicture = 3 << 20, kMostBase64 = 512 << 10;
 constexpr int64_t kDefaultLines = 2000;
 constexpr size_t kMostEntries = 2000;
 constexpr io::Milliseconds kPatience = 60'000;
+
+Error no_answer() { return {Code::io, "the sandbox does not answer", ""}; }
+
+Task<void> feed(std::shared_ptr<Channel> channel, std::string content) {
+  (void)co_await channel->send(content);
+  channel->end_input();
+}
 
 const char* picture_type(std::string_view bytes) {
   if (starts_with(bytes, "\x89PNG\r\n\x1a\n")) return "image/png";
@@ -94,7 +102,7 @@ Task<Value> read_file(Job job) {
   manager::Inside inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string wanted = placed(sandbox, job.text("path")), encoding = job.text("encoding");
-  Result<FilePart> part = co_await read_beginning(job.loop(), inside, wanted, kMostScanned);
+  Result<FilePart> part = co_await read_beginning(job.loop(), job.context, inside, wanted, kMostScanned);
   if (!part) co_return refusal(manager::without_secrets(sandbox, part.error()));
   FilePart& file = part.value();
   std::string path = path_in(file.entry, wanted);
@@ -160,14 +168,16 @@ Task<Value> write_file(Job job) {
   if (!recorded) co_return refusal(recorded.error());
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
-  (void)co_await channel->send(*content);
-  channel->end_input();
+  OnCancel cancel(job.context, [channel] { channel->cancel(); });
+  io::spawn(feed(channel, *content));  // what does not take it must not keep us from looking at the time
+  io::Milliseconds deadline = job.loop().now() + kPatience;
   Channel::Item last;
   do {
-    last = co_await channel->next();
+    last = co_await channel->next(deadline);
   } while (last.kind == Channel::Item::Kind::message || last.kind == Channel::Item::Kind::data);
   if (last.kind != Channel::Item::Kind::end) {
-    Error error = manager::without_secrets(sandbox, manager::from_guest(last.error));
+    if (last.kind == Channel::Item::Kind::late) channel->cancel();
+    Error error = last.kind == Channel::Item::Kind::late ? no_answer() : manager::without_secrets(sandbox, manager::from_guest(last.error));
     job.manager().note_failure(recorded.value(), error);
     co_return refusal(error);
   }
@@ -217,6 +227,7 @@ Task<Value> list_files(Job job) {
   Value request = Value::Object{{"op", "list"}, {"path", path}, {"depth", job.number("depth", 1)}};
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
+  OnCancel cancel(job.context, [channel] { channel->cancel(); });
   Told told{.notes = chosen.value().notes};
   Value::Array entries;
   bool more = false;
@@ -226,8 +237,8 @@ Task<Value> list_files(Job job) {
     if (item.kind == Channel::Item::Kind::end) break;
     if (item.kind == Channel::Item::Kind::failed) co_return refusal(manager::without_secrets(sandbox, manager::from_guest(item.error)));
     if (item.kind == Channel::Item::Kind::late) {
-      Error error{Code::io, "the sandbox does not answer", ""};
-      co_return refusal(error);
+      channel->cancel();
+      co_return refusal(no_answer());
     }
     const Value* some = item.value.find("entries");
     if (!some || !some->as_array()) continue;

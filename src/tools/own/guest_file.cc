@@ -1,6 +1,7 @@
 #include "tools/own/guest_file.h"
 
 #include "base/text.h"
+#include "tools/own/pace.h"
 #include "wall/request.h"
 
 namespace paddock::tools::own {
@@ -23,11 +24,12 @@ std::string path_in(const Value& entry, const std::string& otherwise) {
   return path && path->as_string() ? *path->as_string() : otherwise;
 }
 
-Task<Result<FilePart>> read_beginning(io::Loop& loop, manager::Inside inside, std::string path, size_t most) {
+Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context, manager::Inside inside, std::string path, size_t most) {
   constexpr io::Milliseconds kPatience = 60'000;
   Value request = Value::Object{{"op", "read"}, {"path", path}, {"length", static_cast<uint64_t>(most)}};
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
+  OnCancel cancel(context, [channel] { channel->cancel(); });
   FilePart part;
   io::Milliseconds deadline = loop.now() + kPatience;
   while (true) {

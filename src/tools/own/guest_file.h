@@ -4,6 +4,7 @@
 #include <string>
 
 #include "manager/inside.h"
+#include "mcp/service.h"
 
 namespace paddock::tools::own {
 
@@ -15,8 +16,8 @@ struct FilePart {
   std::string bytes;    // from the beginning on
   bool is_whole = false;
 };
-// At most `most` bytes.
-io::Task<Result<FilePart>> read_beginning(io::Loop& loop, manager::Inside inside, std::string path, size_t most);
+// At most `most` bytes; ends when the call does.
+io::Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context, manager::Inside inside, std::string path, size_t most);
 
 uint64_t size_of(const Value& entry);
 std::string path_in(const Value& entry, const std::string& otherwise);

@@ -23,6 +23,7 @@ constexpr int64_t kTimeMs = 60'000;
 
 struct Search {
   std::string path, pattern, glob;
+  bool in_home = false;  // begins there, and its paths with "~"
   bool by_content = false;
   size_t most = 0;
   // What grep and find are told; a glob with a slash is held against paths here.
@@ -61,7 +62,7 @@ class Matches {
       if (end == std::string::npos) break;
       std::string_view path(rest_.data() + at, nul - at);
       if (search_.by_content) add(path, std::string_view(rest_).substr(nul + 1, end - nul - 1));
-      else if (wanted(path)) found_.push_back({to_utf8(path), "", 0});
+      else if (wanted(path)) found_.push_back({shown(path), "", 0});
       at = end + 1;
     }
     rest_.erase(0, at);
@@ -76,6 +77,7 @@ class Matches {
   bool more() const { return more_; }
 
  private:
+  std::string shown(std::string_view path) const { return search_.in_home && starts_with(path, ".") ? "~" + to_utf8(path.substr(1)) : to_utf8(path); }
   void add(std::string_view path, std::string_view rest) {
     size_t colon = rest.find(':');
     if (colon == std::string_view::npos || colon == 0 || colon > 12 || !wanted(path)) return;
@@ -83,7 +85,7 @@ class Matches {
     if (number.find_first_not_of("0123456789") != std::string::npos) return;
     std::string_view text = rest.substr(colon + 1);
     bool is_long = text.size() > kLongestLine;
-    found_.push_back({to_utf8(path), cat(to_utf8(text.substr(0, kLongestLine)), is_long ? "…" : ""), std::stoll(number)});
+    found_.push_back({shown(path), cat(to_utf8(text.substr(0, kLongestLine)), is_long ? "…" : ""), std::stoll(number)});
   }
   bool wanted(std::string_view path) const {
     if (search_.glob.find('/') == std::string::npos) return true;
@@ -108,6 +110,7 @@ struct Run {
 
 Task<Result<Run>> run(const Job& job, manager::Inside inside, const Search& search) {
   Value start = Value::Object{{"op", "start"}, {"argv", text_list(search.argv(job))}, {"env", Value::Object{{"LC_ALL", "C.UTF-8"}}}, {"stdin", false}, {"timeout_ms", kTimeMs}};
+  if (search.in_home) start.set("cwd", "~");
   manager::Recorded recorded(job.manager(), job.caller, inside.sandbox);
   Result<void> told = co_await recorded.start_command(start, "mcp");
   if (!told) co_return told.error();
@@ -175,7 +178,9 @@ Task<Value> search_files(Job job) {
     Error error{Code::invalid, "a NUL cannot be searched for", "use run_code for that"};
     co_return refusal(error);
   }
-  if (search.path[0] == '-') search.path = "./" + search.path;
+  search.in_home = search.path == "~" || starts_with(search.path, "~/");
+  if (search.in_home) search.path.replace(0, 1, ".");
+  else if (std::string_view("-(),!").find(search.path[0]) != std::string_view::npos) search.path = "./" + search.path;  // no option or expression of find's
   Result<Chosen> chosen = co_await choose(job);
   if (!chosen) co_return refusal(chosen.error());
   Result<Run> done = co_await run(job, chosen.value().inside, search);
