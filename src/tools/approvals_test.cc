@@ -31,6 +31,7 @@ TEST(CallHash, IsOfAllThatIsCalledAndNothingElse) {
   EXPECT_NE(one, hash(R"({"a":1,"b":[true,null]})", "t", "y", "p"));
   EXPECT_NE(one, hash(R"({"a":1,"b":[true,null]})", "t", "x", "q"));
   EXPECT_NE(hash(R"({"a":"b"})", "t", "x", "p"), hash(R"({"ab":""})", "t", "x", "p"));
+  EXPECT_NE(call_hash({"t", "x", "p", "d", ""}, Value()), call_hash({"t", "x", "p", "d", R"({"to":"you"})"}, Value()));
   EXPECT_NE(hash(R"({"a":["b","c"]})", "t", "x", "p"), hash(R"({"a":["bc"]})", "t", "x", "p"));
 }
 

@@ -48,11 +48,12 @@ void add_value(Sha256& digest, const Value& value) {
 
 std::string call_hash(const CallIdentity& call, const Value& arguments) {
   Sha256 digest;
-  add_text(digest, "paddock call 2");
+  add_text(digest, "paddock call 3");
   add_text(digest, call.tool);
   add_text(digest, call.agent);
   add_text(digest, call.policy);
   add_text(digest, call.definition);
+  add_text(digest, call.answers);
   add_value(digest, arguments);
   return to_hex(digest.finish());
 }

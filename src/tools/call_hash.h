@@ -11,6 +11,7 @@ struct CallIdentity {
   std::string tool, agent;
   std::string policy;      // policy::Tools::hash_of()
   std::string definition;  // ToolInfo::definition: another one is another tool
+  std::string answers;     // that a client sends ahead of the tool's questions, as JSON
 };
 
 // Hex SHA-256. Two calls have the same one only when all of it is the same: the order of members does not matter, everything else does

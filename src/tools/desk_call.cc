@@ -36,7 +36,10 @@ DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Contex
   call.redaction = {redact::Rules::common()};
   const ToolInfo nothing;
   const ToolInfo& info = call.tool ? call.tool->info : nothing;
-  call.hash = call_hash({call.name, call.agent, desk.policy->hash_of(call.name, info.server), info.definition}, call.arguments);
+  if (const Value* answers = context.params.find("inputResponses")) call.answers = *answers;
+  bool is_retry = context.params.find("requestState");  // of a call that was approved without them
+  std::string unasked = call.answers.is_null() || is_retry ? "" : to_json(call.answers);
+  call.hash = call_hash({call.name, call.agent, desk.policy->hash_of(call.name, info.server), info.definition, unasked}, call.arguments);
   learn_secrets(call);
   return call;
 }

@@ -29,6 +29,7 @@ Event call_event(const Desk::State& desk, const DeskCall& call, const char* verd
   event.verdict = verdict;
   event.data.set("key", call.caller->caller.key);
   event.data.set("arguments", redact_all(call.arguments, call.redaction));
+  if (!call.answers.is_null()) event.data.set("answers", redact_all(call.answers, call.redaction));
   event.data.set("hash", call.hash);  // of all of them, however much of the arguments is left out here
   if (call.dry_run) event.data.set("dry_run", true);
   return event;

@@ -44,6 +44,7 @@ struct DeskCall {
   std::shared_ptr<const DeskTool> tool;    // null: there is none of that name
   std::string name;                        // as it was asked for
   Value arguments;
+  Value answers;                           // that the client brings to what the tool asked for; null: none
   std::shared_ptr<const CallerPrincipal> caller;
   std::string agent;
   std::string hash;                        // tools/call_hash.h

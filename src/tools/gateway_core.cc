@@ -79,14 +79,14 @@ mcp::Answer passed_on(const Entry& entry, const std::string& method, mcp::Answer
 }
 
 // What of a request goes on to the server beside what was judged. Of _meta the trace alone, with our span in it: anything else would carry
-// text past the rules. Answers only with the state that shows that there was a question (mcp::Context::params).
-void add_what_belongs(const mcp::Context& context, Value& params) {
+// text past the rules. Answers with the state that shows that there was a question (mcp::Context::params), or where the server may ask at
+// all: a client that knows the question may answer it at once, and the desk has recorded what it says.
+void add_what_belongs(const mcp::Context& context, const policy::McpServer& server, Value& params) {
   const Value *meta = context.params.find("_meta"), *state = context.params.find("requestState"), *answers = context.params.find("inputResponses");
   if (meta && meta->as_object() && meta->find("traceparent"))
     params.set("_meta", Value::Object{{"traceparent", cat("00-", context.cause.trace, "-", context.cause.span, "-01")}});
-  if (!state) return;
-  if (state->as_string()) params.set("requestState", *state);
-  if (answers) params.set("inputResponses", *answers);
+  if (state && state->as_string()) params.set("requestState", *state);
+  if (answers && (state || server.elicitation || server.sampling || server.roots)) params.set("inputResponses", *answers);
 }
 
 // For callbacks that may come when the gateway is no more.
@@ -357,7 +357,7 @@ io::Task<mcp::Answer> Core::asked(std::shared_ptr<Entry> entry, std::string meth
 io::Task<mcp::Answer> Core::forward(Forward request, std::shared_ptr<mcp::Context> context) {
   std::shared_ptr<Core> self = shared_from_this();
   std::shared_ptr<Entry> entry = request.entry;
-  add_what_belongs(*context, request.params);
+  add_what_belongs(*context, entry->server, request.params);
   bool is_fresh = co_await fresh(entry);
   if (!is_fresh) co_return mcp::Answer::failed(mcp::kInternalError, cat("the server '", entry->server.name, "' changes what it offers all the time"));
   std::shared_ptr<mcp::Context> inside = forward_context(context, entry->rules);

@@ -190,6 +190,14 @@ TEST_F(GatewayTest, WithoutPinsChangesPass) {
   EXPECT_FALSE(reached());
 }
 
+TEST_F(GatewayTest, AnswersAheadOfTheQuestionGoOnWhereTheServerMayAsk) {
+  policy.elicitation = true;
+  start();
+  server.on_call = [](std::string, Value params) { return Answer::done(text_result(to_json(params))); };
+  context->params = json(R"({"inputResponses":{"a":{}}})");
+  EXPECT_EQ(text_of(call(gateway->tools()[0])), R"({"name":"read","arguments":{},"inputResponses":{"a":{}}})");
+}
+
 TEST_F(GatewayTest, NothingThatWasNotJudgedGoesOn) {
   start();
   server.on_call = [](std::string, Value params) { return Answer::done(text_result(to_json(params))); };
