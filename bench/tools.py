@@ -87,7 +87,7 @@ def measure_gateway(paddock, rounds, calls):
         with open(server, "w", encoding="utf-8") as file:
             file.write(SERVER)
         with open(policy, "w", encoding="utf-8") as file:
-            file.write('[mcp.servers.bench]\ncommand = ["python3", "./server.py"]\ntools = ["*"]\n')
+            file.write('[calls]\nagent_rate = "1000000/minute"\n\n[mcp.servers.bench]\ncommand = ["python3", "./server.py"]\ntools = ["*"]\n')
         env = dict(os.environ, PADDOCK_STATE=os.path.join(folder, "state"))
         direct = Client(["python3", server])
         gateway = Client([paddock, "mcp", "--policy", policy], env)
