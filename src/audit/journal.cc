@@ -90,7 +90,7 @@ Result<void> Journal::State::append(const std::vector<Event>& events, bool now) 
   Result<void> done = log->append(events, Sync::none);
   if (!done) return done;  // the log stays open: another directory under its path is not this log
   unsynced = true;
-  if (!now) return done;
+  if (!now || !options.durable) return done;
   done = log->sync();
   if (!done) return done;
   unsynced = false;

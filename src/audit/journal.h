@@ -14,6 +14,7 @@ namespace paddock::audit {
 struct JournalOptions {
   LogOptions log;
   AuditFull on_full = AuditFull::refuse;  // no room. gap: goes on without a record, and records how many are missing once there is
+  bool durable = true;                    // else who waits goes on once it is written; on the disk it is soon
   size_t most_waiting = 65'536;           // records not yet on the disk; then note() drops and counts, record() refuses
   size_t most_waiting_bytes = 64 << 20;   // of their texts
 };

@@ -70,6 +70,16 @@ TEST_F(JournalTest, ManyWaitersShareOneSync) {
   EXPECT_EQ(check().last, 401U);
 }
 
+TEST_F(JournalTest, WhereNobodyNeedsTheDiskARecordIsWrittenAndSyncedSoon) {
+  JournalOptions options{.log = {.directory = directory_, .disk = &disk_}, .durable = false};
+  std::unique_ptr<Journal> journal = must(Journal::start(options));
+  disk_.slow = true;
+  EXPECT_TRUE(record(*journal));
+  EXPECT_EQ(journal->health().syncs, 0u);
+  disk_.slow = false;
+  while (journal->health().syncs == 0) ::usleep(1000);
+}
+
 TEST_F(JournalTest, NotesAreThereAtTheEnd) {
   {
     std::unique_ptr<Journal> journal = start();

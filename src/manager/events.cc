@@ -86,6 +86,7 @@ Result<std::unique_ptr<audit::Journal>> open_journal(const std::string& director
   if (policy.most_bytes) options.log.most_bytes = *policy.most_bytes;
   options.log.keep_ms = policy.keep_ms.value_or(0);
   options.on_full = policy.on_full.value_or(AuditFull::refuse);
+  options.durable = !wanted.beside || policy.durable.value_or(false);  // as `paddock run` has it
   return audit::Journal::start(options);
 }
 
