@@ -48,6 +48,11 @@ class Desk {
   };
   io::Task<Called> call(Request request, std::shared_ptr<mcp::Context> context);
 
+  // What servers behind the gateway have besides tools (prompts/get, resources/read, completion/complete): counted against [calls] and
+  // recorded like a call, with the method as its tool; then served.
+  using Serve = std::function<io::Task<mcp::Answer>(std::shared_ptr<mcp::Context>)>;
+  io::Task<mcp::Answer> pass(std::shared_ptr<mcp::Context> context, Serve serve);
+
   // Why a call was denied, as explain_denial tells it: of the caller's own calls of late. Null value: not known.
   Value explain(const CallerPrincipal& caller, const std::string& id) const;
 

@@ -139,4 +139,31 @@ Task<Called> Desk::call(Request request, std::shared_ptr<mcp::Context> context) 
   co_return Called{std::move(decision), std::move(made.answer), call.id, false};
 }
 
+Task<mcp::Answer> Desk::pass(std::shared_ptr<mcp::Context> context, Serve serve) {
+  std::shared_ptr<State> desk = state_;
+  Value asked;
+  for (const char* member : {"name", "arguments", "uri", "ref", "argument", "context"})
+    if (const Value* value = context->params.find(member)) asked.set(member, *value);
+  Request request{.tool = context->method, .arguments = std::move(asked), .caller = std::dynamic_pointer_cast<const CallerPrincipal>(context->principal)};
+  DeskCall call = begin(*desk, std::move(request), *context);
+  auto what = std::make_shared<DeskTool>();
+  what->info.name = call.name;
+  call.tool = std::move(what);
+
+  std::optional<Place> place;
+  Decision decision = take_room(desk, call, place);
+  if (decision.kind != Decision::Kind::deny) {
+    Result<void> recorded = co_await desk->record(call);
+    if (!recorded) decision = denial("audit", recorded.error().message, recorded.error().hint);
+  }
+  if (decision.kind == Decision::Kind::deny) {
+    (void)refuse(desk, call, decision);
+    co_return mcp::Answer::failed(mcp::kInvalidRequest, cat("Denied by ", decision.rule, ": ", decision.why), Value::Object{{"paddock/denial", denial_value(call, decision)}});
+  }
+
+  mcp::Answer answer = co_await serve(context);
+  desk->note_end(call, {.outcome = answer.problem ? "refused" : answer.input ? "input_required" : "ok", .bytes = to_json(answer.result).size()});
+  co_return answer;
+}
+
 }  // namespace paddock::tools

@@ -110,6 +110,27 @@ TEST_F(DeskTest, RatesHoldForTheToolForAnAgentAndForAll) {
   EXPECT_EQ(provider->reached.size(), 5u);
 }
 
+TEST_F(DeskTest, WhatServersHaveBesidesToolsIsCountedToo) {
+  open("[calls]\nrate = \"2/hour\"\n[[tools]]\nname = \"a\"\n");
+  context->method = "resources/read";
+  context->params = json(R"({"uri":"note://one"})");
+  context->principal = caller;
+  std::vector<std::string> came;
+  int served = 0;
+  for (int i = 0; i < 3; ++i)
+    tell([](DeskTest* self, int* count, std::vector<std::string>* told) -> io::Task<void> {
+      Desk::Serve serve = [count](std::shared_ptr<mcp::Context>) -> io::Task<mcp::Answer> {
+        ++*count;
+        return [](Value result) -> io::Task<mcp::Answer> { co_return mcp::Answer::done(std::move(result)); }(Value::Object{});
+      };
+      mcp::Answer answer = co_await self->desk->pass(self->context, serve);
+      told->push_back(answer.problem ? answer.problem->message : "fine");
+    }(this, &served, &came));
+  EXPECT_EQ(served, 2);
+  EXPECT_EQ(came[1], "fine");
+  EXPECT_TRUE(starts_with(came[2], "Denied by calls.rate: ")) << came[2];
+}
+
 TEST_F(DeskTest, ADryRunJudgesAndMakesNothing) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email", "asked", "rehearsed"});
   open(std::string(kEmail) + "rate = \"1/hour\"\n[[tools]]\nname = \"asked\"\nask = true\n[[tools]]\nname = \"rehearsed\"\ndry_run = true\n");

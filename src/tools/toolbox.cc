@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -79,7 +80,10 @@ class Box : public Toolbox {
     if (context->method == "tools/list" && lazy_ && offers_ours()) lazy_->prepare();  // a call will follow
     co_await start();
     if (context->method == "tools/list") co_return list_tools(*desk_, context->params);
-    mcp::Answer answer = co_await gateway_->serve(context);
+    static const std::set<std::string> kCounted = {"prompts/get", "resources/read", "completion/complete"};
+    Desk::Serve serve = [this](std::shared_ptr<mcp::Context> asked) { return gateway_->serve(std::move(asked)); };
+    Task<mcp::Answer> served = kCounted.count(context->method) ? desk_->pass(context, serve) : serve(context);
+    mcp::Answer answer = co_await served;
     co_return answer;
   }
 
