@@ -261,11 +261,11 @@ class Stage:
 
 def sysv_ids():
     """(kind, id) of every message queue and shared memory segment of those whom sandboxes run as."""
-    strangers, found = {"65534", str(paddock.USER_ID)}, set()
+    found = set()
     for kind in ("msg", "shm"):
         with open(f"/proc/sysvipc/{kind}") as file:
             rows = [line.split() for line in file.readlines()[1:]]
-        found |= {(kind, int(row[1])) for row in rows if row[7] in strangers}
+        found |= {(kind, int(row[1])) for row in rows if int(row[7]) in (65534, paddock.USER_ID) or int(row[7]) > 1 << 30}
     return found
 
 
