@@ -24,11 +24,12 @@ codeTest('callbacks hear everything once', async (sandbox) => {
 })
 
 codeTest('output arrives while the cell runs', async (sandbox) => {
-  let first
+  let first, written
   const done = sandbox.runCode('import os, time\nprint("begun")\nwhile not os.path.exists("/tmp/go"): time.sleep(0.02)\nprint("ended")', {
-    onStdout: (message) => { first ??= message.line; if (message.line === 'begun\n') sandbox.files.write('/tmp/go', '') },
+    onStdout: (message) => { first ??= message.line; if (message.line === 'begun\n') written = sandbox.files.write('/tmp/go', '') },
   })
   const execution = await done
+  await written  // its answer may come after the cell has seen the file
   assert.equal(first, 'begun\n')
   assert.deepEqual(execution.logs.stdout, ['begun\n', 'ended\n'])
 })
