@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kLongestField = (4 << 10) + 16, kLongestList = 32 << 10;
 constexpr size_t kEach = 3;     // quotes and a comma
+constexpr size_t kWorthASize = 64;  // shorter pieces would be outweighed by telling how long the whole was
 constexpr size_t kLeast = 16;   // of each part: with more parts than have room for that, the last ones are left out
 
 // About how much of a record it takes, up to `most`.
@@ -39,7 +40,8 @@ size_t fair_share(std::vector<size_t> sizes, size_t room) {
 
 std::string cut_text(const std::string& text, size_t room) {
   if (text.size() <= room) return text;
-  return cat(to_utf8(text.substr(0, room)), "… (cut, of ", text.size(), " bytes)");
+  std::string kept = to_utf8(text.substr(0, room)) + "…";
+  return room < kWorthASize ? kept : cat(kept, " (cut, of ", text.size(), " bytes)");
 }
 
 Value cut(const Value& value, size_t room) {
