@@ -138,7 +138,7 @@ std::string harmless(Random& random) {
     case 27: return "aws_access_key_id = YOUR_ACCESS_KEY  sk-learn ghp_pages npm_config_cache hf_hub xoxo";
     case 28: return random.of(kSmall, 8) + "@example.org, " + random.of(kSmall, 6) + "." + random.of(kSmall, 7) + "@mail.example.com";
     case 29: return "#include <openssl/evp.h>  // private_key: see PEM_read_PrivateKey";
-    case 30: return "\"resolved\": \"https://registry.example/" + random.of(kSmall, 9) + "/-/" + random.of(kSmall, 9) + "-1.2.3.tgz\",";
+    case 30: return "\"resolved\": \"https://packages.example/" + random.of(kSmall, 9) + "/-/" + random.of(kSmall, 9) + "-1.2.3.tgz\",";
     default: return "AKIA example, eyJ is how a JWT begins, SG.x is not one, v1.0-rc1, pat-eu1, key-value " + random.of(kHex, 12);
   }
 }

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 
 #include "base/text.h"
 #include "io/bell.h"
+#include "mcp/edit.h"
 #include "store/state.h"
 #include "tools/private_directory.h"
 
@@ -27,8 +27,7 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr io::Milliseconds kLookAgain = 200;
 constexpr size_t kIdLength = 8, kLargestFile = 256 << 10;
 constexpr const char* kSuffix = ".json";
-constexpr int kLockTries = 200;  // with 10 ms between them: who holds it does so for a few milliseconds
-constexpr int64_t kLockPause = 10'000'000;
+constexpr int64_t kMostWait = 1500;  // milliseconds; who holds the lock does so for a few
 
 // As it stands in its file.
 struct Kept {
@@ -47,11 +46,6 @@ Value to_file(const Kept& kept) {
   return value;
 }
 
-std::string text_at(const Value& value, const char* key) {
-  const Value* found = value.find(key);
-  return found && found->as_string() ? *found->as_string() : "";
-}
-
 int64_t number_at(const Value& value, const char* key) {
   const Value* found = value.find(key);
   return found && found->as_int() ? *found->as_int() : 0;
@@ -63,22 +57,22 @@ std::optional<Kept> from_file(const std::string& text) {
   const Value& value = parsed.value();
   Kept kept;
   Approval& approval = kept.approval;
-  std::string state = text_at(value, "state");
+  std::string state = mcp::text_at(value, "state");
   if (state == "waiting") approval.state = Approval::State::waiting;
   else if (state == "approved") approval.state = Approval::State::approved;
   else if (state == "denied") approval.state = Approval::State::denied;
   else return std::nullopt;
-  approval.id = text_at(value, "id");
-  approval.tool = text_at(value, "tool");
-  approval.agent = text_at(value, "agent");
+  approval.id = mcp::text_at(value, "id");
+  approval.tool = mcp::text_at(value, "tool");
+  approval.agent = mcp::text_at(value, "agent");
   if (const Value* arguments = value.find("arguments")) approval.arguments = *arguments;
   if (const Value* hidden = value.find("hidden")) approval.hidden = *hidden;
-  approval.hash = text_at(value, "hash");
-  approval.why = text_at(value, "why");
+  approval.hash = mcp::text_at(value, "hash");
+  approval.why = mcp::text_at(value, "why");
   approval.asked_ms = number_at(value, "asked_ms");
   approval.expires_ms = number_at(value, "expires_ms");
   approval.remember_ms = number_at(value, "remember_ms");
-  kept.boot = text_at(value, "boot");
+  kept.boot = mcp::text_at(value, "boot");
   approval.ends_since_boot_ms = number_at(value, "ends_since_boot_ms");
   if (!is_id(approval.id) || approval.hash.size() != 64) return std::nullopt;
   return kept;
@@ -235,14 +229,9 @@ struct Held {
   }
 };
 Result<void> take_lock(int lock) {
-  for (int tries = 0; tries < kLockTries; ++tries) {
-    if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return {};
-    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "lock the approvals");
-    timespec pause{0, kLockPause};
-    if (tries < 50) ::sched_yield();
-    else ::nanosleep(&pause, nullptr);
-  }
-  return Error{Code::conflict, "lock the approvals: another Paddock process has held them for too long", "is one of them stopped (SIGSTOP)?"};
+  int failed = wait_for_lock(lock, kMostWait);
+  if (failed != 0) return not_locked(failed, "lock the approvals");
+  return {};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tools/command_tools.h"
 
 #include "base/text.h"
+#include "mcp/edit.h"
 #include "tools/sandboxed.h"
 
 namespace paddock::tools {
@@ -28,11 +29,6 @@ std::string tail(std::string text) {
   return cat("…", text.substr(begin));
 }
 
-std::string text_of(const Value& run, const char* key) {
-  const Value* text = run.find(key);
-  return text && text->as_string() ? *text->as_string() : "";
-}
-
 bool is_true(const Value& run, const char* key) {
   const Value* flag = run.find(key);
   return flag && flag->as_bool() && *flag->as_bool();
@@ -40,11 +36,11 @@ bool is_true(const Value& run, const char* key) {
 
 // "exited with status 3", "was killed by SIGSEGV", "was stopped by its limit memory (268435456)".
 std::string outcome_in_words(const Value& outcome) {
-  std::string kind = text_of(outcome, "kind");
+  std::string kind = mcp::text_at(outcome, "kind");
   auto number = [&](const char* key) { const Value* value = outcome.find(key); return value ? to_json(*value) : "?"; };
   if (kind == "exited") return cat("exited with status ", number("code"));
-  if (kind == "signaled") return cat("was killed by ", text_of(outcome, "signal"));
-  if (kind == "limit") return cat("was stopped by its limit ", text_of(outcome, "limit"), " (", number("value"), ")");
+  if (kind == "signaled") return cat("was killed by ", mcp::text_at(outcome, "signal"));
+  if (kind == "limit") return cat("was stopped by its limit ", mcp::text_at(outcome, "limit"), " (", number("value"), ")");
   return "ended in a way that is not known";
 }
 
@@ -55,14 +51,14 @@ std::string what_bit(const Value& run) {
   const Value* limits = run.find("limits_hit");
   if (denials && denials->as_array())
     for (const Value& denial : *denials->as_array())
-      text += cat("\nDenied by its sandbox: ", text_of(denial, "action"), " (", text_of(denial, "rule"), ": ", text_of(denial, "why"), ").");
+      text += cat("\nDenied by its sandbox: ", mcp::text_at(denial, "action"), " (", mcp::text_at(denial, "rule"), ": ", mcp::text_at(denial, "why"), ").");
   if (limits && limits->as_array())
-    for (const Value& limit : *limits->as_array()) text += cat("\nA limit of its sandbox was reached: ", text_of(limit, "limit"), ".");
+    for (const Value& limit : *limits->as_array()) text += cat("\nA limit of its sandbox was reached: ", mcp::text_at(limit, "limit"), ".");
   return text;
 }
 
 Value failure(const Value& run, const std::string& what) {
-  std::string error = tail(text_of(run, "stderr"));
+  std::string error = tail(mcp::text_at(run, "stderr"));
   return error_result(cat("The tool ", what, ".", what_bit(run), error.empty() ? "" : cat("\nIts stderr ended with:\n", error)));
 }
 
@@ -71,10 +67,10 @@ Value failure(const Value& run, const std::string& what) {
 Value command_result(const Value& run, const schema::Schema* schema) {
   const Value* outcome = run.find("outcome");
   const Value* code = outcome ? outcome->find("code") : nullptr;
-  bool done = outcome && text_of(*outcome, "kind") == "exited" && code && code->as_int() && *code->as_int() == 0;
+  bool done = outcome && mcp::text_at(*outcome, "kind") == "exited" && code && code->as_int() && *code->as_int() == 0;
   if (!done) return failure(run, outcome ? outcome_in_words(*outcome) : "did not run");
   if (run.find("stdout_base64")) return failure(run, "printed bytes that are not UTF-8: a result is JSON or text");
-  std::string out = text_of(run, "stdout");
+  std::string out = mcp::text_at(run, "stdout");
   bool cut = is_true(run, "stdout_truncated");
   Result<Value> parsed = parse_json(out, "stdout");
   bool structured = !cut && parsed && parsed.value().as_object();

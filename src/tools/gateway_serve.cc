@@ -1,5 +1,6 @@
 // Prompts, resources and completions: lists put together, the rest forwarded to who has it.
 #include "base/text.h"
+#include "mcp/edit.h"
 #include "tools/gateway_core.h"
 
 namespace paddock::tools {
@@ -26,11 +27,6 @@ Answer page_of(const Items& items, const char* member, const Value& params) {
   return Answer::done(std::move(result));
 }
 
-std::string text_in(const Value& params, const char* key) {
-  const Value* text = params.find(key);
-  return text && text->as_string() ? *text->as_string() : "";
-}
-
 // The client's parameters but for what Core::forward looks at first.
 Value plain(const Value& params) { return without_members(params, {"_meta", "inputResponses", "requestState"}); }
 
@@ -44,7 +40,7 @@ Result<void> prompt_allowed(const Core& core, const std::string& name) {
 Answer refused(const Error& error) { return Answer::failed(mcp::kInvalidParams, error.message + (error.hint.empty() ? "" : cat(" (", error.hint, ")"))); }
 
 Result<Core::Forward> prompt_request(std::shared_ptr<Core> core, const Value& params) {
-  std::string name = text_in(params, "name");
+  std::string name = mcp::text_at(params, "name");
   TRY(prompt_allowed(*core, name));
   const OfferedPrompt* prompt = core->catalogue.find_prompt(name);
   Core::Forward request{.entry = core->find(prompt->server), .method = "prompts/get"};
@@ -57,17 +53,17 @@ Result<Core::Forward> completion_request(std::shared_ptr<Core> core, const Value
   const Value* reference = params.find("ref");
   if (!reference || !reference->as_object()) return Error{Code::invalid, "params.ref must be an object", ""};
   Core::Forward request{.method = "completion/complete", .params = plain(params), .allowed = [] { return Result<void>(); }};
-  std::string type = text_in(*reference, "type");
+  std::string type = mcp::text_at(*reference, "type");
   if (type == "ref/prompt") {
-    std::string name = text_in(*reference, "name");
+    std::string name = mcp::text_at(*reference, "name");
     TRY(prompt_allowed(*core, name));
     const OfferedPrompt* prompt = core->catalogue.find_prompt(name);
     request.entry = core->find(prompt->server);
     request.params = with_member(request.params, "ref", with_member(*reference, "name", prompt->bare_name));
     request.allowed = [core, name] { return prompt_allowed(*core, name); };
   } else if (type == "ref/resource") {
-    request.entry = core->owner_of(text_in(*reference, "uri"));
-    if (!request.entry) return Error{Code::invalid, cat("Unknown resource: ", printable(text_in(*reference, "uri"))), ""};
+    request.entry = core->owner_of(mcp::text_at(*reference, "uri"));
+    if (!request.entry) return Error{Code::invalid, cat("Unknown resource: ", printable(mcp::text_at(*reference, "uri"))), ""};
   } else {
     return Error{Code::invalid, "params.ref.type must be ref/prompt or ref/resource", ""};
   }
@@ -88,7 +84,7 @@ io::Task<Answer> serve(std::shared_ptr<Core> core, std::shared_ptr<mcp::Context>
   if (method == "prompts/get") request = prompt_request(core, context->params);
   if (method == "completion/complete") request = completion_request(core, context->params);
   if (method == "resources/read") {
-    std::string uri = text_in(context->params, "uri");
+    std::string uri = mcp::text_at(context->params, "uri");
     std::shared_ptr<Entry> owner = core->owner_of(uri);
     if (!owner)
       co_return Answer::failed(context->client.era == mcp::Era::modern ? mcp::kInvalidParams : mcp::kResourceNotFound, "Resource not found",

@@ -5,6 +5,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
+#include "mcp/edit.h"
 #include "tools/provider.h"
 
 namespace paddock::tools {
@@ -12,11 +13,6 @@ namespace paddock::tools {
 namespace {
 
 constexpr uint64_t kForMarks = 512;  // what is written about what was cut
-
-std::string text_at(const Value& value, const char* key) {
-  const Value* found = value.find(key);
-  return found && found->as_string() ? *found->as_string() : "";
-}
 
 Value* member(Value& value, std::string_view key) {
   if (Value::Object* members = value.as_object())
@@ -42,7 +38,7 @@ std::string redact_blob(const std::string& blob, const RuleList& rules, redact::
 
 // All members but the one that holds base64, which is put back where it was.
 Value redact_but(const Value& item, const char* binary, bool is_text, const RuleList& rules, redact::Counts* counts) {
-  std::string data = text_at(item, binary);
+  std::string data = mcp::text_at(item, binary);
   if (data.empty() || !is_base64(data)) return redact_all(item, rules, counts);
   Value rest = item;
   *member(rest, binary) = Value("");
@@ -54,11 +50,11 @@ Value redact_but(const Value& item, const char* binary, bool is_text, const Rule
 bool is_text_type(const std::string& type) { return starts_with(type, "text/") || starts_with(type, "application/json") || ends_with(type, "+json") || ends_with(type, "xml"); }
 
 Value redact_content(const Value& item, const RuleList& rules, redact::Counts* counts) {
-  std::string type = text_at(item, "type");
+  std::string type = mcp::text_at(item, "type");
   if (type == "image" || type == "audio") return redact_but(item, "data", false, rules, counts);
   const Value* resource = type == "resource" ? item.find("resource") : nullptr;
   if (!resource || !resource->as_object()) return redact_all(item, rules, counts);
-  Value inner = redact_but(*resource, "blob", is_text_type(text_at(*resource, "mimeType")), rules, counts);
+  Value inner = redact_but(*resource, "blob", is_text_type(mcp::text_at(*resource, "mimeType")), rules, counts);
   Value rest = item;
   *member(rest, "resource") = Value(Value::Object{});
   rest = redact_all(rest, rules, counts);
@@ -132,7 +128,7 @@ Value note(const std::string& text) { return Value::Object{{"type", "text"}, {"t
 // `item` in `room` bytes of JSON: cut where that can be done, or none.
 std::optional<Value> cut_item(const Value& item, size_t room, uint64_t& cut) {
   Value kept = item;
-  std::string type = text_at(item, "type");
+  std::string type = mcp::text_at(item, "type");
   Value* holder = type == "resource" ? member(kept, "resource") : &kept;
   Value* text = holder && (type == "text" || type == "resource") ? member(*holder, "text") : nullptr;
   if (!text || !text->as_string()) return std::nullopt;
@@ -145,9 +141,9 @@ std::optional<Value> cut_item(const Value& item, size_t room, uint64_t& cut) {
 }
 
 std::string what_it_is(const Value& item) {
-  std::string type = text_at(item, "type");
+  std::string type = mcp::text_at(item, "type");
   const Value* resource = item.find("resource");
-  std::string mime = text_at(resource && resource->as_object() ? *resource : item, "mimeType");
+  std::string mime = mcp::text_at(resource && resource->as_object() ? *resource : item, "mimeType");
   return printable(cat(type.empty() ? "content" : type, mime.empty() ? "" : " ", mime).substr(0, 100));
 }
 

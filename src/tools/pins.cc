@@ -2,9 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "store/durable.h"
+#include "tools/private_directory.h"
 
 namespace paddock::tools {
 
@@ -22,8 +21,7 @@ constexpr char kFormat[] = "paddock pins";
 constexpr size_t kMostSets = 32;
 constexpr size_t kLargestFile = 4 << 20;  // as much as a record may have
 constexpr size_t kShortestHash = 12;
-constexpr int kLockTries = 100;
-constexpr long kLockPause = 5'000'000;  // nanoseconds; the gateway's loop waits for all of it
+constexpr int64_t kMostWait = 500;  // milliseconds for the lock; the gateway's loop waits for all of it
 
 std::string now_text() { return rfc3339(wall_clock_us(), 0); }
 
@@ -64,13 +62,9 @@ Result<Locked> lock_pins(const std::string& path) {
   Locked locked{TRY(open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)), {}};
   locked.lock = Fd(::openat(locked.directory.get(), ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!locked.lock) return errno_error(errno, "open the lock of the pins");
-  for (int tries = 0; tries < kLockTries; ++tries) {
-    if (::flock(locked.lock.get(), LOCK_EX | LOCK_NB) == 0) return locked;
-    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "lock the pins");
-    timespec pause{0, kLockPause};
-    ::nanosleep(&pause, nullptr);
-  }
-  return Error{Code::conflict, "lock the pins: another Paddock process has held them for too long", "is one of them stopped (SIGSTOP)?"};
+  int failed = wait_for_lock(locked.lock.get(), kMostWait);
+  if (failed != 0) return not_locked(failed, "lock the pins");
+  return locked;
 }
 
 PinSet* set_of(std::vector<PinSet>& sets, const Value& identity) {

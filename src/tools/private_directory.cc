@@ -1,7 +1,10 @@
 #include "tools/private_directory.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -47,6 +50,23 @@ Result<void> check_private_file(int file, const std::string& what) {
   if (::fstat(file, &info) != 0) return errno_error(errno, what);
   if (!S_ISREG(info.st_mode) || info.st_nlink > 1) return Error{Code::denied, cat(what, ": not a regular file with one name"), kHint};
   return check_owner(info, what);
+}
+
+int wait_for_lock(int file, int64_t most_ms) {
+  constexpr int kYields = 50, kPauseMs = 10;
+  for (int64_t tries = 0; tries < kYields + most_ms / kPauseMs; ++tries) {
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) return 0;
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno;
+    timespec pause{0, kPauseMs * 1'000'000};
+    if (tries < kYields) ::sched_yield();
+    else ::nanosleep(&pause, nullptr);
+  }
+  return EWOULDBLOCK;
+}
+
+Error not_locked(int failed, const std::string& what) {
+  if (failed != EWOULDBLOCK) return errno_error(failed, what);
+  return {Code::conflict, cat(what, ": another Paddock process has held it for too long"), "is one of them stopped (SIGSTOP)?"};
 }
 
 }  // namespace paddock::tools

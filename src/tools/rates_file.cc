@@ -1,7 +1,6 @@
 #include "tools/rates_file.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -22,8 +21,7 @@ namespace {
 
 constexpr char kMagic[8] = {'P', 'D', 'K', 'R', 'A', 'T', 'E', '1'};
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int kLockTries = 200;           // with 10 ms between them: who holds it does so for microseconds
-constexpr int64_t kLockPause = 10'000'000;
+constexpr int64_t kMostWait = 1500;       // milliseconds; who holds the lock does so for microseconds
 constexpr RatesFile::Id kNever{0, 0}, kNobody{1, 0};
 
 // Which boot the file's time goes by. Two of them, so that one store puts the other in force.
@@ -90,14 +88,9 @@ Result<RatesFile> RatesFile::open(const std::string& directory, Clocks clocks) {
 }
 
 Result<void> RatesFile::wait_for_lock() {
-  for (int tries = 0; tries < kLockTries; ++tries) {
-    if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return {};
-    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, cat("lock '", printable(directory_), "/rates'"));
-    timespec pause{0, kLockPause};
-    if (tries < 50) ::sched_yield();
-    else ::nanosleep(&pause, nullptr);
-  }
-  return Error{Code::conflict, cat("lock '", printable(directory_), "/rates': another Paddock process has held it for too long"), "is one of them stopped (SIGSTOP)?"};
+  int failed = tools::wait_for_lock(file_.get(), kMostWait);
+  if (failed != 0) return not_locked(failed, cat("lock '", printable(directory_), "/rates'"));
+  return {};
 }
 
 // Made whole before anybody can see it: under another name, then given its own.

@@ -20,7 +20,7 @@ Value shown(const policy::Decision& decision) {
 }
 
 std::string words_of(const Value& decision, const std::string& tool) {
-  std::string verdict = text_in(decision, "verdict"), rule = text_in(decision, "rule"), why = text_in(decision, "why"), hint = text_in(decision, "hint");
+  std::string verdict = mcp::text_at(decision, "verdict"), rule = mcp::text_at(decision, "rule"), why = mcp::text_at(decision, "why"), hint = mcp::text_at(decision, "hint");
   if (verdict == "allow") return cat("'", tool, "' would be allowed with these arguments.");
   std::string text = verdict == "ask" ? cat("'", tool, "' needs somebody's approval") : cat("'", tool, "' is denied");
   text += cat(" by ", rule, why.empty() ? "" : cat(": ", why), ".");
@@ -45,7 +45,7 @@ Task<Value> explain_denial(Job job) {
                   "the id stands in _meta of the denial; only calls of late are known. Or ask with `tool` and `arguments`"};
       co_return refusal(error);
     }
-    told.text = text_in(record, "text").empty() ? to_json(record, true) : text_in(record, "text");
+    told.text = mcp::text_at(record, "text").empty() ? to_json(record, true) : mcp::text_at(record, "text");
     told.data.set("id", id);
     told.data.set("decision", std::move(record));
     co_return to_result(std::move(told));

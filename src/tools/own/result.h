@@ -7,12 +7,12 @@
 
 #include "base/value.h"
 #include "manager/sandbox.h"
+#include "mcp/edit.h"
 #include "tools/provider.h"
 
 namespace paddock::tools::own {
 
-// Of an object: empty and 0 where it has no such member of that type.
-std::string text_in(const Value& value, std::string_view name);
+// Of an object: 0 where it has no such member that is a number.
 int64_t number_in(const Value& value, std::string_view name);
 
 struct Told {
