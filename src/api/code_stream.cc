@@ -11,9 +11,9 @@ constexpr io::Milliseconds kKeepalive = 5'000;
 constexpr char kAlive[] = "{\"type\":\"keepalive\"}\n";
 
 // Stops the cell when nobody hears of it any more, however this ends.
-struct Listener {
+struct CellListener {
   std::shared_ptr<Cell> cell;
-  ~Listener() { cell->abandon(); }
+  ~CellListener() { cell->abandon(); }
 };
 
 Headers stream_headers() { return {{"Content-Type", "application/x-ndjson"}, {"X-Accel-Buffering", "no"}, {"Cache-Control", "no-cache"}}; }
@@ -29,7 +29,7 @@ std::string end_line(const Cell& cell) {
 }  // namespace
 
 io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<Cell> cell) {
-  Listener listener{cell};
+  CellListener listener{cell};
   exchange.on_client_gone([cell] { cell->abandon(); });
   Headers headers = stream_headers();
   Cell::News news = co_await cell->next(loop.now() + kAtOnce);

@@ -59,8 +59,8 @@ Result<Filter> read_filter(const Call& call) {
 }
 
 // What waits for one reader.
-struct Listener {
-  explicit Listener(io::Loop& loop) : bell(loop) {}
+struct EventListener {
+  explicit EventListener(io::Loop& loop) : bell(loop) {}
   std::deque<std::string> lines;
   size_t bytes = 0;
   uint64_t lost = 0;
@@ -100,7 +100,7 @@ std::string stream_line(const char* kind, Value data, bool as_events) {
   return line_of(value, kind, as_events);
 }
 
-Task<void> follow(Call& call, std::shared_ptr<Listener> listener, bool as_events) {
+Task<void> follow(Call& call, std::shared_ptr<EventListener> listener, bool as_events) {
   Headers headers{{"Content-Type", as_events ? "text/event-stream" : "application/x-ndjson"}, {"Cache-Control", "no-store"}};
   bool goes_on = co_await call.exchange.begin(200, std::move(headers));
   call.exchange.on_client_gone([listener] {
@@ -162,7 +162,7 @@ Task<void> listen(Call& call) {
     co_return;
   }
   bool as_events = call.exchange.header("Accept").find("ndjson") == std::string::npos;
-  auto listener = std::make_shared<Listener>(call.manager.loop());
+  auto listener = std::make_shared<EventListener>(call.manager.loop());
   std::shared_ptr<void> heard = call.manager.events().subscribe(filter.value().tenant, [listener, filter = filter.value(), as_events](const Event& event) {
     if (filter.wants(event)) listener->add(line_of(to_value(event), event.kind, as_events));
   });

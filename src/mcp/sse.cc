@@ -39,7 +39,7 @@ Result<std::optional<SseEvent>> SseReader::next() {
     at = end + 1;
     if (!line.empty()) {
       take_line(line);
-      if (data_.size() > largest_) return Error{Code::exhausted, cat("an event of more than ", human_size(largest_)), ""};
+      if (data_.size() > largest_) return Error{paddock::Code::exhausted, cat("an event of more than ", human_size(largest_)), ""};
       continue;
     }
     if (id_) last_id = std::move(*id_);
@@ -49,7 +49,7 @@ Result<std::optional<SseEvent>> SseReader::next() {
     type_.clear();
     has_data_ = false;
   }
-  if (ahead_.size() - at > largest_ + 16) return Error{Code::exhausted, cat("a line of more than ", human_size(largest_)), ""};
+  if (ahead_.size() - at > largest_ + 16) return Error{paddock::Code::exhausted, cat("a line of more than ", human_size(largest_)), ""};
   return event;
 }
 

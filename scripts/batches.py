@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Groups the files of one library into batches that the compiler can read as one file each.
+
+Two files may share a batch when neither uses a name that the other declares for itself alone (in an unnamed namespace).
+Prints one line per batch: file names, separated by semicolons. Called by CMake, see compile_together().
+
+    scripts/batches.py LARGEST FILE...
+"""
+import re
+import sys
+
+WORD = re.compile(r"[A-Za-z_]\w*")
+# A declaration at the left margin: the last name before its parameters, value or body.
+DECLARED = re.compile(r"^(?!using [\w:]+;)(?:template ?<[^>]*> )?[A-Za-z_:][^;={(\n]*?\b([A-Za-z_]\w*)(?:\[[^\]]*\])*\s*(?=[({=;]|final|: public)", re.M)
+PRIVATE = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
+MACRO = re.compile(r"^#define (\w+)", re.M)
+
+
+def read(path):
+    text = open(path, encoding="utf-8").read()
+    private = set(MACRO.findall(text))
+    for body in PRIVATE.findall(text):
+        private |= set(DECLARED.findall(body))
+    code = re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*', "", text)
+    code = re.sub(r"(?:\.|->)\w+", "", code)  # members cannot be mistaken for a private name
+    return {"path": path, "private": private, "words": set(WORD.findall(code)), "lines": text.count("\n")}
+
+
+def fits(file, batch, largest):
+    return (sum(other["lines"] for other in batch) + file["lines"] <= largest and
+            all(not (file["private"] & other["words"] or other["private"] & file["words"]) for other in batch))
+
+
+batches = []
+for file in sorted(map(read, sys.argv[2:]), key=lambda file: -file["lines"]):
+    home = next((batch for batch in batches if fits(file, batch, int(sys.argv[1]))), None)
+    if home is None:
+        batches.append(home := [])
+    home.append(file)
+for batch in batches:
+    print(";".join(sorted(file["path"] for file in batch)))

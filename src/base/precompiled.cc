@@ -1,0 +1,1 @@
+// Exists so that src/base/precompiled.h is compiled once for all libraries.
