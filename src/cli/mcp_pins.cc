@@ -1,6 +1,7 @@
 // paddock mcp servers, pins, accept, forget: what the servers behind the gateway offer, and what of a change is accepted.
 #include "cli/mcp_pins.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/text.h"
@@ -45,6 +46,17 @@ size_t count_of(const Value& value, const char* key) {
   return member && member->as_array() ? member->as_array()->size() : 0;
 }
 
+std::string joined(const Value& list) {
+  std::vector<std::string> texts;
+  for (const Value& text : *list.as_array()) texts.push_back(printable(*text.as_string()));
+  return join(texts, ", ");
+}
+
+std::string unknown_tool(const Value& tool) {
+  std::string meant = text_of(tool, "hint");
+  return cat("the policy lists '", text_of(tool, "name"), "', and the server has no such tool", meant.empty() ? "" : cat(" (did you mean '", meant, "'?)"));
+}
+
 std::string shown_server(const Value& server) {
   Colours colour = colours();
   std::string state = text_of(server, "state");
@@ -53,8 +65,11 @@ std::string shown_server(const Value& server) {
   out += cat("  ", server.find("url") ? "url       " : "command   ", text_of(server, server.find("url") ? "url" : "command"), "\n");
   if (server.find("protocol")) out += cat("  protocol  ", text_of(server, "protocol"), " (", text_of(server, "era"), "), ", text_of(server, "server"), "\n");
   out += cat("  offers    ", count_of(server, "tools"), " tools, ", text_of(server, "prompts"), " prompts, ", text_of(server, "resources"), " resources\n");
-  if (const Value* tools = server.find("tools"))
-    for (const Value& tool : *tools->as_array()) out += cat("    ", printable(*tool.as_string()), "\n");
+  if (const Value* names = server.find("own_names"))
+    for (const auto& [name, own] : *names->as_object()) out += cat("    ", printable(name), "  (there: ", printable(*own.as_string()), ")\n");
+  if (count_of(server, "not_listed")) out += cat("  has also  ", joined(*server.find("not_listed")), "  (add to mcp.servers.", text_of(server, "name"), ".tools what agents may call)\n");
+  if (const Value* unknown = server.find("unknown"))
+    for (const Value& tool : *unknown->as_array()) out += cat("  ", colour.red, "unknown", colour.off, "   ", unknown_tool(tool), "\n");
   if (count_of(server, "withheld")) out += "  withheld, or gone\n";
   if (const Value* withheld = server.find("withheld"))
     for (const Value& change : *withheld->as_array()) {
@@ -67,9 +82,35 @@ std::string shown_server(const Value& server) {
   return out;
 }
 
-io::Task<void> look(io::Loop& loop, tools::LocalTools& local, Value& found) {
+// What the servers are, and which [[tools]] of the policy nobody has.
+struct Found {
+  Value servers = Value::Array{};
+  std::vector<std::string> unknown_tools;
+};
+
+bool has_failed(const Value& server) { return starts_with(text_of(server, "state"), "failed"); }
+
+// Of a server that did not start it is not known what it has.
+std::vector<std::string> tools_of_nobody(const Value& tools, const Value& servers) {
+  std::vector<std::string> unknown;
+  for (const Value& tool : *tools.as_array()) {
+    std::string name = *tool.find("name")->as_string();
+    if (*tool.find("provider")->as_string() != "nobody") continue;
+    bool may_come = false;
+    for (const Value& server : *servers.as_array()) may_come = may_come || (has_failed(server) && starts_with(name, *server.find("prefix")->as_string()));
+    bool is_withheld = false;
+    for (const Value& server : *servers.as_array())
+      for (const Value& change : *server.find("withheld")->as_array())
+        is_withheld = is_withheld || !change.find("name") || cat(*server.find("prefix")->as_string(), text_of(change, "name")) == name;
+    if (!may_come && !is_withheld) unknown.push_back(name);
+  }
+  return unknown;
+}
+
+io::Task<void> look(io::Loop& loop, tools::LocalTools& local, Found& found) {
   co_await local.toolbox().start();
-  found = local.toolbox().gateway().describe();
+  found.servers = local.toolbox().gateway().describe();
+  found.unknown_tools = tools_of_nobody(local.toolbox().describe_tools(), found.servers);
   co_await local.close();
   loop.stop();
 }
@@ -77,7 +118,8 @@ io::Task<void> look(io::Loop& loop, tools::LocalTools& local, Value& found) {
 int servers_main(int argc, char** argv) {
   bool json = false;
   std::vector<std::string> policies;
-  Options options("mcp servers", "Starts the MCP servers of a policy, each in its sandbox, says what they offer and what is refused or withheld, and ends them.");
+  Options options("mcp servers", "Starts the MCP servers of a policy, each in its sandbox, says what they offer and what is refused or withheld, and ends them.\n"
+                                 "Exits with 1 if one does not start, or if the policy lists a tool that nobody has.");
   options.list("--policy", "FILE|PRESET", &policies, "whose [mcp.servers]");
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
@@ -85,17 +127,20 @@ int servers_main(int argc, char** argv) {
   if (!loop) return report(loop.error(), json);
   Result<std::unique_ptr<tools::LocalTools>> local = tools::LocalTools::open(*loop.value(), {.policies = policies});
   if (!local) return report(local.error(), json);
-  Value found;
+  Found found;
   io::spawn(look(*loop.value(), *local.value(), found));
   loop.value()->run();
+  const Value::Array& servers = *found.servers.as_array();
+  bool all_well = found.unknown_tools.empty() && std::none_of(servers.begin(), servers.end(), [](const Value& server) { return has_failed(server) || count_of(server, "unknown"); });
   if (json) {
-    print(to_json(Value(Value::Object{{"servers", found}})) + "\n");
-    return 0;
+    print(to_json(Value(Value::Object{{"ok", all_well}, {"servers", found.servers}, {"unknown_tools", text_list(found.unknown_tools)}})) + "\n");
+    return all_well ? 0 : 1;
   }
   std::string text;
-  for (const Value& server : *found.as_array()) text += shown_server(server);
+  for (const Value& server : servers) text += shown_server(server);
   print(text.empty() ? "The policy has no [mcp.servers].\n" : text);
-  return 0;
+  for (const std::string& name : found.unknown_tools) print(cat("[[tools]] names '", printable(name), "', and nobody has such a tool\n"));
+  return all_well ? 0 : 1;
 }
 
 Value pins_as_json(const std::string& server, const std::vector<tools::PinSet>& sets) {

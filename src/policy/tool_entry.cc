@@ -206,8 +206,11 @@ Result<void> belongs_to(const Cursor& table, std::initializer_list<const char*> 
 bool is_relative_path(std::string_view word) {
   if (word.empty() || word.find('/') == std::string_view::npos || std::string_view("/-~@").find(word[0]) != std::string_view::npos) return false;
   bool marked = starts_with(word, "./") || starts_with(word, "../");
+  char before = '\0';
   return std::all_of(word.begin(), word.end(), [&](char c) {
-    if (is_word_character(c) || c == '.' || c == '-' || c == '/') return true;
+    bool starts_scope = c == '@' && before == '/';
+    before = c;
+    if (is_word_character(c) || c == '.' || c == '-' || c == '/' || starts_scope) return true;
     return marked && (static_cast<unsigned char>(c) >= 0x80 || c == '+' || c == ',' || c == '@' || c == '%');
   });
 }

@@ -18,7 +18,8 @@ Result<Calls> read_calls(const Cursor& table);
 Result<McpServer> read_server(const Cursor& entry, const PathContext& paths);  // named after its key
 
 // Whether a word of a command is a path that starts at the policy file's directory: it has a slash, and otherwise only letters, digits
-// and . _ - (behind ./ or ../ also + , @ % and other alphabets). A script, an option, an URL, a package (@scope/name) or an assignment is none.
+// and . _ - (after ./ or ../ also + , @ % and other alphabets), and an @ at the start of a directory (node_modules/@scope/name). A
+// script, an option, a URL, a package (@scope/name) and an assignment are not paths.
 bool is_relative_path(std::string_view word);
 
 Result<std::string> tool_name(const std::string& text);  // refuses what cannot be one

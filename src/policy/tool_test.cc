@@ -334,8 +334,8 @@ TEST(Rules, TextWithASlashIsLookedForInEverySpelling) {
 }
 
 TEST(Tools, OnlyPlainRelativeWordsOfACommandArePaths) {
-  for (const char* word : {"tools/x.py", "./x y.py", "../x", "./x", "./wörter.py"}) EXPECT_EQ(is_relative_path(word), std::string_view(word).find(' ') == std::string_view::npos) << word;
-  for (const char* word : {"cat >/dev/null; echo x", "/x", "x", "-I/x", "~/x", "@a/b", "a=b/c", "http://x/", "s/a/b/;p", "$HOME/x", "a/*.py", "./a;b", "./a|b", "a/b c", "import os; os.open('a/b')", "", "wörter/x"})
+  for (const char* word : {"tools/x.py", "./x y.py", "../x", "./x", "./wörter.py", "node_modules/@scope/server/index.js"}) EXPECT_EQ(is_relative_path(word), std::string_view(word).find(' ') == std::string_view::npos) << word;
+  for (const char* word : {"cat >/dev/null; echo x", "/x", "x", "-I/x", "~/x", "@a/b", "user@host/x", "a=b/c", "http://x/", "s/a/b/;p", "$HOME/x", "a/*.py", "./a;b", "./a|b", "a/b c", "import os; os.open('a/b')", "", "wörter/x"})
     EXPECT_FALSE(is_relative_path(word)) << word;
 }
 

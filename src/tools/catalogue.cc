@@ -184,7 +184,8 @@ Sight sight_of(const policy::McpServer& server, const mcp::Offer& offer, const L
   else sight.identity.set("url", server.url);
   sight.identity.set("name", cut_to(offer.name, 256));
   sight.instructions = cut_to(offer.instructions, kLongestInstructions);
-  for (const Value& tool : listing.tools)
+  bool lists_tools = server.all_tools || !server.tools.empty();
+  for (const Value& tool : lists_tools ? listing.tools : std::vector<Value>{})
     if (Result<ToolInfo> checked = check_tool(tool, server)) sight.tools.emplace(checked.value().bare_name, tool);
   for (const Value& prompt : listing.prompts)
     if (Result<OfferedPrompt> checked = check_prompt(prompt, server)) sight.prompts.emplace(checked.value().bare_name, prompt);

@@ -21,7 +21,7 @@ struct Listing {
   std::map<std::string, std::string> problems;  // "tools" → why its list was not taken
 };
 enum ListKind : unsigned { kTools = 1, kPrompts = 2, kResources = 4, kAllLists = 7 };
-// Reads the lists of these kinds anew, page by page, within bounds. What the policy does not let in is not asked for.
+// Reads the lists of these kinds anew, page by page, within bounds. Prompts and resources that the policy does not let in are not asked for.
 io::Task<void> read_lists(std::shared_ptr<mcp::ServerLink> link, policy::McpServer server, unsigned kinds, std::shared_ptr<Listing> into);
 
 // What is pinned of a server. Only what could be offered: names that cannot be used have no pin.

@@ -54,8 +54,9 @@ io::Task<void> read_lists(std::shared_ptr<mcp::ServerLink> link, policy::McpServ
     Pages pages;
     std::vector<Value>* list;
   };
+  // Tools are read also where the policy lists none of them, so that `paddock mcp servers` can say what there is to list.
   const Wanted all[] = {
-      {kTools, server.all_tools || !server.tools.empty(), {"tools/list", "tools", "tools"}, &into->tools},
+      {kTools, true, {"tools/list", "tools", "tools"}, &into->tools},
       {kPrompts, server.prompts, {"prompts/list", "prompts", "prompts"}, &into->prompts},
       {kResources, server.resources, {"resources/list", "resources", "resources"}, &into->resources},
       {kResources, server.resources, {"resources/templates/list", "resourceTemplates", "resources"}, &into->templates},

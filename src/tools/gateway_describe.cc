@@ -1,4 +1,6 @@
 // What the gateway says of its servers: to people, and to clients when they connect.
+#include <algorithm>
+
 #include "base/text.h"
 #include "tools/catalogue_text.h"
 #include "tools/gateway_core.h"
@@ -8,11 +10,15 @@ namespace paddock::tools {
 namespace {
 
 constexpr size_t kMostInstructions = 4 << 10;  // of each server
+constexpr size_t kLongestName = 200;           // of a tool, as it is shown
 
 std::string state_of(const Entry& entry) {
   using State = Supervised::State;
   State state = entry.process->state();
-  if (state == State::failed) return cat("failed: ", redact::redacted(*entry.rules->redaction, std::string_view(entry.process->why())));
+  const std::string& why = entry.process->why();
+  // A server that failed is soon started again in the background; until it runs, it has failed.
+  bool failed = state == State::failed || (state == State::starting && !why.empty());
+  if (failed) return cat("failed: ", redact::redacted(*entry.rules->redaction, std::string_view(why)));
   if (state == State::starting) return "starting";
   if (state == State::stopped) return "stopped";
   if (entry.verdict && !entry.verdict->all.empty()) return cat("changed: ", entry.verdict->all);
@@ -35,11 +41,40 @@ size_t count_of(const Items& items, const std::string& server) {
   return count;
 }
 
+// The names of the tools that the server has, as it calls them.
+std::vector<std::string> names_there(const Entry& entry) {
+  std::vector<std::string> names;
+  if (!entry.listing) return names;
+  for (const Value& definition : entry.listing->tools)
+    if (const Value* name = definition.find("name"); name && name->as_string()) names.push_back(cut_to(visible(*name->as_string()), kLongestName));
+  return names;
+}
+
+// What the server has and the policy does not list: people look here for what to write.
+Value not_listed(const Entry& entry) {
+  std::vector<std::string> names = names_there(entry);
+  std::erase_if(names, [&](const std::string& name) { return entry.server.lists(name); });
+  return text_list(names);
+}
+
+// What the policy lists and the server does not have. Nothing is known of a server that never ran, or whose list was not read.
+Value unknown_tools(const Entry& entry) {
+  Value unknown = Value::Array{};
+  if (!entry.listing || entry.listing->problems.count("tools")) return unknown;
+  std::vector<std::string> there = names_there(entry);
+  for (const std::string& name : entry.server.tools) {
+    if (std::find(there.begin(), there.end(), name) != there.end()) continue;
+    unknown.as_array()->push_back(Value::Object{{"name", name}, {"hint", nearest(name, there)}});
+  }
+  return unknown;
+}
+
 Value describe_entry(const Core& core, const Entry& entry) {
   Value value;
   const std::string& name = entry.server.name;
   value.set("name", name);
   value.set("state", state_of(entry));
+  value.set("prefix", entry.server.prefix);
   if (entry.server.url.empty()) value.set("command", text_list(entry.server.command));
   else value.set("url", shown_url(entry.server.url));
   value.set("shared", "one connection for all clients: what the server remembers, it remembers for all of them");
@@ -50,9 +85,12 @@ Value describe_entry(const Core& core, const Entry& entry) {
   }
   value.set("pinned", entry.server.pin);
   value.set("restarts", entry.process->restarts());
-  Value tools = Value::Array{}, refused = Value::Array{}, withheld = Value::Array{};
-  for (const ToolInfo& tool : core.catalogue.tools)
-    if (tool.server == name) tools.as_array()->push_back(tool.name);
+  Value tools = Value::Array{}, own_names = Value::Object{}, refused = Value::Array{}, withheld = Value::Array{};
+  for (const ToolInfo& tool : core.catalogue.tools) {
+    if (tool.server != name) continue;
+    tools.as_array()->push_back(tool.name);
+    own_names.set(tool.name, tool.bare_name);
+  }
   for (const Refused& thing : core.catalogue.refused)
     if (thing.server == name) refused.as_array()->push_back(Value::Object{{"kind", thing.kind}, {"name", thing.name}, {"why", thing.why}});
   if (entry.verdict) {
@@ -63,6 +101,9 @@ Value describe_entry(const Core& core, const Entry& entry) {
     for (const PinChange& change : entry.verdict->removed) withheld.as_array()->push_back(to_value(change));
   }
   value.set("tools", std::move(tools));
+  value.set("own_names", std::move(own_names));
+  value.set("not_listed", not_listed(entry));
+  value.set("unknown", unknown_tools(entry));
   value.set("prompts", static_cast<uint64_t>(count_of(core.catalogue.prompts, name)));
   value.set("resources", static_cast<uint64_t>(count_of(core.catalogue.resources, name) + count_of(core.catalogue.templates, name)));
   value.set("refused", std::move(refused));

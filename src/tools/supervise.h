@@ -46,7 +46,7 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
   void nudge(bool needed);
 
   State state() const { return state_; }
-  const std::string& why() const { return why_; }              // of failed
+  const std::string& why() const { return why_; }              // it failed last time; empty once it runs
   std::shared_ptr<mcp::ServerLink> link() const { return link_; }  // null unless it runs
   uint64_t restarts() const { return generation_ > 1 ? generation_ - 1 : 0; }
   const std::deque<std::string>& last_lines() const { return lines_; }

@@ -36,9 +36,9 @@ class Gateway(tools.Tools):
     def text(self, client, name, **arguments):
         return tools.text_of(client.tool(name, **arguments))
 
-    def mcp_json(self, *words):
+    def mcp_json(self, *words, status=0):
         done = self.call("mcp", *words, "--json")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return json.loads(done.stdout)
 
     def children_of(self, pid):
@@ -190,9 +190,37 @@ class HostileCases(Fake):
         policy = self.policy(self.fake() + '[mcp.servers.none]\ncommand = ["false"]\ntools = ["*"]\n')
         client = self.open(policy)
         self.assertIn("fake__read", client.tools())
-        none = [server for server in self.mcp_json("servers", "--policy", policy)["servers"] if server["name"] == "none"][0]
+        found = self.mcp_json("servers", "--policy", policy, status=1)
+        self.assertFalse(found["ok"])
+        none = [server for server in found["servers"] if server["name"] == "none"][0]
         self.assertIn("failed:", none["state"])
         self.assertIn("exited with 1", none["state"])
+
+    def test_a_server_that_fails_slowly_is_shown_as_failed(self):
+        """It is started again in the background right away, and that is not what people want to hear."""
+        slow = '[mcp.servers.slow]\ncommand = ["python3", "-c", "import sys, time; time.sleep(1); sys.exit(\'the database is missing\')"]\ntools = ["*"]\n'
+        done = self.call("mcp", "servers", "--policy", self.policy(slow))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("failed: exited with 1", done.stdout)
+        self.assertIn("the database is missing", done.stdout)
+
+    def test_tools_that_nobody_has_are_named_and_real_names_are_shown(self):
+        self.offer("read_text", "write_text")
+        policy = self.policy(self.fake().replace('tools = ["*"]', 'tools = ["read_text", "write_txt"]') + '[[tools]]\nname = "fake__read_text"\n[[tools]]\nname = "fake__raed"\n')
+        found = self.mcp_json("servers", "--policy", policy, status=1)
+        server = found["servers"][0]
+        self.assertEqual(server["own_names"], {"fake__read_text": "read_text"})
+        self.assertEqual(server["not_listed"], ["write_text"])
+        self.assertEqual(server["unknown"], [{"name": "write_txt", "hint": "write_text"}])
+        self.assertEqual(found["unknown_tools"], ["fake__raed"])
+        shown = self.call("mcp", "servers", "--policy", policy).stdout
+        for part in ("fake__read_text  (there: read_text)", "the policy lists 'write_txt'", "did you mean 'write_text'?", "[[tools]] names 'fake__raed'"):
+            self.assertIn(part, shown)
+
+    def test_a_server_whose_tools_nobody_lists_says_what_it_has(self):
+        self.offer("read", "write")
+        server = self.mcp_json("servers", "--policy", self.policy(self.fake().replace('tools = ["*"]', "")))["servers"][0]
+        self.assertEqual((server["tools"], server["not_listed"]), ([], ["read", "write"]))
 
 
 class SupervisedCases(Fake):
@@ -314,6 +342,15 @@ env = {{ set = {{ {env} }} }}
         client.tool("filesystem__write_file", path=os.path.join(self.folder, "new"), content="x")  # into its own /tmp, if anywhere
         self.assertFalse(os.path.exists(os.path.join(self.folder, "new")))
         client.close()
+
+    def test_the_example_of_the_docs_starts(self):
+        with open(os.path.join(paddock.SOURCE, "docs", "gateway.md")) as file:
+            example = file.read().split("```toml\n")[1].split("```")[0]
+        example = example.split("[mcp.servers.search]")[0].replace("/srv/project", self.data)  # the other server is somewhere else
+        shutil.copytree(os.path.join(self.packages, "node_modules"), os.path.join(self.folder, "node_modules"), symlinks=True)
+        server = self.mcp_json("servers", "--policy", self.policy(example))["servers"][0]
+        self.assertEqual(server["state"], "running", server)
+        self.assertEqual(set(server["own_names"].values()), {"read_text_file", "list_directory"})
 
     def test_memory_keeps_its_graph(self):
         policy = self.policy(self.server("memory", MEMORY_FILE_PATH=os.path.join(self.data, "memory.jsonl")))
