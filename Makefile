@@ -3,6 +3,7 @@ SHELL := /bin/bash -o pipefail
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+TEST_JOBS ?= $(shell echo $$((2 * $$(nproc))))  # tests wait more than they work
 
 .PHONY: run test test-all build programs bench install clean
 
@@ -19,7 +20,7 @@ test: build
 	@scripts/install.sh test
 	@scripts/install.sh fuzz
 	@scripts/fuzz.sh 10
-	@ctest --test-dir $(BUILD) --output-on-failure --progress
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
 
 test-all: test
 	@scripts/test_all.sh

@@ -13,7 +13,7 @@ BUILD = os.environ.get("PADDOCK_BUILD") or os.path.join(os.path.dirname(__file__
 BUILD = os.path.realpath(BUILD)
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PADDOCK = os.path.join(BUILD, "paddock")
-USER_ID = 12345  # an ordinary user without an account, groups or privilege
+USER_ID = int(os.environ.get("PADDOCK_TEST_UID", 12345))  # an ordinary user without an account, groups or privilege
 
 with open(PADDOCK, "rb") as program:
     # Sanitized programs are not static and need room that no sandbox gives: they cannot run inside one.
