@@ -86,6 +86,11 @@ Result<void> Templates::read_records() {
     Template& record = read.value();
     bool whole = std::all_of(record.layers.begin(), record.layers.end(), [&](const std::string& layer) { return exists(layers_.get(), layer); });
     if (!whole) continue;
+    // Nothing can find a step without a key: it stood between a sandbox and its forks when the server died.
+    if (record.kind == TemplateKind::step && record.cache_key.empty()) {
+      (void)::unlinkat(templates_.get(), name.c_str(), 0);
+      continue;
+    }
     make_root(record);
     records_[record.id] = record;
   }

@@ -153,6 +153,19 @@ TEST_F(TemplateTest, StepsAreFoundByTheirKeyAndNotListed) {
   EXPECT_EQ(id_of("a", step.id), step.id);
 }
 
+TEST_F(TemplateTest, WhatAnInterruptedForkLeftGoesWithTheNextSweep) {
+  Template asked;
+  asked.tenant = "a";
+  asked.kind = TemplateKind::step;
+  asked.sandbox = "box";
+  Template between = templates_->add(asked, templates_->stage().value()).value();
+  EXPECT_TRUE(templates_->sweep({}).value().empty());
+  reopen();
+  EXPECT_EQ(templates_->sweep({}).value().size(), 1u);
+  reopen();
+  EXPECT_FALSE(templates_->find("a", between.id));
+}
+
 TEST_F(TemplateTest, ATemplateNeedsLayers) { EXPECT_FALSE(templates_->add(Template{}, std::nullopt)); }
 
 TEST_F(TemplateTest, StepsCountAndMakeWayWhenNobodyNeedsThem) {
