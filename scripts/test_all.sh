@@ -1,12 +1,52 @@
 #!/usr/bin/env bash
-# What `make test-all` adds to `make test`: the whole suite under AddressSanitizer and UBSan, longer fuzzing, another kernel
-# with cgroup version 2 in an emulator, and longer kill storms.
+# What `make test-all` adds to `make test`, in parts that can be run singly:
+#   scripts/test_all.sh [headers] [asan] [tsan] [fuzz] [vm] [storm] [chaos]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cmake --preset asan > build-asan.log 2>&1 || { cat build-asan.log; rm -f build-asan.log; exit 1; }
-rm -f build-asan.log
-cmake --build build-asan | scripts/progress.sh
-ASAN_OPTIONS=detect_leaks=0 ctest --test-dir build-asan --output-on-failure --progress
-scripts/fuzz.sh 120
-tests/vm/version2.sh build
-PADDOCK_STORM=5 ctest --test-dir build --output-on-failure -R kill_storm
+jobs=$((2 * $(nproc)))
+
+say() { printf '\n== %s (%s) ==\n' "$1" "$(date +%H:%M:%S)"; }
+
+build() {  # build PRESET DIRECTORY [CMAKE OPTION...]
+  local preset=$1 directory=$2
+  shift 2
+  cmake --preset "$preset" -B "$directory" "$@" > "$directory.log" 2>&1 || { cat "$directory.log"; rm -f "$directory.log"; exit 1; }
+  rm -f "$directory.log"
+  cmake --build "$directory" | scripts/progress.sh
+}
+
+# Every file by itself, with nothing precompiled, so that every header stands alone.
+headers() { build dev build-dev -DPADDOCK_FAST_BUILD=OFF -DPADDOCK_TESTS=OFF; }
+
+# The whole suite with AddressSanitizer and UBSan in every program. Leaks are looked for in the unit tests.
+asan() {
+  build asan build-asan
+  ctest --test-dir build-asan --output-on-failure -j "$jobs" -R '^unit_'
+  ASAN_OPTIONS=detect_leaks=0 ctest --test-dir build-asan --output-on-failure -j "$jobs" -E '^unit_'
+}
+
+# ThreadSanitizer, for what has threads.
+tsan() {
+  build tsan build-tsan --fresh
+  ctest --test-dir build-tsan --output-on-failure -R '^unit_(io|audit|manager|store|api)$'
+}
+
+fuzz() { scripts/fuzz.sh 60; }
+
+# Other kernels, with cgroup version 2.
+vm() { for script in tests/vm/*.sh; do "$script" build; done; }
+
+# Kills at a thousand random instants.
+storm() { PADDOCK_STORM=3.4 ctest --test-dir build --output-on-failure -R kill_storm; }
+
+chaos() {
+  PADDOCK_BUILD=$PWD/build PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests \
+    python3 tests/support/alone.py python3 tests/chaos/chaos_test.py
+}
+
+[ $# -gt 0 ] || set -- headers asan tsan fuzz vm storm chaos
+for part in "$@"; do
+  say "$part"
+  "$part"
+done
+say "all parts passed: $*"

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "base/sanitizer.h"
 #include "base/text.h"
 #include "linux/caps.h"
 #include "linux/child.h"
@@ -49,7 +50,8 @@ Result<void> lock_down(uint32_t uid) {
   TRY(kernel::drop_all_capabilities());
   TRY(kernel::set_no_new_privs());
   TRY(give_up_files());
-  TRY(kernel::set_rlimits({{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}, {RLIMIT_DATA, kMostMemory}}));
+  TRY(kernel::set_rlimits({{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}}));
+  if (!kSanitized) TRY(kernel::set_rlimits({{RLIMIT_DATA, kMostMemory}}));
   std::string_view filter = embedded_filter("egress");
   if (filter.empty()) return Error{Code::internal, "there is no seccomp filter 'egress'", "rebuild Paddock"};
   return kernel::enter_seccomp(filter);
