@@ -185,8 +185,8 @@ def server_ticks(server):
     return total
 
 
-def measure_parallel(server, threads, seconds):
-    """Creates, a command and a kill in that many threads for that long; the tail of the first and of the last quarter."""
+def measure_parallel(server, threads, seconds, window):
+    """Creates, a command and a kill in that many threads for that long; what the first and the last `window` seconds show."""
     samples, failures, until, began = [], [], time.monotonic() + seconds, time.monotonic()
 
     def work():
@@ -208,9 +208,10 @@ def measure_parallel(server, threads, seconds):
     while any(worker.is_alive() for worker in workers):
         progress(f"{threads} in parallel: {len(samples)} made, {len(failures)} failed")
         time.sleep(0.5)
-    quarter = [[took for when, took in samples if seconds * part / 4 <= when < seconds * (part + 1) / 4] for part in (0, 3)]
+    first = [took for when, took in samples if when < window]
+    last = [took for when, took in samples if when >= seconds - window]
     return {"threads": threads, "seconds": seconds, "per_second": round(len(samples) / seconds, 1), "failed": len(failures), "failures": failures[:5],
-            "create": figures([took for _, took in samples]), "first_quarter": figures(quarter[0]), "last_quarter": figures(quarter[1])}
+            "create": figures([took for _, took in samples]), "first": figures(first), "last": figures(last)}
 
 
 PAGE = """# What does a living sandbox cost?
@@ -236,7 +237,7 @@ def page(result):
                        rows="\n".join(f"| {name} | {values['p50']} | {values['p99']} |" for name, values in rows),
                        alive=alive["alive"], answer=alive["answer"]["p50"], memory=alive["memory_each"] / 1e6, idle=alive["idle_cores"],
                        threads=parallel["threads"], seconds=parallel["seconds"], rate=parallel["per_second"], failed=parallel["failed"],
-                       first=parallel["first_quarter"]["p99"], last=parallel["last_quarter"]["p99"])
+                       first=parallel["first"]["p99"], last=parallel["last"]["p99"])
 
 
 def progress(text):
@@ -259,7 +260,7 @@ def main():
         try:
             result = {"first": measure_first_output(server, docker, options.rounds), "cell": measure_cells(server, options.rounds)}
             result["alive"] = measure_alive(server, options.alive, allow_internet_access=True)
-            result["parallel"] = measure_parallel(server, 20, options.seconds)
+            result["parallel"] = measure_parallel(server, 20, options.seconds, options.seconds / 4)
         finally:
             server.close()
     with open(options.result, "w", encoding="utf-8") as file:

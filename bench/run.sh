@@ -3,7 +3,8 @@
 #
 # Measures BUILD_DIR/paddock beside the native program and every peer that works here, prints tables, and leaves the
 # results in BUILD_DIR/bench. With --update-docs the page and pictures in docs/benchmarks are written anew.
-# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start, egress, living, redact, audit or tools measures one part and leaves the others' figures.
+# ROUNDS=60 is the default; QUICK=1 is ten; ONLY=start, egress, living, redact, audit or tools measures one part and leaves the others' figures;
+# ONLY=churn shows whether a server grows slower with use (a quarter of an hour).
 # As root, missing peers are installed with apt (OFFLINE=1: not).
 set -eu
 
@@ -79,6 +80,8 @@ if wanted living; then
   [ "$update" != --update-docs ] || page="--page $here/../docs/benchmarks/living.md"
   python3 "$here/living.py" "$build/paddock" "$build/bench/living.json" --rounds "$rounds" $page
 fi
+
+if wanted churn; then python3 "$here/churn.py" "$build/paddock"; fi
 
 if wanted redact; then
   g++ -std=gnu++20 -O2 -Wall -Wextra -Wno-missing-field-initializers -I"$here/../include" -I"$here/.." -iquote "$here/../src" "$here/redact.cc" \
