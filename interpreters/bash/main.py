@@ -1,7 +1,10 @@
 """The bash kernel of one context: a shell that lives on, watched by this program. docs/code.md says what it speaks.
 
-The shell is an interactive one without a terminal: an interrupt ends what it is doing, and not the shell.
+The shell is an interactive one without a terminal: an interrupt ends what it is doing, and not the shell. Bash loses an
+interrupt now and then, and an interrupt discards the line that bash is reading. So interrupts are repeated until the cell
+has ended, a cell is never sent as a line, and a shell that does not stop is replaced.
 """
+import fcntl
 import os
 import re
 import select
@@ -9,103 +12,208 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 
 sys.path[0] = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python")
 
 from paddock_kernel import wire  # noqa: E402
 
-ERRORS = 7  # the shell's descriptor for what cells write to 2
+ERRORS = 7      # the shell's descriptor for what cells write to 2
+OURS = 100      # where our descriptors in the shell begin: far from those that scripts choose
+INTERRUPTED = 130
+# Seconds after the request at which a cell is interrupted. Bash ignores an interrupt when the command it waits for ends by
+# itself, which a short command that is hit before its exec does: a loop of such needs many tries. The pauses are for the
+# answer, which an interrupt discards.
+REPEATED = [0, 0.1, 0.3, 0.6] + [burst + 0.04 * step for burst in (1.0, 1.7, 2.4) for step in range(10)]
+PATIENCE = 3.5  # seconds after which a shell that was interrupted is replaced; the server ends the kernel after 5
 NAME = re.compile(r"^[A-Za-z_]\w*$")
-BEGIN = "PS1= PS2= PROMPT_COMMAND=; set +o history +H; unset HISTFILE; exit() { builtin exit \"$@\" 2>/dev/null; }\n"
+BEGIN = "PS1= PS2= PROMPT_COMMAND=; set +o history +H; unset HISTFILE; exit() { builtin exit \"$@\" 2>/dev/null; }; __paddock_code=0"
+# Ends the shell's process group when the kernel, which holds the other end of the guard's input, is gone.
+GUARD = "trap '' INT HUP TERM; read -r _; kill -9 -$1"
+
+
+class Stuck(Exception):
+    """The shell did not stop when it was interrupted."""
+
+
+class Interrupts:
+    """What the server asks for by SIGINT: noted by the handler, acted on by the shell's loop."""
+
+    def __init__(self):
+        self.fd, self.bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.asked_at = None
+        self.listening = False
+        signal.signal(signal.SIGINT, self.take)
+
+    def take(self, *_):
+        if self.listening and self.asked_at is None:
+            self.asked_at = time.monotonic()
+            os.write(self.bell, b"!")
+
+    def listen(self):
+        self.asked_at = None
+        self.listening = True
+
+    def ignore(self):
+        self.listening = False
+        try:
+            os.read(self.fd, 64)
+        except BlockingIOError:
+            pass
 
 
 class Shell:
-    def __init__(self):
-        self.status, theirs = os.pipe()
-        self.tell = f"printf '%s\\0' \"$?\" >&{theirs}"
+    def __init__(self, interrupts):
+        self.interrupts = interrupts
+        self.status, writer = os.pipe()
+        self.cell = os.memfd_create("cell")
+        theirs = fcntl.fcntl(writer, fcntl.F_DUPFD, OURS)
+        cell = os.open(f"/proc/self/fd/{self.cell}", os.O_RDONLY)
+        theirs_cell = fcntl.fcntl(cell, fcntl.F_DUPFD, OURS)
         # What an interactive shell says of itself (prompts, the missing terminal) is not the cell's: its own 2 is nowhere.
         self.child = subprocess.Popen(["bash", "--norc", "--noprofile", "--noediting", "-i"], stdin=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, pass_fds=[theirs, ERRORS], start_new_session=True)
-        os.close(theirs)
+                                      stderr=subprocess.DEVNULL, pass_fds=[theirs, theirs_cell, ERRORS], start_new_session=True)
+        for fd in (writer, theirs, cell, theirs_cell):
+            os.close(fd)
+        self.guard = subprocess.Popen(["/bin/sh", "-c", GUARD, "paddock-guard", str(self.child.pid)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.gone = os.pidfd_open(self.child.pid)
-        self.again = 0  # how often an interrupt is still repeated
-        self.run(BEGIN)
+        self.number, self.said = 0, b""
+        self.tell = f"printf '%s %s\\0' {{}} \"$__paddock_code\" >&{theirs}; __paddock_code={INTERRUPTED}"
+        self.take_cell = f"IFS= read -rd '' __paddock_cell </proc/self/fd/{theirs_cell}; eval \"$__paddock_cell\" </dev/null 2>&{ERRORS}"
+        self.write(BEGIN)
+        self.ask()
+        self.wait(interruptible=False)
 
-    def run(self, text):
-        """Gives the exit code; None when the shell ended."""
+    def write(self, text):
         try:
-            self.child.stdin.write(f"{text}\n{self.tell}\n".encode("utf-8", "replace"))
+            self.child.stdin.write(text.encode() + b"\n")
             self.child.stdin.flush()
         except BrokenPipeError:
-            return None
-        said, self.again = b"", 0
-        while b"\0" not in said:
-            ready, _, _ = select.select([self.status, self.gone], [], [], 0.2)
-            if not ready:
-                if self.again:  # bash loses an interrupt that comes between fork and exec of a command
-                    self.again -= 1
-                    os.killpg(self.child.pid, signal.SIGINT)
-                continue
-            more = os.read(self.status, 64) if self.status in ready else b""
-            if not more:
+            pass  # it has ended, and wait() sees that
+
+    def ask(self):
+        """Asks for the cell's exit status. Bash discards the question when it is interrupted while it reads it."""
+        self.number += 1
+        self.write(self.tell.format(self.number))
+
+    def run(self, code, restore):
+        """Runs a cell, then the lines of `restore`. Gives the exit code; None when the shell ended; raises Stuck."""
+        if self.interrupts.asked_at is not None:
+            return INTERRUPTED
+        os.ftruncate(self.cell, 0)
+        os.pwrite(self.cell, code.replace("\0", "").encode("utf-8", "replace") + b"\0", 0)
+        self.write("\n".join([self.take_cell, "__paddock_code=$?", *restore]))
+        self.ask()
+        status = self.wait()
+        if status is None or self.interrupts.asked_at is None:
+            return status
+        # A late interrupt may have discarded one of our lines, or could discard the next cell's: ask until it is quiet.
+        self.write("\n".join(restore))
+        self.ask()
+        return None if self.wait(signalled=False) is None else status
+
+    def wait(self, interruptible=True, signalled=True):
+        """The answer to the last question."""
+        sent, asked_again = 0, time.monotonic()
+        while True:
+            while b"\0" in self.said:
+                answer, _, self.said = self.said.partition(b"\0")
+                number, _, code = answer.partition(b" ")
+                if number == b"%d" % self.number:
+                    return int(code or 0)
+            asked_at = self.interrupts.asked_at if interruptible else None
+            if asked_at is not None:
+                now = time.monotonic()
+                if now - asked_at > PATIENCE:
+                    raise Stuck
+                if signalled and sent < len(REPEATED) and now - asked_at >= REPEATED[sent]:
+                    sent += 1
+                    self.signal(signal.SIGINT)
+                if now - asked_again > 0.2:
+                    asked_again = now
+                    self.ask_again()
+            waited = [self.status, self.gone] + ([self.interrupts.fd] if asked_at is None and interruptible else [])
+            ready, _, _ = select.select(waited, [], [], 0.02 if asked_at is not None else None)
+            if self.status in ready:
+                more = os.read(self.status, 4096)
+                if not more:
+                    return None
+                self.said += more
+            elif self.gone in ready:
                 return None
-            said += more
-        return int(said.partition(b"\0")[0] or 0)
 
-    def interrupt(self):
-        self.again = 3
-        os.killpg(self.child.pid, signal.SIGINT)
+    def ask_again(self):
+        """The same question once more; not while the shell leaves much of what it was told unread."""
+        _, writable, _ = select.select([], [self.child.stdin], [], 0)
+        if writable:
+            self.write(self.tell.format(self.number))
 
-    def end(self):
+    def signal(self, number):
+        try:
+            os.killpg(self.child.pid, number)  # not reaped before end(), so the number is still the shell's
+        except ProcessLookupError:
+            pass
+
+    def end(self, kill=False):
+        if kill:
+            self.signal(signal.SIGKILL)
+        self.guard.kill()
+        self.guard.wait()
+        self.guard.stdin.close()
         code = self.child.wait()
-        os.close(self.status)
-        os.close(self.gone)
+        try:
+            self.child.stdin.close()
+        except BrokenPipeError:
+            pass
+        for fd in (self.status, self.cell, self.gone):
+            os.close(fd)
         return code
 
 
 def script(code, variables):
-    """The cell with its own variables around it; $? is the cell's."""
-    begin = [f"__paddock_{index}=${{{name}-}} __paddock_{index}_set=${{{name}+1}}; export {name}={shlex.quote(value)}"
+    """The cell with its own variables set before it, and the lines that restore them: those may run twice."""
+    begin = [f"__paddock_{index}=${{{name}-}} __paddock_{index}_set=${{{name}+1}}; export {name}={shlex.quote(value)}\n"
              for index, (name, value) in enumerate(variables.items())]
-    end = [f"if [ \"$__paddock_{index}_set\" ]; then export {name}=\"$__paddock_{index}\"; else unset {name}; fi; "
-           f"unset __paddock_{index} __paddock_{index}_set" for index, name in enumerate(variables)]
-    run = f"eval {shlex.quote(code)} </dev/null 2>&{ERRORS}"
-    if not variables:
-        return run
-    # Lines, not one list: an interrupt throws away the line it falls into, and what follows still runs.
-    return "\n".join([*begin, run, "__paddock_code=$?", *end, "(exit $__paddock_code)"])
+    restore = [f"if [ \"${{__paddock_{index}_set+1}}\" ]; then if [ \"$__paddock_{index}_set\" ]; then "
+               f"export {name}=\"$__paddock_{index}\"; else unset {name}; fi; unset __paddock_{index} __paddock_{index}_set; fi"
+               for index, name in enumerate(variables)]
+    return "".join(begin) + code, restore
 
 
 def cell(line, shell, command, count):
     line.cell = command["cell"]
     line.send({"type": "number_of_executions", "execution_count": count}, soon=True)
-    variables = {name: str(value) for name, value in (command.get("env") or {}).items() if NAME.match(name)}
-    code = shell.run(script(command["code"], variables))
-    ended = code is None
-    if ended:
-        code = shell.end()
+    variables = {name: str(value).replace("\0", "") for name, value in (command.get("env") or {}).items() if NAME.match(name)}
+    error = None
+    try:
+        code = shell.run(*script(command["code"], variables))
+        ended = code is None
+        if ended:
+            code = shell.end()
+        if code != 0:
+            how = "the shell ended" if ended else "the last command ended"
+            value = str(code) if code > 0 else signal.Signals(-code).name
+            error = {"name": "ExitStatus", "value": value, "traceback": f"{how} with {'exit status ' * (code > 0)}{value}"}
+    except Stuck:
+        ended = True
+        shell.end(kill=True)
+        value = "The cell did not stop when it was interrupted, so its shell was ended. The next cell starts a new one, without its variables."
+        error = {"name": "KernelDied", "value": value, "traceback": value}
     line.flush()
-    if code != 0:
-        how = "the shell ended" if ended else "the last command ended"
-        value = str(code) if code > 0 else signal.Signals(-code).name
-        line.send({"type": "error", "name": "ExitStatus", "value": value, "traceback": f"{how} with {'exit status ' * (code > 0)}{value}"},
-                  soon=True)
+    if error:
+        line.send({"type": "error", **error}, soon=True)
+    shell.interrupts.ignore()
     line.send({"type": "end_of_execution"})
     line.cell = 0
-    return Shell() if ended else shell
+    return Shell(shell.interrupts) if ended else shell
 
 
 def main():
     line = wire.Wire()
     os.dup2(2, ERRORS)
-    shell, count = Shell(), 0
-    busy = False
-
-    def interrupt(*_):
-        if busy:
-            shell.interrupt()
-
-    signal.signal(signal.SIGINT, interrupt)
+    interrupts = Interrupts()
+    shell, count = Shell(interrupts), 0
     line.flush()
     ready = {"type": "ready", "language": "bash", "engine": "bash"}
     line.send(ready, cell=0)
@@ -115,9 +223,8 @@ def main():
         if command.get("op") != "run":
             continue
         count += 1
-        busy = True
+        interrupts.listen()
         shell = cell(line, shell, command, count)
-        busy = False
 
 
 try:

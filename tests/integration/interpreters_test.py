@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 from support import kernel, paddock
@@ -386,6 +387,55 @@ class Bash(unittest.TestCase):
             cell = self.kernel.run_and_interrupt(f"echo begun; {code}")
             self.assertEqual((cell.error["value"], "".join(cell.stdout)), ("130", "begun\n"))
         self.assertEqual("".join(self.kernel.run("echo $kept").stdout), "7\n")
+
+    def test_no_interrupt_is_lost_and_none_reaches_the_next_cell(self):
+        long = "x" * 100_000
+        for turn in range(20):
+            kind = ("sleep 100", "while true; do :; done", "while true; do /bin/true; done", "sleep 100 | cat", "(while true; do :; done)")[turn % 5]
+            cell = self.kernel.run_and_interrupt(f"echo begun; {kind}; echo after", env={"ONLY": "now"})
+            if turn % 5 < 3:  # bash may take children that were interrupted before they began for some that ended by themselves
+                self.assertEqual((cell.error["name"], cell.error["value"], "".join(cell.stdout)), ("ExitStatus", "130", "begun\n"), kind)
+            self.assertNotEqual((cell.error or {}).get("name"), "KernelDied", kind)
+            follower = self.kernel.run(f"y={long}; echo ${{#y}} ${{ONLY-gone}}")
+            self.assertEqual(("".join(follower.stdout), follower.error), ("100000 gone\n", None), kind)
+
+    def test_a_cell_that_ignores_interrupts_costs_the_shell_and_the_error_says_so(self):
+        with kernel.Kernel("bash") as one:
+            one.run("kept=7")
+            cell = one.run_and_interrupt("trap '' INT; echo begun; while true; do :; done")
+            self.assertEqual(cell.error["name"], "KernelDied")
+            self.assertIn("did not stop when it was interrupted", cell.error["value"])
+            self.assertEqual("".join(one.run("echo ${kept-gone}").stdout), "gone\n")
+
+    def test_the_shell_and_what_it_runs_end_with_the_kernel(self):
+        for code in ("while true; do :; done", "sleep 1000 | cat", "trap '' INT HUP TERM; while true; do :; done"):
+            with kernel.Kernel("bash") as one:
+                one.send(f"echo $$; {code}")
+                shell = None
+                while shell is None:
+                    event = one.event()[1]
+                    shell = int(event["text"]) if event["type"] == "stdout" else None
+                one.process.kill()
+                one.process.wait()
+                self.assertEqual(still_in_group(shell), [], code)
+
+
+def still_in_group(leader, patience=10):
+    """The processes of a group that are still there after a while."""
+    deadline = time.monotonic() + patience
+    while True:
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    state, _, group = file.read().rpartition(")")[2].split()[:3]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(group) == leader and state != "Z":
+                found.append(pid)
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.05)
 
 
 def has_jshell():

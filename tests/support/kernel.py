@@ -110,9 +110,9 @@ class Kernel:
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
 
-    def run_and_interrupt(self, code, mark="begun\n"):
+    def run_and_interrupt(self, code, mark="begun\n", **more):
         """Interrupts the cell once it has printed its mark; again after a while, as the server does, since one can be lost."""
-        self.send(code)
+        self.send(code, **more)
         seen = []
         while not any(event.get("text") == mark for event in seen):
             seen.append(self.event()[1])
