@@ -77,14 +77,17 @@ with Sandbox(memory="256M") as sandbox:
 
     def test_code_that_takes_too_long_is_interrupted(self):
         self.program("""
-from paddock import Sandbox, TimeoutException
+from paddock import CodeFailed, Sandbox, TimeoutException
 with Sandbox() as sandbox:
-    sandbox.run_code("x = 1")
-    try:
-        sandbox.run_code("import time; time.sleep(1000)", timeout=1)
-        raise SystemExit("it came back")
-    except TimeoutException:
-        pass
+    assert sandbox.run_code("x = 1").check().error is None
+    late = sandbox.run_code("import time; print('begun'); time.sleep(1000)", timeout=1)  # an outcome, as of a command
+    assert late.error.name == "TimeoutException" and "after 1 seconds" in late.error.value and late.stdout == "begun\\n", late
+    for execution, kind in ((late, TimeoutException), (sandbox.run_code("1 / 0"), CodeFailed)):
+        try:
+            execution.check()
+            raise SystemExit("it was fine")
+        except kind:
+            pass
     assert sandbox.run_code("x + 1", timeout=60).text == "2"
 """)
 
@@ -236,7 +239,7 @@ remove_volume("python-data")
     def test_async(self):
         self.program("""
 import asyncio
-from paddock import AsyncSandbox, TimeoutException
+from paddock import AsyncSandbox
 async def main():
     async with AsyncSandbox(memory="256M") as sandbox:
         heard = []
@@ -258,11 +261,8 @@ async def main():
             assert event.name == "g"
             break
         watch.close()
-        try:
-            await sandbox.run_code("import time; time.sleep(1000)", timeout=1)
-            raise SystemExit("it came back")
-        except TimeoutException:
-            pass
+        late = await sandbox.run_code("import time; time.sleep(1000)", timeout=1)
+        assert late.error.name == "TimeoutException", late
         fork = (await sandbox.fork())[0]
         assert await fork.files.read("f") == "content"
         await fork.kill()

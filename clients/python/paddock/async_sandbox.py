@@ -236,7 +236,13 @@ class AsyncSandbox:
                        on_result: Optional[Callable[[Result], Any]] = None, on_error: Optional[Callable[[ExecutionError], Any]] = None,
                        env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None) -> Execution:
         collector = calls.ExecutionCollector(on_stdout, on_stderr, on_result, on_error)
-        return await self._transport.call(calls.run_code(self.id, code, language, context, env, timeout, collector))
+        try:
+            return await self._transport.call(calls.run_code(self.id, code, language, context, env, timeout, collector))
+        except TimeoutException:
+            awaited = collector.timed_out(timeout)
+            if inspect.isawaitable(awaited):
+                await awaited
+            return collector.execution
 
     async def create_context(self, language: Optional[str] = None, cwd: Optional[str] = None) -> Context:
         return await self._transport.call(calls.create_context(self.id, language, cwd))

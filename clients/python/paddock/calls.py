@@ -334,6 +334,11 @@ class ExecutionCollector:
             raise error_for("the connection to the server ended before the code did", "unavailable")
         return self.execution
 
+    def timed_out(self, timeout: Optional[float]) -> Any:
+        """The deadline passed, and the server interrupts the cell when the connection is closed: an outcome, as for a command."""
+        text = f"the code was still running after {timeout} seconds, and was interrupted"
+        return self.take({"type": "error", "name": "TimeoutException", "value": text, "traceback": text})
+
 
 def run_code(id: str, code: str, language: Optional[str], context: Union[None, str, Context], env: Optional[Mapping[str, str]], timeout: Optional[float],
              collector: ExecutionCollector) -> Call[Execution]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Optional
 
 if TYPE_CHECKING:
-    from .model import CommandResult
+    from .model import CommandResult, Execution
 
 
 class SandboxError(Exception):
@@ -50,6 +50,14 @@ class CommandFailed(SandboxError):
     def __init__(self, message: str, result: "CommandResult") -> None:
         super().__init__(message, "failed")
         self.result = result
+
+
+class CodeFailed(SandboxError):
+    """`check()` on code that ended with an error."""
+
+    def __init__(self, message: str, execution: "Execution") -> None:
+        super().__init__(message, "failed")
+        self.execution = execution
 
 
 _BY_CODE = {

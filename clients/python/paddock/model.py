@@ -5,7 +5,7 @@ import base64
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
 
-from .errors import CommandFailed, LimitExceeded
+from .errors import CodeFailed, CommandFailed, LimitExceeded, TimeoutException
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,14 @@ class Execution:
     @property
     def stderr(self) -> str:
         return "".join(self.logs.stderr)
+
+    def check(self) -> "Execution":
+        """Itself when all went well; else raises CodeFailed, or TimeoutException."""
+        if self.error is None:
+            return self
+        if self.error.name == "TimeoutException":
+            raise TimeoutException(self.error.value, "deadline_exceeded")
+        raise CodeFailed(f"{self.error.name}: {self.error.value}", self)
 
 
 @dataclass(frozen=True)

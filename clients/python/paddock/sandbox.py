@@ -249,10 +249,14 @@ class Sandbox:
     def run_code(self, code: str, *, language: Optional[str] = None, context: Union[None, str, Context] = None, on_stdout: Output = None, on_stderr: Output = None,
                  on_result: Optional[Callable[[Result], Any]] = None, on_error: Optional[Callable[[ExecutionError], Any]] = None, env: Optional[Mapping[str, str]] = None,
                  timeout: Optional[float] = None) -> Execution:
-        """Runs code in an interpreter that remembers: variables and imports are there in the next call. After `timeout` seconds it
-        is interrupted, and TimeoutException raised."""
+        """Runs code in an interpreter that remembers: variables and imports are there in the next call. How it failed is in the
+        result's `error`, also when it was interrupted after `timeout` seconds ("TimeoutException"); check() raises then."""
         collector = calls.ExecutionCollector(on_stdout, on_stderr, on_result, on_error)
-        return self._transport.call(calls.run_code(self.id, code, language, context, env, timeout, collector))
+        try:
+            return self._transport.call(calls.run_code(self.id, code, language, context, env, timeout, collector))
+        except TimeoutException:
+            collector.timed_out(timeout)
+            return collector.execution
 
     def create_context(self, language: Optional[str] = None, cwd: Optional[str] = None) -> Context:
         """Another interpreter, with variables of its own."""
