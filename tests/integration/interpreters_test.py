@@ -77,6 +77,15 @@ class Python(unittest.TestCase):
             self.assertEqual(one.run("def f(:").error["name"], "SyntaxError")
             self.assertEqual(one.run("missing").error["value"], "name 'missing' is not defined")
 
+    def test_a_package_that_is_missing_is_named_with_where_it_comes_from(self):
+        for one in self.modes():
+            for code in ("import matplotlib.pyplot as plt", "from matplotlib import pyplot"):
+                hidden = one.run(f"import sys; sys.modules['matplotlib'] = None\ntry:\n    {code}\nfinally:\n    del sys.modules['matplotlib']")
+                self.assertEqual(hidden.error["name"], "ModuleNotFoundError")
+                self.assertIn("%pip install matplotlib", hidden.error["value"])
+                self.assertIn("apt-get install python3-matplotlib", hidden.error["value"])
+            self.assertEqual(one.run("import no_such_module_at_all").error["value"], "No module named 'no_such_module_at_all'")
+
     def test_leaving_is_an_error_that_the_context_survives(self):
         for one in self.modes():
             self.assertEqual(one.run("import sys; sys.exit(3)").error["name"], "SystemExit")

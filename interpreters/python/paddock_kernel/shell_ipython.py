@@ -13,7 +13,7 @@ from traitlets import Any, Bool, ObjectName, Unicode
 from traitlets.config import Config
 from traitlets.config.configurable import SingletonConfigurable
 
-from . import bundle, commands, figures, frames, images, plain
+from . import bundle, commands, figures, frames, images, missing, plain
 
 WIRE = None
 SIMPLE = {int, float, bool, str, bytes, complex}
@@ -58,11 +58,7 @@ class Terminal(InteractiveShell):
 
     def _showtraceback(self, etype, evalue, stb):
         WIRE.flush()
-        try:
-            value = str(evalue)
-        except Exception:
-            value = "<exception str() failed>"
-        WIRE.send({"type": "error", "name": etype.__name__, "value": value, "traceback": "\n".join(stb)})
+        WIRE.send({"type": "error", "name": etype.__name__, "value": missing.text_of(evalue), "traceback": "\n".join(stb)})
         self.told = True
 
     def enable_gui(self, gui=None):

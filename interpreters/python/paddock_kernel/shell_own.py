@@ -9,7 +9,7 @@ import sys
 import traceback
 import types
 
-from . import bundle, commands, figures, images, magics, rich, source
+from . import bundle, commands, figures, images, magics, missing, rich, source
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -117,11 +117,7 @@ class Shell:
             frames = frames.tb_next
         text = "".join(traceback.format_exception(type(error), error, frames))
         self.wire.flush()
-        try:
-            value = str(error)
-        except Exception:
-            value = "<exception str() failed>"
-        self.wire.send({"type": "error", "name": type(error).__name__, "value": value, "traceback": text})
+        self.wire.send({"type": "error", "name": type(error).__name__, "value": missing.text_of(error), "traceback": text})
 
     # What rewritten cells call; the names are IPython's.
 
