@@ -177,7 +177,8 @@ class Recorded(ServedSandbox):
             self.server.kill9()
             connection.close()
             self.server.start()
-            self.assertEqual(self.server.call("audit", "verify").returncode, 0)
+            verified = self.server.call("audit", "verify")
+            self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
         self.ask("DELETE", sandbox=made)
 
     def test_without_a_record_nothing_is_done(self):
