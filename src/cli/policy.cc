@@ -1,12 +1,17 @@
 // paddock policy check|show|explain: what is wrong with a policy, what it comes to, and what that means.
+#include <algorithm>
+
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/context.h"
 #include "cli/options.h"
+#include "manager/prepare.h"
 #include "manager/run_redaction.h"
+#include "policy/decode.h"
 #include "policy/explain.h"
 #include "policy/load.h"
+#include "policy/presets.h"
 
 namespace paddock::cli {
 
@@ -20,12 +25,55 @@ Value error_value(const Error& error) {
   return value;
 }
 
-// What only those know who carry it out: which kinds of secrets there are, and which patterns can be looked for.
-Result<policy::Combined> load_checked(const std::string& file) {
-  policy::Combined combined = TRY(policy::load({file}, {}, load_context()));
-  Result<redact::Options> redaction = manager::redact_options(combined.policy, {});
-  if (!redaction) return Error{redaction.error().code, cat(printable(file), ": ", redaction.error().message), redaction.error().hint};
-  return combined;
+struct Checked {
+  std::vector<Error> errors;
+  std::vector<std::string> notes;
+};
+
+bool is_preset(const std::string& name) {
+  std::vector<std::string> names = policy::preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// A problem that shows on this machine, with the place in the file that it is about.
+Error placed(const manager::Problem& problem, const std::string& file, const std::string& text) {
+  policy::PathContext paths = load_context().paths;
+  Result<std::string> directory = policy::absolute_path(starts_with(file, "/") ? file : "./" + file, paths);
+  if (directory) paths.base_directory = directory.value().substr(0, directory.value().rfind('/') + 1);
+  auto is_entry = [&](const std::string& written) {
+    if (written == problem.entry || "**/" + written == problem.entry) return true;
+    Result<std::string> path = policy::absolute_path(written, paths);
+    return path && path.value() == problem.entry;
+  };
+  policy::Written at = problem.key.empty() ? policy::Written{} : policy::find_written(text, file, problem.key, is_entry);
+  std::string place = cat(printable(file), at.line > 0 ? cat(":", at.line) : "", ": ", at.path.empty() ? "" : cat(at.path, ": "));
+  return Error{problem.error.code, place + problem.error.message, problem.error.hint};
+}
+
+// First what is wrong with the text, all of it; then what `paddock run` would refuse here.
+Checked check_one(const std::string& file) {
+  Checked checked;
+  policy::LoadContext context = load_context();
+  std::string text;
+  if (!is_preset(file)) {
+    Result<std::string> read = context.read(file);
+    if (read) {
+      text = std::move(read).value();
+      policy::DecodeContext decode{context.paths};
+      checked.errors = policy::decode_errors(text, file, decode);
+      if (!checked.errors.empty()) return checked;
+    }
+  }
+  Result<policy::Combined> combined = policy::load({file}, {}, context);
+  if (!combined) return checked.errors.push_back(combined.error()), checked;
+  checked.notes = combined.value().notes;
+  const Policy& policy = combined.value().policy;
+  Result<redact::Options> redaction = manager::redact_options(policy, {});
+  if (!redaction) checked.errors.push_back({redaction.error().code, cat(printable(file), ": ", redaction.error().message), redaction.error().hint});
+  for (const manager::Problem& problem : manager::find_problems(policy)) checked.errors.push_back(placed(problem, file, text));
+  for (const MonitorRule& rule : policy.monitor.rules)
+    if (rule.action == MonitorAction::pause) checked.notes.push_back(cat(rule.name, ": for living sandboxes; `paddock run` refuses it, since nobody could resume a run"));
+  return checked;
 }
 
 int check(const std::vector<std::string>& files, bool json) {
@@ -33,20 +81,22 @@ int check(const std::vector<std::string>& files, bool json) {
   Value::Array results;
   std::string text;
   for (const std::string& file : files) {
-    Result<policy::Combined> loaded = load_checked(file);
-    all_ok = all_ok && loaded;
+    Checked checked = check_one(file);
+    bool ok = checked.errors.empty();
+    all_ok = all_ok && ok;
     Value result;
     result.set("file", file);
-    result.set("ok", static_cast<bool>(loaded));
-    if (loaded) {
-      result.set("notes", text_list(loaded.value().notes));
-      text += cat(printable(file), ": ok\n");
-      for (const std::string& note : loaded.value().notes) text += cat("  note: ", note, "\n");
-    } else {
-      const Error& error = loaded.error();
-      result.set("error", error_value(error));
+    result.set("ok", ok);
+    result.set("notes", text_list(checked.notes));
+    if (ok) text += cat(printable(file), ": ok\n");
+    for (const std::string& note : checked.notes) text += cat("  note: ", note, "\n");
+    Value::Array errors;
+    for (const Error& error : checked.errors) {
+      errors.push_back(error_value(error));
       text += cat(error.message, "\n", error.hint.empty() ? "" : cat("  hint: ", error.hint, "\n"));
     }
+    if (!ok) result.set("error", errors.front());
+    result.set("errors", Value(std::move(errors)));
     results.push_back(std::move(result));
   }
   Value report;
@@ -94,7 +144,7 @@ struct Verb {
   int (*run)(const std::vector<std::string>& names, bool json);
 };
 constexpr Verb kVerbs[] = {
-    {"check", "FILE", "Reads policy files and says what is wrong with them. Exits with 1 if anything is.", check},
+    {"check", "FILE", "Reads policy files and says all that is wrong with them, and what `paddock run` would refuse here. Exits with 1 if anything is.", check},
     {"show", "FILE|PRESET", "Prints the policy that these come to together, as a policy file.", show},
     {"explain", "FILE|PRESET", "Says in plain English what these policies allow together.", explain},
 };

@@ -13,6 +13,7 @@
 #include "manager/grants.h"
 #include "store/image.h"
 #include "store/state.h"
+#include "wall/container/network_plan.h"
 
 namespace paddock::manager {
 
@@ -139,6 +140,57 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   prepared.compiled.plan.rows = options.rows;
   prepared.compiled.plan.columns = options.columns;
   return prepared;
+}
+
+namespace {
+
+// One grant by itself, so that each is judged. Those that can be given are added to `request`, for the denials in them.
+void try_grant(FilesPolicy files, const char* key, const std::string& entry, wall::Request& request, std::vector<Problem>& problems) {
+  wall::Request alone;
+  alone.policy = request.policy;
+  alone.policy.files = std::move(files);
+  Result<std::vector<std::string>> looked = look_at_grants(alone);
+  if (!looked) return problems.push_back({looked.error(), key, entry});
+  for (wall::HostPath& path : alone.read) request.read.push_back(std::move(path));
+  for (wall::HostPath& path : alone.write) request.write.push_back(std::move(path));
+  if (alone.workspace) request.workspace = std::move(alone.workspace);
+}
+
+void try_files(const Policy& policy, std::vector<Problem>& problems) {
+  wall::Request request;
+  request.policy = policy;
+  for (const std::string& path : policy.files.read.value_or(std::vector<std::string>()))
+    try_grant({.read = std::vector{path}}, "files.read", path, request, problems);
+  for (const std::string& path : policy.files.write.value_or(std::vector<std::string>()))
+    try_grant({.write = std::vector{path}}, "files.write", path, request, problems);
+  if (policy.files.workspace) try_grant({.workspace = policy.files.workspace}, "files.workspace", "", request, problems);
+  for (const std::string& denied : policy.files.deny) {
+    request.policy.files.deny = {denied};
+    if (Result<std::vector<std::string>> held = expand_denials(request); !held) problems.push_back({held.error(), "files.deny", denied});
+  }
+  if (Result<void> root = find_root(request); !root) problems.push_back({root.error(), "files.root", ""});
+}
+
+}  // namespace
+
+std::vector<Problem> find_problems(const Policy& policy) {
+  std::vector<Problem> problems;
+  if (Result<WallKind> wall = choose_wall(policy); !wall) problems.push_back({wall.error(), "isolation.wall", ""});
+  try_files(policy, problems);
+  for (const std::string& entry : policy.network.allow.value_or(std::vector<std::string>()))
+    if (auto services = wall::loopback_services({entry}); !services) problems.push_back({services.error(), "network.allow", entry});
+  if (Result<egress::Settings> network = egress_settings(policy, ""); !network) problems.push_back({network.error(), "network.inject", ""});
+  if (!problems.empty()) return problems;
+  // The rest shows only where all of it comes together.
+  Policy whole = policy;
+  whole.commands.reset();
+  std::erase_if(whole.monitor.rules, [](const MonitorRule& rule) { return rule.action == MonitorAction::pause; });  // of living ones
+  Command command;
+  command.argv = {"true"};
+  Result<Prepared> prepared = prepare(command, whole, {});
+  if (!prepared) return {{prepared.error(), "", ""}};
+  if (prepared.value().change_set) (void)store::discard_change_set(std::move(*prepared.value().change_set));
+  return {};
 }
 
 }  // namespace paddock::manager

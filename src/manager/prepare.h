@@ -32,4 +32,13 @@ struct Prepared {
 // `policy` is the combined one; nothing runs and nothing is left behind when this fails.
 Result<Prepared> prepare(const Command& command, const Policy& policy, const PrepareOptions& options);
 
+// Something that keeps a policy from holding on this machine.
+struct Problem {
+  Error error;
+  std::string key, entry;  // "files.read" and the path; empty where it is about no key, or no entry, by itself
+};
+// What a run under this policy would be refused for here, all of it; nothing is run and nothing is left behind. Only the command
+// is not judged.
+std::vector<Problem> find_problems(const Policy& policy);
+
 }  // namespace paddock::manager

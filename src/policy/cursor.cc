@@ -31,6 +31,7 @@ Error Cursor::wrong(std::string_view why, std::string hint) const {
   std::string place = printable(*file_);
   if (line_ > 0) place += cat(":", line_);
   if (!path_.empty()) place += cat(": ", path_);
+  if (complained_) *complained_ = path_;
   return Error{Code::invalid, cat(place, ": ", why), std::move(hint)};
 }
 
@@ -76,7 +77,8 @@ Result<std::vector<Cursor>> Cursor::items() const {
   const Value::Array* array = value_->as_array();
   if (!array) return wrong(cat("must be a list, not ", value_->type_name()));
   std::vector<Cursor> items;
-  for (size_t i = 0; i < array->size(); ++i) items.push_back(child((*array)[i], cat(path_, "[", i, "]")));
+  for (size_t i = 0; i < array->size(); ++i)
+    if ((*array)[i].line != kLeftOut) items.push_back(child((*array)[i], cat(path_, "[", i, "]")));
   return items;
 }
 

@@ -15,12 +15,19 @@
 
 namespace paddock::policy {
 
+// The line of an entry of a list that is to be passed over (decode_errors).
+constexpr int kLeftOut = -1;
+
 class Cursor {
  public:
   // Both must outlive the cursor.
-  Cursor(const Value& value, const std::string& file) : value_(&value), file_(&file), line_(value.line) {}
+  // Where `complained` is given, it gets the path of what the last complaint was about.
+  Cursor(const Value& value, const std::string& file, std::string* complained = nullptr)
+      : value_(&value), file_(&file), complained_(complained), line_(value.line) {}
 
   const Value& value() const { return *value_; }
+  const std::string& path() const { return path_; }            // "files.read[2]"; empty for the whole file
+  int line() const { return line_; }
 
   // Error{Code::invalid} at this place.
   Error wrong(std::string_view why, std::string hint = "") const;
@@ -46,6 +53,7 @@ class Cursor {
 
   const Value* value_;
   const std::string* file_;
+  std::string* complained_;
   std::string key_, path_;
   int line_;
 };

@@ -232,7 +232,7 @@ Result<Policy> decode_tables(const Cursor& root, const DecodeContext& context) {
 }  // namespace
 
 Result<Policy> decode(const Value& value, const std::string& name, const DecodeContext& context) {
-  Cursor root(value, name);
+  Cursor root(value, name, context.complained);
   TRY(root.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands", "env", "code", "tools", "calls", "mcp",
                         "audit", "monitor", "redact", "telemetry", "danger"}));
   Policy policy = TRY(decode_tables(root, context));
@@ -255,11 +255,76 @@ Result<Policy> decode_sandbox(const Cursor& table, const DecodeContext& context)
   return decode_tables(table, context);
 }
 
-Result<Policy> decode_text(std::string_view text, const std::string& name, const DecodeContext& context) {
+namespace {
+
+Result<Value> parse(std::string_view text, const std::string& name) {
   size_t first = text.find_first_not_of(" \t\r\n");
   bool json = ends_with(name, ".json") || (first != std::string_view::npos && text[first] == '{');
   std::string shown = printable(name);
-  return decode(TRY(json ? parse_json(text, shown) : parse_toml(text, shown)), name, context);
+  return json ? parse_json(text, shown) : parse_toml(text, shown);
+}
+
+// Leaves out what stands at `path`, written as Cursor::path() has it. Entries of lists keep their numbers.
+bool leave_out(Value& value, const std::string& prefix, const std::string& path) {
+  if (Value::Object* object = value.as_object()) {
+    for (size_t i = 0; i < object->size(); ++i) {
+      std::string here = cat(prefix, prefix.empty() ? "" : ".", printable((*object)[i].first));
+      if (here == path) return object->erase(object->begin() + static_cast<ptrdiff_t>(i)), true;
+      if (starts_with(path, here) && leave_out((*object)[i].second, here, path)) return true;
+    }
+  }
+  if (Value::Array* array = value.as_array()) {
+    for (size_t i = 0; i < array->size(); ++i) {
+      std::string here = cat(prefix, "[", i, "]");
+      if (here == path) return (*array)[i].line = kLeftOut, true;
+      if (starts_with(path, here) && leave_out((*array)[i], here, path)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Error> decode_errors(std::string_view text, const std::string& name, const DecodeContext& context) {
+  constexpr size_t kMostErrors = 100;
+  std::vector<Error> errors;
+  Result<Value> value = parse(text, name);
+  if (!value) return {value.error()};
+  std::vector<std::string> removed;
+  DecodeContext told = context;
+  std::string path;
+  told.complained = &path;
+  while (errors.size() < kMostErrors) {
+    path.clear();
+    Result<Policy> policy = decode(value.value(), name, told);
+    if (policy) break;
+    // What now lacks a part that was left out is no further mistake.
+    bool follows = std::any_of(removed.begin(), removed.end(), [&](const std::string& earlier) { return starts_with(earlier, path + "."); });
+    if (!follows) errors.push_back(policy.error());
+    if (path.empty() || !leave_out(value.value(), "", path)) break;
+    removed.push_back(path);
+  }
+  return errors;
+}
+
+Written find_written(std::string_view text, const std::string& name, const std::string& key, const std::function<bool(const std::string&)>& is_entry) {
+  Result<Value> value = parse(text, name);
+  if (!value) return {};
+  std::optional<Cursor> cursor = Cursor(value.value(), name);
+  for (const std::string& part : split(key, '.')) {
+    std::optional<Cursor> inner = cursor->find(part);
+    if (!inner) return {};
+    cursor = inner;
+  }
+  Result<std::vector<Cursor>> items = cursor->items();
+  if (items && is_entry)
+    for (const Cursor& item : items.value())
+      if (item.value().as_string() && is_entry(*item.value().as_string())) return {item.line(), item.path()};
+  return {cursor->line(), cursor->path()};
+}
+
+Result<Policy> decode_text(std::string_view text, const std::string& name, const DecodeContext& context) {
+  return decode(TRY(parse(text, name)), name, context);
 }
 
 }  // namespace paddock::policy
