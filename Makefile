@@ -8,6 +8,7 @@ TEST_JOBS ?= $(shell echo $$((2 * $$(nproc))))  # tests wait more than they work
 .PHONY: run test test-all build programs bench install clean
 
 run: programs
+	@scripts/install.sh charts
 	@scripts/demo.sh $(BUILD)
 
 build: $(BUILD)/build.ninja

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building (`build`), testing (`test`) or fuzzing (`fuzz`) needs. Only what is missing, and quietly.
+# Installs the Debian packages that building (`build`), drawing in sandboxes (`charts`), testing (`test`) or fuzzing (`fuzz`) needs. Only what is missing, and quietly.
 set -euo pipefail
 case "$1" in
   build) packages="g++ cmake ninja-build make python3 libseccomp-dev libtomlplusplus-dev libarchive-dev
                    libssl-dev libsqlite3-dev libre2-dev zlib1g-dev libgtest-dev libgmock-dev util-linux git nodejs" ;;
-  # Clients and servers of the tests' own Internet. A Java compiler is larger than all of these: its tests skip without one.
   # IPython and what draws charts, for the code interpreter: sandboxes made from this host have what it has, and work without.
+  charts) packages="python3-ipython python3-matplotlib" ;;
+  # Clients and servers of the tests' own Internet. A Java compiler is larger than all of these: its tests skip without one.
   test) packages="iproute2 curl openssl ca-certificates git python3-pip postgresql
                   python3-ipython python3-matplotlib python3-pandas python3-pil json-schema-test-suite" ;;
   fuzz) packages="clang-14 libclang-rt-14-dev" ;;
-  *) echo "usage: scripts/install.sh build|test|fuzz" >&2; exit 2 ;;
+  *) echo "usage: scripts/install.sh build|charts|test|fuzz" >&2; exit 2 ;;
 esac
 
 # Prometheus' own checker of metrics, out of its package: installing that would start a service. Without it one test skips.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
@@ -50,6 +51,26 @@ int list(bool json) {
     std::string what = set.problem.empty() ? cat(printable(set.workspace), set.in_use ? "  (running)" : "") : cat("damaged: ", set.problem);
     print(cat(set.id, "  ", set.problem.empty() ? local_time(set.started_seconds) : std::string(16, ' '), "  ", what, "\n"));
   }
+  return 0;
+}
+
+// Removes the sets that are older; those of runs that have not ended stay.
+int prune(const std::string& age, bool json) {
+  Result<uint64_t> milliseconds = parse_age(age);
+  if (!milliseconds) return report({Code::invalid, cat("--prune: ", milliseconds.error().message), milliseconds.error().hint}, json);
+  Result<std::vector<store::ChangeSetInfo>> sets = store::list_change_sets();
+  if (!sets) return report(sets.error(), json);
+  int64_t oldest = static_cast<int64_t>(::time(nullptr)) - static_cast<int64_t>(milliseconds.value() / 1000);
+  std::vector<std::string> removed;
+  for (const store::ChangeSetInfo& set : sets.value()) {
+    if (set.in_use || set.started_seconds > oldest) continue;
+    Result<void> discarded = store::discard_change_set(set.id);
+    if (!discarded) return report(discarded.error(), json);
+    removed.push_back(set.id);
+  }
+  size_t left = sets.value().size() - removed.size();
+  if (json) print(to_json(Value(Value::Object{{"removed", text_list(removed)}, {"left", static_cast<uint64_t>(left)}})) + "\n");
+  else print(cat("removed ", removed.size(), removed.size() == 1 ? " change set" : " change sets", ", ", left, " left\n"));
   return 0;
 }
 
@@ -103,14 +124,17 @@ void print_changes(const store::ChangeSet& set, const std::vector<store::Change>
 
 int diff_main(int argc, char** argv) {
   bool json = false, text = false;
-  std::string id;
+  std::string id, age;
   std::vector<std::string> paths;
   Options options("diff", "Shows what a run with a copied workspace changed. Without ID: lists the change sets.");
   options.flag("--text", &text, "show the changed lines");
   options.flag("--json", &json, "print one JSON object");
+  options.text("--prune", "AGE", &age, "throw away all change sets that are older than this, as in 30d or 12h");
   options.positional("ID", &id, "the change set", false);
   options.positional("PATH", &paths, "only these, or what is below them");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
+  if (!age.empty() && !id.empty()) return report({Code::invalid, "diff: --prune takes no ID", "throw one away with: paddock apply ID --discard"}, json);
+  if (!age.empty()) return prune(age, json);
   if (id.empty()) return list(json);
 
   Result<store::ChangeSet> set = store::open_change_set(id);

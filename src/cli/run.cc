@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <set>
 
@@ -22,12 +23,15 @@
 #include "manager/run.h"
 #include "manager/terminal.h"
 #include "monitor/judge.h"
+#include "store/change_set.h"
 
 namespace paddock::cli {
 
 namespace {
 
 constexpr size_t kLongestCode = 100 * 1024;  // one word of a command line; the kernel allows 128 KiB
+
+constexpr size_t kLongestFile = 64 << 20;
 
 struct Flags : PolicyFlags {
   std::vector<std::string> secrets, command;
@@ -45,7 +49,7 @@ void declare(Options& options, Flags& flags) {
   options.text("--network-log", "FILE", &flags.network_log, "append every request as a line of JSON");
   options.list("--secret", "NAME[=VALUE]", &flags.secrets, "set a variable inside and remove its value from all output; without VALUE: taken over from here");
   options.text("--code", "TEXT", &flags.code, "run this program text");
-  options.text("--file", "PATH", &flags.file, "run this program file");
+  options.text("--file", "PATH", &flags.file, "run this program file; - is stdin");
   options.text("--language", "NAME", &flags.language, "python, node or bash (default: by the file's suffix, else python)");
   options.flag("--json", &flags.json, "print one JSON object instead of the program's output");
   options.flag("--quiet", &flags.quiet, "say nothing about limits and denials on stderr");
@@ -67,8 +71,9 @@ constexpr Language kLanguages[] = {
 Result<const Language*> choose_language(const Flags& flags) {
   for (const Language& language : kLanguages) {
     bool named = flags.language == language.name || (flags.language == "javascript" && language.name == std::string("node"));
-    bool by_suffix = flags.language.empty() && !flags.file.empty() && ends_with(flags.file, language.suffix);
-    if (named || by_suffix || (flags.language.empty() && flags.file.empty())) return &language;
+    bool has_name = !flags.file.empty() && flags.file != "-";
+    bool by_suffix = flags.language.empty() && has_name && ends_with(flags.file, language.suffix);
+    if (named || by_suffix || (flags.language.empty() && !has_name)) return &language;
   }
   if (!flags.language.empty()) return invalid(cat("--language: '", printable(flags.language), "' is not known"), "python, node or bash");
   return invalid(cat("--file: the suffix of '", printable(flags.file), "' names no language"), "add --language python, node or bash");
@@ -87,8 +92,9 @@ Result<Command> build_command(const Flags& flags) {
   } else if (!flags.file.empty()) {
     const Language* language = TRY(choose_language(flags));
     command.argv = {language->program};
-    command.file_name = split(flags.file, '/').back();
-    command.file_content = TRY(read_file(flags.file));
+    bool is_stdin = flags.file == "-";
+    command.file_name = is_stdin ? cat("stdin", language->suffix) : split(flags.file, '/').back();
+    command.file_content = is_stdin ? TRY(read_all(STDIN_FILENO, kLongestFile)) : TRY(read_file(flags.file));
   }
   for (const std::string& text : flags.env) command.env.insert(TRY(assignment("--env", text)));
   for (const std::string& text : flags.secrets) command.secrets.insert(TRY(secret_of(text)));
@@ -107,6 +113,18 @@ std::string host_of(const Denial& denial) {
   size_t colon = target.rfind(':');
   bool has_port = colon != std::string::npos && target.find_first_not_of("0123456789", colon + 1) == std::string::npos;
   return has_port ? target.substr(0, colon) : target;
+}
+
+constexpr size_t kManySets = 20;
+constexpr int64_t kOldSet = 30 * 24 * 3600;  // seconds
+
+// Change sets stay until they are applied or thrown away; who has many of them, or old ones, hears how.
+std::string about_old_sets() {
+  Result<std::vector<store::ChangeSetInfo>> sets = store::list_change_sets();
+  if (!sets || sets.value().empty()) return "";
+  int64_t days = (static_cast<int64_t>(::time(nullptr)) - sets.value().front().started_seconds) / (24 * 3600);
+  if (sets.value().size() <= kManySets && days * 24 * 3600 < kOldSet) return "";
+  return cat("paddock: ", sets.value().size(), " change sets are kept, the oldest for ", days, " days (throw old ones away with: paddock diff --prune 30d)\n");
 }
 
 // What a person wants to know behind the program's own output.
@@ -132,7 +150,7 @@ std::string summary(const RunResult& result) {
   std::set<std::string> hosts;
   for (const Denial& denial : result.denials)  // one line for each host, also when it was both looked up and connected to
     if (hosts.insert(host_of(denial)).second) text += cat("paddock: denied: ", denial.action, " (", denial.rule, ": ", denial.why, ")\n");
-  if (!result.change_set.empty()) text += cat("change set: ", result.change_set, "  (paddock diff ", result.change_set, "; paddock apply ", result.change_set, ")\n");
+  if (!result.change_set.empty()) text += cat("change set: ", result.change_set, "  (paddock diff ", result.change_set, "; paddock apply ", result.change_set, ")\n", about_old_sets());
   return text;
 }
 

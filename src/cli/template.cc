@@ -122,7 +122,7 @@ void show(const Value& entry, const Colours& colour) {
 }
 
 // Reads the lines of the build until its end.
-Result<Value> follow(Answer answer, bool json) {
+Result<Value> follow(Answer answer, bool json, bool has_network) {
   Colours colour = colours();
   while (true) {
     std::optional<std::string> line = TRY(answer.line());
@@ -134,7 +134,9 @@ Result<Value> follow(Answer answer, bool json) {
       const Value* error = entry.find("error");
       Value none;
       const Value& told = error ? *error : none;
-      return Error{Code::invalid, cat("build a template: ", text_of(told, "message")), text_of(told, "hint")};
+      std::string hint = text_of(told, "hint");
+      if (hint.empty() && !has_network) hint = "the steps had no network; if this one needs it, open it with --allow-net HOST";
+      return Error{Code::invalid, cat("build a template: ", text_of(told, "message")), hint};
     }
     if (type != "end") continue;
     const Value* made = entry.find("template");
@@ -156,7 +158,7 @@ Result<Value> build(const BuildFlags& flags) {
   if (!flags.ready.empty()) body.set("ready_command", flags.ready);
   if (flags.no_cache) body.set("force", true);
   if (!flags.allow_net.empty()) body.set("allow_net", text_list(flags.allow_net));
-  return follow(TRY(client.open("POST", "/v1/templates/build", body)), flags.json);
+  return follow(TRY(client.open("POST", "/v1/templates/build", body)), flags.json, !flags.allow_net.empty());
 }
 
 int build_main(int argc, char** argv) {

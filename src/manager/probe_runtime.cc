@@ -81,31 +81,25 @@ Result<void> ping_docker(const std::string& path) {
 
 struct Runtime {
   WallKind wall;
-  const char *program, *fix;
+  const char* program;
 };
-constexpr Runtime kRuntimes[] = {
-    {WallKind::runc, "runc", "apt-get install runc"},
-    {WallKind::crun, "crun", "apt-get install crun"},
-    {WallKind::gvisor, "runsc", "install runsc: https://gvisor.dev/docs/user_guide/install"},
-};
+constexpr Runtime kRuntimes[] = {{WallKind::runc, "runc"}, {WallKind::crun, "crun"}, {WallKind::gvisor, "runsc"}};
 
 void probe_docker(wall::Support& support) {
   std::string path = docker_socket();
   Result<void> answered = ping_docker(path);
   support.why = answered ? cat("a Docker Engine answers at ", path) : answered.error().message;
-  if (!answered) support.fix = "start the Docker Engine, and let this user reach its socket";
 }
 
 void probe_machine(wall::Support& support) {
   Result<void> ran = run_halting_guest();
   Result<std::string> qemu = version_of("qemu-system-x86_64");
   support.why = cat(ran ? "KVM runs a guest" : cat("KVM: ", ran.error().message), "; ", qemu ? qemu.value() : "qemu-system-x86_64 is not installed");
-  if (!qemu) support.fix = "apt-get install qemu-system-x86";
-  else if (!ran) support.fix = "give this user /dev/kvm (group kvm), on a machine with hardware virtualisation";
 }
 
 }  // namespace
 
+// No fix is offered: whatever were installed, this version has no such wall.
 wall::Support probe_runtime(WallKind wall) {
   wall::Support support{.wall = wall, .state = wall::Support::State::absent};
   if (wall == WallKind::docker) probe_docker(support);
@@ -114,7 +108,6 @@ wall::Support probe_runtime(WallKind wall) {
     if (runtime.wall != wall) continue;
     Result<std::string> version = version_of(runtime.program);
     support.why = version ? cat("installed: ", version.value()) : version.error().message;
-    if (!version) support.fix = runtime.fix;
   }
   return support;
 }

@@ -1,6 +1,7 @@
 #include "manager/run.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -14,9 +15,11 @@
 #include "launch/launcher.h"
 #include "launch/watch.h"
 #include "manager/environment.h"
+#include "manager/run_hints.h"
 #include "manager/run_redaction.h"
 #include "manager/run_monitor.h"
 #include "manager/supervisor.h"
+#include "store/diff.h"
 #include "wall/report.h"
 
 namespace paddock::manager {
@@ -108,6 +111,11 @@ Outcome outcome_of(const RunResult& result, const Supervised& run) {
   return Outcome{.kind = Outcome::Kind::exited, .code = WEXITSTATUS(ended.status)};
 }
 
+std::string current_directory() {
+  char path[PATH_MAX];
+  return ::getcwd(path, sizeof path) ? path : "/";
+}
+
 // A program that could not be started has an outcome like any other: 127 not found, 126 not executable.
 void explain_not_run(RunResult& result, const Supervised& run, const Prepared& prepared) {
   if (!run.not_run) return;
@@ -115,8 +123,7 @@ void explain_not_run(RunResult& result, const Supervised& run, const Prepared& p
   result.outcome = Outcome{.kind = Outcome::Kind::exited, .code = missing ? 127 : 126};
   const std::string& name = prepared.compiled.plan.argv[0];
   std::string text = cat("'", printable(name), "' could not be started: ", missing ? "not found inside the sandbox" : std::string(std::strerror(run.not_run)));
-  if (missing && name.find('/') != std::string::npos && ::access(name.c_str(), F_OK) == 0)
-    text += " (it exists on the host: make it visible with --workspace or --read)";
+  if (std::string hint = missing ? missing_program_hint(prepared.request, current_directory()) : ""; !hint.empty()) text += cat(": ", hint);
   if (run.not_run == EACCES && starts_with(name, "/tmp")) text += " (/tmp does not run programs; files.tmp_exec = true in a policy allows it)";
   result.notes.push_back(std::move(text));
 }
@@ -219,13 +226,16 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   result.outcome = outcome_of(result, run);
   if (monitor) add_findings(result, *monitor);
   explain_not_run(result, run, prepared);
+  bool failed = !run.not_run && result.outcome.kind == Outcome::Kind::exited && result.outcome.code != 0;
+  std::string_view said = options.capture ? std::string_view(run.err) : std::string_view(run.tail);
+  if (failed)
+    for (std::string& hint : failure_hints(prepared.request, current_directory(), said)) result.notes.push_back(std::move(hint));
   for (std::string& note : environment_notes(prepared.request.command, prepared.request.policy)) result.notes.push_back(std::move(note));
   if (prepared.change_set) {
-    result.change_set = prepared.change_set->id;
-    if (options.discard) {
-      result.change_set.clear();
-      TRY(store::discard_change_set(std::move(*prepared.change_set)));
-    }
+    Result<std::vector<store::Change>> changes = store::diff(*prepared.change_set);
+    bool is_empty = changes && changes.value().empty();
+    if (options.discard || is_empty) TRY(store::discard_change_set(std::move(*prepared.change_set)));
+    else result.change_set = prepared.change_set->id;
   }
   return result;
 }

@@ -19,6 +19,8 @@ namespace paddock::manager {
 
 namespace {
 
+constexpr size_t kTail = 4 << 10;  // bytes of output that are looked at for hints
+
 using launch::Record;
 
 // The signals that are the program's business while it runs, read from a descriptor instead of handled.
@@ -231,6 +233,8 @@ class Supervisor {
       (is_err ? result_.err : result_.out) += bytes;
       return;
     }
+    result_.tail += bytes;
+    if (result_.tail.size() > 2 * kTail) result_.tail.erase(0, result_.tail.size() - kTail);
     bool& closed = is_err ? err_closed_ : out_closed_;
     if (closed || bytes.empty()) return;
     if (write_all(is_err ? STDERR_FILENO : STDOUT_FILENO, bytes)) return;

@@ -38,6 +38,7 @@ struct Supervised {
   launch::Ended ended;
   int not_run = 0;             // errno of the failed exec
   std::string out, err;
+  std::string tail;            // the end of what was passed through, of all streams, redacted
   bool out_truncated = false, err_truncated = false;
   uint64_t output_bytes = 0;
   bool output_hit = false;

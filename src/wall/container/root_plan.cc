@@ -59,9 +59,13 @@ class Builder {
     for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) directory(path.substr(0, slash));
   }
   void file(const std::string& path, std::string content, uint32_t mode = 0644) {
+    files_.insert(path);
     step({.kind = Step::Kind::file, .target = path, .text = std::move(content), .mode = mode});
   }
-  void symlink(const std::string& path, const std::string& target) { step({.kind = Step::Kind::symlink, .target = path, .text = target}); }
+  void symlink(const std::string& path, const std::string& target) {
+    links_.insert(path);
+    step({.kind = Step::Kind::symlink, .target = path, .text = target});
+  }
 
   void add_entry(const std::string& source_folder, const RootEntry& entry, bool by_keeper) {
     std::string target = "/" + entry.name;
@@ -164,11 +168,13 @@ class Builder {
     bool inside_other = in_system(path.path) || std::any_of(places_.begin(), places_.end(), [&](const std::string& place) {
       return policy::contains_path(place, path.path);
     });
-    if (inside_other && !writable && in_system(path.path)) return;  // visible, read-only, already
-    if (!inside_other) {
+    bool is_of_host = in_system(path.path) || (request_.root.empty() && is_visible(path.path));
+    if (!writable && is_of_host) return;  // visible, read-only, already
+    bool is_there = files_.count(path.path) || is_of_host;  // a file of ours, which the granted one covers
+    if (!inside_other && !is_there) {
       parents_of(path.path);
       if (path.is_directory) directory(path.path);
-      else file(path.path, "");
+      else step({.kind = Step::Kind::file, .target = path.path, .mode = 0644, .replace = links_.count(path.path) > 0});
     }
     bind(path, path.path, writable, writable);
   }
@@ -258,6 +264,7 @@ class Builder {
   bool privileged_;
   RootPlan plan_;
   std::set<std::string> made_;
+  std::set<std::string> files_, links_;  // those that were made
   std::vector<std::string> places_;  // where something of the host is already mounted
 };
 
