@@ -10,6 +10,7 @@
 
 #include "api/listen.h"
 #include "base/text.h"
+#include "linux/tree.h"
 #include "manager/acts.h"
 #include "manager/events.h"
 #include "store/state.h"
@@ -140,8 +141,19 @@ void remove_state(const std::string& state) {
   if (child == 0) ::_exit(0);
 }
 
+// What is removed at the end must hold nothing but what this server put there. Whoever starts it may log beside its state.
+Result<void> must_be_new(const std::string& state) {
+  Fd directory = TRY(open_file(state, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  for (const std::string& name : TRY(kernel::list_directory(directory.get())))
+    if (name != "server.log")
+      return Error{Code::denied, cat("serve --temporary would remove '", printable(state), "' at its end, and it holds '", printable(name), "'"),
+                   "set PADDOCK_STATE to an empty directory"};
+  return {};
+}
+
 Result<void> serve(ServeOptions options) {
   std::string state = TRY(store::state_directory());
+  if (options.temporary) TRY(must_be_new(state));
   Fd signals = TRY(take_signals());
   io::Loop& loop = *TRY(io::Loop::create());
   Running running{loop, std::move(options), nullptr, nullptr, {}, {}, {}, {}};

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "api/serve.h"
+#include "base/random_name.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/policy_flags.h"
@@ -29,6 +30,7 @@ namespace {
 using io::Task;
 
 constexpr io::Milliseconds kTracesTime = 1'000;
+constexpr size_t kNameLength = 12;  // of a directory that ends with this process
 
 Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
   if (flag.empty()) return std::optional<Workspace>();
@@ -109,7 +111,10 @@ Result<void> clean_up_after(const std::string& directory) {
   ssize_t got = 1;
   while (got > 0 || (got < 0 && errno == EINTR)) got = ::read(STDIN_FILENO, nothing, sizeof nothing);
   struct stat status {};
-  if (::stat(directory.c_str(), &status) != 0) return {};  // it was done
+  if (::lstat(directory.c_str(), &status) != 0) return {};  // it was done
+  std::string ours = TRY(store::open_state("mcp")).path + "/";
+  if (!starts_with(directory, ours) || !is_random_name(directory.substr(ours.size()), kNameLength) || !S_ISDIR(status.st_mode))
+    return Error{Code::denied, cat("clean up '", printable(directory), "': not a directory that paddock mcp made"), ""};
   io::Loop& loop = *TRY(io::Loop::create());
   Result<void> result;
   io::spawn(clean_up(loop, directory, result));
@@ -166,7 +171,7 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
   state->options = std::move(options);
   state->workspace = TRY(workspace_of(state->options.workspace));
   state->state = TRY(store::state_directory());
-  state->temporary = cat(TRY(store::open_state("mcp")).path, "/", TRY(store::random_name(12)));
+  state->temporary = cat(TRY(store::open_state("mcp")).path, "/", TRY(store::random_name(kNameLength)));
   const std::vector<std::string>& names = state->options.policies;
   manager::Policies policies = TRY(manager::Policies::create(names.empty() ? "" : names.front(), names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>()));
   Policy policy = TRY(policies.operators());

@@ -4,18 +4,16 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "launch/channel.h"
 #include "launch/hold.h"
 #include "launch/living.h"
+#include "launch/space.h"
 #include "launch/usage.h"
 #include "launch/watch.h"
 #include "linux/tree.h"
@@ -56,33 +54,9 @@ class Keeper {
 
  private:
   Result<void> start() {
-    TRY(make_space());
+    if (!plan_.space_folders.empty()) space_ = TRY(make_space(plan_));
     TRY(hold_.start(plan_, plan_bytes_, passed_, control_, watcher_));
     return open_the_way();
-  }
-
-  // Private space on disk, the program's own.
-  Result<void> make_space() {
-    if (plan_.space_folders.empty()) return {};
-    if (::mkdir(plan_.space.c_str(), 0700) != 0) return errno_error(errno, cat("make '", plan_.space, "'"));
-    space_made_ = true;
-    space_ = TRY(open_file(plan_.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    const Fd& space = space_;
-    if (::flock(space.get(), LOCK_EX | LOCK_NB) != 0) return errno_error(errno, cat("lock '", plan_.space, "'"));
-    auto give_away = [&](const char* name) {
-      return !plan_.privileged || ::fchownat(space.get(), name, plan_.ids.outside_uid, plan_.ids.outside_gid,
-                                             AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0;
-    };
-    for (const std::string& folder : plan_.space_folders)
-      if (::mkdirat(space.get(), folder.c_str(), 0700) != 0 || !give_away(folder.c_str()))
-        return errno_error(errno, cat("make '", plan_.space, "/", folder, "'"));
-    for (const auto& [name, content] : plan_.space_files) {
-      Fd file(::openat(space.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444));
-      if (!file) return errno_error(errno, cat("make '", plan_.space, "/", printable(name), "'"));
-      TRY(write_all(file.get(), content));
-    }
-    if (!give_away("")) return errno_error(errno, cat("give '", plan_.space, "' to the program"));
-    return {};
   }
 
   Result<void> open_the_way() {
@@ -271,7 +245,7 @@ class Keeper {
     ended_.pids_refused = counters.pids_refused;
     hold_.remove_groups();
     watcher_.use_scratch(Fd());
-    if (space_made_) remove_directory(plan_.space);
+    if (space_) remove_space(plan_);
     if (caller_gone_ && !plan_.discard.empty()) remove_directory(plan_.discard);
   }
 
@@ -289,34 +263,11 @@ class Keeper {
     if (!plan_.container) end_descendants(hold_.groups());
   }
 
-  // Made by this user, or for a sandbox's uid near ours: the place is open to all, and theirs is not ours to remove.
-  bool is_of_our_kind(int folder) const {
-    struct stat info;
-    if (::fstat(folder, &info) != 0) return false;
-    int64_t distance = static_cast<int64_t>(info.st_uid) - static_cast<int64_t>(plan_.ids.outside_uid);
-    return info.st_uid == ::geteuid() || (plan_.privileged && std::abs(distance) < 32768);
-  }
-
   // What keepers that were killed left behind. Done once in a run that lasts: the shortest ones do not wait for it.
   void sweep() {
     swept_ = true;
     for (const std::string& directory : plan_.sweep) kernel::remove_stale_cgroups(directory);
-    remove_stale_spaces();
-  }
-
-  // Directories of the same kind beside ours that nobody holds.
-  void remove_stale_spaces() const {
-    size_t slash = plan_.space.rfind('/');
-    std::string name = plan_.space.substr(slash + 1);
-    Result<Fd> parent = open_file(plan_.space.substr(0, slash + 1), O_RDONLY | O_DIRECTORY);
-    Result<std::vector<std::string>> entries = parent ? kernel::list_directory(parent.value().get()) : Result<std::vector<std::string>>(parent.error());
-    if (!entries) return;
-    for (const std::string& entry : entries.value()) {
-      if (entry.size() != name.size() || entry.compare(0, 8, "paddock-") != 0) continue;
-      Fd folder(::openat(parent.value().get(), entry.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (!folder || !is_of_our_kind(folder.get()) || kernel::was_just_made(folder.get())) continue;
-      if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) (void)kernel::remove_tree(parent.value().get(), entry);
-    }
+    remove_stale_spaces(plan_);
   }
 
   static constexpr uint64_t kFirstLook = 10'000, kShortestLook = 2'000, kLongestLook = 100'000;  // µs
@@ -330,7 +281,7 @@ class Keeper {
   Watcher watcher_{{}, true};
   Ended ended_;
   std::optional<Error> failure_;
-  bool over_ = false, program_ended_ = false, space_made_ = false, caller_gone_ = false, swept_ = false;
+  bool over_ = false, program_ended_ = false, caller_gone_ = false, swept_ = false;
   uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0, disk_ = 0;
 };
 
@@ -346,7 +297,7 @@ void ignore_signals() {
 void clean_up_after(const Plan& plan) {
   for (const kernel::CgroupPlan& group : plan.cgroups)
     for (int attempt = 0; attempt < 1000 && !kernel::end_cgroup(group.directory); ++attempt) ::usleep(1000);
-  if (!plan.space_folders.empty()) remove_directory(plan.space);
+  if (!plan.space_folders.empty()) remove_space(plan);
   if (!plan.discard.empty()) remove_directory(plan.discard);
 }
 

@@ -12,12 +12,17 @@
 #include <cstring>
 #include <map>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
 
 namespace paddock::kernel {
 
 namespace {
+
+// The sticky bit does nothing here, and nobody else sets it on a cgroup: it marks the groups that Paddock made, on every
+// version and without privilege, where extended attributes would need one or the other.
+constexpr mode_t kMode = 01755;
 
 struct MountedTree {
   std::string directory;  // the mount point
@@ -151,7 +156,7 @@ CgroupFacts probe_cgroups(bool prepare) {
 Result<Cgroup> Cgroup::create(const CgroupPlan& plan) {
   Cgroup group;
   group.plan_ = plan;
-  if (::mkdir(plan.directory.c_str(), 0755) != 0) return errno_error(errno, cat("make the cgroup '", plan.directory, "'"));
+  if (::mkdir(plan.directory.c_str(), kMode) != 0) return errno_error(errno, cat("make the cgroup '", plan.directory, "'"));
   group.folder_ = Fd(::open(plan.directory.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
   Result<void> made;
   if (!group.folder_ || ::flock(group.folder_.get(), LOCK_EX | LOCK_NB) != 0) made = errno_error(errno, cat("lock the cgroup '", plan.directory, "'"));
@@ -228,10 +233,17 @@ bool end_cgroup(const std::string& directory) {
 
 namespace {
 
-// Not that of the callers.
+// "paddock-" and the id of a run, or "i" and more of it for a living sandbox.
 bool is_name_of_sandbox(std::string_view name) {
   constexpr std::string_view kPrefix = "paddock-";
-  return starts_with(name, kPrefix) && name.size() >= kPrefix.size() + 12;
+  if (!starts_with(name, kPrefix)) return false;
+  std::string_view id = name.substr(kPrefix.size());
+  return is_random_name(id, 16) || (starts_with(id, "i") && is_random_name(id.substr(1), 20));
+}
+
+bool was_made_by_us(int folder) {
+  struct stat info;
+  return ::fstat(folder, &info) == 0 && (info.st_mode & S_ISVTX) && info.st_uid == ::geteuid();
 }
 
 }  // namespace
@@ -242,8 +254,8 @@ void remove_stale_cgroups(const std::string& parent) {
   while (dirent* entry = ::readdir(entries)) {
     if (!is_name_of_sandbox(entry->d_name)) continue;
     std::string path = cat(parent, "/", entry->d_name);
-    Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
-    if (!folder || was_just_made(folder.get()) || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder || !was_made_by_us(folder.get()) || was_just_made(folder.get()) || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
     (void)end_cgroup(path);
   }
   ::closedir(entries);

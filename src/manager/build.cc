@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
 #include "manager/acts.h"
@@ -94,6 +95,8 @@ void Builder::read_interrupted() {
   Result<std::vector<std::string>> names = kernel::list_directory(folder.value().get());
   if (!names) return;
   for (const std::string& name : names.value()) {
+    bool noted = ends_with(name, ".json") && is_random_name(name.substr(0, name.size() - 5), 20);
+    if (!noted && !is_unfinished(name)) continue;
     Result<std::string> text = read_file(cat(directory_, "/", name), 1 << 16);
     (void)::unlinkat(folder.value().get(), name.c_str(), 0);
     if (!text) continue;

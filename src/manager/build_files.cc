@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
 #include "base/digest.h"
@@ -24,6 +25,12 @@ int64_t seconds_now() { return ::time(nullptr); }
 
 Error too_much() { return Error{Code::exhausted, cat("upload files: those of this week's builds take more than ", human_size(kMostPerTenant)), ""}; }
 
+// An upload that was not finished, or a finished one: the tenant's hash and the file's.
+bool is_ours(const std::string& name) {
+  if (name[0] == '.') return is_random_name(name.substr(1), 20);
+  return name.find_first_not_of("0123456789abcdef") == 32 && name[32] == '-';
+}
+
 }  // namespace
 
 Result<BuildFiles> BuildFiles::open(const std::string& directory) {
@@ -31,6 +38,7 @@ Result<BuildFiles> BuildFiles::open(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", printable(directory), "'"));
   files.directory_ = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   for (const std::string& name : TRY(kernel::list_directory(files.directory_.get()))) {
+    if (!is_ours(name)) continue;
     struct stat info;
     if (::fstatat(files.directory_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (name[0] == '.' || info.st_mtime + kKept < seconds_now()) (void)::unlinkat(files.directory_.get(), name.c_str(), 0);

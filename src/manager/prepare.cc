@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "launch/space.h"
 #include "manager/denials.h"
 #include "manager/disk.h"
 #include "manager/grants.h"
@@ -48,7 +49,7 @@ Result<void> check_monitor(const MonitorPolicy& monitor) {
 void look_for_disks(wall::Request& request) {
   const Limits& limits = request.policy.limits;
   if (!limits[LimitKind::disk_read_rate] && !limits[LimitKind::disk_write_rate]) return;
-  std::vector<std::string> places{request.space.substr(0, request.space.rfind('/'))};
+  std::vector<std::string> places{request.space.substr(0, request.space.rfind("/paddock-"))};  // the rest may not be made yet
   for (const wall::HostPath& path : request.write) places.push_back(path.path);
   if (request.workspace) places.push_back(request.workspace->path);
   for (const std::string& place : places) {
@@ -88,13 +89,6 @@ Result<void> open_egress(Prepared& prepared) {
   return {};
 }
 
-// Disk space that is private to one run. The name cannot be guessed, and the keeper makes it with O_EXCL semantics.
-std::string space_for(const std::string& id) {
-  struct stat info;
-  bool var_tmp = ::stat("/var/tmp", &info) == 0 && S_ISDIR(info.st_mode) && ::access("/var/tmp", W_OK) == 0;
-  return cat(var_tmp ? "/var/tmp" : "/tmp", "/paddock-", id);
-}
-
 }  // namespace
 
 Result<Prepared> prepare(const Command& command, const Policy& policy, const PrepareOptions& options) {
@@ -108,7 +102,7 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   request.id = TRY(store::random_name(16));
   request.policy = policy;
   request.command = command;
-  request.space = space_for(request.id);
+  request.space = launch::space_of(request.id);
   std::copy(std::begin(options.terminal), std::end(options.terminal), request.terminal);
   request.rows = options.rows;
   request.columns = options.columns;

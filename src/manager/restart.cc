@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
 #include "manager/build.h"
@@ -87,7 +88,8 @@ Result<void> Manager::open(const ManagerOptions& options) {
   builder_ = std::make_unique<Builder>(*this);
   TRY(builder_->open(path_));
   for (const std::string& tenant : templates_->tenants()) charge_templates(tenant);
-  for (const std::string& name : TRY(kernel::list_directory(trash_fd_.get()))) io::spawn(remove_trash(name));
+  for (const std::string& name : TRY(kernel::list_directory(trash_fd_.get())))
+    if (is_random_name(name, 16)) io::spawn(remove_trash(name));
   return {};
 }
 
@@ -151,17 +153,20 @@ io::Task<Result<void>> Manager::recover() {
 
 // A directory without a readable record is half made: whatever runs in it goes, and the directory too.
 io::Task<void> Manager::recover_one(std::string id) {
+  if (!is_id(id)) co_return;  // nothing that we made
   std::string directory = cat(path_, "/sandboxes/", id);
   Result<SandboxRecord> record = Error{Code::not_found, "no record", ""};
-  if (is_id(id)) {
+  {
     Fd fd(::openat(sandboxes_fd_.get(), id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     Result<Value> value = fd ? store::read_record(fd.get(), kRecordFile, kRecordFormat) : Result<Value>(errno_error(errno, "open a sandbox's directory"));
     if (value) record = record_from(value.value(), path_);
     else record = value.error();
     if (record && record.value().info.id != id) record = Error{Code::invalid, "its record is another's", ""};
   }
+  bool named_by_us = starts_with(id, "i") && is_random_name(id.substr(1), 20);
+  if (!record && !named_by_us) co_return;
   std::unique_ptr<Body> alive;
-  for (int tries = 0; is_id(id); ++tries) {
+  for (int tries = 0;; ++tries) {
     Result<std::unique_ptr<Body>> body = co_await seams_.reattach(loop_, id, directory);
     if (body) alive = std::move(body).value();
     if (alive || body.error().code == Code::not_found) break;

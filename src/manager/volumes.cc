@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "linux/tree.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr char kRecord[] = "record.json";
 constexpr char kData[] = "data";
 constexpr char kFormat[] = "paddock.volume";
+constexpr size_t kIdLength = 20;       // after a "v"
 constexpr size_t kMostVolumes = 1000;  // of a tenant
 constexpr uint32_t kUser = 1000;       // the default user inside
 
@@ -71,7 +73,7 @@ Result<std::unique_ptr<Volumes>> Volumes::open(int server, const std::string& pa
   return volumes;
 }
 
-// A directory without a record was never promised to anyone. One whose record cannot be read may hold somebody's files: it
+// A directory of ours without a record was never promised to anyone. One whose record cannot be read may hold somebody's files: it
 // stays where it is, unused.
 Result<void> Volumes::read_all() {
   for (const std::string& name : TRY(kernel::list_directory(fd_.get()))) {
@@ -79,7 +81,8 @@ Result<void> Volumes::read_all() {
     if (!directory) continue;
     Result<Value> record = store::read_record(directory.get(), kRecord, kFormat);
     if (!record && record.error().code == Code::not_found) {
-      (void)kernel::remove_tree(fd_.get(), name);
+      bool ours = starts_with(name, "v") && is_random_name(name.substr(1), kIdLength);
+      if (ours) (void)kernel::remove_tree(fd_.get(), name);
       continue;
     }
     Result<VolumeInfo> info = record ? volume_from(record.value()) : Result<VolumeInfo>(record.error());
@@ -107,7 +110,7 @@ Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota
   std::unique_ptr<Ledger::Charge> charge = TRY(ledger_->charge(tenant, quota, {.disk_bytes = quota_bytes}));
 
   VolumeInfo info{.tenant = tenant, .name = name, .quota_bytes = quota_bytes, .created = wall_time_now()};
-  info.id = "v" + TRY(store::random_name(20));
+  info.id = "v" + TRY(store::random_name(kIdLength));
   info.token = TRY(make_token());
   info.directory = cat(path_, "/", info.id, "/", kData);
   Fd directory = TRY(store::open_directory(fd_.get(), info.id));

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "linux/tree.h"
@@ -92,7 +93,9 @@ std::string image_meta(const Image& image) {
 
 Result<void> sweep_images(int images) {
   for (const std::string& name : TRY(kernel::list_directory(images))) {
-    if (!starts_with(name, ".import-") && !starts_with(name, ".gone-")) continue;
+    size_t dash = name.find('-') + 1;  // 0 without one
+    std::string prefix = name.substr(0, dash);
+    if ((prefix != ".import-" && prefix != ".gone-") || !is_random_name(name.substr(dash), 10)) continue;
     Result<Fd> directory = kernel::open_beneath(images, name, O_RDONLY | O_DIRECTORY);
     if (directory && ::flock(directory.value().get(), LOCK_EX | LOCK_NB) != 0) continue;
     (void)kernel::remove_tree(images, name);

@@ -156,8 +156,8 @@ TEST_F(ImportTest, RefusesBadNamesAndTakenOnes) {
 
 TEST_F(ImportTest, SweepsWhatAnInterruptedImportLeft) {
   ASSERT_TRUE(list_images());
-  make("state/images/.import-aaaa");
-  make("state/images/.import-aaaa/rootfs");
+  make("state/images/.import-aaaabbbbcc");
+  make("state/images/.import-aaaabbbbcc/rootfs");
   write("root.tar", lower_);
   EXPECT_EQ(import("x", "root.tar"), "");
   EXPECT_EQ(images(), std::vector<std::string>{"x"});

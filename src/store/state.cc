@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "base/random_name.h"
 #include "base/text.h"
 
 namespace paddock::store {
@@ -109,15 +110,14 @@ std::string home_of(uid_t uid, const std::string& passwd) {
 }
 
 Result<std::string> random_name(size_t length) {
-  static const char kLetters[] = "abcdefghijklmnopqrstuvwxyz234567";
   std::string name(length, '\0');
   if (::getrandom(name.data(), length, 0) != static_cast<ssize_t>(length)) return errno_error(errno, "read random bytes");
-  for (char& c : name) c = kLetters[static_cast<unsigned char>(c) % 32];
+  for (char& c : name) c = kRandomNameLetters[static_cast<unsigned char>(c) % kRandomNameLetters.size()];
   return name;
 }
 
 Result<void> write_file(int directory, const std::string& name, const std::string& content) {
-  std::string temporary = cat(".", name, ".", TRY(random_name(10)));
+  std::string temporary = cat(".", name, ".", TRY(random_name(kUnfinishedLength)));
   std::string what = cat("write '", printable(name), "'");
   Fd file(::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return errno_error(errno, what);

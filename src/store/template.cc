@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
 #include "store/skeleton_tree.h"
@@ -39,6 +41,13 @@ Error unknown(const std::string& reference) {
 
 bool exists(int directory, const std::string& path) {
   return static_cast<bool>(kernel::open_beneath(directory, path, O_PATH | O_DIRECTORY));
+}
+
+// What stage(), add() and sweep() name. Nothing else in the directory is ours to remove.
+bool is_name_of_layer(const std::string& name) {
+  for (const char* prefix : {".new-", ".gone-"})
+    if (starts_with(name, prefix)) return is_random_name(name.substr(std::strlen(prefix)), 12);
+  return is_random_name(name, 20);
 }
 
 }  // namespace
@@ -346,7 +355,7 @@ Result<std::vector<std::string>> Templates::sweep(const std::set<std::string>& u
 
   std::vector<std::string> gone;
   for (const std::string& name : TRY(kernel::list_directory(layers_.get()))) {
-    if (needed.count(name)) continue;
+    if (needed.count(name) || !is_name_of_layer(name)) continue;
     if (starts_with(name, ".new-")) {
       Result<Fd> staged = kernel::open_beneath(layers_.get(), name, O_RDONLY | O_DIRECTORY);
       if (!staged || kernel::was_just_made(staged.value().get()) || ::flock(staged.value().get(), LOCK_EX | LOCK_NB) != 0) continue;

@@ -11,6 +11,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/random_name.h"
 #include "base/text.h"
 #include "io/bell.h"
 #include "mcp/edit.h"
@@ -181,7 +182,7 @@ struct Approvals::State {
       std::string id = ends_with(name, kSuffix) ? name.substr(0, name.size() - 5) : "";
       const Known* about = is_id(id) ? look_at(id, seen) : nullptr;
       if (about && about->kept && !is_over(*about->kept)) found.push_back(*about->kept);
-      else if (about || !is_id(id)) over.push_back(name);
+      else if (about || is_unfinished(name)) over.push_back(name);
     }
     ::closedir(entries);
     if (clean)

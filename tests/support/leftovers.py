@@ -57,8 +57,9 @@ def entries(user):
     for place in places:
         for where, directories, _ in os.walk(place):
             found.update(os.path.join(where, name) for name in directories if name not in ("changes", "audit"))  # these folders stay
-    for pattern in ("/tmp/paddock-*", "/var/tmp/paddock-*", "/dev/shm/paddock-*"):
-        found.update(path for path in glob.glob(pattern) if not re.search("paddock-(test|escape)-", path))
+    # The directory of a user's private spaces stays; what lies in it must not.
+    for pattern in ("/tmp/paddock-*", "/var/tmp/paddock-*", "/dev/shm/paddock-*", "/tmp/paddock-[0-9]*/*", "/var/tmp/paddock-[0-9]*/*"):
+        found.update(path for path in glob.glob(pattern) if not re.search("paddock-(test|escape)-|/paddock-[0-9]+$", path))
     return found
 
 
