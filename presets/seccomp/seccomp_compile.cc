@@ -5,7 +5,8 @@
 //   [[deny]]  why, calls, errno = "EPERM"         refuse it
 //   [[check]] why, calls, rules = [ … ]           the first rule that matches decides; none: EPERM
 //       rule: { arg = N, mask = 0x…, equals = 0x… (or not_equals), then = "allow" | "deny" | "ignore" } on the low 32 bits of the
-//       argument, or with high = true on the others; { then = … } matches always.
+//       argument, or with high = true on the others; { then = … } matches always. Instead of `equals` a list: in = [ … ].
+//       { when = [ { arg, equals }, … ], then } matches if all of them do.
 // `include = "base"` takes another profile over first; a later entry for the same call replaces an earlier one, but
 // one that repeats the same action is an error. What no entry names gets ENOSYS; another architecture is killed.
 //
@@ -36,9 +37,16 @@ namespace {
 constexpr uint32_t kDeny = SECCOMP_RET_ERRNO | EPERM;
 constexpr uint32_t kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
 
+struct Condition {
+  bool negated = false, high = false;
+  uint32_t arg = 0, mask = 0xffffffff;
+  std::vector<uint32_t> values;  // any of them
+  bool operator==(const Condition&) const = default;
+};
+
 struct Rule {
-  bool always = false, negated = false, high = false;
-  uint32_t arg = 0, mask = 0xffffffff, equals = 0, action = 0;
+  std::vector<Condition> conditions;  // all of them; none: always
+  uint32_t action = 0;
   bool operator==(const Rule&) const = default;
 };
 
@@ -73,26 +81,34 @@ uint32_t verdict_of(const std::string& word, const std::string& where) {
   if (word == "deny" || word == "EPERM") return kDeny;
   if (word == "ENOSYS") return kUnknown;
   if (word == "ignore") return SECCOMP_RET_ERRNO;  // it answers 0 and does nothing
+  if (word == "ENOTTY") return SECCOMP_RET_ERRNO | ENOTTY;
   if (word == "EAFNOSUPPORT") return SECCOMP_RET_ERRNO | EAFNOSUPPORT;
   if (word == "EPROTONOSUPPORT") return SECCOMP_RET_ERRNO | EPROTONOSUPPORT;
   die(cat(where, ": unknown action '", word, "'"));
 }
 
+Condition condition_of(const Value& entry, const std::string& where) {
+  Condition condition;
+  const Value* arg = entry.find("arg");
+  if (!arg) die(cat(where, ": 'arg' is missing"));
+  condition.arg = static_cast<uint32_t>(*arg->as_int());
+  if (const Value* mask = entry.find("mask")) condition.mask = static_cast<uint32_t>(*mask->as_int());
+  condition.high = entry.find("high") != nullptr;
+  condition.negated = entry.find("not_equals") != nullptr;
+  auto add = [&](const Value& value) { condition.values.push_back(static_cast<uint32_t>(*value.as_int())); };
+  if (const Value* list = entry.find("in"))
+    for (const Value& value : *list->as_array()) add(value);
+  else if (const Value* equals = entry.find(condition.negated ? "not_equals" : "equals")) add(*equals);
+  if (condition.values.empty() || condition.values.size() > 200) die(cat(where, ": 'equals' is missing, or too much in 'in'"));
+  return condition;
+}
+
 Rule rule_of(const Value& entry, const std::string& where) {
   Rule rule;
   rule.action = verdict_of(text_of(entry, "then", where), where);
-  const Value* arg = entry.find("arg");
-  if (!arg) {
-    rule.always = true;
-    return rule;
-  }
-  rule.arg = static_cast<uint32_t>(*arg->as_int());
-  if (const Value* mask = entry.find("mask")) rule.mask = static_cast<uint32_t>(*mask->as_int());
-  rule.high = entry.find("high") != nullptr;
-  rule.negated = entry.find("not_equals") != nullptr;
-  const Value* equals = entry.find(rule.negated ? "not_equals" : "equals");
-  if (!equals) die(cat(where, ": 'equals' is missing"));
-  rule.equals = static_cast<uint32_t>(*equals->as_int());
+  if (const Value* all = entry.find("when"))
+    for (const Value& condition : *all->as_array()) rule.conditions.push_back(condition_of(condition, where));
+  else if (entry.find("arg")) rule.conditions.push_back(condition_of(entry, where));
   return rule;
 }
 
@@ -132,17 +148,34 @@ sock_filter instruction(uint16_t code, uint32_t k, uint8_t jt = 0, uint8_t jf = 
 sock_filter give(uint32_t verdict) { return instruction(BPF_RET | BPF_K, verdict); }
 sock_filter load(size_t offset) { return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)); }
 
+// Falls through if the condition holds, else jumps over the next `tail` instructions.
+Program emit_condition(const Condition& condition, size_t tail) {
+  Program program{load(offsetof(seccomp_data, args) + condition.arg * 8 + (condition.high ? 4 : 0))};  // little-endian
+  if (condition.mask != 0xffffffff) program.push_back(instruction(BPF_ALU | BPF_AND | BPF_K, condition.mask));
+  if (tail > 255) die("a rule has too many conditions");
+  for (size_t left = condition.values.size(); left-- > 0;) {
+    uint32_t value = condition.values[condition.values.size() - 1 - left];
+    uint8_t holds = static_cast<uint8_t>(condition.negated ? left + tail : left), fails = static_cast<uint8_t>(condition.negated ? 0 : tail);
+    program.push_back(instruction(BPF_JMP | BPF_JEQ | BPF_K, value, holds, left == 0 ? fails : 0));
+  }
+  return program;
+}
+
 Program emit_action(const Action& action) {
   Program program;
   for (const Rule& rule : action.rules) {
-    if (rule.always) {
+    if (rule.conditions.empty()) {
       program.push_back(give(rule.action));
       return program;
     }
-    program.push_back(load(offsetof(seccomp_data, args) + rule.arg * 8 + (rule.high ? 4 : 0)));  // little-endian
-    if (rule.mask != 0xffffffff) program.push_back(instruction(BPF_ALU | BPF_AND | BPF_K, rule.mask));
-    program.push_back(instruction(BPF_JMP | BPF_JEQ | BPF_K, rule.equals, rule.negated, !rule.negated));
-    program.push_back(give(rule.action));
+    // Backwards: a condition that does not hold jumps over all that follows it in this rule.
+    Program tail{give(rule.action)};
+    for (auto condition = rule.conditions.rbegin(); condition != rule.conditions.rend(); ++condition) {
+      Program head = emit_condition(*condition, tail.size());
+      head.insert(head.end(), tail.begin(), tail.end());
+      tail = std::move(head);
+    }
+    program.insert(program.end(), tail.begin(), tail.end());
   }
   program.push_back(give(action.verdict));
   return program;

@@ -118,6 +118,49 @@ TEST_P(EveryProgramFilter, KeepsTheCoreLimitAndOtherProcessesLimits) {
   EXPECT_EQ(verdict(GetParam(), SYS_setrlimit, {4}), kUnknown);
 }
 
+// What looks as if the file had no such operation.
+constexpr uint32_t kNoTerminal = SECCOMP_RET_ERRNO | ENOTTY;
+
+TEST_P(EveryProgramFilter, AllowsTheIoctlsOfOrdinaryPrograms) {
+  for (uint64_t request : {0x5401, 0x5402, 0x540f, 0x5410, 0x5413, 0x5414, 0x541b, 0x5421, 0x5441, 0x5450, 0x5451, 0x5452, 0x8912, 0x8933})
+    EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, request}), SECCOMP_RET_ALLOW) << request;
+  for (uint64_t request : {0x40049409UL, 0x4020940dUL, 0x80086601UL, 0x80045430UL, 0x40045431UL})  // FICLONE, FICLONERANGE, FS_IOC_GETFLAGS, TIOCGPTN, TIOCSPTLCK
+    EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, request}), SECCOMP_RET_ALLOW) << request;
+}
+
+TEST_P(EveryProgramFilter, HidesTheIoctlsOfInodesFilesystemsAndDevices) {
+  for (uint64_t request : {0x40086602UL, 0x40046602UL,              // FS_IOC_SETFLAGS (and in 32 bits)
+                           0x401c5820UL, 0x40087602UL,              // FS_IOC_FSSETXATTR, FS_IOC_SETVERSION
+                           0x40806685UL, 0x800c6613UL,              // FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY
+                           0xc020660bUL, 0xc0189436UL,              // FS_IOC_FIEMAP, FIDEDUPERANGE
+                           0x5000940eUL, 0x5000940fUL, 0x50009401UL,  // btrfs: make and remove subvolumes and snapshots
+                           0xc028660fUL, 0x6611UL, 0x40086610UL,    // ext4: move extents, swap boot, resize
+                           0xc0c0586dUL, 0x40305824UL,              // xfs: swap extents, reserve space
+                           0xc0045877UL, 0xc0045878UL,              // FIFREEZE, FITHAW
+                           0x8004e500UL, 0x1UL, 0xae00UL, 0x4b44UL})  // fuse: clone; FIBMAP; KVM; a console's keyboard
+    EXPECT_EQ(verdict(GetParam(), SYS_ioctl, {0, request}), kNoTerminal) << std::hex << request;
+}
+
+constexpr uint32_t kNoProtocol = SECCOMP_RET_ERRNO | EPROTONOSUPPORT;
+class EveryNetworkFilter : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Filters, EveryNetworkFilter, testing::Values("container", "container-sampled", "living", "living-sampled", "living-workspace", "living-workspace-sampled"));
+
+TEST_P(EveryNetworkFilter, MakesIpSocketsOfTcpAndUdpOnly) {
+  constexpr uint64_t kFlags = 02004000;  // SOCK_CLOEXEC | SOCK_NONBLOCK
+  for (uint64_t family : {2, 10}) {
+    for (uint64_t flags : {uint64_t{0}, kFlags}) {
+      for (uint64_t protocol : {0, 6}) EXPECT_EQ(verdict(GetParam(), SYS_socket, {family, 1 | flags, protocol}), SECCOMP_RET_ALLOW) << protocol;
+      for (uint64_t protocol : {0, 17}) EXPECT_EQ(verdict(GetParam(), SYS_socket, {family, 2 | flags, protocol}), SECCOMP_RET_ALLOW) << protocol;
+      for (uint64_t protocol : {262, 132, 17}) EXPECT_EQ(verdict(GetParam(), SYS_socket, {family, 1 | flags, protocol}), kNoProtocol) << protocol;  // MPTCP, SCTP
+      for (uint64_t protocol : {136, 1, 58, 115, 6}) EXPECT_EQ(verdict(GetParam(), SYS_socket, {family, 2 | flags, protocol}), kNoProtocol) << protocol;  // UDP-Lite, ICMP, L2TP
+      for (uint64_t type : {5, 6}) EXPECT_EQ(verdict(GetParam(), SYS_socket, {family, type | flags, 0}), kNoProtocol) << type;  // SCTP and DCCP by type alone
+      EXPECT_EQ(verdict(GetParam(), SYS_socket, {family, 3 | flags, 255}), kDenied);
+    }
+    EXPECT_EQ(verdict(GetParam(), SYS_socket, {family, 1, 0x100000106}), kNoProtocol) << "the kernel drops the upper half";
+  }
+  for (uint64_t type : {1, 2, 5}) EXPECT_EQ(verdict(GetParam(), SYS_socket, {1, type, 0}), SECCOMP_RET_ALLOW) << type;
+}
+
 TEST(ContainerFilter, AllowsTheSocketFamiliesOfItsOwnNamespace) {
   for (uint64_t family : {1, 2, 10}) EXPECT_EQ(verdict("container", SYS_socket, {family, 1, 0}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("container", SYS_socket, {16, 3, 0}), SECCOMP_RET_ALLOW);   // NETLINK_ROUTE
