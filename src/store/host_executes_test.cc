@@ -32,9 +32,33 @@ TEST(HostExecutes, FlagsWhatRunsLater) {
     EXPECT_FALSE(flags(path).empty()) << path;
 }
 
+TEST(HostExecutes, FlagsSettingsOfOtherVersionControlEditorsAndTools) {
+  for (const char* path : {".hg/hgrc", "sub/.hg/hgrc-not-shared", ".hgsub", ".jj/repo/config.toml", ".jj/working_copy/checkout", ".sl/config",
+                           ".helix/languages.toml", ".helix/config.toml", ".bazelrc", "ci.bazelrc", "tools/bazel", ".bazelversion", "bunfig.toml",
+                           "a/bunfig.toml", "lefthook.toml", "lefthook-local.yml", ".lefthook-local.json", ".lefthook/pre-commit/x", ".config/lefthook.yml",
+                           "mise.production.toml", ".config/mise.toml", ".config/mise/conf.d/x.toml", "mise/config.toml", ".mise.local.toml",
+                           ".overcommit.yml", ".lintstagedrc.json", ".pdbrc", ".Rprofile", "Directory.Build.props", ".pnp.cjs"})
+    EXPECT_FALSE(flags(path).empty()) << path;
+}
+
+TEST(HostExecutes, FlagsWhatBuildServicesRun) {
+  for (const char* path : {"azure-pipelines.yml", "sub/azure-pipelines.release.yaml", ".azure-pipelines/x.yml", "bitbucket-pipelines.yml",
+                           ".buildkite/pipeline.yml", "appveyor.yml", ".appveyor.yml", "cloudbuild.yaml", "cloudbuild.dev.json", "buildspec.yml",
+                           "buildspec_release.yaml", ".woodpecker/test.yaml", ".drone.star", ".cirrus.yml", ".semaphore/semaphore.yml",
+                           ".teamcity/settings.kts", "Jenkinsfile.release", ".tekton/push.yaml"})
+    EXPECT_FALSE(flags(path).empty()) << path;
+}
+
+TEST(HostExecutes, FlagsWhatAgentsFollow) {
+  for (const char* path : {"AGENTS.md", "sub/AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".clinerules", ".clinerules/style.md", ".cursorrules",
+                           ".cursor/rules/x.mdc", ".windsurfrules", ".github/copilot-instructions.md", ".github/instructions/x.instructions.md", ".roo/rules/x.md",
+                           ".kiro/hooks/x", ".aider.conf.yml", ".junie/guidelines.md", "opencode.json", ".goosehints", "AGENTS.override.md"})
+    EXPECT_FALSE(flags(path).empty()) << path;
+}
+
 TEST(HostExecutes, LeavesOrdinaryFilesAlone) {
   for (const char* path : {"main.py", "src/vscode/tasks.json", "README.md", ".gitignore", "Makefile", "envrc", ".env",
-                           "github/workflows/x", "a.pth.txt", "package-lock.json", "conftest.py"})
+                           "github/workflows/x", "a.pth.txt", "docs/agents-overview.md", "justfile", "tox.ini", ".hg/store/data/x.i", ".hg/dirstate", "src/bazel.cc", "vercel.md", "package-lock.json", "conftest.py"})
     EXPECT_TRUE(flags(path).empty()) << path;
 }
 
