@@ -108,6 +108,9 @@ struct NetworkPolicy {
   std::optional<bool> strict;                         // refuse what cannot be judged by name
   std::optional<std::vector<std::string>> resolvers;  // ADDRESS or ADDRESS:PORT; unset: the host's own
   std::vector<InjectPolicy> inject;
+  // Not a key of a policy file: for a living sandbox, the entries that the operator or the tenant wrote. Addresses that are not
+  // public, or are the host's own, are reached by these alone. Unset: everything in `allow` is the operator's word.
+  std::optional<std::vector<std::string>> granted{};
 };
 
 struct EnvPolicy {

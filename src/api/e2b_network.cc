@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "net/address.h"
+#include "policy/secret.h"
 
 namespace paddock::api {
 namespace {
@@ -98,13 +99,12 @@ Result<std::vector<InjectPolicy>> parse_rules(const Value& rules) {
       for (const auto& [name, value] : *headers->as_object()) {
         const std::string* text = value.as_string();
         if (!text) return refuse(cat("network: rules: the header '", printable(name), "' is not a string"));
-        // These would be taken for a place on the server to read the secret from.
-        if (starts_with(*text, "env:") || starts_with(*text, "file:"))
-          return refuse(cat("network: rules: the value of '", printable(name), "' may not begin with 'env:' or 'file:'"));
         if (text->find("${") != std::string::npos)
           return refuse(cat("network: rules: '", printable(name), "' asks for a workload token or a stored secret; this server has neither"));
         if (injects.size() == kMostHeaders) return refuse(cat("network: rules: more than ", kMostHeaders, " headers"));
-        injects.push_back({.host = policy::to_string(rule.value()), .header = name, .secret = *text});
+        Result<std::string> secret = policy::literal_secret(*text);
+        if (!secret) return refuse(cat("network: rules: the value of '", printable(name), "': ", secret.error().message));
+        injects.push_back({.host = policy::to_string(rule.value()), .header = name, .secret = secret.value()});
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "policy/network.h"
+#include "policy/secret.h"
 
 namespace paddock::api {
 namespace {
@@ -59,7 +60,7 @@ TEST(E2bNetwork, AllowWinsOverARangeItLiesIn) {
 
 TEST(E2bNetwork, TooManyHeadersAreRefused) {
   std::string headers;
-  for (int i = 0; i < 65; ++i) headers += cat(i ? "," : "", "\"x-", i, "\":\"v\"");
+  for (int i = 0; i < 65; ++i) headers += cat(i ? "," : "", "\"x-", i, "\":\"value-of-it\"");
   EXPECT_EQ(refusal_of(cat(R"({"rules":{"example.com":[{"transform":{"headers":{)", headers, "}}}]}}")), "network: rules: more than 64 headers");
 }
 
@@ -85,9 +86,15 @@ TEST(E2bNetwork, HeadersBecomeInjections) {
   EXPECT_EQ(policy.inject[0].secret, "Bearer x");
 }
 
-TEST(E2bNetwork, NoHeaderReadsTheServersFiles) {
-  EXPECT_NE(refusal_of(R"({"rules":{"a.example":[{"transform":{"headers":{"X":"file:/etc/shadow"}}}]}})"), "accepted");
-  EXPECT_NE(refusal_of(R"({"rules":{"a.example":[{"transform":{"headers":{"X":"env:HOME"}}}]}})"), "accepted");
+// Whatever a value looks like: in a policy file some of these would name a variable or a file of the server.
+TEST(E2bNetwork, NoHeaderReadsTheServersEnvironmentOrFiles) {
+  for (const char* value : {"OPERATOR_TOKEN", "env:OPERATOR_TOKEN", "file:/etc/shadow", "literal:OPERATOR_TOKEN"}) {
+    NetworkPolicy policy = policy_of(cat(R"({"rules":{"a.example":[{"transform":{"headers":{"X":")", value, R"("}}}]}})"));
+    ASSERT_EQ(policy.inject.size(), 1u) << value;
+    EXPECT_TRUE(policy::is_literal_secret(policy.inject[0].secret)) << value;
+    EXPECT_EQ(policy::literal_value(policy.inject[0].secret), value);
+  }
+  EXPECT_NE(refusal_of(R"({"rules":{"a.example":[{"transform":{"headers":{"X":"short"}}}]}})").find("shorter than 8"), std::string::npos);
 }
 
 TEST(E2bNetwork, InjectedValuesAreNotTold) {

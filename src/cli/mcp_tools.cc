@@ -45,6 +45,15 @@ Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
   return workspace;
 }
 
+// The network that sandboxes may have at most: what --allow-net lists, and without it what the named policies allow. Without
+// either there is none: a model that could open it by itself would send the workspace away.
+std::optional<Policy> ceiling_of(const McpToolsOptions& options) {
+  if (options.allow_net.empty() && !options.policies.empty()) return std::nullopt;
+  Policy flags;
+  flags.network.allow = options.allow_net;
+  return flags;
+}
+
 // A process that waits for our end. Clients kill servers that they are done with, and sandboxes outlive whoever made them: what we could
 // not clean up then, it does (clean_up_after).
 Result<Fd> start_watcher(const std::string& directory) {
@@ -152,6 +161,7 @@ struct McpTools::State {
     manager::ManagerOptions wanted;
     if (!options.policies.empty()) wanted.policy = options.policies.front();
     if (options.policies.size() > 1) wanted.narrower.assign(options.policies.begin() + 1, options.policies.end());
+    wanted.flags = ceiling_of(options);
     wanted.state_directory = temporary;
     wanted.records = state;
     wanted.workspace = workspace;
@@ -173,7 +183,7 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
   state->state = TRY(store::state_directory());
   state->temporary = cat(TRY(store::open_state("mcp")).path, "/", TRY(store::random_name(kNameLength)));
   const std::vector<std::string>& names = state->options.policies;
-  manager::Policies policies = TRY(manager::Policies::create(names.empty() ? "" : names.front(), names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>()));
+  manager::Policies policies = TRY(manager::Policies::create(names.empty() ? "" : names.front(), names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>(), ceiling_of(state->options)));
   Policy policy = TRY(policies.operators());
   if (state->workspace) TRY(manager::look_at_workspace(policy, *state->workspace));  // the manager does, later: nobody should have to call a tool to hear of it
 

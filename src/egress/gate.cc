@@ -19,7 +19,7 @@ policy::Host to_host(const net::Address& address) {
 net::Address to_address(const policy::Host& host) { return {host.address, host.address_bits == 128}; }
 
 Result<void> Gate::use(Settings wanted) {
-  policy::NetworkRules wanted_rules = TRY(policy::NetworkRules::create(wanted.allow, wanted.deny));
+  policy::NetworkRules wanted_rules = TRY(policy::NetworkRules::create(wanted.allow, wanted.deny, wanted.granted));
   std::vector<policy::NetworkRule> hosts;
   for (const Inject& inject : wanted.inject) hosts.push_back(TRY(policy::parse_network_rule(inject.host)));
   TRY(resolver.use_servers(wanted.resolvers));

@@ -55,6 +55,7 @@ Value to_value(const Settings& settings) {
   value.set("sandbox", settings.sandbox);
   value.set("allow", text_list(settings.allow));
   value.set("deny", text_list(settings.deny));
+  if (settings.granted) value.set("granted", text_list(*settings.granted));
   value.set("strict", settings.strict);
   value.set("resolvers", text_list(settings.resolvers));
   Value::Array inject;
@@ -82,6 +83,7 @@ Result<Settings> settings_from_value(const Value& value) {
   reader.read("sandbox", settings.sandbox);
   reader.read("allow", settings.allow);
   reader.read("deny", settings.deny);
+  if (value.find("granted")) reader.read("granted", settings.granted.emplace());
   reader.read("strict", settings.strict);
   reader.read("resolvers", settings.resolvers);
   reader.read_number("connections", settings.connections);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Inject {
 struct Settings {
   std::string sandbox;                            // its id, for the log
   std::vector<std::string> allow, deny;
+  std::optional<std::vector<std::string>> granted;  // NetworkPolicy::granted
   bool strict = false;                            // no TLS without a name, no ECH, on 80 and 443 only HTTP and TLS
   std::vector<std::string> resolvers;             // ADDRESS or ADDRESS:PORT; empty: what /etc/resolv.conf says
   std::vector<Inject> inject;                     // cannot be changed by a reload

@@ -94,6 +94,7 @@ Result<egress::Settings> egress_settings(const Policy& policy, const std::string
   settings.sandbox = sandbox;
   settings.allow = policy.network.allow.value_or(std::vector<std::string>());
   settings.deny = policy.network.deny;
+  settings.granted = policy.network.granted;
   settings.strict = policy.network.strict.value_or(false);
   settings.resolvers = policy.network.resolvers.value_or(std::vector<std::string>());
   for (const InjectPolicy& inject : policy.network.inject) {

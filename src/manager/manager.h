@@ -47,6 +47,7 @@ struct Caller {
 struct ManagerOptions {
   std::string policy;           // the operator's: a preset or a file. Default: "server"
   std::vector<std::string> narrower;  // further ones of the operator's
+  std::optional<Policy> flags;        // what the operator said on the command line: a ceiling like the policies
   std::string records;          // the state directory whose audit log is written to, beside a server's; empty: its own
   std::string state_directory;  // empty: store::state_directory()
   uint64_t most_sandboxes = 0;  // of all tenants; 0: what memory and descriptors allow

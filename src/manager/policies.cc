@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "net/address.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
+#include "policy/inject.h"
 #include "policy/load.h"
 #include "policy/network.h"
 #include "policy/network_rule.h"
 #include "policy/presets.h"
+#include "policy/secret.h"
 #include "store/state.h"
 
 namespace paddock::manager {
@@ -55,7 +58,6 @@ Result<void> check_sizes(const Policy& call) {
 
 // What would read the server's files or environment on behalf of whoever sends a request.
 Result<void> check_call(const Policy& call) {
-  TRY(check_sizes(call));
   if (has_any(call.files.read)) return not_for_callers("files.read");
   if (has_any(call.files.write)) return not_for_callers("files.write");
   if (call.files.workspace) return not_for_callers("files.workspace");
@@ -67,7 +69,7 @@ Result<void> check_call(const Policy& call) {
   if (call.tools || call.calls || call.mcp_servers) return not_for_callers("what is said about tools");
   if (has_any(call.network.resolvers)) return not_for_callers("network.resolvers");
   for (const InjectPolicy& inject : call.network.inject)
-    if (starts_with(inject.secret, "env:") || starts_with(inject.secret, "file:")) return not_for_callers("network.inject with env: or file:");
+    if (!policy::is_literal_secret(inject.secret)) return not_for_callers("network.inject with env:, file: or a variable's name");
   return {};
 }
 
@@ -126,24 +128,40 @@ bool reaches_not_public(const policy::NetworkRule& rule) {
   return false;
 }
 
-// "*" of the operator means every public host. Addresses of the machine's own networks are open only where the operator or the
-// tenant's policy names them.
-void keep_private_networks_shut(const std::vector<policy::Layer>& layers, CombinedPolicy& combined) {
-  if (!combined.policy.network.allow) return;
-  std::vector<policy::NetworkRule> named;
+// The entries by which the operator and the tenant name hosts and addresses themselves. "*" means every public host, and
+// names none.
+std::vector<std::string> named_entries(const std::vector<policy::Layer>& layers) {
+  std::vector<std::string> named;
   for (const policy::Layer& layer : layers)
-    if (layer.policy.network.allow)
-      for (policy::NetworkRule& rule : parse_all(*layer.policy.network.allow))
-        if (!policy::is_wide(rule)) named.push_back(std::move(rule));
-  auto named_by_operator = [&](const policy::NetworkRule& asked) {
+    for (const std::string& text : layer.policy.network.allow.value_or(std::vector<std::string>()))
+      if (Result<policy::NetworkRule> rule = policy::parse_network_rule(text); rule && !policy::is_wide(rule.value())) named.push_back(text);
+  return named;
+}
+
+// Drops entries for networks that are not public unless the operator's or the tenant's policy names them, and says so.
+// This is for the caller to know; egress judges every address again when it connects (NetworkPolicy::granted).
+void keep_private_networks_shut(CombinedPolicy& combined) {
+  if (!combined.policy.network.allow) return;
+  std::vector<policy::NetworkRule> named = parse_all(*combined.policy.network.granted);
+  auto is_named = [&](const policy::NetworkRule& asked) {
     return std::any_of(named.begin(), named.end(), [&](const policy::NetworkRule& rule) { return policy::covers(rule, asked); });
   };
   std::erase_if(*combined.policy.network.allow, [&](const std::string& entry) {
     Result<policy::NetworkRule> rule = policy::parse_network_rule(entry);
-    if (rule && (!reaches_not_public(rule.value()) || named_by_operator(rule.value()))) return false;
+    if (rule && (!reaches_not_public(rule.value()) || is_named(rule.value()))) return false;
     combined.notes.push_back(cat("network.allow: '", printable(entry), "' asked for, but it is not public and the operator's policy does not name it"));
     return true;
   });
+}
+
+// As policy::load does with what stands on a command line: checked like a file, and what is wide is judged when combined.
+// What comes back is what holds, so this is what has to be judged: decoding gives texts their meaning.
+Result<Policy> checked(const char* name, Policy policy) {
+  policy::DecodeContext context;
+  context.base_directory = "/";
+  context.refuse_wide_network = false;
+  policy.danger.clear();
+  return policy::decode(policy::to_value(policy, policy::Secrets::kept), name, context);
 }
 
 // For what no layer sets. The network stays shut, and nothing is accepted.
@@ -174,14 +192,16 @@ Policy call_policy(const Policy& combined) {
   call.audit = {};
   call.telemetry = {};
   call.network.resolvers.reset();
-  std::erase_if(call.network.inject, [](const InjectPolicy& inject) { return starts_with(inject.secret, "env:") || starts_with(inject.secret, "file:"); });
+  std::erase_if(call.network.inject, [](const InjectPolicy& inject) { return !policy::is_literal_secret(inject.secret); });
   return call;
 }
 
-Result<Policies> Policies::create(const std::string& name, const std::vector<std::string>& narrower) {
+Result<Policies> Policies::create(const std::string& name, const std::vector<std::string>& narrower, std::optional<Policy> flags) {
   Policies policies;
   policies.names_ = {name.empty() ? kOperators : name};
   policies.names_.insert(policies.names_.end(), narrower.begin(), narrower.end());
+  if (flags) policies.flags_ = TRY(checked("the command line", std::move(*flags)));
+  (void)TRY(policies.operators());
   (void)TRY(policies.combine("", Policy{}));
   return policies;
 }
@@ -191,6 +211,7 @@ Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_po
   std::vector<policy::Layer> layers;
   for (const std::string& name : names_)
     for (policy::Layer& layer : TRY(policy::load_layers(name, context))) layers.push_back(std::move(layer));
+  if (flags_) layers.push_back({*flags_, false});
   if (tenant_policy.empty()) return layers;
   std::vector<policy::Layer> tenants = TRY(policy::load_layers(tenant_policy, context));
   TRY(check_tenant(tenants));
@@ -203,25 +224,38 @@ Result<Policy> Policies::operators() const {
 }
 
 Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Policy call) const {
+  TRY(check_sizes(call));
   TRY(check_call(call));
+  call = TRY(checked("the request", std::move(call)));
+  TRY(check_call(call));  // again: what it means shows once it is decoded
+  if (!call.network.allow) call.network.allow.emplace();
   std::vector<policy::Layer> layers = TRY(this->layers(tenant_policy));
   for (policy::Layer& layer : layers) {  // tools have sandboxes of their own, which a call says nothing about
     layer.policy.tools.reset();
     layer.policy.calls.reset();
     layer.policy.mcp_servers.reset();
   }
-  if (!call.network.allow) call.network.allow.emplace();
 
-  // As policy::load does with what stands on a command line: checked like a file, and what is wide is judged when combined.
-  policy::DecodeContext context{load_context().paths};
-  context.refuse_wide_network = false;
-  call.danger.clear();
-  Policy checked = TRY(policy::decode(policy::to_value(call, policy::Secrets::kept), "the request", context));
+  // What the operator and the tenant leave open is filled in before the call is heard: it can only narrow.
+  policy::Combined granted = TRY(policy::combine(layers, Policy{}, TRY(fallback_policy())));
+  Policy& ceiling = granted.policy;
+  if (!ceiling.network.allow) ceiling.network.allow.emplace();
+  std::vector<InjectPolicy> injects = std::exchange(ceiling.network.inject, {});
+  std::string name = ceiling.name;
+  if (flags_) ceiling.name += " and the command line";  // in notes: who said no
+  policy::Combined result = TRY(policy::combine({policy::Layer{ceiling, true}}, call, Policy{}));
+  result.policy.name = std::move(name);
+  CombinedPolicy combined{.policy = std::move(result.policy), .notes = std::move(granted.notes)};
+  combined.notes.insert(combined.notes.end(), result.notes.begin(), result.notes.end());
 
-  policy::Combined result = TRY(policy::combine(layers, checked, TRY(fallback_policy())));
-  CombinedPolicy combined{.policy = std::move(result.policy), .notes = std::move(result.notes)};
+  // A call that asks for fewer hosts does not get the headers for the others.
+  std::erase_if(injects, [&](const InjectPolicy& inject) { return !policy::opens(combined.policy.network, inject); });
+  ceiling.network.inject = std::move(injects);
+  combined.policy.network.inject = TRY(policy::combine_injects({&ceiling, &call}));
+
+  combined.policy.network.granted = named_entries(layers);
   TRY(check_combined(combined.policy));
-  keep_private_networks_shut(layers, combined);
+  keep_private_networks_shut(combined);
   take_times(combined);
   FilesPolicy& files = combined.policy.files;
   if (!has_any(files.read)) files.read.reset();  // a root of its own: there is nothing to take away

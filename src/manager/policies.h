@@ -1,7 +1,8 @@
-// The policy of a living sandbox: the operator's, the tenant's and the call's, combined. A call comes from outside: it may
-// narrow, and it may name hosts; it never reaches the host's own files, variables or private networks through what it says.
+// The policy of a living sandbox: the operator's, the tenant's and the call's, combined. A call comes from outside: it can only
+// narrow, and it never reaches the host's own files, variables or private networks through what it says.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,13 @@ class Policies {
  public:
   // `name`: the operator's preset or file; "" for the preset `server`. Read again for every sandbox, so that changing it
   // needs no restart; here it is read once to say at once what is wrong with it.
-  // `narrower`: further ones that hold as well.
-  static Result<Policies> create(const std::string& name, const std::vector<std::string>& narrower = {});
+  // `narrower`: further ones that hold as well. `flags`: what the operator said on the command line, which holds, too.
+  static Result<Policies> create(const std::string& name, const std::vector<std::string>& narrower = {},
+                                 std::optional<Policy> flags = {});
 
-  // A call without a word about the network gets none. Code::denied: it names what is not a caller's to name.
+  // A call can only narrow what the operator and the tenant grant; where they say nothing about a limit, the preset `server`
+  // does, and where they say nothing about the network there is none. A call without a word about the network gets none,
+  // either. Code::denied: it names what is not a caller's to name.
   // Tools are no part of it: nothing inside a sandbox calls them.
   Result<CombinedPolicy> combine(const std::string& tenant_policy, Policy call) const;
   // The operator's alone, as it stands now, with what it says about tools.
@@ -37,6 +41,7 @@ class Policies {
  private:
   Result<std::vector<policy::Layer>> layers(const std::string& tenant_policy) const;
   std::vector<std::string> names_;
+  std::optional<Policy> flags_;
 };
 
 }  // namespace paddock::manager

@@ -131,4 +131,98 @@ TEST(Policies, WhatOneSandboxHasItsForkMayAskFor) {
   EXPECT_EQ(second.value().policy.limits[LimitKind::pids], 16u);
 }
 
+namespace {
+
+// A policy file of the operator's, for as long as this lives.
+class PolicyFile {
+ public:
+  explicit PolicyFile(const std::string& text) {
+    int file = ::mkstemps(path_, 5);
+    EXPECT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ::close(file);
+  }
+  ~PolicyFile() { ::unlink(path_); }
+  const char* path() const { return path_; }
+
+ private:
+  char path_[32] = "/tmp/paddock-test-XXXXXX.toml";
+};
+
+}  // namespace
+
+// A bare word is the name of a variable in a file, and never in a call.
+TEST(Policies, ACallCannotNameAVariableOfTheServer) {
+  Policy call;
+  call.network.allow = {"example.com"};
+  call.network.inject = {{.host = "example.com", .header = "x", .secret = "OPERATOR_TOKEN"}};
+  Result<CombinedPolicy> bare = combine(call);
+  ASSERT_FALSE(bare);
+  EXPECT_EQ(bare.error().code, Code::denied);
+  call.network.inject[0].secret = "literal:OPERATOR_TOKEN";
+  Result<CombinedPolicy> literal = combine(call);
+  ASSERT_TRUE(literal) << literal.error().message;
+  EXPECT_EQ(literal.value().policy.network.inject.at(0).secret, "literal:OPERATOR_TOKEN");
+}
+
+TEST(Policies, ACallCannotWidenWhatThePolicyLeavesOpen) {
+  PolicyFile file("[limits]\nmemory = \"2G\"\n");
+  Result<Policies> policies = Policies::create(file.path());
+  ASSERT_TRUE(policies) << policies.error().message;
+  Policy call;
+  call.network.allow = {"evil.example"};
+  call.limits[LimitKind::pids] = 1'000'000;
+  call.limits[LimitKind::memory] = 4ull << 30;
+  Result<CombinedPolicy> combined = policies.value().combine("", call);
+  ASSERT_TRUE(combined) << combined.error().message;
+  EXPECT_TRUE(combined.value().policy.network.allow->empty());  // nobody granted a network
+  EXPECT_EQ(combined.value().policy.limits[LimitKind::pids], 1024u);
+  EXPECT_EQ(combined.value().policy.limits[LimitKind::memory], 2ull << 30);
+  EXPECT_EQ(combined.value().notes.size(), 3u);
+}
+
+TEST(Policies, FlagsOfTheOperatorAreACeiling) {
+  Policy none;
+  none.network.allow.emplace();
+  Policy call;
+  call.network.allow = {"*", "example.com"};
+  Result<CombinedPolicy> shut = Policies::create("", {}, none).value().combine("", call);
+  ASSERT_TRUE(shut) << shut.error().message;
+  EXPECT_TRUE(shut.value().policy.network.allow->empty());
+  EXPECT_EQ(shut.value().notes.size(), 2u);
+
+  Policy some;
+  some.network.allow = {"*.example.com", "localhost:8099"};
+  call.network.allow = {"*", "api.example.com", "localhost:8099", "other.example"};
+  Result<CombinedPolicy> open = Policies::create("", {}, some).value().combine("", call);
+  ASSERT_TRUE(open) << open.error().message;
+  EXPECT_EQ(*open.value().policy.network.allow, (std::vector<std::string>{"*.example.com", "localhost:8099", "api.example.com"}));
+}
+
+TEST(Policies, WhoNamedAnAddressIsKept) {
+  PolicyFile file("[network]\nallow = [\"*\", \"10.1.2.3\"]\n[danger]\nallow = [\"network.wide\"]\n");
+  Policy call;
+  call.network.allow = {"*", "168.0.0.0/8", "10.1.2.3"};
+  Result<CombinedPolicy> combined = Policies::create(file.path()).value().combine("", call);
+  ASSERT_TRUE(combined) << combined.error().message;
+  EXPECT_EQ(combined.value().policy.network.granted, std::vector<std::string>{"10.1.2.3"});
+}
+
+TEST(Policies, TheOperatorsHeadersGoWithTheirHosts) {
+  PolicyFile file(
+      "[network]\nallow = [\"api.example.com\", \"pypi.org\"]\n[[network.inject]]\nhost = \"api.example.com\"\nheader = \"x-key\"\nsecret = \"env:SOME_KEY\"\n");
+  Result<Policies> policies = Policies::create(file.path());
+  ASSERT_TRUE(policies) << policies.error().message;
+  Policy call;
+  call.network.allow = {"pypi.org"};
+  Result<CombinedPolicy> without = policies.value().combine("", call);
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_TRUE(without.value().policy.network.inject.empty());
+  call.network.allow = {"api.example.com"};
+  Result<CombinedPolicy> with = policies.value().combine("", call);
+  ASSERT_TRUE(with) << with.error().message;
+  EXPECT_EQ(with.value().policy.network.inject.size(), 1u);
+  PolicyFile wrong("[network]\nallow = [\"pypi.org\"]\n[[network.inject]]\nhost = \"api.example.com\"\nheader = \"x-key\"\nsecret = \"env:SOME_KEY\"\n");
+  EXPECT_FALSE(Policies::create(wrong.path()));
+}
+
 }  // namespace paddock::manager

@@ -150,6 +150,7 @@ Value to_value(const SandboxInfo& info, const store::Template& made_from, const 
   record.set("volumes", volumes_value(info.volumes));
   record.set("notes", text_list(info.notes));
   record.set("policy", policy::to_value(info.policy, policy::Secrets::kept));
+  record.set("granted", text_list(info.policy.network.granted.value_or(std::vector<std::string>())));
   record.set("extra", info.extra);
   record.set("template", store::to_value(made_from));
   Value root;
@@ -200,6 +201,10 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   context.base_directory = "/";
   context.refuse_wide_network = false;
   info.policy = TRY(policy::decode(*policy, "record", context));
+  std::vector<std::string>& granted = info.policy.network.granted.emplace();  // records of before have none: nothing was granted
+  if (const Value* list = value.find("granted"); list && list->as_array())
+    for (const Value& entry : *list->as_array())
+      if (entry.as_string()) granted.push_back(*entry.as_string());
   if (const Value* extra = value.find("extra")) info.extra = *extra;
   const Value* made_from = value.find("template");
   const Value* root = value.find("root");

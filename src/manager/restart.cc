@@ -62,7 +62,7 @@ io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, Manage
 }
 
 Result<void> Manager::open(const ManagerOptions& options) {
-  policies_ = TRY(Policies::create(options.policy, options.narrower));
+  policies_ = TRY(Policies::create(options.policy, options.narrower, options.flags));
   TRY(look_at_workspace(options));  // which must not reach the state directory of before, nor the one that is used
   // Templates, images and keys are found by the same word.
   if (!options.records.empty()) (void)::setenv("PADDOCK_RECORDS", options.records.c_str(), 1);

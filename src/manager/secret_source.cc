@@ -18,6 +18,8 @@ Result<std::string> read_secret(const std::string& source, const std::string& wh
   } else if (starts_with(source, "file:")) {
     value = TRY(read_file(source.substr(5), 64 << 10));
     while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
+  } else {
+    value = policy::literal_value(source);
   }
   if (!policy::is_usable_secret(value))
     return Error{Code::invalid, cat(what, ": the secret from ", source.substr(0, 4), "… is shorter than 8 characters or not printable ASCII"), ""};

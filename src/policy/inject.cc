@@ -15,6 +15,13 @@ bool opens_on_some_port(const std::vector<NetworkRule>& allow, NetworkRule host)
   return false;
 }
 
+std::vector<NetworkRule> parse_allow(const NetworkPolicy& network) {
+  std::vector<NetworkRule> allow;
+  for (const std::string& text : network.allow.value_or(std::vector<std::string>{}))
+    if (Result<NetworkRule> rule = parse_network_rule(text)) allow.push_back(std::move(rule).value());
+  return allow;
+}
+
 }  // namespace
 
 const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host, const std::string& header) {
@@ -41,11 +48,14 @@ Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy
   return injects;
 }
 
+bool opens(const NetworkPolicy& network, const InjectPolicy& inject) {
+  Result<NetworkRule> host = parse_network_rule(inject.host);
+  return host && opens_on_some_port(parse_allow(network), host.value());
+}
+
 Result<void> check_injects(const NetworkPolicy& network) {
   if (network.inject.empty()) return {};
-  std::vector<NetworkRule> allow;
-  for (const std::string& text : network.allow.value_or(std::vector<std::string>{}))
-    if (Result<NetworkRule> rule = parse_network_rule(text)) allow.push_back(std::move(rule).value());
+  std::vector<NetworkRule> allow = parse_allow(network);
   for (const InjectPolicy& inject : network.inject) {
     NetworkRule host = TRY(parse_network_rule(inject.host));
     if (opens_on_some_port(allow, host)) continue;

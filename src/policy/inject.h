@@ -16,6 +16,9 @@ const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const 
 // All entries of all layers. Code::denied when two layers put different values into one header.
 Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy*>& layers);
 
+// Whether network.allow opens all of the host that gets this header, on some port.
+bool opens(const NetworkPolicy& network, const InjectPolicy& inject);
+
 // Whether network.allow opens every host that gets a header, on some port. Code::denied when not: a secret that is
 // never sent is a mistake.
 Result<void> check_injects(const NetworkPolicy& network);

@@ -35,8 +35,10 @@ bool covers_on_its_port(const NetworkRule& rule, const Host& host) { return cove
 
 bool is_localhost(const Host& host) { return host.name == "localhost" || is_beneath(host.name, "localhost"); }
 
-Result<NetworkRules> NetworkRules::create(const std::vector<std::string>& allow, const std::vector<std::string>& deny) {
+Result<NetworkRules> NetworkRules::create(const std::vector<std::string>& allow, const std::vector<std::string>& deny,
+                                          const std::optional<std::vector<std::string>>& granted) {
   NetworkRules rules;
+  if (granted) rules.granted_ = TRY(parse(*granted, "network.allow"));
   rules.allow_ = TRY(parse(allow, "network.allow"));
   rules.deny_ = TRY(parse(deny, "network.deny"));
   return rules;
@@ -88,14 +90,20 @@ Verdict NetworkRules::decide_address(const Host& host, const Host& address, uint
   if (!not_public) return verdict;
 
   // `*` and 0.0.0.0/0 open the Internet and no network of the host's own.
-  for (const NetworkRule& rule : allow_)
-    if (rule.kind == Kind::addresses && !is_wide(rule) && covers(rule, target)) return allowed_by(rule);
-  if (is_loopback_address(target))
-    for (const NetworkRule& rule : allow_) {
-      bool names_it = (rule.kind == Kind::name || rule.kind == Kind::beneath) && covers(rule, rule_for(host, port));
-      if (names_it && (is_localhost(host) || host == address)) return allowed_by(rule);
-    }
-  return not_allowed(cat(lead, not_public, " and not listed as an address"));
+  auto find_naming = [&](const std::vector<NetworkRule>& rules) -> const NetworkRule* {
+    for (const NetworkRule& rule : rules)
+      if (rule.kind == Kind::addresses && !is_wide(rule) && covers(rule, target)) return &rule;
+    if (is_loopback_address(target))
+      for (const NetworkRule& rule : rules) {
+        bool names_it = (rule.kind == Kind::name || rule.kind == Kind::beneath) && covers(rule, rule_for(host, port));
+        if (names_it && (is_localhost(host) || host == address)) return &rule;
+      }
+    return nullptr;
+  };
+  const NetworkRule* rule = find_naming(allow_);
+  if (!rule) return not_allowed(cat(lead, not_public, " and not listed as an address"));
+  if (granted_ && !find_naming(*granted_)) return not_allowed(cat(lead, not_public, " and not listed by the operator's policy"));
+  return allowed_by(*rule);
 }
 
 bool NetworkRules::lists_port(const Host& host, uint16_t port) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ bool is_localhost(const Host& host);  // or beneath it
 
 class NetworkRules {
  public:
-  static Result<NetworkRules> create(const std::vector<std::string>& allow, const std::vector<std::string>& deny);
+  // `granted`: the entries by which somebody may be let through to an address that is not public; unset: all of `allow`.
+  static Result<NetworkRules> create(const std::vector<std::string>& allow, const std::vector<std::string>& deny,
+                                     const std::optional<std::vector<std::string>>& granted = {});
 
   // May the program talk to this host and port? A denial wins over every permission. A name is only looked at as a name,
   // an address only as an address.
@@ -30,7 +33,7 @@ class NetworkRules {
   // May it learn that this name exists: is it allowed on any port?
   Verdict decide_name(const Host& host) const;
   // `host` resolved to `address` (or is that address); `not_public` says what kind of network that is, or null. Such an
-  // address must be listed as an address itself, by a rule that is not wide; a denied address is denied behind every
+  // address must be listed as an address itself, by a rule that is not wide and by one that was granted; a denied address is denied behind every
   // name. The name localhost and those beneath it may be 127.0.0.1 and ::1 where a rule names them. Refuses, too, what
   // decide() refuses.
   Verdict decide_address(const Host& host, const Host& address, uint16_t port, const char* not_public) const;
@@ -45,6 +48,7 @@ class NetworkRules {
   std::string why_not(const Host& host, uint16_t port) const;
 
   std::vector<NetworkRule> allow_, deny_;
+  std::optional<std::vector<NetworkRule>> granted_;
 };
 
 }  // namespace paddock::policy

@@ -101,4 +101,21 @@ TEST(NetworkRules, RefusesAListItCannotRead) {
   EXPECT_EQ(deny.error().message, "network.deny: 'a b' is not a host name");
 }
 
+// Azure's metadata, or the host's own address, are public by their numbers.
+TEST(NetworkRules, WhatIsNotPublicNeedsAnEntryThatWasGranted) {
+  Host metadata = canonical_host("168.63.129.16").value(), name = canonical_host("evil.example").value(), localhost = canonical_host("localhost").value(), loopback = canonical_host("127.0.0.1").value();
+  std::vector<std::string> asked = {"168.0.0.0/8", "168.63.129.16", "evil.example", "localhost"};
+  NetworkRules call = NetworkRules::create(asked, {}, std::vector<std::string>{"pypi.org"}).value();
+  EXPECT_FALSE(call.decide_address(metadata, metadata, 80, "cloud metadata").allowed);
+  EXPECT_FALSE(call.decide_address(name, metadata, 80, "cloud metadata").allowed);
+  EXPECT_FALSE(call.decide_address(localhost, loopback, 80, "loopback").allowed);
+  EXPECT_TRUE(call.decide_address(metadata, metadata, 80, nullptr).allowed);
+  NetworkRules operators = NetworkRules::create(asked, {}, std::vector<std::string>{"168.63.129.16:80", "localhost"}).value();
+  EXPECT_TRUE(operators.decide_address(metadata, metadata, 80, "cloud metadata").allowed);
+  EXPECT_FALSE(operators.decide_address(metadata, metadata, 32526, "cloud metadata").allowed);
+  EXPECT_TRUE(operators.decide_address(localhost, loopback, 80, "loopback").allowed);
+  NetworkRules own = NetworkRules::create(asked, {}).value();
+  EXPECT_TRUE(own.decide_address(metadata, metadata, 80, "cloud metadata").allowed);
+}
+
 }  // namespace paddock::policy

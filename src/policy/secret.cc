@@ -9,7 +9,7 @@ namespace paddock::policy {
 
 namespace {
 
-constexpr std::string_view kEnvironment = "env:", kFile = "file:";
+constexpr std::string_view kEnvironment = "env:", kFile = "file:", kLiteral = "literal:";
 constexpr size_t kShortestLiteral = 8;    // shorter ones stand in ordinary output by chance, and could not be told from it
 constexpr size_t kLongestPlainName = 15;  // a longer word of letters and digits may well be a token
 
@@ -34,16 +34,26 @@ Result<std::string> canonical_secret(std::string_view text, const PathContext& p
     return std::string(text);
   }
   if (starts_with(text, kFile)) return cat(kFile, TRY(absolute_path(text.substr(kFile.size()), paths)));
+  if (starts_with(text, kLiteral)) return literal_secret(text.substr(kLiteral.size()));
   if (is_identifier(text)) {
     if (looks_like_a_token(text))
-      return refuse("could be a variable's name or the secret itself", "write env:NAME, or put it into a file and write file:PATH");
+      return refuse("could be a variable's name or the secret itself", "write env:NAME or literal:SECRET, or put it into a file and write file:PATH");
     return cat(kEnvironment, text);
   }
-  if (text == kHiddenSecret) return refuse("is what 'paddock policy' shows in place of one", "write env:NAME or file:PATH");
-  if (!std::all_of(text.begin(), text.end(), is_printable_ascii)) return refuse("is not printable ASCII", "");
-  if (text.size() < kShortestLiteral)
+  return literal_secret(text);
+}
+
+Result<std::string> literal_secret(std::string_view value) {
+  if (value == kHiddenSecret) return refuse("is what 'paddock policy' shows in place of one", "write env:NAME or file:PATH");
+  if (!std::all_of(value.begin(), value.end(), is_printable_ascii)) return refuse("is not printable ASCII", "");
+  if (value.size() < kShortestLiteral)
     return refuse(cat("is shorter than ", kShortestLiteral, " characters"), "write env:NAME or file:PATH if it is kept there");
-  return std::string(text);
+  bool is_ambiguous = is_identifier(value) || starts_with(value, kEnvironment) || starts_with(value, kFile) || starts_with(value, kLiteral);
+  return cat(is_ambiguous ? kLiteral : "", value);
+}
+
+std::string literal_value(std::string_view canonical) {
+  return std::string(starts_with(canonical, kLiteral) ? canonical.substr(kLiteral.size()) : canonical);
 }
 
 bool is_usable_secret(std::string_view value) {

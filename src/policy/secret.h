@@ -14,8 +14,15 @@ namespace paddock::policy {
 inline constexpr const char* kHiddenSecret = "(a literal value, not shown)";
 
 // env:NAME stays, a bare NAME becomes env:NAME, file:PATH gets an absolute path, and everything else is the secret
-// itself. Errors never quote the text.
+// itself, with `literal:` in front where it could be taken for one of the others. Errors never quote the text.
 Result<std::string> canonical_secret(std::string_view text, const PathContext& paths);
+
+// The canonical form of a value that is the secret itself whatever it looks like: what a request says never names a
+// place on this machine to read.
+Result<std::string> literal_secret(std::string_view value);
+
+// The value of a canonical secret for which is_literal_secret() holds.
+std::string literal_value(std::string_view canonical);
 
 // Whether a value can stand in a header and be told from ordinary output: printable ASCII, 8 or more characters.
 bool is_usable_secret(std::string_view value);

@@ -32,6 +32,19 @@ TEST(Secret, IsReadAsWhereItComesFrom) {
   EXPECT_EQ(canonical_secret(kLiteral, paths).value(), kLiteral);
 }
 
+TEST(Secret, OfARequestIsAlwaysTheValueItself) {
+  PathContext paths{.base_directory = "/work/project", .home = "/home/agent"};
+  for (const char* value : {"OPERATOR_TOKEN", "env:OPERATOR_TOKEN", "file:/etc/shadow", "literal:whatever", kLiteral, "ghp_16C7e42F292c6912E7"}) {
+    std::string canonical = literal_secret(value).value();
+    EXPECT_TRUE(is_literal_secret(canonical)) << value;
+    EXPECT_EQ(literal_value(canonical), value);
+    EXPECT_EQ(canonical_secret(canonical, paths).value(), canonical);  // also once it was written and read again
+    EXPECT_EQ(shown_secret(canonical), kHiddenSecret);
+  }
+  EXPECT_FALSE(literal_secret("short"));
+  EXPECT_FALSE(literal_secret(kHiddenSecret));
+}
+
 TEST(Secret, IsKnownAsLiteral) {
   EXPECT_TRUE(is_literal_secret(kLiteral));
   EXPECT_FALSE(is_literal_secret("env:API_KEY"));

@@ -15,6 +15,7 @@ OUTSIDE = {  # what a sandbox with these options reaches
     "all denied": ({"network": {"denyOut": [ALL]}}, {GOOD: False, "good.example": False}),
     "all denied but an address": ({"network": {"denyOut": [ALL], "allowOut": [GOOD]}}, {GOOD: True, OTHER: False}),
     "allow wins inside a range": ({"network": {"denyOut": ["203.0.113.0/24"], "allowOut": [GOOD]}}, {GOOD: True, "203.0.113.11": False, OTHER: True}),
+    "its own address asked for": ({"network": {"denyOut": [ALL], "allowOut": [internet.MACHINE, internet.MACHINE + "/24"]}}, {internet.MACHINE: False}),
     "all denied but a domain": ({"network": {"denyOut": [ALL], "allowOut": ["*.good.example"]}}, {"www.good.example": True, "good.example": False, "evil.example": False, GOOD: False}),
 }
 
@@ -27,7 +28,7 @@ def reaches(served, sandbox, host):
 def inside():
     """In the machine of that Internet. Says what was reached, as JSON."""
     found = {}
-    with server.Server("root") as served:
+    with server.Server("root", env={"OPERATOR_TOKEN": "sesame-open-0001"}) as served:
         for name, (options, hosts) in OUTSIDE.items():
             sandbox = served.create(timeout=120, **options)
             found[name] = {host: reaches(served, sandbox, host) for host in hosts}
@@ -38,7 +39,7 @@ def inside():
         for body in ({}, {"denyOut": [GOOD]}, {"denyOut": [ALL], "allowOut": [GOOD]}, {"allow_internet_access": False}):
             changes += [update(body), reaches(served, sandbox, GOOD)]
         found["changes"] = changes
-        headers = {"good.example": [{"transform": {"headers": {"X-Injected": "from-outside"}}}]}
+        headers = {"good.example": [{"transform": {"headers": {"X-Injected": "from-outside", "X-Leak": "OPERATOR_TOKEN"}}}]}
         sandbox = served.create(timeout=120, network={"rules": headers})
         found["injected"] = served.run(sandbox, "curl --noproxy '*' -s -o /dev/null -w '%{http_code}' https://good.example/headers; env")[1]
     print(json.dumps(found))
@@ -66,6 +67,10 @@ class E2bNetwork(unittest.TestCase):
         self.assertTrue(self.found["injected"].startswith("200"), self.found["injected"])
         self.assertNotIn("from-outside", self.found["injected"])
         self.assertIn("from-outside", json.dumps(self.requests))
+
+    def test_a_header_is_never_a_variable_of_the_server(self):
+        self.assertIn("OPERATOR_TOKEN", json.dumps(self.requests))
+        self.assertNotIn("sesame-open", json.dumps(self.requests))
 
 
 if __name__ == "__main__":

@@ -263,15 +263,14 @@ class Shared:
         self.assertIn("has no network", " ".join(result["structuredContent"]["notes"]))
 
     def test_a_denial_of_the_network_is_told_and_logged(self):
-        made = self.call("create_sandbox", allow_hosts=["allowed.example"])
-        if made["allow_hosts"] != ["allowed.example"]:
-            self.skipTest(f"the policy narrows it: {made['notes']}")
-        result = self.call("run_command", sandbox=made["sandbox"], command="curl -sS -m 10 http://denied.example/x || true")
+        with_network = client(self, self.user, "--allow-net", "allowed.example", era=self.era)
+        made = with_network.tool("create_sandbox", allow_hosts=["allowed.example"])["structuredContent"]
+        self.assertEqual(made["allow_hosts"], ["allowed.example"])
+        result = with_network.tool("run_command", sandbox=made["sandbox"], command="curl -sS -m 10 http://denied.example/x || true")["structuredContent"]
         self.assertEqual(result["network_denials"][0]["host"], "denied.example")
         self.assertIn("denied.example", " ".join(result["notes"]))
-        log = self.call("network_log", sandbox=made["sandbox"], denied_only=True)
+        log = with_network.tool("network_log", sandbox=made["sandbox"], denied_only=True)["structuredContent"]
         self.assertIn("denied.example", [e["host"] for e in log["entries"]])
-        self.call("kill_sandbox", sandbox=made["sandbox"])
 
     # ---- the policy
 
