@@ -20,6 +20,7 @@ namespace {
 constexpr Milliseconds kHelloMs = 20'000;        // from the first byte of a ClientHello, greeting or head to its last
 constexpr Milliseconds kRefusedWaitMs = 2'000;   // how long a refused program may take to say what it speaks
 constexpr Milliseconds kPauseMs = 30;            // a client that says nothing for so long waits for an answer
+constexpr Milliseconds kGreetingMs = 2'000;      // for the rest of a server's greeting
 constexpr size_t kSniff = 16 << 10;
 constexpr int kIpv6OriginalDestination = 80;     // IP6T_SO_ORIGINAL_DST; its header does not go with <netinet/in.h>
 
@@ -238,10 +239,28 @@ Task<Connection::Speech> Connection::listen_to_client() {
   }
 }
 
+// Servers of HTTP/2 begin with a frame of settings, some of them without waiting for the client. It shows that the client will
+// speak HTTP/2, although nothing of that was seen yet.
+Task<bool> Connection::server_greets_in_http2() {
+  Milliseconds deadline = gate_.loop.now() + kGreetingMs;
+  while (true) {
+    std::string greeting = server_.peek_at(net::kHttp2FrameHead);
+    net::Looks looks = net::looks_like_http2_settings(greeting);
+    if (looks != net::Looks::more || greeting.empty()) co_return looks == net::Looks::http;
+    if (gate_.loop.now() >= deadline) co_return true;  // half of one
+    co_await gate_.loop.sleep(kPauseMs);
+  }
+}
+
 Task<void> Connection::carry() {
   First first = co_await first_to_speak();
   Speech speech = Speech::other;
   if (first == First::client) speech = co_await listen_to_client();
+  // Cleartext HTTP/2 carries requests whose host nobody could judge. Who speaks first is chance, and decides nothing.
+  if (speech == Speech::other && !target_.host.is_address() && server_.peek() == Stream::Seen::bytes) {
+    bool is_http2 = co_await server_greets_in_http2();
+    if (is_http2) deny("network.http2", "cleartext HTTP/2, whose requests cannot be checked, to a host by its name");
+  }
   if (speech == Speech::unclear) deny("network.unclear", "the first bytes began like a request and never became one");
   if (speech == Speech::broken) dialled_.error = "the connection broke";
   bool checked = speech == Speech::tls || speech == Speech::http || speech == Speech::broken;

@@ -43,6 +43,7 @@ class Connection {
   Task<First> first_to_speak();
   enum class Speech { tls, http, other, unclear, broken };
   Task<Speech> listen_to_client();
+  Task<bool> server_greets_in_http2();
 
   // Decides about `target_` and connects to it; says why not in the log, and returns false.
   Task<bool> reach();

@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "egress/gate.h"
 
 namespace paddock::egress {
@@ -108,6 +110,13 @@ Stream::Seen Stream::peek() {
   if (count == 0 || errno != EAGAIN) return Seen::end;
   socket.not_readable();
   return Seen::nothing;
+}
+
+std::string Stream::peek_at(size_t most) {
+  std::string bytes(most, '\0');
+  ssize_t count = ::recv(socket.get(), bytes.data(), most, MSG_PEEK);
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  return bytes;
 }
 
 void Stream::end() {

@@ -30,6 +30,7 @@ class Stream {
   Task<bool> write(std::string_view bytes);  // all of it; the bytes must stay where they are meanwhile
 
   enum class Seen { bytes, nothing, end };
+  std::string peek_at(size_t most);  // the first bytes of it; they stay there
   Seen peek();  // what waits on the socket, which then may be waited for
 
   void reset();  // the other side gets a reset instead of an ordinary end

@@ -295,7 +295,7 @@ std::string to_bytes(const ResponseHead& head) {
 Looks looks_like_http(std::string_view bytes) {
   // Servers skip more before and between the words than the standard says; so does this.
   constexpr std::string_view kBlanks = " \t\v\f\r\n", kVersion = "http/", kScheme = "http:";
-  constexpr size_t kLongestLine = kLongestTarget + 64, kLongestWord = 8192;  // no server takes a longer method
+  constexpr size_t kLongestLine = kLongestTarget + 64;
   Looks undecided = bytes.size() > kLongestLine ? Looks::http : Looks::more;
   bytes = bytes.substr(0, kLongestLine);
   bytes.remove_prefix(std::min(bytes.find_first_not_of(kBlanks), bytes.size()));
@@ -303,7 +303,6 @@ Looks looks_like_http(std::string_view bytes) {
   size_t end = bytes.find('\n');
   std::string_view line = bytes.substr(0, end);
   auto word_end = line.begin() + std::min(line.find_first_of(kBlanks), line.size());
-  if (word_end - line.begin() > static_cast<std::ptrdiff_t>(kLongestWord)) return Looks::other;
   if (std::find_if_not(line.begin(), word_end, is_token_byte) != word_end) return Looks::other;
   auto same = [](char a, char b) { return lower(a) == b; };
   auto contains = [&](std::string_view text, std::string_view part) { return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end(); };
@@ -317,6 +316,17 @@ Looks looks_like_http(std::string_view bytes) {
   if (contains(line.substr(0, nul), kVersion)) return Looks::http;
   bool ended = end != bytes.npos || nul != line.npos;
   return ended ? Looks::other : undecided;
+}
+
+Looks looks_like_http2_settings(std::string_view bytes) {
+  // Length (three bytes, six for each setting), type 4, flags 0 or ACK, stream 0 with a bit that does not count.
+  auto byte = [&](size_t at) { return static_cast<unsigned char>(bytes[at]); };
+  for (size_t at = 0; at < std::min(bytes.size(), kHttp2FrameHead); ++at) {
+    bool fits = at == 0 ? byte(at) == 0 : at <= 2 ? true : at == 3 ? byte(at) == 4 : at == 4 ? byte(at) <= 1 : (byte(at) & (at == 5 ? 0x7f : 0xff)) == 0;
+    if (!fits) return Looks::other;
+  }
+  if (bytes.size() >= 3 && (byte(1) * 256 + byte(2)) % 6 != 0) return Looks::other;
+  return bytes.size() < kHttp2FrameHead ? Looks::more : Looks::http;
 }
 
 }  // namespace paddock::net

@@ -80,9 +80,13 @@ std::string to_bytes(const RequestHead& head);   // method, target, version and 
 std::string to_bytes(const ResponseHead& head);
 
 // Whether the first bytes of a connection begin an HTTP/1 (or cleartext HTTP/2) request. `more`: cannot say yet.
-// Leading CR, LF and blanks do not hide a request; neither does an odd method. `other`: a first line that ends without
+// Leading CR, LF and blanks do not hide a request; neither does an odd or long method. `other`: a first line that ends without
 // "HTTP/", a first word with control bytes or bytes above ASCII, a NUL. In doubt `http`: parse_request refuses it then.
 enum class Looks { more, http, other };
 Looks looks_like_http(std::string_view bytes);
+
+// Whether the first bytes of a server begin HTTP/2 (RFC 9113, 3.4): a SETTINGS frame of stream 0.
+inline constexpr size_t kHttp2FrameHead = 9;
+Looks looks_like_http2_settings(std::string_view bytes);
 
 }  // namespace paddock::net

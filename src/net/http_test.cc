@@ -243,13 +243,14 @@ TEST(LooksLikeHttp, KnowsARequest) {
            "\tGET / HTTP/1.1"s, "\r\n\r\nGET / HTTP/1.1"s, "\nGET / HTTP/1.1"s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"s, "GET / http/1.1"s, "GET /\x80\xff\x01 HTTP/1.1"s,
            "CONNECT a:443 HTTP/1.1"s, "GET /\rHTTP/1.1"s, "GET / HTTP/1.1\0"s, "GET http://a/ HTTP/1.1"s,
            "GET /" + std::string(kLongestTarget + 64, 'a'), std::string(kLongestTarget + 65, '\n'),
+           std::string(8193, 'A') + " / HTTP/1.1\r\n", std::string(kLongestTarget + 65, 'A'),
        }) {
     EXPECT_EQ(looks_like_http(bytes), Looks::http) << printable(bytes.substr(0, 40));
   }
 }
 
 TEST(LooksLikeHttp, WaitsWhileItCanBecomeOne) {
-  for (const std::string& bytes : {""s, "\r\n"s, "\r\n\r\n "s, "G"s, "GET"s, "GET "s, "GET h"s, "SSH-2.0"s, "CONNECT a"s}) {
+  for (const std::string& bytes : {""s, "\r\n"s, "\r\n\r\n "s, "G"s, "GET"s, "GET "s, "GET h"s, "SSH-2.0"s, "CONNECT a"s, std::string(10'000, 'a')}) {
     EXPECT_EQ(looks_like_http(bytes), Looks::more) << printable(bytes.substr(0, 40));
   }
 }
@@ -258,10 +259,18 @@ TEST(LooksLikeHttp, KnowsOtherProtocols) {
   for (const std::string& bytes : {
            "SSH-2.0-OpenSSH_9.2\r\n"s, "EHLO a\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "\x16\x03\x01"s, "\x05\x01\x00"s, "\0\0\0\x08\x04\xd2\x16\x2f"s, "AMQP\0\0\x09\x01"s,
            "\x80"s, "0032git-upload-pack /a.git\0host=a\0"s, "\r\nEHLO a\nGET / HTTP/1.1\r\n"s, "RTSP://a RTSP/1.0\r\n"s, "\x10\x0e\x00\x04MQTT"s, "HTTP/1.1 200 OK\r\n"s, "{\"id\": 1}"s,
-           std::string(10'000, 'a'),
        }) {
     EXPECT_EQ(looks_like_http(bytes), Looks::other) << printable(bytes);
   }
+}
+
+TEST(Http, KnowsTheGreetingOfAnHttp2Server) {
+  const std::string settings("\0\0\x12\x04\0\0\0\0\0\0\x03", 11), empty("\0\0\0\x04\0\0\0\0\0", 9), answer("\0\0\0\x04\x01\0\0\0\0", 9);
+  for (const std::string& bytes : {settings, empty, answer}) EXPECT_EQ(looks_like_http2_settings(bytes), Looks::http);
+  for (size_t size = 0; size < kHttp2FrameHead; ++size) EXPECT_EQ(looks_like_http2_settings(settings.substr(0, size)), Looks::more);
+  const std::string mysql("\x4a\0\0\0\x0a""8.0", 8), ping("\0\0\x08\x06\0\0\0\0\0", 9), odd("\0\0\x07\x04\0\0\0\0\0", 9), stream("\0\0\0\x04\0\0\0\0\x01", 9);
+  for (const std::string& bytes : {mysql, ping, odd, stream, std::string("220 mail"), std::string("SSH-2.0-x")})
+    EXPECT_EQ(looks_like_http2_settings(bytes), Looks::other) << printable(bytes);
 }
 
 }  // namespace paddock::net

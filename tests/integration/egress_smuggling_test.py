@@ -37,6 +37,8 @@ VECTORS = {
     "a tab as blank": "GET\t/\tHTTP/1.1\r\nHost: good.example\r\n\r\n",
     "an unknown version": "GET / HTTP/1.2\r\nHost: good.example\r\n\r\n",
     "a lower-case version": "GET / http/1.1\r\nHost: good.example\r\n\r\n",
+    "a method of 9,000 letters": "A" * 9000 + " / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    "a method without end": "A" * 17000 + " / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
     "HTTP/2 in the clear": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "a name that is no token": "GET / HTTP/1.1\r\nHost: good.example\r\nX(y): a\r\n\r\n",
     "an empty name": "GET / HTTP/1.1\r\nHost: good.example\r\n: a\r\n\r\n",
@@ -90,6 +92,15 @@ class HttpTest(internet.Case):
         answers, _ = self.inside(user, steps, *allow(internet.GOOD, "good.example"), program=internet.WITHOUT_PROXY)
         self.assertEqual(answers[0], {"received": [start]})
         self.assertIn(" 400 ", answers[1]["received"][0])
+
+    @as_each_user
+    def test_http2_in_the_clear_is_known_by_a_server_that_speaks_first(self, user):
+        start = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        steps = [{"do": "tcp", "host": "good.example", "port": 8082, "send": pieces, "until": "SM\r\n\r\n"} for pieces in ([start], ["PR", "I * HTTP/2.0\r\n\r\nSM\r\n\r\n"], [""])]
+        answers, _ = self.inside(user, steps, *allow("good.example"), program=internet.WITHOUT_PROXY)
+        for answer in answers:
+            self.assertNotIn("SM", "".join(answer.get("received", [])))
+            self.assertNotIn("\0\0\6\4", "".join(answer.get("received", [])))
 
     @as_each_user
     def test_what_can_be_read_two_ways_is_refused(self, user):

@@ -35,7 +35,7 @@ PRIVATE = {"private-ten": "10.9.8.7", "private-home": "192.168.7.7", "private-mi
 LOCAL = {"loopback": "127.0.0.1", "loopback-other": "127.8.9.10", "loopback-six": "::1", "mapped": "::ffff:127.0.0.1", "zero": "0.0.0.0",
          "unspecified-six": "::", "broadcast": "255.255.255.255", "multicast": "224.0.0.251",
          "nat64": "64:ff9b::7f00:1", "six-to-four": "2002:7f00:1::1"}
-WORLD_PORTS = {"http": [80, 8080], "https": [443, 8443], "echo": [7], "banner": [2525], "ssh": [22], "record": [9000, 853],
+WORLD_PORTS = {"http": [80, 8080], "https": [443, 8443], "echo": [7], "banner": [2525], "ssh": [22], "http2": [8082], "record": [9000, 853],
                "hold": [9999], "udp": [443, 4444, 5353, 5355]}
 MACHINE_PORTS = {"http": [80, 9123, 9124]}
 WITHOUT_PROXY = ["env", *(f"-u{name}" for upper in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY") for name in (upper, upper.lower()))]

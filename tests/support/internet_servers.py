@@ -1,6 +1,6 @@
 """The servers of the fake Internet: one process, told by lines of JSON on its input, ending when that closes.
 
-  http, https   see internet_http.py     echo    what came            banner, ssh   speak first, then echo
+  http, https   see internet_http.py     echo    what came            banner, ssh, http2   speak first, then echo
   record        logs what came           hold    accepts, then silence             udp           logs what came, no answer
 """
 import asyncio
@@ -14,7 +14,7 @@ import internet_dns
 import internet_http
 
 NAME_SERVERS = ("192.0.2.53", "8.8.8.8")
-GREETINGS = {"banner": b"220 mail.example ready\r\n", "ssh": b"SSH-2.0-Test\r\n"}
+GREETINGS = {"banner": b"220 mail.example ready\r\n", "ssh": b"SSH-2.0-Test\r\n", "http2": b"\0\0\6\4\0\0\0\0\0\0\3\0\0\0\x64"}
 
 
 class Servers:
@@ -36,7 +36,7 @@ class Servers:
             for name in NAME_SERVERS:
                 await self.names.serve(name)
             self.names.replace(zone)
-        for service in ("echo", "banner", "ssh", "record", "hold"):
+        for service in ("echo", "banner", "ssh", "http2", "record", "hold"):
             for port in ports.get(service, []):
                 await self._listen(self._service(service), port)
         for port in ports.get("udp", []):
