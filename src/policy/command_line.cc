@@ -1,6 +1,7 @@
 #include "policy/command_line.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "policy/identifier.h"
@@ -413,6 +414,32 @@ Result<void> check_sqlite(const Command& command) {
   return {};
 }
 
+// \! runs a program, and so do \o and \g with a pipe and COPY … PROGRAM; commands also come from files and standard input.
+Result<void> check_psql(const Command& command) {
+  static constexpr std::string_view kAlone[] = {"-X", "--no-psqlrc", "-A", "-t", "-q", "-w", "-1", "-At", "-tA", "-qAt", "-tAq", "--csv", "--tuples-only", "--no-align", "--no-password", "--quiet"};
+  static constexpr std::string_view kWithValue[] = {"-c", "--command", "-h", "--host", "-p", "--port", "-U", "--username", "-d", "--dbname"};
+  auto runs_program = [](std::string_view word) {
+    constexpr std::string_view kProgram = "program";
+    if (word.find('\\') != std::string_view::npos) return true;
+    for (size_t at = 0; at + kProgram.size() <= word.size(); ++at)
+      if (same_ignoring_case(word.substr(at, kProgram.size()), kProgram)) return true;
+    return false;
+  };
+  bool has_command = false, has_no_start_file = false, is_value = false;
+  for (size_t i = 1; i < command.size(); ++i) {
+    std::string_view word = command[i], name = word.substr(0, word.find('='));
+    if (runs_program(word)) return refuse(word, "can make psql or its server run a program");
+    if (std::exchange(is_value, false) || !starts_with(word, "-")) continue;
+    is_value = is_in(kWithValue, word);
+    bool is_assigned = starts_with(word, "--") && name.size() < word.size() && is_in(kWithValue, name);
+    if (!is_value && !is_assigned && !is_in(kAlone, word)) return refuse(word, "is an option of psql that is not judged");
+    has_command |= word == "-c" || name == "--command";
+    has_no_start_file |= word == "-X" || word == "--no-psqlrc";
+  }
+  if (!has_command || !has_no_start_file) return refuse("psql", "can read commands from elsewhere", "write -X, and what it does behind -c");
+  return {};
+}
+
 struct Wrapper {
   std::string_view names;
   const char* why;
@@ -423,7 +450,8 @@ constexpr Wrapper kWrappers[] = {
      "flock script expect chrt taskset prlimit choom systemd-run at batch crontab screen tmux start-stop-daemon ld.so npx bunx uvx pipx entr unbuffer catchsegv "
      "logsave ssh-agent dbus-run-session fakeroot faketime setarch linux32 linux64 cpulimit rlwrap socat pkexec run-parts run0 sg newgrp capsh bwrap firejail proot valgrind perf hyperfine torsocks proxychains proxychains4",
      "runs another command, which is not the one that is listed"},
-    {"vi vim nvim view ex ed emacs nano less more most man info pico joe dc m4 ftp lftp telnet mail mailx mutt gnuplot", "lets its user run commands from inside"},
+    {"vi vim nvim view ex ed emacs nano less more most man info pico joe dc m4 ftp lftp telnet mail mailx mutt gnuplot "
+     "mysql mariadb mongo mongosh sqlplus sqlcmd usql pgcli mycli lldb tig lazygit mc ranger nnn vifm w3m lynx links elinks top htop", "lets its user run commands from inside"},
     {"eval exec source . command builtin coproc trap export declare typeset local readonly set unset shopt alias unalias enable hash bind complete compgen compopt "
      "let read mapfile readarray getopts function fc jobs bg fg disown suspend if then else elif fi for while until do done case esac select [[ ! :",
      "is a word of the shell that changes what the rest of the line means"},
@@ -455,6 +483,7 @@ Result<void> check_command(const Command& command) {
   if (base == "sed" || base == "gsed") return check_sed(by_name);
   if (base == "make" || base == "gmake") return check_make(by_name);
   if (base == "sqlite3") return check_sqlite(by_name);
+  if (base == "psql") return check_psql(by_name);
   return {};
 }
 

@@ -110,6 +110,15 @@ TEST(CommandLine, OptionsThatRunOrWriteSomethingAreRefused) {
     EXPECT_EQ(objection(rule, line), "") << line;
 }
 
+TEST(CommandLine, DatabaseShellsRunOnlyWhatStandsInTheLine) {
+  const ToolRule rule = rule_of(R"(["psql"])");
+  for (const char* line : {"psql -c '\\! id'", "psql -X -c '\\! id'", "psql -X -c 'select 1 \\g |id'", "psql -X -c \"copy t to program 'id'\"", "psql -X -c 'COPY t FROM Program $$id$$'", "psql -X -f script.sql", "psql -X",
+                           "psql -c 'select 1'", "psql -X -o '|id' -c 'select 1'", "psql -X -v x=1 -c 'select 1'", "psql -X --command='\\! id'", "psql -Xc 'select 1' -f x", "psql -X -L /etc/x -c 'select 1'", "psql -X --log-file=x -c 'select 1'"})
+    EXPECT_NE(objection(rule, line), "") << line;
+  for (const char* line : {"psql -X -c 'select 1'", "psql -X -At -h db -U reader -d shop -c 'select count(*) from orders'", "psql --no-psqlrc --csv --command='select 1'"}) EXPECT_EQ(objection(rule, line), "") << line;
+  for (const char* name : {"mysql", "mariadb", "mongosh", "sqlplus", "lldb", "lynx"}) EXPECT_NE(runs_other_commands(name), nullptr) << name;
+}
+
 TEST(CommandLine, SaysWhy) {
   EXPECT_EQ(objection(rule_of(R"(["git"])"), "rm x"), "c must run nothing but 'git', not 'rm'");
   EXPECT_EQ(objection(rule_of(R"(["git"])"), "env X=1 git log"), "c cannot be judged: 'env' runs another command, which is not the one that is listed");

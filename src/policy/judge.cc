@@ -76,6 +76,15 @@ bool any_text(const Condition& condition, bool (*test)(std::string_view, std::st
   return std::any_of(condition.texts.begin(), condition.texts.end(), [&](const std::string& text) { return test(value, text); });
 }
 
+// A control character, or what Unicode has for a line's end.
+bool has_line_break(std::string_view text) {
+  auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control)) return true;
+  for (std::string_view end : {"\u0085", "\u2028", "\u2029"})
+    if (text.find(end) != std::string_view::npos) return true;
+  return false;
+}
+
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 void complain_about_reading(const Place& place, const Readings& readings, std::string_view value, const Condition& condition) {
@@ -230,6 +239,12 @@ Answer check(const Condition& condition, const Place& place) {
   // Programs in C would see only what stands in front of it.
   if (text->find('\0') != std::string::npos) {
     if (place.reason) complain(place, cat(place.name, " contains a NUL byte"));
+    return kUnclear;
+  }
+  // "a@evil.com\n@company.com": many programs read lines, and the last one is not all of them.
+  bool is_about_end = condition.test == Test::ends_with || condition.test == Test::not_ends_with;
+  if (is_about_end && has_line_break(*text) && std::none_of(condition.texts.begin(), condition.texts.end(), has_line_break)) {
+    if (place.reason) complain(place, cat(place.name, " has a line break in it, so its end does not say what all of it is"), "send one line");
     return kUnclear;
   }
   switch (condition.test) {

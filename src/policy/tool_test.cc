@@ -122,6 +122,11 @@ TEST(Rules, TextsAreComparedByteForByte) {
   EXPECT_TRUE(allows_text(tool_with(R"({ param = "p", ends_with = [".txt", ".md"] })"), "a.md"));
   EXPECT_FALSE(allows_text(tool_with(R"({ param = "p", ends_with = [".txt", ".md"] })"), "a.sh"));
   EXPECT_FALSE(allows_text(tool_with(R"({ param = "p", not_ends_with = ".sh" })"), "a.sh"));
+  // Who reads lines sees more than the last one.
+  for (const char* text : {"a@evil.com\n@company.com", "a@evil.com\r@company.com", "a@evil.com\u2028@company.com", "a@evil.com\u0085@company.com", "a@evil.com\x0b@company.com", "x\n@company.com"})
+    EXPECT_FALSE(allows_text(tool_with(R"({ param = "p", ends_with = "@company.com" })"), text)) << printable(text);
+  EXPECT_FALSE(allows_text(tool_with(R"({ param = "p", not_ends_with = ".sh" })"), "a.sh\nb.txt"));
+  EXPECT_TRUE(allows_text(tool_with(R"({ param = "p", ends_with = "end\n" })"), "one\nend\n"));
   EXPECT_TRUE(allows_text(tool_with(R"({ param = "p", contains = "ok" })"), "it is ok now"));
   EXPECT_FALSE(allows_text(tool_with(R"({ param = "p", not_contains = ["drop", "delete"] })"), "please delete"));
   EXPECT_TRUE(allows_text(tool_with(R"({ param = "p", matches = "[a-z]+@company\\.com" })"), "ann@company.com"));

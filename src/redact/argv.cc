@@ -109,8 +109,14 @@ class Line {
     return word;
   }
 
+  // Up to where a shell would begin something else, were it to read this: what could be run must not vanish from a record, also
+  // when that shows the end of a password that has such characters in it.
   void take_out(std::string& word, size_t from) {
-    word = cat(word.substr(0, from), kMark);
+    size_t end = std::min({word.find_first_of(";|&`\n", from), word.find("$(", from), word.size()});
+    if (end > from) take_out(word, from, end);
+  }
+  void take_out(std::string& word, size_t from, size_t end) {
+    word = cat(word.substr(0, from), kMark, word.substr(end));
     if (counts_) ++(*counts_)["argument"];
   }
 
@@ -143,7 +149,7 @@ class Line {
     if (is_authorization && space != word.npos) value = std::min(word.find_first_not_of(' ', space), word.size());
     std::string_view secret = std::string_view(word).substr(value);
     if (!is_value(secret) || (!is_header && has_space(secret))) return false;
-    take_out(word, value);
+    take_out(word, value, word.size());  // a header of cookies has semicolons
     return true;
   }
 

