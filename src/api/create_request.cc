@@ -2,6 +2,7 @@
 
 #include "api/fields.h"
 #include "base/text.h"
+#include "base/value_count.h"
 #include "policy/decode.h"
 #include "policy/intersect.h"
 #include "policy/presets.h"
@@ -10,16 +11,15 @@ namespace paddock::api {
 
 namespace {
 
+// All that a call may list (manager/policies.cc) fits into so many values; decoding more would only make the others wait.
+constexpr size_t kMostPolicyValues = 6'000, kMostLayers = 8;
+
 Result<void> add_layers(const Value& value, bool refuse_wide, std::vector<policy::Layer>& layers) {
   if (value.as_string()) {
     layers.push_back({TRY(policy::preset(*value.as_string())), true});
     return {};
   }
-  policy::DecodeContext context;
-  context.base_directory = "/";
-  context.home = "/";
-  context.refuse_wide_network = refuse_wide;
-  Policy decoded = TRY(policy::decode(value, "policy", context));
+  Policy decoded = TRY(decode_call(value, "policy", refuse_wide));
   if (!decoded.extends.empty()) layers.push_back({TRY(policy::preset(decoded.extends)), false});
   layers.push_back({std::move(decoded), true});
   return {};
@@ -41,9 +41,20 @@ Result<std::vector<manager::VolumeMount>> read_volumes(const Value* value) {
 
 }  // namespace
 
+Result<Policy> decode_call(const Value& policy, const char* name, bool refuse_wide) {
+  if (has_more_values(policy, kMostPolicyValues))
+    return Error{Code::invalid, cat(name, ": more than ", kMostPolicyValues, " values"), "give it fewer entries"};
+  policy::DecodeContext context;
+  context.base_directory = "/";
+  context.home = "/";
+  context.refuse_wide_network = refuse_wide;
+  return policy::decode(policy, name, context);
+}
+
 Result<Policy> read_policy(const Value* policy, const Value* limits, const Value* allow_net) {
   std::vector<policy::Layer> layers;
   if (policy && policy->as_array()) {
+    if (policy->as_array()->size() > kMostLayers) return Error{Code::invalid, cat("policy: more than ", kMostLayers, " of them"), ""};
     for (const Value& item : *policy->as_array()) TRY(add_layers(item, false, layers));
   } else if (policy) {
     TRY(add_layers(*policy, false, layers));

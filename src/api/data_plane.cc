@@ -138,6 +138,8 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
     co_await answer_data_error(call, 502, target.id, "The sandbox was not found");
     co_return;
   }
+  // Anybody may come without a token where the traffic is public.
+  exchange.admit(sandbox->info().public_traffic ? cat("stranger ", exchange.peer().address) : cat("tenant ", sandbox->info().tenant));
   sandbox->touch();
   Exchange* cuttable = &exchange;
   std::shared_ptr<void> watched = sandbox->watch([cuttable] { cuttable->cut(); });

@@ -228,7 +228,9 @@ Task<void> Server::dispatch_control(Call& call) {
       co_await refuse(exchange, 403, message);
       co_return;
     }
+    exchange.admit(call.caller.key.empty() ? exchange.peer().address : cat("key ", call.caller.key));
   }
+  // A route without a scope lets its body be read by itself, once it knows by another token whose it is.
   co_await match.route->handler(call);
 }
 

@@ -18,7 +18,10 @@ constexpr uint64_t kDirectory = 4096;  // what one takes
 io::Task<std::optional<manager::VolumeInfo>> admit(Call& call) {
   std::string header = call.exchange.header("Authorization"), shown = starts_with(header, "Bearer ") ? header.substr(7) : "";
   std::optional<manager::VolumeInfo> volume = call.manager.volume_for_content(call.parts.at("id"));
-  if (volume && !shown.empty() && same_secret(shown, volume->token)) co_return volume;
+  if (volume && !shown.empty() && same_secret(shown, volume->token)) {
+    call.exchange.admit(cat("tenant ", volume->tenant));
+    co_return volume;
+  }
   call.server.note_refused(call, 401, "the volume's token is missing or wrong");
   Value body = Value::Object{{"code", 401}, {"message", "unauthorized: the volume's token is missing or wrong"}};
   (void)co_await call.exchange.answer_json(401, body);
@@ -37,11 +40,9 @@ Event event_about(Call& call, const manager::VolumeInfo& volume, const char* kin
   return event;
 }
 
-// The volume whose token is shown, once it is recorded that something in it is about to be changed.
-io::Task<std::optional<manager::VolumeInfo>> admit_to_write(Call& call, const char* act) {
-  std::optional<manager::VolumeInfo> volume = co_await admit(call);
-  if (!volume) co_return std::nullopt;
-  Event event = event_about(call, *volume, "file.write", act);
+// Records that something in the volume is about to be changed. False: that failed, and was answered.
+io::Task<bool> record_change(Call& call, const manager::VolumeInfo& volume, const char* act) {
+  Event event = event_about(call, volume, "file.write", act);
   event.verdict = "allow";
   if (call.exchange.head().body.kind == net::Body::Kind::length) event.data.set("bytes", call.exchange.head().body.length);
   event.span = call.caller.cause.child().span;
@@ -49,10 +50,19 @@ io::Task<std::optional<manager::VolumeInfo>> admit_to_write(Call& call, const ch
   Result<void> recorded = co_await call.manager.events().record(std::move(event));
   if (recorded) {
     call.recorded = std::move(kept);
-    co_return volume;
+    co_return true;
   }
   co_await fail(call, recorded.error());
-  co_return std::nullopt;
+  co_return false;
+}
+
+// The volume whose token is shown, once it is recorded that something in it is about to be changed.
+io::Task<std::optional<manager::VolumeInfo>> admit_to_write(Call& call, const char* act) {
+  std::optional<manager::VolumeInfo> volume = co_await admit(call);
+  if (!volume) co_return std::nullopt;
+  bool recorded = co_await record_change(call, *volume, act);
+  if (!recorded) co_return std::nullopt;
+  co_return volume;
 }
 
 VolumeOwner owner_in_query(const Call& call) {
@@ -124,14 +134,16 @@ io::Task<void> volume_stat(Call& call) {
 }
 
 io::Task<void> volume_change(Call& call) {
+  std::optional<manager::VolumeInfo> volume = co_await admit(call);
+  if (!volume) co_return;
   std::optional<Value> body = co_await read_object(call);
   if (!body) co_return;
   VolumeOwner owner;
   for (auto [name, slot] : {std::pair("uid", &owner.uid), std::pair("gid", &owner.gid), std::pair("mode", &owner.mode)})
     if (const Value* value = body->find(name); value && value->as_int()) *slot = *value->as_int();
   std::string path = path_of(call);
-  std::optional<manager::VolumeInfo> volume = co_await admit_to_write(call, "change");
-  if (!volume) co_return;
+  bool recorded = co_await record_change(call, *volume, "change");
+  if (!recorded) co_return;
   std::function<Result<Value>(const VolumeTree&)> work = [path, owner](const VolumeTree& tree) { return tree.change(path, owner); };
   Result<Value> result = co_await in_volume(call, *volume, work);
   co_await answer_result(call, 200, result);

@@ -103,6 +103,7 @@ io::Task<void> serve_envd(Call& call, std::shared_ptr<manager::Sandbox> sandbox)
     else co_await refuse(exchange, 429, "too many tries without a valid token");
     co_return;
   }
+  exchange.admit(cat("tenant ", sandbox->info().tenant));
   sandbox->touch();
   if (health) {
     (void)co_await exchange.answer(204, {}, "");

@@ -24,6 +24,7 @@ class UploadBody {
     while (true) {
       if (gunzip_) {
         Result<std::string> decoded = gunzip_->take("");
+        if (decoded && turn_.is_over(decoded.value().size())) co_await exchange_.loop().yield();
         if (!decoded || !decoded.value().empty()) co_return std::move(decoded);
       }
       Result<std::string> raw = co_await exchange_.read();
@@ -41,6 +42,7 @@ class UploadBody {
  private:
   Exchange& exchange_;
   std::optional<Gunzip> gunzip_;
+  io::Turn turn_;  // of what is decoded: a megabyte may become a gigabyte
   bool any_ = false;
 };
 
@@ -158,9 +160,11 @@ io::Task<Result<Value>> upload_form(Envd& envd, UploadBody& body, std::map<std::
   Result<net::MultipartReader> reader = net::MultipartReader::create(envd.exchange.header("Content-Type"));
   if (!reader) co_return reader.error();
   FormUpload form(envd, std::move(metadata));
+  io::Turn turn;  // of parts that are passed over, of which there may be many
   while (true) {
     Result<net::MultipartReader::Event> event = reader.value().next();
     if (!event) co_return event.error();
+    if (turn.is_over(event.value().data.size())) co_await envd.exchange.loop().yield();
     if (event.value().kind == EventKind::end) break;
     if (event.value().kind == EventKind::more) {
       Result<std::string> piece = co_await body.read();

@@ -23,24 +23,36 @@ constexpr size_t kAheadWhileBusy = 64 << 10;      // of a next request, while on
 constexpr size_t kReadSize = 256 << 10;
 constexpr size_t kMostHeld = 256'000'000;         // of bodies that are being read as a whole, of all exchanges together
 
+// So much of it for one holder, and for one address, behind which several may stand.
+constexpr size_t kMostOfHolder = kMostHeld / 4, kMostOfAddress = kMostHeld / 4 * 3;
+
 // What one of them holds.
 class Held {
  public:
-  Held() = default;
+  Held(std::string holder, const std::string& address) : names_{"", std::move(holder), "address " + address} {}
   Held(const Held&) = delete;
-  ~Held() { total() -= mine_; }
+  ~Held() {
+    for (const std::string& name : names_)
+      if (auto found = all().find(name); found != all().end() && (found->second -= mine_) == 0) all().erase(found);
+  }
   bool add(size_t bytes) {
-    if (bytes > kMostHeld - total()) return false;
-    total() += bytes;
+    static constexpr size_t kMost[] = {kMostHeld, kMostOfHolder, kMostOfAddress};
+    for (size_t i = 0; i < std::size(names_); ++i) {
+      auto found = all().find(names_[i]);
+      size_t held = found == all().end() ? 0 : found->second;
+      if (bytes > kMost[i] - std::min(kMost[i], held)) return false;
+    }
+    for (const std::string& name : names_) all()[name] += bytes;
     mine_ += bytes;
     return true;
   }
 
  private:
-  static size_t& total() {
-    static size_t bytes = 0;
+  static std::map<std::string, size_t>& all() {
+    static std::map<std::string, size_t> bytes;  // by holder; "" for all of them together
     return bytes;
   }
+  std::string names_[3];
   size_t mine_ = 0;
 };
 
@@ -80,7 +92,15 @@ std::optional<std::string> Exchange::query(std::string_view name) const {
 
 // ---- the body
 
+void Exchange::admit(std::string holder) { holder_ = std::move(holder); }
+
 Task<Result<std::string>> Exchange::read() {
+  if (holder_.empty()) co_return Error{Code::denied, "read the request's body: nobody has shown a key or token for it", ""};
+  Result<std::string> piece = co_await read_piece();
+  co_return piece;
+}
+
+Task<Result<std::string>> Exchange::read_piece() {
   std::string content;
   while (content.empty() && !body_.done()) {
     if (body_failed_) co_return Error{Code::io, "read the request's body: the connection is broken", ""};
@@ -104,13 +124,14 @@ Task<Result<std::string>> Exchange::read() {
       co_return Error{Code::invalid, taken.error().message, ""};
     }
     stream_.ahead.erase(0, taken.value());
+    if (turn_.is_over(taken.value())) co_await stream_.loop().yield();
   }
   co_return content;
 }
 
 Task<Result<std::string>> Exchange::read_all(size_t most) {
   std::string all;
-  Held held;
+  Held held(holder_, peer_.address);
   Milliseconds deadline = stream_.loop().now() + kBodyPatience;
   Error larger{Code::exhausted, cat("read the request's body: it is larger than ", human_size(most)), ""};
   too_large_ = head_.body.kind == net::Body::Kind::length && head_.body.length > most;
@@ -119,7 +140,7 @@ Task<Result<std::string>> Exchange::read_all(size_t most) {
     Result<std::string> piece = co_await read();
     if (!piece) co_return piece.error();
     if (piece.value().empty()) co_return all;
-    if (!held.add(piece.value().size())) co_return Error{Code::exhausted, "read the request's body: the server is reading too much at once", "try again"};
+    if (!held.add(piece.value().size())) co_return Error{Code::exhausted, "read the request's body: too much is being read at once, of yours or of all", "try again"};
     all += piece.value();
     too_large_ = all.size() > most;
     if (too_large_) co_return larger;
@@ -274,7 +295,7 @@ Task<bool> Exchange::settle() {
   Milliseconds deadline = stream_.loop().now() + kSettleTime;
   size_t dropped = 0;
   while (!body_.done()) {
-    Result<std::string> piece = co_await read();
+    Result<std::string> piece = co_await read_piece();
     if (!piece) co_return false;
     dropped += piece.value().size();
     if (dropped > kSettleBytes || stream_.loop().now() > deadline) co_return false;

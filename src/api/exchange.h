@@ -12,6 +12,7 @@
 
 #include "base/value.h"
 #include "io/stream.h"
+#include "io/turn.h"
 #include "net/http.h"
 #include "net/http_body.h"
 
@@ -37,6 +38,10 @@ class Exchange {
   const std::string& query_string() const { return query_; }
   std::optional<std::string> query(std::string_view name) const;  // decoded once; the first of that name
   std::string header(std::string_view name) const;          // "" when absent
+
+  // Lets the body be read, once it is known whose it is. Until then read() fails: a handler that forgets to ask for a key or
+  // token reads nothing. `holder` is whose share of the server's memory the body takes: "key ID", "tenant NAME", …
+  void admit(std::string holder);
 
   // The body. read() gives the next piece, empty at its end; Error when the client broke off, was too slow or framed it badly.
   io::Task<Result<std::string>> read();
@@ -72,10 +77,12 @@ class Exchange {
   io::Task<bool> settle();
   void close_after() { keep_alive_ = false; }
   bool body_done() const { return body_.done(); }
+  io::Loop& loop() { return stream_.loop(); }
 
  private:
   enum class State : uint8_t { open, begun, finished, taken };
   std::string make_head(int status, const Headers& headers, std::optional<uint64_t> length);
+  io::Task<Result<std::string>> read_piece();
   io::Task<void> watch_client();
   io::Task<void> end_watch();
 
@@ -84,6 +91,8 @@ class Exchange {
   Peer peer_;
   std::string path_, query_;
   net::BodyReader body_;
+  std::string holder_;                                  // empty: nobody was admitted
+  io::Turn turn_;
   bool awaits_continue_ = false, body_failed_ = false, too_large_ = false;
   State state_ = State::open;
   int status_ = 0;

@@ -32,13 +32,19 @@ uint64_t size_of(const Value& message) {
   return size && size->as_int() && *size->as_int() > 0 ? static_cast<uint64_t>(*size->as_int()) : 0;
 }
 
+Error error_of(const Channel::Item& item) {
+  if (item.kind == Channel::Item::Kind::failed) return from_guest(item.error);
+  return Error{Code::internal, "the guest gave another answer than was asked for", ""};
+}
+
 Task<void> answer_guest_error(Call& call, const Channel::Item& item) {
-  Error error = item.kind == Channel::Item::Kind::failed ? from_guest(item.error) : Error{Code::internal, "the guest gave another answer than was asked for", ""};
+  Error error = error_of(item);
   if (!call.exchange.answered()) co_await answer_error(call, error);
 }
 
-// What comes on a channel, to the client, until it ends. At most `length` bytes where that was announced.
-Task<void> relay(Call& call, std::shared_ptr<Channel> channel, std::optional<uint64_t> length, FileRedaction& redaction) {
+// What comes on a channel, to the client, until it ends. At most `length` bytes where that was announced. Why it is not whole, where
+// that is not because the client went: the status has been sent, so that the connection can only be cut.
+Task<std::optional<Error>> relay(Call& call, std::shared_ptr<Channel> channel, std::optional<uint64_t> length, FileRedaction& redaction) {
   uint64_t left = length.value_or(UINT64_MAX);
   bool there = true;
   while (there && left > 0) {
@@ -50,11 +56,12 @@ Task<void> relay(Call& call, std::shared_ptr<Channel> channel, std::optional<uin
       there = co_await call.exchange.write(redaction.feed(piece));
       continue;
     }
-    if (item.kind != Channel::Item::Kind::end) co_return;  // not whole: the connection is cut
+    if (item.kind != Channel::Item::Kind::end) co_return error_of(item);
     break;
   }
   if (there) there = co_await call.exchange.write(redaction.finish());
   if (there) (void)co_await call.exchange.finish();
+  co_return std::nullopt;
 }
 
 Task<void> read_file(Call& call) {
@@ -105,8 +112,10 @@ Task<void> read_file(Call& call) {
   int status = range ? 206 : 200;
   bool there = co_await call.exchange.begin(status, std::move(headers), length);
   FileRedaction redaction(call.redaction, redacts);
-  if (there) co_await relay(call, channel, length, redaction);
+  std::optional<Error> broken;
+  if (there) broken = co_await relay(call, channel, length, redaction);
   Value fields = file_fields(request);
+  if (broken) fields.set("error", broken->message);
   fields.set("bytes", range ? range->length : size_of(first.value));
   note_read(call, *inside->sandbox, std::move(fields), redaction.counts());
 }
@@ -133,9 +142,11 @@ Task<void> read_tar(Call& call) {
   if (there && first.kind == Channel::Item::Kind::data) there = co_await call.exchange.write(first.bytes);
   if (!there) co_return;
   FileRedaction as_it_is(nullptr, false);
+  std::optional<Error> broken;
   if (first.kind == Channel::Item::Kind::end) (void)co_await call.exchange.finish();
-  else co_await relay(call, channel, std::nullopt, as_it_is);
+  else broken = co_await relay(call, channel, std::nullopt, as_it_is);
   Value fields = file_fields(request);
+  if (broken) fields.set("error", broken->message);
   fields.set("tar", true);
   note_read(call, *inside->sandbox, std::move(fields), {});
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/data_plane.h"
+#include "base/base64.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -41,7 +42,14 @@ bool is_hop_by_hop(std::string_view name, const Headers& all) {
 // What is for the server and must not be seen by what runs inside.
 bool is_ours(const net::Header& header) {
   if (is_one_of(header.name, {"X-API-Key", "X-Access-Token", "E2b-Traffic-Access-Token", "E2b-Sandbox-Id", "E2b-Sandbox-Port", "X-Paddock-Tenant", "Expect"})) return true;
-  return same_ignoring_case(header.name, "Authorization") && header.value.find("e2b_") != std::string::npos;
+  if (!same_ignoring_case(header.name, "Authorization")) return false;
+  constexpr std::string_view kKey = "e2b_", kBasic = "basic ";
+  if (header.value.find(kKey) != std::string::npos) return true;
+  if (!same_ignoring_case(std::string_view(header.value).substr(0, kBasic.size()), kBasic)) return false;
+  std::string_view encoded = std::string_view(header.value).substr(kBasic.size());
+  encoded.remove_prefix(std::min(encoded.find_first_not_of(" \t"), encoded.size()));
+  Result<std::string> pair = from_base64(encoded);
+  return !pair || pair.value().find(kKey) != std::string::npos;  // what cannot be read could be one
 }
 
 std::string host_for(const manager::SandboxInfo& info, const std::string& host, uint16_t port) {

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "manager/acts.h"
 #include "manager/run.h"
-#include "policy/decode.h"
 #include "policy/explain.h"
 
 namespace paddock::api {
@@ -96,7 +95,10 @@ Task<void> look(Call& call) {
   Value value = describe(*found.value(), call.caller);
   Result<Value> enforced = call.manager.enforced(call.caller, call.parts["id"]);
   if (enforced) value.set("enforced", enforced.value());
-  value.set("policy", policy::to_value(found.value()->info().policy, policy::Secrets::hidden));
+  Policy policy = found.value()->info().policy;
+  if (!call.caller.may("sandboxes"))  // as describe() does with the sandbox's own
+    for (auto& [name, text] : policy.env.set) text = "(not shown)";
+  value.set("policy", policy::to_value(policy, policy::Secrets::hidden));
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 
@@ -200,11 +202,7 @@ Task<void> set_network(Call& call) {
     Value whole;
     whole.set("version", 1);
     whole.set("network", body.value());
-    policy::DecodeContext context;
-    context.base_directory = "/";
-    context.home = "/";
-    context.refuse_wide_network = false;
-    Result<Policy> policy = policy::decode(whole, "request", context);
+    Result<Policy> policy = decode_call(whole, "request", false);
     Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
     if (!policy) done = policy.error();
     else if (!found) done = found.error();

@@ -196,6 +196,7 @@ io::Task<Result<void>> take_upload(Call& call, std::string permit) {
   if (!begun) co_return begun.error();
   std::unique_ptr<manager::BuildFiles::Upload> upload = std::move(begun).value();
   call.caller.tenant = upload->tenant;  // a permit is all that E2B's clients show here
+  call.exchange.admit(cat("tenant ", upload->tenant));
   Value data = Value::Object{{"files", upload->hash}};
   Result<void> recorded = co_await record_act(call, "template.upload", data);
   if (!recorded) co_return recorded.error();
@@ -203,7 +204,9 @@ io::Task<Result<void>> take_upload(Call& call, std::string permit) {
     Result<std::string> piece = co_await call.exchange.read();
     if (!piece) co_return piece.error();
     if (piece.value().empty()) break;
-    Result<void> written = files.write(*upload, piece.value());
+    Result<void> written = files.charge(*upload, piece.value().size());
+    std::function<void()> write = [&] { written = write_all(upload->file.get(), piece.value()); };
+    if (written) co_await call.manager.worker().run(write);
     if (!written) co_return written.error();
   }
   co_return files.finish(*upload);

@@ -83,6 +83,7 @@ Task<void> answer(Session& session, api::Exchange& exchange) {
     (void)co_await exchange.answer(status, std::move(headers), std::move(text));
     co_return;
   }
+  exchange.admit(exchange.peer().address);
   co_await session.front->answer(exchange, session.principal);
 }
 
@@ -190,7 +191,7 @@ int mcp_main(int argc, char** argv) {
                          "Of the servers behind it: paddock mcp servers|pins|accept|forget --help");
   options.list("--policy", "FILE|PRESET", &flags.tools.policies, "what holds for tools, servers and sandboxes; several are intersected");
   options.text("--workspace", "DIR[:ro|rw]", &flags.tools.workspace, "every sandbox sees this directory as /workspace");
-  options.list("--allow-net", "HOST[:PORT]", &flags.tools.allow_net, "what sandboxes may reach unless they are made with other hosts");
+  options.list("--allow-net", "HOST[:PORT]", &flags.tools.allow_net, "what sandboxes may reach at most (default: what --policy allows, else nothing)");
   options.text("--agent", "NAME", &flags.tools.agent, "who calls, for the records");
   options.text("--listen", "ADDRESS:PORT", &flags.listen, "Streamable HTTP there instead of stdin and stdout");
   options.text("--token-file", "FILE", &flags.token_file, "the token that clients must show (default: $PADDOCK_MCP_TOKEN, else one is made and printed)");

@@ -113,12 +113,12 @@ Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string&
   return upload;
 }
 
-Result<void> BuildFiles::write(Upload& upload, std::string_view piece) {
-  upload.bytes += piece.size();
-  upload.tally->open += piece.size();
+Result<void> BuildFiles::charge(Upload& upload, size_t bytes) {
+  upload.bytes += bytes;
+  upload.tally->open += bytes;
   if (upload.tally->kept + upload.tally->open > kMostPerTenant) return too_much();
   if (upload.bytes > kLargest) return Error{Code::exhausted, cat("upload files: more than ", human_size(kLargest)), ""};
-  return write_all(upload.file.get(), piece);
+  return {};
 }
 
 Result<void> BuildFiles::finish(Upload& upload) {

@@ -35,7 +35,8 @@ class BuildFiles {
     ~Upload();
   };
   Result<std::unique_ptr<Upload>> begin(const std::string& permit);
-  Result<void> write(Upload& upload, std::string_view piece);
+  // Before so many bytes are written to upload.file. Code::exhausted: it must not be.
+  Result<void> charge(Upload& upload, size_t bytes);
   Result<void> finish(Upload& upload);
 
  private:

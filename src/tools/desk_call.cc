@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/value_count.h"
 #include "tools/call_hash.h"
 #include "tools/desk_state.h"
 
@@ -21,6 +22,13 @@ void learn_secrets(DeskCall& call) {
   if (rules && std::find(call.redaction.begin(), call.redaction.end(), rules) == call.redaction.end()) call.redaction.insert(call.redaction.begin(), std::move(rules));
 }
 
+constexpr size_t kMostValues = 20'000;  // of the arguments of a call
+
+Decision judge_size(const DeskCall& call) {
+  if (!call.is_too_large) return {.kind = Decision::Kind::allow};
+  return denial("calls.values", cat("its arguments have more than ", kMostValues, " values"), "send less at once, or write it to a file");
+}
+
 DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Context& context) {
   DeskCall call;
   call.from = context.cause;
@@ -29,6 +37,8 @@ DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Contex
   call.began_us = wall_clock_us();
   call.tool = desk.find(request.tool);
   call.name = std::move(request.tool);
+  call.is_too_large = has_more_values(request.arguments, kMostValues);
+  if (call.is_too_large) request.arguments = Value();  // neither judged nor recorded: that takes time for each of them
   call.arguments = request.arguments.is_null() ? Value(Value::Object{}) : std::move(request.arguments);
   call.caller = request.caller ? std::move(request.caller) : std::make_shared<const CallerPrincipal>();
   call.agent = call.caller->agent_id();
@@ -92,7 +102,9 @@ Task<Called> Desk::call(Request request, std::shared_ptr<mcp::Context> context) 
   Decision decision = judge_name(*desk, call);
   if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
 
-  // The arguments are what the policy and the tool take: schemas, then rules.
+  // The arguments are few enough, and what the policy and the tool take: schemas, then rules.
+  decision = judge_size(call);
+  if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
   decision = judge_arguments(call);
   if (decision.kind == Decision::Kind::deny) co_return refuse(desk, call, std::move(decision));
 
@@ -151,7 +163,8 @@ Task<mcp::Answer> Desk::pass(std::shared_ptr<mcp::Context> context, Serve serve)
   call.tool = std::move(what);
 
   std::optional<Place> place;
-  Decision decision = take_room(desk, call, place);
+  Decision decision = judge_size(call);
+  if (decision.kind != Decision::Kind::deny) decision = take_room(desk, call, place);
   if (decision.kind != Decision::Kind::deny) {
     Result<void> recorded = co_await desk->record(call);
     if (!recorded) decision = denial("audit", recorded.error().message, recorded.error().hint);

@@ -49,6 +49,7 @@ struct DeskCall {
   std::string agent;
   std::string hash;                        // tools/call_hash.h
   bool dry_run = false;
+  bool is_too_large = false;               // its arguments were dropped; it is refused
   RuleList redaction;
   int64_t began_us = 0;
   std::optional<Approval> approval;        // that it is made with
