@@ -45,10 +45,10 @@ std::vector<MountedTree> mounted_trees() {
   return trees;
 }
 
-// The group of this process in each hierarchy: controllers ("" for version 2) → path.
-std::map<std::string, std::string> own_groups() {
+// The group of a process in each hierarchy: controllers ("" for version 2) → path.
+std::map<std::string, std::string> groups_of(const std::string& process) {
   std::map<std::string, std::string> groups;
-  Result<std::string> text = read_file("/proc/self/cgroup");
+  Result<std::string> text = read_file(cat("/proc/", process, "/cgroup"));
   if (!text) return groups;
   for (const std::string& line : split(text.value(), '\n')) {
     size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -125,7 +125,7 @@ Controller find_controller(const char* name_v1, const char* name_v2, const std::
 
 CgroupFacts probe_cgroups(bool prepare) {
   std::vector<MountedTree> trees = mounted_trees();
-  std::map<std::string, std::string> groups = own_groups();
+  std::map<std::string, std::string> groups = groups_of("self");
   CgroupFacts facts;
   auto find = [&](const char* v1, const char* v2) { return find_controller(v1, v2, trees, groups, prepare); };
   facts.memory = find("memory", "memory");
@@ -150,6 +150,53 @@ CgroupFacts probe_cgroups(bool prepare) {
     facts.socket_limit = ::access((facts.memory.directory + "/memory.kmem.tcp.limit_in_bytes").c_str(), F_OK) == 0;
   }
   if (facts.memory.version == 2) facts.swap_limit = true;
+  return facts;
+}
+
+CgroupFacts probe_cgroups_without_scope(const std::string& trouble) {
+  CgroupFacts facts = probe_cgroups(true);
+  facts.scope_trouble = trouble;
+  for (Controller* controller : {&facts.memory, &facts.pids, &facts.cpu, &facts.cpuacct, &facts.io, &facts.unified, &facts.freezer})
+    if (controller->version == 0) controller->why_not += cat("; ", trouble);
+  return facts;
+}
+
+bool has_unified_controllers() {
+  // Where systemd mounts it, without reading the list of all mounts.
+  for (const char* directory : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})
+    if (!words_of(cat(directory, "/cgroup.controllers")).empty()) return true;
+  return false;
+}
+
+Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t>& pids, const std::string& manager) {
+  std::string scope;
+  for (pid_t pid : pids) {
+    std::map<std::string, std::string> groups = groups_of(std::to_string(pid));
+    if (!groups.count("") || !ends_with(groups[""], "/" + unit)) return Error{Code::io, cat("process ", pid, " is not in ", unit), ""};
+    if (!scope.empty() && scope != groups[""]) return Error{Code::io, cat("there is more than one ", unit), ""};
+    scope = groups[""];
+  }
+  CgroupFacts facts;
+  facts.manager = manager;
+  for (const MountedTree& tree : mounted_trees())
+    if (tree.version == 2 && facts.scope.empty()) facts.scope = directory_of(tree, scope);
+  if (facts.scope.empty()) return Error{Code::io, cat("the cgroup ", scope, " is not visible here"), ""};
+  std::string aside = facts.scope + "/keeper";
+  if (::mkdir(aside.c_str(), 0755) != 0) return errno_error(errno, cat("make the cgroup '", aside, "'"));
+  for (pid_t pid : pids)
+    if (!write_text(aside + "/cgroup.procs", std::to_string(pid))) return errno_error(errno, cat("move process ", pid, " to '", aside, "'"));
+  auto enable = [&](const char* name) -> Controller {
+    if (enable_below(facts.scope, name, false)) return {2, facts.scope, ""};
+    return {0, "", cat(manager, " does not delegate ", name)};
+  };
+  facts.memory = enable("memory");
+  facts.pids = enable("pids");
+  facts.cpu = facts.cpuacct = enable("cpu");
+  facts.io = enable("io");
+  if (!facts.memory.version && !facts.pids.version && !facts.cpu.version) return Error{Code::io, cat(manager, " delegates none of memory, pids and cpu"), ""};
+  facts.unified = facts.freezer = {2, facts.scope, ""};
+  facts.pressure = ::access((facts.scope + "/cpu.pressure").c_str(), F_OK) == 0;
+  facts.swap_limit = ::access((aside + "/memory.swap.max").c_str(), F_OK) == 0;
   return facts;
 }
 

@@ -21,8 +21,9 @@ std::string find_helper(const std::string& name) {
   return "";
 }
 
-// From /etc/passwd alone: other sources of accounts would need libraries that a static program does not have.
-std::string name_of(uint32_t uid) {
+}  // namespace
+
+std::string user_name(uint32_t uid) {
   Result<std::string> text = read_file("/etc/passwd");
   if (!text) return "";
   for (const std::string& line : split(text.value(), '\n')) {
@@ -31,8 +32,6 @@ std::string name_of(uint32_t uid) {
   }
   return "";
 }
-
-}  // namespace
 
 std::optional<uint32_t> find_sub_range(const std::string& text, uint32_t uid, const std::string& name, uint32_t count) {
   for (const std::string& line : split(text, '\n')) {
@@ -48,7 +47,7 @@ std::optional<SubIds> find_sub_ids(uint32_t uid, uint32_t count) {
   if (find_helper("newuidmap").empty() || find_helper("newgidmap").empty()) return std::nullopt;
   Result<std::string> uids = read_file("/etc/subuid"), gids = read_file("/etc/subgid");
   if (!uids || !gids) return std::nullopt;
-  std::string name = name_of(uid);
+  std::string name = user_name(uid);
   std::optional<uint32_t> first_uid = find_sub_range(uids.value(), uid, name, count), first_gid = find_sub_range(gids.value(), uid, name, count);
   if (!first_uid || !first_gid) return std::nullopt;
   return SubIds{*first_uid, *first_gid};

@@ -20,6 +20,10 @@ std::optional<SubIds> find_sub_ids(uint32_t uid, uint32_t count);
 // The first id of a range of at least `count` for that user (by number or name) in the text of such a file.
 std::optional<uint32_t> find_sub_range(const std::string& text, uint32_t uid, const std::string& name, uint32_t count);
 
+// The account of a uid, from /etc/passwd alone: other sources would need libraries that a static program does not have.
+// Empty if there is none.
+std::string user_name(uint32_t uid);
+
 // Lets `program` (newuidmap, newgidmap), which has the right to, write a process's map: `own`, and behind it `count` ids from `first` on.
 struct OwnIds {
   uint32_t inside = 0, outside = 0, count = 1;
