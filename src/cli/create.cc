@@ -7,6 +7,7 @@
 #include "cli/living.h"
 #include "cli/policy_flags.h"
 #include "cli/secrets.h"
+#include "linux/scope.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
 #include "policy/presets.h"
@@ -116,6 +117,13 @@ Result<Value> create(const Flags& flags) {
   return client.ask("POST", "/v1/sandboxes", body);
 }
 
+// A sandbox lives in a scope of the user's service manager, which may end with the session.
+void say_what_a_logout_does() {
+  std::optional<kernel::ServiceManager> manager = kernel::find_service_manager();
+  if (manager && kernel::ends_at_logout(*manager))
+    print_error("paddock: it ends at your last logout; to keep it beyond that: loginctl enable-linger\n");
+}
+
 }  // namespace
 
 int create_main(int argc, char** argv) {
@@ -141,6 +149,7 @@ int create_main(int argc, char** argv) {
   Result<Value> made = create(flags);
   if (!made) return report(made.error(), flags.json);
   print((flags.json ? to_json(made.value()) : printable(text_of(made.value(), "id"))) + "\n");
+  if (!flags.json) say_what_a_logout_does();
   return 0;
 }
 

@@ -170,8 +170,9 @@ std::string from_environment(const char* name) {
   return value ? value : "";
 }
 
-manager::PrepareOptions prepare_options(const Flags& flags, const launch::KeeperProcess& keeper) {
+manager::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProcess& keeper) {
   manager::PrepareOptions prepare;
+  prepare.keeper = &keeper;
   for (int fd = 0; fd < 3 && !flags.json && flags.job.empty(); ++fd) prepare.terminal[fd] = ::isatty(fd);
   if (prepare.terminal[0] || prepare.terminal[1]) {
     manager::WindowSize size = manager::window_size(prepare.terminal[1] ? STDOUT_FILENO : STDIN_FILENO);
@@ -186,7 +187,7 @@ manager::PrepareOptions prepare_options(const Flags& flags, const launch::Keeper
   return prepare;
 }
 
-Result<manager::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy, const launch::KeeperProcess& keeper) {
+Result<manager::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy, launch::KeeperProcess& keeper) {
   TRY(check_imports(command, policy));
   return manager::prepare(command, policy, prepare_options(flags, keeper));
 }

@@ -31,6 +31,21 @@ KeeperProcess::~KeeperProcess() {
   if (pid_ > 0) (void)::waitpid(pid_, nullptr, 0);
 }
 
+void KeeperProcess::ask_for_scope(std::vector<pid_t> companions) {
+  std::optional<kernel::ServiceManager> manager = kernel::find_service_manager();
+  if (!manager) return;
+  companions.insert(companions.begin(), pid_);
+  scope.emplace(kernel::ScopeRequest::begin(*manager, std::move(companions)));
+}
+
+kernel::CgroupFacts KeeperProcess::find_cgroups() {
+  if (!scope) return kernel::probe_cgroups(true);
+  Result<kernel::CgroupFacts> given = *scope ? scope->value().await() : Result<kernel::CgroupFacts>(scope->error());
+  scope.reset();
+  if (given) return std::move(given).value();
+  return kernel::probe_cgroups_without_scope(given.error().message);
+}
+
 namespace {
 
 Result<std::string> own_folder() {
@@ -73,10 +88,12 @@ Result<KeeperProcess> fork_keeper(char** argv, bool ahead) {
     (void)::prctl(PR_SET_NAME, "paddock-launch", 0, 0, 0);
     ::_exit(keep(theirs.release(), ahead));
   }
-  return KeeperProcess{pid, std::move(ours)};
+  KeeperProcess keeper(pid, std::move(ours));
+  keeper.ask_for_scope({});
+  return keeper;
 }
 
-Result<KeeperProcess> spawn_keeper(bool ahead) {
+Result<KeeperProcess> spawn_keeper(bool ahead, std::vector<pid_t> companions) {
   std::string launcher = TRY(find_program("paddock-launch"));
   auto [ours, theirs] = TRY(make_channel());
   posix_spawn_file_actions_t actions;
@@ -89,7 +106,9 @@ Result<KeeperProcess> spawn_keeper(bool ahead) {
   int failed = ::posix_spawn(&pid, launcher.c_str(), &actions, nullptr, const_cast<char* const*>(argv), env);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed) return errno_error(failed, cat("start '", launcher, "'"), "build or install all of Paddock's programs together");
-  return KeeperProcess{pid, std::move(ours)};
+  KeeperProcess keeper(pid, std::move(ours));
+  keeper.ask_for_scope(std::move(companions));
+  return keeper;
 }
 
 }  // namespace paddock::launch

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/fd.h"
 #include "launch/channel.h"
 #include "launch/plan.h"
+#include "linux/scope.h"
 
 namespace paddock::launch {
 
@@ -18,15 +20,27 @@ namespace paddock::launch {
 class KeeperProcess {
  public:
   KeeperProcess(pid_t pid, Fd control) : control(std::move(control)), pid_(pid) {}
-  KeeperProcess(KeeperProcess&& other) noexcept : control(std::move(other.control)), pid_(std::exchange(other.pid_, -1)) {}
+  KeeperProcess(KeeperProcess&& other) noexcept
+      : control(std::move(other.control)), scope(std::move(other.scope)), pid_(std::exchange(other.pid_, -1)) {}
   ~KeeperProcess();
 
   Fd control;
+  // The answer of the service manager, which was asked for a scope for this keeper when it started. Nothing where
+  // there is no such manager.
+  std::optional<Result<kernel::ScopeRequest>> scope;
+
+  // Where the cgroups of its sandbox can be made: in its scope, or else where this process may make them. Waits for
+  // the service manager; call it once.
+  kernel::CgroupFacts find_cgroups();
 
   // For a keeper that is to outlive its caller (launch/living.h): it is not waited for here any more.
   pid_t release() { return std::exchange(pid_, -1); }
 
  private:
+  friend Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
+  friend Result<KeeperProcess> spawn_keeper(bool ahead, std::vector<pid_t> companions);
+  void ask_for_scope(std::vector<pid_t> companions);
+
   pid_t pid_;
 };
 
@@ -35,8 +49,9 @@ class KeeperProcess {
 // inherited. `ahead`: it makes a container's namespaces while the plan is still being made.
 Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
 
-// The same as a program of its own, paddock-launch, for callers that have threads or are not static.
-Result<KeeperProcess> spawn_keeper(bool ahead);
+// The same as a program of its own, paddock-launch, for callers that have threads or are not static. `companions` are
+// processes that are to live as long as it does, and get into the same scope.
+Result<KeeperProcess> spawn_keeper(bool ahead, std::vector<pid_t> companions = {});
 
 // Another of Paddock's programs: beside this one, in ../libexec/paddock, or one folder up (the tests of a build tree).
 Result<std::string> find_program(const std::string& name);

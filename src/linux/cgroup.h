@@ -30,6 +30,7 @@ struct CgroupFacts {
   bool socket_limit = false; // version 1: it counts socket buffers, apart, when asked to
   std::string scope;         // all of it lies in this directory of a systemd scope (linux/scope.h); empty: it does not
   std::string manager;       // who gave that scope
+  bool until_logout = false; // it ends with the last session of this user
   std::string scope_trouble; // why a service manager that is there gave none
 };
 

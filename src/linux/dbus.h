@@ -19,7 +19,6 @@ namespace paddock::kernel {
 
 struct DbusMessage {
   enum class Type : uint8_t { call = 1, reply = 2, error = 3, signal = 4 };
-  static constexpr uint8_t kNoReplyExpected = 1, kNoAutoStart = 2;  // flags
 
   Type type = Type::call;
   uint8_t flags = 0;

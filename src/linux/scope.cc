@@ -102,8 +102,9 @@ DbusMessage call_bus(const char* member, const std::string& argument = "") {
   return message;
 }
 
+// A bus that has only just started holds these back until the manager has joined it.
 DbusMessage call_manager(const char* member, bool is_bus) {
-  return {.flags = DbusMessage::kNoAutoStart, .path = kObject, .interface = kInterface, .member = member,
+  return {.path = kObject, .interface = kInterface, .member = member,
           .destination = is_bus ? kService : ""};
 }
 
@@ -262,6 +263,7 @@ Result<CgroupFacts> ScopeRequest::await() {
   socket_.reset();
   Result<CgroupFacts> facts = enter_scope(unit_, pids_, manager_.name());
   if (!facts) return trouble(facts.error().message);
+  facts.value().until_logout = ends_at_logout(manager_);
   return facts;
 }
 

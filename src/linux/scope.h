@@ -82,7 +82,7 @@ class ScopeRequest {
   bool stands_ = false;
 };
 
-// Whether processes of this user end when the last session does: no lingering was enabled for the user.
+// Whether its scopes end with the last session of this user: lingering is not enabled.
 bool ends_at_logout(const ServiceManager& manager);
 
 }  // namespace paddock::kernel

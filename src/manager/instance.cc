@@ -47,8 +47,7 @@ InstanceFacts facts_of(const InstancePlan& plan) {
 }
 
 // Hands the finished plan, and all that is to live as long as the sandbox, to a keeper of its own.
-Result<void> start_keeper(Instance::Life& life, InstancePlan& plan) {
-  launch::KeeperProcess keeper = TRY(launch::spawn_keeper(false));
+Result<void> start_keeper(Instance::Life& life, InstancePlan& plan, launch::KeeperProcess keeper) {
   Fd null = TRY(open_file("/dev/null", O_RDWR));
   Fd to_egress = life.egress ? life.egress->take_sandbox_socket() : Fd();
   std::vector<int> descriptors{null.get(), null.get(), null.get()};
@@ -64,6 +63,27 @@ Result<void> start_keeper(Instance::Life& life, InstancePlan& plan) {
   life.keeper = KeeperLink::create(life.loop, std::move(keeper.control));
   life.begin();
   return {};
+}
+
+// Where the service manager was asked for a scope, its answer is waited for without holding up the others.
+io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper, kernel::CgroupFacts& cgroups) {
+  if (!keeper.scope) {
+    cgroups = living_cgroups();
+    co_return;
+  }
+  if (*keeper.scope) {
+    kernel::ScopeRequest& request = keeper.scope->value();
+    io::Socket answers(loop, Fd(::fcntl(request.fd(), F_DUPFD_CLOEXEC, 3)));
+    io::Milliseconds deadline = loop.now() + request.milliseconds_left();
+    bool in_time = true;
+    while (in_time) {
+      answers.not_readable();
+      Result<bool> settled = request.advance();
+      if (!settled || settled.value()) break;
+      in_time = co_await answers.readable(deadline);
+    }
+  }
+  cgroups = keeper.find_cgroups();
 }
 
 // From a keeper with a plan to a guest that has said hello.
@@ -120,10 +140,15 @@ io::Task<Started> Instance::start(io::Loop& loop, InstanceSpec spec) {
   auto life = std::make_shared<Life>(loop, spec.id, spec.directory);
   Result<void> opened = co_await open_egress(life, plan);
   if (!opened) co_return opened.error();
+  std::vector<pid_t> companions;  // a server's restart must not end the network of its sandboxes
+  if (life->egress) companions.push_back(life->egress->pid());
+  Result<launch::KeeperProcess> keeper = launch::spawn_keeper(false, std::move(companions));
+  if (!keeper) co_return keeper.error();
+  co_await find_cgroups(loop, keeper.value(), plan.facts.cgroups);
   if (Result<void> finished = finish_plan(plan); !finished) co_return finished.error();
   life->facts = facts_of(plan);
   life->network_known = true;
-  if (Result<void> begun = start_keeper(*life, plan); !begun) co_return begun.error();
+  if (Result<void> begun = start_keeper(*life, plan, std::move(keeper.value())); !begun) co_return begun.error();
   std::unique_ptr<Instance> instance(new Instance(life));
   Result<void> alive = co_await bring_to_life(life, plan);
   if (!alive) {
@@ -140,7 +165,7 @@ io::Task<Started> Instance::reattach(io::Loop& loop, std::string id, std::string
     if (!socket && socket.error().code != Code::not_found) co_return socket.error();
     std::vector<std::string> groups = facts ? facts.value().cgroups : std::vector<std::string>();
     if (!facts)
-      for (const std::string& place : wall::cgroup_places(living_facts())) groups.push_back(cat(place, "/paddock-", id));
+      for (const std::string& place : wall::cgroup_places(living_cgroups())) groups.push_back(cat(place, "/paddock-", id));
     co_await remove_cgroups(loop, groups);
     InstanceFacts::remove(directory);
     co_return Error{Code::not_found, cat("the processes of ", id, " are gone"), ""};

@@ -80,6 +80,11 @@ const wall::HostFacts& living_facts() {
   return facts;
 }
 
+const kernel::CgroupFacts& living_cgroups() {
+  static const kernel::CgroupFacts facts = kernel::probe_cgroups(true);
+  return facts;
+}
+
 Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
   WallKind wall = spec.policy.wall.value_or(WallKind::container);
   if (wall != WallKind::container && wall != WallKind::automatic)

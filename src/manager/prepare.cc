@@ -96,6 +96,8 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   prepared.wall = TRY(choose_wall(policy));
   TRY(check_command(command, policy));
   TRY(check_monitor(policy.monitor));
+  if (!options.keeper) prepared.keeper.emplace(TRY(launch::spawn_keeper(prepared.wall == WallKind::container)));
+  launch::KeeperProcess& keeper = options.keeper ? *options.keeper : *prepared.keeper;
   prepared.facts = wall::probe_host(prepared.wall);
 
   wall::Request& request = prepared.request;
@@ -121,6 +123,7 @@ Result<Prepared> prepare(const Command& command, const Policy& policy, const Pre
   look_for_disks(request);
   TRY(open_egress(prepared));
   TRY(make_change_set(prepared, options));
+  prepared.facts.cgroups = keeper.find_cgroups();  // as late as possible: a service manager may be making them
 
   Result<wall::Compiled> compiled = prepared.wall == WallKind::container ? wall::compile_container(request, prepared.facts)
                                                                          : wall::compile_process(request, prepared.facts);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "launch/launcher.h"
 #include "manager/egress.h"
 #include "manager/uid_slot.h"
 #include "paddock/sandbox.h"
@@ -16,6 +17,7 @@ namespace paddock::manager {
 struct PrepareOptions {
   bool terminal[3] = {false, false, false};
   uint16_t rows = 24, columns = 80;
+  launch::KeeperProcess* keeper = nullptr;  // one that runs already, and will get the plan
   std::function<void(const std::string& path)> about_to_make;  // a directory on disk that is to go if no run comes of it
 };
 
@@ -26,6 +28,7 @@ struct Prepared {
   wall::Compiled compiled;
   std::optional<UidSlot> uid;
   std::optional<store::ChangeSet> change_set;
+  std::optional<launch::KeeperProcess> keeper;  // started for the plan, unless the caller has one: its cgroups may be in a scope of its own
   std::shared_ptr<Egress> egress;  // when the policy opens the network; whoever keeps it can reload it during the run
 };
 

@@ -9,8 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "base/fd.h"
 #include "base/text.h"
+#include "launch/launcher.h"
 #include "linux/caps.h"
 #include "linux/child.h"
 #include "linux/mounts.h"
@@ -67,6 +70,21 @@ Fact seccomp(bool works) {
   return works ? Fact{"seccomp", "filters work"} : Fact{"seccomp", "no filters", false, "use a kernel with CONFIG_SECCOMP_FILTER"};
 }
 
+// Which of the ways to a cgroup was found, and what it costs a start.
+Fact way_to_cgroups(const kernel::CgroupFacts& cgroups, uint64_t milliseconds) {
+  if (!cgroups.scope.empty()) return {"cgroups", cat("in a scope of ", cgroups.manager, " for each sandbox (asked for in ", milliseconds, " ms)")};
+  if (!cgroups.scope_trouble.empty()) return {"cgroups", cgroups.scope_trouble, false, wall::advise_on_cgroup(cgroups, ::geteuid() == 0)};
+  bool direct = cgroups.memory.version || cgroups.pids.version || cgroups.cpu.version;
+  if (direct) return {"cgroups", "made directly in the host's tree"};
+  return {"cgroups", "none: limits are sampled, or refused", false, wall::advise_on_cgroup(cgroups, ::geteuid() == 0)};
+}
+
+void add_lingering(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups) {
+  if (cgroups.scope.empty() || ::geteuid() == 0) return;
+  if (!cgroups.until_logout) facts.push_back({"lingering", "on: living sandboxes outlive the last logout"});
+  else facts.push_back({"lingering", "off: living sandboxes end at the last logout of this user", false, "loginctl enable-linger"});
+}
+
 void add_cgroups(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups, bool is_root) {
   const std::pair<const char*, const kernel::Controller*> controllers[] = {
       {"memory", &cgroups.memory}, {"pids", &cgroups.pids}, {"cpu", &cgroups.cpu}, {"cpuacct", &cgroups.cpuacct},
@@ -74,7 +92,7 @@ void add_cgroups(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups, b
   for (const auto& [name, controller] : controllers) {
     bool there = controller->version != 0;
     facts.push_back({cat("cgroup ", name), there ? cat("version ", controller->version, " at ", controller->directory) : controller->why_not, there,
-                     there ? "" : wall::advise_on_cgroup(is_root)});
+                     there ? "" : wall::advise_on_cgroup(cgroups, is_root)});
   }
   if (cgroups.memory.version != 0)
     facts.push_back({"swap limit", cgroups.swap_limit ? "works" : "not there: memory beyond the limit may go to swap", cgroups.swap_limit,
@@ -137,7 +155,13 @@ std::optional<wall::Advice> user_namespace_trouble() {
 
 std::vector<Fact> probe_facts() {
   wall::HostFacts host = wall::probe_host(WallKind::process);
+  auto begun = std::chrono::steady_clock::now();
+  Result<launch::KeeperProcess> keeper = launch::spawn_keeper(false);  // a scope is made for a process
+  host.cgroups = keeper ? keeper.value().find_cgroups() : kernel::probe_cgroups_without_scope(keeper.error().message);
+  auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
   std::vector<Fact> facts = {kernel_version(), identity(host), user_namespaces(), landlock(host.landlock_abi), seccomp(host.seccomp)};
+  facts.push_back(way_to_cgroups(host.cgroups, static_cast<uint64_t>(spent.count())));
+  add_lingering(facts, host.cgroups);
   add_cgroups(facts, host.cgroups, host.uid == 0);
   facts.push_back(resource_capability());
   facts.push_back(idmapped_mounts());

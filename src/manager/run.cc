@@ -252,7 +252,9 @@ Secrets secrets_of(const Prepared& prepared, const RunOptions& options) {
 }  // namespace
 
 Result<RunResult> run(Prepared prepared, const RunOptions& options) {
-  launch::KeeperProcess keeper = TRY(launch::spawn_keeper(prepared.wall == WallKind::container));
+  if (!prepared.keeper) return Error{Code::internal, "the run was prepared for a keeper that the caller has", ""};
+  launch::KeeperProcess keeper = std::move(*prepared.keeper);
+  prepared.keeper.reset();
   return run(std::move(prepared), std::move(keeper), options);
 }
 

@@ -17,8 +17,7 @@ Result<void> check_common(const HostFacts& facts) {
   return {};
 }
 
-std::vector<std::string> cgroup_places(const HostFacts& facts) {
-  const kernel::CgroupFacts& groups = facts.cgroups;
+std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups) {
   std::set<std::string> places;
   for (const kernel::Controller* controller : {&groups.memory, &groups.pids, &groups.cpu, &groups.cpuacct, &groups.io, &groups.unified, &groups.freezer})
     if (controller->version) places.insert(controller->directory);

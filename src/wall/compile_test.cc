@@ -296,6 +296,59 @@ TEST(Refusals, NameTheControlThatCannotBeHeld) {
   EXPECT_NE(refusal(compile_container(kernel_only, host(false))).find("only sampled: memory"), std::string::npos);
 }
 
+// An ordinary user's facts where the user manager gave a scope, without io as on Debian 12.
+HostFacts host_with_scope() {
+  HostFacts facts = host(false);
+  kernel::CgroupFacts& cgroups = facts.cgroups;
+  cgroups.memory = cgroups.pids = cgroups.cpu = cgroups.cpuacct = cgroups.unified = cgroups.freezer = {2, "/cg/p.scope", ""};
+  cgroups.io.why_not = "the systemd user manager does not delegate io";
+  cgroups.scope = "/cg/p.scope";
+  cgroups.manager = "the systemd user manager";
+  return facts;
+}
+
+TEST(Scope, HoldsTheLimitsOfAnOrdinaryUser) {
+  Request wanted = request(false);
+  wanted.policy.limits[LimitKind::cpu] = 500;
+  Result<Compiled> compiled = compile_container(wanted, host_with_scope());
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  ASSERT_EQ(compiled.value().plan.cgroups.size(), 1u);
+  EXPECT_EQ(compiled.value().plan.cgroups[0].directory, "/cg/p.scope/paddock-test");
+  for (LimitKind kind : {LimitKind::memory, LimitKind::pids, LimitKind::cpu}) {
+    const PlannedLimit& limit = compiled.value().limits.limits.at(kind);
+    EXPECT_EQ(limit.enforced.strength, Strength::kernel);
+    EXPECT_NE(limit.enforced.by.find(" in a scope of the systemd user manager"), std::string::npos) << limit.enforced.by;
+    EXPECT_TRUE(limit.readback);
+  }
+}
+
+TEST(Scope, NamesTheFixForAControllerThatIsNotDelegated) {
+  Request wanted = request(false);
+  wanted.policy.limits[LimitKind::disk_write_rate] = 1 << 20;
+  wanted.disks = {{8, 0}};
+  Result<Compiled> refused = compile_container(wanted, host_with_scope());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("does not delegate io"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().hint.find("user@.service.d"), std::string::npos) << refused.error().hint;
+}
+
+TEST(Scope, ThatWasNotGivenIsNoted) {
+  HostFacts facts = host(false);
+  facts.cgroups.scope_trouble = "the systemd user manager gave no scope: it did not answer within 5 s";
+  Result<Compiled> compiled = compile_container(request(false), facts);
+  ASSERT_TRUE(compiled);
+  EXPECT_EQ(compiled.value().notes.back(), facts.cgroups.scope_trouble);
+}
+
+TEST(Scope, SaysAtCreationThatALogoutEndsIt) {
+  HostFacts facts = host_with_scope();
+  facts.cgroups.until_logout = true;
+  Result<Compiled> compiled = compile_living(living(false), facts);
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  std::string notes = join(compiled.value().notes, "\n");
+  EXPECT_NE(notes.find("loginctl enable-linger"), std::string::npos) << notes;
+}
+
 TEST(Refusals, ARuleThatNothingCanBeWatchedForIsNone) {
   auto with_rule = [](bool root, MonitorMetric metric) {
     Request wanted = request(root);

@@ -119,7 +119,6 @@ HostFacts probe_host(WallKind wall) {
   }
   facts.landlock_abi = kernel::landlock_abi();
   facts.seccomp = kernel::seccomp_works();
-  facts.cgroups = kernel::probe_cgroups(true);
   if (!facts.privileged && wall == WallKind::process) facts.processes_of_user = count_processes_of(facts.uid);
   for (const char* name : kSystem)
     if (auto entry = look_at_entry("", name)) facts.root.push_back(*entry);

@@ -33,7 +33,7 @@ struct HostFacts {
   std::string not_privileged_why; // uid 0 without the means to leave it
   int landlock_abi = 0;
   bool seccomp = false;
-  kernel::CgroupFacts cgroups;
+  kernel::CgroupFacts cgroups;    // by the keeper of the sandbox (launch/launcher.h): they may be in a scope of its own
   uint64_t processes_of_user = 0; // running as this uid, for limits that count per uid
   std::vector<RootEntry> root;    // /usr and friends that exist here
   std::vector<RootEntry> etc;     // entries of /etc that programs need and that exist here
@@ -42,6 +42,7 @@ struct HostFacts {
   NetworkFacts network;                   // by probe_network, where a network is wanted
 };
 
+// All but the cgroups and the network.
 HostFacts probe_host(WallKind wall);
 
 // `root` is a host directory with another root, or empty for the host's own system.

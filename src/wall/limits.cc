@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "wall/container/living_root.h"
+#include "wall/support.h"
 
 namespace paddock::wall {
 
@@ -36,6 +37,7 @@ class Planner {
     hold(LimitKind::output, "every byte passes the supervisor", Strength::kernel);
     plan_group_kill();
     plan_watched();
+    if (!facts_.cgroups.scope_trouble.empty()) result_.notes.push_back(facts_.cgroups.scope_trouble);
     TRY(check_watched());
     TRY(check_strengths());
     TRY(check_groups());
@@ -58,11 +60,13 @@ class Planner {
     return *found;
   }
 
+  std::string giver() const { return facts_.cgroups.scope.empty() ? "" : cat(" in a scope of ", facts_.cgroups.manager); }
+
   // A limit kept by a file of the controller, which is read back later.
   void hold_by_group(LimitKind kind, const kernel::Controller& controller, const char* file, uint64_t number) {
     kernel::CgroupPlan& group = this->group(controller);
     group.writes.emplace_back(file, std::to_string(number));
-    hold(kind, cat("cgroup v", controller.version, " ", file), Strength::kernel, Readback{group.directory + "/" + file, number});
+    hold(kind, cat("cgroup v", controller.version, " ", file, giver()), Strength::kernel, Readback{group.directory + "/" + file, number});
   }
 
   void plan_memory() {
@@ -119,7 +123,7 @@ class Planner {
       hold_by_group(LimitKind::cpu, cpu, "cpu.cfs_quota_us", quota);
     } else {
       group(cpu).writes.emplace_back("cpu.max", cat(quota, " ", period));
-      hold(LimitKind::cpu, "cgroup v2 cpu.max", Strength::kernel, Readback{group(cpu).directory + "/cpu.max", quota});
+      hold(LimitKind::cpu, cat("cgroup v2 cpu.max", giver()), Strength::kernel, Readback{group(cpu).directory + "/cpu.max", quota});
     }
     return {};
   }
@@ -282,7 +286,7 @@ class Planner {
     std::vector<std::string> names;
     for (const MonitorMetricInfo& metric : kMonitorMetrics)
       if (why_unwatched(metric.metric).empty()) names.push_back(metric.name);
-    return cat("here can be watched: ", join(names, ", "), "; as root, or under 'systemd-run --user --scope -p Delegate=yes', there may be more");
+    return cat("here can be watched: ", join(names, ", "), "; for more: ", advise_on_cgroup(facts_.cgroups, facts_.uid == 0));
   }
 
   // Can be had without another version 2 group: a process is in one at most.
@@ -299,7 +303,7 @@ class Planner {
       return {};
     }
     return Error{Code::unsupported, cat("limit ", info(kind).name, "=", format_limit(info(kind), value(kind)), " cannot be enforced here: ", why),
-                 "run as root, or under 'systemd-run --user --scope -p Delegate=yes', or leave the limit out"};
+                 cat(advise_on_cgroup(facts_.cgroups, facts_.uid == 0), "; or leave the limit out")};
   }
 
   // A process is in one version 2 group at most.
@@ -317,7 +321,7 @@ class Planner {
       if (limit.enforced.strength == Strength::sampled) weak.push_back(cat(info(kind).name, " (", limit.enforced.by, ")"));
     if (weak.empty()) return {};
     return Error{Code::unsupported, cat("limits.require = \"kernel\", but here these are only sampled: ", join(weak, ", ")),
-                 "run as root or with a delegated cgroup, keep disk below memory, and leave out cpu_time and idle_time"};
+                 cat(advise_on_cgroup(facts_.cgroups, facts_.uid == 0), "; keep disk below memory, and leave out cpu_time and idle_time")};
   }
 
   const Limits& limits_;

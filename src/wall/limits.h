@@ -29,7 +29,7 @@ struct LimitPlan {
   launch::Watch watch;
   std::map<LimitKind, PlannedLimit> limits;
   std::vector<std::string> weakened;  // [danger] entries that were needed
-  std::vector<std::string> notes;     // rules of [monitor] that nothing is watched for
+  std::vector<std::string> notes;     // rules of [monitor] that nothing is watched for, a scope that was not given
   bool scratch_on_disk = false;
   uint64_t disk = 0, inodes = 0;      // what the private space gets
 };

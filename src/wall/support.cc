@@ -69,9 +69,13 @@ Result<NetworkTrial> try_network() {
   return trial;
 }
 
-std::string advise_on_cgroup(bool is_root) {
-  return is_root ? "mount the controller, or start the container this runs in with a writable cgroup"
-                 : "run as root, or under: systemd-run --user --scope -p Delegate=yes paddock …";
+std::string advise_on_cgroup(const kernel::CgroupFacts& cgroups, bool is_root) {
+  if (is_root) return "mount the controller, or start the container this runs in with a writable cgroup";
+  if (!cgroups.scope.empty())
+    return "as root: mkdir -p /etc/systemd/system/user@.service.d; printf '[Service]\\nDelegate=pids memory cpu io\\n' > "
+           "/etc/systemd/system/user@.service.d/delegate.conf; systemctl daemon-reload; then log in again";
+  if (!cgroups.scope_trouble.empty()) return "see: journalctl --user; or run as root";
+  return "run as root, or where a systemd user manager runs (a login session, or: loginctl enable-linger)";
 }
 
 }  // namespace paddock::wall

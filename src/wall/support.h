@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "linux/cgroup.h"
 #include "paddock/sandbox.h"
 
 namespace paddock::wall {
@@ -51,6 +52,6 @@ struct NetworkTrial {
 Result<NetworkTrial> try_network();
 
 // How to get a cgroup controller that is out of reach.
-std::string advise_on_cgroup(bool is_root);
+std::string advise_on_cgroup(const kernel::CgroupFacts& cgroups, bool is_root);
 
 }  // namespace paddock::wall

@@ -20,8 +20,9 @@ TEST(Support, AdvisesAlsoWhereNoSwitchIsToBlame) {
 }
 
 TEST(Support, OnlyAnOrdinaryUserIsToldToBecomeRoot) {
-  EXPECT_NE(advise_on_cgroup(false).find("run as root"), std::string::npos);
-  EXPECT_EQ(advise_on_cgroup(true).find("run as root"), std::string::npos);
+  EXPECT_NE(advise_on_cgroup({}, false).find("run as root"), std::string::npos);
+  EXPECT_EQ(advise_on_cgroup({}, true).find("run as root"), std::string::npos);
+  EXPECT_NE(advise_on_cgroup({.scope = "/sys/fs/cgroup/x.scope"}, false).find("Delegate=pids memory cpu io"), std::string::npos);
 }
 
 TEST(Support, TriesTheNetworkOrSaysWhatIsMissing) {

@@ -22,7 +22,7 @@ Result<Compiled> compile_process(const Request& request, const HostFacts& facts)
 Result<void> check_common(const HostFacts& facts);
 
 // Where sandboxes of this user have their cgroups.
-std::vector<std::string> cgroup_places(const HostFacts& facts);
+std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups);
 
 // The program's environment, from nothing: names of our own, the policy's, the command's, the secrets.
 std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary);

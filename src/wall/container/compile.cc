@@ -39,7 +39,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   plan.steps = std::move(root.steps);
   plan.root_attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   plan.cgroups = compiled.limits.cgroups;
-  plan.sweep = cgroup_places(facts);
+  plan.sweep = cgroup_places(facts.cgroups);
   if (facts.landlock_abi > 0) plan.landlock = plan_landlock(root, facts.landlock_abi);
   else if (request.policy.danger.count("isolation.no_landlock")) compiled.weakened.push_back("isolation.no_landlock");
   else

@@ -76,7 +76,7 @@ Result<Compiled> compile_process(const Request& request, const HostFacts& facts)
   plan.privileged = facts.privileged;
   plan.ids = {kInsideId, request.sandbox_uid, kInsideId, request.sandbox_gid};
   plan.cgroups = compiled.limits.cgroups;
-  plan.sweep = cgroup_places(facts);
+  plan.sweep = cgroup_places(facts.cgroups);
   plan.landlock = plan_landlock(request, facts, temporary, home);
   plan.landlock_own_proc = true;
   plan.rlimits = compiled.limits.rlimits;
