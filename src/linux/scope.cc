@@ -216,6 +216,8 @@ Result<ScopeRequest> ScopeRequest::begin(const ServiceManager& manager, std::vec
   socklen_t size = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return errno_error(errno, "ask who listens");
   if (peer.uid != manager.uid) return Error{Code::denied, cat("'", printable(manager.socket), "' belongs to uid ", peer.uid, ", not to ", manager.uid), ""};
+  // A manager outside of our PID namespace would take our numbers for those of other processes.
+  if (peer.pid == 0) return Error{Code::denied, cat("'", printable(manager.socket), "' leads out of this container"), ""};
   ScopeRequest request(manager, TRY(new_unit_name()), std::move(pids), std::move(socket));
   TRY(request.send());
   return request;
