@@ -2,8 +2,13 @@
 #include "guest/files.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "guest/copy_tree.h"
@@ -44,6 +49,29 @@ std::string parent_of(const std::string& path) {
   return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
+// setfsuid away from 0 also takes the capabilities that override the permissions of files out of the effective set, and back
+// to 0 gives them back (capabilities(7)). Its answer is the id from before and says nothing about success, so it is asked twice.
+FileRights::FileRights(const Guest& guest, const Place& place) {
+  if (!place.with_own_rights || guest.single_id || ::geteuid() != 0 || place.user.uid == 0) return;
+  int count = ::getgroups(0, nullptr);
+  groups_.resize(static_cast<size_t>(std::max(0, count)));
+  if (count > 0 && ::getgroups(count, groups_.data()) < 0) groups_.clear();
+  changed_ = true;
+  std::vector<gid_t> groups(place.user.groups.begin(), place.user.groups.end());
+  bool is_done = ::setgroups(groups.size(), groups.data()) == 0;
+  (void)::setfsgid(place.user.gid);
+  (void)::setfsuid(place.user.uid);
+  is_done = is_done && ::setfsgid(place.user.gid) == static_cast<int>(place.user.gid) && ::setfsuid(place.user.uid) == static_cast<int>(place.user.uid);
+  if (!is_done) ::abort();  // going on would be as root
+}
+
+FileRights::~FileRights() {
+  if (!changed_) return;
+  (void)::setfsuid(::geteuid());
+  (void)::setfsgid(::getegid());
+  (void)::setgroups(groups_.size(), groups_.data());
+}
+
 Result<Place> place_in(Guest& guest, const Value& request, std::string_view key) {
   Place place;
   place.user = TRY(guest.user_of(request));
@@ -51,6 +79,8 @@ Result<Place> place_in(Guest& guest, const Value& request, std::string_view key)
   std::string otherwise = guest.default_cwd.empty() ? place.user.home : TRY(resolve_path(guest.default_cwd, place.user, place.user.home));
   place.path = TRY(resolve_path(path, place.user, otherwise));
   place.ownership = {guest.file_uid(place.user), guest.file_gid(place.user)};
+  const Value* own_rights = request.find("own_rights");
+  place.with_own_rights = own_rights && own_rights->as_bool() && *own_rights->as_bool();
   return place;
 }
 
@@ -87,7 +117,7 @@ Result<Fd> open_for_writing(const Place& place, Existing existing) {
   Fd file(::open(place.path.c_str(), O_WRONLY | O_CREAT | keeps | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666 & ~022));
   if (!file) return refuse_errno(errno, cat("open '", place.path, "' for writing"));
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
-  bool owned = info.st_uid == place.ownership.uid && info.st_gid == place.ownership.gid;
+  bool owned = place.with_own_rights || (info.st_uid == place.ownership.uid && info.st_gid == place.ownership.gid);
   if (!owned && ::fchown(file.get(), place.ownership.uid, place.ownership.gid) != 0)
     return refuse_errno(errno, cat("give '", place.path, "' to its owner"));
   return file;

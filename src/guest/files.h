@@ -15,7 +15,23 @@ struct Place {
   User user;
   std::string path;  // absolute
   Ownership ownership;
+  bool with_own_rights = false;  // the request says "own_rights": the user's rights hold, not root's
 };
+
+// While it lives, this process opens files with the rights of the place's user, where the place says so and there are several ids.
+// It changes what the whole process may do, so it must not live across a co_await.
+class FileRights {
+ public:
+  explicit FileRights(const Guest& guest, const Place& place);
+  ~FileRights();
+  FileRights(const FileRights&) = delete;
+  FileRights& operator=(const FileRights&) = delete;
+
+ private:
+  bool changed_ = false;
+  std::vector<uint32_t> groups_;  // those from before
+};
+
 // The "user" of a request, and the path that `key` of it means.
 Result<Place> place_in(Guest& guest, const Value& request, std::string_view key = "path");
 

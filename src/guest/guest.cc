@@ -122,8 +122,14 @@ Result<User> Guest::user_of(const Value& request) const {
   std::string name = TRY(text_of(request, "user"));
   Users users = Users::read();
   if (!name.empty()) return users.find(name);
-  if (!default_user.empty()) return users.find(default_user);
-  return users.find(users.knows("user") ? "user" : "root");
+  if (!usual_user) return users.find(usual_name(users));
+  Result<User> usual = users.find(usual_user->name);
+  return usual ? usual : *usual_user;
+}
+
+std::string Guest::usual_name(const Users& users) const {
+  if (!default_user.empty()) return default_user;
+  return users.knows("user") ? "user" : "root";
 }
 
 Environment Guest::environment_of(const User& user) const {
@@ -194,6 +200,9 @@ Answer change_settings(Guest& guest, CallPointer call) {
   guest.environment = std::move(environment).value();
   guest.default_user = std::move(user).value();
   guest.default_cwd = std::move(cwd).value();
+  Users users = Users::read();
+  Result<User> usual = users.find(guest.usual_name(users));
+  guest.usual_user = usual ? std::optional<User>(std::move(usual).value()) : std::nullopt;
   co_return Value();
 }
 

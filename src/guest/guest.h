@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "guest/link.h"
@@ -23,6 +24,7 @@ class Guest {
   const bool single_id;
   Environment environment;  // of everything started from now on
   std::string default_user, default_cwd;
+  std::optional<User> usual_user;  // the default one as it was when that was settled: /etc/passwd may be spoilt later
   size_t watched = 0;  // directories, in all watches
   bool has_sudo = false;
 
@@ -33,6 +35,8 @@ class Guest {
   // The ids that files of that user get.
   uint32_t file_uid(const User& user) const;
   uint32_t file_gid(const User& user) const;
+
+  std::string usual_name(const Users& users) const;  // of the default user
 
  private:
   std::shared_ptr<Link> link_;

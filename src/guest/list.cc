@@ -59,12 +59,15 @@ Answer list_directory_entries(Guest& guest, CallPointer call) {
   Result<std::optional<int64_t>> asked = number_of(call->request, "depth", 0, UINT32_MAX);
   if (!asked) co_return asked.error();
   size_t depth = static_cast<size_t>(std::clamp<int64_t>(asked.value().value_or(1), 1, kDeepest));
-  Result<void> usable = check_directory(place.value().path);
-  if (!usable) co_return usable.error();
-
   Describer describer;
   std::vector<Level> levels;
-  Result<std::vector<std::string>> first = names_in(place.value().path);
+  Result<std::vector<std::string>> first = Error{};
+  {
+    FileRights rights(guest, place.value());
+    Result<void> usable = check_directory(place.value().path);
+    if (usable) first = names_in(place.value().path);
+    else first = usable.error();
+  }
   if (!first) co_return first.error();
   levels.push_back({place.value().path, std::move(first).value()});
   Value::Array batch;
@@ -79,6 +82,7 @@ Answer list_directory_entries(Guest& guest, CallPointer call) {
       co_await guest.loop.yield();
       continue;
     }
+    FileRights rights(guest, place.value());
     Level& level = levels.back();
     if (level.names.empty()) {
       levels.pop_back();

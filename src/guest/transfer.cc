@@ -49,7 +49,11 @@ Answer read_file_bytes(Guest& guest, CallPointer call) {
   Result<std::optional<int64_t>> length = number_of(call->request, "length", 0, INT64_MAX / 2);
   if (!offset) co_return offset.error();
   if (!length) co_return length.error();
-  Result<Fd> file = open_for_reading(place.value().path);
+  Result<Fd> file = Error{};
+  {
+    FileRights rights(guest, place.value());
+    file = open_for_reading(place.value().path);
+  }
   if (!file) co_return file.error();
   if (offset.value() && ::lseek(file.value().get(), *offset.value(), SEEK_SET) < 0) co_return refuse_errno(errno, "seek");
 
@@ -86,9 +90,15 @@ Answer write_file_bytes(Guest& guest, CallPointer call) {
   if (!fits) co_return fits.error();
   const Value* append = call->request.find("append");
   bool adds = append && append->as_bool() && *append->as_bool();
-  Result<Fd> file = open_for_writing(place.value(), adds ? Existing::added_to : Existing::emptied);
+  Result<Fd> file = Error{};
+  bool has_mode = true;
+  {
+    FileRights rights(guest, place.value());
+    file = open_for_writing(place.value(), adds ? Existing::added_to : Existing::emptied);
+    if (file && mode.value()) has_mode = ::fchmod(file.value().get(), static_cast<mode_t>(*mode.value())) == 0;
+  }
   if (!file) co_return file.error();
-  if (mode.value() && ::fchmod(file.value().get(), static_cast<mode_t>(*mode.value())) != 0) co_return refuse_errno(errno, "set the mode");
+  if (!has_mode) co_return refuse_errno(errno, "set the mode");
   while (true) {
     std::optional<std::string> bytes = co_await call->input();
     if (!bytes) break;

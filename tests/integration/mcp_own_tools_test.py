@@ -231,6 +231,22 @@ class Shared:
         self.assertIn("is a directory", self.fails("read_file", path="/etc"))
         self.assertIn("not a directory", self.fails("list_files", path="/etc/passwd"))
 
+    def test_files_are_reached_with_the_rights_of_the_user(self):
+        """And a spoilt /etc/passwd, where there is one id only and root's files are the user's, does not end the sandbox."""
+        made = self.call("create_sandbox")["sandbox"]
+        before = self.call("run_command", sandbox=made, command="id -u; pwd")["stdout"]
+        written = self.client.tool("write_file", sandbox=made, path="/etc/passwd", content="broken")
+        if self.user == "root":
+            self.assertIn("ermission denied", mcp.text_of(written))
+            self.assertIn("ermission denied", self.fails("write_file", sandbox=made, path="/etc/new/file", content="x"))
+            self.assertIn("ermission denied", self.fails("read_file", sandbox=made, path="/etc/shadow"))
+            self.assertIn("ermission denied", self.fails("list_files", sandbox=made, path="/root"))
+            self.call("run_command", sandbox=made, command="sudo sh -c 'echo broken > /etc/passwd'")  # root inside may
+        self.assertEqual(self.call("run_command", sandbox=made, command="id -u; pwd")["stdout"], before)
+        self.call("write_file", sandbox=made, path="deep/er/file", content="mine", executable=True)
+        self.assertEqual(self.call("run_command", sandbox=made, command="stat -c '%a %u' deep/er/file deep/er; id -u")["stdout"].split()[1::2][:1], [before.split()[0]])
+        self.call("kill_sandbox", sandbox=made)
+
     # ---- sandboxes
 
     def test_sandboxes_come_and_go(self):

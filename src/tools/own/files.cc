@@ -159,7 +159,7 @@ Task<Value> write_file(Job job) {
   if (!chosen) co_return refusal(chosen.error());
   manager::Inside inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
-  Value request = Value::Object{{"op", "write"}, {"path", placed(sandbox, job.text("path"))}, {"append", job.flag("append", false)}};
+  Value request = Value::Object{{"op", "write"}, {"own_rights", true}, {"path", placed(sandbox, job.text("path"))}, {"append", job.flag("append", false)}};
   if (job.flag("executable", false)) request.set("mode", 0755);
   Value fields = manager::file_fields(request);
   fields.set("bytes", static_cast<uint64_t>(content->size()));
@@ -224,7 +224,7 @@ Task<Value> list_files(Job job) {
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string path = placed(sandbox, job.text("path").empty() ? "." : job.text("path"));
   bool details = job.flag("details", false);
-  Value request = Value::Object{{"op", "list"}, {"path", path}, {"depth", job.number("depth", 1)}};
+  Value request = Value::Object{{"op", "list"}, {"own_rights", true}, {"path", path}, {"depth", job.number("depth", 1)}};
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(job.context, [channel] { channel->cancel(); });

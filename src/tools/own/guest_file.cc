@@ -26,7 +26,7 @@ std::string path_in(const Value& entry, const std::string& otherwise) {
 
 Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context, manager::Inside inside, std::string path, size_t most) {
   constexpr io::Milliseconds kPatience = 60'000;
-  Value request = Value::Object{{"op", "read"}, {"path", path}, {"length", static_cast<uint64_t>(most)}};
+  Value request = Value::Object{{"op", "read"}, {"own_rights", true}, {"path", path}, {"length", static_cast<uint64_t>(most)}};
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(context, [channel] { channel->cancel(); });
