@@ -53,6 +53,22 @@ class EveryProgramFilter : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Filters, EveryProgramFilter, testing::Values("container", "container-sampled", "process", "process-shared", "living", "living-sampled", "living-workspace",
                                                                              "living-workspace-sampled"));
 
+// The pages are reserved by the host's administrator and count in no limit.
+TEST_P(EveryProgramFilter, DeniesHugePages) {
+  constexpr uint64_t kMapHuge = 0x40000, kMapHuge1G = kMapHuge | 30ull << 26, kPrivateAnonymous = 0x22;
+  EXPECT_EQ(verdict(GetParam(), SYS_mmap, {0, 4096, 3, kPrivateAnonymous}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict(GetParam(), SYS_mmap, {0, 4096, 3, kPrivateAnonymous | kMapHuge}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_mmap, {0, 4096, 3, kPrivateAnonymous | kMapHuge1G}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_memfd_create, {0, 1}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict(GetParam(), SYS_memfd_create, {0, 5}), kDenied);
+  EXPECT_EQ(verdict(GetParam(), SYS_shmget, {0, 4096, 04600}), kDenied);
+}
+
+TEST_P(EveryProgramFilter, DeniesLeasesDirectorySignalsAndLargePipes) {
+  for (uint64_t command : {1024, 1026, 1031}) EXPECT_EQ(verdict(GetParam(), SYS_fcntl, {3, command}), kDenied) << command;
+  for (uint64_t command : {0, 1, 2, 3, 4, 5, 6, 7, 1025, 1030, 1032, 1033, 1034}) EXPECT_EQ(verdict(GetParam(), SYS_fcntl, {3, command}), SECCOMP_RET_ALLOW) << command;
+}
+
 TEST_P(EveryProgramFilter, AllowsOrdinaryCalls) {
   for (long number : {SYS_read, SYS_write, SYS_execve, SYS_mmap, SYS_futex, SYS_exit_group, SYS_getrandom, SYS_statx, SYS_rseq})
     EXPECT_EQ(verdict(GetParam(), number), SECCOMP_RET_ALLOW) << number;
@@ -189,6 +205,7 @@ TEST(ProcessFilter, AllowsNoSocketButPairs) {
   for (uint64_t family : {1, 2, 10, 16}) EXPECT_EQ(verdict("process", SYS_socket, {family, 1, 0}), kDenied);
   EXPECT_EQ(verdict("process", SYS_socketpair, {1, 1, 0}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("process", SYS_shmget), kDenied);
+  EXPECT_EQ(verdict("process", SYS_inotify_init1), kDenied);
 }
 
 TEST(ProcessSharedFilter, KeepsTheCallersOtherFilesAndProcessesOut) {
