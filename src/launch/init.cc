@@ -21,17 +21,23 @@ sigset_t all_signals() {
   return all;
 }
 
-// Reaps what there is to reap. True, with its status, once the program itself is among them.
-bool reap(pid_t program, int* program_status) {
-  bool ended = false;
-  int status = 0;
-  pid_t pid;
-  while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+constexpr int kReapedAtOnce = 64;
+
+// Reaps some of what there is to reap (`more`: not all of it): orphans without end must not keep us from the rest. True, with its
+// status, once the program itself has ended, which is looked for first.
+bool reap(pid_t program, int* program_status, bool* more) {
+  *more = false;
+  if (::waitpid(program, program_status, WNOHANG) == program) return true;
+  for (int i = 0; i < kReapedAtOnce; ++i) {
+    int status = 0;
+    pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid <= 0) return false;
     if (pid != program) continue;
     *program_status = status;
-    ended = true;
+    return true;
   }
-  return ended;
+  *more = true;
+  return false;
 }
 
 }  // namespace
@@ -66,19 +72,21 @@ void run_init(LaunchInput& input, pid_t program) {
   if (!signals) ::_exit(125);
 
   pollfd watched[2] = {{signals.get(), POLLIN, 0}, {keeper, POLLIN, 0}};
+  bool more = false;
   while (true) {
-    if (::poll(watched, 2, -1) < 0) continue;
+    if (::poll(watched, 2, more ? 0 : -1) < 0) continue;
     if (watched[1].revents) {
       Result<Received> received = receive_record(keeper);
       if (!received || received.value().closed) ::_exit(125);  // and the kernel ends all others with us
       const Record& record = received.value().record;
       if (record.kind == Record::Kind::signal) (void)::kill(-program, record.number);
     }
-    if (!watched[0].revents) continue;
-    signalfd_siginfo info;
-    while (::read(signals.get(), &info, sizeof info) > 0) {}
+    if (!watched[0].revents && !more) continue;
+    // Some at a time: whoever floods us with signals must not keep us from seeing the program's end.
+    signalfd_siginfo info[16];
+    (void)!::read(signals.get(), info, sizeof info);
     int status = 0;
-    if (!reap(program, &status)) continue;
+    if (!reap(program, &status, &more)) continue;
     (void)send_record(keeper, Record{.kind = Record::Kind::exited, .number = status});
     ::_exit(0);
   }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "manager/outlet.h"
 
 namespace paddock::manager {
 
@@ -62,6 +63,7 @@ class Supervisor {
     while (!ended_) TRY(step());
     drain();
     flush();
+    show_rest();
     raw_.leave();
     if (failure_) return std::move(*failure_);
     for (const std::optional<redact::Stream>& stream : redact_)
@@ -72,19 +74,25 @@ class Supervisor {
 
  private:
   static constexpr int64_t kGraceMs = 5000, kEchoMs = 20;
+  // How long what is left waits for a reader that takes nothing of it, when a limit or somebody ended the run.
+  static constexpr int64_t kLimitedReaderMs = 10'000, kEndedReaderMs = 1'000;
 
   enum Source { kFromOut, kFromErr, kFromTerminal, kSources };
 
-  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kNetwork, kCaller, kSlots };
+  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kNetwork, kCaller, kOwnOut, kOwnErr, kSlots };
 
   Result<void> step() {
     std::array<pollfd, kSlots> polled;
     for (pollfd& entry : polled) entry = {-1, POLLIN, 0};
     polled[kControl].fd = keeper_.control.get();
     polled[kSignals].fd = signals_.fd();
-    polled[kOut].fd = streams_.out.get();
-    polled[kErr].fd = streams_.err.get();
-    polled[kMaster] = {master_.get(), static_cast<short>(pending_keys_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+    // What nobody takes from us is not taken from the program: it waits, as it would without us.
+    if (!own_out_.is_full()) polled[kOut].fd = streams_.out.get();
+    if (!own_err_.is_full()) polled[kErr].fd = streams_.err.get();
+    short terminal = static_cast<short>((own_out_.is_full() ? 0 : POLLIN) | (pending_keys_.empty() ? 0 : POLLOUT));
+    if (terminal) polled[kMaster] = {master_.get(), terminal, 0};
+    if (own_out_.is_full()) polled[kOwnOut] = {own_out_.fd(), POLLOUT, 0};
+    if (own_err_.is_full()) polled[kOwnErr] = {own_err_.fd(), POLLOUT, 0};
     polled[kNetwork].fd = network_closed_ ? -1 : options_.network;
     polled[kCaller].fd = caller_gone_ ? -1 : options_.caller;
     bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
@@ -98,6 +106,8 @@ class Supervisor {
       end_by_.reset();
       return kill(-1);
     }
+    if (polled[kOwnOut].revents) write_own(own_out_);
+    if (polled[kOwnErr].revents) write_own(own_err_);
     if (polled[kOut].revents) read_output(streams_.out, kFromOut);
     if (polled[kErr].revents) read_output(streams_.err, kFromErr);
     if (polled[kMaster].revents & POLLOUT) write_keys();
@@ -235,12 +245,42 @@ class Supervisor {
     }
     result_.tail += bytes;
     if (result_.tail.size() > 2 * kTail) result_.tail.erase(0, result_.tail.size() - kTail);
-    bool& closed = is_err ? err_closed_ : out_closed_;
-    if (closed || bytes.empty()) return;
-    if (write_all(is_err ? STDERR_FILENO : STDOUT_FILENO, bytes)) return;
-    // Nobody reads any more: the program would get SIGPIPE here, so its sandbox ends.
-    closed = true;
-    if (!is_err) (void)kill(-1);
+    Outlet& outlet = is_err ? own_err_ : own_out_;
+    if (outlet.is_closed() || bytes.empty()) return;
+    outlet.add(bytes);
+    if (outlet.is_closed()) on_closed(outlet);
+  }
+
+  void write_own(Outlet& outlet) {
+    (void)outlet.write();
+    if (outlet.is_closed()) on_closed(outlet);
+  }
+
+  // Nobody reads any more: the program would get SIGPIPE here, so its sandbox ends.
+  void on_closed(const Outlet& outlet) {
+    if (&outlet == &own_out_ && !ended_) (void)kill(-1);
+  }
+
+  // The sandbox is gone; what it printed last waits for its reader. Not for ever where the run was ended, and not when we are asked to end.
+  void show_rest() {
+    int64_t last = now_ms();
+    while (own_out_.is_full() || own_err_.is_full()) {
+      int64_t patience = asked_to_end_ ? kEndedReaderMs : result_.ended.killed_by >= 0 || result_.output_hit ? kLimitedReaderMs : INT_MAX;
+      int64_t left = std::max<int64_t>(0, last + patience - now_ms());
+      pollfd polled[3] = {{signals_.fd(), POLLIN, 0}, {own_out_.is_full() ? own_out_.fd() : -1, POLLOUT, 0}, {own_err_.is_full() ? own_err_.fd() : -1, POLLOUT, 0}};
+      int ready = left == 0 ? 0 : ::poll(polled, 3, static_cast<int>(left));
+      if (ready == 0) {
+        result_.out_truncated = result_.out_truncated || own_out_.is_full();
+        result_.err_truncated = result_.err_truncated || own_err_.is_full();
+        own_out_.drop();
+        own_err_.drop();
+        return;
+      }
+      if (ready < 0) continue;
+      while (int number = signals_.next()) asked_to_end_ = asked_to_end_ || number != SIGWINCH;
+      bool out = own_out_.write(), err = own_err_.write();
+      if (out || err) last = now_ms();
+    }
   }
 
   void read_input() {
@@ -292,6 +332,7 @@ class Supervisor {
         if (master_) set_window_size(master_.get(), window_size(streams_.stdout_is_terminal ? STDOUT_FILENO : STDIN_FILENO));
         continue;
       }
+      if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) asked_to_end_ = true;
       if (number == SIGINT && ++interrupts_ >= 2) return end_by_user();
       if ((number == SIGTERM || number == SIGHUP) && !end_by_) end_by_ = now_ms() + kGraceMs;
       (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::signal, .number = number});
@@ -332,7 +373,9 @@ class Supervisor {
   std::array<std::optional<redact::Stream>, kSources> redact_;  // each made when its first byte comes
   std::string shown_;
   std::string pending_input_, pending_keys_;  // for a pipe, for a terminal
-  bool stdin_closed_ = false, out_closed_ = false, err_closed_ = false, network_closed_ = false, caller_gone_ = false;
+  Outlet own_out_{STDOUT_FILENO}, own_err_{STDERR_FILENO};
+  bool stdin_closed_ = false, network_closed_ = false, caller_gone_ = false;
+  bool asked_to_end_ = false;  // by a signal
   int interrupts_ = 0;
   std::optional<int64_t> end_by_, next_usage_, show_by_;  // CLOCK_MONOTONIC in ms
   bool asked_for_usage_ = false;
