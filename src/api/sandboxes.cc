@@ -7,6 +7,7 @@
 #include "api/fields.h"
 #include "base/text.h"
 #include "manager/acts.h"
+#include "manager/epitaphs.h"
 #include "manager/run.h"
 #include "policy/explain.h"
 
@@ -71,6 +72,24 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
   return options;
 }
 
+Value describe_ended(const manager::Epitaph& epitaph) {
+  Value value;
+  value.set("id", epitaph.id);
+  value.set("name", epitaph.name);
+  value.set("tenant", epitaph.tenant);
+  value.set("template", epitaph.template_name);
+  value.set("state", manager::to_string(manager::SandboxState::ended));
+  value.set("created_ms", epitaph.created);
+  value.set("ended_ms", epitaph.ended);
+  value.set("timeout_ms", epitaph.timeout_ms);
+  value.set("idle_timeout_ms", epitaph.idle_timeout_ms);
+  value.set("ended_because", manager::ending_words(epitaph));
+  if (epitaph.limit) value.set("ended_by", manager::to_value(*epitaph.limit));
+  value.set("memory_peak_bytes", epitaph.memory_peak);
+  value.set("disk_used_bytes", epitaph.disk);
+  return value;
+}
+
 Task<void> list(Call& call) {
   Result<manager::ListOptions> options = read_list(call.exchange);
   Result<manager::Page> page = options ? call.manager.list(call.caller, options.value()) : Result<manager::Page>(options.error());
@@ -80,6 +99,10 @@ Task<void> list(Call& call) {
   }
   Value::Array sandboxes;
   for (const std::shared_ptr<manager::Sandbox>& sandbox : page.value().sandboxes) sandboxes.push_back(describe(*sandbox, call.caller));
+  // They are no sandboxes any more, so only who asks for them gets them; with the last page.
+  bool with_ended = options.value().states.count(manager::SandboxState::ended) && page.value().next.empty();
+  if (with_ended)
+    for (const manager::Epitaph& epitaph : call.manager.epitaphs().of(call.caller.tenant)) sandboxes.push_back(describe_ended(epitaph));
   Value value;
   value.set("sandboxes", std::move(sandboxes));
   value.set("next", page.value().next);

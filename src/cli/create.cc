@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/context.h"
 #include "cli/living.h"
@@ -15,6 +16,9 @@
 namespace paddock::cli {
 
 namespace {
+
+// A person comes back to it after lunch; programs say what they want.
+constexpr int64_t kDefaultTimeout = 3600'000, kServerTimeout = 300'000;
 
 struct Flags : PolicyFlags {
   std::string template_name, name, timeout, idle_timeout, on_timeout;
@@ -101,7 +105,7 @@ Result<Value> request_of(const Flags& flags) {
   Value::Array volumes;
   for (const std::string& text : flags.volumes) volumes.push_back(TRY(volume_of(text)));
   body.set("volumes", std::move(volumes));
-  if (!flags.timeout.empty()) body.set("timeout_ms", TRY(duration_flag("--timeout", flags.timeout)));
+  body.set("timeout_ms", flags.timeout.empty() ? kDefaultTimeout : TRY(duration_flag("--timeout", flags.timeout)));
   if (!flags.idle_timeout.empty()) body.set("idle_timeout_ms", TRY(duration_flag("--idle-timeout", flags.idle_timeout)));
   if (!flags.on_timeout.empty() && flags.on_timeout != "kill" && flags.on_timeout != "pause")
     return Error{Code::invalid, cat("--on-timeout: '", printable(flags.on_timeout), "' is not known"), "kill or pause"};
@@ -114,6 +118,11 @@ Result<Value> create(const Flags& flags) {
   Value body = TRY(request_of(flags));
   Client client = TRY(Client::find());
   client.act_for(flags.agent);
+  Result<Value> made = client.ask("POST", "/v1/sandboxes", body);
+  // A tenant may allow less than our default; then the server's counts. The note after it says how long that is.
+  bool too_long = !made && flags.timeout.empty() && made.error().code == Code::invalid && starts_with(made.error().message, "timeout: at most");
+  if (!too_long) return made;
+  body.set("timeout_ms", kServerTimeout);
   return client.ask("POST", "/v1/sandboxes", body);
 }
 
@@ -124,6 +133,18 @@ void say_what_a_logout_does() {
     print_error("paddock: it ends at your last logout; to keep it beyond that: loginctl enable-linger\n");
 }
 
+// Its files go with it: nobody should find that out afterwards.
+void tell_end(const Value& sandbox) {
+  int64_t timeout_ms = number_of(sandbox, "timeout_ms"), idle_ms = number_of(sandbox, "idle_timeout_ms");
+  bool pauses = text_of(sandbox, "on_timeout") == "pause";
+  auto say = [&](const char* when, int64_t ms) {
+    print_error(cat("paddock: it ", pauses ? "pauses" : "ends, with its files,", " ", when, " ", format_duration(static_cast<uint64_t>(ms)), "; ",
+                    pauses ? "" : "--on-timeout pause keeps them, ", "--timeout changes that\n"));
+  };
+  if (timeout_ms > 0) say("in", timeout_ms);
+  if (idle_ms > 0) say("after being idle for", idle_ms);
+}
+
 }  // namespace
 
 int create_main(int argc, char** argv) {
@@ -132,7 +153,7 @@ int create_main(int argc, char** argv) {
   Options options("create", "Makes a sandbox that lives on, and prints its id. Use it with: paddock exec ID -- COMMAND");
   options.text("--template", "NAME", &flags.template_name, "what it begins with: a template or a snapshot (default: base)");
   options.text("--name", "NAME", &flags.name, "a name of your own for it");
-  options.text("--timeout", "DURATION", &flags.timeout, "how long it lives (default: 5m)");
+  options.text("--timeout", "DURATION", &flags.timeout, "how long it lives (default: 1h)");
   options.text("--idle-timeout", "DURATION", &flags.idle_timeout, "how long it lives without anybody using it");
   options.text("--on-timeout", "kill|pause", &flags.on_timeout, "what happens then (default: kill)");
   options.flag("--auto-resume", &flags.auto_resume, "a request for a paused one wakes it");
@@ -150,6 +171,7 @@ int create_main(int argc, char** argv) {
   if (!made) return report(made.error(), flags.json);
   print((flags.json ? to_json(made.value()) : printable(text_of(made.value(), "id"))) + "\n");
   if (!flags.json) say_what_a_logout_does();
+  if (!flags.json) tell_end(made.value());
   return 0;
 }
 

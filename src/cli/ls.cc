@@ -29,7 +29,7 @@ const char* colour_of(const std::string& state, const Colours& colour) {
 std::vector<Cell> row_of(const Value& sandbox, int64_t now, const Colours& colour) {
   std::string state = text_of(sandbox, "state"), ends = "never";
   if (int64_t at = number_of(sandbox, "ends_ms")) ends = cat("in ", short_duration(at - now));
-  if (state == "ended") ends = printable(text_of(sandbox, "ended_because"));
+  if (state == "ended") ends = cat(short_duration(now - number_of(sandbox, "ended_ms")), " ago: ", printable(text_of(sandbox, "ended_because")));
   const Value* usage = sandbox.find("usage");
   std::string memory = usage ? human_size(static_cast<uint64_t>(number_of(*usage, "memory"))) : "-";
   if (int64_t most = number_of(sandbox, "memory_bytes")) memory += cat("/", human_size(static_cast<uint64_t>(most)));
@@ -60,7 +60,7 @@ Result<void> list(bool all, bool json) {
 int ls_main(int argc, char** argv) {
   bool all = false, json = false;
   Options options("ls", "Lists the living sandboxes.");
-  options.flag("-a, --all", &all, "those that have ended too, as far as they are known");
+  options.flag("-a, --all", &all, "those that ended in the last day too, and why");
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<void> listed = list(all, json);

@@ -66,7 +66,8 @@ io::Task<void> watch_signals(Guest& guest, Fd signals) {
   }
 }
 
-// One message, one byte 'a' with a stream. Nothing: the other side is gone.
+// One message, one byte: 'a' with a stream; 's' and 'c', of a keeper whose server is gone, to stop and continue all processes where
+// there is no freezer. Nothing: the other side is gone.
 std::optional<Fd> receive_attachment(int control, bool* again) {
   char byte = 0;
   iovec part{&byte, 1};
@@ -79,6 +80,7 @@ std::optional<Fd> receive_attachment(int control, bool* again) {
   ssize_t count = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   *again = count < 0 && (errno == EAGAIN || errno == EINTR);
   if (count <= 0) return std::nullopt;
+  if (byte == 's' || byte == 'c') signal_everyone(byte == 's');
   Fd stream;
   for (cmsghdr* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;

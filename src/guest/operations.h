@@ -17,6 +17,7 @@ Answer close_stdin(Guest& guest, CallPointer call);
 Answer signal_process(Guest& guest, CallPointer call);
 Answer resize_process(Guest& guest, CallPointer call);
 Answer signal_all(Guest& guest, CallPointer call);
+void signal_everyone(bool stop);  // else they continue
 
 // files.cc
 Answer stat_file(Guest& guest, CallPointer call);

@@ -194,10 +194,14 @@ Answer resize_process(Guest& guest, CallPointer call) {
 }
 
 // Where there is no freezer. kill(-1) spares the first process of a PID namespace, which is this one.
+void signal_everyone(bool stop) {
+  if (::getpid() == 1) (void)::kill(-1, stop ? SIGSTOP : SIGCONT);
+}
+
 Answer signal_all(Guest&, CallPointer call) {
   Result<std::string> operation = text_of(call->request, "op");
   if (::getpid() != 1) co_return refuse("failed_precondition", "this guest is not the first process");
-  (void)::kill(-1, operation && operation.value() == "stop_all" ? SIGSTOP : SIGCONT);
+  signal_everyone(operation && operation.value() == "stop_all");
   co_return Value();
 }
 

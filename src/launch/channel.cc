@@ -3,8 +3,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -85,13 +87,46 @@ Ended Ended::from_record(const Record& record) {
 
 Record LivingUsage::to_record() const {
   Record record{.kind = Record::Kind::usage};
-  record.numbers = {cpu_us, memory, memory_cache, memory_peak, pids, disk, oom_kills, frozen};
+  record.numbers = {cpu_us, memory, memory_cache, memory_peak, pids, disk, oom_kills, frozen, paused_by_keeper};
   return record;
 }
 
 LivingUsage LivingUsage::from_record(const Record& record) {
   const auto& n = record.numbers;
-  return LivingUsage{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7] != 0};
+  return LivingUsage{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7] != 0, n[8] != 0};
+}
+
+Record LifetimeOrder::to_record() const {
+  Record record{.kind = Record::Kind::lifetime};
+  record.numbers = {left_ms, idle_ms, pause, keep_memory};
+  return record;
+}
+
+LifetimeOrder LifetimeOrder::from_record(const Record& record) {
+  const auto& n = record.numbers;
+  return LifetimeOrder{n[0], n[1], n[2] != 0, n[3] != 0};
+}
+
+Record RuleOrder::to_record() const {
+  Record record{.kind = Record::Kind::rule};
+  record.numbers = {first, static_cast<uint64_t>(rule.action), static_cast<uint64_t>(rule.metric), std::bit_cast<uint64_t>(rule.above), rule.of_limit, rule.for_ms, every_ms, limit};
+  std::strncpy(record.text, rule.name.c_str(), sizeof record.text - 1);
+  std::strncpy(record.hint, rule.text.c_str(), sizeof record.hint - 1);
+  return record;
+}
+
+std::optional<RuleOrder> RuleOrder::from_record(const Record& record) {
+  const auto& n = record.numbers;
+  if (n[1] > static_cast<uint64_t>(MonitorAction::kill) || n[2] >= std::size(kMonitorMetrics)) return std::nullopt;
+  RuleOrder order{.first = n[0] != 0, .rule = {}, .every_ms = n[6], .limit = n[7]};
+  order.rule.action = static_cast<MonitorAction>(n[1]);
+  order.rule.metric = static_cast<MonitorMetric>(n[2]);
+  order.rule.above = std::bit_cast<double>(n[3]);
+  order.rule.of_limit = n[4] != 0;
+  order.rule.for_ms = n[5];
+  order.rule.name.assign(record.text, ::strnlen(record.text, sizeof record.text));
+  order.rule.text.assign(record.hint, ::strnlen(record.hint, sizeof record.hint));
+  return order;
 }
 
 Record failure(const Error& error) {

@@ -41,6 +41,9 @@ struct Record {
     thaw,
     usage,       // numbers of the answer as in LivingUsage; the keeper of a run answers it, too
     replaced,    // keeper → server: another one has come, and this was the last word to you
+    // server → keeper of a living sandbox, not answered: what the keeper does by itself when there is no server
+    lifetime,    // numbers as in LifetimeOrder
+    rule,        // numbers and texts as in RuleOrder
   } kind;
   int32_t number = 0;
   std::array<uint64_t, 16> numbers{};
@@ -68,9 +71,32 @@ struct Ended {
 struct LivingUsage {
   uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0, oom_kills = 0;
   bool frozen = false;
+  bool paused_by_keeper = false;  // its time was over, or a rule held, and no server was there
 
   Record to_record() const;
   static LivingUsage from_record(const Record& record);
+};
+
+// How long a sandbox lives from now on, and what happens then.
+struct LifetimeOrder {
+  uint64_t left_ms = 0;      // 0: until it is killed
+  uint64_t idle_ms = 0;      // how long it may be without requests; 0: any time
+  bool pause = false;        // else it is killed
+  bool keep_memory = false;  // when it is paused
+
+  Record to_record() const;
+  static LifetimeOrder from_record(const Record& record);
+};
+
+// One rule of [monitor] that kills or pauses.
+struct RuleOrder {
+  bool first = false;      // those told before do not count any more
+  MonitorRule rule;
+  uint64_t every_ms = 0;   // between two looks
+  uint64_t limit = 0;      // the sandbox's, of which the rule may be a percentage
+
+  Record to_record() const;
+  static std::optional<RuleOrder> from_record(const Record& record);  // nothing: of a version that knows more
 };
 
 Record failure(const Error& error);

@@ -12,10 +12,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include "base/text.h"
+#include "base/value.h"
 #include "launch/channel.h"
 #include "launch/hold.h"
+#include "launch/lifetime.h"
 #include "launch/usage.h"
 #include "launch/watch.h"
 #include "linux/uapi.h"
@@ -41,6 +44,14 @@ Result<Fd> listen_in(int directory) {
   return listener;
 }
 
+// Whole or not at all, under its name.
+void write_whole(int directory, const char* name, const std::string& text) {
+  std::string other = cat(name, ".new");
+  Fd file(::openat(directory, other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  bool written = file && write_all(file.get(), text);
+  if (!written || ::renameat(directory, other.c_str(), directory, name) != 0) (void)::unlinkat(directory, other.c_str(), 0);
+}
+
 class Living {
  public:
   Living(Fd control, Plan plan, std::string bytes, std::vector<Fd> passed)
@@ -59,6 +70,7 @@ class Living {
     (void)!::chdir("/");
     directory_ = TRY(open_file(plan_.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     listener_ = TRY(listen_in(directory_.get()));
+    (void)::unlinkat(directory_.get(), kEndFile, 0);  // of its life before this one
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "make the guest's socket");
     link_ = Fd(ends[0]);
@@ -79,21 +91,23 @@ class Living {
   void watch_until_end() {
     while (!over_) {
       pollfd watched[4] = {{hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}, {server_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-      (void)::poll(watched, 4, milliseconds_to_next_look());
+      (void)::poll(watched, 4, milliseconds_to_next());
       if (watched[0].revents) from_first_process();
       else if (watched[1].revents) guest_ended();
       if (watched[2].revents && !over_) from_server();
       if (watched[3].revents && !over_) accept_server();
       if (!over_) look();
+      if (!over_) keep_time();
     }
   }
 
   // In the midst of a walk through a large tree the server is served, too.
   bool heard_to_end() {
     pollfd watched[2] = {{server_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    if (::poll(watched, 2, 0) <= 0) return over_;
-    if (watched[0].revents) from_server();
-    if (watched[1].revents && !over_) accept_server();
+    int ready = ::poll(watched, 2, 0);
+    if (ready > 0 && watched[0].revents) from_server();
+    if (ready > 0 && watched[1].revents && !over_) accept_server();
+    if (!over_) keep_deadline();
     return over_;
   }
 
@@ -155,6 +169,7 @@ class Living {
     tell({.kind = Record::Kind::replaced});
     server_ = std::move(server);
     reader_ = {};
+    lifetime_.server_came();
   }
 
   void from_server() {
@@ -170,6 +185,7 @@ class Living {
   void server_gone() {
     server_.reset();
     reader_ = {};
+    lifetime_.server_gone(now_us());
     if (!went_) over_ = true;
   }
 
@@ -183,6 +199,10 @@ class Living {
       case Record::Kind::freeze: return answer(order.kind, set_frozen(true));
       case Record::Kind::thaw: return answer(order.kind, set_frozen(false));
       case Record::Kind::usage: return tell(usage().to_record());
+      case Record::Kind::lifetime: return set_lifetime(LifetimeOrder::from_record(order));
+      case Record::Kind::rule:
+        if (std::optional<RuleOrder> rule = RuleOrder::from_record(order)) lifetime_.add_rule(*rule);
+        return;
       case Record::Kind::kill:
         ended_.killed_by = order.number;
         why_ = "it was told to end";
@@ -224,6 +244,8 @@ class Living {
       ::usleep(static_cast<useconds_t>(pause));
     }
     frozen_ = frozen;
+    if (!frozen) paused_by_keeper_ = false;
+    lifetime_.paused(frozen);
     if (!frozen) next_look_us_ = now_us() + kShortestLook;
     return {};
   }
@@ -232,13 +254,56 @@ class Living {
   LivingUsage usage() {
     LivingUsage used = usage_of(watcher_, {disk_, ended_.memory_peak}, 1);
     used.frozen = frozen_;
+    used.paused_by_keeper = paused_by_keeper_;
     return used;
   }
 
-  int milliseconds_to_next_look() const {
-    if (frozen_) return -1;
-    uint64_t now = now_us();
-    return next_look_us_ <= now ? 0 : static_cast<int>((next_look_us_ - now) / 1000 + 1);
+  int milliseconds_to_next() const {
+    uint64_t now = now_us(), next = frozen_ ? 0 : next_look_us_;
+    if (uint64_t due = lifetime_.next(now); due != 0 && (next == 0 || due < next)) next = due;
+    if (next == 0) return -1;
+    constexpr uint64_t kLongestWait = 3'600'000'000;
+    return next <= now ? 0 : static_cast<int>(std::min(next - now, kLongestWait) / 1000 + 1);
+  }
+
+  // ---- the times and rules, where no server sees to them
+
+  void set_lifetime(const LifetimeOrder& order) {
+    lifetime_.set(order, now_us());
+    // Its server took longer than we waited for it, and wants it to live on.
+    if (paused_by_keeper_ && order.left_ms != 0) (void)set_paused(false);
+  }
+
+  void keep_deadline() {
+    if (std::optional<Lifetime::Due> due = lifetime_.due(now_us())) act_on(*due);
+  }
+
+  void keep_time() {
+    keep_deadline();
+    if (over_ || frozen_ || !lifetime_.wants_usage(now_us())) return;
+    if (std::optional<Lifetime::Due> due = lifetime_.judge(usage(), now_us())) act_on(*due);
+  }
+
+  void act_on(const Lifetime::Due& due) {
+    if (due.action == Lifetime::Action::pause) {
+      if (!paused_by_keeper_ && !set_paused(true)) return lifetime_.defer(now_us() + kPauseAgain);
+      paused_by_keeper_ = true;
+      lifetime_.set({}, now_us());
+      return;
+    }
+    why_ = due.because;
+    limit_ = due.limit;
+    keep_files_ = due.action == Lifetime::Action::pause_files;
+    over_ = true;
+  }
+
+  // Without a freezer the guest stops or continues all processes but itself.
+  Result<void> set_paused(bool paused) {
+    if (!watcher_.group_for(kernel::kFreezer)) {
+      (void)::fcntl(link_.get(), F_SETFL, O_NONBLOCK);
+      TRY(send_bytes(link_.get(), paused ? "s" : "c", {}));
+    }
+    return set_frozen(paused);
   }
 
   // Compares what is used with what may be used. Where nothing ran since the last time nothing grew, so that an idle
@@ -272,6 +337,7 @@ class Living {
 
   void stop_for(LimitKind limit) {
     ended_.killed_by = static_cast<int32_t>(limit);
+    why_ = cat("limit ", info(limit).name);
     over_ = true;
   }
 
@@ -295,6 +361,7 @@ class Living {
     watcher_.use_proc(Fd());  // what is open of its filesystems would keep them mounted
     watcher_.use_root(Fd());
     hold_.remove_groups();
+    if (went_) write_end();  // before the socket goes: a server that finds none looks for this
     listener_.reset();
     if (directory_) (void)::unlinkat(directory_.get(), kKeeperSocket, 0);
     passed_.clear();
@@ -310,6 +377,41 @@ class Living {
     egress_[2].reset();
   }
 
+  // For a server that does not hear it from us.
+  void write_end() {
+    timespec now{};
+    (void)::clock_gettime(CLOCK_REALTIME, &now);
+    Value end = Value::Object{{"format", kEndFormat}, {"version", 1}, {"time_ms", static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000}};
+    end.set("because", failure_ ? failure_->message : why_);
+    end.set("keep_files", keep_files_);
+    if (std::optional<LimitHit> hit = limit_hit()) {
+      Value limit = Value::Object{{"limit", info(hit->limit).name}, {"value", hit->value}, {"peak", hit->peak}};
+      if (!hit->rule.empty()) limit.set("rule", hit->rule), limit.set("text", hit->text);
+      end.set("limit", std::move(limit));
+    }
+    end.set("memory_peak", ended_.memory_peak);
+    end.set("disk_bytes", ended_.disk_bytes);
+    end.set("cpu_us", ended_.cpu_us);
+    end.set("oom_kills", ended_.oom_kills);
+    if (directory_) write_whole(directory_.get(), kEndFile, to_json(end) + "\n");
+    if (directory_ && keep_files_) (void)::syncfs(directory_.get());
+  }
+
+  std::optional<LimitHit> limit_hit() const {
+    if (limit_) return limit_;
+    if (ended_.killed_by < 0 || ended_.killed_by >= static_cast<int32_t>(kLimitCount)) return std::nullopt;
+    const Watch& watch = plan_.watch;
+    auto hit = [](LimitKind kind, uint64_t value, uint64_t peak) { return LimitHit{.limit = kind, .value = value, .peak = peak}; };
+    switch (static_cast<LimitKind>(ended_.killed_by)) {
+      case LimitKind::memory: return hit(LimitKind::memory, watch.memory ? watch.memory : watch.kernel_memory, ended_.memory_peak);
+      case LimitKind::pids: return hit(LimitKind::pids, watch.pids ? watch.pids : watch.kernel_pids, ended_.pids_peak);
+      case LimitKind::disk: return hit(LimitKind::disk, watch.measured_disk, ended_.disk_bytes);
+      case LimitKind::inodes: return hit(LimitKind::inodes, watch.measured_inodes, ended_.disk_inodes);
+      case LimitKind::cpu_time: return hit(LimitKind::cpu_time, watch.cpu_time, ended_.cpu_us / 1000);
+      default: return hit(static_cast<LimitKind>(ended_.killed_by), 0, 0);
+    }
+  }
+
   Record ended() const {
     Record record = ended_.to_record();
     std::strncpy(record.text, why_.c_str(), sizeof record.text - 1);
@@ -319,6 +421,7 @@ class Living {
   static constexpr uint64_t kShortestLook = 100'000, kLongestLook = 1'000'000;  // µs
   static constexpr uint64_t kIdleCpu = 500;                                     // µs of CPU that are nothing
   static constexpr uint64_t kFreezePatience = 5'000'000;                        // µs
+  static constexpr uint64_t kPauseAgain = 30'000'000;                           // µs, after a pause that was due and failed
   static constexpr int kEgressMs = 5'000;
 
   Plan plan_;
@@ -330,7 +433,11 @@ class Living {
   Hold hold_;
   Watcher watcher_;
   Ended ended_;
+  Lifetime lifetime_;
   std::string why_;
+  std::optional<LimitHit> limit_;  // a rule that held
+  bool keep_files_ = false;        // its processes ended because it was to be paused without memory
+  bool paused_by_keeper_ = false;
   std::optional<Error> failure_;
   bool over_ = false, went_ = false, frozen_ = false, looked_ = false;
   uint64_t next_look_us_ = 0, pace_ = kShortestLook, seen_cpu_us_ = 0, disk_ = 0;

@@ -15,6 +15,7 @@ namespace paddock::manager {
 
 namespace {
 
+constexpr int64_t kStartSlack = 600'000;  // ms that a start may take before its keeper, left alone, counts its time
 constexpr size_t kManyBytes = 2 << 10;  // of secrets: less is compiled within a millisecond
 
 uint64_t limit(const Policy& policy, LimitKind kind) { return policy.limits[kind].value_or(0); }
@@ -129,6 +130,8 @@ InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
   for (char& c : spec.hostname)
     if (c == '_' || c == '.') c = '-';
   spec.boot_id = info.boot_id;
+  spec.lifetime = lifetime_of(info, info.timeout_ms == 0 ? 0 : info.timeout_ms + kStartSlack);
+  spec.rules = rules_of(info);
   spec.files = {{"e2b/.E2B_SANDBOX", "true"}, {"e2b/.E2B_SANDBOX_ID", info.id}, {"e2b/.E2B_TEMPLATE_ID", info.template_id}};
   return spec;
 }

@@ -87,7 +87,7 @@ io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper, kerne
 }
 
 // From a keeper with a plan to a guest that has said hello.
-io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, InstancePlan& plan) {
+io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, InstancePlan& plan, const InstanceSpec& spec) {
   Result<launch::Received> ready = co_await life->keeper->hear(kStartMs);
   if (!ready) co_return ready.error();
   const Record& record = ready.value().record;
@@ -96,6 +96,8 @@ io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, Insta
   life->facts.enforced = describe(enforced.value());
   Result<void> saved = life->facts.save(life->directory);  // before it lives: who finds it must know it
   if (!saved) co_return saved.error();
+  life->keeper->tell(spec.lifetime.to_record());  // before it lives: it may never hear of us again
+  for (const launch::RuleOrder& rule : spec.rules) life->keeper->tell(rule.to_record());
   life->keeper->tell({.kind = Record::Kind::go});
   Result<void> attached = co_await life->attach();
   co_return attached;
@@ -150,7 +152,7 @@ io::Task<Started> Instance::start(io::Loop& loop, InstanceSpec spec) {
   life->network_known = true;
   if (Result<void> begun = start_keeper(*life, plan, std::move(keeper.value())); !begun) co_return begun.error();
   std::unique_ptr<Instance> instance(new Instance(life));
-  Result<void> alive = co_await bring_to_life(life, plan);
+  Result<void> alive = co_await bring_to_life(life, plan, spec);
   if (!alive) {
     co_await life->end();
     co_return alive.error();
@@ -228,7 +230,7 @@ io::Task<Result<InstanceUsage>> Instance::usage() {
   Result<launch::Received> answer = co_await life->keeper->ask(question, kUsageMs);
   if (!answer) co_return answer.error();
   launch::LivingUsage used = launch::LivingUsage::from_record(answer.value().record);
-  InstanceUsage usage{used.cpu_us, used.memory, used.memory_cache, used.memory_peak, used.pids, used.disk, used.oom_kills, used.frozen};
+  InstanceUsage usage{used.cpu_us, used.memory, used.memory_cache, used.memory_peak, used.pids, used.disk, used.oom_kills, used.frozen, used.paused_by_keeper};
   if (!usage.frozen) life->check_guest();
   co_return usage;
 }
@@ -242,6 +244,8 @@ bool Instance::read(monitor::Reading& reading, bool deep) {
   reading.net_known = life_->network_known;
   return life_->sampler->read(reading, deep);
 }
+
+void Instance::set_lifetime(const launch::LifetimeOrder& order) { life_->keeper->tell(order.to_record()); }
 
 Result<void> Instance::set_network(const Policy& policy) {
   if (!life_->egress) return Error{Code::unsupported, "this sandbox was started without a network", "create it with a network to change it later"};

@@ -12,6 +12,7 @@
 #include "base/value.h"
 #include "guest/client.h"
 #include "io/loop.h"
+#include "launch/channel.h"
 #include "monitor/sampler.h"
 #include "paddock/policy.h"
 #include "paddock/sandbox.h"
@@ -42,6 +43,8 @@ struct InstanceSpec {
   std::optional<MountedWorkspace> workspace;  // as /workspace
   std::string hostname;
   std::string boot_id;    // what /proc/sys/kernel/random/boot_id says inside
+  launch::LifetimeOrder lifetime;        // what its keeper does by itself, where no server is there
+  std::vector<launch::RuleOrder> rules;  // likewise
   std::map<std::string, std::string> files;  // small read-only files for /run inside: "e2b/.E2B_SANDBOX" → "true"
 };
 
@@ -55,7 +58,18 @@ struct InstanceUsage {
   uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0;
   uint64_t oom_kills = 0;
   bool frozen = false;
+  bool paused_by_keeper = false;  // while no server was there
 };
+
+// How it ended while no server was there: what its keeper left in `directory`. Nothing: it left nothing (it was killed itself).
+struct InstanceEpilogue {
+  InstanceEnd end;
+  int64_t time_ms = 0;      // since 1970
+  bool keep_files = false;  // it was paused without memory
+  InstanceUsage usage;
+};
+std::optional<InstanceEpilogue> read_epilogue(const std::string& directory);
+std::optional<LimitHit> limit_from(const Value& value);  // {"limit":"memory","value":…,"peak":…}; of a rule also "rule" and "text"
 
 class Instance {
  public:
@@ -79,6 +93,7 @@ class Instance {
   // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no cgroups for it, ask usage().
   // `deep`: also what is dear to read.
   bool read(monitor::Reading& reading, bool deep);
+  void set_lifetime(const launch::LifetimeOrder& order);
   Result<void> set_network(const Policy& policy);  // the network part; only when it was started with a network
   bool has_network() const;
   // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should know ("with a single id, …").

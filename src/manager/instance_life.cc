@@ -33,6 +33,8 @@ io::Task<void> remove_cgroups(io::Loop& loop, std::vector<std::string> directori
   }
 }
 
+std::string why_of(const LimitHit& hit) { return cat("limit ", info(hit.limit).name, "=", format_limit(info(hit.limit), hit.value)); }
+
 void Instance::Life::begin() {
   io::spawn(follow(shared_from_this()));
 }
@@ -93,7 +95,7 @@ InstanceEnd Instance::Life::why() const {
   if (kind == LimitKind::disk) hit.peak = ended.disk_bytes;
   if (kind == LimitKind::inodes) hit.peak = ended.disk_inodes;
   if (kind == LimitKind::cpu_time) hit.peak = ended.cpu_us / 1000;
-  return {hit, cat("limit ", info(kind).name, "=", format_limit(info(kind), hit.value))};
+  return {hit, why_of(hit)};
 }
 
 io::Task<Result<void>> Instance::Life::attach() {

@@ -63,6 +63,9 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   InstanceEnd why() const;
 };
 
+// "limit memory=256M"
+std::string why_of(const LimitHit& hit);
+
 // Ends what is left in the groups and removes them; gives up after a while.
 io::Task<void> remove_cgroups(io::Loop& loop, std::vector<std::string> directories);
 

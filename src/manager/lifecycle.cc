@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "manager/acts.h"
 #include "manager/checks.h"
+#include "manager/epitaphs.h"
 #include "manager/events.h"
 #include "manager/manager.h"
 #include "manager/run.h"
@@ -40,6 +41,12 @@ void Manager::live_until(Sandbox& sandbox, int64_t timeout_ms) {
   sandbox.ends_at_ = timeout_ms == 0 ? 0 : loop_.now() + timeout_ms;
   sandbox.touch();
   set_timer(sandbox);
+  tell_keeper(sandbox, timeout_ms);
+}
+
+// So that its end comes, too, when this server is gone by then.
+void Manager::tell_keeper(const Sandbox& sandbox, int64_t left_ms) {
+  if (sandbox.body_) sandbox.body_->set_lifetime(lifetime_of(sandbox.info_, left_ms));
 }
 
 void Manager::set_timer(const Sandbox& sandbox) {
@@ -77,6 +84,7 @@ io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string bec
   // Somebody's files are at stake: it lives a little longer, and is paused then.
   note_trouble(*sandbox, cat("it could not be paused: ", paused.error().message));
   sandbox->ends_at_ = loop_.now() + kPauseAgain;
+  tell_keeper(*sandbox, kPauseAgain);
   sandbox->touch();
   set_timer(*sandbox);
 }
@@ -104,9 +112,15 @@ void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
   events_->note(std::move(event));
 }
 
-void Manager::note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage) {
+void Manager::note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage, WallTime when) {
   if (!sandbox.is_recorded_) return;
   const SandboxInfo& info = sandbox.info_;
+  if (!info.hidden && info.started != 0) {  // else nobody was ever told of it
+    Epitaph epitaph = epitaph_of(info, redact::redacted(*sandbox.redaction(), because), when ? when : wall_time_now());
+    epitaph.memory_peak = usage.memory_peak;
+    epitaph.disk = usage.disk;
+    epitaphs_->add(std::move(epitaph));
+  }
   if (info.ended_by) {
     Event limit = event_about(sandbox, "limit");
     limit.verdict = "deny";
@@ -248,6 +262,7 @@ io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool 
   sandbox->enter(SandboxState::paused);
   Result<void> written = co_await write_on_disk(sandbox);
   if (sandbox->doomed_) co_return gone(*sandbox);
+  if (written) tell_keeper(*sandbox, 0);  // a paused one stays until somebody ends or resumes it
   sandbox->charge_->change(cost_of(sandbox->info_));
   // Without its own record the next server would take it for running, or (files only) knows by the record of the intent.
   if (!written && keep_memory) {
@@ -313,6 +328,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   if (sandbox->doomed_) co_return gone(*sandbox);
   if (done) done = ledger_->grow(*sandbox->charge_, quota, cost_of(info));
   if (done && info.has_memory) {
+    tell_keeper(*sandbox, timeout_ms);
     done = co_await sandbox->body_->thaw();
     if (done) sandbox->guest_ = sandbox->body_->guest();
   } else if (done) {
@@ -333,6 +349,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   }
   if (!done) {
     sandbox->enter(SandboxState::paused);
+    tell_keeper(*sandbox, 0);
     sandbox->charge_->change(cost_of(info));
     co_return done.error();
   }

@@ -8,6 +8,7 @@
 #include "manager/acts.h"
 #include "manager/build.h"
 #include "manager/checks.h"
+#include "manager/epitaphs.h"
 #include "manager/event_budget.h"
 #include "manager/events.h"
 #include "manager/records.h"
@@ -43,15 +44,24 @@ io::Task<void> Manager::stop() {
 // ---- finding ----------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<Sandbox>> Manager::find(const Caller& caller, const std::string& id) const {
-  Error none{Code::not_found, cat("sandbox '", printable(id.substr(0, 64)), "': there is none"), ""};
   if (is_id(id)) {
     std::shared_ptr<Sandbox> found = find_for_data(id);
     if (found && found->info_.tenant == caller.tenant) return found;
   }
-  if (!is_name(id)) return none;
-  for (const auto& [key, sandbox] : sandboxes_)
-    if (sandbox->info_.name == id && sandbox->info_.tenant == caller.tenant && find_for_data(key)) return sandbox;
-  return none;
+  if (is_name(id))
+    for (const auto& [key, sandbox] : sandboxes_)
+      if (sandbox->info_.name == id && sandbox->info_.tenant == caller.tenant && find_for_data(key)) return sandbox;
+  return Error{Code::not_found, cat("sandbox '", printable(id.substr(0, 64)), "': ", why_missing(caller.tenant, id)), ""};
+}
+
+std::string Manager::why_missing(const std::string& tenant, const std::string& id) const {
+  for (const auto& [key, sandbox] : sandboxes_) {
+    const SandboxInfo& info = sandbox->info_;
+    if (info.tenant == tenant && sandbox->doomed_ && (key == id || (!id.empty() && info.name == id)))
+      return cat("it is ending: ", ending_words(epitaph_of(info, info.ended_because, wall_time_now())));
+  }
+  const Epitaph* epitaph = epitaphs_->find(tenant, id);
+  return epitaph ? describe(*epitaph, wall_time_now()) : "there is none";
 }
 
 std::shared_ptr<Sandbox> Manager::find_for_data(const std::string& id) const {

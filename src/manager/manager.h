@@ -31,7 +31,8 @@
 
 namespace paddock::manager {
 
-class Builder;  // manager/build.h
+class Builder;   // manager/build.h
+class Epitaphs;  // manager/epitaphs.h
 class Events;   // manager/events.h
 
 // Who asks. Everything below happens in the caller's tenant alone: what belongs to another does not exist (Code::not_found).
@@ -123,6 +124,7 @@ class Manager {
   Events& events() { return *events_; }
   const Policies& policies() const { return *policies_; }
   const Tally& tally() const { return tally_; }
+  const Epitaphs& epitaphs() const { return *epitaphs_; }  // of sandboxes that have ended
   io::Worker& worker() { return *worker_; }  // for what is short
   io::Worker& copier() { return *copier_; }  // for trees of files
 
@@ -164,6 +166,7 @@ class Manager {
   };
 
   explicit Manager(io::Loop& loop);
+  std::string why_missing(const std::string& tenant, const std::string& id) const;  // for people
   Result<void> open(const ManagerOptions& options);             // restart.cc
   Result<void> open_events(const ManagerOptions& options);
   Result<void> look_at_workspace(const ManagerOptions& options);
@@ -196,9 +199,10 @@ class Manager {
   io::Task<void> lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why);
   static void forget_body(Sandbox& sandbox);
   void note_trouble(const Sandbox& sandbox, const std::string& what);
-  void note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage);
+  void note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage, WallTime when = 0);
   void live_until(Sandbox& sandbox, int64_t timeout_ms);
   void set_timer(const Sandbox& sandbox);
+  static void tell_keeper(const Sandbox& sandbox, int64_t left_ms);  // 0: it does not end by itself
   void on_due(const std::string& id);
   io::Task<void> expire(std::shared_ptr<Sandbox> sandbox, std::string because);
 
@@ -252,6 +256,7 @@ class Manager {
   io::Milliseconds next_tick_ = 0, next_sweep_ = 0, next_measure_ = 0;
   size_t busy_ = 0;
   io::Bell idle_;  // nobody is busy any more
+  std::unique_ptr<Epitaphs> epitaphs_;
 };
 
 }  // namespace paddock::manager

@@ -166,7 +166,7 @@ void Manager::act_on(const std::shared_ptr<Sandbox>& sandbox, const std::vector<
   }
   if (kill) {
     sandbox->info_.ended_by = monitor::to_hit(*kill);
-    std::string because = cat("limit ", kill->rule->name, " ", kill->rule->text, " (", monitor::describe(kill->rule->metric, kill->peak), ")");
+    std::string because = monitor::because(*kill);
     io::spawn(finish(sandbox, because));
   } else if (pause) {
     io::spawn(pause_for(sandbox, pause->rule->name));

@@ -13,6 +13,7 @@
 #include "manager/build.h"
 #include "manager/acts.h"
 #include "manager/checks.h"
+#include "manager/epitaphs.h"
 #include "manager/events.h"
 #include "manager/grants.h"
 #include "manager/manager.h"
@@ -73,6 +74,7 @@ Result<void> Manager::open(const ManagerOptions& options) {
   path_ = state.path;
   fd_ = std::move(state.fd);
   lock_ = TRY(store::lock_directory(fd_.get()));
+  epitaphs_ = std::make_unique<Epitaphs>(fd_.get());
   TRY(open_events(options));
   sandboxes_fd_ = TRY(store::open_directory(fd_.get(), "sandboxes"));
   trash_fd_ = TRY(store::open_directory(fd_.get(), "trash"));
@@ -184,7 +186,9 @@ io::Task<void> Manager::recover_one(std::string id) {
   }
   SandboxState was = record ? record.value().info.state : SandboxState::ending;
   bool had_memory = record && record.value().info.has_memory;
-  bool keeps_files = was == SandboxState::paused || ((was == SandboxState::pausing || was == SandboxState::resuming) && !had_memory);
+  std::optional<InstanceEpilogue> epilogue;
+  if (record && !alive) epilogue = read_epilogue(directory);
+  bool keeps_files = (epilogue && epilogue->keep_files) || was == SandboxState::paused || ((was == SandboxState::pausing || was == SandboxState::resuming) && !had_memory);
   // Only what the record calls running, or paused with its memory, may live on.
   bool may_live = had_memory && (was == SandboxState::running || was == SandboxState::paused);
   if (alive && !may_live) {
@@ -192,7 +196,8 @@ io::Task<void> Manager::recover_one(std::string id) {
     alive.reset();
   }
   if (!alive && !keeps_files) {
-    if (sandbox) note_end(*sandbox, "it was gone when the server started", {});
+    if (sandbox && epilogue) sandbox->info_.ended_by = epilogue->end.limit;
+    if (sandbox) note_end(*sandbox, epilogue ? epilogue->end.why : "it was gone when the server started", epilogue ? epilogue->usage : InstanceUsage{}, epilogue ? epilogue->time_ms : 0);
     discard(directory);
     co_return;
   }
@@ -235,17 +240,27 @@ io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
   Result<InstanceUsage> usage = co_await sandbox->body_->usage();
   bool is_frozen = usage && usage.value().frozen;
   if (info.state == SandboxState::paused && !is_frozen) agreed = co_await sandbox->body_->freeze();
+  if (info.state == SandboxState::running && is_frozen && usage.value().paused_by_keeper) {
+    info.state = SandboxState::paused;  // its time was over, and no server was there
+    note_trouble(*sandbox, "it was paused while no server was running");
+    agreed = co_await write_on_disk(sandbox);
+  }
   if (info.state == SandboxState::running && is_frozen) agreed = co_await sandbox->body_->thaw();
   if (!agreed) {
     std::string why = cat("after a restart: ", agreed.error().message);
     co_await finish(sandbox, why);
     co_return;
   }
-  if (info.state != SandboxState::running) co_return;
+  if (info.state != SandboxState::running) {
+    tell_keeper(*sandbox, 0);
+    co_return;
+  }
   sandbox->guest_ = sandbox->body_->guest();
   int64_t left = info.ends == 0 ? 0 : std::max<int64_t>(1, info.ends - wall_time_now());
   sandbox->ends_at_ = left == 0 ? 0 : loop_.now() + left;
+  sandbox->oom_kills_seen_ = usage ? usage.value().oom_kills : 0;  // of before
   set_timer(*sandbox);
+  tell_keeper(*sandbox, left);
 }
 
 }  // namespace paddock::manager

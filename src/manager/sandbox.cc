@@ -2,13 +2,17 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "monitor/judge.h"
 #include "redact/argv.h"
 
 namespace paddock::manager {
 
 namespace {
 
+constexpr io::Milliseconds kMemoryKillMs = 2'000;  // several may die of it, or several callers ask about one
 constexpr size_t kMostLines = 4000, kMostLogBytes = 512 << 10, kLongestLine = 16 << 10;
 
 }  // namespace
@@ -87,6 +91,17 @@ void Sandbox::enter(SandboxState state) {
   if (on_state_) on_state_(*this);
 }
 
+std::optional<LimitHit> Sandbox::memory_kill() {
+  if (loop_.now() < memory_kill_until_) return memory_kill_;
+  memory_kill_.reset();
+  monitor::Reading reading = watch_.reading;
+  if (!body_ || !body_->read(reading, true) || reading.oom_kills <= oom_kills_seen_) return std::nullopt;
+  oom_kills_seen_ = reading.oom_kills;
+  memory_kill_ = LimitHit{.limit = LimitKind::memory, .value = info_.memory_bytes, .peak = reading.memory_peak};
+  memory_kill_until_ = loop_.now() + kMemoryKillMs;
+  return memory_kill_;
+}
+
 void Sandbox::add_log(std::string kind, Value fields) {
   Value line;
   line.set("time_ms", wall_time_now());
@@ -122,6 +137,26 @@ void Sandbox::add_event(const Event& event) {
     for (const auto& [name, value] : *members)
       if (!fields.find(name)) fields.set(name, value);
   add_log(event.kind, std::move(fields));
+}
+
+launch::LifetimeOrder lifetime_of(const SandboxInfo& info, int64_t left_ms) {
+  return {.left_ms = static_cast<uint64_t>(std::max<int64_t>(left_ms, 0)),
+          .idle_ms = static_cast<uint64_t>(std::max<int64_t>(info.idle_timeout_ms, 0)),
+          .pause = info.lifecycle.pause_on_timeout,
+          .keep_memory = info.lifecycle.pause_keeps_memory};
+}
+
+std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info) {
+  std::vector<launch::RuleOrder> orders;
+  for (const MonitorRule& rule : info.policy.monitor.rules) {
+    using enum MonitorMetric;
+    bool is_seen = rule.metric == cpu || rule.metric == memory || rule.metric == pids || rule.metric == disk || rule.metric == oom;
+    if (!is_seen || rule.action == MonitorAction::warn || info.hidden) continue;
+    std::optional<LimitKind> kind = paddock::info(rule.metric).limit;
+    uint64_t limit = kind ? info.policy.limits[*kind].value_or(0) : 0;
+    orders.push_back({.first = orders.empty(), .rule = rule, .every_ms = monitor::every_ms(info.policy.monitor), .limit = limit});
+  }
+  return orders;
 }
 
 }  // namespace paddock::manager

@@ -134,6 +134,10 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   // what it can for records, and what it prints is shown to nobody.
   const Error* why_withheld() const;
 
+  // Whether the kernel ended a process of it just now because its memory was used up. It does not say which one: whoever saw one die by
+  // SIGKILL asks. Where no cgroup holds the memory there is no such thing.
+  std::optional<LimitHit> memory_kill();
+
   std::map<std::string, std::shared_ptr<void>> parts;  // what others keep with it while it runs, by name (interpreters)
 
  private:
@@ -167,6 +171,9 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   std::vector<std::string> log_;
   size_t log_bytes_ = 0;
   uint64_t log_dropped_ = 0;
+  uint64_t oom_kills_seen_ = 0;
+  std::optional<LimitHit> memory_kill_;     // the last one,
+  io::Milliseconds memory_kill_until_ = 0;  // which others may ask about until then
 };
 
 WallTime wall_time_now();
@@ -174,5 +181,10 @@ WallTime wall_time_now();
 // All that redaction() is made of. The compiling is for a worker: many long secrets take long.
 Result<redact::Options> redaction_of(const SandboxInfo& info);
 bool is_own_secret_name(std::string_view name);  // under which Paddock's own stand there
+
+// What the keeper of a sandbox does by itself when there is no server: its end, `left_ms` from now (0: never), and those of its
+// rules that a keeper can judge: by CPU, memory, processes, disk and OOM kills.
+launch::LifetimeOrder lifetime_of(const SandboxInfo& info, int64_t left_ms);
+std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info);
 
 }  // namespace paddock::manager

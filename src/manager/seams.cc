@@ -25,6 +25,7 @@ class RealBody : public Body {
   io::Task<Result<void>> thaw() override { return instance_->thaw(); }
   io::Task<Result<InstanceUsage>> usage() override { return instance_->usage(); }
   bool read(monitor::Reading& reading, bool deep) override { return instance_->read(reading, deep); }
+  void set_lifetime(const launch::LifetimeOrder& order) override { instance_->set_lifetime(order); }
   Result<void> set_network(const Policy& policy) override { return instance_->set_network(policy); }
   bool has_network() const override { return instance_->has_network(); }
   Value enforced() const override { return instance_->enforced(); }

@@ -21,6 +21,7 @@ class Body {
   virtual io::Task<Result<void>> thaw() = 0;
   virtual io::Task<Result<InstanceUsage>> usage() = 0;
   virtual bool read(monitor::Reading&, bool /*deep*/) { return false; }
+  virtual void set_lifetime(const launch::LifetimeOrder&) {}
   virtual Result<void> set_network(const Policy& policy) = 0;
   virtual bool has_network() const = 0;
   virtual Value enforced() const = 0;

@@ -96,6 +96,10 @@ LimitHit to_hit(const Finding& finding) {
   return hit;
 }
 
+std::string because(const Finding& finding) {
+  return cat("limit ", finding.rule->name, " ", finding.rule->text, " (", describe(finding.rule->metric, finding.peak), ")");
+}
+
 Judge::Judge(std::vector<MonitorRule> rules, const Limits& limits, uint64_t every_ms) : most_ms_(static_cast<int64_t>(every_ms) * 3) {
   rules_.reserve(rules.size());
   for (MonitorRule& rule : rules) {

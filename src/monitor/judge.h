@@ -22,6 +22,8 @@ struct Finding {
   int64_t held_ms = 0;
 };
 LimitHit to_hit(const Finding& finding);
+// Why the sandbox ended: "limit monitor.kill_if.memory >100M (112M)".
+std::string because(const Finding& finding);
 
 class Judge {
  public:

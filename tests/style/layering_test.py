@@ -19,7 +19,7 @@ LAYERS = {
     "telemetry": {"base", "net", "io"},
     "monitor": {"base", "linux"},
     "guest": {"base", "linux", "net", "io"},
-    "launch": {"base", "linux"},
+    "launch": {"base", "linux", "monitor"},
     "egress": {"base", "linux", "net", "io", "policy", "redact", "presets"},
     "wall": {"base", "linux", "net", "policy", "launch", "presets"},
     "store": {"base", "linux", "policy", "wall"},

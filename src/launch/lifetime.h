@@ -1,0 +1,59 @@
+// When a living sandbox ends or pauses by itself. Its server sees to that; this is what the keeper does when there is no server,
+// or one that hangs: the same times and the same rules, as far as a keeper can see them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/channel.h"
+#include "monitor/judge.h"
+#include "monitor/meter.h"
+
+namespace paddock::launch {
+
+// What the server told last, and whether there is a server. Times in µs of CLOCK_MONOTONIC.
+class Lifetime {
+ public:
+  enum class Action : uint8_t { kill, pause, pause_files };  // pause_files: ends the processes and keeps the files
+  struct Due {
+    std::string because;  // "timeout", "idle timeout", or the rule that held
+    Action action = Action::kill;
+    std::optional<LimitHit> limit;
+  };
+
+  void set(const LifetimeOrder& order, uint64_t now);
+  void add_rule(const RuleOrder& order);
+  void server_came();
+  void server_gone(uint64_t now);
+  void defer(uint64_t until) { deferred_ = until; }  // what was due could not be done: not before then
+  void paused(bool is_paused);                       // rules say nothing about a sandbox that stands still
+
+  // When the next of these is to be looked at; 0: never.
+  uint64_t next(uint64_t now) const;
+  // The time that has come, if one has.
+  std::optional<Due> due(uint64_t now) const;
+  bool wants_usage(uint64_t now) const { return next_sample_ != 0 && now >= next_sample_; }
+  // The rule that holds with this, if one does.
+  std::optional<Due> judge(const LivingUsage& usage, uint64_t now);
+
+ private:
+  static constexpr uint64_t kHungServer = 10'000'000;  // a server that is there has this long to do it itself
+
+  void begin_rules(uint64_t now);
+  Action on_timeout() const;
+  uint64_t ends_at() const;
+  uint64_t idle_at() const;
+
+  LifetimeOrder order_;
+  uint64_t deadline_ = 0, gone_since_ = 0, next_sample_ = 0, deferred_ = 0;
+  bool has_server_ = true, paused_ = false;
+  std::vector<MonitorRule> rules_;
+  Limits limits_;
+  uint64_t every_ms_ = monitor::kEveryMs;
+  std::unique_ptr<monitor::Judge> judge_;
+  monitor::Meter meter_;
+};
+
+}  // namespace paddock::launch
