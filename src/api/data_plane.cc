@@ -142,7 +142,13 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   exchange.admit(sandbox->info().public_traffic ? cat("stranger ", exchange.peer().address) : cat("tenant ", sandbox->info().tenant));
   sandbox->touch();
   Exchange* cuttable = &exchange;
-  std::shared_ptr<void> watched = sandbox->watch([cuttable] { cuttable->cut(); });
+  // A cell that a limit ended with its whole sandbox still says so; all else is cut at once.
+  bool tells_limit = target.port == kCodePort;
+  std::weak_ptr<manager::Sandbox> ending = sandbox;
+  std::shared_ptr<void> watched = sandbox->watch([cuttable, tells_limit, ending] {
+    std::shared_ptr<manager::Sandbox> held = ending.lock();
+    if (!tells_limit || !held || !held->info().ended_by) cuttable->cut();
+  });
   if (target.port == kCodePort) {
     co_await serve_code_interpreter(call, sandbox);
     co_return;

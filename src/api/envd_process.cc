@@ -7,6 +7,7 @@
 #include "api/exec_request.h"
 #include "base/base64.h"
 #include "base/text.h"
+#include "manager/epitaphs.h"
 #include "net/connect_rpc.h"
 
 namespace paddock::api {
@@ -79,6 +80,23 @@ io::Task<bool> send_rest(RpcStream& stream, OutputRedaction& redaction) {
   co_return true;
 }
 
+// The outcome of a limit in words, as the command line has them.
+std::string limit_words_of(const Value& outcome) {
+  std::optional<LimitHit> hit = manager::limit_from(outcome);
+  return hit ? manager::limit_words(*hit) : text_field(outcome, "limit");
+}
+
+// A limit that ended the whole sandbox is told; otherwise clients take a connection that breaks for its end.
+io::Task<void> end_with_sandbox(Envd& envd, RpcStream& stream) {
+  std::optional<LimitHit> hit = envd.sandbox->info().ended_by;
+  if (!hit) {
+    co_await answer_gone(envd.exchange, envd.sandbox->info().id);
+    co_return;
+  }
+  Error error{Code::conflict, cat("the sandbox was stopped: ", manager::limit_words(*hit)), "aborted"};
+  co_await stream.fail(error);
+}
+
 // Start and Connect: events until the process ends, the client goes or the deadline comes.
 io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std::optional<int64_t> timeout) {
   RpcStream stream(envd);
@@ -90,17 +108,23 @@ io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std:
   Tie tie(envd, channel);
   bool started = false, typing = false;
   int64_t time_limit = number_field(request, "timeout_ms").value_or(0);
+  bool has_terminal = request.find("terminal") != nullptr;
   while (true) {
     io::Milliseconds until = std::min(deadline, loop.now() + (typing ? OutputRedaction::kTypingMs : interval));
     guest::Channel::Item item = co_await channel->next(until);
-    if (tie.sandbox_is_gone()) {
-      co_await answer_gone(envd.exchange, envd.sandbox->info().id);
+    bool gone = tie.sandbox_is_gone() || (item.kind == Kind::failed && envd.guest->is_gone());
+    if (gone) {
+      Inside inside{envd.sandbox, envd.guest};
+      std::optional<Value> outcome = co_await manager::limit_that_ended(envd.call.manager, inside, item.error);
+      if (outcome) recorded.end(*outcome, redaction.counts());
+      co_await end_with_sandbox(envd, stream);
       co_return;
     }
     if (item.kind == Kind::end) {
       bool there = co_await send_rest(stream, redaction);
       Inside inside{envd.sandbox, envd.guest};
       Value outcome = co_await outcome_of(envd.call.manager, inside, item.value, time_limit);
+      std::string limit = text_field(outcome, "kind") == "limit" ? limit_words_of(outcome) : "";
       recorded.end(std::move(outcome), redaction.counts());
       if (!there) co_return;
       if (bool_field(item.value, "timed_out", false)) {
@@ -108,7 +132,12 @@ io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std:
         co_await stream.fail(error);
         co_return;
       }
-      Value last = Value::Object{{"event", Value::Object{{"end", end_event(item.value)}}}};
+      if (!limit.empty() && !has_terminal) {  // clients show this beside the exit code, and no other text
+        std::string json = data_event(guest::kErrors, cat("paddock: stopped by a limit: ", limit, "\n"));
+        bool told = co_await stream.send_json(std::move(json));
+        if (!told) co_return;
+      }
+      Value last = Value::Object{{"event", Value::Object{{"end", end_event(item.value, limit)}}}};
       bool sent = co_await stream.send(std::move(last));
       if (sent) co_await stream.end();
       co_return;

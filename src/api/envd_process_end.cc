@@ -32,18 +32,19 @@ int signal_number(const Value& signal) {
 
 }  // namespace
 
-Value end_event(const Value& result) {
+Value end_event(const Value& result, const std::string& limit) {
+  auto error = [&](const std::string& words) { return limit.empty() ? words : cat(limit, ": ", words); };
   Value::Object event;
   if (const Value* signal = result.find("signal")) {
     std::string words = cat("signal: ", signal_words(signal_number(*signal)));
-    event = {{"exitCode", -1}, {"exited", false}, {"status", words}, {"error", words}};
+    event = {{"exitCode", -1}, {"exited", false}, {"status", words}, {"error", error(words)}};
     return event;
   }
   const Value* code = result.find("code");
   int64_t number = code && code->as_int() ? *code->as_int() : -1;
   std::string words = cat("exit status ", number);
   event = {{"exitCode", number}, {"exited", true}, {"status", words}};
-  if (number != 0) event.emplace_back("error", words);
+  if (number != 0) event.emplace_back("error", error(words));
   return event;
 }
 

@@ -31,9 +31,12 @@ Tie::Tie(Envd& envd, std::shared_ptr<guest::Channel> channel, Client client) : s
   state_->exchange = &envd.exchange;
   state_->channel = channel;
   std::shared_ptr<State> state = state_;
-  watch_ = envd.sandbox->watch([state] {
+  std::weak_ptr<manager::Sandbox> sandbox = envd.sandbox;
+  watch_ = envd.sandbox->watch([state, sandbox] {
     state->gone = true;
-    if (state->exchange && state->exchange->answered()) state->exchange->cut();
+    std::shared_ptr<manager::Sandbox> held = sandbox.lock();
+    bool tells_limit = held && held->info().ended_by;  // answer_gone() cuts what is not told of it
+    if (state->exchange && state->exchange->answered() && !tells_limit) state->exchange->cut();
     if (auto open = state->channel.lock()) open->cancel();
   });
   if (client == Client::uploads) return;

@@ -68,7 +68,7 @@ Task<void> stream(Run& run) {
     } else {
       for (const OutputRedaction::Rest& rest : run.redaction.finish()) line += to_json(output_event(rest.stream, rest.bytes)) + "\n";
       std::optional<Value> outcome = co_await ending_of(run, item);
-      Value event = outcome ? ended_event(std::move(*outcome), run.redaction.counts()) : error_event(without_secrets(*run.inside.sandbox, from_guest(item.error)));
+      Value event = outcome ? ended_event(std::move(*outcome), run.redaction.counts()) : error_event(without_secrets(*run.inside.sandbox, manager::from_guest(*run.inside.sandbox, item.error)));
       put_history(*run.inside.sandbox, event);
       line += to_json(event) + "\n";
     }
@@ -109,7 +109,7 @@ Task<void> collect(Run& run) {
   int64_t pid = run.pid;
   std::optional<Value> outcome = co_await ending_of(run, item);
   if (!outcome) {
-    Error error = from_guest(item.error);
+    Error error = manager::from_guest(*run.inside.sandbox, item.error);
     co_await answer_error(run.call, error);
     co_return;
   }

@@ -133,7 +133,7 @@ Task<void> to_client(Session& session) {
     if (session.ended) outcome = co_await outcome_of(session.call.manager, session.inside, item.value, session.timeout_ms);
     else outcome = co_await limit_that_ended(session.call.manager, session.inside, item.error);
     if (outcome) session.recorded.end(*outcome, session.redaction.counts());
-    Value event = outcome ? ended_event(std::move(*outcome), session.redaction.counts()) : error_event(without_secrets(*session.inside.sandbox, from_guest(item.error)));
+    Value event = outcome ? ended_event(std::move(*outcome), session.redaction.counts()) : error_event(without_secrets(*session.inside.sandbox, manager::from_guest(*session.inside.sandbox, item.error)));
     put_history(*session.inside.sandbox, event);
     there = co_await send_event(session.socket, std::move(event));
     break;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "manager/epitaphs.h"
 #include "manager/run.h"
 
 namespace paddock::manager {
@@ -49,6 +50,19 @@ Task<Result<Inside>> enter(Manager& manager, std::shared_ptr<Sandbox> sandbox, C
   co_return Inside{sandbox, guest};
 }
 
+// Why it is not there any more, once that is known.
+static std::string why_gone(const Sandbox& sandbox) {
+  const SandboxInfo& info = sandbox.info();
+  if (info.ended_because.empty()) return "";
+  return cat("the sandbox ended: ", ending_words(epitaph_of(info, info.ended_because, wall_time_now())));
+}
+
+Error gone_meanwhile(const Sandbox& sandbox) {
+  std::string why = why_gone(sandbox);
+  if (why.empty()) return gone_meanwhile();
+  return {Code::conflict, redact::redacted(*sandbox.redaction(), why), "make another one: paddock create"};
+}
+
 Error gone_meanwhile() { return {Code::conflict, "the sandbox was paused or ended meanwhile", "see its state: GET /v1/sandboxes/ID"}; }
 
 Error from_guest(const Error& error) {
@@ -56,6 +70,11 @@ Error from_guest(const Error& error) {
     return gone_meanwhile();
   if (error.hint == "deadline_exceeded") return {Code::io, "the sandbox does not answer", ""};
   return {code_of(error.hint), error.message, ""};
+}
+
+Error from_guest(const Sandbox& sandbox, const Error& error) {
+  if (error.hint == "unavailable" || error.hint == "canceled") return gone_meanwhile(sandbox);
+  return from_guest(error);
 }
 
 Error without_secrets(const Sandbox& sandbox, Error error) {
@@ -75,16 +94,11 @@ Task<Value> outcome_of(Manager& manager, Inside inside, Value result, int64_t ti
   }
   int64_t number = signal && signal->as_int() ? *signal->as_int() : 0, exited = code && code->as_int() ? *code->as_int() : 0;
   if (number == SIGKILL || exited == 128 + SIGKILL) {
-    // The kernel does not say whom it killed; that it killed somebody since the last time is as near as one gets.
-    Caller owner{inside.sandbox->info().tenant, {"admin"}};
-    std::string id = inside.sandbox->info().id;
-    Result<InstanceUsage> usage = co_await manager.usage(owner, id);
-    std::shared_ptr<void>& kept = inside.sandbox->parts["exec.oom_kills"];
-    if (!kept) kept = std::make_shared<uint64_t>(0);
-    uint64_t& seen = *static_cast<uint64_t*>(kept.get());
-    bool killed = usage && usage.value().oom_kills > seen;
-    if (usage) seen = usage.value().oom_kills;
-    if (killed) co_return limit_outcome({LimitKind::memory, inside.sandbox->info().memory_bytes, usage.value().memory_peak});
+    // Or the whole sandbox is about to end, and this was the first that died of it.
+    if (std::optional<LimitHit> hit = inside.sandbox->memory_kill()) co_return limit_outcome(*hit);
+    Error ending{Code::io, "", inside.guest->is_gone() ? "unavailable" : ""};
+    std::optional<Value> limit = co_await limit_that_ended(manager, inside, ending);
+    if (limit) co_return *limit;
   }
   Value outcome;
   outcome.set("kind", number > 0 ? "signaled" : "exited");

@@ -21,8 +21,10 @@ io::Task<Result<Inside>> enter(Manager& manager, std::shared_ptr<Sandbox> sandbo
 
 // An error of the guest's, whose kind stands in its hint, as one of ours.
 Error from_guest(const Error& error);
+Error from_guest(const Sandbox& sandbox, const Error& error);  // which says why the sandbox ended, when it did
 Error without_secrets(const Sandbox& sandbox, Error error);
 Error gone_meanwhile();  // it was paused or has ended
+Error gone_meanwhile(const Sandbox& sandbox);  // and why, as far as that is known
 
 // Cancels the channel when the sandbox is killed or paused, for as long as the token lives.
 std::shared_ptr<void> cancel_with(const Inside& inside, std::shared_ptr<guest::Channel> channel);

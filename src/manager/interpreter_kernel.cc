@@ -1,8 +1,11 @@
 #include "manager/interpreter_kernel.h"
 
+#include <csignal>
+
 #include <algorithm>
 
 #include "base/text.h"
+#include "manager/epitaphs.h"
 #include "manager/interpreter_languages.h"
 
 namespace paddock::manager {
@@ -18,6 +21,8 @@ constexpr io::Milliseconds kAttachPatience = 5'000;
 constexpr io::Milliseconds kSignalPatience = 5'000;
 constexpr io::Milliseconds kInterruptAgain = 2'000;    // code may catch the first
 constexpr io::Milliseconds kInterruptPatience = 5'000;
+constexpr int kReasonTries = 50;
+constexpr io::Milliseconds kReasonPause = 20;
 constexpr size_t kLongestLine = (16 << 20) + (64 << 10);
 constexpr size_t kParsedLine = 64 << 10;               // longer ones are only looked at: parsing them would hold up the server
 constexpr size_t kLastWords = 2000;
@@ -52,6 +57,19 @@ std::string event_type(std::string_view event) {
   for (const char* known : {"ready", "stdout", "stderr", "result", "error", "number_of_executions", "end_of_execution"})
     if (type == known) return type;
   return "";
+}
+
+bool was_killed(const Item& item) {
+  const Value* number = item.kind == Item::Kind::end ? item.value.find("signal") : nullptr;
+  return number && number->as_int() && *number->as_int() == SIGKILL;
+}
+
+// "MemoryLimit", "DiskLimit", "CpuTimeLimit"; a rule of [monitor] is "MonitorLimit".
+std::string limit_error_name(const LimitHit& hit) {
+  if (!hit.rule.empty()) return "MonitorLimit";
+  std::string name;
+  for (const std::string& word : split(info(hit.limit).name, '_')) name += cat(static_cast<char>(word[0] - 'a' + 'A'), word.substr(1));
+  return name + "Limit";
 }
 
 std::string how_it_ended(const Item& item) {
@@ -157,6 +175,16 @@ Task<Result<void>> Kernel::wait_ready(std::shared_ptr<Kernel> self, io::Millisec
   co_return error;
 }
 
+// The guest is gone; why the sandbox ended is known a moment later.
+Task<void> Kernel::await_reason(std::shared_ptr<Kernel> self) {
+  for (int tries = 0; tries < kReasonTries; ++tries) {
+    std::shared_ptr<Sandbox> sandbox = self->sandbox_.lock();
+    if (!sandbox || !sandbox->info().ended_because.empty()) co_return;
+    sandbox.reset();
+    co_await self->loop_.sleep(kReasonPause);
+  }
+}
+
 // Everything that it says, for as long as it lives.
 Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Channel> channel) {
   std::string begun;  // a line whose end has not come
@@ -171,6 +199,8 @@ Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Cha
         self->refused_ = item.error.code;
         self->refusal_hint_ = item.error.hint;
       }
+      self->killed_ = was_killed(item);
+      if (mine && item.kind == Item::Kind::failed && item.error.hint == "unavailable") co_await await_reason(self);
       if (mine) self->down(how_it_ended(item));
       break;
     }
@@ -223,14 +253,33 @@ Task<void> Kernel::take(std::string line) {
   ended_.ring();
 }
 
+// A limit is named where one is to blame: of the sandbox's memory, for which the kernel ended this process, or one that ended the sandbox.
+Kernel::Failure Kernel::why_cell_failed() const {
+  if (!ending_.empty()) return {"ContextRestarting", ending_};
+  std::shared_ptr<Sandbox> sandbox = sandbox_.lock();
+  if (sandbox && sandbox->info().ended_by) {
+    const LimitHit& hit = *sandbox->info().ended_by;
+    return {limit_error_name(hit), cat("the sandbox was stopped: ", limit_words(hit))};
+  }
+  if (sandbox && !sandbox->info().ended_because.empty()) {
+    const SandboxInfo& ended = sandbox->info();
+    return {"SandboxEnded", cat("the sandbox ended: ", ending_words(epitaph_of(ended, ended.ended_because, wall_time_now())))};
+  }
+  if (killed_) {
+    if (std::optional<LimitHit> hit = sandbox ? sandbox->memory_kill() : std::nullopt)
+      return {limit_error_name(*hit), cat("the interpreter was stopped: ", limit_words(*hit), ". The next call starts it afresh, without its state.")};
+  }
+  return {"KernelDied", cat("The kernel died: ", why_down_, ". The next call starts it afresh, without its state.")};
+}
+
 void Kernel::down(std::string why) {
   state_ = State::down;
   pid_ = 0;
   if (channel_) std::exchange(channel_, nullptr)->cancel();
   why_down_ = std::move(why);
   if (std::shared_ptr<Cell> cell = std::exchange(current_, nullptr)) {
-    std::string told = ending_.empty() ? cat("The kernel died: ", why_down_, ". The next call starts it afresh, without its state.") : ending_;
-    cell->fail(ending_.empty() ? "KernelDied" : "ContextRestarting", told);
+    Failure failure = why_cell_failed();
+    cell->fail(failure.name, failure.words);
   }
   changed_.ring();
   ended_.ring();

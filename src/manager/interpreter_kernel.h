@@ -49,6 +49,7 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
   static io::Task<bool> attach(std::shared_ptr<Kernel> self);
   static io::Task<Result<void>> wait_ready(std::shared_ptr<Kernel> self, io::Milliseconds patience);
   static io::Task<void> read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Channel> channel);
+  static io::Task<void> await_reason(std::shared_ptr<Kernel> self);
   static io::Task<void> stop(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell);
   io::Task<void> take(std::string line);
   io::Task<bool> signal(std::string name);
@@ -67,6 +68,11 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
   std::string refusal_hint_;
   std::string last_words_; // on its stderr, before it was ready
   std::string ending_;     // why we end it
+  bool killed_ = false;    // it died by SIGKILL
+  struct Failure {
+    std::string name, words;
+  };
+  Failure why_cell_failed() const;
   Turn starting_, turn_;
   io::Bell changed_, ended_;  // the state; the cell that ran
 };

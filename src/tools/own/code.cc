@@ -126,12 +126,12 @@ Task<Value> run_code(Job job) {
   CellReport report(sandbox.info().id, static_cast<size_t>(job.number("max_output", kDefaultOutput)));
   int64_t timeout_ms = std::max<int64_t>(1, job.seconds("timeout", kDefaultTimeMs));
   Ending ending = co_await follow(job, cell, timeout_ms, report);
-  if (cell->error_name() == "KernelDied") ending = co_await why_died(job, inside);
+  if (cell->error_name() == "KernelDied" || cell->error_name() == "MemoryLimit") ending = co_await why_died(job, inside);
   manager::end_record(recorded, *cell);
   if (!sandbox.is_reachable() && ending.words.empty()) {
     Error gone{Code::conflict, "", "unavailable"};
     std::optional<Value> limit = co_await manager::limit_that_ended(job.manager(), inside, gone);
-    ending.outcome = limit ? *limit : Value(Value::Object{{"kind", "unknown"}, {"why", manager::gone_meanwhile().message}});
+    ending.outcome = limit ? *limit : Value(Value::Object{{"kind", "unknown"}, {"why", manager::gone_meanwhile(sandbox).message}});
     ending.words = outcome_words(ending.outcome);
   }
   if (has_network(sandbox)) co_await job.loop().sleep(kSettle);

@@ -130,7 +130,7 @@ Task<Value> run_command(Job job) {
   bool ended = last.kind == Channel::Item::Kind::end;
   if (!ended && sandbox.is_reachable()) manager::kill_process(inside.guest, pid);
   if (!outcome) {
-    outcome = Value::Object{{"kind", job.context->is_cancelled() ? "cancelled" : "unknown"}, {"why", manager::gone_meanwhile().message}};
+    outcome = Value::Object{{"kind", job.context->is_cancelled() ? "cancelled" : "unknown"}, {"why", manager::gone_meanwhile(sandbox).message}};
   }
   recorded.end(*outcome, redaction.counts());
   if (has_network(sandbox)) co_await job.loop().sleep(kSettle);
