@@ -1,5 +1,6 @@
 #include "launch/channel.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -149,6 +150,31 @@ Result<std::pair<Fd, Fd>> make_channel() {
   return std::pair<Fd, Fd>{Fd(ends[0]), Fd(ends[1])};
 }
 
+namespace {
+
+ssize_t send_message(int socket, const msghdr& message) {
+  ssize_t sent;
+  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+// The descriptors in flight are counted for all processes of the user, and a program may have used up as many as it may open. It may
+// open fewer than our hard limit (kernel::set_rlimits), which counts here.
+ssize_t send_with_all_descriptors(int socket, const msghdr& message) {
+  rlimit before{};
+  if (::getrlimit(RLIMIT_NOFILE, &before) != 0) return -1;
+  rlimit raised{before.rlim_max, before.rlim_max};
+  (void)::setrlimit(RLIMIT_NOFILE, &raised);
+  ssize_t sent = send_message(socket, message);
+  int why = errno;
+  (void)::setrlimit(RLIMIT_NOFILE, &before);
+  errno = why;
+  return sent;
+}
+
+}  // namespace
+
 Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
@@ -165,9 +191,8 @@ Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<in
     header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
     std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(int) * descriptors.size());
   }
-  ssize_t sent;
-  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
+  ssize_t sent = send_message(socket, message);
+  if (sent < 0 && errno == ETOOMANYREFS) sent = send_with_all_descriptors(socket, message);
   if (sent < 0) return errno_error(errno, "send to another part of Paddock");
   // The rest of a long block goes without the descriptors.
   bytes.remove_prefix(static_cast<size_t>(sent));

@@ -182,6 +182,18 @@ Result<void> await_go(int keeper) {
   return {};
 }
 
+// What the kernel counts per user, also for the host's own processes, is bounded for the users of this namespace. Where /proc/sys is
+// read-only it stays as it is; `ready` says which.
+bool bound_user_counters() {
+  constexpr std::pair<const char*, std::string_view> kMost[] = {{"max_inotify_instances", "32"}, {"max_inotify_watches", "32768"}};
+  bool all = true;
+  for (const auto& [name, most] : kMost) {
+    Result<Fd> file = open_file(cat("/proc/sys/user/", name), O_WRONLY);
+    all = file && write_all(file.value().get(), most) && all;
+  }
+  return all;
+}
+
 // The last stretch, in the process that becomes the program. All of it the program could do as well.
 Result<void> become_program(LaunchInput& input, const Terminal& terminal, const ExecArguments& arguments) {
   Record not_run{.kind = Record::Kind::not_run};
@@ -191,7 +203,9 @@ Result<void> become_program(LaunchInput& input, const Terminal& terminal, const 
   reset_signals();
   TRY(close_descriptors_at_exec(input.plan));
   if (input.plan.hold) {
-    TRY(send_record(input.keeper.get(), where_we_are()));
+    Record ready = where_we_are();
+    ready.numbers[kNamespaceNames.size()] = input.counters_bounded;
+    TRY(send_record(input.keeper.get(), ready));
     TRY(await_go(input.keeper.get()));
   }
   not_run.number = exec_first(arguments);
@@ -232,6 +246,7 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   TRY(kernel::become(plan.container ? plan.ids.inside_uid : plan.ids.outside_uid,
                      plan.container ? plan.ids.inside_gid : plan.ids.outside_gid, plan.privileged));
   TRY(kernel::raise_capabilities());
+  if (plan.container) input.counters_bounded = bound_user_counters();
   TRY(kernel::die_with_parent());
   TRY(hide_from_ptrace(plan));
   if (plan.new_keyring) TRY(kernel::join_new_session_keyring());

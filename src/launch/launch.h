@@ -15,6 +15,7 @@ struct LaunchInput {
   Sources sources;         // what the keeper took ahead
   std::vector<Fd> stdio;   // for the program: stdin, stdout, stderr
   Fd egress;               // the socket to the egress process, when the plan has a network
+  bool counters_bounded = false;  // what the kernel counts per user, inside; told after the namespaces in `ready`
 };
 
 // Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program (process; living, where the

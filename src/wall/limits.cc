@@ -16,6 +16,9 @@ namespace {
 
 constexpr uint64_t kDefaultDisk = 256 << 20, kDefaultInodes = 100'000;
 constexpr uint64_t kDefaultChanges = uint64_t{4} << 30, kDefaultChangedFiles = 1'000'000;  // of a change set
+// What the kernel counts for all processes of a user together, also for those outside: a share that is enough for programs.
+constexpr kernel::Rlimit kUserCounters[] = {
+    {RLIMIT_SIGPENDING, 1024}, {RLIMIT_MSGQUEUE, 400 << 10}, {RLIMIT_MEMLOCK, 1 << 20}, {RLIMIT_RTPRIO, 0}, {RLIMIT_NICE, 0}};
 constexpr uint64_t kOwnProcesses = 1;  // PID 1 of a container counts like the program's processes
 
 class Planner {
@@ -158,7 +161,8 @@ class Planner {
 
   void plan_rlimits() {
     result_.rlimits.push_back({RLIMIT_CORE, 1});
-    if (limits_[LimitKind::open_files]) result_.rlimits.push_back({RLIMIT_NOFILE, value(LimitKind::open_files)});
+    for (const kernel::Rlimit& counter : kUserCounters) result_.rlimits.push_back(counter);
+    result_.rlimits.push_back({RLIMIT_NOFILE, limits_[LimitKind::open_files].value_or(RLIM_INFINITY)});
     hold(LimitKind::open_files, "RLIMIT_NOFILE", Strength::kernel);
     if (limits_[LimitKind::file_size]) result_.rlimits.push_back({RLIMIT_FSIZE, value(LimitKind::file_size)});
     hold(LimitKind::file_size, "RLIMIT_FSIZE", Strength::kernel);

@@ -62,6 +62,7 @@ class Reader {
     TRY(read_namespaces());
     TRY(read_files());
     TRY(read_membership());
+    read_user_counters();
     for (const auto& [kind, limit] : compiled_.limits.limits) TRY(read_limit(kind, limit));
     return std::move(found_);
   }
@@ -168,6 +169,18 @@ class Reader {
     std::string overlay = plan_.living ? "overlay in an own " : "";
     put("files", plan_.landlock.handled_files ? cat(overlay, "mount namespace + landlock abi ", facts_.landlock_abi) : overlay + "mount namespace");
     return {};
+  }
+
+  // The kernel counts some things per user of the host. Where that user is the sandbox's own, nobody else is concerned.
+  void read_user_counters() {
+    bool inotify_bounded = !plan_.container || namespaces_[launch::kNamespaceNames.size()] != 0;
+    std::string by = "RLIMIT_SIGPENDING, MSGQUEUE, MEMLOCK, RTPRIO, NICE";
+    if (!plan_.container) by += "; seccomp refuses inotify";
+    else if (inotify_bounded) by += "; inotify bounded in the user namespace";
+    else by += "; inotify NOT BOUNDED: /proc/sys/user cannot be written here";
+    if (plan_.container && facts_.privileged) by += ", not isolated: counted with uid 0 of the host";
+    if (!facts_.privileged) by += cat(", not isolated: pipes, inotify and descriptors in flight are counted with uid ", facts_.privileged ? 0 : ::geteuid(), " of the host");
+    put("user_counters", std::move(by));
   }
 
   // A limit in a group holds only who is in it.
