@@ -13,11 +13,6 @@ const char* state_text(manager::SandboxState state) {
   return sleeps ? "paused" : "running";
 }
 
-Value domain_of(const Call& call) {
-  const std::string& domain = call.server.options().domain;
-  return domain.empty() ? Value() : Value(domain);
-}
-
 Value map_json(const std::map<std::string, std::string>& map) {
   Value object = Value::Object{};
   for (const auto& [key, value] : map) object.set(key, value);
@@ -60,7 +55,7 @@ Value sandbox_json(const Call& call, const manager::SandboxInfo& info) {
   if (!info.template_alias.empty()) json.set("alias", info.template_alias);
   json.set("envdAccessToken", info.access_token);
   json.set("trafficAccessToken", info.public_traffic ? Value() : Value(info.traffic_token));
-  json.set("domain", domain_of(call));
+  json.set("domain", call.server.domain());
   return json;
 }
 
@@ -88,7 +83,7 @@ Value detail_json(const Call& call, const manager::SandboxInfo& info) {
   Value internet;
   Value network = network_of(info, internet);
   if (call.caller.may("sandboxes")) json.set("envdAccessToken", info.access_token);  // with it one may do anything inside
-  json.set("domain", domain_of(call));
+  json.set("domain", call.server.domain());
   json.set("allowInternetAccess", internet);
   json.set("network", std::move(network));
   json.set("lifecycle", Value::Object{{"onTimeout", info.lifecycle.pause_on_timeout ? "pause" : "kill"}, {"autoResume", info.lifecycle.auto_resume}});

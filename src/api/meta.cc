@@ -34,7 +34,7 @@ Task<void> me(Call& call) {
   Value value;
   value.set("tenant", call.caller.tenant);
   value.set("scopes", text_list({call.caller.scopes.begin(), call.caller.scopes.end()}));
-  value.set("domain", call.server.options().domain);
+  value.set("domain", call.server.domain());
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 

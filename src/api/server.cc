@@ -100,6 +100,13 @@ void Server::start() {
   for (std::unique_ptr<Listener>& listener : listeners_) io::spawn(accept_all(*listener));
 }
 
+std::string Server::domain() const {
+  if (!options_.domain.empty()) return options_.domain;
+  for (const std::string& place : places())
+    if (starts_with(place, "http")) return cat("localhost", place.substr(place.rfind(':')));
+  return "localhost";
+}
+
 std::shared_ptr<void> Server::on_drain(std::function<void()> end) {
   auto place = drains_->insert(drains_->end(), std::move(end));
   return std::shared_ptr<void>(nullptr, [drains = drains_, place](void*) { drains->erase(place); });

@@ -30,7 +30,7 @@ struct ServerOptions {
   std::string socket;                 // path of the UNIX socket; empty: none
   bool plaintext = false;             // other addresses than loopback may go without TLS
   std::string certificate, key;       // PEM files
-  std::string domain;                 // of previews: PORT-ID.domain. Empty: none was given
+  std::string domain;                 // of previews: PORT-ID.domain. Empty: none was given; see Server::domain()
   uint64_t requests_per_second = 500; // per key, in twice that burst; 0: no limit
   size_t most_connections = 0;        // 0: by the limit of descriptors
   std::function<io::Task<void>(Exchange&)> instead;  // answers every request, in place of all that this server knows
@@ -70,6 +70,9 @@ class Server {
   std::shared_ptr<void> on_drain(std::function<void()> end);
   bool is_draining() const { return draining_; }
   std::vector<std::string> places() const;  // where it listens
+  // What previews are named under, and never empty: a client that is told of no domain would use that of a public service.
+  // Without the operator's choice it is localhost with the port, which browsers and curl resolve to this machine.
+  std::string domain() const;
   size_t connections() const { return connections_.size(); }
   const RequestStats& requests() const { return requests_; }
   int64_t started_ms() const { return started_ms_; }

@@ -78,7 +78,7 @@ std::string greeting(const api::Server& server) {
   std::string url = url_of(server);
   std::string text = cat(colour.bold, "Paddock is serving.", colour.off, "\n\n");
   for (const std::string& place : server.places()) text += cat("  ", starts_with(place, "unix:") ? "socket   " : "address  ", place, "\n");
-  if (!server.options().domain.empty()) text += cat("  previews PORT-ID.", server.options().domain, "\n");
+  if (!url.empty()) text += cat("  previews PORT-ID.", server.domain(), "\n");
   text += cat("\n  make a key      paddock key create\n  a sandbox       paddock create\n");
   if (!url.empty()) {
     text += cat("  the API         ", url, "/openapi.json\n\nFor programs that use the E2B SDK:\n\n");
@@ -97,7 +97,7 @@ int serve_main(int argc, char** argv) {
   options.text("--socket", "PATH", &flags.socket, "the UNIX socket (default: in /run/paddock, or the user's runtime directory)");
   options.flag("--no-socket", &flags.no_socket, "no UNIX socket");
   options.text("--policy", "FILE|PRESET", &flags.policy, "what every sandbox is held to (default: server)");
-  options.text("--domain", "NAME[:PORT]", &flags.domain, "ports of sandboxes are previewed at PORT-ID.NAME");
+  options.text("--domain", "NAME[:PORT]", &flags.domain, "ports of sandboxes are previewed at PORT-ID.NAME (default: localhost and the port)");
   options.text("--certificate", "FILE", &flags.certificate, "TLS with this certificate chain (PEM)");
   options.text("--key", "FILE", &flags.key, "and its key (PEM)");
   options.flag("--plaintext", &flags.plaintext, "serve other addresses than loopback without TLS");

@@ -43,8 +43,12 @@ std::optional<uint32_t> find_sub_range(const std::string& text, uint32_t uid, co
   return std::nullopt;
 }
 
+bool has_sub_id_programs() {
+  return !find_helper("newuidmap").empty() && !find_helper("newgidmap").empty();
+}
+
 std::optional<SubIds> find_sub_ids(uint32_t uid, uint32_t count) {
-  if (find_helper("newuidmap").empty() || find_helper("newgidmap").empty()) return std::nullopt;
+  if (!has_sub_id_programs()) return std::nullopt;
   Result<std::string> uids = read_file("/etc/subuid"), gids = read_file("/etc/subgid");
   if (!uids || !gids) return std::nullopt;
   std::string name = user_name(uid);

@@ -17,6 +17,8 @@ struct SubIds {
 // Where this user has at least `count` of both, and the programs that map them are installed.
 std::optional<SubIds> find_sub_ids(uint32_t uid, uint32_t count);
 
+bool has_sub_id_programs();  // newuidmap and newgidmap are installed
+
 // The first id of a range of at least `count` for that user (by number or name) in the text of such a file.
 std::optional<uint32_t> find_sub_range(const std::string& text, uint32_t uid, const std::string& name, uint32_t count);
 

@@ -17,8 +17,11 @@
 #include "linux/caps.h"
 #include "linux/child.h"
 #include "linux/mounts.h"
+#include "linux/sub_ids.h"
 #include "manager/probe_run.h"
+#include "manager/probe_runtime.h"
 #include "policy/presets.h"
+#include "store/rootfs.h"
 #include "wall/facts.h"
 
 namespace paddock::manager {
@@ -145,6 +148,25 @@ Fact copied_workspaces() {
   return {"workspace mode copy", ran.error().message, false, ran.error().hint.empty() ? "use Linux 5.11 or later, or --workspace DIR:rw" : ran.error().hint};
 }
 
+// What getHost() of the E2B SDK names is under localhost. Browsers and curl know it by themselves, other programs ask the system.
+Fact names_under_localhost() {
+  Result<std::string> found = first_line_of({"getent", "ahosts", "paddock-doctor.localhost"});
+  if (found) return {"names under localhost", "resolve"};
+  return {"names under localhost", "do not resolve: previews (PORT-ID.localhost) work in browsers and curl, not in Node and Python", false,
+          "apt-get install libnss-myhostname"};
+}
+
+// With them an ordinary user's sandbox has a root and a `user` of its own, as a sandbox of root has.
+Fact subordinate_ids(uint32_t uid) {
+  const char* name = "subordinate ids";
+  if (uid == 0) return {name, "not needed: root has ids for every sandbox"};
+  std::string lacks = "so there is a single id in this user's sandboxes: `user` is uid 0 there, and chown fails";
+  if (!kernel::has_sub_id_programs()) return {name, cat("newuidmap and newgidmap are not installed, ", lacks), false, "apt-get install uidmap"};
+  if (kernel::find_sub_ids(uid, store::kIdCount - 1)) return {name, "there: sandboxes have a root and a `user` of their own"};
+  return {name, cat("none in /etc/subuid and /etc/subgid, ", lacks), false,
+          cat("usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $(id -un ", uid, "), with a range that no one else has")};
+}
+
 }  // namespace
 
 std::optional<wall::Advice> user_namespace_trouble() {
@@ -167,6 +189,8 @@ std::vector<Fact> probe_facts() {
   facts.push_back(idmapped_mounts());
   facts.push_back(copied_workspaces());
   facts.push_back(network_allowlists());
+  facts.push_back(names_under_localhost());
+  facts.push_back(subordinate_ids(host.uid));
   return facts;
 }
 

@@ -35,27 +35,7 @@ std::string read_patiently(int fd) {
   return text;
 }
 
-// The first line that `program --version` prints, found in $PATH.
-Result<std::string> version_of(const std::string& program) {
-  Pipe output = TRY(make_pipe());
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output.write.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  const char* words[] = {program.c_str(), "--version", nullptr};
-  pid_t child = -1;
-  int failed = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, const_cast<char* const*>(words), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failed) return errno_error(failed, cat("run ", program));
-  output.write.reset();
-  std::string text = read_patiently(output.read.get());
-  (void)::kill(child, SIGKILL);  // not yet reaped, so the pid is still its own
-  (void)::waitpid(child, nullptr, 0);
-  std::string line = text.substr(0, text.find('\n'));
-  if (line.empty()) return Error{Code::io, cat("run ", program, " --version: it says nothing"), ""};
-  return printable(line);
-}
+Result<std::string> version_of(const std::string& program) { return first_line_of({program, "--version"}); }
 
 std::string docker_socket() {
   const char* host = std::getenv("DOCKER_HOST");
@@ -98,6 +78,29 @@ void probe_machine(wall::Support& support) {
 }
 
 }  // namespace
+
+Result<std::string> first_line_of(const std::vector<std::string>& argv) {
+  Pipe output = TRY(make_pipe());
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, output.write.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::vector<const char*> words;
+  for (const std::string& word : argv) words.push_back(word.c_str());
+  words.push_back(nullptr);
+  pid_t child = -1;
+  int failed = ::posix_spawnp(&child, argv[0].c_str(), &actions, nullptr, const_cast<char* const*>(words.data()), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed) return errno_error(failed, cat("run ", argv[0]));
+  output.write.reset();
+  std::string text = read_patiently(output.read.get());
+  (void)::kill(child, SIGKILL);  // not yet reaped, so the pid is still its own
+  (void)::waitpid(child, nullptr, 0);
+  std::string line = text.substr(0, text.find('\n'));
+  if (line.empty()) return Error{Code::io, cat("run ", join(argv, " "), ": it says nothing"), ""};
+  return printable(line);
+}
 
 // No fix is offered: whatever were installed, this version has no such wall.
 wall::Support probe_runtime(WallKind wall) {

@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import unittest
 
@@ -105,6 +106,18 @@ class DoctorTest(unittest.TestCase):
                 self.assertTrue(any(name.startswith("idmapped mounts") for name in facts))
                 for fact in facts.values():
                     self.assertTrue(fact["good"] or fact["fix"], fact)
+
+    def test_what_previews_and_ids_need_comes_with_the_package(self):
+        resolves = subprocess.run(["getent", "ahosts", "any.localhost"], capture_output=True).returncode == 0
+        for user in paddock.USERS:
+            facts = {fact["name"]: fact for fact in doctor(user)[1]["facts"]}
+            self.assertEqual(facts["names under localhost"]["good"], resolves)
+            self.assertEqual(facts["names under localhost"]["fix"], "" if resolves else "apt-get install libnss-myhostname")
+            ids = facts["subordinate ids"]
+            if user == "root":
+                self.assertTrue(ids["good"], ids)
+            elif not ids["good"]:
+                self.assertIn("usermod --add-subuids" if shutil.which("newuidmap") else "apt-get install uidmap", ids["fix"])
 
     @unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
     def test_where_user_namespaces_are_forbidden_it_says_why_and_the_fix(self):

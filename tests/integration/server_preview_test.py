@@ -2,7 +2,9 @@
 import hashlib
 import json
 import os
+import shutil
 import socket
+import subprocess
 import time
 import unittest
 
@@ -48,6 +50,15 @@ class Preview:
         answer = self.preview(sandbox or self.sandbox, "GET", path, headers=headers)
         self.assertEqual(answer.status, 200, answer)
         return answer.json()
+
+    @unittest.skipUnless(shutil.which("curl"), "curl is not installed")
+    def test_the_host_that_the_sdk_names_is_found_by_curl(self):
+        made = self.server.request("POST", "/v2/sandboxes", {"timeout": 60}).json()
+        self.assertEqual(made["domain"], f"localhost:{self.server.port}")
+        self.assertEqual(self.server.request("GET", f"/sandboxes/{made['sandboxID']}").json()["domain"], made["domain"])
+        host = f"{PORT}-{self.sandbox['id']}.{made['domain']}"  # what getHost(PORT) of the E2B SDK gives
+        done = subprocess.run(["curl", "--noproxy", "*", "-sS", f"http://{host}/seen"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(json.loads(done.stdout)["path"], "/seen", done)
 
     def test_requests_reach_the_program_without_what_is_ours(self):
         seen = self.seen_inside(path="/a%2Fb?c=d%20e", headers={"X-Access-Token": "secret1", "Authorization": f"Bearer {self.server.key}", "X-Own": "kept", "Connection": "X-Gone", "X-Gone": "1"})
