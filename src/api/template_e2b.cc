@@ -205,6 +205,7 @@ Task<void> e2b_upload(Call& call) {
 }
 
 Task<void> e2b_alias(Call& call) {
+  (void)co_await call.manager.base_ready();
   Result<store::Template> found = call.manager.templates().find(call.caller.tenant, call.parts["alias"]);
   std::string family = found ? found.value().family : "";
   bool is_public = found && found.value().tenant.empty();
@@ -223,6 +224,7 @@ Task<void> e2b_alias(Call& call) {
 }
 
 Task<void> e2b_list(Call& call) {
+  (void)co_await call.manager.base_ready();
   Value::Array all;
   std::set<std::string> families;  // the newest of each comes first
   for (const store::Template& record : call.manager.templates().list(call.caller.tenant)) {
@@ -234,6 +236,7 @@ Task<void> e2b_list(Call& call) {
 }
 
 Task<void> e2b_look(Call& call) {
+  (void)co_await call.manager.base_ready();
   Result<store::Template> found = call.manager.templates().find(call.caller.tenant, call.parts["template"]);
   if (!found) {
     co_await e2b::fail(call, found.error());

@@ -14,6 +14,7 @@ using io::Task;
 using manager::Build;
 
 Task<void> list(Call& call) {
+  (void)co_await call.manager.base_ready();
   Value::Array all;
   for (const store::Template& record : call.manager.templates().list(call.caller.tenant))
     if (!record.tags.empty()) all.push_back(describe(record));
@@ -23,6 +24,7 @@ Task<void> list(Call& call) {
 }
 
 Task<void> look(Call& call) {
+  (void)co_await call.manager.base_ready();
   Result<store::Template> found = call.manager.templates().find(call.caller.tenant, call.parts["template"]);
   if (!found) {
     co_await answer_error(call, found.error());

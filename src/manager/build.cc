@@ -360,6 +360,8 @@ io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build)
   const Recipe& recipe = build->recipe;
   std::string what = recipe.from_image.empty() ? cat("FROM template ", recipe.from_template.empty() ? "base" : recipe.from_template) : cat("FROM ", recipe.from_image);
   build->log("info", "base", cat("[base] ", what));
+  Result<void> ready = co_await manager_.base_ready();
+  if (!ready) co_return ready.error();
   if (recipe.from_image.empty()) {
     std::string name = recipe.from_template.empty() ? "base" : recipe.from_template;
     Result<store::Template> found = manager_.templates().find(build->tenant, name);

@@ -233,6 +233,12 @@ io::Task<Result<void>> Manager::record_creation(std::shared_ptr<Sandbox> sandbox
 
 io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller, CreateOptions options) {
   Busy busy(*this);
+  Result<store::Template> own = templates_->find(caller.tenant, options.template_name);
+  bool is_own = own && !own.value().tenant.empty();
+  if (!is_own) {
+    Result<void> ready = co_await base_ready();
+    if (!ready) co_return ready.error();
+  }
   Result<std::shared_ptr<Sandbox>> planned = plan(caller, options);
   if (!planned) co_return planned.error();
   std::shared_ptr<Sandbox> sandbox = std::move(planned).value();

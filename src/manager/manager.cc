@@ -16,7 +16,7 @@
 
 namespace paddock::manager {
 
-Manager::Manager(io::Loop& loop) : loop_(loop), idle_(loop) {}
+Manager::Manager(io::Loop& loop) : loop_(loop), base_turn_(loop), idle_(loop) {}
 
 // Sandboxes live on. Who still holds one may let go of it later than this.
 Manager::~Manager() {

@@ -24,6 +24,7 @@
 #include "manager/tally.h"
 #include "manager/tenants.h"
 #include "manager/timers.h"
+#include "manager/turn.h"
 #include "manager/volumes.h"
 #include "paddock/policy.h"
 #include "store/durable.h"
@@ -121,6 +122,8 @@ class Manager {
   store::Templates& templates() { return *templates_; }
   void templates_changed();  // some were removed: layers that nobody uses go
   Builder& builder() { return *builder_; }
+  // The templates that come out of the box are made beside the first requests: returns once they may be used, or why they may not.
+  io::Task<Result<void>> base_ready();
   Events& events() { return *events_; }
   const Policies& policies() const { return *policies_; }
   const Tally& tally() const { return tally_; }
@@ -171,6 +174,7 @@ class Manager {
   Result<void> open_events(const ManagerOptions& options);
   Result<void> look_at_workspace(const ManagerOptions& options);
   io::Task<Result<void>> recover();
+  io::Task<void> make_base();
   io::Task<void> recover_one(std::string id);
   void remember(std::shared_ptr<Sandbox> sandbox);
   io::Task<void> settle_recovered(std::shared_ptr<Sandbox> sandbox);
@@ -247,6 +251,8 @@ class Manager {
   std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;  // by tenant
   std::multiset<std::string> held_layers_;  // ids of those that a template to come lies on
   std::unique_ptr<Builder> builder_;
+  Turn base_turn_;                   // held while the templates that come out of the box may not be used
+  std::optional<Error> base_error_;  // why there are none
   std::unique_ptr<Events> events_;
   std::optional<MountedWorkspace> workspace_;
   Tally tally_;

@@ -26,6 +26,8 @@ struct World {
   size_t starts = 0;
   bool starts_fail = false, freezes_fail = false;
   io::Milliseconds takes = 0;  // for every step
+  io::Milliseconds base_takes = 0;
+  bool base_fails = false;
 
   // As a keeper that was killed from outside.
   void die(const std::string& id, const std::string& why) {
@@ -107,7 +109,9 @@ inline io::Task<Result<void>> fake_settle(io::Loop&, std::shared_ptr<guest::Clie
 inline io::Task<Result<void>> fake_command(std::shared_ptr<guest::Client>, store::Template) { co_return Result<void>(); }
 
 // A template `base` of one empty layer.
-inline io::Task<Result<void>> fake_base(io::Loop&, store::Templates& templates) {
+inline io::Task<Result<void>> fake_base(io::Loop& loop, std::shared_ptr<World> world, store::Templates& templates) {
+  if (world->base_takes > 0) co_await loop.sleep(world->base_takes);
+  if (world->base_fails) co_return Error{Code::unsupported, "make the template 'base': not here", ""};
   if (templates.find("", "base")) co_return Result<void>();
   Result<store::Staged> staged = templates.stage();
   if (!staged) co_return staged.error();
@@ -148,7 +152,8 @@ class ManagerTest : public testing::Test {
     options.seams = Seams{
         [world](io::Loop& loop, InstanceSpec spec) { return fake_start(loop, world, std::move(spec)); },
         [world](io::Loop& loop, std::string id, std::string) { return fake_reattach(loop, world, std::move(id)); },
-        fake_settle, fake_command, fake_base};
+        fake_settle, fake_command,
+        [world](io::Loop& loop, store::Templates& templates, std::function<void()>) { return fake_base(loop, world, templates); }};
     Result<std::unique_ptr<Manager>> started = co_await Manager::start(*loop_, options);
     EXPECT_TRUE(started) << started.error().message;
     if (started) manager_ = std::move(started).value();

@@ -52,14 +52,29 @@ io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, Manage
   std::unique_ptr<Manager> manager(new Manager(loop));
   Result<void> begun = manager->open(options);
   if (begun) begun = co_await manager->recover();
-  if (begun) begun = co_await manager->seams_.ensure_base(loop, *manager->templates_);
   if (!begun) {
     co_await manager->stop();  // what was set going ends before what it works on
     co_return begun.error();
   }
+  io::spawn(manager->make_base());
   manager->builder_->clean_up();
   manager->tick();
   co_return manager;
+}
+
+io::Task<void> Manager::make_base() {
+  Busy busy(*this);
+  Turn::Held taken = co_await base_turn_.take();
+  std::optional<Turn::Held> held(std::move(taken));
+  std::function<void()> usable = [&held] { held.reset(); };
+  Result<void> made = co_await seams_.ensure_base(loop_, *templates_, usable);
+  if (!made) base_error_ = made.error();
+}
+
+io::Task<Result<void>> Manager::base_ready() {
+  Turn::Held held = co_await base_turn_.take();
+  if (base_error_) co_return *base_error_;
+  co_return Result<void>();
 }
 
 Result<void> Manager::open(const ManagerOptions& options) {

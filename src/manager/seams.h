@@ -41,8 +41,8 @@ struct Seams {
   std::function<io::Task<Result<void>>(io::Loop& loop, std::shared_ptr<guest::Client> guest, Value settings)> settle;
   // The command that a template starts with every sandbox, until it is ready.
   std::function<io::Task<Result<void>>(std::shared_ptr<guest::Client> guest, store::Template made_from)> start_command;
-  // Makes the templates that come out of the box.
-  std::function<io::Task<Result<void>>(io::Loop& loop, store::Templates& templates)> ensure_base;
+  // Makes the templates that come out of the box (build_base.h).
+  std::function<io::Task<Result<void>>(io::Loop& loop, store::Templates& templates, std::function<void()> usable)> ensure_base;
 };
 Seams real_seams();
 

@@ -17,7 +17,7 @@ namespace paddock::store {
 
 namespace {
 
-constexpr int kVersion = 5;  // of what is made below
+constexpr int kVersion = 6;  // of what is made below
 
 constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
@@ -108,17 +108,10 @@ std::vector<std::string> etc_entries() {
 }
 
 Result<void> link_into_usr(SkeletonTree& tree) {
+  TRY(check_skeleton());
   for (const char* name : kIntoUsr) {
-    std::string path = cat("/", name);
     struct stat info;
-    if (::lstat(path.c_str(), &info) != 0) continue;
-    char target[256];
-    ssize_t size = S_ISLNK(info.st_mode) ? ::readlink(path.c_str(), target, sizeof target) : -1;
-    std::string to(target, size > 0 ? static_cast<size_t>(size) : 0);
-    if (to != cat("usr/", name) && to != cat("/usr/", name))
-      return Error{Code::unsupported, cat("make the template 'base' from this system: ", path, " is not a link into /usr"),
-                   "merge /usr (Debian: install usrmerge), or import an image: paddock image import NAME FILE"};
-    TRY(tree.link(path, cat("usr/", name)));
+    if (::lstat(cat("/", name).c_str(), &info) == 0) TRY(tree.link(cat("/", name), cat("usr/", name)));
   }
   return {};
 }
@@ -218,18 +211,8 @@ void add_closed(int parent, const std::string& path, dev_t device, std::vector<s
   for (const std::string& name : inner) add_closed(folder.value().get(), cat(path, "/", name), device, closed);
 }
 
-std::vector<std::string> closed_in_usr() {
-  std::vector<std::string> closed;
-  struct stat info;
-  Fd usr(::open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!has_disk_ids() || !usr || ::fstat(usr.get(), &info) != 0) return closed;
-  add_closed(usr.get(), "", info.st_dev, closed);
-  std::sort(closed.begin(), closed.end());
-  return closed;
-}
-
-Result<void> make_usr(SkeletonTree& tree) {
-  for (const std::string& path : closed_in_usr())
+Result<void> make_usr(SkeletonTree& tree, const std::vector<std::string>& closed) {
+  for (const std::string& path : closed)
     if (path != "/bin/sudo") TRY(tree.whiteout(path));
   TRY(tree.link("/bin/sudo", "/run/paddock/bin/sudo"));
   if (!on_host("/usr/bin/python") && on_host("/usr/bin/python3")) TRY(tree.link("/bin/python", "python3"));
@@ -278,16 +261,42 @@ void describe(const std::string& path, std::string& text, int depth) {
 
 }  // namespace
 
+Result<void> check_skeleton() {
+  for (const char* name : kIntoUsr) {
+    std::string path = cat("/", name);
+    struct stat info;
+    if (::lstat(path.c_str(), &info) != 0) continue;
+    char target[256];
+    ssize_t size = S_ISLNK(info.st_mode) ? ::readlink(path.c_str(), target, sizeof target) : -1;
+    std::string to(target, size > 0 ? static_cast<size_t>(size) : 0);
+    if (to != cat("usr/", name) && to != cat("/usr/", name))
+      return Error{Code::unsupported, cat("make the template 'base' from this system: ", path, " is not a link into /usr"),
+                   "merge /usr (Debian: install usrmerge), or import an image: paddock image import NAME FILE"};
+  }
+  return {};
+}
+
+std::vector<std::string> closed_in_usr() {
+  std::vector<std::string> closed;
+  struct stat info;
+  Fd usr(::open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!has_disk_ids() || !usr || ::fstat(usr.get(), &info) != 0) return closed;
+  add_closed(usr.get(), "", info.st_dev, closed);
+  std::sort(closed.begin(), closed.end());
+  return closed;
+}
+
+std::string closed_fingerprint(const std::vector<std::string>& closed) { return to_hex(sha256_bytes(join(closed, "\n"))); }
+
 Result<std::string> skeleton_fingerprint() {
   std::string text = cat(kVersion, " ", PADDOCK_VERSION, has_disk_ids() ? " ids\n" : " one id\n");
   for (const char* name : kIntoUsr) describe(cat("/", name), text, 0);
   for (const std::string& name : etc_entries()) describe(cat("/etc/", name), text, 8);
   for (const char* path : {"/var/lib/dpkg/status", "/var/lib/dpkg/info", "/usr/bin/python", "/usr/bin/python3", "/usr/sbin/policy-rc.d"}) describe(path, text, 0);
-  for (const std::string& path : closed_in_usr()) text += cat("closed ", path, "\n");
   return to_hex(sha256_bytes(text));
 }
 
-Result<void> make_skeleton(const std::string& root, const std::string& usr) {
+Result<void> make_skeleton(const std::string& root) {
   SkeletonTree tree = TRY(SkeletonTree::create(root));
   TRY(link_into_usr(tree));
   for (const char* path : {"/dev", "/proc", "/sys", "/run", "/usr", "/mnt", "/media", "/srv", "/opt", "/boot"}) TRY(tree.directory(path));
@@ -296,8 +305,12 @@ Result<void> make_skeleton(const std::string& root, const std::string& usr) {
   TRY(make_var(tree));
   TRY(make_homes(tree));
   if (!has_disk_ids()) TRY(make_for_closed_usr(tree));
+  return {};
+}
+
+Result<void> make_skeleton_usr(const std::string& usr, const std::vector<std::string>& closed) {
   SkeletonTree over = TRY(SkeletonTree::create(usr));
-  return make_usr(over);
+  return make_usr(over, closed);
 }
 
 }  // namespace paddock::store
