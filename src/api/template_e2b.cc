@@ -76,6 +76,13 @@ Value entry_of(const manager::BuildLog& log) {
   return entry;
 }
 
+// What its sandboxes get: what it asked for, or else what the policy gives.
+void set_size(const Call& call, const store::Template& record, Value& value) {
+  manager::TemplateSize size = call.manager.template_size(call.caller.tenant, record);
+  value.set("cpuCount", std::max<uint64_t>(1, (size.cpu_millicores + 999) / 1000));
+  value.set("memoryMB", size.memory_bytes >> 20);
+}
+
 Value listed(const Call& call, const store::Template& record) {
   std::vector<store::Template> all = call.manager.templates().list(call.caller.tenant);
   int64_t first = record.created, builds = 0;
@@ -92,8 +99,7 @@ Value listed(const Call& call, const store::Template& record) {
   value.set("aliases", names_of(record.name));
   value.set("names", names_of(record.name));
   value.set("tags", tags_of(record.tags));
-  value.set("cpuCount", std::max<uint64_t>(1, record.cpu_millicores / 1000));
-  value.set("memoryMB", record.memory_bytes ? record.memory_bytes >> 20 : 1024);
+  set_size(call, record, value);
   value.set("diskSizeMB", record.bytes >> 20);
   value.set("createdAt", e2b::time_text(first));
   value.set("updatedAt", e2b::time_text(record.created));
@@ -251,8 +257,7 @@ Task<void> e2b_look(Call& call) {
     build.set("createdAt", e2b::time_text(record.created));
     build.set("updatedAt", e2b::time_text(record.created));
     build.set("finishedAt", e2b::time_text(record.created));
-    build.set("cpuCount", std::max<uint64_t>(1, record.cpu_millicores / 1000));
-    build.set("memoryMB", record.memory_bytes ? record.memory_bytes >> 20 : 1024);
+    set_size(call, record, build);
     build.set("envdVersion", e2b::kEnvdVersion);
     builds.push_back(std::move(build));
   }

@@ -26,6 +26,7 @@ constexpr size_t kMostLogs = 10'000, kMostLogBytes = 1 << 20, kLongestLog = 4096
 constexpr size_t kMostWaiting = 16;     // of one tenant
 constexpr size_t kMostRemembered = 50;  // of one tenant
 constexpr size_t kAtOnce = 8;           // of all tenants
+constexpr size_t kAtOnceOfOne = 3;      // of one tenant
 constexpr size_t kMostEnv = 256 << 10;  // names and values of a template
 
 WallTime now() {
@@ -161,6 +162,7 @@ void Builder::forget_old(const std::string& tenant) {
 
 Result<std::shared_ptr<Build>> Builder::request(const Caller& caller, BuildRequest request) {
   store::TemplateName name = TRY(store::parse_template_name(caller.tenant, request.name));
+  TRY(manager_.check_template_size(caller.tenant, request.cpu_millicores, request.memory_bytes));
   auto build = std::make_shared<Build>();
   for (const std::string& tag : request.tags) {
     if (!store::is_template_tag(tag)) return Error{Code::invalid, cat("build template '", name.name, "': '", printable(tag), "' is not a tag"), ""};
@@ -212,14 +214,17 @@ void Builder::cancel(const std::shared_ptr<Build>& build) {
 }
 
 void Builder::start_next() {
-  for (auto it = queue_.begin(); it != queue_.end() && busy_.size() < kAtOnce;) {
+  for (auto it = queue_.begin(); it != queue_.end() && under_way_ < kAtOnce;) {
     std::shared_ptr<Build> build = *it;
-    if (busy_.count(build->tenant)) {
+    std::set<std::string>& families = busy_[build->tenant];
+    // Those of one name one after the other: the tag is the last one's.
+    if (families.size() >= kAtOnceOfOne || families.count(build->family)) {
       ++it;
       continue;
     }
     queue_.erase(it);
-    busy_.insert(build->tenant);
+    families.insert(build->family);
+    ++under_way_;
     build->state = BuildState::building;
     io::spawn(run(build));
     it = queue_.begin();
@@ -274,7 +279,9 @@ io::Task<void> Builder::run(std::shared_ptr<Build> build) {
   build->request = {};
   note_on_disk(*build, false);
   manager_.templates_changed();
-  busy_.erase(build->tenant);
+  busy_[build->tenant].erase(build->family);
+  if (busy_[build->tenant].empty()) busy_.erase(build->tenant);
+  --under_way_;
   start_next();
 }
 

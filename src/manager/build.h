@@ -88,7 +88,8 @@ class Builder {
   std::map<std::string, std::shared_ptr<Build>> builds_;
   std::deque<std::string> order_;   // of builds_, the oldest first
   std::deque<std::shared_ptr<Build>> queue_;
-  std::set<std::string> busy_;      // tenants with a build under way
+  std::map<std::string, std::set<std::string>> busy_;  // by tenant: the families that are being built
+  size_t under_way_ = 0;            // builds, of all tenants
 };
 
 }  // namespace paddock::manager

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "linux/cgroup.h"
 #include "linux/sub_ids.h"
 #include "manager/acts.h"
 #include "manager/checks.h"
@@ -20,17 +21,59 @@ constexpr size_t kManyBytes = 2 << 10;  // of secrets: less is compiled within a
 
 uint64_t limit(const Policy& policy, LimitKind kind) { return policy.limits[kind].value_or(0); }
 
+uint64_t cores() { return static_cast<uint64_t>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN))); }
+
+// All of the machine needs no limit.
+bool is_part_of_cpu(uint64_t millicores) { return millicores != 0 && millicores < cores() * 1000; }
+
+bool can_hold_cpu() {
+  static const bool can = kernel::probe_cgroups(false).cpu.version != 0;
+  return can;
+}
+
+constexpr uint64_t kUsualMillicores = 2000;  // what older SDKs ask for on their own
+
 // What a template asks for counts where the call is silent.
 Policy with_wishes_of(const store::Template& made_from, Policy call) {
   if (made_from.memory_bytes != 0 && !call.limits[LimitKind::memory]) call.limits[LimitKind::memory] = made_from.memory_bytes;
+  if (is_part_of_cpu(made_from.cpu_millicores) && can_hold_cpu() && !call.limits[LimitKind::cpu]) call.limits[LimitKind::cpu] = made_from.cpu_millicores;
   return call;
 }
-
-uint64_t cores() { return static_cast<uint64_t>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN))); }
 
 Amount cost_of(const SandboxInfo& info) { return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes}; }
 
 }  // namespace
+
+TemplateSize Manager::template_size(const std::string& tenant, const store::Template& made_from) const {
+  Result<CombinedPolicy> given = policies_->combine(tenants_.find(tenant).policy, with_wishes_of(made_from, {}));
+  uint64_t cpu = cores() * 1000;
+  if (!given) return {cpu, 0};
+  return {given.value().policy.limits[LimitKind::cpu].value_or(cpu), limit(given.value().policy, LimitKind::memory)};
+}
+
+Result<void> Manager::check_template_size(const std::string& tenant, uint64_t cpu_millicores, uint64_t memory_bytes) const {
+  uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  bool usual = cpu_millicores == kUsualMillicores;
+  if (is_part_of_cpu(cpu_millicores) && !can_hold_cpu() && !usual)
+    return Error{Code::unsupported, cat("build a template: cpuCount ", cpu_millicores / 1000, ": nothing holds this user's sandboxes to a share of the processor"),
+                 "leave it out, or run the server as root or with a delegated cgroup (paddock doctor says how)"};
+  if (cpu_millicores > cores() * 1000 && !usual)
+    return Error{Code::invalid, cat("build a template: cpuCount ", cpu_millicores / 1000, ": this machine has ", cores(), " cores"), "ask for less"};
+  if (memory_bytes > memory)
+    return Error{Code::invalid, cat("build a template: memoryMB ", memory_bytes >> 20, ": this machine has ", memory >> 20), "ask for less"};
+  store::Template asked;
+  asked.cpu_millicores = cpu_millicores;
+  asked.memory_bytes = memory_bytes;
+  Policy wanted = with_wishes_of(asked, {});
+  Policy given = TRY(policies_->combine(tenants_.find(tenant).policy, wanted)).policy;
+  for (LimitKind kind : {LimitKind::cpu, LimitKind::memory}) {
+    if (!wanted.limits[kind] || given.limits[kind].value_or(UINT64_MAX) >= *wanted.limits[kind]) continue;
+    std::string most = kind == LimitKind::cpu ? cat(*given.limits[kind], " millicores") : human_size(*given.limits[kind]);
+    return Error{Code::invalid, cat("build a template: ", kind == LimitKind::cpu ? "cpuCount" : "memoryMB", ": the policy gives a sandbox ", most, " at most"),
+                 "ask for less, or let the operator raise limits.cpu or limits.memory of the server's policy"};
+  }
+  return {};
+}
 
 Result<int64_t> Manager::check_timeout(const std::string& tenant, int64_t timeout_ms) const {
   uint64_t longest = tenants_.find(tenant).quota.longest_timeout_ms;

@@ -41,6 +41,51 @@ TEST_F(Creates, AThousandAtOnceNeverExceedTheQuota) {
   tell(story(this));
 }
 
+TEST_F(Creates, WaitForTheBaseAndNothingElseDoes) {
+  auto story = [](Creates* self) -> io::Task<void> {
+    self->world_->base_takes = 50;
+    co_await self->begin();
+    EXPECT_FALSE(self->manager_->templates().find("", "base"));  // the server is up before it is made
+    EXPECT_TRUE(self->manager_->list(self->caller_, {}));
+    CreateOptions options;
+    std::shared_ptr<Sandbox> made = co_await self->make(options);
+    EXPECT_TRUE(made);
+    EXPECT_TRUE(self->manager_->templates().find("", "base"));
+    co_await self->end();
+  };
+  tell(story(this));
+}
+
+TEST_F(Creates, SayWhyThereIsNoBase) {
+  auto story = [](Creates* self) -> io::Task<void> {
+    self->world_->base_fails = true;
+    co_await self->begin();
+    CreateOptions options;
+    Result<std::shared_ptr<Sandbox>> made = co_await self->manager_->create(self->caller_, options);
+    EXPECT_EQ(made ? "it was made" : made.error().message, "make the template 'base': not here");
+    co_await self->end();
+  };
+  tell(story(this));
+}
+
+TEST_F(Creates, GiveWhatTheTemplateAsksForOrRefuseIt) {
+  auto story = [](Creates* self) -> io::Task<void> {
+    co_await self->begin();
+    (void)co_await self->manager_->base_ready();
+    EXPECT_TRUE(self->manager_->check_template_size("one", 0, 0));
+    EXPECT_TRUE(self->manager_->check_template_size("one", 2000, 64 << 20));  // what older SDKs ask for on their own
+    Result<void> cores = self->manager_->check_template_size("one", 1'000'000, 0);
+    std::string said = cores ? "it was given" : cores.error().message;
+    EXPECT_NE(said.find("cpuCount 1000"), std::string::npos) << said;
+    EXPECT_FALSE(self->manager_->check_template_size("one", 0, uint64_t{1} << 50));
+    store::Template asked = self->manager_->templates().find("", "base").value();
+    asked.memory_bytes = 64 << 20;
+    EXPECT_EQ(self->manager_->template_size("one", asked).memory_bytes, uint64_t{64} << 20);
+    co_await self->end();
+  };
+  tell(story(this));
+}
+
 TEST_F(Creates, RefusesWhatCannotBe) {
   auto story = [](Creates* self) -> io::Task<void> {
     co_await self->begin();

@@ -59,6 +59,10 @@ struct ManagerOptions {
   std::optional<Workspace> workspace;  // a directory of this machine that every sandbox sees as /workspace: the operator's word, never a call's
 };
 
+struct TemplateSize {
+  uint64_t cpu_millicores = 0, memory_bytes = 0;
+};
+
 struct Snapshot {
   std::string id;       // a template's id
   std::string tenant, sandbox, name, tag;
@@ -120,6 +124,9 @@ class Manager {
   // For builds: ends the sandbox and makes what it wrote the top layer of a new template, without copying it.
   io::Task<Result<store::Template>> finish_into_template(const Caller& caller, const std::string& id, store::Template asked);
   store::Templates& templates() { return *templates_; }
+  TemplateSize template_size(const std::string& tenant, const store::Template& made_from) const;  // what its sandboxes get
+  // Whether sandboxes of a template would get as much as it asks for (0: nothing in particular), rather than be narrowed.
+  Result<void> check_template_size(const std::string& tenant, uint64_t cpu_millicores, uint64_t memory_bytes) const;
   void templates_changed();  // some were removed: layers that nobody uses go
   Builder& builder() { return *builder_; }
   // The templates that come out of the box are made beside the first requests: returns once they may be used, or why they may not.

@@ -72,6 +72,50 @@ class TemplateTest(unittest.TestCase):
             self.assertEqual(served.call("template", "rm", "app").returncode, 0)
             self.assertEqual(self.names(served), {"base", "code-interpreter-v1"})
 
+    def ask_build(self, served, name, steps=(), **size):
+        """As E2B's SDK does it. Gives the ids of template and build; the build is begun."""
+        asked = served.request("POST", "/v3/templates", {"name": name, **size})
+        self.assertEqual(asked.status, 202, asked)
+        template, build = asked.json()["templateID"], asked.json()["buildID"]
+        recipe = {"fromTemplate": "base", "steps": [{"type": "RUN", "args": [step]} for step in steps]}
+        self.assertEqual(served.request("POST", f"/v2/templates/{template}/builds/{build}", recipe).status, 202)
+        return template, build
+
+    def wait_build(self, served, template, build):
+        status = lambda: served.request("GET", f"/templates/{template}/builds/{build}/status").json()
+        return eventually(lambda: (now := status())["status"] in ("ready", "error") and now, "the build ends", 120)
+
+    def test_processors_and_memory_are_given_or_refused(self):
+        for served in self.each_server():
+            self.assertEqual(self.wait_build(served, *self.ask_build(served, "small", memoryMB=128))["status"], "ready")
+            shown = served.request("GET", "/templates/small").json()
+            made = served.create(templateID="small")
+            info = served.request("GET", f"/sandboxes/{made['sandboxID']}").json()
+            self.assertEqual((shown["memoryMB"], info["memoryMB"]), (128, 128))
+            self.assertEqual(shown["cpuCount"], info["cpuCount"])  # not asked for: what the sandbox gets
+            cores = os.cpu_count()
+            one = served.request("POST", "/v3/templates", {"name": "one-core", "cpuCount": 1})
+            if cores > 1 and one.status == 202:  # there is something that holds a sandbox to a share
+                self.assertEqual(self.wait_build(served, *self.ask_build(served, "one-core", cpuCount=1))["status"], "ready")
+                made = served.create(templateID="one-core")
+                info = served.request("GET", f"/sandboxes/{made['sandboxID']}").json()
+                self.assertEqual((served.request("GET", "/templates/one-core").json()["cpuCount"], info["cpuCount"]), (1, 1))
+            elif cores > 1:
+                self.assertIn("nothing holds", one.json()["message"])
+            for size, word in (({"cpuCount": max(cores, 2) + 1}, f"this machine has {cores} cores"), ({"memoryMB": 1 << 23}, "memoryMB")):
+                refused = served.request("POST", "/v3/templates", {"name": "too-large", **size})
+                self.assertEqual(refused.status, 400, refused)
+                self.assertIn(word, refused.json()["message"])
+
+    def test_builds_of_one_tenant_run_side_by_side(self):
+        for served in self.each_server():
+            # Each waits for the network of none: they sleep long enough to be seen together.
+            builds = [self.ask_build(served, f"side-{number}", ["sleep 5"]) for number in range(3)]
+            states = lambda: [served.request("GET", f"/templates/{template}/builds/{build}/status").json()["status"] for template, build in builds]
+            self.assertEqual(states(), ["building"] * 3)
+            for template, build in builds:
+                self.assertEqual(self.wait_build(served, template, build)["status"], "ready")
+
     def test_the_same_steps_come_from_the_cache_until_files_change(self):
         for served in self.each_server():
             dockerfile = "FROM base\nRUN echo first\nCOPY a /a\nRUN echo second\n"
