@@ -17,6 +17,7 @@ import time
 sys.path[0] = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python")
 
 from paddock_kernel import wire  # noqa: E402
+from paddock_kernel.child import PATIENCE, Child, Interrupts, Stuck  # noqa: E402
 
 ERRORS = 7      # the shell's descriptor for what cells write to 2
 OURS = 100      # where our descriptors in the shell begin: far from those that scripts choose
@@ -25,41 +26,8 @@ INTERRUPTED = 130
 # itself, which a short command that is hit before its exec does: a loop of such needs many tries. The pauses are for the
 # answer, which an interrupt discards.
 REPEATED = [0, 0.1, 0.3, 0.6] + [burst + 0.04 * step for burst in (1.0, 1.7, 2.4) for step in range(10)]
-PATIENCE = 3.5  # seconds after which a shell that was interrupted is replaced; the server ends the kernel after 5
 NAME = re.compile(r"^[A-Za-z_]\w*$")
 BEGIN = "PS1= PS2= PROMPT_COMMAND=; set +o history +H; unset HISTFILE; exit() { builtin exit \"$@\" 2>/dev/null; }; __paddock_code=0"
-# Ends the shell's process group when the kernel, which holds the other end of the guard's input, is gone.
-GUARD = "trap '' INT HUP TERM; read -r _; kill -9 -$1"
-
-
-class Stuck(Exception):
-    """The shell did not stop when it was interrupted."""
-
-
-class Interrupts:
-    """What the server asks for by SIGINT: noted by the handler, acted on by the shell's loop."""
-
-    def __init__(self):
-        self.fd, self.bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self.asked_at = None
-        self.listening = False
-        signal.signal(signal.SIGINT, self.take)
-
-    def take(self, *_):
-        if self.listening and self.asked_at is None:
-            self.asked_at = time.monotonic()
-            os.write(self.bell, b"!")
-
-    def listen(self):
-        self.asked_at = None
-        self.listening = True
-
-    def ignore(self):
-        self.listening = False
-        try:
-            os.read(self.fd, 64)
-        except BlockingIOError:
-            pass
 
 
 class Shell:
@@ -71,13 +39,11 @@ class Shell:
         cell = os.open(f"/proc/self/fd/{self.cell}", os.O_RDONLY)
         theirs_cell = fcntl.fcntl(cell, fcntl.F_DUPFD, OURS)
         # What an interactive shell says of itself (prompts, the missing terminal) is not the cell's: its own 2 is nowhere.
-        self.child = subprocess.Popen(["bash", "--norc", "--noprofile", "--noediting", "-i"], stdin=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, pass_fds=[theirs, theirs_cell, ERRORS], start_new_session=True)
+        self.child = Child(["bash", "--norc", "--noprofile", "--noediting", "-i"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           pass_fds=[theirs, theirs_cell, ERRORS])
+        self.input = self.child.process.stdin
         for fd in (writer, theirs, cell, theirs_cell):
             os.close(fd)
-        self.guard = subprocess.Popen(["/bin/sh", "-c", GUARD, "paddock-guard", str(self.child.pid)], stdin=subprocess.PIPE,
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        self.gone = os.pidfd_open(self.child.pid)
         self.number, self.said = 0, b""
         self.tell = f"printf '%s %s\\0' {{}} \"$__paddock_code\" >&{theirs}; __paddock_code={INTERRUPTED}"
         self.take_cell = f"IFS= read -rd '' __paddock_cell </proc/self/fd/{theirs_cell}; eval \"$__paddock_cell\" </dev/null 2>&{ERRORS}"
@@ -87,8 +53,8 @@ class Shell:
 
     def write(self, text):
         try:
-            self.child.stdin.write(text.encode() + b"\n")
-            self.child.stdin.flush()
+            self.input.write(text.encode() + b"\n")
+            self.input.flush()
         except BrokenPipeError:
             pass  # it has ended, and wait() sees that
 
@@ -129,45 +95,34 @@ class Shell:
                     raise Stuck
                 if signalled and sent < len(REPEATED) and now - asked_at >= REPEATED[sent]:
                     sent += 1
-                    self.signal(signal.SIGINT)
+                    self.child.signal(signal.SIGINT)
                 if now - asked_again > 0.2:
                     asked_again = now
                     self.ask_again()
-            waited = [self.status, self.gone] + ([self.interrupts.fd] if asked_at is None and interruptible else [])
+            waited = [self.status, self.child.gone] + ([self.interrupts.fd] if asked_at is None and interruptible else [])
             ready, _, _ = select.select(waited, [], [], 0.02 if asked_at is not None else None)
             if self.status in ready:
                 more = os.read(self.status, 4096)
                 if not more:
                     return None
                 self.said += more
-            elif self.gone in ready:
+            elif self.child.gone in ready:
                 return None
 
     def ask_again(self):
         """The same question once more; not while the shell leaves much of what it was told unread."""
-        _, writable, _ = select.select([], [self.child.stdin], [], 0)
+        _, writable, _ = select.select([], [self.input], [], 0)
         if writable:
             self.write(self.tell.format(self.number))
 
-    def signal(self, number):
-        try:
-            os.killpg(self.child.pid, number)  # not reaped before end(), so the number is still the shell's
-        except ProcessLookupError:
-            pass
-
     def end(self, kill=False):
-        if kill:
-            self.signal(signal.SIGKILL)
-        self.guard.kill()
-        self.guard.wait()
-        self.guard.stdin.close()
-        code = self.child.wait()
+        code = self.child.end(kill)
         try:
-            self.child.stdin.close()
+            self.input.close()
         except BrokenPipeError:
             pass
-        for fd in (self.status, self.cell, self.gone):
-            os.close(fd)
+        os.close(self.status)
+        os.close(self.cell)
         return code
 
 

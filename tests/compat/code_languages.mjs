@@ -25,6 +25,15 @@ codeTest('bash', async (sandbox) => {
   assert.equal((await bash('exit 3')).error.value, '3')
 })
 
+codeTest('r', async (sandbox) => {
+  const r = (code) => sandbox.runCode(code, { language: 'R' })
+  const { error } = await r('x <- 20')
+  if (error?.name === 'KernelNotStarted') return assert.match(error.value, /R \(r-base-core\) and python3 is not installed in this sandbox/)
+  assert.equal((await r('x + 1')).text, '[1] 21')
+  assert.equal((await r("stop('no')")).error.value, 'no')
+  assert.ok((await r('plot(1:3)')).results[0].png)
+})
+
 codeTest('a language that nobody knows', async (sandbox) => {
   await assert.rejects(sandbox.runCode('1', { language: 'cobol' }), /400/)
 })

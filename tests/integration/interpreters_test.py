@@ -429,6 +429,76 @@ class Bash(unittest.TestCase):
                 self.assertEqual(still_in_group(shell), [], code)
 
 
+@unittest.skipUnless(shutil.which("Rscript"), "R is not installed")
+class R(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.mkdtemp(prefix="paddock-kernel-")
+        cls.kernel = kernel.Kernel("r", {"HOME": cls.home}, cwd=cls.home)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kernel.__exit__()
+        shutil.rmtree(cls.home)
+
+    def test_state_stays_and_the_last_value_is_the_result(self):
+        self.kernel.run("x <- 20\nf <- function(n) n + 1")
+        cell = self.kernel.run("cat('one\\n')\nprint('two')\nmessage('three')\nf(x)")
+        self.assertEqual((cell.text, cell.error), ("[1] 21", None))
+        self.assertEqual(("".join(cell.stdout), "".join(cell.stderr)), ('one\n[1] "two"\n', "three\n"))
+        self.assertIsNone(self.kernel.run("y <- 1").main)
+        self.assertEqual(self.kernel.run("'h\u00e9\U0001f600 \"q\" \\\\ \\n'").text, '[1] "h\u00e9\U0001f600 \\"q\\" \\\\ \\n"')
+        self.assertIn("mean", self.kernel.run("data.frame(name = c('mean', 'sd'), value = c(1, 2))").text)
+
+    def test_errors_have_a_name_a_value_and_a_traceback(self):
+        cell = self.kernel.run("broken <- function() stop('deep')\nouter <- function() broken()\nouter()")
+        self.assertEqual((cell.error["name"], cell.error["value"]), ("Error", "deep"))
+        self.assertIn("broken()", cell.error["traceback"])
+        self.assertNotIn("eval_in_cell", cell.error["traceback"])
+        self.assertEqual(self.kernel.run("1 +").error["name"], "ParseError")
+        self.assertIn("missing_name", self.kernel.run("missing_name").error["value"])
+        self.assertEqual(self.kernel.run("1 + 1").text, "[1] 2")
+
+    def test_plots_are_pictures(self):
+        cell = self.kernel.run("plot(1:3)\nhist(c(1, 2, 2))\n'done'")
+        self.assertIsNone(cell.error, cell)
+        self.assertEqual([result["png"][:8] for result in cell.results if "png" in result], ["iVBORw0K"] * 2)
+        self.assertEqual(cell.text, '[1] "done"')
+        self.assertEqual(self.kernel.run("barplot(1:2); invisible()").results[0]["png"][:8], "iVBORw0K")
+
+    def test_environment_for_one_cell(self):
+        self.assertEqual(self.kernel.run("Sys.getenv('ONLY')", env={"ONLY": "it's \"now\""}).text, '[1] "it\'s \\"now\\""')
+        self.assertEqual(self.kernel.run("Sys.getenv('ONLY', 'gone')").text, '[1] "gone"')
+
+    def test_leaving_is_an_error_that_the_context_survives(self):
+        self.assertEqual(self.kernel.run("quit(status = 3)").error["value"], "3")
+        self.assertEqual(self.kernel.run("1 + 1").text, "[1] 2")
+
+    def test_there_is_no_input(self):
+        self.assertEqual(self.kernel.run("length(readLines(file('stdin')))").text, "[1] 0")
+
+    def test_an_interrupt_ends_the_cell_and_nothing_else(self):
+        self.kernel.run("kept <- 7")
+        for turn in range(5):
+            for code in ("Sys.sleep(100)", "repeat {}", "system('sleep 100'); Sys.sleep(100)"):
+                cell = self.kernel.run_and_interrupt(f"cat('begun\\n')\n{code}")
+                self.assertEqual((cell.error or {}).get("name"), "KeyboardInterrupt", (code, cell.events))
+                self.assertEqual(self.kernel.run("kept + 1").text, "[1] 8", code)
+        self.kernel.interrupt()  # between cells it is nothing
+        self.assertEqual(self.kernel.run("kept").text, "[1] 7")
+
+    def test_it_ends_with_the_kernel(self):
+        with kernel.Kernel("r") as one:
+            one.send("cat(Sys.getpid(), '\\n')\nrepeat {}")
+            process = None
+            while process is None:
+                event = one.event()[1]
+                process = int(event["text"]) if event["type"] == "stdout" else None
+            one.process.kill()
+            one.process.wait()
+            self.assertEqual(still_in_group(process), [])
+
+
 def still_in_group(leader, patience=10):
     """The processes of a group that are still there after a while."""
     deadline = time.monotonic() + patience

@@ -17,6 +17,7 @@ PROGRAMS = {
     "javascript": ["/bin/sh", f"{FOLDER}/node/launch.sh"],
     "java": ["/bin/sh", f"{FOLDER}/java/launch.sh"],
     "bash": [PYTHON, f"{FOLDER}/bash/main.py"],
+    "r": [PYTHON, f"{FOLDER}/r/main.py"],
 }
 
 
