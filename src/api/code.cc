@@ -19,7 +19,9 @@ using manager::Interpreter;
 constexpr size_t kLargestBody = 8 << 20;
 constexpr size_t kMostWithoutToken = 8;  // contexts of a sandbox, where who makes one shows no token
 
+// The clients show the text of a 404 and a 502, and of others the first line alone.
 Task<void> say(Exchange& exchange, int status, std::string text) {
+  if (status >= 400) exchange.set_reason(text);
   Headers headers{{"Content-Type", "text/plain; charset=utf-8"}};
   (void)co_await exchange.answer(status, std::move(headers), std::move(text));
 }
@@ -69,6 +71,18 @@ Result<ExecuteRequest> read_execute(const Value& body) {
   return request;
 }
 
+// A cell that could not begin, as its only event: that reaches the user of every client, and a status does not.
+Task<void> say_as_event(Call& call, Error error) {
+  std::string text = error.message;
+  if (!error.hint.empty() && error.hint.find(' ') != std::string::npos) text += cat(" (", error.hint, ")");
+  if (call.redaction) text = redact::redacted(*call.redaction, text);
+  note_failure(call, error);
+  Value event = Value::Object{{"type", "error"}, {"name", "KernelNotStarted"}, {"value", text}, {"traceback", text}};
+  std::string body = cat(to_json(event), "\n{\"type\":\"end_of_execution\"}\n");
+  Headers headers{{"Content-Type", "application/x-ndjson"}};
+  (void)co_await call.exchange.answer(200, std::move(headers), std::move(body));
+}
+
 struct Session {
   Call& call;
   Exchange& exchange;
@@ -99,8 +113,12 @@ Task<void> execute(Session& session) {
   }
   Result<std::shared_ptr<Cell>> cell = co_await session.interpreter->run(asked.where, std::move(asked.cell));
   if (!cell) {
-    recorded.not_started(cell.error());
-    co_await say_error(session.call, cell.error());
+    Error error = cell.error();
+    recorded.not_started(error);
+    // A context that is not there, or a sandbox that is gone, has a status that clients know.
+    bool known = error.code == Code::not_found || error.code == Code::conflict || error.hint == "unavailable" || error.hint == "canceled" || error.unrecorded;
+    if (known) co_await say_error(session.call, error);
+    else co_await say_as_event(session.call, error);
     co_return;
   }
   std::shared_ptr<Cell> begun = cell.value();

@@ -20,17 +20,26 @@ Value metric_json(const manager::SandboxInfo& info, const UsageSample& metric) {
                        {"diskTotal", info.disk_bytes}};
 }
 
-// A line of the log as E2B's entry: what is no string is shown as JSON.
+// A line of the log as E2B's entry, and as the line of JSON that its command line reads: a level, who says it, what, and the
+// rest as fields. What is not a string is shown as JSON.
 struct Entry {
   int64_t time = 0;
+  std::string level;
   Value json;
   std::string line;
 };
+
+std::string level_of(const std::string& kind, const Value& fields) {
+  if (kind == "limit" || kind == "monitor.kill") return "error";
+  const Value *verdict = fields.find("verdict"), *error = fields.find("error");
+  if (error && error->as_string() && !error->as_string()->empty()) return "error";
+  bool denied = kind == "denial" || (verdict && verdict->as_string() && *verdict->as_string() == "deny");
+  return denied || kind == "weakening" || starts_with(kind, "monitor.") ? "warn" : "info";
+}
 std::optional<Entry> parse_line(const std::string& line) {
   Result<Value> parsed = parse_json(line, "log");
   if (!parsed || !parsed.value().as_object()) return {};
   Entry entry;
-  entry.line = line;
   Value fields = Value::Object{};
   std::string message;
   for (const auto& [name, value] : *parsed.value().as_object()) {
@@ -39,8 +48,23 @@ std::optional<Entry> parse_line(const std::string& line) {
     else if (name == "kind") message = text;
     else fields.set(name, text);
   }
-  entry.json = Value::Object{{"timestamp", time_text(entry.time)}, {"level", "info"}, {"message", message}, {"fields", std::move(fields)}};
+  // "exec.start" is said by "exec", "limit" by "sandbox".
+  size_t dot = message.find('.');
+  std::string logger = dot == std::string::npos ? "sandbox" : message.substr(0, dot);
+  entry.level = level_of(message, fields);
+  Value shown = Value::Object{{"timestamp", time_text(entry.time)}, {"level", entry.level}, {"logger", logger}, {"message", message}};
+  for (const auto& [name, value] : *fields.as_object())
+    if (!shown.find(name)) shown.set(name, value);
+  entry.line = to_json(shown);
+  fields.set("logger", logger);
+  entry.json = Value::Object{{"timestamp", time_text(entry.time)}, {"level", entry.level}, {"message", message}, {"fields", std::move(fields)}};
   return entry;
+}
+
+// Entries of this level and of worse ones are asked for.
+bool is_wanted(const std::string& level, const std::string& least) {
+  auto rank = [](const std::string& name) { return name == "error" ? 3 : name == "warn" ? 2 : name == "debug" ? 0 : 1; };
+  return least.empty() || rank(level) >= rank(least);
 }
 
 size_t limit_of(const Call& call) {
@@ -107,7 +131,7 @@ io::Task<void> logs_v2(Call& call) {
   }
   bool backward = call.exchange.query("direction").value_or("") == "backward";
   int64_t cursor = number_in_query(call, "cursor").value_or(backward ? INT64_MAX : 0);
-  std::string search = call.exchange.query("search").value_or("");
+  std::string search = call.exchange.query("search").value_or(""), least = call.exchange.query("level").value_or("");
   size_t limit = limit_of(call);
   std::vector<std::string> lines = found.value()->log();
   if (backward) std::reverse(lines.begin(), lines.end());
@@ -116,7 +140,7 @@ io::Task<void> logs_v2(Call& call) {
     if (entries.size() >= limit) break;
     if (!search.empty() && line.find(search) == std::string::npos) continue;
     std::optional<Entry> entry = parse_line(line);
-    if (!entry || (backward ? entry->time > cursor : entry->time < cursor)) continue;
+    if (!entry || !is_wanted(entry->level, least) || (backward ? entry->time > cursor : entry->time < cursor)) continue;
     entries.push_back(std::move(entry->json));
   }
   Value json = Value::Object{{"logs", std::move(entries)}};

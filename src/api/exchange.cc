@@ -166,6 +166,12 @@ void Exchange::stop_reading() {
 
 // ---- the answer
 
+void Exchange::set_reason(std::string_view text) {
+  constexpr size_t kLongest = 300;
+  reason_.clear();
+  for (char c : text.substr(0, kLongest)) reason_ += c >= 0x20 && c < 0x7f ? c : '?';
+}
+
 std::string Exchange::make_head(int status, const Headers& headers, std::optional<uint64_t> length) {
   status_ = status;
   silent_ = head_.method == "HEAD" || status == 204 || status == 304;
@@ -174,7 +180,7 @@ std::string Exchange::make_head(int status, const Headers& headers, std::optiona
   if (awaits_continue_ || body_failed_ || too_large_) keep_alive_ = false;  // who knows what comes next
   left_ = silent_ ? std::optional<uint64_t>(0) : length;
 
-  std::string text = cat("HTTP/1.1 ", status, " ", reason_of(status), "\r\n");
+  std::string text = cat("HTTP/1.1 ", status, " ", reason_.empty() ? reason_of(status) : reason_, "\r\n");
   if (!net::find_header(headers, "Date")) text += cat("Date: ", http_date(), "\r\n");
   for (const net::Header& header : always)
     if (!net::find_header(headers, header.name)) text += cat(header.name, ": ", header.value, "\r\n");

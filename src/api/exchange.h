@@ -61,6 +61,9 @@ class Exchange {
   bool body_failed() const { return body_failed_; }  // broken off, too slow, badly framed
   void stop_reading();  // who reads the body fails; no request follows this one
 
+  // Stands in the answer's first line instead of the usual words ("Bad Request"): some clients show nothing else of an error.
+  void set_reason(std::string_view text);
+
   // Headers that every answer to this request carries: of the plane that it belongs to.
   Headers always;
 
@@ -89,7 +92,7 @@ class Exchange {
   io::Stream& stream_;
   net::RequestHead head_;
   Peer peer_;
-  std::string path_, query_;
+  std::string path_, query_, reason_;
   net::BodyReader body_;
   std::string holder_;                                  // empty: nobody was admitted
   io::Turn turn_;

@@ -204,6 +204,7 @@ Task<void> e2b_upload(Call& call) {
   std::string permit = call.parts["permit"];
   Result<void> taken = co_await take_upload(call, permit);
   if (!taken) {
+    call.exchange.set_reason(taken.error().message);  // all that the client shows of a failed upload
     co_await e2b::fail(call, taken.error());
     co_return;
   }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "linux/tree.h"
 #include "manager/acts.h"
+#include "manager/build_base.h"
 #include "manager/build_steps.h"
 #include "manager/events.h"
 #include "redact/argv.h"
@@ -372,6 +373,8 @@ io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build)
   if (recipe.from_image.empty()) {
     std::string name = recipe.from_template.empty() ? "base" : recipe.from_template;
     Result<store::Template> found = manager_.templates().find(build->tenant, name);
+    bool for_code = found && found.value().tenant.empty() && found.value().name == kCodeTemplate;
+    if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty()) build->log("warn", "base", missing);
     co_return found;
   }
   std::string name = image_name_for(recipe.from_image);

@@ -6,6 +6,7 @@
 #include "linux/cgroup.h"
 #include "linux/sub_ids.h"
 #include "manager/acts.h"
+#include "manager/build_base.h"
 #include "manager/checks.h"
 #include "manager/events.h"
 #include "manager/manager.h"
@@ -128,6 +129,8 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   info.span = life.span;
   (void)TRY(redact_options(info.policy, {}));  // its kinds and patterns are ones that can be used
   info.notes = std::move(combined.notes);
+  bool for_code = shown && shown.value().tenant.empty() && shown.value().name == kCodeTemplate;
+  if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty()) info.notes.push_back(missing);
   for (const auto& [name, value] : options.env)
     if (std::string why = redact::looks_secret(name, value); !why.empty())
       info.notes.push_back(cat("env: '", printable(name), "' seems to be a secret (", why, "): under secrets it is not shown, and taken out of what comes back"));

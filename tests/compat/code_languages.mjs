@@ -35,7 +35,9 @@ codeTest('r', async (sandbox) => {
 })
 
 codeTest('a language that nobody knows', async (sandbox) => {
-  await assert.rejects(sandbox.runCode('1', { language: 'cobol' }), /400/)
+  const { error } = await sandbox.runCode('1', { language: 'cobol' })
+  assert.match(error.value, /'cobol' is not a language that is known here \(there are python/)
+  await assert.rejects(sandbox.createCodeContext({ language: 'cobol' }), /'cobol' is not a language that is known here/)
 })
 
 const READ = {
