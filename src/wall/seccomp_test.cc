@@ -189,7 +189,26 @@ TEST(LivingFilter, LetsPackageManagersSetAllModes) {
   EXPECT_EQ(verdict("living", SYS_openat, {0, 0, 0101, 04755}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("living", SYS_openat2), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("living", SYS_shmget), SECCOMP_RET_ALLOW);
-  EXPECT_EQ(verdict("living-sampled", SYS_shmget), kDenied);
+}
+
+TEST(SampledFilters, DenyWhatTheKeeperCannotCount) {
+  for (std::string filter : {"container", "living", "living-workspace"}) {
+    std::string sampled = filter + "-sampled";
+    for (int call : {SYS_shmget, SYS_semget, SYS_msgget, SYS_vmsplice}) {
+      EXPECT_EQ(verdict(filter.c_str(), call), SECCOMP_RET_ALLOW) << filter;
+      EXPECT_EQ(verdict(sampled.c_str(), call), kDenied) << sampled;
+    }
+    EXPECT_EQ(verdict(sampled.c_str(), SYS_setsockopt, {5, 1, 7}), SECCOMP_RET_ERRNO);  // SO_SNDBUF: 0, and nothing done
+    EXPECT_EQ(verdict(sampled.c_str(), SYS_setsockopt, {5, 1, 8}), SECCOMP_RET_ALLOW);  // SO_RCVBUF
+  }
+}
+
+TEST_P(EveryProgramFilter, GivesNoThreadDescriptorsOfItsOwn) {
+  EXPECT_EQ(verdict(GetParam(), SYS_clone, {0x3d0f00}), SECCOMP_RET_ALLOW);  // pthread_create
+  EXPECT_EQ(verdict(GetParam(), SYS_clone, {0x3d0b00}), kDenied);            // without CLONE_FILES
+  EXPECT_EQ(verdict(GetParam(), SYS_clone, {0x4111}), SECCOMP_RET_ALLOW);    // vfork
+  EXPECT_EQ(verdict(GetParam(), SYS_close_range, {3, 9, 4}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict(GetParam(), SYS_close_range, {3, 9, 2}), kDenied);       // CLOSE_RANGE_UNSHARE
 }
 
 TEST(LivingFilter, IgnoresLingeringAndNothingElse) {
@@ -206,6 +225,12 @@ TEST(ProcessFilter, AllowsNoSocketButPairs) {
   EXPECT_EQ(verdict("process", SYS_socketpair, {1, 1, 0}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(verdict("process", SYS_shmget), kDenied);
   EXPECT_EQ(verdict("process", SYS_inotify_init1), kDenied);
+}
+
+TEST(ProcessSharedFilter, LetsNoProcessHideFromTheKeeper) {
+  EXPECT_EQ(verdict("process-shared", SYS_prctl, {4, 0}), kDenied);  // PR_SET_DUMPABLE
+  EXPECT_EQ(verdict("process-shared", SYS_prctl, {4, 1}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(verdict("process-shared", SYS_prctl, {15, 0}), SECCOMP_RET_ALLOW);
 }
 
 TEST(ProcessSharedFilter, KeepsTheCallersOtherFilesAndProcessesOut) {
