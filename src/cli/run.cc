@@ -145,7 +145,7 @@ std::string summary(const RunResult& result) {
     const LimitInfo& limit = info(hit.limit);
     bool ended = result.outcome.kind == Outcome::Kind::limit && result.outcome.limit.limit == hit.limit;
     text += cat("paddock: ", ended ? "stopped by a limit: " : "a limit was reached: ", "limit=", limit.name, " value=", format_limit(limit, hit.value),
-                " peak=", format_limit(limit, hit.peak), "\n");
+                " peak=", hit.peak == UINT64_MAX ? "unknown" : format_limit(limit, hit.peak), "\n");
   }
   std::set<std::string> hosts;
   for (const Denial& denial : result.denials)  // one line for each host, also when it was both looked up and connected to

@@ -22,7 +22,7 @@ struct Record {
     go,          // caller → keeper → program: exec now
     signal,      // caller → keeper → PID 1: number is a signal for the program
     // first process → keeper (→ caller)
-    built,       // the root stands; descriptors: /proc inside, the scratch filesystem, the terminal if there is one
+    built,       // the root stands; descriptors: /proc inside, the scratch filesystem, the user namespace, the terminal if there is one
     ready,       // the program waits before its exec; number is its pid on the host, numbers its namespaces
     failed,      // Paddock failed; text is the error, number its Code
     not_run,     // exec failed; number is errno
@@ -53,6 +53,9 @@ struct Record {
 
 // The order of the namespaces in Record::numbers of `ready`.
 inline constexpr std::array<const char*, 7> kNamespaceNames = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"};
+
+// Instead of a number that could not be measured.
+inline constexpr uint64_t kUnmeasured = UINT64_MAX;
 
 // What the keeper saw, in Record::numbers of `ended`.
 struct Ended {

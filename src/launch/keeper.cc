@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "launch/living.h"
 #include "launch/space.h"
 #include "launch/usage.h"
+#include "launch/walker.h"
 #include "launch/watch.h"
 #include "linux/tree.h"
 #include "linux/uapi.h"
@@ -70,11 +72,12 @@ class Keeper {
 
   void watch_until_end() {
     while (!over_) {
-      pollfd watched[3] = {{control_.get(), POLLIN, 0}, {hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}};
-      (void)::poll(watched, 3, milliseconds_to_next_look());
+      pollfd watched[4] = {{control_.get(), POLLIN, 0}, {hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}, {walker_.fd(), POLLIN, 0}};
+      (void)::poll(watched, 4, milliseconds_to_next_look());
       if (watched[1].revents) from_sandbox();
       else if (watched[2].revents) first_process_ended();
       if (watched[0].revents && !over_) from_caller();
+      if (watched[3].revents && !over_) from_walker();
       look();
     }
   }
@@ -89,10 +92,12 @@ class Keeper {
     std::vector<Fd>& descriptors = received.value().descriptors;
     switch (record.kind) {
       case Record::Kind::built: {
-        if (plan_.container && descriptors.size() >= 2) {
+        if (plan_.container && descriptors.size() >= 3) {
+          built_ = true;
           watcher_.use_proc(std::move(descriptors[0]));
           watcher_.use_scratch(std::move(descriptors[1]));
-          descriptors.erase(descriptors.begin(), descriptors.begin() + 2);
+          if (!plan_.privileged) user_namespace_ = std::move(descriptors[2]);
+          descriptors.erase(descriptors.begin(), descriptors.begin() + 3);
         }
         if (!descriptors.empty()) (void)send_record(control_.get(), record, {descriptors[0].get()});
         return;
@@ -125,7 +130,7 @@ class Keeper {
     if (record.kind == Record::Kind::alive) {
       last_active_us_ = now_us();
     } else if (record.kind == Record::Kind::usage) {
-      (void)send_record(control_.get(), usage_of(watcher_, {disk_, ended_.memory_peak}, plan_.container ? 1 : 0).to_record());
+      (void)send_record(control_.get(), usage_of(watcher_, latest_, ended_.memory_peak, plan_.container ? 1 : 0).to_record());
     } else if (record.kind == Record::Kind::kill) {
       ended_.killed_by = record.number;
       over_ = true;
@@ -165,7 +170,7 @@ class Keeper {
     return next <= now ? 0 : static_cast<int>((next - now) / 1000 + 1);
   }
 
-  // Compares what is used with what may be used, and says when to look again.
+  // Looks, or lets the walker look, when it is time. Time itself waits for nothing.
   void look() {
     uint64_t now = now_us();
     if (over_) return;
@@ -173,9 +178,50 @@ class Keeper {
     if (now < next_look_us_) return;
     if (!swept_) sweep();
     if (!plan_.container) reap_orphans();
-    Sample sample = watcher_.sample();
+    if (!watcher_.needs_walks() || !has_started()) return judge(watcher_.needs_walks() ? latest_ : watcher_.sample());
+    if (!walker_.running()) {
+      watcher_.count_all();
+      if (Result<void> started = walker_.start(watcher_, user_namespace_); !started) return fail(std::move(started.error()));
+    }
+    if (walker_.lost()) return stop_unmeasured();
+    walker_.ask();
+    judge(latest_);
+  }
+
+  // Until then there is no /proc to look at; or the program is still a copy of ours, which cannot be looked into.
+  bool has_started() { return plan_.container ? built_ : !hold_.guard(); }
+
+  void from_walker() {
+    while (!over_ && walker_.receive()) judge(walker_.latest());
+    if (!over_ && walker_.lost()) stop_unmeasured();
+  }
+
+  // Nobody knows what the program uses: it ends, and the limits that were measured get the blame.
+  void stop_unmeasured() {
+    const Watch& watch = plan_.watch;
+    if (watch.memory) return stop_for(LimitKind::memory, ended_.memory_peak);
+    if (watch.disk || watch.measured_disk) return stop_for(LimitKind::disk, ended_.disk_bytes);
+    if (watch.pids) return stop_for(LimitKind::pids, ended_.pids_peak);
+    if (watch.cpu_time && !watcher_.kernel_counts_cpu()) return stop_for(LimitKind::cpu_time, ended_.cpu_us);
+    fail(Error{Code::internal, "the process that measures the sandbox died", "see the kernel log for an out-of-memory kill"});
+  }
+
+  void fail(Error error) {
+    failure_ = std::move(error);
+    over_ = true;
+  }
+
+  // Compares what is used with what may be used, and says when to look again.
+  void judge(Sample sample) {
+    uint64_t now = now_us();
+    watcher_.add_counted_cpu(sample);
+    latest_ = sample;
     note_peaks(sample);
     const Watch& watch = plan_.watch;
+    bool known = (sample.memory_known || !watch.memory) && (sample.pids_known || !watch.pids);
+    if (known) unknown_since_us_ = 0;
+    else if (!unknown_since_us_) unknown_since_us_ = now;
+    else if (now - unknown_since_us_ > kUnknown) return stop_unmeasured();
     if (watch.memory && sample.memory > watch.memory) return stop_for(LimitKind::memory);
     if (watch.pids && sample.pids > watch.pids) return stop_for(LimitKind::pids);
     if (watch.disk && sample.disk > watch.disk) return stop_for(LimitKind::disk);
@@ -218,7 +264,6 @@ class Keeper {
   }
 
   void note_peaks(const Sample& sample) {
-    disk_ = sample.disk;
     ended_.cpu_us = std::max(ended_.cpu_us, sample.cpu_us);
     ended_.memory_peak = std::max(ended_.memory_peak, sample.memory);
     ended_.pids_peak = std::max(ended_.pids_peak, sample.pids);
@@ -226,6 +271,36 @@ class Keeper {
     ended_.disk_inodes = std::max(ended_.disk_inodes, sample.inodes);
     ended_.disk_full |= sample.disk_full;
     ended_.inodes_full |= sample.inodes_full;
+    // It may end by itself before it is ended for that.
+    ended_.disk_full |= is_over(sample.disk, plan_.watch.measured_disk) || is_over(sample.disk, plan_.watch.disk);
+    ended_.inodes_full |= is_over(sample.inodes, plan_.watch.measured_inodes) || is_over(sample.inodes, plan_.watch.inodes);
+  }
+
+  static bool is_over(uint64_t used, uint64_t limit) { return limit && used > limit; }
+
+  // Before the processes and what they used are gone. Where the walker does not come back, the numbers are not known.
+  void take_last_sample() {
+    if (!walker_.running()) return note_peaks(watcher_.sample(ended_.killed_by >= 0));
+    if (ended_.killed_by >= 0) return;  // a program that must go does not go later for that
+    if (walker_.wait(kLastWalk)) walker_.ask();  // one that began before the end does not count
+    bool whole = walker_.wait(kLastWalk);
+    Sample sample = walker_.latest();
+    watcher_.add_counted_cpu(sample);
+    note_peaks(sample);
+    if (!whole && plan_.watch.measured_disk) ended_.disk_bytes = kUnmeasured;
+  }
+
+  // Of a run that was over before the first look the kernel kept what its processes used, but not how many there were.
+  void take_from_kernel() {
+    rusage used{};
+    if (::getrusage(RUSAGE_CHILDREN, &used) != 0) return;
+    auto to_us = [](const timeval& time) { return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec); };
+    ended_.cpu_us = std::max(ended_.cpu_us, to_us(used.ru_utime) + to_us(used.ru_stime));
+    // With the pages of files, which the limit does not count.
+    uint64_t resident = static_cast<uint64_t>(used.ru_maxrss) << 10;
+    if (plan_.watch.memory) resident = std::min(resident, plan_.watch.memory);
+    ended_.memory_peak = std::max(ended_.memory_peak, resident);
+    if (ended_.pids_peak == 0) ended_.pids_peak = kUnmeasured;
   }
 
   void stop_for(LimitKind limit) {
@@ -233,11 +308,19 @@ class Keeper {
     over_ = true;
   }
 
+  // For what could not be measured: then there is no peak either.
+  void stop_for(LimitKind limit, uint64_t& peak) {
+    peak = kUnmeasured;
+    stop_for(limit);
+  }
+
   void end_everything() {
     ended_.wall_us = started_us_ ? now_us() - started_us_ : 0;
-    // Before the processes and what they used are gone; but a program that must go does not go later for that.
-    if (!failure_) note_peaks(watcher_.sample(ended_.killed_by >= 0));
+    if (!failure_) take_last_sample();
+    bool looked = walker_.running();
+    walker_.stop();
     kill_all();
+    if (watcher_.needs_walks() && !looked && !failure_) take_from_kernel();
     Counters counters = watcher_.counters();
     if (counters.memory_peak) ended_.memory_peak = *counters.memory_peak;
     if (counters.pids_peak) ended_.pids_peak = *counters.pids_peak - (plan_.container && *counters.pids_peak ? 1 : 0);
@@ -271,6 +354,7 @@ class Keeper {
   }
 
   static constexpr uint64_t kFirstLook = 10'000, kShortestLook = 2'000, kLongestLook = 100'000;  // µs
+  static constexpr uint64_t kUnknown = 1'000'000, kLastWalk = 1'000'000;                         // µs
   static constexpr uint64_t kIdleCpu = 2'000;  // µs of CPU that count as being active
 
   Plan plan_;
@@ -279,10 +363,13 @@ class Keeper {
   Fd control_, space_;  // the space is locked while we live
   std::vector<Fd> passed_;  // locks to hold until the end
   Watcher watcher_{{}, true};
+  Walker walker_;
+  Fd user_namespace_;
+  Sample latest_;
   Ended ended_;
   std::optional<Error> failure_;
-  bool over_ = false, program_ended_ = false, caller_gone_ = false, swept_ = false;
-  uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0, disk_ = 0;
+  bool over_ = false, program_ended_ = false, caller_gone_ = false, swept_ = false, built_ = false;
+  uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0, unknown_since_us_ = 0;
 };
 
 // Signals meant for the caller's terminal or service must not end us before we cleaned up.

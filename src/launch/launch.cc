@@ -82,11 +82,12 @@ void give_guest_proc(LaunchInput& input) {
 // Tells the keeper that the root stands, and gives it what it needs to watch us.
 Result<void> report_built(const LaunchInput& input, const Terminal& terminal) {
   std::vector<int> descriptors;
-  Fd proc, scratch;
+  Fd proc, scratch, user_namespace;
   if (input.plan.container) {
     proc = TRY(open_file("/proc", O_RDONLY | O_DIRECTORY));
     scratch = TRY(open_file(input.plan.scratch, O_RDONLY | O_DIRECTORY));
-    descriptors = {proc.get(), scratch.get()};
+    user_namespace = TRY(open_file("/proc/self/ns/user", O_RDONLY));
+    descriptors = {proc.get(), scratch.get(), user_namespace.get()};
   }
   if (terminal.master) descriptors.push_back(terminal.master.get());
   return send_record(input.keeper.get(), Record{.kind = Record::Kind::built}, descriptors);

@@ -20,6 +20,7 @@
 #include "launch/hold.h"
 #include "launch/lifetime.h"
 #include "launch/usage.h"
+#include "launch/walker.h"
 #include "launch/watch.h"
 #include "linux/uapi.h"
 
@@ -82,7 +83,6 @@ class Living {
       passed_.erase(passed_.begin(), passed_.begin() + kEgressDescriptors);
     }
     watcher_.measure_from_here();
-    watcher_.use_stop([this] { return heard_to_end(); });
     (void)::fcntl(server_.get(), F_SETFL, O_NONBLOCK);  // a server that does not read must not hold us up
     next_look_us_ = now_us() + kShortestLook;
     return hold_.open_the_way();
@@ -90,25 +90,17 @@ class Living {
 
   void watch_until_end() {
     while (!over_) {
-      pollfd watched[4] = {{hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}, {server_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-      (void)::poll(watched, 4, milliseconds_to_next());
+      pollfd watched[5] = {{hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}, {server_.get(), POLLIN, 0},
+                           {listener_.get(), POLLIN, 0}, {walker_.fd(), POLLIN, 0}};
+      (void)::poll(watched, 5, milliseconds_to_next());
       if (watched[0].revents) from_first_process();
       else if (watched[1].revents) guest_ended();
       if (watched[2].revents && !over_) from_server();
       if (watched[3].revents && !over_) accept_server();
+      if (watched[4].revents && !over_) from_walker();
       if (!over_) look();
       if (!over_) keep_time();
     }
-  }
-
-  // In the midst of a walk through a large tree the server is served, too.
-  bool heard_to_end() {
-    pollfd watched[2] = {{server_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    int ready = ::poll(watched, 2, 0);
-    if (ready > 0 && watched[0].revents) from_server();
-    if (ready > 0 && watched[1].revents && !over_) accept_server();
-    if (!over_) keep_deadline();
-    return over_;
   }
 
   void from_first_process() {
@@ -120,9 +112,10 @@ class Living {
     }
     Record& record = received.value().record;
     std::vector<Fd>& descriptors = received.value().descriptors;
-    if (record.kind == Record::Kind::built && descriptors.size() >= 2) {
+    if (record.kind == Record::Kind::built && descriptors.size() >= 3) {
       watcher_.use_proc(std::move(descriptors[0]));
       watcher_.use_root(std::move(descriptors[1]));
+      if (!plan_.privileged) user_namespace_ = std::move(descriptors[2]);
     } else if (record.kind == Record::Kind::ready) {
       record.number = received.value().sender;
       tell(record);
@@ -250,9 +243,14 @@ class Living {
     return {};
   }
 
-  // The guest is ours.
+  // The guest is ours. Who asks wants to know what is used now, or nearly so.
   LivingUsage usage() {
-    LivingUsage used = usage_of(watcher_, {disk_, ended_.memory_peak}, 1);
+    if (!frozen_ && went_ && start_walker()) {
+      walker_.ask();
+      (void)walker_.wait(kUsagePatience);
+      take_samples();
+    }
+    LivingUsage used = usage_of(watcher_, latest_, ended_.memory_peak, 1);
     used.frozen = frozen_;
     used.paused_by_keeper = paused_by_keeper_;
     return used;
@@ -306,33 +304,78 @@ class Living {
     return set_frozen(paused);
   }
 
-  // Compares what is used with what may be used. Where nothing ran since the last time nothing grew, so that an idle
-  // sandbox costs one number read a second.
+  // Where nothing ran since the last time nothing grew, so that an idle sandbox costs one number read a second, and soon
+  // no walker either.
   void look() {
     uint64_t now = now_us();
     if (now < next_look_us_ || frozen_) return;
-    uint64_t cpu_us = watcher_.cpu_us();
-    bool ran = cpu_us > seen_cpu_us_ + kIdleCpu || watcher_.walk_is_due();
+    if (!went_) {
+      next_look_us_ = now + kShortestLook;
+      return;
+    }
+    if (walker_.lost()) return stop_unmeasured();
+    Sample sample = latest_;
+    watcher_.add_counted_cpu(sample);
+    bool ran = sample.cpu_us > seen_cpu_us_ + kIdleCpu || watcher_.walk_is_due() || !looked_;
+    seen_cpu_us_ = ran ? sample.cpu_us : seen_cpu_us_;
+    if (ran) ran_us_ = now;
     pace_ = ran ? kShortestLook : std::min(pace_ * 2, kLongestLook);
     next_look_us_ = now + pace_;
-    if (!ran && looked_) return;
+    bool counted = watcher_.kernel_counts_cpu();  // else only the walker knows whether something ran
+    if (counted && !ran && !walker_.pending() && now - ran_us_ > kIdleWalker) walker_.stop();
+    if (counted && !ran) return;
     looked_ = true;
-    seen_cpu_us_ = cpu_us;
-    Sample sample = watcher_.sample();
-    if (over_) return;
-    disk_ = sample.disk;
+    if (!start_walker()) return;
+    walker_.ask();
+  }
+
+  bool start_walker() {
+    if (walker_.running()) return true;
+    watcher_.count_all();
+    Result<void> started = walker_.start(watcher_, user_namespace_);
+    if (started) return true;
+    fail(std::move(started.error()));
+    return false;
+  }
+
+  void from_walker() {
+    take_samples();
+    if (!over_ && walker_.lost()) stop_unmeasured();
+  }
+
+  void take_samples() {
+    while (!over_ && walker_.receive()) judge(walker_.latest());
+  }
+
+  // Compares what is used with what may be used.
+  void judge(Sample sample) {
+    uint64_t now = now_us();
+    watcher_.learn(sample);
+    watcher_.add_counted_cpu(sample);
+    latest_ = sample;
     ended_.cpu_us = sample.cpu_us;
     ended_.memory_peak = std::max(ended_.memory_peak, sample.memory);
     ended_.disk_bytes = std::max(ended_.disk_bytes, sample.disk);
     ended_.disk_inodes = std::max(ended_.disk_inodes, sample.inodes);
     ended_.pids_peak = std::max(ended_.pids_peak, sample.pids);
     const Watch& watch = plan_.watch;
+    bool known = (sample.memory_known || !watch.memory) && (sample.pids_known || !watch.pids);
+    if (known) unknown_since_us_ = 0;
+    else if (!unknown_since_us_) unknown_since_us_ = now;
+    else if (now - unknown_since_us_ > kPatience) return stop_unmeasured();
     if (watch.memory && sample.memory > watch.memory) return stop_for(LimitKind::memory);
     if (watch.pids && sample.pids > watch.pids) return stop_for(LimitKind::pids);
     if (watch.measured_disk && sample.disk > watch.measured_disk) return stop_for(LimitKind::disk);
     if (watch.measured_inodes && sample.inodes > watch.measured_inodes) return stop_for(LimitKind::inodes);
     if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000) return stop_for(LimitKind::cpu_time);
-    if (watch.memory) next_look_us_ = now + std::clamp<uint64_t>((watch.memory - sample.memory) / 4096, 10'000, pace_);  // it fills at some 4 GB/s
+    if (watch.memory) next_look_us_ = std::min(next_look_us_, now + std::clamp<uint64_t>((watch.memory - sample.memory) / 4096, 10'000, pace_));  // it fills at some 4 GB/s
+  }
+
+  // Nobody knows what is used: it ends, and a limit that was measured gets the blame.
+  void stop_unmeasured() {
+    const Watch& watch = plan_.watch;
+    (watch.memory ? ended_.memory_peak : ended_.disk_bytes) = kUnmeasured;
+    stop_for(watch.memory ? LimitKind::memory : LimitKind::disk);
   }
 
   void stop_for(LimitKind limit) {
@@ -342,6 +385,7 @@ class Living {
   }
 
   void end_everything() {
+    walker_.stop();
     if (hold_.child().pid > 0) {
       (void)kernel::pidfd_send_signal(hold_.child().pidfd.get(), SIGKILL);
       const kernel::Cgroup* freezer = watcher_.group_for(kernel::kFreezer);
@@ -360,6 +404,7 @@ class Living {
     if (ended_.killed_by < 0 && killed && ended_.oom_kills) ended_.killed_by = static_cast<int32_t>(LimitKind::memory);
     watcher_.use_proc(Fd());  // what is open of its filesystems would keep them mounted
     watcher_.use_root(Fd());
+    user_namespace_.reset();
     hold_.remove_groups();
     if (went_) write_end();  // before the socket goes: a server that finds none looks for this
     listener_.reset();
@@ -420,6 +465,8 @@ class Living {
 
   static constexpr uint64_t kShortestLook = 100'000, kLongestLook = 1'000'000;  // µs
   static constexpr uint64_t kIdleCpu = 500;                                     // µs of CPU that are nothing
+  static constexpr uint64_t kPatience = 1'000'000, kUsagePatience = 300'000;     // µs
+  static constexpr uint64_t kIdleWalker = 10'000'000;                           // µs without work until it goes
   static constexpr uint64_t kFreezePatience = 5'000'000;                        // µs
   static constexpr uint64_t kPauseAgain = 30'000'000;                           // µs, after a pause that was due and failed
   static constexpr int kEgressMs = 5'000;
@@ -432,6 +479,9 @@ class Living {
   RecordReader reader_;
   Hold hold_;
   Watcher watcher_;
+  Walker walker_;
+  Fd user_namespace_;
+  Sample latest_;
   Ended ended_;
   Lifetime lifetime_;
   std::string why_;
@@ -440,7 +490,7 @@ class Living {
   bool paused_by_keeper_ = false;
   std::optional<Error> failure_;
   bool over_ = false, went_ = false, frozen_ = false, looked_ = false;
-  uint64_t next_look_us_ = 0, pace_ = kShortestLook, seen_cpu_us_ = 0, disk_ = 0;
+  uint64_t next_look_us_ = 0, pace_ = kShortestLook, seen_cpu_us_ = 0, ran_us_ = 0, unknown_since_us_ = 0;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a sandbox uses at this instant, for who asks its keeper.
+// What a sandbox uses at this instant, for those who ask its keeper.
 #pragma once
 
 #include "launch/channel.h"
@@ -6,10 +6,7 @@
 
 namespace paddock::launch {
 
-// `seen`: what the keeper's own looks found, which cost more: disk, and the peak of memory where no cgroup keeps it.
-struct SeenUsage {
-  uint64_t disk = 0, memory_peak = 0;
-};
-LivingUsage usage_of(Watcher& watcher, const SeenUsage& seen, uint64_t own_processes);
+// `seen`: what the last look found; `memory_peak`: the most of it so far, which counts where no cgroup keeps it.
+LivingUsage usage_of(Watcher& watcher, const Sample& seen, uint64_t memory_peak, uint64_t own_processes);
 
 }  // namespace paddock::launch

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,41 +17,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 
 #include "base/text.h"
+#include "linux/child.h"
 #include "linux/cpu_clock.h"
 #include "linux/tree.h"
+#include "linux/user_namespace.h"
 
 namespace paddock::launch {
 
 namespace {
-
-std::string read_at(int folder, const std::string& path) {
-  Fd file(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return "";
-  Result<std::string> text = read_all(file.get(), 1 << 16);
-  return text ? std::move(text.value()) : "";
-}
-
-// Field `index` (0-based) of space-separated numbers.
-uint64_t field(std::string_view text, int index) {
-  while (index-- > 0) {
-    size_t space = text.find(' ');
-    if (space == std::string_view::npos) return 0;
-    text.remove_prefix(space + 1);
-  }
-  uint64_t number = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-// Fields of /proc/PID/stat, numbered as in proc(5). The name before the third may hold anything, so counting starts
-// behind its last parenthesis.
-uint64_t stat_field(const std::string& stat, int number) {
-  size_t end = stat.rfind(") ");
-  return end == std::string::npos ? 0 : field(std::string_view(stat).substr(end + 2), number - 3);
-}
 
 uint64_t to_us(uint64_t ticks) { return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK)); }
 
@@ -68,82 +44,24 @@ uint64_t queued_bytes(const std::string& table) {
   return total;
 }
 
-// The sum of "Key:   number kB" lines.
-uint64_t kilobytes(const std::string& text, std::initializer_list<const char*> keys) {
-  uint64_t total = 0;
-  for (const char* key : keys) {
-    size_t at = text.find(key);
-    if (at != std::string::npos) total += std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10);
-  }
-  return total * 1024;
+// Shared memory of the whole host: no sandbox has more of it than this grew by.
+std::optional<uint64_t> shared_memory_of_host() {
+  ProcText text = read_proc(AT_FDCWD, "/proc/meminfo");
+  std::optional<uint64_t> kilobytes = text.whole() ? number_after(text.text, "Shmem:") : std::nullopt;
+  if (!kilobytes) return std::nullopt;
+  return *kilobytes << 10;
 }
 
-std::vector<std::string> numbers_in(int directory) {
-  std::vector<std::string> pids;
-  Fd folder(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR* entries = folder ? ::fdopendir(folder.get()) : nullptr;
-  if (!entries) return pids;
-  (void)folder.release();
-  while (dirent* entry = ::readdir(entries))
-    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') pids.emplace_back(entry->d_name);
-  ::closedir(entries);
-  return pids;
+// The filesystem inside the kernel on which memfds and shared anonymous mappings are files.
+dev_t device_of_shared_memory() {
+  Fd file(::memfd_create("paddock", MFD_CLOEXEC));
+  struct stat info{};
+  return file && ::fstat(file.get(), &info) == 0 ? info.st_dev : 0;
 }
 
-using FileId = std::pair<dev_t, ino_t>;
-
-// Bytes of the files without a name in a folder of links to files, for which `counts` says yes; each once, whoever holds it.
-template <class Counts>
-uint64_t nameless_in(int folder, const std::vector<std::string>& names, std::set<FileId>& seen, Counts counts) {
-  uint64_t total = 0;
-  for (const std::string& name : names) {
-    struct stat info;
-    if (::fstatat(folder, name.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0) continue;
-    if (counts(info.st_dev) && seen.emplace(info.st_dev, info.st_ino).second) total += static_cast<uint64_t>(info.st_blocks) * 512;
-  }
-  return total;
-}
-
-// Those that a process, or one of its threads, holds open.
-template <class Counts>
-uint64_t nameless_files(int proc, const std::string& process, std::set<FileId>& seen, Counts counts) {
-  Fd folder(::openat(proc, (process + "/fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return folder ? nameless_in(folder.get(), numbers_in(folder.get()), seen, counts) : 0;
-}
-
-// Where a process has mapped a file that has no name any more: "start-end", as in map_files.
-std::vector<std::string> deleted_mappings(int proc, const std::string& pid) {
-  constexpr size_t kMost = 4096;
-  std::vector<std::string> found;
-  Fd maps(::openat(proc, (pid + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
-  FILE* lines = maps ? ::fdopen(maps.get(), "r") : nullptr;
-  if (!lines) return found;
-  (void)maps.release();
-  char* line = nullptr;
-  size_t room = 0;
-  for (ssize_t size; found.size() < kMost && (size = ::getline(&line, &room, lines)) > 0;) {
-    std::string_view text(line, static_cast<size_t>(size));
-    if (ends_with(text, " (deleted)\n")) found.emplace_back(text.substr(0, text.find(' ')));
-  }
-  ::free(line);
-  (void)::fclose(lines);
-  return found;
-}
-
-// All that a process keeps of files without names: open, mapped (only root may look), or open in threads that have
-// descriptors of their own. Of very many threads some are looked at, others the next time.
-template <class Counts>
-uint64_t nameless_files_anywhere(int proc, const std::string& pid, uint64_t turn, std::set<FileId>& seen, Counts counts) {
-  constexpr size_t kMostThreads = 64;
-  uint64_t total = nameless_files(proc, pid, seen, counts);
-  Fd mapped(::openat(proc, (pid + "/map_files").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (mapped) total += nameless_in(mapped.get(), deleted_mappings(proc, pid), seen, counts);
-  Fd tasks(::openat(proc, (pid + "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::vector<std::string> threads = tasks ? numbers_in(tasks.get()) : std::vector<std::string>();
-  size_t step = threads.size() / kMostThreads + 1;
-  for (size_t i = turn % step; i < threads.size(); i += step)
-    if (threads[i] != pid) total += nameless_files(tasks.get(), threads[i], seen, counts);
-  return total;
+dev_t device_of(int folder, const char* place) {
+  struct stat info{};
+  return ::fstatat(folder, place, &info, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) == 0 ? info.st_dev : 0;
 }
 
 // What a tmpfs holds. The place is a mount of ours, which nobody inside can take away.
@@ -153,6 +71,8 @@ uint64_t in_memory(int root, const char* place) {
   if (!folder || ::fstatfs(folder.get(), &space) != 0) return 0;
   return (space.f_blocks - space.f_bfree) * static_cast<uint64_t>(space.f_bsize);
 }
+
+uint64_t less(uint64_t from, uint64_t what) { return from - std::min(from, what); }
 
 }  // namespace
 
@@ -165,13 +85,10 @@ uint64_t now_us() {
 std::vector<int> descendants(int pid) {
   std::vector<int> found, open{pid};
   while (!open.empty()) {
-    int next = open.back();
+    std::string tasks = cat("/proc/", open.back(), "/task");
     open.pop_back();
-    Fd tasks(::open(cat("/proc/", next, "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!tasks) continue;
-    for (const std::string& task : numbers_in(tasks.get())) {
-      for (const std::string& child : split(read_at(tasks.get(), task + "/children"), ' ')) {
-        if (child.empty()) continue;
+    for (const std::string& task : numbers_in(AT_FDCWD, tasks).value_or(std::vector<std::string>())) {
+      for (const std::string& child : words_in(read_proc(AT_FDCWD, cat(tasks, "/", task, "/children")).text)) {
         found.push_back(std::atoi(child.c_str()));
         open.push_back(found.back());
       }
@@ -199,28 +116,44 @@ const kernel::Cgroup* Watcher::group_for(kernel::CgroupUse use) const {
   return nullptr;
 }
 
+void Watcher::use_scratch(Fd scratch) {
+  scratch_ = std::move(scratch);
+  if (!scratch_ || !(watch_.disk || watch_.inodes)) return;
+  // A directory on disk, with no quota to read: it is measured like the others, and all in it is new.
+  if (Result<Fd> again = open_file(cat("/proc/self/fd/", scratch_.get()), O_RDONLY | O_DIRECTORY)) {
+    measured_.push_back({.place = std::move(again.value()), .own = true});
+    if (!room_at_start_) room_at_start_ = room_before_ = room_ = room();
+  }
+}
+
 Watcher::Processes Watcher::processes() const {
-  if (container_) return {Fd(), proc_.get(), numbers_in(proc_.get())};
+  if (container_) {
+    std::optional<std::vector<std::string>> pids = numbers_in(proc_.get(), ".");
+    bool known = pids.has_value();
+    return {Fd(), proc_.get(), known, known ? std::move(*pids) : std::vector<std::string>()};
+  }
   Fd host(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   int number = host.get();
-  Processes all{std::move(host), number, {}};
-  for (int pid : descendants(::getpid())) all.pids.push_back(std::to_string(pid));
+  Processes all{std::move(host), number, number >= 0, {}};
+  for (int pid : descendants(top_))
+    if (pid != ::getpid()) all.pids.push_back(std::to_string(pid));
   return all;
 }
 
-void Watcher::add_processes(Sample& sample, bool with_memory) {
+void Watcher::add_processes(Sample& sample) {
   Processes all = processes();
+  sample.pids_known = all.known;
   uint64_t waited_for = 0;
   if (!container_) {
-    rusage ended{};
-    (void)::getrusage(RUSAGE_CHILDREN, &ended);
-    waited_for = static_cast<uint64_t>(ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * 1'000'000 +
-                 static_cast<uint64_t>(ended.ru_utime.tv_usec + ended.ru_stime.tv_usec);
+    ProcText keeper = read_proc(AT_FDCWD, cat("/proc/", top_, "/stat"));
+    waited_for = to_us(stat_field(keeper.text, 16) + stat_field(keeper.text, 17));
   }
   uint64_t with_children = waited_for, alive = 0;
   std::map<std::pair<std::string, uint64_t>, uint64_t> now;
   for (const std::string& pid : all.pids) {
-    std::string stat = read_at(all.proc, pid + "/stat");
+    ProcText read = read_proc(all.proc, pid + "/stat");
+    if (!read.whole()) sample.pids_known &= read.gone();
+    const std::string& stat = read.text;
     uint64_t own = to_us(stat_field(stat, 14) + stat_field(stat, 15));
     sample.pids += stat_field(stat, 20);
     with_children += own + to_us(stat_field(stat, 16) + stat_field(stat, 17));
@@ -235,137 +168,241 @@ void Watcher::add_processes(Sample& sample, bool with_memory) {
     if (!now.count(process)) ended_cpu_ += cpu;
   own_cpu_ = std::move(now);
   sample.cpu_us = std::max(with_children, alive + ended_cpu_);
-  if (with_memory) sample.memory = memory_of(all.proc, all.pids);
+  if (counts_memory()) add_memory(sample, all);
 }
 
 // The kernel walks the sockets of the whole host for these tables: at most one part in ten of the time is spent on it.
-uint64_t Watcher::queued(int proc) {
+std::optional<uint64_t> Watcher::queued(int proc) {
   uint64_t begin = now_us();
   if (begin < queued_again_us_) return queued_;
   queued_ = 0;
-  for (const char* table : {"1/net/udp", "1/net/udp6", "1/net/tcp", "1/net/tcp6"}) queued_ += queued_bytes(read_at(proc, table));
+  for (const char* table : {"udp", "udp6", "tcp", "tcp6", "udplite", "udplite6", "icmp", "icmp6"}) {
+    ProcText text = read_proc(proc, cat("1/net/", table));
+    if (text.state == ProcText::State::unreadable) queued_ = std::nullopt;
+    if (queued_) *queued_ += queued_bytes(text.text);
+  }
   queued_again_us_ = now_us() + 9 * (now_us() - begin);
   return queued_;
 }
 
-uint64_t Watcher::memory_of(int proc, const std::vector<std::string>& pids) {
-  struct stat scratch{};
-  if (scratch_) (void)::fstat(scratch_.get(), &scratch);
-  std::set<FileId> seen;
-  // memfd and deleted files of other tmpfs; those of the scratch filesystem are counted with it.
-  auto elsewhere_in_memory = [&](dev_t device) { return major(device) == 0 && device != scratch.st_dev; };
-  uint64_t resident = 0, overhead = container_ ? queued(proc) : 0;
-  for (const std::string& pid : pids) {
-    std::string status = read_at(proc, pid + "/status");
-    resident += kilobytes(status, {"RssAnon:", "RssShmem:", "VmSwap:"});
-    overhead += kilobytes(status, {"VmPTE:"}) + nameless_files(proc, pid, seen, elsewhere_in_memory);
+void Watcher::add_memory(Sample& sample, const Processes& all) {
+  std::optional<uint64_t> waiting = container_ ? queued(all.proc) : 0;
+  bool known = all.known && waiting && unseen_.memory_known;
+  uint64_t own = 0, shared = 0, elsewhere = waiting.value_or(0), files = in_tmpfs() + unseen_.memory;
+  std::vector<ProcessMemory> each;
+  for (const std::string& pid : all.pids) {
+    std::optional<ProcessMemory> memory = resident_memory(all.proc, pid);
+    known = known && memory;
+    each.push_back(memory.value_or(ProcessMemory{}));
+    own += each.back().own;
+    shared += each.back().shared;
+    elsewhere += each.back().tables;
   }
+  // Mapped pages of shared memory belong to the files that were counted, or to some that were not seen.
+  sample.memory = own + elsewhere + std::max(shared, files);
+  sample.memory_known = known;
   // Forked processes share pages that were counted for each: look closer before it matters.
-  uint64_t near = all_ ? std::min(watch_.memory / 2, kMatters) : watch_.memory / 2;
-  if (resident + overhead <= near) return resident + overhead;
-  uint64_t proportional = 0;
-  for (const std::string& pid : pids) proportional += kilobytes(read_at(proc, pid + "/smaps_rollup"), {"Pss_Anon:", "Pss_Shmem:", "SwapPss:"});
-  return proportional + overhead;
+  uint64_t near = watch_.memory ? std::min(watch_.memory / 2, kMatters) : kMatters;
+  if (sample.memory <= near) return;
+  own = shared = 0;
+  for (size_t i = 0; i < all.pids.size(); ++i) {
+    ProcessMemory memory = proportional_memory(all.proc, all.pids[i]).value_or(each[i]);  // without credit for what is shared
+    own += memory.own;
+    shared += memory.shared;
+  }
+  sample.memory = std::min(sample.memory, own + elsewhere + std::max(shared, files));
+}
+
+// Private files in a tmpfs are memory too.
+uint64_t Watcher::in_tmpfs() const {
+  uint64_t bytes = watch_.kernel_disk && scratch_ ? in_memory(scratch_.get(), ".") : 0;
+  return root_ ? bytes + in_memory(root_.get(), "dev/shm") + in_memory(root_.get(), "run") : bytes;
+}
+
+// Looking through all descriptors takes a while where there are many: at most a third of the time.
+void Watcher::look_for_unseen() {
+  uint64_t begin = now_us();
+  if (begin < unseen_again_us_) return;
+  Processes all = processes();
+  // PID 1 is ours: it cannot be looked into, and hides nothing.
+  all.pids.erase(std::remove(all.pids.begin(), all.pids.end(), container_ ? "1" : ""), all.pids.end());
+  Holdings held = find_holdings(all.proc, all.pids, breathe_);
+  if (container_ && root_) {  // but the guest of a living sandbox opens files for others
+    Holdings ours = find_holdings(all.proc, {"1"}, breathe_);
+    held.nameless.merge(ours.nameless);
+  }
+  bool blind = cannot_look_into(held) || !all.known;
+  if (counts_memory()) judge_unseen_memory(held, blind);
+  if (measures_disk()) judge_unseen_disk(held, blind);
+  file_bytes_ = std::move(held.nameless);
+  file_bytes_.merge(held.mapped);
+  unseen_again_us_ = now_us() + 2 * (now_us() - begin);
+}
+
+// In the midst of an exec a process cannot be looked into either, nor can the program before its first one: until then
+// PID 1 waits for it in vfork(2), "D".
+bool Watcher::cannot_look_into(const Holdings& held) {
+  if (held.unreadable == 0) {
+    blind_since_us_ = 0;
+    return false;
+  }
+  std::string first = container_ && !root_ ? read_proc(proc_.get(), "1/stat").text : "";
+  size_t end = first.rfind(") ");
+  if (end != std::string::npos && first.compare(end + 2, 1, "D") == 0) return false;
+  if (!blind_since_us_) blind_since_us_ = now_us();
+  return now_us() - blind_since_us_ > kBlindness;
+}
+
+// The bytes of a file that is only mapped: at least as many as when it was last seen open.
+uint64_t Watcher::mapped_bytes(const FileId& file, uint64_t mapped) const {
+  auto seen = file_bytes_.find(file);
+  return seen == file_bytes_.end() ? mapped : std::max(mapped, seen->second);
+}
+
+// What can be hidden is bounded by what the host's shared memory grew by: then the run pays for the others, too.
+void Watcher::judge_unseen_memory(Holdings& held, bool blind) {
+  uint64_t open = 0, mapped = 0;
+  size_t only_mapped = 0;
+  for (const auto& [file, bytes] : held.nameless) open += file.first == shared_device_ ? bytes : 0;
+  for (auto& [file, bytes] : held.mapped) {
+    if (file.first != shared_device_) continue;
+    bytes = mapped_bytes(file, bytes);
+    mapped += bytes;
+    ++only_mapped;
+  }
+  blind = blind || held.in_flight || only_mapped > kFewShared || !shared_device_;
+  uint64_t most = blind ? UINT64_MAX : open + mapped;
+  std::optional<uint64_t> host = most > open ? shared_memory_of_host() : std::nullopt;
+  if (host && shared_at_start_) {
+    shared_at_start_ = std::min(*shared_at_start_, *host);  // others may have freed some
+    most = std::min(most, std::max(open, less(*host - *shared_at_start_, in_tmpfs())));
+  }
+  unseen_.memory_known = most != UINT64_MAX;
+  unseen_.memory = unseen_.memory_known ? most : open;
+}
+
+// The same with the free space of the disk as bound. A file that is only mapped, and never was seen open, may be as large
+// as what the disk lost since the last time.
+void Watcher::judge_unseen_disk(Holdings& held, bool blind) {
+  dev_t in_memory[] = {shared_device_, watch_.kernel_disk && scratch_ ? device_of(scratch_.get(), "") : 0,
+                       root_ ? device_of(root_.get(), "dev/shm") : 0, root_ ? device_of(root_.get(), "run") : 0};
+  auto on_disk = [&](const FileId& file) { return std::find(std::begin(in_memory), std::end(in_memory), file.first) == std::end(in_memory); };
+  uint64_t bytes = 0, now = room();
+  uint64_t lost = less(less(room_before_, now), less(growth_.first, growth_before_));
+  size_t only_mapped = 0;
+  for (const auto& [file, size] : held.nameless) bytes += on_disk(file) ? size : 0;
+  for (auto& [file, size] : held.mapped) {
+    if (!on_disk(file)) continue;
+    if (!file_bytes_.count(file)) size = std::max(size, std::exchange(lost, 0));
+    size = mapped_bytes(file, size);
+    bytes += size;
+    ++only_mapped;
+  }
+  if (blind || held.in_flight || only_mapped > kFewMapped || hidden_folders_ || failed_walks_ >= kMostFailedWalks)
+    bytes = std::max(bytes, less(less(room_at_start_, now), growth_.first));
+  unseen_.disk = bytes;
+  room_before_ = now;
+  growth_before_ = growth_.first;
 }
 
 // Walking a large tree takes a while: at most one part in ten of the time is spent on it, and far less for the living, of
 // which there are many. Who makes many names must not gain time by it, so that the pause stays short, and ends when the
 // disk fills quickly.
-void Watcher::add_measured(Sample& sample) {
+void Watcher::measure() {
   uint64_t begin = now_us();
   owed_ = begin < measure_again_us_;
-  if (!owed_ || (begin >= may_measure_us_ && room_fell())) {
-    room_ = room();
-    owed_ = false;
-    ++turn_;
-    bool whole = true;
-    std::pair<uint64_t, uint64_t> growth{0, 0};
-    for (const Measured& place : measured_) {
-      // A tree that grows faster than it is walked ends the walk, and with it the run.
-      bool open_up = watch_.measured_whole && ::geteuid() != 0;  // all of it is the sandbox's own
-      Result<kernel::TreeSize> size =
-          kernel::measure_tree(place.folder.get(), {.make_readable = open_up, .most_inodes = place.inodes + watch_.measured_inodes + 1, .stop = stop_});
-      if (!size && size.error().code == Code::exhausted) growth.second = watch_.measured_inodes + 1;  // too deep to be looked at
-      whole = whole && size;
-      if (!size) continue;
-      growth.first += size.value().bytes - std::min(size.value().bytes, place.bytes);
-      growth.second += size.value().inodes - std::min(size.value().inodes, place.inodes);
-    }
-    if (root_) growth.first += nameless_bytes_of_root();
-    // Half a walk (directories were moved about) never shows less than the last one did.
-    if (!whole) growth = {std::max(growth.first, growth_.first), std::max(growth.second, growth_.second)};
-    growth_ = growth;
-    uint64_t took = now_us() - begin;
-    may_measure_us_ = now_us() + took;
-    measure_again_us_ = now_us() + std::min<uint64_t>((watch_.measured_whole ? 49 : 9) * took, kLongestPause);
+  if (owed_ && (begin < may_measure_us_ || !room_fell())) return;
+  room_ = room();
+  owed_ = false;
+  bool whole = true;
+  hidden_folders_ = false;
+  std::pair<uint64_t, uint64_t> growth{0, 0};
+  for (const Measured& place : measured_) {
+    Result<kernel::TreeSize> size = measure(place);
+    if (size && size.value().unreadable > place.unreadable && enter_user_namespace()) size = measure(place);
+    if (!size && size.error().code == Code::exhausted) growth.second = most_inodes() + 1;  // too deep to be looked at
+    whole = whole && size;
+    if (!size) continue;
+    growth.first += less(size.value().bytes, place.bytes);
+    growth.second += less(size.value().inodes, place.inodes);
+    hidden_folders_ |= size.value().unreadable > place.unreadable;
   }
-  sample.disk += growth_.first;
-  sample.inodes += growth_.second;
+  failed_walks_ = whole ? 0 : failed_walks_ + 1;
+  // Half a walk (directories were moved about) never shows less than the last one did.
+  if (!whole) growth = {std::max(growth.first, growth_.first), std::max(growth.second, growth_.second)};
+  growth_ = growth;
+  uint64_t took = now_us() - begin;
+  may_measure_us_ = now_us() + took;
+  measure_again_us_ = now_us() + std::min<uint64_t>((watch_.measured_whole ? 49 : 9) * took, kLongestPause);
 }
+
+Result<kernel::TreeSize> Watcher::measure(const Measured& place) const {
+  if (!place.directory) {
+    struct stat info;
+    if (::fstat(place.place.get(), &info) != 0) return errno_error(errno, "measure a file");
+    return kernel::TreeSize{.bytes = static_cast<uint64_t>(info.st_blocks) * 512};
+  }
+  bool open_up = ::geteuid() != 0 && place.own;
+  // A tree that grows faster than it is walked ends the walk, and with it the run.
+  kernel::MeasureOptions options{.make_readable = open_up, .most_inodes = place.inodes + most_inodes() + 1};
+  options.stop = [this] {
+    if (breathe_) breathe_();
+    return false;
+  };
+  return kernel::measure_tree(place.place.get(), options);
+}
+
+// There this process, which made it, has every right over the sandbox's files.
+bool Watcher::enter_user_namespace() {
+  int entered = std::exchange(user_namespace_, -1);
+  return entered >= 0 && kernel::enter_user_namespace(entered) && kernel::die_with_parent();
+}
+
+uint64_t Watcher::most_inodes() const { return std::max(watch_.measured_inodes, watch_.inodes); }
 
 // Free bytes where the measured places are.
 uint64_t Watcher::room() const {
   struct statfs space;
-  if (measured_.empty() || ::fstatfs(measured_.front().folder.get(), &space) != 0) return 0;
-  return space.f_bavail * static_cast<uint64_t>(space.f_bsize);
+  if (measured_.empty() || ::fstatfs(measured_.front().place.get(), &space) != 0) return 0;
+  return space.f_bfree * static_cast<uint64_t>(space.f_bsize);
 }
 
 bool Watcher::walk_is_due() const { return (owed_ && now_us() >= measure_again_us_) || room_fell(); }
 
 // Others write to the same disk: then a walk is made for nothing.
 bool Watcher::room_fell() const {
-  if (measured_.empty() || !watch_.measured_disk) return false;
-  uint64_t left = watch_.measured_disk - std::min(watch_.measured_disk, growth_.first);
-  return room() + std::max(left / 2, kNoticed) < room_;
+  uint64_t most = watch_.measured_disk && watch_.disk ? std::min(watch_.measured_disk, watch_.disk) : std::max(watch_.measured_disk, watch_.disk);
+  if (measured_.empty() || !most) return false;
+  return room() + std::max(less(most, growth_.first) / 2, kNoticed) < room_;
 }
 
 void Watcher::measure_from_here() {
+  if (counts_memory() || !watch_.measured.empty() || watch_.disk) shared_device_ = device_of_shared_memory();
+  if (counts_memory()) shared_at_start_ = shared_memory_of_host();
   for (const std::string& path : watch_.measured) {
-    Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    bool from_zero = !folder || watch_.measured_whole;
-    Result<kernel::TreeSize> size = from_zero ? Result<kernel::TreeSize>(kernel::TreeSize{}) : kernel::measure_tree(folder.get());
-    if (folder && size) measured_.push_back({std::move(folder), size.value().bytes, size.value().inodes});
+    Measured place{.place = Fd(::open(path.c_str(), O_PATH | O_CLOEXEC))};
+    struct stat info;
+    if (!place.place || ::fstat(place.place.get(), &info) != 0) continue;
+    place.directory = S_ISDIR(info.st_mode);
+    if (!place.directory && !S_ISREG(info.st_mode)) continue;
+    if (!watch_.measured_whole) {
+      Result<kernel::TreeSize> size = measure(place);
+      if (!size) continue;
+      place.bytes = size.value().bytes;
+      place.inodes = size.value().inodes;
+      place.unreadable = size.value().unreadable;
+    }
+    measured_.push_back(std::move(place));
   }
-  room_ = room();
-}
-
-// Files that were deleted, or never had a name, take room all the same.
-uint64_t Watcher::nameless_bytes(dev_t device) const {
-  Processes all = processes();
-  std::set<FileId> seen;
-  uint64_t total = 0;
-  for (const std::string& pid : all.pids) total += nameless_files_anywhere(all.proc, pid, turn_, seen, [&](dev_t found) { return found == device; });
-  return total;
-}
-
-// Both may be overlays of their own.
-uint64_t Watcher::nameless_bytes_of_root() const {
-  struct stat top{}, usr{};
-  if (::fstat(root_.get(), &top) != 0) return 0;
-  if (::fstatat(root_.get(), "usr", &usr, AT_SYMLINK_NOFOLLOW) != 0) usr = top;
-  Processes all = processes();
-  std::set<FileId> seen;
-  uint64_t total = 0;
-  for (const std::string& pid : all.pids)
-    total += nameless_files_anywhere(all.proc, pid, turn_, seen, [&](dev_t found) { return found == top.st_dev || found == usr.st_dev; });
-  return total;
+  room_at_start_ = room_before_ = room_ = room();
 }
 
 void Watcher::add_disk(Sample& sample, bool quick) {
-  if (!measured_.empty() && !quick) add_measured(sample);
-  if (!scratch_) return;
-  struct stat place{};
-  (void)::fstat(scratch_.get(), &place);
-  if (watch_.disk || watch_.inodes) {  // a directory on disk: no quota to read, so count
-    if (quick) return;
-    ++turn_;
-    kernel::MeasureOptions options{.make_readable = true, .most_inodes = watch_.inodes + 1};
-    if (Result<kernel::TreeSize> size = kernel::measure_tree(scratch_.get(), options)) {
-      sample.disk += size.value().bytes + nameless_bytes(place.st_dev);
-      sample.inodes += size.value().inodes;
-    }
-    return;
-  }
+  if (!measured_.empty() && !quick) measure();
+  if ((counts_memory() || measures_disk()) && !quick) look_for_unseen();
+  sample.disk += growth_.first + unseen_.disk;
+  sample.inodes += growth_.second;
+  if (!scratch_ || watch_.disk || watch_.inodes) return;
   struct statfs space;
   if (::fstatfs(scratch_.get(), &space) != 0) return;
   uint64_t block = static_cast<uint64_t>(space.f_bsize);
@@ -386,23 +423,43 @@ std::optional<uint64_t> Watcher::counted_cpu_us() const {
 uint64_t Watcher::cpu_us() {
   if (std::optional<uint64_t> counted = counted_cpu_us()) return *counted;
   Sample sample;
-  add_processes(sample, false);
+  add_processes(sample);
   return sample.cpu_us;
+}
+
+bool Watcher::counts_processes() const {
+  return counts_memory() || watch_.pids || ((watch_.kernel_pids || all_) && !group_for(kernel::kPids)) || !group_for(kernel::kCpuUsage);
+}
+
+std::vector<int> Watcher::descriptors() const {
+  std::vector<int> found;
+  for (const Fd* fd : {&proc_, &scratch_, &root_})
+    if (*fd) found.push_back(fd->get());
+  for (const Measured& place : measured_) found.push_back(place.place.get());
+  return found;
+}
+
+void Watcher::learn(const Sample& sample) {
+  if (!sample.complete) return;
+  growth_.first = sample.measured_disk;
+  owed_ = sample.walk_owed;
+  room_ = room();
 }
 
 Sample Watcher::sample(bool quick) {
   Sample sample;
   add_disk(sample, quick);
-  const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);
-  bool count_memory = watch_.memory || (all_ && !group_for(kernel::kMemory));
-  bool count_processes = count_memory || watch_.pids || ((watch_.kernel_pids || all_) && !group_for(kernel::kPids)) || !cpu;
-  if (count_processes) add_processes(sample, count_memory);
-  std::optional<uint64_t> counted = counted_cpu_us();
-  if (counted) sample.cpu_us = cpu ? *counted : std::max(sample.cpu_us, *counted);
-  if (count_memory && root_) sample.memory += in_memory(root_.get(), "dev/shm") + in_memory(root_.get(), "run");
-  // Private files in a tmpfs are memory too.
-  if (count_memory && watch_.kernel_disk) sample.memory += sample.disk - growth_.first;
+  sample.complete = !quick;
+  sample.walk_owed = owed_;
+  sample.measured_disk = growth_.first + unseen_.disk;
+  if (counts_processes()) add_processes(sample);
+  add_counted_cpu(sample);
   return sample;
+}
+
+void Watcher::add_counted_cpu(Sample& sample) const {
+  std::optional<uint64_t> counted = counted_cpu_us();
+  if (counted) sample.cpu_us = group_for(kernel::kCpuUsage) ? *counted : std::max(sample.cpu_us, *counted);
 }
 
 Counters Watcher::counters() const {

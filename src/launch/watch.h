@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <functional>
 #include <map>
@@ -11,12 +12,19 @@
 
 #include "base/fd.h"
 #include "launch/plan.h"
+#include "launch/processes.h"
+#include "linux/tree.h"
 
 namespace paddock::launch {
 
 struct Sample {
   uint64_t cpu_us = 0, memory = 0, pids = 0, disk = 0, inodes = 0;
   bool disk_full = false, inodes_full = false;
+  // False: something could not be read, and the number is only what was seen of it.
+  bool memory_known = true, pids_known = true;
+  bool complete = false;       // false: in the midst of a walk, whose result is that of the last one
+  bool walk_owed = false;      // the last walk was too short a time ago for another
+  uint64_t measured_disk = 0;  // of `disk`, what a walk found
 };
 
 struct Counters {
@@ -33,20 +41,33 @@ class Watcher {
   // Container: /proc of the sandbox. Process: descendants of this process are looked for.
   void use_proc(Fd proc) { proc_ = std::move(proc); }
   void use_cpu_clock(Fd clock) { cpu_clock_ = std::move(clock); }
-  void use_scratch(Fd scratch) { scratch_ = std::move(scratch); }
-  // Living: "/" of the sandbox. Files without a name on its filesystem, and on that of /usr, count with the measured places.
+  void use_scratch(Fd scratch);
+  // Living: "/" of the sandbox.
   void use_root(Fd root) { root_ = std::move(root); }
 
-  // Asked now and then while directories are walked: yes ends the walk, which the next sample makes again.
-  void use_stop(std::function<bool()> stop) { stop_ = std::move(stop); }
+  // The sandbox's user namespace, which this process may enter for good to read directories that the program locked. It
+  // then counts as one of the sandbox's processes, so that this is done only when there are such directories.
+  void use_user_namespace(int number) { user_namespace_ = number; }
 
-  // From now on memory and processes are counted also where no limit needs it: somebody asks.
+  // Called now and then in the midst of a walk, which can take long.
+  void use_breath(std::function<void()> breathe) { breathe_ = std::move(breathe); }
+
+  // From now on memory and processes are counted also where no limit needs it.
   void count_all() { all_ = true; }
 
-  // What the measured places hold now does not count.
+  // What the measured places and the host's shared memory hold now does not count.
   void measure_from_here();
 
-  // `quick`: without walking directories.
+  // Whether a sample takes a walk through /proc or a directory: then it is the walker's work.
+  bool needs_walks() const { return counts_processes() || measures_disk(); }
+  // What a walk in another process needs open.
+  std::vector<int> descriptors() const;
+  // Takes over what a walk in another process found.
+  void learn(const Sample& sample);
+  // Adds what the kernel counts, which costs little.
+  void add_counted_cpu(Sample& sample) const;
+
+  // `quick`: without walks; what they find is that of the last one.
   Sample sample(bool quick = false);
   // Whether another sample would tell more though nothing ran since: the last one was without a walk, or the disk has
   // filled quickly, whoever filled it. Costs little.
@@ -61,39 +82,69 @@ class Watcher {
   struct Processes {
     Fd host;
     int proc = -1;
+    bool known = true;
     std::vector<std::string> pids;
   };
+  struct Measured {
+    Fd place;                                        // a directory or a file
+    bool directory = true;
+    bool own = false;                                // made for this sandbox
+    uint64_t bytes = 0, inodes = 0, unreadable = 0;  // at the start
+  };
+  // Shared memory that belongs to no mounted filesystem, and disk space that no directory shows.
+  struct Unseen {
+    uint64_t memory = 0, disk = 0;
+    bool memory_known = true;
+  };
   Processes processes() const;
-  void add_processes(Sample& sample, bool with_memory);
+  bool counts_memory() const { return watch_.memory || (all_ && !group_for(kernel::kMemory)); }
+  bool measures_disk() const { return !measured_.empty(); }
+  bool counts_processes() const;
+  void add_processes(Sample& sample);
+  void add_memory(Sample& sample, const Processes& all);
   std::optional<uint64_t> counted_cpu_us() const;  // by the kernel
-  uint64_t memory_of(int proc, const std::vector<std::string>& pids);
-  uint64_t queued(int proc);  // bytes in the queues of its sockets
+  std::optional<uint64_t> queued(int proc);        // bytes in the queues of its sockets
   void add_disk(Sample& sample, bool quick);
-  void add_measured(Sample& sample);
+  void look_for_unseen();
+  void judge_unseen_memory(Holdings& held, bool blind);
+  void judge_unseen_disk(Holdings& held, bool blind);
+  uint64_t mapped_bytes(const FileId& file, uint64_t mapped) const;
+  bool cannot_look_into(const Holdings& held);
+  uint64_t in_tmpfs() const;
+  void measure();
+  Result<kernel::TreeSize> measure(const Measured& place) const;
+  bool enter_user_namespace();
+  uint64_t most_inodes() const;
   uint64_t room() const;
   bool room_fell() const;
-  uint64_t nameless_bytes(dev_t device) const;
-  uint64_t nameless_bytes_of_root() const;
 
   Watch watch_;
   bool container_, all_ = false;
+  pid_t top_ = ::getpid();  // the keeper
   const std::vector<kernel::Cgroup>* groups_ = nullptr;
   Fd proc_, scratch_, root_, cpu_clock_;
   std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;  // pid and start time → µs when last seen alive
-  struct Measured {
-    Fd folder;
-    uint64_t bytes = 0, inodes = 0;  // at the start
-  };
   std::vector<Measured> measured_;
-  std::pair<uint64_t, uint64_t> growth_;  // when last measured
+  std::pair<uint64_t, uint64_t> growth_;  // bytes and inodes, when last measured
+  bool hidden_folders_ = false;           // directories that were readable, or not there, at the start
+  size_t failed_walks_ = 0;               // one after the other
+  int user_namespace_ = -1;
   static constexpr uint64_t kLongestPause = 2'000'000;  // µs between two walks
-  static constexpr uint64_t kMatters = 64 << 20;        // bytes of memory: from here on somebody who asks wants to know exactly
+  static constexpr uint64_t kMatters = 64 << 20;        // bytes of memory: from here on counts are exact
   static constexpr uint64_t kNoticed = 32 << 20;        // bytes: less on a disk that others use too says nothing
-  uint64_t measure_again_us_ = 0, may_measure_us_ = 0, room_ = 0, turn_ = 0;
+  static constexpr uint64_t kBlindness = 300'000;       // µs for which a process may be unreadable, as in the midst of exec
+  static constexpr size_t kFewShared = 8, kFewMapped = 64, kMostFailedWalks = 3;  // files that are only mapped; more of them are a hiding place
+  uint64_t measure_again_us_ = 0, may_measure_us_ = 0, room_ = 0, room_at_start_ = 0;
   bool owed_ = false;  // a walk, when the last sample came too soon for one
-  std::function<bool()> stop_;
-  uint64_t queued_ = 0, queued_again_us_ = 0;
-  uint64_t ended_cpu_ = 0;                                        // the same, of those that are gone
+  std::function<void()> breathe_;
+  std::optional<uint64_t> queued_;
+  uint64_t queued_again_us_ = 0;
+  uint64_t ended_cpu_ = 0;  // µs of processes that are gone
+  Unseen unseen_;
+  uint64_t unseen_again_us_ = 0, blind_since_us_ = 0, room_before_ = 0, growth_before_ = 0;
+  std::map<FileId, uint64_t> file_bytes_;  // of files without a name, as last seen
+  std::optional<uint64_t> shared_at_start_;
+  dev_t shared_device_ = 0;  // of memfds, shared anonymous mappings and their like
 };
 
 uint64_t now_us();  // CLOCK_MONOTONIC

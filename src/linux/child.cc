@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <climits>
 
 #include "base/text.h"
@@ -79,9 +81,17 @@ void turn_stdio_to_null() {
   for (int fd = 0; null && fd < 3; ++fd) (void)::dup2(null.get(), fd);
 }
 
-Result<void> close_all_but(int fd) {
+Result<void> close_all_but(int fd) { return close_all_but(std::vector<int>{fd}); }
+
+Result<void> close_all_but(std::vector<int> fds) {
+  std::sort(fds.begin(), fds.end());
   auto close_range = [](int from, int to) { return from > to || ::syscall(SYS_close_range, from, to, 0) == 0; };
-  if (!close_range(0, fd - 1) || !close_range(fd + 1, INT_MAX)) return errno_error(errno, "close inherited descriptors");
+  int from = 0;
+  for (int fd : fds) {
+    if (!close_range(from, fd - 1)) return errno_error(errno, "close inherited descriptors");
+    from = fd + 1;
+  }
+  if (!close_range(from, INT_MAX)) return errno_error(errno, "close inherited descriptors");
   return {};
 }
 

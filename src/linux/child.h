@@ -42,6 +42,7 @@ Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups);
 void turn_stdio_to_null();  // so that the caller's streams do not stay open because of us
 
 Result<void> close_all_but(int fd);  // everything, the standard descriptors too
+Result<void> close_all_but(std::vector<int> fds);
 
 // Takes this process out of any session keyring it shares with the host. Kernels without keys have none to share.
 Result<void> join_new_session_keyring();

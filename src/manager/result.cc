@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "launch/channel.h"
 #include "manager/run.h"
 
 namespace paddock {
@@ -31,6 +32,8 @@ Value number(double value) {
   return Value(tenths / 10);
 }
 
+Value measured(uint64_t value) { return value == launch::kUnmeasured ? Value() : Value(value); }
+
 }  // namespace
 
 Value to_value(const LimitHit& hit) {
@@ -38,7 +41,7 @@ Value to_value(const LimitHit& hit) {
   value.set("limit", name_of(hit));
   if (hit.rule.empty()) {
     value.set("value", hit.value);
-    value.set("peak", hit.peak);
+    value.set("peak", measured(hit.peak));
     return value;
   }
   value.set("rule", hit.text);
@@ -117,9 +120,9 @@ Value to_value(const Usage& usage) {
   Value value;
   value.set("wall_ms", usage.wall_ms);
   value.set("cpu_ms", usage.cpu_ms);
-  value.set("memory_peak_bytes", usage.memory_peak_bytes);
-  value.set("pids_peak", usage.pids_peak);
-  value.set("disk_bytes", usage.disk_bytes);
+  value.set("memory_peak_bytes", measured(usage.memory_peak_bytes));
+  value.set("pids_peak", measured(usage.pids_peak));
+  value.set("disk_bytes", measured(usage.disk_bytes));
   value.set("net_rx_bytes", usage.net_rx_bytes);
   value.set("net_tx_bytes", usage.net_tx_bytes);
   return value;

@@ -77,12 +77,13 @@ void add_hit(RunResult& result, LimitKind kind, uint64_t value, uint64_t peak) {
 void collect_hits(RunResult& result, const Supervised& run, const wall::LimitPlan& limits) {
   const launch::Ended& ended = run.ended;
   auto value_of = [&](LimitKind kind) { return limits.limits.count(kind) ? limits.limits.at(kind).value : 0; };
-  bool pids_full = ended.pids_refused || (limits.watch.kernel_pids && ended.pids_peak >= limits.watch.kernel_pids);
+  bool pids_full = ended.pids_refused || (limits.watch.kernel_pids && ended.pids_peak != launch::kUnmeasured && ended.pids_peak >= limits.watch.kernel_pids);
   auto killed_by = [&](LimitKind kind) { return ended.killed_by == static_cast<int32_t>(kind); };
-  if (ended.oom_kills || killed_by(LimitKind::memory)) add_hit(result, LimitKind::memory, value_of(LimitKind::memory), ended.memory_peak);
+  bool memory_over = limits.watch.memory && ended.memory_peak > limits.watch.memory;
+  if (ended.oom_kills || memory_over || killed_by(LimitKind::memory)) add_hit(result, LimitKind::memory, value_of(LimitKind::memory), ended.memory_peak);
   if (pids_full || killed_by(LimitKind::pids)) add_hit(result, LimitKind::pids, value_of(LimitKind::pids), ended.pids_peak);
-  // A run is killed for what was measured in the workspace and the grants; a full tmpfs only refuses.
-  auto cap = [&](LimitKind kind, uint64_t measured, uint64_t own) { return killed_by(kind) && measured ? measured : own; };
+  // What was measured in the workspace and the grants counts together with the tmpfs, which may be full alone.
+  auto cap = [&](LimitKind kind, uint64_t measured, uint64_t own) { return measured && (killed_by(kind) || own > measured) ? measured : own; };
   if (ended.disk_full || killed_by(LimitKind::disk)) add_hit(result, LimitKind::disk, cap(LimitKind::disk, limits.watch.measured_disk, limits.disk), ended.disk_bytes);
   if (ended.inodes_full || killed_by(LimitKind::inodes))
     add_hit(result, LimitKind::inodes, cap(LimitKind::inodes, limits.watch.measured_inodes, limits.inodes), ended.disk_inodes);

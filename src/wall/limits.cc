@@ -194,8 +194,7 @@ class Planner {
     bool named = limits_[LimitKind::disk].has_value();
     if (request_.change_set) watch.measured.push_back(request_.change_set->upper);
     if (named) {
-      for (const HostPath& path : request_.write)
-        if (path.is_directory) watch.measured.push_back(path.path);
+      for (const HostPath& path : request_.write) watch.measured.push_back(path.path);
       if (request_.workspace && request_.policy.files.workspace->mode == WorkspaceMode::read_write) watch.measured.push_back(request_.workspace->path);
     }
     if (watch.measured.empty()) return;
