@@ -14,15 +14,59 @@ namespace {
 // All that a call may list (manager/policies.cc) fits into so many values; decoding more would only make the others wait.
 constexpr size_t kMostPolicyValues = 6'000, kMostLayers = 8;
 
-Result<void> add_layers(const Value& value, bool refuse_wide, std::vector<policy::Layer>& layers) {
+// What a call says about its policy. Presets, named or extended, only narrow; what the objects say is asked for.
+struct CallPolicy {
+  std::vector<Policy> presets, objects;
+};
+
+Result<void> add(const Value& value, CallPolicy& call) {
   if (value.as_string()) {
-    layers.push_back({TRY(policy::preset(*value.as_string())), true});
+    call.presets.push_back(TRY(policy::preset(*value.as_string())));
     return {};
   }
-  Policy decoded = TRY(decode_call(value, "policy", refuse_wide));
-  if (!decoded.extends.empty()) layers.push_back({TRY(policy::preset(decoded.extends)), false});
-  layers.push_back({std::move(decoded), true});
+  Policy decoded = TRY(decode_call(value, "policy", false));
+  if (!decoded.extends.empty()) call.presets.push_back(TRY(policy::preset(decoded.extends)));
+  decoded.extends.clear();
+  call.objects.push_back(std::move(decoded));
   return {};
+}
+
+Result<CallPolicy> read_all(const Value* policy, const Value* limits, const Value* allow_net) {
+  CallPolicy call;
+  if (policy && policy->as_array()) {
+    if (policy->as_array()->size() > kMostLayers) return Error{Code::invalid, cat("policy: more than ", kMostLayers, " of them"), ""};
+    for (const Value& item : *policy->as_array()) TRY(add(item, call));
+  } else if (policy) {
+    TRY(add(*policy, call));
+  }
+  if (!limits && !allow_net) return call;
+  Value shortcut;
+  shortcut.set("version", 1);
+  if (limits) shortcut.set("limits", *limits);
+  Value network;
+  if (allow_net) network.set("allow", *allow_net);
+  if (allow_net) shortcut.set("network", std::move(network));
+  TRY(add(shortcut, call));
+  return call;
+}
+
+// Where the objects say nothing about the network, the first preset that names hosts does.
+void take_hosts(const std::vector<Policy>& presets, Policy& asked) {
+  for (const Policy& preset : presets)
+    if (!asked.network.allow && preset.network.allow) asked.network.allow = preset.network.allow;
+}
+
+// The last one cannot ask for more than those before it allow: it is the flags of `paddock create`, or the call's `limits`.
+Result<Policy> combine_objects(std::vector<Policy> objects) {
+  if (objects.empty()) return Policy{};
+  Policy last = std::move(objects.back());
+  objects.pop_back();
+  if (objects.empty()) return last;
+  std::vector<policy::Layer> layers;
+  for (Policy& object : objects) layers.push_back({.policy = std::move(object)});
+  policy::Combined combined = TRY(policy::combine(layers, last, Policy{}));
+  TRY(policy::refused(combined.refusals, "ask for less, or change the policy that the call names"));
+  return std::move(combined.policy);
 }
 
 Result<std::vector<manager::VolumeMount>> read_volumes(const Value* value) {
@@ -52,25 +96,14 @@ Result<Policy> decode_call(const Value& policy, const char* name, bool refuse_wi
 }
 
 Result<Policy> read_policy(const Value* policy, const Value* limits, const Value* allow_net) {
+  CallPolicy call = TRY(read_all(policy, limits, allow_net));
+  Policy asked = TRY(combine_objects(std::move(call.objects)));
+  if (call.presets.empty()) return asked;
   std::vector<policy::Layer> layers;
-  if (policy && policy->as_array()) {
-    if (policy->as_array()->size() > kMostLayers) return Error{Code::invalid, cat("policy: more than ", kMostLayers, " of them"), ""};
-    for (const Value& item : *policy->as_array()) TRY(add_layers(item, false, layers));
-  } else if (policy) {
-    TRY(add_layers(*policy, false, layers));
-  }
-  if (limits || allow_net) {
-    Value shortcut;
-    shortcut.set("version", 1);
-    if (limits) shortcut.set("limits", *limits);
-    Value network;
-    if (allow_net) network.set("allow", *allow_net);
-    if (allow_net) shortcut.set("network", std::move(network));
-    TRY(add_layers(shortcut, false, layers));
-  }
-  if (layers.empty()) return Policy{};
-  if (layers.size() == 1) return std::move(layers.front().policy);
-  return TRY(policy::combine(layers, Policy{}, Policy{})).policy;
+  for (Policy& preset : call.presets) layers.push_back({.policy = std::move(preset)});
+  policy::Combined combined = TRY(policy::combine(layers, asked, Policy{}));
+  TRY(policy::refused(combined.refusals, "ask for less, or name another preset"));
+  return std::move(combined.policy);
 }
 
 Result<manager::CreateOptions> read_create(const Value& body) {
@@ -92,7 +125,10 @@ Result<manager::CreateOptions> read_create(const Value& body) {
   options.mask_request_host = fields.text("mask_request_host").value_or("");
   const Value *policy = fields.any("policy"), *limits = fields.any("limits"), *allow_net = fields.any("allow_net"), *volumes = fields.any("volumes");
   TRY(fields.done());
-  options.policy = TRY(read_policy(policy, limits, allow_net));
+  CallPolicy call = TRY(read_all(policy, limits, allow_net));
+  options.policy = TRY(combine_objects(std::move(call.objects)));
+  take_hosts(call.presets, options.policy);
+  options.presets = std::move(call.presets);
   options.volumes = TRY(read_volumes(volumes));
   return options;
 }

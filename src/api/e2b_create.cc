@@ -82,6 +82,7 @@ Result<manager::CreateOptions> parse_create(const Value& body, int64_t default_s
   E2bNetwork way_out = TRY(parse_e2b_network(*network, body));
   options.policy.network = TRY(to_policy(way_out));
   options.policy.danger.insert("network.wide");
+  options.yields = manager::Yields::wide_network;
   options.policy.name = "the request";
   std::optional<bool> public_traffic = TRY(truth(*network, "allowPublicTraffic"));
   options.public_traffic = public_traffic.value_or(true);

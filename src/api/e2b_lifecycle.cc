@@ -149,9 +149,9 @@ io::Task<void> update_network(Call& call) {
     shown.network = policy;
     Value data = Value::Object{{"asked", manager::recorded_policy(shown)}};
     std::string which = info.id;
-    result = call.manager.can_set_network(call.caller, id, policy);
+    result = call.manager.can_set_network(call.caller, id, policy, manager::Yields::wide_network);
     if (result) result = co_await record_act(call, "sandbox.network", data, which);
-    if (result) result = call.manager.set_network(call.caller, id, policy, extra);
+    if (result) result = call.manager.set_network(call.caller, id, policy, extra, manager::Yields::wide_network);
   }
   co_await done_or_fail(call, result);
 }

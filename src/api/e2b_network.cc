@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "manager/policies.h"
 #include "net/address.h"
 #include "policy/secret.h"
 
@@ -12,7 +13,6 @@ namespace {
 using policy::NetworkRule;
 
 constexpr size_t kMostEntries = 1000, kMostHeaders = 64;
-constexpr const char* kNobody = "192.0.2.1";  // set aside for examples (RFC 5737): a rule that opens nothing
 
 Error refuse(std::string message) { return Error{Code::invalid, std::move(message)}; }
 
@@ -141,7 +141,7 @@ Result<NetworkPolicy> to_policy(const E2bNetwork& network) {
   for (const NetworkRule& rule : allowed.ranges)
     if (!is_everything(rule)) policy.allow->push_back(policy::to_string(rule));
   for (const NetworkRule& rule : allowed.names) policy.allow->push_back(policy::to_string(rule));
-  if (policy.allow->empty()) policy.allow->push_back(kNobody);
+  if (policy.allow->empty()) policy.allow->push_back(manager::kNobody);
   if (!closed && !allowed.everything) {
     std::vector<NetworkRule> left = TRY(subtract(denied.ranges, allowed.ranges));
     for (const NetworkRule& rule : left) policy.deny.push_back(policy::to_string(rule));

@@ -42,8 +42,8 @@ Result<Value> policies_of(const PolicyFlags& flags) {
   for (const std::string& name : flags.policies) layers.push_back(TRY(policy_layer(name)));
   PolicyFlags call = flags;
   call.pass_env.clear();  // their values go as env
-  Value own = policy::to_value(TRY(call_policy(call)), policy::Secrets::kept);
-  if (own.as_object()->size() > 1) layers.push_back(std::move(own));  // more than its version
+  // Last, also when there are none: what the last one asks for is given or refused, while files narrow each other.
+  layers.push_back(policy::to_value(TRY(call_policy(call)), policy::Secrets::kept));
   return Value(std::move(layers));
 }
 
@@ -169,6 +169,9 @@ int create_main(int argc, char** argv) {
   hide_secrets(argc, argv);
   Result<Value> made = create(flags);
   if (!made) return report(made.error(), flags.json);
+  if (const Value* notes = made.value().find("notes"); notes && notes->as_array() && !flags.json)
+    for (const Value& note : *notes->as_array())
+      if (note.as_string()) print_error(cat("paddock: ", printable(*note.as_string()), "\n"));
   print((flags.json ? to_json(made.value()) : printable(text_of(made.value(), "id"))) + "\n");
   if (!flags.json) say_what_a_logout_does();
   if (!flags.json) tell_end(made.value());

@@ -185,6 +185,12 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
   const std::vector<std::string>& names = state->options.policies;
   manager::Policies policies = TRY(manager::Policies::create(names.empty() ? "" : names.front(), names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>(), ceiling_of(state->options)));
   Policy policy = TRY(policies.operators());
+  if (!state->options.allow_net.empty()) {
+    Policy asked;
+    asked.network.allow = state->options.allow_net;
+    manager::CombinedPolicy combined = TRY(policies.combine("", std::move(asked)));
+    TRY(manager::refuse_narrowed(combined, manager::Yields::nothing));
+  }
   if (state->workspace) TRY(manager::look_at_workspace(policy, *state->workspace));  // the manager does, later: nobody should have to call a tool to hear of it
 
   manager::EventsOptions events{.state_directory = state->state, .audit = policy.audit, .telemetry = policy.telemetry, .beside = true};

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "linux/cgroup.h"
 #include "linux/sub_ids.h"
 #include "manager/acts.h"
@@ -39,6 +40,16 @@ Policy with_wishes_of(const store::Template& made_from, Policy call) {
   if (made_from.memory_bytes != 0 && !call.limits[LimitKind::memory]) call.limits[LimitKind::memory] = made_from.memory_bytes;
   if (is_part_of_cpu(made_from.cpu_millicores) && can_hold_cpu() && !call.limits[LimitKind::cpu]) call.limits[LimitKind::cpu] = made_from.cpu_millicores;
   return call;
+}
+
+// A template's wish is not the call's: where it cannot be met, that is noted.
+void note_wishes(const Policy& call, CombinedPolicy& combined) {
+  std::erase_if(combined.refusals, [&](const policy::Refusal& refusal) {
+    auto is_wish_for = [&](LimitKind kind) { return refusal.key == info(kind).name && !call.limits[kind]; };
+    bool is_wish = is_wish_for(LimitKind::memory) || is_wish_for(LimitKind::cpu);
+    if (is_wish) combined.notes.push_back(cat(to_string(refusal), " (by the template)"));
+    return is_wish;
+  });
 }
 
 Amount cost_of(const SandboxInfo& info) { return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes}; }
@@ -93,7 +104,9 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
       return Error{Code::conflict, cat("name '", options.name, "': another sandbox has it"), ""};
   Tenant tenant = tenants_.find(caller.tenant);
   store::Template made_from = TRY(templates_->find(caller.tenant, options.template_name));
-  CombinedPolicy combined = TRY(policies_->combine(tenant.policy, with_wishes_of(made_from, options.policy)));
+  CombinedPolicy combined = TRY(policies_->combine(tenant.policy, with_wishes_of(made_from, options.policy), options.presets));
+  note_wishes(options.policy, combined);
+  TRY(refuse_narrowed(combined, options.yields));
 
   SandboxInfo info;
   info.id = TRY(make_id());
@@ -110,9 +123,14 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   }
   info.created = wall_time_now();
   info.timeout_ms = TRY(check_timeout(caller.tenant, options.timeout_ms));
-  auto at_most = [](int64_t asked, int64_t most) { return most != 0 && (asked == 0 || asked > most) ? most : asked; };
-  info.timeout_ms = at_most(info.timeout_ms, combined.longest_life_ms);
-  info.idle_timeout_ms = at_most(options.idle_timeout_ms, combined.longest_idle_ms);
+  // A client may send its own default as the timeout, so that a shorter one is noted rather than refused.
+  auto at_most = [&](const char* what, int64_t asked, int64_t most) {
+    if (most == 0 || (asked != 0 && asked <= most)) return asked;
+    combined.notes.push_back(cat(what, ": ", asked == 0 ? "none" : format_duration(static_cast<uint64_t>(asked)), " asked for, the policy allows ", format_duration(static_cast<uint64_t>(most))));
+    return most;
+  };
+  info.timeout_ms = at_most("timeout", info.timeout_ms, combined.longest_life_ms);
+  info.idle_timeout_ms = options.idle_timeout_ms == 0 ? combined.longest_idle_ms : at_most("idle timeout", options.idle_timeout_ms, combined.longest_idle_ms);
   info.env = options.env;
   info.secrets = options.secrets;
   info.metadata = options.metadata;

@@ -148,19 +148,19 @@ Result<Page> Manager::list(const Caller& caller, const ListOptions& options) con
 
 // ---- one sandbox ------------------------------------------------------------------------------------------------
 
-Result<void> Manager::can_set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network) const {
+Result<void> Manager::can_set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Yields yields) const {
   std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
   if (!sandbox->is_reachable()) return Error{Code::conflict, cat("set the network of '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state)), "resume it first"};
   if (!sandbox->body_->has_network())
     return Error{Code::conflict, cat("set the network of '", sandbox->info_.id, "': it was made without one"), "create it with network.allow"};
   Policy call;
   call.network = network;
-  (void)TRY(policies_->combine(tenants_.find(caller.tenant).policy, call));
-  return {};
+  CombinedPolicy combined = TRY(policies_->combine(tenants_.find(caller.tenant).policy, call));
+  return refuse_narrowed(combined, yields);
 }
 
-Result<void> Manager::set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra) {
-  TRY(can_set_network(caller, id, network));
+Result<void> Manager::set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra, Yields yields) {
+  TRY(can_set_network(caller, id, network, yields));
   std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
   Policy call;
   call.network = network;

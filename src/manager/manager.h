@@ -111,8 +111,8 @@ class Manager {
   // The can_… say whether it would be refused, for who records it before.
   Result<void> can_set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) const;
   Result<void> set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms);  // from now; may shorten
-  Result<void> can_set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network) const;
-  Result<void> set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra);
+  Result<void> can_set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Yields yields = Yields::nothing) const;
+  Result<void> set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra, Yields yields = Yields::nothing);
   io::Task<Result<InstanceUsage>> usage(const Caller& caller, const std::string& id);
   Result<Value> enforced(const Caller& caller, const std::string& id) const;  // with "notes"
 

@@ -149,7 +149,7 @@ void keep_private_networks_shut(CombinedPolicy& combined) {
   std::erase_if(*combined.policy.network.allow, [&](const std::string& entry) {
     Result<policy::NetworkRule> rule = policy::parse_network_rule(entry);
     if (rule && (!reaches_not_public(rule.value()) || is_named(rule.value()))) return false;
-    combined.notes.push_back(cat("network.allow: '", printable(entry), "' asked for, but it is not public and the operator's policy does not name it"));
+    combined.refusals.push_back({"network.allow", cat("'", printable(entry), "'"), combined.policy.name, "has to name it, because it is not public"});
     return true;
   });
 }
@@ -183,6 +183,18 @@ void take_times(CombinedPolicy& combined) {
 }
 
 }  // namespace
+
+Result<void> refuse_narrowed(CombinedPolicy& combined, Yields yields) {
+  std::vector<policy::Refusal> refusals;
+  for (policy::Refusal& refusal : combined.refusals) {
+    bool opens_nothing = refusal.key == "network.allow" && refusal.asked == cat("'", kNobody, "'");
+    bool yields_here = yields == Yields::everything || (yields == Yields::wide_network && (refusal.is_wide_network || opens_nothing));
+    if (yields_here) combined.notes.push_back(to_string(refusal));
+    else refusals.push_back(std::move(refusal));
+  }
+  combined.refusals.clear();
+  return policy::refused(refusals, "ask for less, or let the operator's policy (--policy FILE) and that of the tenant allow it");
+}
 
 Policy call_policy(const Policy& combined) {
   Policy call = combined;
@@ -223,9 +235,10 @@ Result<Policy> Policies::operators() const {
   return TRY(policy::combine(TRY(layers("")), Policy{}, TRY(fallback_policy()))).policy;
 }
 
-Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Policy call) const {
+Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Policy call, const std::vector<Policy>& presets) const {
   TRY(check_sizes(call));
   TRY(check_call(call));
+  for (const Policy& preset : presets) TRY(check_call(preset));
   call = TRY(checked("the request", std::move(call)));
   TRY(check_call(call));  // again: what it means shows once it is decoded
   if (!call.network.allow) call.network.allow.emplace();
@@ -243,9 +256,11 @@ Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Polic
   std::vector<InjectPolicy> injects = std::exchange(ceiling.network.inject, {});
   std::string name = ceiling.name;
   if (flags_) ceiling.name += " and the command line";  // in notes: who said no
-  policy::Combined result = TRY(policy::combine({policy::Layer{ceiling, true}}, call, Policy{}));
+  std::vector<policy::Layer> bounds{policy::Layer{ceiling, true}};
+  for (const Policy& preset : presets) bounds.push_back({.policy = preset, .named = false});
+  policy::Combined result = TRY(policy::combine(bounds, call, Policy{}));
   result.policy.name = std::move(name);
-  CombinedPolicy combined{.policy = std::move(result.policy), .notes = std::move(granted.notes)};
+  CombinedPolicy combined{.policy = std::move(result.policy), .notes = std::move(granted.notes), .refusals = std::move(result.refusals)};
   combined.notes.insert(combined.notes.end(), result.notes.begin(), result.notes.end());
 
   // A call that asks for fewer hosts does not get the headers for the others.

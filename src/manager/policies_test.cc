@@ -30,7 +30,11 @@ TEST(Policies, ACallMayAskForEveryPublicHostButNotForPrivateNetworks) {
   Result<CombinedPolicy> combined = combine(call);
   ASSERT_TRUE(combined) << combined.error().message;
   EXPECT_EQ(*combined.value().policy.network.allow, (std::vector<std::string>{"*", "pypi.org", "203.0.113.7", "8.8.8.8"}));
-  EXPECT_EQ(combined.value().notes.size(), 6u);
+  EXPECT_EQ(combined.value().refusals.size(), 6u);
+  Result<void> refused = refuse_narrowed(combined.value(), Yields::wide_network);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::denied);
+  EXPECT_NE(refused.error().message.find("network.allow: 'localhost' asked for, policy 'server' has to name it, because it is not public"), std::string::npos) << refused.error().message;
 }
 
 TEST(Policies, ACallNamesNothingOfTheServersMachine) {
@@ -55,7 +59,7 @@ TEST(Policies, ACallNamesNothingOfTheServersMachine) {
   }
 }
 
-TEST(Policies, ACallNarrowsAndIsTold) {
+TEST(Policies, ACallNarrowsAndWhatItAsksForInVainIsRefused) {
   Policy call;
   call.limits[LimitKind::memory] = 4ull << 30;
   call.limits[LimitKind::pids] = 16;
@@ -65,8 +69,29 @@ TEST(Policies, ACallNarrowsAndIsTold) {
   EXPECT_EQ(combined.value().policy.limits[LimitKind::memory], 1u << 30);
   EXPECT_EQ(combined.value().policy.limits[LimitKind::pids], 16u);
   EXPECT_EQ(combined.value().longest_life_ms, 5000);
-  ASSERT_EQ(combined.value().notes.size(), 1u);
-  EXPECT_EQ(combined.value().notes[0], "memory: 4G asked for, policy 'server' allows 1G");
+  EXPECT_TRUE(combined.value().notes.empty());
+  CombinedPolicy forked = combined.value();
+  Result<void> refused = refuse_narrowed(combined.value(), Yields::nothing);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "memory: 4G asked for, policy 'server' allows 1G");
+  ASSERT_TRUE(refuse_narrowed(forked, Yields::everything));
+  EXPECT_EQ(forked.notes, std::vector<std::string>{"memory: 4G asked for, policy 'server' allows 1G"});
+}
+
+TEST(Policies, APresetThatACallNamesNarrowsIt) {
+  Result<Policies> policies = Policies::create("");
+  ASSERT_TRUE(policies);
+  Policy preset, call;
+  preset.name = "small";
+  preset.limits[LimitKind::memory] = 64 << 20;
+  preset.limits[LimitKind::disk] = 1ull << 40;  // more than the operator allows: a preset asks for nothing
+  call.limits[LimitKind::memory] = 128 << 20;
+  Result<CombinedPolicy> combined = policies.value().combine("", call, {preset});
+  ASSERT_TRUE(combined) << combined.error().message;
+  EXPECT_EQ(combined.value().policy.limits[LimitKind::memory], 64u << 20);
+  EXPECT_EQ(combined.value().policy.limits[LimitKind::disk], 10ull << 30);
+  ASSERT_EQ(combined.value().refusals.size(), 1u);
+  EXPECT_EQ(to_string(combined.value().refusals[0]), "memory: 128M asked for, policy 'small' allows 64M");
 }
 
 TEST(Policies, WhatALivingSandboxCannotHoldIsRefused) {
@@ -177,7 +202,7 @@ TEST(Policies, ACallCannotWidenWhatThePolicyLeavesOpen) {
   EXPECT_TRUE(combined.value().policy.network.allow->empty());  // nobody granted a network
   EXPECT_EQ(combined.value().policy.limits[LimitKind::pids], 1024u);
   EXPECT_EQ(combined.value().policy.limits[LimitKind::memory], 2ull << 30);
-  EXPECT_EQ(combined.value().notes.size(), 3u);
+  EXPECT_EQ(combined.value().refusals.size(), 3u);
 }
 
 TEST(Policies, FlagsOfTheOperatorAreACeiling) {
@@ -188,7 +213,7 @@ TEST(Policies, FlagsOfTheOperatorAreACeiling) {
   Result<CombinedPolicy> shut = Policies::create("", {}, none).value().combine("", call);
   ASSERT_TRUE(shut) << shut.error().message;
   EXPECT_TRUE(shut.value().policy.network.allow->empty());
-  EXPECT_EQ(shut.value().notes.size(), 2u);
+  EXPECT_EQ(shut.value().refusals.size(), 2u);
 
   Policy some;
   some.network.allow = {"*.example.com", "localhost:8099"};

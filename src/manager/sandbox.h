@@ -14,6 +14,7 @@
 #include "base/value.h"
 #include "guest/client.h"
 #include "io/loop.h"
+#include "manager/policies.h"
 #include "manager/quota.h"
 #include "manager/seams.h"
 #include "manager/turn.h"
@@ -47,6 +48,8 @@ struct CreateOptions {
   std::string template_name = "base";   // an id, a name, name:tag, or a snapshot's id
   std::string name;                      // unique within the tenant; may be empty
   Policy policy;                         // what the call asks for; combined with the tenant's and the operator's
+  std::vector<Policy> presets;           // that the call names: they narrow it
+  Yields yields = Yields::nothing;       // what of `policy` may be narrowed
   std::map<std::string, std::string> env, metadata;
   std::map<std::string, std::string> secrets;  // variables as env, never shown, and taken out of what comes back
   std::vector<VolumeMount> volumes;

@@ -231,6 +231,7 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   if (!checked) co_return checked.error();
   options.idle_timeout_ms = info.idle_timeout_ms;
   options.policy = call_policy(info.policy);
+  options.yields = Yields::everything;
   options.env = info.env;
   options.secrets = info.secrets;  // the same owner's; what is in the files must go on being taken out
   options.metadata = info.metadata;

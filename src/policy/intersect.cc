@@ -211,10 +211,16 @@ Result<void> check_wide_network(const Policy& result) {
 
 // ---- notes ------------------------------------------------------------------------------------------------------
 
-// What `asker` asked for and `bounds` narrowed. `asks` says who asked: " asked for" or " asked for by 'agent.toml'".
-void note_narrowed(const Policy& asker, std::string_view asks, const Layers& bounds, std::vector<std::string>& notes) {
+bool is_wide_entry(const std::string& entry) {
+  Result<NetworkRule> rule = parse_network_rule(entry);
+  return rule && is_wide(rule.value());
+}
+
+// What `asker` asked for and `bounds` narrowed.
+std::vector<Refusal> narrowed(const Policy& asker, const Layers& bounds) {
+  std::vector<Refusal> refusals;
   auto note = [&](std::string_view key, std::string_view asked, const Policy& bound, std::string_view answer) {
-    notes.push_back(cat(key, ": ", asked, asks, ", policy '", printable(bound.name), "' ", answer));
+    refusals.push_back({std::string(key), std::string(asked), bound.name, std::string(answer)});
   };
   for (const LimitInfo& limit : kLimits) {
     std::optional<uint64_t> asked = asker.limits[limit.kind];
@@ -231,8 +237,10 @@ void note_narrowed(const Policy& asker, std::string_view asks, const Layers& bou
     if (!asked) continue;
     Judges judges(bounds, rule);
     for (const std::string& entry : *asked)
-      if (const Policy* bound = judges.objector(entry))
+      if (const Policy* bound = judges.objector(entry)) {
         note(rule.key, cat("'", printable(entry), "'"), *bound, "does not allow all of it");
+        refusals.back().is_wide_network = rule.wider == ListRule::Wider::network && is_wide_entry(entry);
+      }
   }
   for (const Policy* bound : bounds)
     if (asker.files.tmp_exec.value_or(false) && !bound->files.tmp_exec.value_or(true))
@@ -240,20 +248,23 @@ void note_narrowed(const Policy& asker, std::string_view asks, const Layers& bou
   for (const Policy* bound : bounds)
     if (!asker.network.strict.value_or(true) && bound->network.strict.value_or(false))
       note("network.strict", "false", *bound, "says true");
-  for (const Narrowed& narrowed : narrowed_watching(asker, bounds)) note(narrowed.key, narrowed.asked, *narrowed.bound, narrowed.answer);
+  for (const Narrowed& other : narrowed_watching(asker, bounds)) note(other.key, other.asked, *other.bound, other.answer);
+  return refusals;
 }
 
-std::vector<std::string> notes_on(const std::vector<Layer>& layers, const Policy& call) {
+// `asks`: " asked for", or " asked for by 'agent.toml'".
+std::string in_words(const Refusal& refusal, std::string_view asks) {
+  return cat(refusal.key, ": ", refusal.asked, asks, ", policy '", printable(refusal.layer), "' ", refusal.answer);
+}
+
+std::vector<std::string> notes_on(const std::vector<Layer>& layers) {
   std::vector<std::string> notes;
-  Layers policies;
-  for (size_t i = 0; i < layers.size(); ++i) {
+  for (size_t i = 1; i < layers.size(); ++i) {
     // In front of a file stands what it extends.
-    if (i > 0 && !layers[i - 1].named)
-      note_narrowed(layers[i].policy, cat(" asked for by '", printable(layers[i].policy.name), "'"), {&layers[i - 1].policy},
-                    notes);
-    policies.push_back(&layers[i].policy);
+    if (layers[i - 1].named || !layers[i].named) continue;
+    std::string asks = cat(" asked for by '", printable(layers[i].policy.name), "'");
+    for (const Refusal& refusal : narrowed(layers[i].policy, {&layers[i - 1].policy})) notes.push_back(in_words(refusal, asks));
   }
-  note_narrowed(call, " asked for", policies, notes);
   return notes;
 }
 
@@ -320,7 +331,10 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
     for (const auto& [name, value] : layer->env.set) result.env.set[name] = value;
   }
   result.danger = accepted_dangers(named_layers);
-  std::vector<std::string> notes = notes_on(named_layers, call);
+  std::vector<std::string> notes = notes_on(named_layers);
+  layers.pop_back();
+  std::vector<Refusal> refusals = narrowed(call, layers);
+  layers.push_back(&call);
   TRY(combine_tools(named_layers, call, result, notes));
   fill_from(fallback, result);
   TRY(combine_watching(layers, fallback, result));
@@ -328,7 +342,16 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
   TRY(check_injects(result.network));
   for (const std::string& kind : refused_skips(layers, result))
     notes.push_back(cat("redact.skip: '", kind, "' asked for, but not every policy accepts redact.less"));
-  return Combined{.policy = std::move(result), .notes = std::move(notes)};
+  return Combined{.policy = std::move(result), .notes = std::move(notes), .refusals = std::move(refusals)};
+}
+
+std::string to_string(const Refusal& refusal) { return in_words(refusal, " asked for"); }
+
+Result<void> refused(const std::vector<Refusal>& refusals, const std::string& hint) {
+  if (refusals.empty()) return {};
+  std::vector<std::string> texts;
+  for (const Refusal& refusal : refusals) texts.push_back(to_string(refusal));
+  return Error{Code::denied, join(texts, "; "), hint};
 }
 
 }  // namespace paddock::policy

@@ -30,13 +30,25 @@ struct Layer {
   bool named = true;  // named by the caller. A preset that a file extends is not, and has no say in [danger]
 };
 
+// Something that the call asked for and does not get, and the layer that stands against it.
+struct Refusal {
+  std::string key, asked, layer, answer;  // "memory", "2G", "strict", "allows 128M"
+  bool is_wide_network = false;           // the entry opens more than one owner's hosts, as "*" does
+};
+std::string to_string(const Refusal& refusal);  // "memory: 2G asked for, policy 'strict' allows 128M"
+
 struct Combined {
   Policy policy;
-  std::vector<std::string> notes;  // what was asked for and narrowed: "memory: 2G asked for, policy 'strict' allows 128M"
+  std::vector<std::string> notes;   // what a file asked for and what it extends narrowed, in words
+  std::vector<Refusal> refusals;    // what of `call` was narrowed
 };
 
-// `call` is what stands on the command line: one more layer, last, without a say in [danger].
+// `call` is what stands on the command line: one more layer, last, without a say in [danger]. Who asked for more than the layers
+// allow must hear of it: refusals are an error (refused), unless nobody asked for them by name.
 // Every policy must have been decoded: paths absolute, network entries canonical.
 Result<Combined> combine(const std::vector<Layer>& layers, const Policy& call, const Policy& fallback);
+
+// Code::denied with all of them, when there are any.
+Result<void> refused(const std::vector<Refusal>& refusals, const std::string& hint);
 
 }  // namespace paddock::policy

@@ -53,7 +53,9 @@ Result<Combined> load(const std::vector<std::string>& names, const Policy& call,
   DecodeContext flags{context.paths};
   flags.refuse_wide_network = false;
   Policy checked = TRY(decode(to_value(call, Secrets::kept), "command line", flags));
-  return combine(layers, checked, TRY(preset("default")));
+  Combined combined = TRY(combine(layers, checked, TRY(preset("default"))));
+  TRY(refused(combined.refusals, "ask for less, or change the policy: what a call asks for is given or refused"));
+  return combined;
 }
 
 }  // namespace paddock::policy

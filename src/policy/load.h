@@ -28,7 +28,8 @@ struct LoadContext {
 Result<std::vector<Layer>> load_layers(const std::string& name, const LoadContext& context);
 
 // `call` is checked like a file, so its paths may be relative and its network entries as people type them.
-// Without names, and for what no layer sets, the preset `default` holds.
+// Without names, and for what no layer sets, the preset `default` holds. Code::denied when the call asks for more than the
+// policies allow.
 Result<Combined> load(const std::vector<std::string>& names, const Policy& call, const LoadContext& context);
 
 }  // namespace paddock::policy

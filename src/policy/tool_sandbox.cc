@@ -84,8 +84,9 @@ Result<Combined> make_sandbox(const Policy& own, SandboxKind kind, const std::ve
   }
   layers.push_back({.policy = asked, .named = true});
   for (const Bound& bound : bounds) layers.push_back({.policy = bound_of(*bound.policy, own), .named = bound.named});
-  // Once more as the call, which changes nothing: what the call asks for and does not get is noted.
+  // Once more as the call, which changes nothing: what it asks for and does not get is noted.
   Combined combined = TRY(combine(layers, bounds.empty() ? Policy{} : asked, fallback));
+  for (const Refusal& refusal : combined.refusals) combined.notes.push_back(to_string(refusal));
   combined.policy.name = own.name;
   return combined;
 }

@@ -50,6 +50,22 @@ def tearDownModule():
     stack.close()
 
 
+NARROWED = """
+import warnings
+from paddock import Sandbox, Denied
+for asked, said in (({"allow_net": ["localhost:8099"]}, "network.allow: 'localhost:8099' asked for"), ({"memory": "64G"}, "memory: 64G asked for")):
+    try:
+        Sandbox("base", **asked)
+        raise SystemExit(f"{asked} was dropped")
+    except Denied as error:
+        assert said in str(error), error
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    Sandbox("base", policy="python", timeout=3600).kill()
+assert any("timeout: 1h asked for" in str(each.message) for each in told), told
+"""
+
+
 class ClientTest(unittest.TestCase):
     """Each test is a program of its own, run by every user: what it asserts fails it."""
 
@@ -58,6 +74,9 @@ class ClientTest(unittest.TestCase):
             with self.subTest(user=user):
                 done = python("-c", text, user=user, env={"PADDOCK_URL": f"http://127.0.0.1:{servers[user].port}", "PADDOCK_API_KEY": servers[user].key, **env})
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_what_is_asked_for_in_vain_is_an_error_and_less_of_it_a_warning(self):
+        self.program(NARROWED)
 
     def test_code_remembers_and_tells(self):
         self.program("""

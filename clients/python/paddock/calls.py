@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import base64
 import json
+import warnings
 from dataclasses import dataclass, fields
 from typing import Any, Callable, Dict, Generic, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 from urllib.parse import quote
@@ -137,7 +138,14 @@ def create(*, template: str, name: str, timeout: Optional[float], idle_timeout: 
     given = {key: value for key, value in limits.items() if value is not None}
     if given:
         body["limits"] = given
-    return _call("POST", "/v1/sandboxes", _info, body)
+    return _call("POST", "/v1/sandboxes", _made, body)
+
+
+def _made(body: bytes) -> SandboxInfo:
+    """A new sandbox. What the server has to say about it (a shorter life than was asked for, a variable that seems to be a secret) is a warning."""
+    for note in _object(body).get("notes") or []:
+        warnings.warn(str(note), UserWarning, stacklevel=2)
+    return _info(body)
 
 
 def info(id: str) -> Call[SandboxInfo]:
