@@ -46,10 +46,10 @@ bool is_ours(const net::Header& header) {
   constexpr std::string_view kKey = "e2b_", kBasic = "basic ";
   if (header.value.find(kKey) != std::string::npos) return true;
   if (!same_ignoring_case(std::string_view(header.value).substr(0, kBasic.size()), kBasic)) return false;
-  std::string_view encoded = std::string_view(header.value).substr(kBasic.size());
-  encoded.remove_prefix(std::min(encoded.find_first_not_of(" \t"), encoded.size()));
+  std::string encoded = header.value.substr(std::min(header.value.find_first_not_of(" \t", kBasic.size()), header.value.size()));
+  while (encoded.size() % 4 != 0) encoded += '=';  // some leave it out
   Result<std::string> pair = from_base64(encoded);
-  return !pair || pair.value().find(kKey) != std::string::npos;  // what cannot be read could be one
+  return pair && pair.value().find(kKey) != std::string::npos;
 }
 
 std::string host_for(const manager::SandboxInfo& info, const std::string& host, uint16_t port) {

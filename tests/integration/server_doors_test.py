@@ -230,7 +230,7 @@ class Previews(ServedSandbox, unittest.TestCase):
     def test_our_keys_stay_outside(self):
         def basic(pair):
             return "Basic " + base64.b64encode(pair.encode()).decode()
-        for shown in (f"Bearer {self.server.key}", basic(f"user:{self.server.key}"), basic(f"{self.server.key}:"), "basic  " + basic(f"x:{self.server.key}")[6:], "Basic ???"):
+        for shown in (f"Bearer {self.server.key}", basic(f"user:{self.server.key}"), basic(f"{self.server.key}:"), "basic  " + basic(f"x:{self.server.key}")[6:]):
             self.assertIsNone(self.seen(shown), shown)
         self.assertEqual(self.seen(basic("ann:secret")), basic("ann:secret"))
 
