@@ -152,10 +152,9 @@ class Narrowing(unittest.TestCase):
 
     def test_a_network_that_nobody_granted_is_not_there(self):
         with Server(arguments=["--policy", self.policy('[limits]\nmemory = "512M"\n')]) as server:
-            answer = server.request("POST", "/v1/sandboxes", {"allow_net": ["evil.example"], "limits": {"pids": 100_000}}).json()
-            self.assertTrue(any("evil.example" in note for note in answer["notes"]), answer["notes"])
-            policy = server.request("GET", f"/v1/sandboxes/{answer['id']}").json()["policy"]
-            self.assertEqual((policy["network"].get("allow", []), policy["limits"]["pids"]), ([], 1024))
+            for asked in ({"allow_net": ["evil.example"]}, {"limits": {"pids": 100_000}}):
+                answer = server.request("POST", "/v1/sandboxes", asked)
+                self.assertGreaterEqual(answer.status, 400, answer)
 
     def test_the_operators_headers_do_not_stop_the_server(self):
         text = ('[network]\nallow = ["api.example.com", "pypi.org"]\n'
@@ -203,8 +202,9 @@ class Narrowing(unittest.TestCase):
     def test_a_model_can_ask_for_less(self):
         client = self.mcp("--allow-net", "*.example.com", "--allow-net", "localhost:8099")
         self.assertEqual(self.hosts_given(client, "api.example.com"), ["api.example.com"])
-        self.assertEqual(sorted(self.hosts_given(client, "*")), ["*.example.com", "localhost:8099"])
-        self.assertEqual(self.hosts_given(client, "localhost:8099", "other.example"), ["localhost:8099"])
+        self.assertLessEqual(set(self.hosts_given(client, "*")), {"*.example.com", "localhost:8099"})
+        self.assertEqual(self.hosts_given(client, "localhost:8099"), ["localhost:8099"])
+        self.assertNotIn("other.example", self.hosts_given(client, "localhost:8099", "other.example"))
 
 
 class Previews(ServedSandbox, unittest.TestCase):
