@@ -14,6 +14,7 @@ import sys
 WORD = re.compile(r"[A-Za-z_]\w*")
 # A declaration at the left margin: the last name before its parameters, value or body.
 DECLARED = re.compile(r"^(?!using [\w:]+;)(?:template ?<[^>]*> )?[A-Za-z_:][^;={(\n]*?\b([A-Za-z_]\w*)(?:\[[^\]]*\])*\s*(?=[({=;]|final|: public)", re.M)
+CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?:\[[^\]]*\])* = ")  # several may share a line
 PRIVATE = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
 MACRO = re.compile(r"^#define (\w+)", re.M)
 
@@ -22,7 +23,7 @@ def read(path):
     text = open(path, encoding="utf-8").read()
     private = set(MACRO.findall(text))
     for body in PRIVATE.findall(text):
-        private |= set(DECLARED.findall(body))
+        private |= set(DECLARED.findall(body)) | set(CONSTANT.findall(body))
     code = re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*', "", text)
     code = re.sub(r"(?:\.|->)\w+", "", code)  # members cannot be mistaken for a private name
     return {"path": path, "private": private, "words": set(WORD.findall(code)), "lines": text.count("\n")}
