@@ -51,6 +51,12 @@ void without_masks(Plan& plan) {
   std::erase_if(plan.steps, [](const Step& step) { return step.kind == Step::Kind::mask && step.target != "/.scratch"; });
 }
 
+// The host's queues cannot be mounted from within; a program opens them by name.
+void without_ipc_namespace(Plan& plan) {
+  leave_out_namespace(plan, CLONE_NEWIPC);
+  std::erase_if(plan.steps, [](const Step& step) { return step.kind == Step::Kind::mqueue; });
+}
+
 void without_own_devices(Plan& plan) {
   auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return starts_with(step.target, "/dev/"); });
   if (first == plan.steps.end()) return;
@@ -84,7 +90,7 @@ const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
     {"mount_ns", without_own_root},
     {"pid_ns", without_pid_namespace},
     {"net_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWNET); }},
-    {"ipc_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWIPC); }},
+    {"ipc_ns", without_ipc_namespace},
     {"uts_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWUTS); plan.hostname.clear(); }},
     {"cgroup_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWCGROUP); }},
     {"read_only", without_read_only},
