@@ -7,8 +7,8 @@ import threading
 import time
 import unittest
 
-from support import paddock
-from support.paddock import on_both, on_container
+from support import leftovers, paddock
+from support.paddock import on_both, on_container, on_process
 
 CONNECT = """
 import os, socket, sys
@@ -194,6 +194,51 @@ for request in (0x40086602, 0x401c5820, 0xc020660b, 0x5000940e):
 """
         done = paddock.run("--wall", wall, "--", "python3", "-c", script, user=user)
         self.assertEqual((done.stdout, done.returncode), ("", 0), done.stderr)
+
+
+class ProcessWallTest(Case):
+    # A descendant that asks not to be told of its parent's end, in a session of its own.
+    STUBBORN = "import ctypes, os, time\nctypes.CDLL(None).prctl(1, 0)\nif os.fork(): time.sleep(60)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(60)"
+
+    def family(self, pid):
+        """paddock, its watcher, the keeper."""
+        watcher = next(child for child in leftovers.children(pid) if leftovers.read(f"/proc/{child}/comm").startswith("paddock"))
+        return pid, watcher, leftovers.children(watcher)[0]
+
+    @on_process
+    def test_it_ends_with_any_two_of_the_three_that_watch_it(self, user, wall):
+        for doomed in ((0, 1), (0, 2), (1, 2), (2,), (1,), (0,)):
+            with self.subTest(doomed=doomed):
+                marker = f"stubborn-{os.getpid()}-{user}-{''.join(map(str, doomed))}"
+                child = paddock.popen("run", "--wall", wall, "--", "python3", "-c", self.STUBBORN, marker, user=user, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                deadline = time.monotonic() + 20
+                inside = []
+                while len(inside) < 2 and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                    names = [pid for pid in leftovers.processes(marker)]
+                    inside = [pid for pid in names if leftovers.read(f"/proc/{pid}/comm").startswith("python")]
+                self.assertGreaterEqual(len(inside), 2)
+                three = self.family(child.pid)
+                for index in doomed:
+                    os.kill(three[index], 9)
+                child.wait(30)
+                deadline = time.monotonic() + 20
+                while leftovers.processes(marker) and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                self.assertEqual(leftovers.processes(marker), [])
+
+
+class LibraryTest(Case):
+    PROGRAM = os.path.join(paddock.BUILD, "tests", "paddock-embedding")
+
+    @unittest.skipUnless(os.path.exists(PROGRAM), "paddock-embedding is not built")
+    def test_the_applications_own_children_are_left_alone(self):
+        for user in paddock.USERS:
+            with self.subTest(user=user):
+                done = paddock.call(program=self.PROGRAM, user=user)
+                self.assertIn("the keeper died", done.stdout, done.stderr)
+                self.assertIn("and the child lives", done.stdout)
 
 
 if __name__ == "__main__":
