@@ -15,7 +15,7 @@ namespace {
 
 using Kind = guest::Channel::Item::Kind;
 
-constexpr size_t kMostWatchers = 64, kMostEvents = 8192, kMostBytes = 1'000'000;
+constexpr size_t kMostWatchers = 24, kMostEvents = 8192, kMostBytes = 1'000'000;
 
 Value watch_request(const Envd& envd, const Value& message) {
   Value request = guest_request(envd, "watch");

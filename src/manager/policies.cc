@@ -232,7 +232,7 @@ Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_po
 }
 
 Result<Policy> Policies::operators() const {
-  return TRY(policy::combine(TRY(layers("")), Policy{}, TRY(fallback_policy()))).policy;
+  return TRY(policy::combine(TRY(layers("")), Policy{}, TRY(fallback_policy()), policy::WideNetwork::left_to_calls)).policy;
 }
 
 Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Policy call, const std::vector<Policy>& presets) const {
@@ -250,7 +250,7 @@ Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Polic
   }
 
   // What the operator and the tenant leave open is filled in before the call is heard: it can only narrow.
-  policy::Combined granted = TRY(policy::combine(layers, Policy{}, TRY(fallback_policy())));
+  policy::Combined granted = TRY(policy::combine(layers, Policy{}, TRY(fallback_policy()), policy::WideNetwork::left_to_calls));
   Policy& ceiling = granted.policy;
   if (!ceiling.network.allow) ceiling.network.allow.emplace();
   std::vector<InjectPolicy> injects = std::exchange(ceiling.network.inject, {});

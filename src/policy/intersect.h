@@ -46,7 +46,10 @@ struct Combined {
 // `call` is what stands on the command line: one more layer, last, without a say in [danger]. Who asked for more than the layers
 // allow must hear of it: refusals are an error (refused), unless nobody asked for them by name.
 // Every policy must have been decoded: paths absolute, network entries canonical.
-Result<Combined> combine(const std::vector<Layer>& layers, const Policy& call, const Policy& fallback);
+// `wide` says when entries such as "*" need their danger accepted: now, or once calls have narrowed what is combined here.
+enum class WideNetwork { checked, left_to_calls };
+Result<Combined> combine(const std::vector<Layer>& layers, const Policy& call, const Policy& fallback,
+                         WideNetwork wide = WideNetwork::checked);
 
 // Code::denied with all of them, when there are any.
 Result<void> refused(const std::vector<Refusal>& refusals, const std::string& hint);

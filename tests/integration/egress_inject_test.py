@@ -77,7 +77,7 @@ class InjectTest(internet.Case):
             yield "node", ["node", "-e", NODE], []
         if shutil.which("javac"):
             source = self.net.file("Fetch.java", JAVA)
-            yield "java", ["java", source], ["--read", source, "--pids", "256"]
+            yield "java", ["java", source], ["--read", source]
 
     @as_each_user
     def test_the_server_has_the_header_and_the_program_does_not_whatever_the_client(self, user):

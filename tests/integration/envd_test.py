@@ -71,7 +71,7 @@ class Envd(unittest.TestCase):
         self.assertEqual(missing.json()["code"], "not_found")
 
     def test_watchers_are_not_without_number(self):
-        for _ in range(64):
+        for _ in range(24):
             self.assertEqual(self.unary("filesystem.Filesystem/CreateWatcher", {"path": "/tmp"}).status, 200)
         self.assertEqual(self.unary("filesystem.Filesystem/CreateWatcher", {"path": "/tmp"}).json()["code"], "resource_exhausted")
 

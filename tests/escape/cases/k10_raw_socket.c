@@ -1,5 +1,5 @@
 // K10 raw sockets: AF_PACKET and SOCK_RAW, to forge packets.
-// layers: caps
+// layers: seccomp caps
 // process: seccomp caps
 // control: run
 // control(process user): kernel

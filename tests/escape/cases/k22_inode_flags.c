@@ -1,5 +1,5 @@
 // K22 inode flags: changes a file that is granted for reading only, by an ioctl that needs no writable descriptor (chattr).
-// layers: read_only
+// layers: read_only seccomp
 // process: seccomp
 // users: user
 // control: run

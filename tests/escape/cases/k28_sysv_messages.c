@@ -1,5 +1,6 @@
 // K28 SysV message queues and semaphores: opens those of the host by key.
 // layers: ipc_ns
+// layers(user): ipc_ns seccomp
 // process: seccomp
 // control: run
 // args: {key}
