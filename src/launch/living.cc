@@ -247,8 +247,7 @@ class Living {
   LivingUsage usage() {
     if (!frozen_ && went_ && start_walker()) {
       walker_.ask();
-      (void)walker_.wait(kUsagePatience);
-      take_samples();
+      if (walker_.wait(kUsagePatience)) judge(walker_.latest());
     }
     LivingUsage used = usage_of(watcher_, latest_, ended_.memory_peak, 1);
     used.frozen = frozen_;
