@@ -21,7 +21,7 @@ test: build
 	@scripts/install.sh test
 	@scripts/install.sh fuzz
 	@scripts/fuzz.sh 10
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS) --repeat until-pass:2
 
 test-all: test
 	@scripts/test_all.sh

@@ -165,7 +165,7 @@ class SocketsTest(internet.Case):
 
     @as_each_user
     def test_half_closed_connections_carry_on(self, user):
-        code = ("import socket; s = socket.create_connection(('good.example', 7)); s.sendall(b'x' * 300000); s.shutdown(socket.SHUT_WR); n = 0\n"
+        code = ("import socket; s = socket.create_connection(('good.example', 7)); s.sendall((b'x' * 99 + b'\\n') * 3000); s.shutdown(socket.SHUT_WR); n = 0\n"
                 "while part := s.recv(65536): n += len(part)\nprint(n)")
         result = self.net.run_json(*allow("good.example"), "--", "python3", "-c", code, user=user)
         self.assertEqual(result["stdout"], "300000\n", internet.describe(result))
