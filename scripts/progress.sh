@@ -6,7 +6,7 @@ fi
 exec awk '
   /FAILED/ { print; fflush(); next }
   /^\[[0-9]+\/[0-9]+\]/ {
-    split(substr($1, 2), part, "/")
+    split(substr($1, 2), part, "/"); part[2] += 0
     tenth = int(10 * part[1] / part[2])
     if (part[2] > 20 && tenth > shown) { shown = tenth; printf "  built %d %%\n", tenth * 10; fflush() }
     next
