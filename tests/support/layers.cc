@@ -42,7 +42,15 @@ void without_pid_namespace(Plan& plan) {
     if (step.kind == Step::Kind::proc) step = Step{.kind = Step::Kind::bind, .target = "/proc", .text = "/proc", .attributes = step.attributes};
 }
 
+// What can only be read is the host's own again, with its sockets, in place of an overlay that has no upper layer.
+void without_overlays(Plan& plan) {
+  for (Step& step : plan.steps)
+    if (step.kind == Step::Kind::overlay && step.text.find("upperdir=") == std::string::npos)
+      step = Step{.kind = Step::Kind::inner_bind, .target = step.target, .text = "/.lower", .attributes = step.attributes};
+}
+
 void without_read_only(Plan& plan) {
+  without_overlays(plan);
   for (Step& step : plan.steps) step.attributes &= ~static_cast<uint64_t>(MOUNT_ATTR_RDONLY);
   plan.root_attributes &= ~static_cast<uint64_t>(MOUNT_ATTR_RDONLY);
 }
@@ -62,6 +70,7 @@ void without_own_devices(Plan& plan) {
   if (first == plan.steps.end()) return;
   *first = Step{.kind = Step::Kind::bind, .target = "/dev", .text = "/dev"};
   plan.steps.erase(std::remove_if(first + 1, plan.steps.end(), [](const Step& step) { return starts_with(step.target, "/dev/"); }), plan.steps.end());
+  std::erase_if(plan.landlock.rules, [](const kernel::LandlockRule& rule) { return starts_with(rule.path, "/dev/") && ::access(rule.path.c_str(), F_OK) != 0; });
 }
 
 void without_own_environment(Plan& plan) {
@@ -94,6 +103,7 @@ const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
     {"uts_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWUTS); plan.hostname.clear(); }},
     {"cgroup_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWCGROUP); }},
     {"read_only", without_read_only},
+    {"overlay", without_overlays},
     {"masks", without_masks},
     {"dev", without_own_devices},
     {"fds", [](Plan& plan) { plan.close_descriptors = false; }},
