@@ -99,7 +99,7 @@ Task<void> list(Call& call) {
   }
   Value::Array sandboxes;
   for (const std::shared_ptr<manager::Sandbox>& sandbox : page.value().sandboxes) sandboxes.push_back(describe(*sandbox, call.caller));
-  // They are no sandboxes any more, so only who asks for them gets them; with the last page.
+  // Ended sandboxes are listed only on request, with the last page.
   bool with_ended = options.value().states.count(manager::SandboxState::ended) && page.value().next.empty();
   if (with_ended)
     for (const manager::Epitaph& epitaph : call.manager.epitaphs().of(call.caller.tenant)) sandboxes.push_back(describe_ended(epitaph));

@@ -298,7 +298,7 @@ std::vector<Error> decode_errors(std::string_view text, const std::string& name,
     path.clear();
     Result<Policy> policy = decode(value.value(), name, told);
     if (policy) break;
-    // What now lacks a part that was left out is no further mistake.
+    // What fails only because a part was left out is not reported as another mistake.
     bool follows = std::any_of(removed.begin(), removed.end(), [&](const std::string& earlier) { return starts_with(earlier, path + "."); });
     if (!follows) errors.push_back(policy.error());
     if (path.empty() || !leave_out(value.value(), "", path)) break;
