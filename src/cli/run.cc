@@ -199,7 +199,7 @@ Result<int> run(const Flags& flags, Job& job, launch::KeeperProcess keeper) {
   Result<manager::Prepared> prepared = prepare(flags, job.command, job.policy, keeper);
   if (!prepared) return manager::record_refusal(job.command, job.policy, job.record, std::move(prepared.error()));
   RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
-                                      {.capture = !job.raw, .report = true, .discard = !job.raw, .raw = job.raw, .caller = job.socket.get(), .record = std::move(job.record)}));
+                                      {.capture = !job.raw, .report = true, .discard = !job.raw, .raw = job.raw, .caller = job.socket.get(), .only_run = true, .record = std::move(job.record)}));
   if (job.raw) print_error(summary(result));
   job.tell(manager::to_value(result));
   return exit_status(result.outcome);
@@ -219,7 +219,7 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
   if (!flags.network_log.empty()) TRY(write_network_log(flags.network_log, prepared.value()));
   bool report = flags.json && !edit;
   RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
-                                      {.capture = flags.json, .report = report, .discard = flags.discard, .record = std::move(record), .notes = combined.notes}));
+                                      {.capture = flags.json, .report = report, .discard = flags.discard, .only_run = true, .record = std::move(record), .notes = combined.notes}));
   if (flags.json) print(to_json(manager::to_value(result)) + "\n");
   else print_error(flags.quiet ? unrecorded(result) : summary(result));
   return exit_status(result.outcome);

@@ -22,6 +22,7 @@ class Hold {
   Result<void> make_first_process(uint64_t namespaces, Fd& control);
   // One that was made ahead, in namespaces that turn out to be others than the plan's, is replaced.
   bool has_first_process() const { return child_.pid > 0; }
+  void forget_first_process();
 
   // Makes the sandbox up to the point where the first process may go on. Takes what goes inside from `passed`.
   Result<void> start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed, Fd& control, Watcher& watcher);
@@ -35,7 +36,6 @@ class Hold {
 
  private:
   Result<void> make_cgroups(const Plan& plan, Watcher& watcher);
-  void forget_first_process();
 
   uint64_t namespaces_ = 0;  // of the first process
   kernel::Child child_;

@@ -4,7 +4,9 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +40,9 @@ class Keeper {
   explicit Keeper(Fd control) : control_(std::move(control)) {}
 
   Fd take_control() { return std::move(control_); }
+  void watch_parent(Fd parent) { parent_ = std::move(parent); }
+  // Must happen in the process that made it: nobody else can wait for it.
+  void forget_what_was_made_ahead() { hold_.forget_first_process(); }
   Result<void> make_ahead() { return hold_.make_first_process(kContainerNamespaces, control_); }
 
   // Makes the sandbox, stays until it ends, cleans up, tells the caller.
@@ -72,12 +77,14 @@ class Keeper {
 
   void watch_until_end() {
     while (!over_) {
-      pollfd watched[4] = {{control_.get(), POLLIN, 0}, {hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}, {walker_.fd(), POLLIN, 0}};
-      (void)::poll(watched, 4, milliseconds_to_next_look());
+      pollfd watched[5] = {{control_.get(), POLLIN, 0}, {hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0},
+                           {walker_.fd(), POLLIN, 0}, {parent_.get(), POLLIN, 0}};
+      (void)::poll(watched, 5, milliseconds_to_next_look());
       if (watched[1].revents) from_sandbox();
       else if (watched[2].revents) first_process_ended();
       if (watched[0].revents && !over_) from_caller();
       if (watched[3].revents && !over_) from_walker();
+      if (watched[4].revents && !over_) parent_ended();
       look();
     }
   }
@@ -140,6 +147,12 @@ class Keeper {
       if (record.kind == Record::Kind::go) started_us_ = last_active_us_ = now_us();
       (void)send_record(hold_.guard().get(), record);
     }
+  }
+
+  // Nobody would end the program if we were killed as well: so it ends now.
+  void parent_ended() {
+    failure_ = Error{Code::internal, "a process that watches the sandbox was killed, and the sandbox was ended", "see the kernel log for an out-of-memory kill"};
+    over_ = true;
   }
 
   void first_process_ended() {
@@ -361,6 +374,7 @@ class Keeper {
   std::string plan_bytes_;   // as it came, to be passed on
   Hold hold_;
   Fd control_, space_;  // the space is locked while we live
+  Fd parent_;           // process wall: who ends everything if we cannot
   std::vector<Fd> passed_;  // locks to hold until the end
   Watcher watcher_{{}, true};
   Walker walker_;
@@ -377,6 +391,25 @@ void ignore_signals() {
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})
     (void)::signal(number, SIG_IGN);
   (void)::signal(SIGCHLD, SIG_DFL);  // an ignored one, inherited, would take the exit statuses away
+}
+
+// Without a PID namespace nothing in the kernel ends the program's descendants with us. So our parent stays and waits for us,
+// with nothing else to do and nothing to read: if we are killed they become its children, and it ends them and cleans up. If it is
+// killed we end everything ourselves. Returns in the keeper, with a descriptor of that parent.
+Result<Fd> leave_watcher_behind(const Plan& plan, int control, std::vector<Fd>& passed) {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
+  Fd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  pid_t keeper = self ? ::fork() : -1;
+  if (keeper < 0) return errno_error(errno, "start the keeper");
+  if (keeper == 0) return self;
+  (void)::close(control);
+  passed.clear();
+  int status = 0;
+  while (::waitpid(keeper, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
+  end_descendants({});
+  clean_up_after(plan);
+  ::_exit(125);
 }
 
 }  // namespace
@@ -411,6 +444,15 @@ int keep(int control_number, bool ahead) {
   if (!plan) {
     (void)send_record(number, failure(plan.error()));
     return 125;
+  }
+  if (!plan.value().container) {
+    keeper.forget_what_was_made_ahead();
+    Result<Fd> parent = leave_watcher_behind(plan.value(), number, received.value().descriptors);
+    if (!parent) {
+      (void)send_record(number, failure(parent.error()));
+      return 125;
+    }
+    keeper.watch_parent(std::move(parent).value());
   }
   if (plan.value().living) return live(keeper.take_control(), std::move(plan.value()), std::move(received.value().bytes), std::move(received.value().descriptors));
   keeper.run(std::move(plan.value()), std::move(received.value().bytes), std::move(received.value().descriptors));

@@ -27,6 +27,7 @@ struct Step {
     inner_bind, // text is a path inside the new root; if `optional`, a target that is absent or a link is left alone
     proc,       // attributes
     devpts,
+    mqueue,     // the POSIX queues of the own IPC namespace; attributes
     mask,       // covers target (a file or a directory; absent: nothing to do) with an empty, unreadable one
     overlay,    // text is the options, with paths inside the new root
     unmount,    // takes a helper mount away again

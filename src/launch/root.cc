@@ -37,6 +37,7 @@ class Builder {
       case Step::Kind::proc: return place(step, std::move(source));
       case Step::Kind::tmpfs: return place(step, kernel::new_mount("tmpfs", {cat("size=", step.size), cat("nr_inodes=", step.inodes), step.mode & 01000 ? "mode=1777" : "mode=0755"}, step.attributes));
       case Step::Kind::devpts: return place(step, kernel::new_mount("devpts", {"ptmxmode=0666", "mode=0600", "max=256"}, step.attributes));
+      case Step::Kind::mqueue: return place(step, kernel::new_mount("mqueue", {}, step.attributes));
       case Step::Kind::overlay: return place(step, kernel::new_mount("overlay", split(step.text, '\n'), step.attributes));
       case Step::Kind::inner_bind: return bind_inner(step);
       case Step::Kind::enter: return enter(step);
@@ -109,6 +110,8 @@ class Builder {
     parent_path_.clear();
     mask_file_.reset();
     mask_directory_.reset();
+    placed_file_.reset();
+    placed_directory_.reset();
     mask_place_ = "/run";  // a tmpfs by then: the root itself may lie on a disk
     return {};
   }
@@ -128,15 +131,20 @@ class Builder {
     if (!place) return std::move(place.error());
     struct stat info;
     if (::fstat(place.value().get(), &info) != 0) return errno_error(errno, cat("stat '", printable(step.target), "'"));
-    Fd cover = TRY(kernel::clone_mount_of(S_ISDIR(info.st_mode) ? mask_directory_.get() : mask_file_.get()));
-    TRY(kernel::add_mount_attributes(cover.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
-    return kernel::place_mount_on(cover.get(), place.value().get());
+    // A copy of a cover that is in place has its attributes already.
+    Fd& placed = S_ISDIR(info.st_mode) ? placed_directory_ : placed_file_;
+    const Fd& source = S_ISDIR(info.st_mode) ? mask_directory_ : mask_file_;
+    Fd cover = TRY(kernel::clone_mount_of(placed ? placed.get() : source.get()));
+    if (!placed) TRY(kernel::add_mount_attributes(cover.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+    TRY(kernel::place_mount_on(cover.get(), place.value().get()));
+    if (!placed) placed = std::move(cover);
+    return {};
   }
 
   int root_;
   std::string parent_path_;  // what parent_ is open on
   std::string mask_place_;
-  Fd own_root_, parent_, mask_file_, mask_directory_;
+  Fd own_root_, parent_, mask_file_, mask_directory_, placed_file_, placed_directory_;
 };
 
 }  // namespace

@@ -153,7 +153,7 @@ uint64_t now_us();  // CLOCK_MONOTONIC
 std::vector<int> descendants(int pid);
 
 // Kills and reaps every descendant of this process, a subreaper, until none is left: they are ours to reap, so no pid
-// can be reused under us. `groups`: version 2 cgroups, which kill at once.
+// can be reused under us. Only for processes that have no other children: never in a library. `groups`: version 2 cgroups, which kill at once.
 void end_descendants(const std::vector<kernel::Cgroup>& groups);
 
 }  // namespace paddock::launch

@@ -54,9 +54,9 @@ Result<Fd> clone_mount_beneath(int root, const std::string& path) {
 }
 
 Result<void> add_mount_attributes(int mount, uint64_t attributes) {
-  if (attributes == 0) return {};
   mount_attr change{};
   change.attr_set = attributes;
+  change.propagation = MS_PRIVATE;  // a copy is a peer of its original: what the host mounts there later would appear inside
   if (::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &change, sizeof change) != 0)
     return errno_error(errno, "restrict a mount");
   return {};

@@ -185,7 +185,8 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   to_egress.reset();
   if (options.raw) TRY(let_go_of_own_pipes());
 
-  if (!plan.container) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  // A third one that the program's processes come to. In a library the application's own children would be among them.
+  if (!plan.container && options.only_run) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   uint64_t output_limit = options.raw ? 0 : prepared.request.policy.limits[LimitKind::output].value_or(0);
   SupervisorOptions supervisor{.capture = options.capture, .output_limit = output_limit, .caller = options.caller,
                                .rules = [&] { return watch.redaction.rules(); },
@@ -209,7 +210,7 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   }
   const Supervised& run = supervised.value();
   if (run.keeper_died) {
-    if (!plan.container) launch::end_descendants({});  // as a subreaper we have inherited them
+    if (!plan.container && options.only_run) launch::end_descendants({});
     launch::clean_up_after(plan);
     return Error{Code::internal, "the keeper died, and the sandbox with it", "see the kernel log for an out-of-memory kill"};
   }

@@ -17,6 +17,7 @@ struct RunOptions {
   // ends counts and redacts what comes.
   bool raw = false;
   int caller = -1;        // a socket: when its other end closes, everything ends
+  bool only_run = false;  // this process does nothing else: every child of it is the run's, to be ended and waited for
   std::optional<RunRecordOptions> record;  // unset: a run of Paddock's own, which leaves no record
   std::vector<std::string> notes;          // what is known already that a reader should know
 };

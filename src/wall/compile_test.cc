@@ -52,7 +52,7 @@ Request request(bool root) {
 }
 
 std::string describe(const launch::Step& step) {
-  static const char* kNames[] = {"directory", "file", "symlink", "tmpfs", "bind", "inner_bind", "proc", "devpts", "mask", "overlay", "unmount", "enter"};
+  static const char* kNames[] = {"directory", "file", "symlink", "tmpfs", "bind", "inner_bind", "proc", "devpts", "mqueue", "mask", "overlay", "unmount", "enter"};
   std::string text = cat(kNames[static_cast<size_t>(step.kind)], " ", step.target);
   if (!step.text.empty()) text += cat(" <- ", printable(step.text));
   if (step.mode) text += cat(" mode=", step.mode);

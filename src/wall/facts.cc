@@ -37,8 +37,16 @@ constexpr const char* kEtc[] = {
 constexpr const char* kCaBundles[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 
-// Files of /proc that tell of the host's kernel or other sandboxes, or act on the machine.
-constexpr const char* kProcMasks[] = {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "sysrq-trigger", "kmsg", "acpi", "scsi"};
+// Files of /proc that tell of the host's kernel, hardware, load or other sandboxes, or act on the machine. What programs
+// read as a matter of course stays: cpuinfo, meminfo, stat, uptime, loadavg, version, filesystems, vmstat, cgroups, devices. Each
+// costs every start some 30 µs, so lists of hardware that any machine has (bus, tty, irq, ioports) stay, too.
+constexpr const char* kProcMasks[] = {
+    "kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "sysrq-trigger", "kmsg", "acpi", "scsi",
+    "cmdline", "config.gz", "modules",                            // how the host was booted and built
+    "interrupts", "softirqs", "schedstat",                        // what its processors do: keystrokes show in it
+    "locks", "diskstats", "partitions", "swaps", "mdstat", "fs",  // its disks, and who locks what on them
+    "buddyinfo", "zoneinfo", "iomem",                             // its memory
+};
 
 // Without a /proc and /dev of its own a program gets just these.
 constexpr const char* kSystemFiles[] = {
@@ -160,18 +168,44 @@ Result<std::vector<RootEntry>> list_root(const std::string& path) {
   return entries;
 }
 
+namespace {
+
+// mountinfo writes spaces, tabs, newlines and backslashes as \\ and three octal digits.
+std::string unescape_mount(const std::string& text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool escaped = text[i] == '\\' && i + 3 < text.size();
+    plain += escaped ? static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0')) : text[i];
+    if (escaped) i += 3;
+  }
+  return plain;
+}
+
+// Where that cannot be found out, there may be some.
+bool has_mounts_beneath(const std::string& path) {
+  Result<std::string> text = read_file("/proc/self/mountinfo");
+  if (!text) return true;
+  for (const std::string& line : split(text.value(), '\n')) {
+    std::vector<std::string> fields = split(line, ' ');
+    if (fields.size() > 4 && starts_with(unescape_mount(fields[4]), path == "/" ? path : path + "/")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 // One descriptor for the identity and the real name: what is judged is what will be mounted.
 Result<HostPath> look_at(const std::string& path, std::string* real) {
   Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat info;
   if (!place || ::fstat(place.get(), &info) != 0) return errno_error(errno, cat("look at '", printable(path), "'"));
-  if (real) {
-    char target[4096];
-    ssize_t size = ::readlink(cat("/proc/self/fd/", place.get()).c_str(), target, sizeof target);
-    if (size <= 0) return errno_error(errno, cat("find the real name of '", printable(path), "'"));
-    real->assign(target, static_cast<size_t>(size));
-  }
-  return HostPath{path, {info.st_dev, info.st_ino}, S_ISDIR(info.st_mode), S_ISSOCK(info.st_mode), info.st_uid, info.st_gid};
+  char target[4096];
+  ssize_t size = ::readlink(cat("/proc/self/fd/", place.get()).c_str(), target, sizeof target);
+  if (size <= 0) return errno_error(errno, cat("find the real name of '", printable(path), "'"));
+  std::string name(target, static_cast<size_t>(size));
+  bool is_directory = S_ISDIR(info.st_mode);
+  if (real) *real = name;
+  return HostPath{path, {info.st_dev, info.st_ino}, is_directory, S_ISSOCK(info.st_mode), info.st_uid, info.st_gid, is_directory && has_mounts_beneath(name)};
 }
 
 }  // namespace paddock::wall

@@ -57,6 +57,7 @@ struct HostPath {
   kernel::FileIdentity identity;
   bool is_directory = false, is_socket = false;
   uint32_t uid = 0, gid = 0;
+  bool has_mounts = false;  // other filesystems are mounted beneath it
 };
 Result<HostPath> look_at(const std::string& path, std::string* real = nullptr);
 

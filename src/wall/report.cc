@@ -63,6 +63,7 @@ class Reader {
     TRY(read_files());
     TRY(read_membership());
     read_user_counters();
+    read_end();
     for (const auto& [kind, limit] : compiled_.limits.limits) TRY(read_limit(kind, limit));
     return std::move(found_);
   }
@@ -101,6 +102,12 @@ class Reader {
     put("capabilities", cat("CapBnd of the user namespace: ", status_["CapBnd"], " (what root inside needs to own files and to become users)"));
     put("privileges", "NoNewPrivs: 1");
     return {};
+  }
+
+  // What ends the program if Paddock is killed.
+  void read_end() {
+    if (plan_.container) put("end", "the PID namespace ends with its first process, and that with the keeper");
+    else put("end", "paddock, the keeper and its parent watch each other; if all are killed at once, daemonised processes live on", Strength::sampled);
   }
 
   Result<void> read_syscalls() {

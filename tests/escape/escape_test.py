@@ -34,7 +34,7 @@ from support.paddock import USER_ID, as_user  # noqa: E402
 
 BUILD = pathlib.Path(paddock.BUILD)
 WITHOUT = BUILD / "tests" / "paddock-without"
-LAYERS = set("seccomp landlock caps no_new_privs uid user_ns mount_ns pid_ns net_ns ipc_ns uts_ns cgroup_ns read_only masks dev "
+LAYERS = set("seccomp landlock caps no_new_privs uid user_ns mount_ns pid_ns net_ns ipc_ns uts_ns cgroup_ns read_only overlay masks dev "
              "fds env undumpable keyring cgroup rlimits scratch".split())
 CONTROLS = {"run", "observe", "kernel", "vm", "none"}
 VERDICTS = {0: "held", 42: "escaped", 77: "cannot"}

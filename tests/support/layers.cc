@@ -42,7 +42,15 @@ void without_pid_namespace(Plan& plan) {
     if (step.kind == Step::Kind::proc) step = Step{.kind = Step::Kind::bind, .target = "/proc", .text = "/proc", .attributes = step.attributes};
 }
 
+// What can only be read is the host's own again, with its sockets, in place of an overlay that has no upper layer.
+void without_overlays(Plan& plan) {
+  for (Step& step : plan.steps)
+    if (step.kind == Step::Kind::overlay && step.text.find("upperdir=") == std::string::npos)
+      step = Step{.kind = Step::Kind::inner_bind, .target = step.target, .text = "/.lower", .attributes = step.attributes};
+}
+
 void without_read_only(Plan& plan) {
+  without_overlays(plan);
   for (Step& step : plan.steps) step.attributes &= ~static_cast<uint64_t>(MOUNT_ATTR_RDONLY);
   plan.root_attributes &= ~static_cast<uint64_t>(MOUNT_ATTR_RDONLY);
 }
@@ -51,11 +59,18 @@ void without_masks(Plan& plan) {
   std::erase_if(plan.steps, [](const Step& step) { return step.kind == Step::Kind::mask && step.target != "/.scratch"; });
 }
 
+// The host's queues cannot be mounted from within; a program opens them by name.
+void without_ipc_namespace(Plan& plan) {
+  leave_out_namespace(plan, CLONE_NEWIPC);
+  std::erase_if(plan.steps, [](const Step& step) { return step.kind == Step::Kind::mqueue; });
+}
+
 void without_own_devices(Plan& plan) {
   auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return starts_with(step.target, "/dev/"); });
   if (first == plan.steps.end()) return;
   *first = Step{.kind = Step::Kind::bind, .target = "/dev", .text = "/dev"};
   plan.steps.erase(std::remove_if(first + 1, plan.steps.end(), [](const Step& step) { return starts_with(step.target, "/dev/"); }), plan.steps.end());
+  std::erase_if(plan.landlock.rules, [](const kernel::LandlockRule& rule) { return starts_with(rule.path, "/dev/") && ::access(rule.path.c_str(), F_OK) != 0; });
 }
 
 void without_own_environment(Plan& plan) {
@@ -84,10 +99,11 @@ const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
     {"mount_ns", without_own_root},
     {"pid_ns", without_pid_namespace},
     {"net_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWNET); }},
-    {"ipc_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWIPC); }},
+    {"ipc_ns", without_ipc_namespace},
     {"uts_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWUTS); plan.hostname.clear(); }},
     {"cgroup_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWCGROUP); }},
     {"read_only", without_read_only},
+    {"overlay", without_overlays},
     {"masks", without_masks},
     {"dev", without_own_devices},
     {"fds", [](Plan& plan) { plan.close_descriptors = false; }},

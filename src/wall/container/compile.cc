@@ -59,6 +59,11 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
     plan.space_folders = {"tmp", "var-tmp", "shm", "home"};
     compiled.notes.push_back(cat("the private space is on disk: ", human_size(compiled.limits.disk), " would not fit into the memory limit"));
   }
+  auto note_sockets = [&](const HostPath& path) {
+    if (path.has_mounts) compiled.notes.push_back(cat("other filesystems are mounted in '", printable(path.path), "': sockets in it can be connected to"));
+  };
+  for (const HostPath& path : request.read) note_sockets(path);
+  if (request.workspace && request.policy.files.workspace->mode == WorkspaceMode::read_only) note_sockets(*request.workspace);
   compiled.weakened.insert(compiled.weakened.end(), compiled.limits.weakened.begin(), compiled.limits.weakened.end());
   compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(), compiled.limits.notes.end());
   return compiled;

@@ -78,7 +78,7 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   if (facts.landlock_abi > 0) {
     plan.landlock.handled_files = kernel::landlock_file_rights(facts.landlock_abi);
     plan.landlock.scoped = kernel::landlock_scopes(facts.landlock_abi);
-    plan.landlock.rules = {{"/", plan.landlock.handled_files}};  // the mounts decide; the scopes are what it adds
+    plan.landlock.rules = {{"/", plan.landlock.handled_files}, {"/dev/mqueue", plan.landlock.handled_files}};  // the mounts decide; the scopes are what it adds
   } else if (request.policy.danger.count("isolation.no_landlock")) {
     compiled.weakened.push_back("isolation.no_landlock");
   } else {

@@ -141,6 +141,8 @@ class Builder {
     }
     directory("/dev/pts");
     step({.kind = Step::Kind::devpts, .target = "/dev/pts", .attributes = kDevice});
+    directory("/dev/mqueue");  // as in a run: see root_plan.cc
+    step({.kind = Step::Kind::mqueue, .target = "/dev/mqueue", .attributes = kWritable | MOUNT_ATTR_NOEXEC});
     directory("/dev/shm");
     uint64_t size = request_.policy.limits[LimitKind::memory] ? *request_.policy.limits[LimitKind::memory] / 2 : kSharedMemory;
     step({.kind = Step::Kind::tmpfs, .target = "/dev/shm", .mode = 01777, .size = size, .inodes = 65536, .attributes = kWritable});

@@ -24,6 +24,19 @@ const std::set<std::string> kOwnNames = {"proc", "dev", "sys", "tmp", "run", "ho
 
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
+// A UUID that belongs to this run alone, since its id does (FNV-1a, with two beginnings). Nothing secret.
+std::string boot_id_for(const std::string& id) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (uint64_t hash : {0xcbf29ce484222325u, 0x9e3779b97f4a7c15u}) {
+    for (char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[hash >> shift & 15];
+  }
+  text[12] = '4';  // a random one, as the kernel's
+  text[16] = 'a';
+  return cat(text.substr(0, 8), "-", text.substr(8, 4), "-", text.substr(12, 4), "-", text.substr(16, 4), "-", text.substr(20));
+}
+
 class Builder {
  public:
   Builder(const Request& request, const HostFacts& facts, const LimitPlan& limits)
@@ -110,6 +123,10 @@ class Builder {
   void add_proc() {
     step({.kind = Step::Kind::proc, .target = "/proc", .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
     for (const std::string& path : facts_.proc_masks) step({.kind = Step::Kind::mask, .target = path});
+    // The host's would tell sandboxes that they are neighbours, and services that they are one machine.
+    std::string own = "/.boot_id";
+    file(own, boot_id_for(request_.id) + "\n", 0444);
+    step({.kind = Step::Kind::inner_bind, .target = "/proc/sys/kernel/random/boot_id", .text = own, .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
   }
 
   void add_devices() {
@@ -122,6 +139,10 @@ class Builder {
     directory("/dev/pts");
     step({.kind = Step::Kind::devpts, .target = "/dev/pts", .attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC});
     plan_.writable.push_back({"/dev/pts"});
+    // mq_open() needs no mount, but Landlock gives rights only to what has a place.
+    directory("/dev/mqueue");
+    step({.kind = Step::Kind::mqueue, .target = "/dev/mqueue", .attributes = kData});
+    plan_.writable.push_back({"/dev/mqueue"});
     directory("/dev/shm");
     symlink("/dev/ptmx", "pts/ptmx");
     symlink("/dev/fd", "/proc/self/fd");
@@ -176,7 +197,23 @@ class Builder {
       if (path.is_directory) directory(path.path);
       else step({.kind = Step::Kind::file, .target = path.path, .mode = 0644, .replace = links_.count(path.path) > 0});
     }
-    bind(path, path.path, writable, writable);
+    if (shows_through_overlay(path, writable)) show_read_only(path, path.path, false);
+    else bind(path, path.path, writable, writable);
+  }
+
+  // In a bind mount the host's sockets and FIFOs are the real ones, and a read-only mount does not keep anyone from connecting to
+  // them or reading from them. An overlay has inodes of its own, which nobody listens on; so they are dead, also those
+  // that are made later. It shows nothing of filesystems mounted beneath, which is why those stay bind mounts.
+  static bool shows_through_overlay(const HostPath& path, bool writable) { return !writable && path.is_directory && !path.has_mounts; }
+
+  // Without an upper layer an overlay needs two lower ones.
+  void show_read_only(const HostPath& source, const std::string& target, bool as_owner) {
+    directory("/.lower");
+    directory("/.nothing");
+    bind(source, "/.lower", false, as_owner);
+    places_.back() = target;
+    step({.kind = Step::Kind::overlay, .target = target, .text = "userxattr\nlowerdir=/.lower:/.nothing", .attributes = kReadOnly});
+    step({.kind = Step::Kind::unmount, .target = "/.lower"});
   }
 
   void bind(const HostPath& source, const std::string& target, bool writable, bool as_owner) {
@@ -195,6 +232,10 @@ class Builder {
     if (!request_.workspace) return {};
     directory(kWorkspace);
     WorkspaceMode mode = request_.policy.files.workspace->mode;
+    if (mode == WorkspaceMode::read_only && shows_through_overlay(*request_.workspace, false)) {
+      show_read_only(*request_.workspace, kWorkspace, true);
+      return {};
+    }
     if (mode != WorkspaceMode::copy) {
       bind(*request_.workspace, kWorkspace, mode == WorkspaceMode::read_write, true);
       return {};

@@ -1,5 +1,5 @@
 // F02 SCM_RIGHTS: receives a directory of the host over an allowed socket and opens a file beneath it.
-// layers: landlock
+// layers: landlock overlay
 // process: seccomp landlock
 // control: run
 // flags: --read {sockets}
