@@ -9,14 +9,19 @@ const { createRequire } = require('node:module')
 const { pathToFileURL } = require('node:url')
 const { forConsole } = require('./imports.js')
 const { withoutTypes } = require('./typescript.js')
+const { PHASE, IDLE, COMPUTING, ENDING } = require('./phases.js')
 
 const GROUP = 'cell'
+const TERMINATED = /terminated/ // what the inspector says of an evaluation that was ended
+const PATIENCE = 2000 // ms
 
 class Interrupted extends Error {}
 Interrupted.prototype.name = 'KeyboardInterrupt'
 
 class Cells {
-  constructor() {
+  // `shared`: see phases.js
+  constructor(shared) {
+    this.shared = shared
     this.session = new inspector.Session()
     this.session.connect()
     this.directory = ''
@@ -24,7 +29,6 @@ class Cells {
     // How a value comes from the inspector, which only knows it by a number, to us.
     Object.defineProperty(globalThis, '__paddock_take', { value: (value) => { this.taken = value }, enumerable: false })
     Object.defineProperty(globalThis, '__paddock_start', { value: () => this.start(), enumerable: false })
-    this.script = new vm.Script('__paddock_start()', { filename: 'paddock' })
   }
 
   interruption() {
@@ -59,21 +63,31 @@ class Cells {
 
   evaluate(expression) {
     return new Promise((resolve, reject) => {
-      const start = () => this.session.post('Runtime.evaluate',
+      const interrupted = this.guarded((done) => this.session.post('Runtime.evaluate',
         { expression, replMode: true, awaitPromise: true, objectGroup: GROUP },
-        (error, answer) => (error ? reject(new Error(error.message)) : resolve(answer)))
-      try {
-        this.guarded(start)
-      } catch (error) {
-        reject(error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? this.interruption() : error)
-      }
+        (error, answer) => {
+          if (!error) return resolve(answer)
+          const wasEnded = TERMINATED.test(error.message)
+          if (wasEnded) done()
+          reject(wasEnded ? this.interruption() : new Error(error.message))
+        }))
+      if (interrupted) reject(this.interruption()) // nothing, when it has ended by itself before
     })
   }
 
-  // Calls `start` so that SIGINT stops it.
+  // Calls `start`, which the interrupter may end, and tells whether it has. When `start` returns by itself after the interrupter
+  // has decided, what is on its way must not end anything else: we wait for it, inside an evaluation that takes it. `start` calls
+  // the function that it is given when it has seen it.
   guarded(start) {
-    this.start = start
-    this.script.runInThisContext({ breakOnSigint: true, displayErrors: false })
+    let seen = false
+    this.start = () => {
+      start(() => { seen = true })
+      const isClaimed = Atomics.compareExchange(this.shared, PHASE, COMPUTING, IDLE) === ENDING
+      for (const end = Date.now() + PATIENCE; isClaimed && !seen && Date.now() < end;);
+    }
+    Atomics.store(this.shared, PHASE, COMPUTING)
+    this.session.post('Runtime.evaluate', { expression: '__paddock_start()', silent: true })
+    return Atomics.exchange(this.shared, PHASE, IDLE) === ENDING
   }
 
   fetch(remote) {

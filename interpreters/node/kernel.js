@@ -2,14 +2,18 @@
 'use strict'
 
 const net = require('node:net')
+const path = require('node:path')
+const { Worker } = require('node:worker_threads')
 const { Wire } = require('./wire.js')
 const { Cells, describe } = require('./cells.js')
 const display = require('./display.js')
+const { CELL, HEARD } = require('./phases.js')
 
+const shared = new Int32Array(new SharedArrayBuffer(12))
 const wire = new Wire()
-const cells = new Cells()
+const cells = new Cells(shared)
 const READY = { type: 'ready', language: 'javascript', engine: `node ${process.versions.node}` }
-let running = null // {cell, end}: the one that runs
+let running = null // {interrupt}: the one that runs
 let count = 0
 
 display.install((formats, isMain) => wire.send(display.result(formats, isMain)))
@@ -30,10 +34,13 @@ function report(error) {
 process.on('uncaughtException', (error) => process.stderr.write(`Uncaught ${describe(error).traceback}\n`))
 process.on('unhandledRejection', (error) => process.stderr.write(`Uncaught (in promise) ${describe(error).traceback}\n`))
 
-// While a cell computes, SIGINT stops it (vm's breakOnSigint); while it waits, here.
-process.on('SIGINT', () => {
-  if (running) running.interrupt()
+// While a cell computes, the interrupter ends it; while it waits, we do.
+const interrupter = new Worker(path.join(__dirname, 'interrupter.js'), { workerData: shared.buffer, stdin: false })
+interrupter.on('message', (cell) => {
+  Atomics.add(shared, HEARD, 1)
+  if (running && Atomics.load(shared, CELL) === cell) running.interrupt()
 })
+interrupter.unref()
 
 function setEnvironment(values) {
   const before = {}
@@ -55,6 +62,7 @@ async function run(command) {
       running = { interrupt: () => reject(cells.interruption()) }
     })
     interrupted.catch(() => {})
+    Atomics.store(shared, CELL, count)
     const value = await Promise.race([cells.run(command.code, count, command.language), interrupted])
     if (value !== undefined) {
       wire.flush()
@@ -63,6 +71,7 @@ async function run(command) {
   } catch (error) {
     report(error)
   }
+  Atomics.store(shared, CELL, 0)
   running = null
   setEnvironment(before)
   wire.flush()

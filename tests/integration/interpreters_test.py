@@ -341,6 +341,29 @@ class Javascript(unittest.TestCase):
             self.assertEqual(cell.error["name"], "KeyboardInterrupt", code)
         self.assertEqual(self.run_code("kept").text, "7")
 
+    def test_no_interrupt_is_lost_and_the_next_cell_runs(self):
+        self.run_code("let kept = 7")
+        endless = ("while (true) {}", "await new Promise(() => setInterval(() => {}, 1000))", "await null; while (true) {}",
+                   "await 1; await new Promise(() => {})", "for (;;) try { while (true) {} } catch {}")
+        for turn in range(20):
+            begun = time.monotonic()
+            cell = self.kernel.run_and_interrupt(f"console.log('begun'); {endless[turn % 5]}")
+            self.assertEqual(cell.error["name"], "KeyboardInterrupt", endless[turn % 5])
+            self.assertLess(time.monotonic() - begun, 2, endless[turn % 5])  # not the second try's doing
+            self.assertEqual(self.run_code("kept").text, "7", endless[turn % 5])
+
+    def test_an_interrupt_that_comes_as_the_cell_ends_harms_nothing(self):
+        self.run_code("let kept = 7")
+        for turn in range(200):
+            self.kernel.send(f"console.log('begun'); const end = performance.now() + {turn % 10}; while (performance.now() < end);")
+            while self.kernel.event()[1].get("text") != "begun\n":
+                pass
+            time.sleep(turn % 10 / 1000)
+            self.kernel.interrupt()
+            self.kernel.rest()
+            time.sleep(0.02)  # until the shell has passed it on
+            self.assertEqual(self.run_code("kept").text, "7", turn)
+
     def test_typescript(self):
         code = """
 interface Person<T = string> { name: T; age?: number }

@@ -1,0 +1,30 @@
+// A thread beside the kernel that ends what a cell computes, since the kernel's own thread is busy with it then. launch.sh writes a
+// byte to descriptor 7 for each SIGINT.
+'use strict'
+
+const inspector = require('node:inspector')
+const net = require('node:net')
+const { parentPort, workerData } = require('node:worker_threads')
+const { CELL, PHASE, HEARD, COMPUTING, ENDING } = require('./phases.js')
+
+const PATIENCE = 500 // ms for the kernel's thread to hear of an interrupt before it counts as busy
+
+const shared = new Int32Array(workerData)
+const session = new inspector.Session()
+session.connectToMainThread()
+
+const terminate = () => session.post('Runtime.terminateExecution')
+
+function interrupt() {
+  const cell = Atomics.load(shared, CELL)
+  if (cell === 0) return // between cells it is nothing
+  if (Atomics.compareExchange(shared, PHASE, COMPUTING, ENDING) === COMPUTING) return terminate()
+  parentPort.postMessage(cell) // it waits, and so can end the cell itself
+  const heard = Atomics.load(shared, HEARD)
+  setTimeout(() => {
+    const isDeaf = Atomics.load(shared, CELL) === cell && Atomics.load(shared, HEARD) === heard
+    if (isDeaf) terminate() // it computes on behalf of a promise that has come true
+  }, PATIENCE)
+}
+
+new net.Socket({ fd: 7, readable: true, writable: false }).on('data', interrupt).on('error', () => {})
