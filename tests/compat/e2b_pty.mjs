@@ -37,8 +37,9 @@ sandboxTest('a terminal is connected to again', async (sandbox) => {
 sandboxTest('signals reach the foreground program', async (sandbox) => {
   const seen = []
   const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData: (data) => seen.push(data) })
-  await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('sleep 1000; echo "status=$?"\n'))
-  await eventually(() => /sleep 1000/.test(decode(seen)), 'the echo')
+  // The terminal echoes before the shell reads, and a shell that is still starting dies of ^C.
+  await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('echo begun$((1+1)); sleep 1000; echo "status=$?"\n'))
+  await eventually(() => /begun2/.test(decode(seen)), 'the shell')
   await eventually(async () => {
     await sandbox.pty.sendInput(terminal.pid, new Uint8Array([3]))
     await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('echo back$((1+1))\n'))
