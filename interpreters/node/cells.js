@@ -9,11 +9,11 @@ const { createRequire } = require('node:module')
 const { pathToFileURL } = require('node:url')
 const { forConsole } = require('./imports.js')
 const { withoutTypes } = require('./typescript.js')
-const { PHASE, IDLE, COMPUTING, ENDING } = require('./phases.js')
+const { PHASE, IDLE, COMPUTING, CLAIMED } = require('./phases.js')
 
 const GROUP = 'cell'
 const TERMINATED = /terminated/ // what the inspector says of an evaluation that was ended
-const PATIENCE = 2000 // ms
+const ON_ITS_WAY = 5 // ms in which an order to end that was sent reaches us
 
 class Interrupted extends Error {}
 Interrupted.prototype.name = 'KeyboardInterrupt'
@@ -63,31 +63,30 @@ class Cells {
 
   evaluate(expression) {
     return new Promise((resolve, reject) => {
-      const interrupted = this.guarded((done) => this.session.post('Runtime.evaluate',
+      const start = () => this.session.post('Runtime.evaluate',
         { expression, replMode: true, awaitPromise: true, objectGroup: GROUP },
         (error, answer) => {
-          if (!error) return resolve(answer)
-          const wasEnded = TERMINATED.test(error.message)
-          if (wasEnded) done()
-          reject(wasEnded ? this.interruption() : new Error(error.message))
-        }))
-      if (interrupted) reject(this.interruption()) // nothing, when it has ended by itself before
+          if (!error) resolve(answer)
+          else reject(TERMINATED.test(error.message) ? this.interruption() : new Error(error.message))
+        })
+      if (this.guarded(start)) reject(this.interruption()) // nothing, when it has ended by itself before
     })
   }
 
-  // Calls `start`, which the interrupter may end, and tells whether it has. When `start` returns by itself after the interrupter
-  // has decided, what is on its way must not end anything else: we wait for it, inside an evaluation that takes it. `start` calls
-  // the function that it is given when it has seen it.
+  // Calls `start`, which the interrupter may end, and tells whether it has tried. Its order must not end anything else when `start`
+  // returns by itself: we wait for it, inside an evaluation that takes it.
   guarded(start) {
-    let seen = false
+    let claimed = false
     this.start = () => {
-      start(() => { seen = true })
-      const isClaimed = Atomics.compareExchange(this.shared, PHASE, COMPUTING, IDLE) === ENDING
-      for (const end = Date.now() + PATIENCE; isClaimed && !seen && Date.now() < end;);
+      start()
+      claimed = Atomics.compareExchange(this.shared, PHASE, COMPUTING, IDLE) !== COMPUTING
+      if (!claimed) return
+      while (Atomics.load(this.shared, PHASE) === CLAIMED);
+      for (const end = Date.now() + ON_ITS_WAY; Date.now() < end;);
     }
     Atomics.store(this.shared, PHASE, COMPUTING)
     this.session.post('Runtime.evaluate', { expression: '__paddock_start()', silent: true })
-    return Atomics.exchange(this.shared, PHASE, IDLE) === ENDING
+    return Atomics.exchange(this.shared, PHASE, IDLE) !== IDLE || claimed
   }
 
   fetch(remote) {

@@ -5,7 +5,7 @@
 const inspector = require('node:inspector')
 const net = require('node:net')
 const { parentPort, workerData } = require('node:worker_threads')
-const { CELL, PHASE, HEARD, COMPUTING, ENDING } = require('./phases.js')
+const { CELL, PHASE, HEARD, COMPUTING, CLAIMED, SENT } = require('./phases.js')
 
 const PATIENCE = 500 // ms for the kernel's thread to hear of an interrupt before it counts as busy
 
@@ -18,7 +18,11 @@ const terminate = () => session.post('Runtime.terminateExecution')
 function interrupt() {
   const cell = Atomics.load(shared, CELL)
   if (cell === 0) return // between cells it is nothing
-  if (Atomics.compareExchange(shared, PHASE, COMPUTING, ENDING) === COMPUTING) return terminate()
+  if (Atomics.compareExchange(shared, PHASE, COMPUTING, CLAIMED) === COMPUTING) {
+    terminate()
+    Atomics.compareExchange(shared, PHASE, CLAIMED, SENT)
+    return
+  }
   parentPort.postMessage(cell) // it waits, and so can end the cell itself
   const heard = Atomics.load(shared, HEARD)
   setTimeout(() => {

@@ -7,5 +7,6 @@ module.exports = {
   HEARD: 2, // how many interrupts the kernel's own thread has heard of
   IDLE: 0,
   COMPUTING: 1, // the kernel's thread is in a cell's code, where it may be ended
-  ENDING: 2, // the interrupter has seen that, and ends it
+  CLAIMED: 2, // the interrupter has seen that, and is about to send the order to end it
+  SENT: 3, // it has
 }
