@@ -7,28 +7,33 @@ jobs=$((2 * $(nproc)))
 
 say() { printf '\n== %s (%s) ==\n' "$1" "$(date +%H:%M:%S)"; }
 
-build() {  # build PRESET DIRECTORY [CMAKE OPTION...]
+configure() {  # configure PRESET DIRECTORY [CMAKE OPTION...]
   local preset=$1 directory=$2
   shift 2
   cmake --preset "$preset" -B "$directory" "$@" > "$directory.log" 2>&1 || { cat "$directory.log"; rm -f "$directory.log"; exit 1; }
   rm -f "$directory.log"
-  cmake --build "$directory" | scripts/progress.sh
 }
 
 # Every file by itself, with nothing precompiled, so that every header stands alone.
-headers() { build dev build-dev -DPADDOCK_FAST_BUILD=OFF -DPADDOCK_TESTS=OFF; }
+headers() {
+  configure dev build-dev -DPADDOCK_FAST_BUILD=OFF -DPADDOCK_TESTS=OFF
+  python3 scripts/each_alone.py build-dev/compile_commands.json
+}
 
 # The whole suite with AddressSanitizer and UBSan in every program. Leaks are looked for in the unit tests.
 asan() {
-  build asan build-asan
+  configure asan build-asan
+  cmake --build build-asan | scripts/progress.sh
   ctest --test-dir build-asan --output-on-failure -j "$jobs" -R '^unit_'
   ASAN_OPTIONS=detect_leaks=0 ctest --test-dir build-asan --output-on-failure -j "$jobs" -E '^unit_'
 }
 
 # ThreadSanitizer, for what has threads.
 tsan() {
-  build tsan build-tsan --fresh
-  ctest --test-dir build-tsan --output-on-failure -R '^unit_(io|audit|manager|store|api)$'
+  local threaded="unit_io unit_audit unit_store unit_tools unit_manager unit_api"
+  configure tsan build-tsan --fresh
+  cmake --build build-tsan --target $threaded | scripts/progress.sh
+  ctest --test-dir build-tsan --output-on-failure -R "^(${threaded// /|})$"
 }
 
 fuzz() { scripts/fuzz.sh 60; }
