@@ -8,6 +8,7 @@ import time
 import unittest
 
 from support import living, paddock
+from support.server import Server
 
 
 def alone(test):
@@ -156,6 +157,28 @@ class StartTest(unittest.TestCase):
             server.close()
         finally:
             place.remove()
+
+
+class SubordinateIdsTest(unittest.TestCase):
+    @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/usr/bin/newuidmap") and "user" in paddock.USERS, "needs root and newuidmap to pretend")
+    def test_whoami_in_a_sandbox_of_an_ordinary_user_is_user(self):
+        folder = paddock.folder("root")
+        try:
+            # Over the host's files, in a mount namespace of the server's own. newuidmap wants an account.
+            with open("/etc/passwd") as file:
+                accounts = file.read() + f"ann:x:{paddock.USER_ID}:{paddock.USER_ID}::/:/bin/sh\n"
+            for name, text in (("subuid", "ann:3000000:65536\n"), ("subgid", "ann:3000000:65536\n"), ("passwd", accounts)):
+                with open(os.path.join(folder, name), "w") as file:
+                    file.write(text)
+            script = 'for name in subuid subgid passwd; do mount --bind "$0/$name" "/etc/$name" || exit 1; done; exec "$@"'
+            over = ["unshare", "-m", "sh", "-c", script, folder]
+            with Server("user", before=over) as served:
+                box = served.create()
+                done = served.call("exec", box["sandboxID"], "--", "sh", "-c", "whoami; id -u; sudo whoami; touch x && sudo chown root x && stat -c %U x")
+                self.assertEqual(done.stdout, "user\n1000\nroot\nroot\n", done.stderr)
+                self.assertEqual(served.call("exec", box["sandboxID"], "--", "pwd").stdout, "/home/user\n")
+        finally:
+            shutil.rmtree(folder)
 
 
 class LimitTest(unittest.TestCase):

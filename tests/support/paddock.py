@@ -122,10 +122,10 @@ def run_json(*args, **options):
         raise AssertionError(f"no JSON from paddock run {args}: exit {done.returncode}\nstdout: {done.stdout[-2000:]}\nstderr: {done.stderr[-2000:]}")
 
 
-def popen(*args, user="root", env=None, **options):
+def popen(*args, user="root", env=None, before=(), **options):
     full = environment(user)
     full.update(env or {})
-    return subprocess.Popen(as_user([PADDOCK, *args], user), env=full, cwd="/", **options)
+    return subprocess.Popen([*before, *as_user([PADDOCK, *args], user)], env=full, cwd="/", **options)
 
 
 def folder(user, parent="/tmp"):

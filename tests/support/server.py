@@ -85,8 +85,8 @@ class Answer:
 
 
 class Server:
-    def __init__(self, user="root", arguments=(), env=None, parent="/tmp"):
-        self.user, self.arguments, self.env = user, list(arguments), dict(env or {})
+    def __init__(self, user="root", arguments=(), env=None, parent="/tmp", before=()):
+        self.user, self.arguments, self.env, self.before = user, list(arguments), dict(env or {}), before
         self.state = paddock.folder(user, parent)
         os.chmod(self.state, 0o700)
         self.port = free_port()
@@ -117,7 +117,7 @@ class Server:
         ready, its_ready = os.pipe()
         self.log = open(os.path.join(self.state, "serve.log"), "ab")
         self.process = paddock.popen("serve", "--listen", f"127.0.0.1:{self.port}", "--ready-fd", str(its_ready), *self.arguments,
-                                     user=self.user, env=self.environment(), pass_fds=(its_ready,), stdin=subprocess.DEVNULL,
+                                     user=self.user, env=self.environment(), before=self.before, pass_fds=(its_ready,), stdin=subprocess.DEVNULL,
                                      stdout=self.log, stderr=self.log)
         os.close(its_ready)
         with os.fdopen(ready) as said:
