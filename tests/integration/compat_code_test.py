@@ -20,7 +20,6 @@ def modules(version):
         raise unittest.SkipTest(str(reason))
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class CompatCode(unittest.TestCase):
     def check(self, user, version, *suites):
         folder = modules(version)

@@ -17,7 +17,6 @@ sys.exit(7)
 """
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class DeafTest(unittest.TestCase):
     def test_a_flood_of_signals_to_the_first_process_does_not_hide_the_exit(self):
         for user in paddock.USERS:

@@ -219,12 +219,10 @@ class Recorded(ServedSandbox):
             shutil.rmtree(kept)
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class AsRootTest(Recorded, unittest.TestCase):
     user = "root" if "root" in paddock.USERS else "user"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("user" in paddock.USERS and "root" in paddock.USERS, "there is one kind of user only")
 class AsUserTest(Recorded, unittest.TestCase):
     user = "user"

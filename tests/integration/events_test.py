@@ -411,19 +411,16 @@ class Events:
         event_schema.check(self, all_of_them)
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("root" in paddock.USERS, "not run as root")
 class EventsAsRoot(Events, unittest.TestCase):
     user = "root"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("user" in paddock.USERS, "the programs are not where an ordinary user can reach them")
 class EventsAsUser(Events, unittest.TestCase):
     user = "user"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class EventsEndTest(unittest.TestCase):
     def test_a_stream_ends_with_the_server(self):
         with Server(user=paddock.USERS[0]) as server:

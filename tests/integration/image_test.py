@@ -27,7 +27,6 @@ def archive(entries, compression=""):
     return bytes_.getvalue()
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class ImageTest(unittest.TestCase):
     def each_user(self):
         for user in paddock.USERS:

@@ -72,7 +72,6 @@ class KillStormTest(unittest.TestCase):
             with self.subTest(user=user):
                 self.storm(user, int(ROUNDS[user] * STORM / 4), self.starter(user, "--wall", "process"), self.kill_soon)
 
-    @unittest.skipIf(paddock.SANITIZED, "a sanitized egress cannot lock itself down")
     def test_killed_paddock_with_a_network_leaves_nothing(self):
         for user in paddock.USERS:
             with self.subTest(user=user):

@@ -27,7 +27,6 @@ def family(server):
     return found
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class LifetimeTest(unittest.TestCase):
     def each_user(self, test, **options):
         for user in paddock.USERS:

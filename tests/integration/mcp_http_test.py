@@ -378,7 +378,7 @@ class Stdio(unittest.TestCase):
         self.assertEqual(stalled, 20, "it went on taking requests that nobody took the answers of")
         with open(f"/proc/{process.pid}/status") as status:
             resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-        self.assertLess(resident, 800_000 if paddock.SANITIZED else 200_000)
+        self.assertLess(resident, paddock.resident(200_000))
         for stream in (process.stdin, process.stdout, process.stderr):
             stream.close()
 
@@ -386,7 +386,6 @@ class Stdio(unittest.TestCase):
 class Serve(unittest.TestCase):
     """/mcp of `paddock serve`, with its keys."""
 
-    @unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
     def test_keys_open_it_and_what_is_one_tenants_does_not_exist_for_another(self):
         with server.Server(paddock.USERS[0]) as served:
             other = served.new_key("--tenant", "other")
@@ -460,7 +459,6 @@ class Tools(unittest.TestCase):
             time.sleep(0.1)
         return names
 
-    @unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
     def test_sandboxes_end_with_it_however_it_ends(self):
         state = paddock.state_folder(self, paddock.USERS[-1])
         client = self.start(state)

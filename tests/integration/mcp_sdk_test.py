@@ -41,7 +41,6 @@ class Listening:
         self.process.stdout.close()
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class Sdk(unittest.TestCase):
     def run_suite(self, sdk, suite, env, user="root"):
         full = {**paddock.environment(user), "MCP_MODULES": modules(sdk), "MCP_SDK": sdk, **env}
@@ -78,7 +77,6 @@ class Sdk(unittest.TestCase):
                 self.run_suite(sdk, "mcp_approval.mjs", {"MCP_URL": ready["url"], "MCP_TOKEN": ready["token"]})
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class Inspector(unittest.TestCase):
     def inspect(self, target, *arguments, env=None):
         folder = modules("inspector")

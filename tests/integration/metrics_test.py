@@ -144,12 +144,10 @@ class Metrics:
             self.assertTrue(local.recv(64).startswith(b"HTTP/1.1 200"))
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class AsRootTest(Metrics, unittest.TestCase):
     user = "root" if "root" in paddock.USERS else "user"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("user" in paddock.USERS and "root" in paddock.USERS, "there is one kind of user only")
 class AsUserTest(Metrics, unittest.TestCase):
     user = "user"

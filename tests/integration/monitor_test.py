@@ -242,12 +242,10 @@ class Living(Served):
         self.ended(self.exec(sandbox, "python3", "-c", FORK), "monitor.kill_if.pids", ">5")
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class AsRootTest(Living, unittest.TestCase):
     user = "root" if "root" in paddock.USERS else "user"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("user" in paddock.USERS and "root" in paddock.USERS, "there is one kind of user only")
 class AsUserTest(Living, unittest.TestCase):
     user = "user"

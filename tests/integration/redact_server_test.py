@@ -305,12 +305,10 @@ class Redacted(ServedSandbox):
         self.server.call("kill", sandbox["id"])
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class AsRootTest(Redacted, unittest.TestCase):
     user = "root" if "root" in paddock.USERS else "user"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("user" in paddock.USERS and "root" in paddock.USERS, "there is one kind of user only")
 class AsUserTest(Redacted, unittest.TestCase):
     user = "user"

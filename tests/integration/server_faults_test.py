@@ -70,7 +70,6 @@ class Load(threading.Thread):
                 self.failures.append(repr(error))
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class ServerFaultsTest(unittest.TestCase):
     def nothing_is_left(self, server):
         until(lambda: not left_of(server), 20)

@@ -146,12 +146,10 @@ class Lives(Served):
         self.assertTrue(until(lambda: self.ask("DELETE", f"/volumes/{name}").status < 300))
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class AsRootTest(Lives, unittest.TestCase):
     user = "root" if "root" in paddock.USERS else "user"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("user" in paddock.USERS and "root" in paddock.USERS, "there is one kind of user only")
 class AsUserTest(Lives, unittest.TestCase):
     user = "user"

@@ -341,12 +341,10 @@ class Native:
         self.assertNotIn("envdAccessToken", self.server.request("GET", f"/sandboxes/{seen['id']}", key=reader).json())
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class AsRootTest(Native, unittest.TestCase):
     user = "root" if "root" in paddock.USERS else "user"
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipUnless("user" in paddock.USERS and "root" in paddock.USERS, "there is one kind of user only")
 class AsUserTest(Native, unittest.TestCase):
     user = "user"

@@ -26,7 +26,6 @@ def make_certificate(folder):
     return certificate, key
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class ServerTracesTest(unittest.TestCase):
     def inside(self, inner, outer):
         self.assertEqual((inner.trace, inner.parent), (outer.trace, outer.id), (inner, outer))
@@ -130,7 +129,6 @@ class ServerTracesTest(unittest.TestCase):
                 pass
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class RunTracesTest(unittest.TestCase):
     def run_traced(self, user, collector, *arguments):
         return paddock.run_json(*arguments, user=user, env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
@@ -170,7 +168,6 @@ class RunTracesTest(unittest.TestCase):
             self.assertEqual((result["notes"], collector.spans, collector.requests), ([], [], 0))
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 @unittest.skipIf(os.geteuid() != 0, "an Internet of the test's own needs root")
 class ConnectionTracesTest(unittest.TestCase):
     """In the machine of an Internet of the test's own: what a sandbox reaches and does not is a span in its life."""

@@ -23,7 +23,6 @@ def eventually(look, what, seconds=60):
     return seen
 
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class TemplateTest(unittest.TestCase):
     def each_server(self):
         for user in paddock.USERS:

@@ -31,7 +31,6 @@ except OSError as error:
 time.sleep(60)
 """
 
-@unittest.skipIf(paddock.SANITIZED, paddock.NOT_SANITIZED)
 class UserCountersTest(unittest.TestCase):
     def each(self, walls=WALLS):
         for user in paddock.USERS:

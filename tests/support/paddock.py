@@ -16,9 +16,13 @@ PADDOCK = os.path.join(BUILD, "paddock")
 USER_ID = int(os.environ.get("PADDOCK_TEST_UID", 12345))  # an ordinary user without an account, groups or privilege
 
 with open(PADDOCK, "rb") as program:
-    # Sanitized programs are not static and need room that no sandbox gives: they cannot run inside one.
     SANITIZED = b"__asan_init" in program.read()
-NOT_SANITIZED = "a sanitized program does not run inside a sandbox"
+
+
+def resident(kilobytes):
+    """What a program may occupy: sanitized, it keeps what it has freed for a while, and a map of all memory."""
+    return kilobytes + (1 << 20 if SANITIZED else 0)
+
 
 _home = None
 _state = None
