@@ -87,7 +87,8 @@ void Wait::wake(bool late) {
 }
 
 Result<Loop*> Loop::create() {
-  auto* loop = new Loop;
+  static Loop* newest;  // what still waits in it when the process ends is not lost
+  auto* loop = newest = new Loop;
   loop->epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!loop->epoll_) return errno_error(errno, "make an event loop");
   loop->update_time();
