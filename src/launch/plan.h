@@ -107,6 +107,7 @@ struct Plan {
   bool hold = false;             // wait before exec until told to go, so that the caller can read back the truth
   std::string space;             // where private space on disk is; the keeper makes and removes it
   std::vector<std::string> space_folders;  // what stands in it; empty: none is needed
+  uint64_t space_bytes = 0, space_inodes = 0;  // the space is a filesystem of its own, and holds no more than this; 0: it is not
   std::vector<std::pair<std::string, std::string>> space_files;  // name and content, read-only
   std::string discard;           // a change set's directory, to be removed if the caller dies before it can
   // The program is PID 1 itself, and lives on when the caller is gone: launch/living.h.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 
 #include "base/random_name.h"
 #include "base/text.h"
+#include "linux/bounded_filesystem.h"
 #include "linux/tree.h"
 
 namespace paddock::launch {
@@ -89,14 +91,16 @@ Result<Fd> make_space(const Plan& plan) {
   Result<void> made = space ? Result<void>() : Result<void>(space.error());
   if (made && ::flock(space.value().get(), LOCK_EX | LOCK_NB) != 0)
     made = errno_error(errno, cat("lock '", plan.space, "'"));
-  if (made) made = fill(plan, space.value().get());
+  if (made && plan.space_bytes) made = kernel::mount_bounded_filesystem(plan.space, plan.space_bytes, plan.space_inodes);
+  if (made) made = fill(plan, TRY(open_file(plan.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)).get());
   if (made) return space;
-  (void)kernel::remove_tree(spaces.get(), place.name);
+  remove_space(plan);
   return made.error();
 }
 
 void remove_space(const Plan& plan) {
   Place place = place_of(plan.space);
+  if (plan.space_bytes) (void)::umount2(plan.space.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
   Result<Fd> spaces = open_spaces(place.parent);
   if (spaces) (void)kernel::remove_tree(spaces.value().get(), place.name);
 }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/sanitizer.h"
 #include "base/text.h"
 #include "linux/child.h"
 #include "linux/cpu_clock.h"
@@ -68,7 +70,7 @@ dev_t device_of(int folder, const char* place) {
 uint64_t in_memory(int root, const char* place) {
   Fd folder(::openat(root, place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct statfs space;
-  if (!folder || ::fstatfs(folder.get(), &space) != 0) return 0;
+  if (!folder || ::fstatfs(folder.get(), &space) != 0 || space.f_type != TMPFS_MAGIC) return 0;
   return (space.f_blocks - space.f_bfree) * static_cast<uint64_t>(space.f_bsize);
 }
 
@@ -130,6 +132,7 @@ Watcher::Processes Watcher::processes() const {
   if (container_) {
     std::optional<std::vector<std::string>> pids = numbers_in(proc_.get(), ".");
     bool known = pids.has_value();
+    if (kSanitized && known) std::erase(*pids, "1");  // ours, and larger than all that the program may have
     return {Fd(), proc_.get(), known, known ? std::move(*pids) : std::vector<std::string>()};
   }
   Fd host(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -160,7 +163,7 @@ void Watcher::add_processes(Sample& sample) {
     alive += own;
     now[{pid, stat_field(stat, 22)}] = own;
   }
-  if (container_ && sample.pids > 0) --sample.pids;  // PID 1 is ours
+  if (container_ && !kSanitized && sample.pids > 0) --sample.pids;  // PID 1 is ours
   // Two counts that can each miss something, so the larger holds: what the living used together with the children they
   // waited for (misses children nobody waits for), and what each process had used when it was last seen (misses what
   // it used after that).

@@ -132,7 +132,7 @@ void fields(A& a, Plan& plan) {
   a(plan.landlock_own_proc), a(plan.rlimits), a(plan.close_descriptors), a(plan.seccomp);
   a(plan.argv), a(plan.env), a(plan.cwd), a(plan.search_path);
   for (int& index : plan.stdio) a(index);
-  a(plan.rows), a(plan.columns), a(plan.hold), a(plan.space), a(plan.space_folders), a(plan.space_files), a(plan.discard), a(plan.living), a(plan.directory), a(plan.scratch);
+  a(plan.rows), a(plan.columns), a(plan.hold), a(plan.space), a(plan.space_folders), a(plan.space_bytes), a(plan.space_inodes), a(plan.space_files), a(plan.discard), a(plan.living), a(plan.directory), a(plan.scratch);
   fields(a, plan.watch);
 }
 

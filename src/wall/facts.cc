@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "linux/bounded_filesystem.h"
 #include "linux/caps.h"
 #include "linux/landlock.h"
 #include "linux/seccomp.h"
@@ -123,7 +124,8 @@ HostFacts probe_host(WallKind wall) {
   if (facts.uid == 0) {
     facts.privileged = kernel::has_capability(CAP_SETUID) && kernel::has_capability(CAP_SETGID) && kernel::has_capability(CAP_SYS_ADMIN) &&
                        kernel::has_capability(CAP_CHOWN);
-    if (!facts.privileged) facts.not_privileged_why = "this root lacks CAP_SETUID, CAP_SETGID, CAP_CHOWN or CAP_SYS_ADMIN";
+    if (facts.privileged) facts.no_bounded_disk_why = kernel::why_no_bounded_filesystem();
+    else facts.not_privileged_why = "this root lacks CAP_SETUID, CAP_SETGID, CAP_CHOWN or CAP_SYS_ADMIN";
   }
   facts.landlock_abi = kernel::landlock_abi();
   facts.seccomp = kernel::seccomp_works();

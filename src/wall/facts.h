@@ -33,6 +33,7 @@ struct HostFacts {
   std::string not_privileged_why; // uid 0 without the means to leave it
   int landlock_abi = 0;
   bool seccomp = false;
+  std::string no_bounded_disk_why = "that needs root";  // why no filesystem of a fixed size can be made; empty: it can
   kernel::CgroupFacts cgroups;    // by the keeper of the sandbox (launch/launcher.h): they may be in a scope of its own
   uint64_t processes_of_user = 0; // running as this uid, for limits that count per uid
   std::vector<RootEntry> root;    // /usr and friends that exist here

@@ -177,14 +177,17 @@ class Planner {
     ScratchBacking backing = request_.policy.files.scratch.value_or(ScratchBacking::automatic);
     bool too_large = memory && result_.disk >= *memory;
     result_.scratch_on_disk = !container_ || backing == ScratchBacking::disk || (backing == ScratchBacking::automatic && too_large);
-    Enforced by = result_.scratch_on_disk ? Enforced{"the keeper measures the private directory", Strength::sampled}
-                                          : Enforced{"size and inode caps of a tmpfs", Strength::kernel};
+    result_.scratch_is_bounded = result_.scratch_on_disk && container_ && limits_.require_kernel.value_or(false) && facts_.no_bounded_disk_why.empty();
+    bool is_sampled = result_.scratch_on_disk && !result_.scratch_is_bounded;
+    Enforced by = is_sampled                   ? Enforced{"the keeper measures the private directory", Strength::sampled}
+                  : result_.scratch_is_bounded ? Enforced{"size and inodes of an ext4 filesystem of its own", Strength::kernel}
+                                               : Enforced{"size and inode caps of a tmpfs", Strength::kernel};
     result_.limits[LimitKind::disk] = {by, result_.disk, {}};
     result_.limits[LimitKind::inodes] = {by, result_.inodes, {}};
     launch::Watch& watch = result_.watch;
     plan_measured_places();
-    (result_.scratch_on_disk ? watch.disk : watch.kernel_disk) = result_.disk;
-    (result_.scratch_on_disk ? watch.inodes : watch.kernel_inodes) = result_.inodes;
+    (is_sampled ? watch.disk : watch.kernel_disk) = result_.disk;
+    (is_sampled ? watch.inodes : watch.kernel_inodes) = result_.inodes;
   }
 
   // Host directories have no quota that an ordinary user could set. Read-write grants count when the policy names a disk
@@ -324,7 +327,11 @@ class Planner {
       if (limit.enforced.strength == Strength::sampled) weak.push_back(cat(info(kind).name, " (", limit.enforced.by, ")"));
     if (weak.empty()) return {};
     return Error{Code::unsupported, cat("limits.require = \"kernel\", but here these are only sampled: ", join(weak, ", ")),
-                 cat(advise_on_cgroup(facts_.cgroups, facts_.uid == 0), "; keep disk below memory, and leave out cpu_time and idle_time")};
+                 cat(advise_on_cgroup(facts_.cgroups, facts_.uid == 0), "; keep disk below memory, and leave out cpu_time and idle_time", explain_disk())};
+  }
+
+  std::string explain_disk() const {
+    return result_.scratch_on_disk && container_ && !request_.living ? cat("; no filesystem of its own for the private space: ", facts_.no_bounded_disk_why) : "";
   }
 
   const Limits& limits_;

@@ -31,6 +31,7 @@ struct LimitPlan {
   std::vector<std::string> weakened;  // [danger] entries that were needed
   std::vector<std::string> notes;     // rules of [monitor] that nothing is watched for, a scope that was not given
   bool scratch_on_disk = false;
+  bool scratch_is_bounded = false;    // on disk, and a filesystem of its own
   uint64_t disk = 0, inodes = 0;      // what the private space gets
 };
 

@@ -208,8 +208,9 @@ class Reader {
     if (kind == LimitKind::open_files) TRY(read_rlimit("Max open files", limit.value));
     if (kind == LimitKind::file_size) TRY(read_rlimit("Max file size", limit.value));
     if (kind == LimitKind::pids && starts_with(limit.enforced.by, "RLIMIT_NPROC")) TRY(read_rlimit("Max processes", limit.value + 2));
-    if (kind == LimitKind::disk && limit.enforced.strength == Strength::kernel && scratch_line_.find(" - tmpfs ") == std::string::npos)
-      return missing("a tmpfs at /tmp");
+    const char* filesystem = compiled_.limits.scratch_is_bounded ? " - ext4 /dev/loop" : " - tmpfs ";
+    if (kind == LimitKind::disk && limit.enforced.strength == Strength::kernel && scratch_line_.find(filesystem) == std::string::npos)
+      return missing("a filesystem of a fixed size at /tmp");
     put(name, limit.enforced.by, limit.enforced.strength);
     return {};
   }

@@ -1,12 +1,15 @@
 """Every limit bites, names itself, and says by what it was held; for each user and each native wall."""
+import glob
 import os
+import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
-from support import paddock
+from support import leftovers, paddock
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -398,6 +401,41 @@ class Strength(Base):
             self.assertIn("sampled", result["error"]["message"])
         else:
             self.assertEqual({by["strength"] for by in result["enforced"].values()}, {"kernel"})
+
+
+class BoundedDisk(Base):
+    POLICY = 'version = 1\n[limits]\nmemory = "64M"\ndisk = "100M"\ninodes = 200\nrequire = "kernel"\n'
+
+    @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/loop-control") and os.path.exists("/usr/sbin/mke2fs"), "needs root, loop devices and mke2fs")
+    def test_space_on_disk_can_be_required_of_the_kernel(self):
+        policy = paddock.policy_file(self, self.POLICY)
+        result = paddock.run_json("--policy", policy, "--", "sh", "-c", "head -c 200000000 /dev/zero > /tmp/large; stat -c %s /tmp/large; rm /tmp/large; "
+                                  "for i in $(seq 300); do touch /tmp/$i || break; done; ls /tmp | wc -l")
+        self.assertEqual(result["outcome"], {"kind": "exited", "code": 0}, result)
+        size, files = map(int, result["stdout"].split())
+        self.assertTrue(90 * MIB < size <= 100 * MIB, size)
+        self.assertTrue(150 < files <= 200, files)
+        self.assertIn("No space left", result["stderr"])
+        for limit in ("disk", "inodes"):
+            self.assertEqual(result["enforced"][limit], {"by": "size and inodes of an ext4 filesystem of its own", "strength": "kernel"})
+
+    @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/loop-control") and os.path.exists("/usr/sbin/mke2fs"), "needs root, loop devices and mke2fs")
+    def test_nothing_of_it_is_left_when_all_are_killed(self):
+        attached = lambda: {path for path in glob.glob("/sys/block/loop*/loop/backing_file") if "/paddock-0/" in pathlib.Path(path).read_text()}
+        run = paddock.popen("run", "--policy", paddock.policy_file(self, self.POLICY), "--", "sh", "-c", "echo up; sleep 1000", stdout=subprocess.PIPE)
+        self.assertEqual(run.stdout.readline(), b"up\n")
+        self.assertTrue(attached())
+        keepers = leftovers.children(run.pid)
+        for pid in (*keepers, run.pid):
+            os.kill(pid, signal.SIGKILL)
+        run.communicate()
+        deadline = time.monotonic() + 20
+        while attached() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(attached(), set())
+        while leftovers.cgroups() and time.monotonic() < deadline:
+            paddock.run("--", "true")  # removes what killed keepers have left
+        self.assertEqual(leftovers.cgroups(), set())
 
 
 class ExitStatus(Base):

@@ -57,6 +57,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   plan.space = request.space;
   if (compiled.limits.scratch_on_disk) {
     plan.space_folders = {"tmp", "var-tmp", "shm", "home"};
+    if (compiled.limits.scratch_is_bounded) plan.space_bytes = compiled.limits.disk, plan.space_inodes = compiled.limits.inodes + 16;  // ext4 has eleven of its own
     compiled.notes.push_back(cat("the private space is on disk: ", human_size(compiled.limits.disk), " would not fit into the memory limit"));
   }
   auto note_sockets = [&](const HostPath& path) {
