@@ -132,7 +132,10 @@ class Messages(unittest.TestCase):
             self.assertEqual((status, said["error"]["code"], said["id"]), (400, expected, id), body[:80])
 
     def test_a_huge_message_is_not_read_to_its_end(self):
-        self.assertEqual(self.served.send(b'{"a":"' + b"x" * (5 << 20) + b'"}')[0], 413)
+        try:
+            self.assertEqual(self.served.send(b'{"a":"' + b"x" * (5 << 20) + b'"}')[0], 413)
+        except BrokenPipeError:
+            pass  # it stopped reading before we had read its answer
         self.assertEqual(self.served.modern("server/discover")[0], 200)
 
     def test_headers_must_say_what_the_body_says(self):

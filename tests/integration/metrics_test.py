@@ -117,7 +117,8 @@ class Metrics:
         def counted():  # a request is counted when it is over, which is after its answer
             return {(labels["route"], labels["method"], labels["status"]) for labels, _ in self.metrics()["paddock_http_requests_total"]}
         self.assertTrue(until(lambda: expected <= counted()), counted())
-        buckets = [number for labels, number in self.metrics()["paddock_http_request_duration_seconds_bucket"] if labels["route"] == "/v1/sandboxes/{id}"]
+        buckets = [number for labels, number in self.metrics()["paddock_http_request_duration_seconds_bucket"]
+                   if (labels["route"], labels["method"]) == ("/v1/sandboxes/{id}", "GET")]
         self.assertEqual(buckets, sorted(buckets))
 
     def test_the_process_itself(self):

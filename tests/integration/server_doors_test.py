@@ -68,6 +68,7 @@ class Patience(ServedSandbox, unittest.TestCase):
     def test_many_streams_of_nothing(self):
         self.assertEqual(self.upload(gzip.compress(b"") * 200_000, "application/octet-stream", True).status, 200)
 
+    @unittest.skipIf(paddock.SANITIZED, "without optimization coroutines that never wait call each other, and the stack is finite")
     def test_many_parts(self):
         body = b'--xx\r\nContent-Disposition: form-data; name="o"\r\n\r\n\r\n' * 90_000 + b"--xx--\r\n"
         self.assertEqual(self.upload(body, "multipart/form-data; boundary=xx").status, 200)
