@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,7 +99,7 @@ Result<Fd> make_space(const Plan& plan) {
 
 void remove_space(const Plan& plan) {
   Place place = place_of(plan.space);
-  if (plan.space_bytes) (void)::umount2(plan.space.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+  if (plan.space_bytes) kernel::unmount_bounded_filesystem(plan.space);
   Result<Fd> spaces = open_spaces(place.parent);
   if (spaces) (void)kernel::remove_tree(spaces.value().get(), place.name);
 }

@@ -86,4 +86,6 @@ Result<void> mount_bounded_filesystem(const std::string& directory, uint64_t byt
   return {};
 }
 
+void unmount_bounded_filesystem(const std::string& directory) { (void)::umount2(directory.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW); }
+
 }  // namespace paddock::kernel

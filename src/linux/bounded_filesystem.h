@@ -16,4 +16,7 @@ std::string why_no_bounded_filesystem();
 // fit into it, and `inodes` files. The file that holds it lies in `directory`, beneath the mount.
 Result<void> mount_bounded_filesystem(const std::string& directory, uint64_t bytes, uint64_t inodes);
 
+// What is open in it stays until it is closed.
+void unmount_bounded_filesystem(const std::string& directory);
+
 }  // namespace paddock::kernel
