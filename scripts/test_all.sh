@@ -28,7 +28,7 @@ asan() {
   local reports=$PWD/build-asan/reports status=0
   rm -rf "$reports"
   mkdir -m 1777 "$reports"
-  ASAN_OPTIONS=log_path=$reports/asan UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/ubsan \
+  ASAN_OPTIONS=log_path=$reports/asan LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/ubsan \
     ctest --test-dir build-asan --output-on-failure -j "$jobs" --repeat until-pass:2 || status=1
   for report in "$reports"/*; do
     [ -e "$report" ] || continue

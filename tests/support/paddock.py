@@ -69,7 +69,7 @@ def as_user(command, user):
 
 
 def environment(user):
-    env = {name: os.environ[name] for name in ("PATH", "LANG", "PADDOCK_STATE", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ}
+    env = {name: os.environ[name] for name in ("PATH", "LANG", "PADDOCK_STATE", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ}
     env["HOME"] = _user_home() if user == "user" else os.environ.get("HOME", "/root")
     if user == "root" and os.geteuid() == 0:
         env.setdefault("PADDOCK_STATE", _root_state())
