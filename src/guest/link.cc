@@ -236,7 +236,8 @@ io::Task<void> Link::run(std::shared_ptr<Link> self, std::shared_ptr<Call> call)
   call->on_change = nullptr;
   if (call->cancelled_) result = refuse("canceled", "cancelled");
   if (self->calls_.erase(call->number_) > 0) self->end(call->number_, result);
-  call->cancelled_ = true;  // whoever still holds it sends nothing more
+  call->cancelled_ = true;  // whoever still holds it sends nothing more, and has nothing to wait for
+  call->input_bell_.ring();
 }
 
 }  // namespace paddock::guest
