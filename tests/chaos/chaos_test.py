@@ -129,7 +129,13 @@ def files_below(*places):
 
 
 def processes():
-    return {f"{pid} {read(f'/proc/{pid}/comm').strip()}" for pid in parts({"paddock", "paddock-server", "paddock-launch", "paddock-guest", "paddock-egress"})}
+    found = set()
+    for pid in parts({"paddock", "paddock-server", "paddock-launch", "paddock-guest", "paddock-egress"}):
+        try:
+            found.add(f"{pid} {read(f'/proc/{pid}/comm').strip()}")
+        except OSError:
+            pass  # it has just ended
+    return found
 
 
 def strike(server, dice):
