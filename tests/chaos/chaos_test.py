@@ -182,8 +182,9 @@ def chaos(user):
         server.kill9()
         server.start()
         for state in ("running", "paused"):
-            for each in server.request("GET", f"/v2/sandboxes?limit=100&state={state}").json():
-                server.kill(each["sandboxID"])
+            while alive := server.request("GET", f"/v2/sandboxes?limit=100&state={state}").json():  # a page at a time
+                for each in alive:
+                    server.kill(each["sandboxID"])
         server.stop()
         server.start()
         done, refused = sum((c.done for c in clients), collections.Counter()), sum((c.refused for c in clients), collections.Counter())
