@@ -13,7 +13,7 @@ const { PHASE, IDLE, COMPUTING, CLAIMED } = require('./phases.js')
 
 const GROUP = 'cell'
 const TERMINATED = /terminated/ // what the inspector says of an evaluation that was ended
-const ON_ITS_WAY = 5 // ms in which an order to end that was sent reaches us
+const STEPS = 1_000_000 // in each of which an order to end that was sent can reach us: the second at the latest
 
 class Interrupted extends Error {}
 Interrupted.prototype.name = 'KeyboardInterrupt'
@@ -82,7 +82,7 @@ class Cells {
       claimed = Atomics.compareExchange(this.shared, PHASE, COMPUTING, IDLE) !== COMPUTING
       if (!claimed) return
       while (Atomics.load(this.shared, PHASE) === CLAIMED);
-      for (const end = Date.now() + ON_ITS_WAY; Date.now() < end;);
+      for (let step = 0; step < STEPS; step += 1);
     }
     Atomics.store(this.shared, PHASE, COMPUTING)
     this.session.post('Runtime.evaluate', { expression: '__paddock_start()', silent: true })

@@ -7,7 +7,7 @@ const net = require('node:net')
 const { parentPort, workerData } = require('node:worker_threads')
 const { CELL, PHASE, HEARD, COMPUTING, CLAIMED, SENT } = require('./phases.js')
 
-const PATIENCE = 500 // ms for the kernel's thread to hear of an interrupt before it counts as busy
+const PATIENCE = 1000 // ms for the kernel's thread to hear of an interrupt before it counts as busy
 
 const shared = new Int32Array(workerData)
 const session = new inspector.Session()
