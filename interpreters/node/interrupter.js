@@ -7,7 +7,7 @@ const net = require('node:net')
 const { parentPort, workerData } = require('node:worker_threads')
 const { CELL, PHASE, HEARD, COMPUTING, CLAIMED, SENT } = require('./phases.js')
 
-const PATIENCE = 1000 // ms for the kernel's thread to hear of an interrupt before it counts as busy
+const PATIENCE = 700 // ms for the kernel's thread to hear of an interrupt before it counts as busy
 
 const shared = new Int32Array(workerData)
 const session = new inspector.Session()
@@ -18,13 +18,12 @@ const terminate = () => session.post('Runtime.terminateExecution')
 function interrupt() {
   const cell = Atomics.load(shared, CELL)
   if (cell === 0) return // between cells it is nothing
+  const heard = Atomics.load(shared, HEARD)
   if (Atomics.compareExchange(shared, PHASE, COMPUTING, CLAIMED) === COMPUTING) {
     terminate()
     Atomics.compareExchange(shared, PHASE, CLAIMED, SENT)
-    return
   }
-  parentPort.postMessage(cell) // it waits, and so can end the cell itself
-  const heard = Atomics.load(shared, HEARD)
+  parentPort.postMessage(cell) // if it waits, it can end the cell itself
   setTimeout(() => {
     const isDeaf = Atomics.load(shared, CELL) === cell && Atomics.load(shared, HEARD) === heard
     if (isDeaf) terminate() // it computes on behalf of a promise that has come true
