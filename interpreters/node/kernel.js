@@ -35,7 +35,7 @@ process.on('uncaughtException', (error) => process.stderr.write(`Uncaught ${desc
 process.on('unhandledRejection', (error) => process.stderr.write(`Uncaught (in promise) ${describe(error).traceback}\n`))
 
 // While a cell computes, the interrupter ends it; while it waits, we do.
-const interrupter = new Worker(path.join(__dirname, 'interrupter.js'), { workerData: shared.buffer, stdin: false })
+const interrupter = new Worker(path.join(__dirname, 'interrupter.js'), { workerData: shared.buffer })
 interrupter.on('message', (cell) => {
   Atomics.add(shared, HEARD, 1)
   if (running && Atomics.load(shared, CELL) === cell) running.interrupt()

@@ -70,6 +70,13 @@ Result<void> fill(const Plan& plan, int space) {
   return {};
 }
 
+// The same on a filesystem of a fixed size, mounted over the space.
+Result<void> fill_own_filesystem(const Plan& plan) {
+  TRY(kernel::mount_bounded_filesystem(plan.space, plan.space_bytes, plan.space_inodes));
+  Fd mounted = TRY(open_file(plan.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  return fill(plan, mounted.get());
+}
+
 }  // namespace
 
 std::string space_of(const std::string& id) {
@@ -90,8 +97,7 @@ Result<Fd> make_space(const Plan& plan) {
   Result<void> made = space ? Result<void>() : Result<void>(space.error());
   if (made && ::flock(space.value().get(), LOCK_EX | LOCK_NB) != 0)
     made = errno_error(errno, cat("lock '", plan.space, "'"));
-  if (made && plan.space_bytes) made = kernel::mount_bounded_filesystem(plan.space, plan.space_bytes, plan.space_inodes);
-  if (made) made = fill(plan, TRY(open_file(plan.space, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)).get());
+  if (made) made = plan.space_bytes ? fill_own_filesystem(plan) : fill(plan, space.value().get());
   if (made) return space;
   remove_space(plan);
   return made.error();

@@ -38,7 +38,7 @@ constexpr const char* kEtc[] = {
 constexpr const char* kCaBundles[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 
-// Files of /proc that tell of the host's kernel, hardware, load or other sandboxes, or act on the machine. What programs
+// Files of /proc that reveal the host's kernel, hardware, load or other sandboxes, or act on the machine. What programs
 // read as a matter of course stays: cpuinfo, meminfo, stat, uptime, loadavg, version, filesystems, vmstat, cgroups, devices. Each
 // costs every start some 30 µs, so lists of hardware that any machine has (bus, tty, irq, ioports) stay, too.
 constexpr const char* kProcMasks[] = {
