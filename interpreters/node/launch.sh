@@ -8,7 +8,8 @@ exec 3<&0 4>&1 </dev/null
 exec 1<>"$directory/1" 2<>"$directory/2" 5<"$directory/1" 6<"$directory/2" 7<>"$directory/7"
 rm -r "$directory"
 trap 'printf . >&7' INT
-node --no-warnings "${0%/*}/kernel.js" &
+# An order to end a cell can hit node while it calls back. Its own check of that would abort; without it the next call goes on.
+node --no-warnings --no-force-async-hooks-checks "${0%/*}/kernel.js" &
 while :; do  # a wait that a signal ended is begun again
   wait $!
   status=$?
