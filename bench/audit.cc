@@ -1,6 +1,8 @@
-// What a record costs: the disk alone, one sync for each record, and one sync for all who wait; a short-lived appender; verifying.
+// What a record costs: the disk alone, one sync for each record, and one sync for all who wait; a
+// short-lived appender; verifying.
 //
-//   audit DIRECTORY ROUNDS → JSON on stdout. All kinds take turns in every round, on the same filesystem.
+//   audit DIRECTORY ROUNDS → JSON on stdout. All kinds take turns in every round, on the same
+//   filesystem.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -36,7 +38,9 @@ double now_us() {
 double cpu_us() {
   rusage usage;
   (void)::getrusage(RUSAGE_SELF, &usage);
-  auto us = [](const timeval& time) { return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec); };
+  auto us = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+  };
   return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
@@ -86,10 +90,17 @@ struct Times {
   void print(const char* name, bool last = false) {
     auto part = [](std::vector<double>& values, double p) {
       std::sort(values.begin(), values.end());
-      return values.empty() ? 0 : values[std::min(values.size() - 1, static_cast<size_t>(p * static_cast<double>(values.size())))];
+      return values.empty()
+                 ? 0
+                 : values[std::min(values.size() - 1,
+                                   static_cast<size_t>(p * static_cast<double>(values.size())))];
     };
-    std::printf("\"%s\":{\"p50_us\":%.1f,\"p99_us\":%.1f,\"beyond_p50_us\":%.1f,\"beyond_p99_us\":%.1f,\"per_second\":%.0f,\"cpu_us\":%.2f,\"count\":%zu}%s\n",
-                name, part(us, 0.5), part(us, 0.99), part(beyond, 0.5), part(beyond, 0.99), static_cast<double>(count) / total_us * 1e6, cpu / static_cast<double>(std::max<uint64_t>(count, 1)), us.size(), last ? "" : ",");
+    std::printf(
+        "\"%s\":{\"p50_us\":%.1f,\"p99_us\":%.1f,\"beyond_p50_us\":%.1f,\"beyond_p99_us\":%.1f,"
+        "\"per_second\":%.0f,\"cpu_us\":%.2f,\"count\":%zu}%s\n",
+        name, part(us, 0.5), part(us, 0.99), part(beyond, 0.5), part(beyond, 0.99),
+        static_cast<double>(count) / total_us * 1e6,
+        cpu / static_cast<double>(std::max<uint64_t>(count, 1)), us.size(), last ? "" : ",");
   }
   template <class Act>
   void measure(int times, const Act& act, TimedDisk* disk = nullptr) {
@@ -104,8 +115,10 @@ struct Times {
   }
 };
 
-// `waiting` records are always on their way: whoever hears that one is on the disk hands in the next.
-void run_waiters(audit::Journal& journal, const TimedDisk& disk, int waiting, uint64_t records, Times& times) {
+// `waiting` records are always on their way: whoever hears that one is on the disk hands in the
+// next.
+void run_waiters(audit::Journal& journal, const TimedDisk& disk, int waiting, uint64_t records,
+                 Times& times) {
   struct Slot {
     double start = 0;
     std::function<void(Result<void>)> done;
@@ -170,8 +183,11 @@ int main(int argc, char** argv) {
       must(write_all(raw.get(), line));
       (void)::fdatasync(raw.get());
     });
-    single.measure(40, [&] { must(log.append({sample(1)}, audit::Sync::disk)); }, &log_disk);
-    for (int i = 0; i < 4; ++i) run_waiters(*journal, journal_disk, kWaiting[i], static_cast<uint64_t>(kWaiting[i]) * 30, waiters[i]);
+    single.measure(
+        40, [&] { must(log.append({sample(1)}, audit::Sync::disk)); }, &log_disk);
+    for (int i = 0; i < 4; ++i)
+      run_waiters(*journal, journal_disk, kWaiting[i], static_cast<uint64_t>(kWaiting[i]) * 30,
+                  waiters[i]);
     run.measure(100, [&] {
       audit::Log fresh = must(audit::Log::open({.directory = place("run")}));
       must(fresh.append({sample(1)}, audit::Sync::none));
@@ -181,7 +197,8 @@ int main(int argc, char** argv) {
   }
 
   // 200,000 records, read from the page cache: verifying, and SHA-256 of the same bytes alone.
-  audit::Log large = must(audit::Log::open({.directory = place("large"), .rotate_bytes = 1ULL << 40}));
+  audit::Log large =
+      must(audit::Log::open({.directory = place("large"), .rotate_bytes = 1ULL << 40}));
   for (uint64_t i = 0; i < 200; ++i) {
     std::vector<Event> events;
     for (uint64_t k = 0; k < 1000; ++k) events.push_back(sample(i * 1000 + k));
@@ -205,8 +222,10 @@ int main(int argc, char** argv) {
   append.print("append");
   std::sort(verify.us.begin(), verify.us.end());
   std::sort(hash.us.begin(), hash.us.end());
-  std::printf("\"verify\":{\"mb_per_second\":%.0f,\"sha256_mb_per_second\":%.0f,\"records_per_second\":%.0f,\"bytes_per_record\":%.0f}}\n",
-              bytes / verify.us[2], bytes / hash.us[2], 200'000 / verify.us[2] * 1e6, bytes / 200'000);
+  std::printf(
+      "\"verify\":{\"mb_per_second\":%.0f,\"sha256_mb_per_second\":%.0f,\"records_per_second\":%."
+      "0f,\"bytes_per_record\":%.0f}}\n",
+      bytes / verify.us[2], bytes / hash.us[2], 200'000 / verify.us[2] * 1e6, bytes / 200'000);
   journal.reset();
   std::filesystem::remove_all(base);
 }

@@ -1,13 +1,16 @@
-// egress_load: both ends of the connections that egress.py measures, one thread each. The client is the same program
-// wherever it runs: it knows nothing of a sandbox, and of a proxy only when it is given the port of one.
+// egress_load: both ends of the connections that egress.py measures, one thread each. The client is
+// the same program wherever it runs: it knows nothing of a sandbox, and of a proxy only when it is
+// given the port of one.
 //
-//   egress_load serve                              prints the ports of sink, source, echo and byte; serves until it is ended
-//   egress_load upload|download PORT MB [PROXY]    prints bytes per second
+//   egress_load serve                              prints the ports of sink, source, echo and byte;
+//   serves until it is ended egress_load upload|download PORT MB [PROXY]    prints bytes per second
 //   egress_load connect PORT COUNT [PROXY]         prints connections per second
 //   egress_load ping PORT COUNT [PROXY]            prints the round trip in nanoseconds: p50 p99
-//   egress_load idle PORT COUNT [PROXY]            opens COUNT connections, prints "ready", keeps them until stdin ends
+//   egress_load idle PORT COUNT [PROXY]            opens COUNT connections, prints "ready", keeps
+//   them until stdin ends
 //
-// All on 127.0.0.1. No first byte is a letter: what guesses a protocol is quick to see that this is none it knows.
+// All on 127.0.0.1. No first byte is a letter: what guesses a protocol is quick to see that this is
+// none it knows.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -65,7 +68,7 @@ void watch(int epoll, int socket, uint32_t events, uint64_t data) {
   if (::epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event) != 0) fail("epoll_ctl");
 }
 
-// ---- the server -------------------------------------------------------------------------------------------------
+// ---- the server ---
 
 enum Service { sink, source, echo, byte, kServices };
 
@@ -82,8 +85,11 @@ class Server {
       int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
       sockaddr_in address = loopback(0);
       socklen_t size = sizeof address;
-      if (::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(socket, 4096) != 0) fail("listen");
-      if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("getsockname");
+      if (::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+          ::listen(socket, 4096) != 0)
+        fail("listen");
+      if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+        fail("getsockname");
       add(socket, {static_cast<Service>(service), true}, EPOLLIN);
       std::printf("%d ", ntohs(address.sin_port));
     }
@@ -98,15 +104,18 @@ class Server {
       for (int i = 0; i < count; ++i) {
         int socket = static_cast<int>(events[static_cast<size_t>(i)].data.u64);
         Served& served = served_[static_cast<size_t>(socket)];
-        if (served.listens) accept_all(socket, served.service);
-        else if (!serve(socket, served)) ::close(socket);
+        if (served.listens)
+          accept_all(socket, served.service);
+        else if (!serve(socket, served))
+          ::close(socket);
       }
     }
   }
 
  private:
   void add(int socket, Served served, uint32_t events) {
-    if (served_.size() <= static_cast<size_t>(socket)) served_.resize(static_cast<size_t>(socket) + 64);
+    if (served_.size() <= static_cast<size_t>(socket))
+      served_.resize(static_cast<size_t>(socket) + 64);
     served_[static_cast<size_t>(socket)] = served;
     watch(epoll_, socket, events, static_cast<uint64_t>(socket));
   }
@@ -127,16 +136,18 @@ class Server {
 
   // False when the connection is over.
   static bool serve(int socket, Served& served) {
-    if (served.service == source) return ::send(socket, block, kBlock, MSG_NOSIGNAL) > 0 || errno == EAGAIN;
+    if (served.service == source)
+      return ::send(socket, block, kBlock, MSG_NOSIGNAL) > 0 || errno == EAGAIN;
     ssize_t count = ::recv(socket, block, kBlock, 0);
     if (count < 0) return errno == EAGAIN;
     if (count == 0) return false;
-    if (served.service == echo) return ::send(socket, block, static_cast<size_t>(count), MSG_NOSIGNAL) == count;
+    if (served.service == echo)
+      return ::send(socket, block, static_cast<size_t>(count), MSG_NOSIGNAL) == count;
     return swallow(socket, served, static_cast<size_t>(count));
   }
 
-  // The first block says how many bytes there will be; their last is answered with one. (Not every proxy can pass on that
-  // one direction has ended.)
+  // The first block says how many bytes there will be; their last is answered with one. (Not every
+  // proxy can pass on that one direction has ended.)
   static bool swallow(int socket, Served& served, size_t count) {
     if (served.received == 0) std::memcpy(&served.expected, block, sizeof served.expected);
     served.received += count;
@@ -147,7 +158,7 @@ class Server {
   std::vector<Served> served_;  // by descriptor
 };
 
-// ---- the client -------------------------------------------------------------------------------------------------
+// ---- the client ---
 
 struct Route {
   int port = 0, proxy = 0;  // proxy 0: none
@@ -180,7 +191,8 @@ void receive_all(int socket, char* bytes, size_t size) {
 int open_connection(const Route& route) {
   int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(route.first_port());
-  if (socket < 0 || ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("connect");
+  if (socket < 0 || ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    fail("connect");
   set_no_delay(socket);
   std::string request = route.request(), head;
   send_all(socket, request.data(), request.size());
@@ -189,7 +201,8 @@ int open_connection(const Route& route) {
     receive_all(socket, &character, 1);
     head += character;
   }
-  if (route.proxy && head.find(" 200 ") == std::string::npos) fail(("the proxy says " + head).c_str());
+  if (route.proxy && head.find(" 200 ") == std::string::npos)
+    fail(("the proxy says " + head).c_str());
   return socket;
 }
 
@@ -219,7 +232,11 @@ void upload(const Route& route, uint64_t bytes) {
 
 class Connector {
  public:
-  Connector(const Route& route, int count) : route_(route), request_(route.request()), left_(count), running_(std::min(count, kAtOnce)) {}
+  Connector(const Route& route, int count)
+      : route_(route),
+        request_(route.request()),
+        left_(count),
+        running_(std::min(count, kAtOnce)) {}
 
   void run() {
     int total = left_;
@@ -243,10 +260,15 @@ class Connector {
     --left_;
     int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     sockaddr_in address = loopback(route_.first_port());
-    if (socket < 0 || (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 && errno != EINPROGRESS)) fail("connect");
-    if (states_.size() <= static_cast<size_t>(socket)) states_.resize(static_cast<size_t>(socket) + 64);
+    if (socket < 0 ||
+        (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
+         errno != EINPROGRESS))
+      fail("connect");
+    if (states_.size() <= static_cast<size_t>(socket))
+      states_.resize(static_cast<size_t>(socket) + 64);
     states_[static_cast<size_t>(socket)] = {};
-    watch(epoll_, socket, route_.proxy ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN | EPOLLET, static_cast<uint64_t>(socket));
+    watch(epoll_, socket, route_.proxy ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN | EPOLLET,
+          static_cast<uint64_t>(socket));
   }
 
   // Asks the proxy if there is one, reads to the end, and begins with the next.
@@ -263,8 +285,10 @@ class Connector {
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0 || state.last != '0') fail("a connection failed");
     ::close(socket);
-    if (left_ > 0) start();
-    else --running_;
+    if (left_ > 0)
+      start();
+    else
+      --running_;
   }
 
   Route route_;
@@ -289,8 +313,11 @@ void ping(const Route& route, int count) {
     durations.push_back(now_ns() - begin);
   }
   std::sort(durations.begin(), durations.end());
-  auto percentile = [&](double share) { return durations[static_cast<size_t>(std::ceil(share * count)) - 1]; };
-  std::printf("%lld %lld\n", static_cast<long long>(percentile(0.5)), static_cast<long long>(percentile(0.99)));
+  auto percentile = [&](double share) {
+    return durations[static_cast<size_t>(std::ceil(share * count)) - 1];
+  };
+  std::printf("%lld %lld\n", static_cast<long long>(percentile(0.5)),
+              static_cast<long long>(percentile(0.99)));
 }
 
 void stay_idle(const Route& route, int count) {
@@ -315,16 +342,24 @@ int main(int argc, char** argv) {
   raise_open_files();
   if (work == "serve") Server().run();
   if (argc < 4) {
-    std::fprintf(stderr, "usage: egress_load serve | upload|download|connect|ping|idle PORT AMOUNT [PROXY]\n");
+    std::fprintf(
+        stderr,
+        "usage: egress_load serve | upload|download|connect|ping|idle PORT AMOUNT [PROXY]\n");
     return 2;
   }
   Route route{std::atoi(argv[2]), argc > 4 ? std::atoi(argv[4]) : 0};
   int amount = std::max(std::atoi(argv[3]), 1);
   uint64_t bytes = static_cast<uint64_t>(amount) << 20;  // whole blocks
-  if (work == "upload") upload(route, bytes);
-  else if (work == "download") download(route, bytes);
-  else if (work == "connect") Connector(route, amount).run();
-  else if (work == "ping") ping(route, amount);
-  else if (work == "idle") stay_idle(route, amount);
-  else return 2;
+  if (work == "upload")
+    upload(route, bytes);
+  else if (work == "download")
+    download(route, bytes);
+  else if (work == "connect")
+    Connector(route, amount).run();
+  else if (work == "ping")
+    ping(route, amount);
+  else if (work == "idle")
+    stay_idle(route, amount);
+  else
+    return 2;
 }

@@ -1,5 +1,5 @@
-// inside: three kinds of work that time themselves, to compare the same program inside and outside of a wall. Prints
-// nanoseconds. How long the wall took to start is not part of it.
+// inside: three kinds of work that time themselves, to compare the same program inside and outside
+// of a wall. Prints nanoseconds. How long the wall took to start is not part of it.
 //
 //   inside cpu | inside spawn | inside files DIRECTORY
 #include <fcntl.h>
@@ -75,7 +75,10 @@ bool use_files(const std::string& directory) {
 int main(int argc, char** argv) {
   std::string work = argc > 1 ? argv[1] : "";
   int64_t begin = now_ns();
-  bool worked = work == "cpu" ? use_cpu() : work == "spawn" ? spawn_programs() : work == "files" && argc == 3 ? use_files(argv[2]) : false;
+  bool worked = work == "cpu"                  ? use_cpu()
+                : work == "spawn"              ? spawn_programs()
+                : work == "files" && argc == 3 ? use_files(argv[2])
+                                               : false;
   int64_t end = now_ns();
   if (!worked) {
     std::perror(("inside: " + work).c_str());

@@ -1,12 +1,14 @@
-// start: measures how long commands take from just before they are started to their first byte of output and to their
-// end. Every round runs each command once, in a new random order, so that what disturbs the machine disturbs all alike.
+// start: measures how long commands take from just before they are started to their first byte of
+// output and to their end. Every round runs each command once, in a new random order, so that what
+// disturbs the machine disturbs all alike.
 //
 //   start COMMANDS ROUNDS WARM_UP > results.json
 //
 // COMMANDS has one command per line, its fields separated by tabs:
 //   contender  workload  first|end  uid  mount-namespace-file  program  argument…
-// "first": the time to the first byte of output counts too. A uid other than "-" is taken in the child itself, so that
-// no helper program is measured; so is a mount namespace. "{id}" in an argument becomes a new number at every start.
+// "first": the time to the first byte of output counts too. A uid other than "-" is taken in the
+// child itself, so that no helper program is measured; so is a mount namespace. "{id}" in an
+// argument becomes a new number at every start.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -64,7 +66,8 @@ std::vector<Command> read_commands(const char* path) {
   for (std::string line; std::getline(file, line);) {
     std::vector<std::string> fields = split(line);
     if (fields.size() < 6) fail("a line of commands has less than six fields: " + line);
-    Command command{.contender = fields[0], .workload = fields[1], .wants_output = fields[2] == "first"};
+    Command command{
+        .contender = fields[0], .workload = fields[1], .wants_output = fields[2] == "first"};
     if (fields[3] != "-") command.uid = std::stoi(fields[3]);
     if (fields[4] != "-") command.mount_namespace = ::open(fields[4].c_str(), O_RDONLY | O_CLOEXEC);
     if (fields[4] != "-" && command.mount_namespace < 0) fail("cannot open " + fields[4]);
@@ -77,9 +80,12 @@ std::vector<Command> read_commands(const char* path) {
 
 // Raw system calls: the wrappers for these may touch memory that a vfork child shares with us.
 [[noreturn]] void become(const Command& command, char* const* argv, int null, int output) {
-  if (command.mount_namespace >= 0 && ::syscall(SYS_setns, command.mount_namespace, CLONE_NEWNS) != 0) ::_exit(254);
+  if (command.mount_namespace >= 0 &&
+      ::syscall(SYS_setns, command.mount_namespace, CLONE_NEWNS) != 0)
+    ::_exit(254);
   if (command.uid >= 0) {
-    if (::syscall(SYS_setgroups, 0, nullptr) != 0 || ::syscall(SYS_setresgid, command.uid, command.uid, command.uid) != 0 ||
+    if (::syscall(SYS_setgroups, 0, nullptr) != 0 ||
+        ::syscall(SYS_setresgid, command.uid, command.uid, command.uid) != 0 ||
         ::syscall(SYS_setresuid, command.uid, command.uid, command.uid) != 0)
       ::_exit(254);
   }
@@ -98,7 +104,8 @@ bool run_once(const Command& command, double* first_us, double* end_us) {
   static int number = 0;
   std::vector<std::string> words = command.argv;
   for (std::string& word : words)
-    if (size_t at = word.find("{id}"); at != std::string::npos) word.replace(at, 4, std::to_string(++number));
+    if (size_t at = word.find("{id}"); at != std::string::npos)
+      word.replace(at, 4, std::to_string(++number));
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -126,7 +133,8 @@ bool run_once(const Command& command, double* first_us, double* end_us) {
   ::close(pipe[0]);
   *first_us = first - begin;
   *end_us = end - begin;
-  return !hung && ended.si_code == CLD_EXITED && ended.si_status == 0 && got_output == command.wants_output;
+  return !hung && ended.si_code == CLD_EXITED && ended.si_status == 0 &&
+         got_output == command.wants_output;
 }
 
 // The smallest value that at least `share` of all values do not exceed.
@@ -138,10 +146,13 @@ double percentile(const std::vector<double>& sorted, double share) {
 std::string statistics(std::vector<double> values) {
   if (values.empty()) return "null";
   std::sort(values.begin(), values.end());
-  double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  double mean =
+      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   char text[256];
-  std::snprintf(text, sizeof text, R"({"p50":%.1f,"p90":%.1f,"p99":%.1f,"min":%.1f,"mean":%.1f,"samples":%zu})", percentile(values, 0.5),
-                percentile(values, 0.9), percentile(values, 0.99), values.front(), mean, values.size());
+  std::snprintf(text, sizeof text,
+                R"({"p50":%.1f,"p90":%.1f,"p99":%.1f,"min":%.1f,"mean":%.1f,"samples":%zu})",
+                percentile(values, 0.5), percentile(values, 0.9), percentile(values, 0.99),
+                values.front(), mean, values.size());
   return text;
 }
 
@@ -157,9 +168,11 @@ std::string quoted(const std::string& text) {
 void print_results(const std::vector<Command>& commands, int rounds) {
   std::printf("{\"rounds\":%d,\"results\":[", rounds);
   for (const Command& command : commands) {
-    std::printf("%s\n{\"contender\":%s,\"workload\":%s,\"failures\":%d,\"first_us\":%s,\"end_us\":%s}", &command == &commands.front() ? "" : ",",
-                quoted(command.contender).c_str(), quoted(command.workload).c_str(), command.failures,
-                statistics(command.first_us).c_str(), statistics(command.end_us).c_str());
+    std::printf(
+        "%s\n{\"contender\":%s,\"workload\":%s,\"failures\":%d,\"first_us\":%s,\"end_us\":%s}",
+        &command == &commands.front() ? "" : ",", quoted(command.contender).c_str(),
+        quoted(command.workload).c_str(), command.failures, statistics(command.first_us).c_str(),
+        statistics(command.end_us).c_str());
   }
   std::printf("\n]}\n");
 }
@@ -192,7 +205,7 @@ void measure(std::vector<Command>& commands, int rounds, int warm_up) {
 
 int main(int argc, char** argv) {
   if (argc != 4) fail("usage: start COMMANDS ROUNDS WARM_UP");
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = on_alarm;  // without SA_RESTART
   ::sigaction(SIGALRM, &action, nullptr);
   std::vector<Command> commands = read_commands(argv[1]);

@@ -1,4 +1,5 @@
-// What it costs to judge a tool call: schema and rules alone, with rates, and the whole desk with a tool that does nothing.
+// What it costs to judge a tool call: schema and rules alone, with rates, and the whole desk with a
+// tool that does nothing.
 //
 //   tools_decide DIRECTORY ROUNDS → JSON on stdout. All kinds take turns in every round.
 #include <time.h>
@@ -62,7 +63,9 @@ class Nothing : public tools::Provider {
     }
   }
   const std::vector<tools::ToolInfo>& tools() const override { return tools_; }
-  io::Task<mcp::Answer> call(tools::ToolCall, std::shared_ptr<mcp::Context>) override { co_return mcp::Answer::done(tools::text_result("done")); }
+  io::Task<mcp::Answer> call(tools::ToolCall, std::shared_ptr<mcp::Context>) override {
+    co_return mcp::Answer::done(tools::text_result("done"));
+  }
 
  private:
   std::vector<tools::ToolInfo> tools_;
@@ -75,12 +78,14 @@ struct Kind {
   bool is_allowed;
 };
 
-io::Task<void> measure_desk(io::Loop& loop, tools::Desk& desk, const Kind& kind, std::vector<double>& times, size_t count) {
+io::Task<void> measure_desk(io::Loop& loop, tools::Desk& desk, const Kind& kind,
+                            std::vector<double>& times, size_t count) {
   auto caller = std::make_shared<tools::CallerPrincipal>();
   caller->id = "bench";
   for (size_t i = 0; i < count; ++i) {
     tools::Desk::Request request{.tool = kind.tool, .arguments = kind.arguments, .caller = caller};
-    std::shared_ptr<mcp::Context> context = mcp::lonely_context("tools/call", Value(Value::Object{}), caller);
+    std::shared_ptr<mcp::Context> context =
+        mcp::lonely_context("tools/call", Value(Value::Object{}), caller);
     double begin = now_us();
     tools::Called called = co_await desk.call(std::move(request), context);
     times.push_back(now_us() - begin);
@@ -96,18 +101,22 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   std::string directory = argv[1];
   int rounds = std::atoi(argv[2]);
-  policy::LoadContext context{.paths = {"/", "/"}, .read = [](const std::string&) { return Result<std::string>(kPolicy); }};
+  policy::LoadContext context{
+      .paths = {"/", "/"}, .read = [](const std::string&) { return Result<std::string>(kPolicy); }};
   Policy policy = must(policy::load({"/bench.toml"}, {}, context)).policy;
   policy::Tools tools = must(policy::Tools::compile(policy));
   std::unique_ptr<tools::Rates> rates = must(tools::Rates::open(directory));
   io::Loop& loop = *must(io::Loop::create());
-  std::unique_ptr<tools::Desk> desk = must(tools::Desk::open(loop, {.policy = policy, .state_directory = directory}));
+  std::unique_ptr<tools::Desk> desk =
+      must(tools::Desk::open(loop, {.policy = policy, .state_directory = directory}));
   Nothing nothing;
   if (Result<void> added = desk->add(nothing); !added) (void)must(Result<int>(added.error()));
 
   const Kind kinds[] = {
-      {"allowed", "send_email", Value::Object{{"to", "a@company.com"}, {"subject", "hello"}, {"body", "how are you"}}, true},
-      {"denied", "send_email", Value::Object{{"to", "a@evil.example"}, {"subject", "hello"}}, false},
+      {"allowed", "send_email",
+       Value::Object{{"to", "a@company.com"}, {"subject", "hello"}, {"body", "how are you"}}, true},
+      {"denied", "send_email", Value::Object{{"to", "a@evil.example"}, {"subject", "hello"}},
+       false},
       {"allowed_path", "delete_file", Value::Object{{"path", "/home/a/notes"}}, true},
   };
   std::map<std::string, std::vector<double>> times;
@@ -116,7 +125,9 @@ int main(int argc, char** argv) {
       const policy::Tool* tool = tools.find(kind.tool);
       std::vector<double>& decide = times[cat("decide_", kind.name)];
       std::vector<double>& with_rates = times[cat("with_rates_", kind.name)];
-      std::vector<tools::Rates::Want> wants{{cat("tool ", kind.tool), {100'000'000, 60'000, 0, ""}, "rate"}, {"calls", {100'000'000, 60'000, 0, ""}, "calls.rate"}};
+      std::vector<tools::Rates::Want> wants{
+          {cat("tool ", kind.tool), {100'000'000, 60'000, 0, ""}, "rate"},
+          {"calls", {100'000'000, 60'000, 0, ""}, "calls.rate"}};
       for (size_t i = 0; i < kBatch; ++i) {
         double begin = now_us();
         bool is_allowed = tool->decide(kind.arguments).kind == policy::Decision::Kind::allow;

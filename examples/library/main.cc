@@ -1,4 +1,5 @@
-// Paddock as a C++ library: a program that works, one that a limit stops, and one that wants a network it does not have.
+// Paddock as a C++ library: a program that works, one that a limit stops, and one that wants a
+// network it does not have.
 #include <cstdio>
 
 #include "paddock/paddock.h"
@@ -6,16 +7,22 @@
 namespace {
 
 void show(const char* what, const std::string& code, const paddock::Policy& policy) {
-  paddock::Result<paddock::RunResult> result = paddock::run({.argv = {"python3", "-c", code}}, policy);
+  paddock::Result<paddock::RunResult> result =
+      paddock::run({.argv = {"python3", "-c", code}}, policy);
   if (!result) {
     std::printf("%s: refused: %s\n", what, result.error().message.c_str());
     return;
   }
   const paddock::RunResult& run = result.value();
-  std::printf("%s: exit status %d, stdout: %s", what, paddock::exit_status(run.outcome), run.out.empty() ? "(none)\n" : run.out.c_str());
+  std::printf("%s: exit status %d, stdout: %s", what, paddock::exit_status(run.outcome),
+              run.out.empty() ? "(none)\n" : run.out.c_str());
   for (const paddock::LimitHit& hit : run.limits_hit)
-    std::printf("  limit %s: value %llu, peak %llu\n", paddock::info(hit.limit).name, static_cast<unsigned long long>(hit.value), static_cast<unsigned long long>(hit.peak));
-  for (const paddock::Denial& denial : run.denials) std::printf("  denied: %s (%s: %s)\n", denial.action.c_str(), denial.rule.c_str(), denial.why.c_str());
+    std::printf("  limit %s: value %llu, peak %llu\n", paddock::info(hit.limit).name,
+                static_cast<unsigned long long>(hit.value),
+                static_cast<unsigned long long>(hit.peak));
+  for (const paddock::Denial& denial : run.denials)
+    std::printf("  denied: %s (%s: %s)\n", denial.action.c_str(), denial.rule.c_str(),
+                denial.why.c_str());
 }
 
 }  // namespace
@@ -28,5 +35,8 @@ int main() {
   show("memory", "x = bytearray(512 << 20)", policy);
 
   policy.network.allow = {{"pypi.org"}};
-  show("network", "import socket\ntry: socket.create_connection(('evil.example', 443), 5)\nexcept OSError as error: print(error)", policy);
+  show("network",
+       "import socket\ntry: socket.create_connection(('evil.example', 443), 5)\nexcept OSError as "
+       "error: print(error)",
+       policy);
 }

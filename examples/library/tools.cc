@@ -11,16 +11,19 @@ void show(const char* what, const paddock::Result<paddock::ToolAnswer>& answer) 
   if (!answer) {
     std::printf("%s: could not be called: %s\n", what, answer.error().message.c_str());
   } else if (answer.value().verdict == paddock::ToolVerdict::deny) {
-    std::printf("%s: denied by %s: %s\n", what, answer.value().rule.c_str(), answer.value().why.c_str());
+    std::printf("%s: denied by %s: %s\n", what, answer.value().rule.c_str(),
+                answer.value().why.c_str());
   } else {
-    std::printf("%s: %s%s", what, answer.value().failed ? "failed: " : "", answer.value().text.empty() ? "allowed\n" : answer.value().text.c_str());
+    std::printf("%s: %s%s", what, answer.value().failed ? "failed: " : "",
+                answer.value().text.empty() ? "allowed\n" : answer.value().text.c_str());
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  paddock::Result<paddock::Tools> tools = paddock::Tools::open({.policies = {argc > 1 ? argv[1] : "examples/tools/policy.toml"}, .agent = "example"});
+  paddock::Result<paddock::Tools> tools = paddock::Tools::open(
+      {.policies = {argc > 1 ? argv[1] : "examples/tools/policy.toml"}, .agent = "example"});
   if (!tools) {
     std::fprintf(stderr, "%s\n", tools.error().message.c_str());
     return 1;

@@ -21,10 +21,10 @@ enum class Code {
   denied,       // the policy forbids it
   unsupported,  // this host cannot enforce it
   not_found,
-  conflict,     // the world changed underneath
-  exhausted,    // no room, no ids, too many
-  io,           // the kernel said no
-  internal,     // a bug in Paddock
+  conflict,   // the world changed underneath
+  exhausted,  // no room, no ids, too many
+  io,         // the kernel said no
+  internal,   // a bug in Paddock
 };
 
 const char* to_string(Code code);
@@ -71,9 +71,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace paddock
 
 // Evaluates to the value, or returns the error from the enclosing function.
-#define TRY(expression)                                          \
-  ({                                                             \
-    auto try_result_ = (expression);                             \
-    if (!try_result_) return std::move(try_result_.error());     \
-    std::move(try_result_).value();                              \
+#define TRY(expression)                                      \
+  ({                                                         \
+    auto try_result_ = (expression);                         \
+    if (!try_result_) return std::move(try_result_.error()); \
+    std::move(try_result_).value();                          \
   })

@@ -3,12 +3,14 @@
 //   paddock::Policy policy;
 //   policy.limits[paddock::LimitKind::memory] = 256 << 20;
 //   policy.network.allow = {{"pypi.org"}};
-//   paddock::Result<paddock::RunResult> result = paddock::run({.argv = {"python3", "-c", "print(1)"}}, policy);
-//   if (!result) …   // Paddock failed or refused: result.error().message says what and why
-//   else …           // what the program did: result.value().outcome, .out, .err, .denials, .usage
+//   paddock::Result<paddock::RunResult> result = paddock::run({.argv = {"python3", "-c",
+//   "print(1)"}}, policy); if (!result) …   // Paddock failed or refused: result.error().message
+//   says what and why else …           // what the program did: result.value().outcome, .out, .err,
+//   .denials, .usage
 //
-// Link against the CMake target paddock::paddock. The programs that it starts (paddock-launch, paddock-egress) are looked for
-// beside the calling program, in ../libexec/paddock, and one folder up.
+// Link against the CMake target paddock::paddock. The programs that it starts (paddock-launch,
+// paddock-egress) are looked for beside the calling program, in ../libexec/paddock, and one folder
+// up.
 #pragma once
 
 #include <string>
@@ -21,14 +23,18 @@
 namespace paddock {
 
 struct RunOptions {
-  std::vector<std::string> policies;  // presets or files; each can only narrow. What none of them sets comes from `default`
-  bool report = false;                // fill `enforced` with what the kernel says holds each limit and wall
-  bool discard = false;               // workspace mode `copy`: throw the changes away
-  std::string agent;                  // on whose behalf; for the record
-  std::string traceparent;            // W3C Trace Context of what this run is part of
+  // Presets or files; each can only narrow. What none of them sets comes from `default`.
+  std::vector<std::string> policies;
+  // Fill `enforced` with what the kernel says holds each limit and wall.
+  bool report = false;
+  bool discard = false;     // workspace mode `copy`: throw the changes away
+  std::string agent;        // on whose behalf; for the record
+  std::string traceparent;  // W3C Trace Context of what this run is part of
 };
 
-// Waits for the end. Output is captured, up to the output limit. Stdin is the caller's. May be called from several threads.
-Result<RunResult> run(const Command& command, const Policy& policy = {}, const RunOptions& options = {});
+// Waits for the end. Output is captured, up to the output limit. Stdin is the caller's. May be
+// called from several threads.
+Result<RunResult> run(const Command& command, const Policy& policy = {},
+                      const RunOptions& options = {});
 
 }  // namespace paddock

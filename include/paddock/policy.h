@@ -1,8 +1,9 @@
-// A policy: what a sandboxed program may do. An immutable value; see docs/policy.md for the file format.
+// A policy: what a sandboxed program may do. An immutable value; see docs/policy.md for the file
+// format.
 //
-// Every member is "set" or "unset". Layers are combined by intersection (policy/intersect.h): what a layer sets can
-// only be narrowed by the next; what no layer sets comes from the `default` preset, and where that is silent the
-// answer is no.
+// Every member is "set" or "unset". Layers are combined by intersection (policy/intersect.h): what
+// a layer sets can only be narrowed by the next; what no layer sets comes from the `default`
+// preset, and where that is silent the answer is no.
 #pragma once
 
 #include <array>
@@ -18,8 +19,23 @@ namespace paddock {
 
 // One name per limit everywhere: flag, policy key, result. kLimits below is the table.
 enum class LimitKind : uint8_t {
-  memory, cpu, cpu_time, wall_time, idle_time, pids, open_files, file_size, disk, inodes,
-  disk_read_rate, disk_write_rate, net_up_rate, net_down_rate, net_total, connections, output,
+  memory,
+  cpu,
+  cpu_time,
+  wall_time,
+  idle_time,
+  pids,
+  open_files,
+  file_size,
+  disk,
+  inodes,
+  disk_read_rate,
+  disk_write_rate,
+  net_up_rate,
+  net_down_rate,
+  net_total,
+  connections,
+  output,
 };
 inline constexpr size_t kLimitCount = 17;
 
@@ -36,21 +52,30 @@ struct LimitInfo {
 inline constexpr std::array<LimitInfo, kLimitCount> kLimits = {{
     {LimitKind::memory, "memory", "memory", Unit::bytes, "memory of the whole sandbox"},
     {LimitKind::cpu, "cpu", "cpu", Unit::millicores, "share of the CPUs, in cores"},
-    {LimitKind::cpu_time, "cpu_time", "cpu-time", Unit::milliseconds, "CPU time of all processes together"},
+    {LimitKind::cpu_time, "cpu_time", "cpu-time", Unit::milliseconds,
+     "CPU time of all processes together"},
     {LimitKind::wall_time, "wall_time", "timeout", Unit::milliseconds, "time from start to end"},
-    {LimitKind::idle_time, "idle_time", "idle-timeout", Unit::milliseconds, "time without CPU use and without output"},
+    {LimitKind::idle_time, "idle_time", "idle-timeout", Unit::milliseconds,
+     "time without CPU use and without output"},
     {LimitKind::pids, "pids", "pids", Unit::count, "processes and threads at once"},
     {LimitKind::open_files, "open_files", "open-files", Unit::count, "descriptors per process"},
     {LimitKind::file_size, "file_size", "file-size", Unit::bytes, "size of one file"},
     {LimitKind::disk, "disk", "disk", Unit::bytes, "bytes in all private writable places together"},
-    {LimitKind::inodes, "inodes", "inodes", Unit::count, "files in all private writable places together"},
-    {LimitKind::disk_read_rate, "disk_read_rate", "disk-read-rate", Unit::bytes_per_second, "bytes read from disk"},
-    {LimitKind::disk_write_rate, "disk_write_rate", "disk-write-rate", Unit::bytes_per_second, "bytes written to disk"},
+    {LimitKind::inodes, "inodes", "inodes", Unit::count,
+     "files in all private writable places together"},
+    {LimitKind::disk_read_rate, "disk_read_rate", "disk-read-rate", Unit::bytes_per_second,
+     "bytes read from disk"},
+    {LimitKind::disk_write_rate, "disk_write_rate", "disk-write-rate", Unit::bytes_per_second,
+     "bytes written to disk"},
     {LimitKind::net_up_rate, "net_up_rate", "net-up-rate", Unit::bytes_per_second, "bytes sent"},
-    {LimitKind::net_down_rate, "net_down_rate", "net-down-rate", Unit::bytes_per_second, "bytes received"},
-    {LimitKind::net_total, "net_total", "net-total", Unit::bytes, "bytes sent and received, in all"},
-    {LimitKind::connections, "connections", "connections", Unit::count, "network connections at once"},
-    {LimitKind::output, "output", "output-limit", Unit::bytes, "bytes of stdout and stderr together"},
+    {LimitKind::net_down_rate, "net_down_rate", "net-down-rate", Unit::bytes_per_second,
+     "bytes received"},
+    {LimitKind::net_total, "net_total", "net-total", Unit::bytes,
+     "bytes sent and received, in all"},
+    {LimitKind::connections, "connections", "connections", Unit::count,
+     "network connections at once"},
+    {LimitKind::output, "output", "output-limit", Unit::bytes,
+     "bytes of stdout and stderr together"},
 }};
 
 inline const LimitInfo& info(LimitKind kind) { return kLimits[static_cast<size_t>(kind)]; }
@@ -59,20 +84,23 @@ inline const LimitInfo& info(LimitKind kind) { return kLimits[static_cast<size_t
 class Limits {
  public:
   std::optional<uint64_t>& operator[](LimitKind kind) { return values_[static_cast<size_t>(kind)]; }
-  const std::optional<uint64_t>& operator[](LimitKind kind) const { return values_[static_cast<size_t>(kind)]; }
+  const std::optional<uint64_t>& operator[](LimitKind kind) const {
+    return values_[static_cast<size_t>(kind)];
+  }
 
-  std::optional<bool> require_kernel;  // limits.require = "kernel": refuse what could only be sampled
+  // limits.require = "kernel": refuse what could only be sampled.
+  std::optional<bool> require_kernel;
 
  private:
   std::array<std::optional<uint64_t>, kLimitCount> values_;
 };
 
 enum class WallKind : uint8_t { process, container, runc, crun, gvisor, docker, vm, automatic };
-const char* to_string(WallKind wall);                       // "auto" for automatic
+const char* to_string(WallKind wall);  // "auto" for automatic
 std::optional<WallKind> wall_from_string(const std::string& name);
 
 enum class WorkspaceMode : uint8_t { read_only, read_write, copy };
-const char* to_string(WorkspaceMode mode);                  // "ro", "rw", "copy"
+const char* to_string(WorkspaceMode mode);  // "ro", "rw", "copy"
 std::optional<WorkspaceMode> workspace_mode_from_string(const std::string& name);
 
 struct Workspace {
@@ -80,21 +108,23 @@ struct Workspace {
   WorkspaceMode mode = WorkspaceMode::read_only;
 };
 
-enum class ScratchBacking : uint8_t { automatic, memory, disk };  // where /tmp, /home/agent and /dev/shm live
-const char* to_string(ScratchBacking scratch);              // "auto" for automatic
+// Where /tmp, /home/agent and /dev/shm live.
+enum class ScratchBacking : uint8_t { automatic, memory, disk };
+const char* to_string(ScratchBacking scratch);  // "auto" for automatic
 std::optional<ScratchBacking> scratch_from_string(const std::string& name);
 
 struct FilesPolicy {
-  std::optional<std::vector<std::string>> read;   // absolute host paths
+  std::optional<std::vector<std::string>> read;  // absolute host paths
   std::optional<std::vector<std::string>> write;
-  std::vector<std::string> deny;                  // absolute paths, or globs such as **/.env
+  std::vector<std::string> deny;  // absolute paths, or globs such as **/.env
   std::optional<Workspace> workspace;
-  std::optional<std::string> root;                // a directory or an image's name
-  std::optional<bool> tmp_exec;                   // may programs be executed from /tmp
+  std::optional<std::string> root;  // a directory or an image's name
+  std::optional<bool> tmp_exec;     // may programs be executed from /tmp
   std::optional<ScratchBacking> scratch;
 };
 
-// A header that is put into requests to a host on their way out, so that its secret is never inside the sandbox.
+// A header that is put into requests to a host on their way out, so that its secret is never inside
+// the sandbox.
 struct InjectPolicy {
   std::string host;           // a name or *.name; no port
   std::string header;         // compared without regard to case
@@ -103,49 +133,69 @@ struct InjectPolicy {
 };
 
 struct NetworkPolicy {
-  std::optional<std::vector<std::string>> allow;      // policy/network_rule.h
+  std::optional<std::vector<std::string>> allow;  // policy/network_rule.h
   std::vector<std::string> deny;
-  std::optional<bool> strict;                         // refuse what cannot be judged by name
-  std::optional<std::vector<std::string>> resolvers;  // ADDRESS or ADDRESS:PORT; unset: the host's own
+  std::optional<bool> strict;  // refuse what cannot be judged by name
+  // ADDRESS or ADDRESS:PORT; unset: the host's own.
+  std::optional<std::vector<std::string>> resolvers;
   std::vector<InjectPolicy> inject;
-  // Not a key of a policy file: for a living sandbox, the entries that the operator or the tenant wrote. Addresses that are not
-  // public, or are the host's own, are reached by these alone. Unset: everything in `allow` is the operator's word.
+  // Not a key of a policy file: for a living sandbox, the entries that the operator or the tenant
+  // wrote. Addresses that are not public, or are the host's own, are reached by these alone. Unset:
+  // everything in `allow` is the operator's word.
   std::optional<std::vector<std::string>> granted{};
 };
 
 struct EnvPolicy {
   std::map<std::string, std::string> set;
-  std::optional<std::vector<std::string>> pass;   // names taken over from the caller
+  std::optional<std::vector<std::string>> pass;  // names taken over from the caller
 };
 
 struct Policy;
 
-// A tool's entry is validated when the policy is read and kept as canonical JSON, with absolute paths; policy/tool.h makes of it
-// what calls are judged by. A server's ([mcp.servers.NAME]) is kept the same way.
+// A tool's entry is validated when the policy is read and kept as canonical JSON, with absolute
+// paths; policy/tool.h makes of it what calls are judged by. A server's ([mcp.servers.NAME]) is
+// kept the same way.
 struct ToolPolicy {
   std::string name;
   std::string json;
   std::shared_ptr<const Policy> sandbox;  // what its command runs in; null: it has none
 };
 
-enum class AuditFull : uint8_t { refuse, gap };  // no room for a record: nothing new runs, or it runs and the gap is recorded
+// No room for a record: nothing new runs, or it runs and the gap is recorded.
+enum class AuditFull : uint8_t { refuse, gap };
 const char* to_string(AuditFull full);
 std::optional<AuditFull> audit_full_from_string(const std::string& name);
 
 struct AuditPolicy {
-  std::optional<std::string> path;              // the log's directory, absolute
-  std::optional<bool> durable;                  // `run` waits for the disk, as `serve` always does
+  std::optional<std::string> path;  // the log's directory, absolute
+  std::optional<bool> durable;      // `run` waits for the disk, as `serve` always does
   std::optional<AuditFull> on_full;
-  std::optional<uint64_t> rotate_bytes;         // a segment is sealed when it is so large
-  std::optional<uint64_t> most_bytes;           // sealed segments go, oldest first, when all are larger
-  std::optional<uint64_t> keep_ms;              // or older
+  std::optional<uint64_t> rotate_bytes;  // a segment is sealed when it is so large
+  // Sealed segments go, oldest first, when all are larger.
+  std::optional<uint64_t> most_bytes;
+  std::optional<uint64_t> keep_ms;  // or older
 };
 
-// What is watched while a sandbox runs. Rates are per second. cpu: percent of one core; pressure_*: percent of the last ten
-// seconds in which something waited (PSI); throttled: percent of time; oom: kills so far.
+// What is watched while a sandbox runs. Rates are per second. cpu: percent of one core; pressure_*:
+// percent of the last ten seconds in which something waited (PSI); throttled: percent of time; oom:
+// kills so far.
 enum class MonitorMetric : uint8_t {
-  cpu, memory, pids, disk, disk_read, disk_write, net, net_up, net_down, net_total, connections,
-  pressure_cpu, pressure_memory, pressure_io, throttled, oom,
+  cpu,
+  memory,
+  pids,
+  disk,
+  disk_read,
+  disk_write,
+  net,
+  net_up,
+  net_down,
+  net_total,
+  connections,
+  pressure_cpu,
+  pressure_memory,
+  pressure_io,
+  throttled,
+  oom,
 };
 inline constexpr size_t kMonitorMetricCount = 16;
 
@@ -153,7 +203,7 @@ enum class MonitorUnit : uint8_t { percent, bytes, bytes_per_second, count };
 
 struct MonitorMetricInfo {
   MonitorMetric metric;
-  const char* name;                // policy key
+  const char* name;  // policy key
   MonitorUnit unit;
   std::optional<LimitKind> limit;  // what a percentage is of, where the unit is not percent
   const char* what;
@@ -163,22 +213,37 @@ inline constexpr std::array<MonitorMetricInfo, kMonitorMetricCount> kMonitorMetr
     {MonitorMetric::cpu, "cpu", MonitorUnit::percent, std::nullopt, "CPU time: 100% is one core"},
     {MonitorMetric::memory, "memory", MonitorUnit::bytes, LimitKind::memory, "memory in use"},
     {MonitorMetric::pids, "pids", MonitorUnit::count, LimitKind::pids, "processes and threads"},
-    {MonitorMetric::disk, "disk", MonitorUnit::bytes, LimitKind::disk, "bytes in the private writable places"},
-    {MonitorMetric::disk_read, "disk_read", MonitorUnit::bytes_per_second, LimitKind::disk_read_rate, "bytes read from disk"},
-    {MonitorMetric::disk_write, "disk_write", MonitorUnit::bytes_per_second, LimitKind::disk_write_rate, "bytes written to disk"},
-    {MonitorMetric::net, "net", MonitorUnit::bytes_per_second, std::nullopt, "bytes sent and received"},
-    {MonitorMetric::net_up, "net_up", MonitorUnit::bytes_per_second, LimitKind::net_up_rate, "bytes sent"},
-    {MonitorMetric::net_down, "net_down", MonitorUnit::bytes_per_second, LimitKind::net_down_rate, "bytes received"},
-    {MonitorMetric::net_total, "net_total", MonitorUnit::bytes, LimitKind::net_total, "bytes sent and received so far"},
-    {MonitorMetric::connections, "connections", MonitorUnit::count, LimitKind::connections, "network connections"},
-    {MonitorMetric::pressure_cpu, "pressure_cpu", MonitorUnit::percent, std::nullopt, "time in which something waited for a CPU"},
-    {MonitorMetric::pressure_memory, "pressure_memory", MonitorUnit::percent, std::nullopt, "time in which something waited for memory"},
-    {MonitorMetric::pressure_io, "pressure_io", MonitorUnit::percent, std::nullopt, "time in which something waited for a disk"},
-    {MonitorMetric::throttled, "throttled", MonitorUnit::percent, std::nullopt, "time in which limits.cpu held it back"},
-    {MonitorMetric::oom, "oom", MonitorUnit::count, std::nullopt, "processes killed for want of memory so far"},
+    {MonitorMetric::disk, "disk", MonitorUnit::bytes, LimitKind::disk,
+     "bytes in the private writable places"},
+    {MonitorMetric::disk_read, "disk_read", MonitorUnit::bytes_per_second,
+     LimitKind::disk_read_rate, "bytes read from disk"},
+    {MonitorMetric::disk_write, "disk_write", MonitorUnit::bytes_per_second,
+     LimitKind::disk_write_rate, "bytes written to disk"},
+    {MonitorMetric::net, "net", MonitorUnit::bytes_per_second, std::nullopt,
+     "bytes sent and received"},
+    {MonitorMetric::net_up, "net_up", MonitorUnit::bytes_per_second, LimitKind::net_up_rate,
+     "bytes sent"},
+    {MonitorMetric::net_down, "net_down", MonitorUnit::bytes_per_second, LimitKind::net_down_rate,
+     "bytes received"},
+    {MonitorMetric::net_total, "net_total", MonitorUnit::bytes, LimitKind::net_total,
+     "bytes sent and received so far"},
+    {MonitorMetric::connections, "connections", MonitorUnit::count, LimitKind::connections,
+     "network connections"},
+    {MonitorMetric::pressure_cpu, "pressure_cpu", MonitorUnit::percent, std::nullopt,
+     "time in which something waited for a CPU"},
+    {MonitorMetric::pressure_memory, "pressure_memory", MonitorUnit::percent, std::nullopt,
+     "time in which something waited for memory"},
+    {MonitorMetric::pressure_io, "pressure_io", MonitorUnit::percent, std::nullopt,
+     "time in which something waited for a disk"},
+    {MonitorMetric::throttled, "throttled", MonitorUnit::percent, std::nullopt,
+     "time in which limits.cpu held it back"},
+    {MonitorMetric::oom, "oom", MonitorUnit::count, std::nullopt,
+     "processes killed for want of memory so far"},
 }};
 
-inline const MonitorMetricInfo& info(MonitorMetric metric) { return kMonitorMetrics[static_cast<size_t>(metric)]; }
+inline const MonitorMetricInfo& info(MonitorMetric metric) {
+  return kMonitorMetrics[static_cast<size_t>(metric)];
+}
 
 enum class MonitorAction : uint8_t { warn, pause, kill };
 const char* to_string(MonitorAction action);  // the policy's keys: "warn_if", "pause_if", "kill_if"
@@ -187,11 +252,12 @@ const char* to_string(MonitorAction action);  // the policy's keys: "warn_if", "
 struct MonitorRule {
   MonitorAction action = MonitorAction::warn;
   MonitorMetric metric = MonitorMetric::cpu;
-  double above = 0;         // in the metric's unit: percent, bytes, bytes per second, a count
-  bool of_limit = false;    // `above` is percent of the sandbox's own limit (memory = ">90%", disk, pids, connections)
-  uint64_t for_ms = 0;      // it must have been so for this long; 0: one sample is enough
-  std::string name;         // "monitor.kill_if.cpu"
-  std::string text;         // as it was written: ">80% for 10s"
+  double above = 0;  // in the metric's unit: percent, bytes, bytes per second, a count
+  // `above` is percent of the sandbox's own limit (memory = ">90%", disk, pids, connections).
+  bool of_limit = false;
+  uint64_t for_ms = 0;  // it must have been so for this long; 0: one sample is enough
+  std::string name;     // "monitor.kill_if.cpu"
+  std::string text;     // as it was written: ">80% for 10s"
 };
 struct MonitorPolicy {
   std::optional<uint64_t> every_ms;  // between two samples; default 1s
@@ -202,34 +268,38 @@ struct RedactPattern {
   std::string name, pattern;
 };
 struct RedactPolicy {
-  std::set<std::string> skip;          // kinds of redact::kinds() that are not looked for; needs danger redact.less
-  std::vector<RedactPattern> custom;   // of all layers
-  std::optional<bool> files;           // files that are read over the API, too
+  // Kinds of redact::kinds() that are not looked for; needs danger redact.less.
+  std::set<std::string> skip;
+  std::vector<RedactPattern> custom;  // of all layers
+  std::optional<bool> files;          // files that are read over the API, too
 };
 
 struct TelemetryPolicy {
-  std::optional<std::string> endpoint;         // OTLP over HTTP: http://127.0.0.1:4318
-  std::map<std::string, std::string> headers;  // sent along, as for authentication; their values are secrets
+  std::optional<std::string> endpoint;  // OTLP over HTTP: http://127.0.0.1:4318
+  // Sent along, as for authentication; their values are secrets.
+  std::map<std::string, std::string> headers;
 };
 
 struct Policy {
-  std::string name;  // where it came from, for messages: a preset's name or a file
+  std::string name;     // where it came from, for messages: a preset's name or a file
   std::string extends;  // the preset that this file narrows; policy::load resolves it
   std::optional<WallKind> wall;
   Limits limits;
   FilesPolicy files;
   NetworkPolicy network;
-  std::optional<std::vector<std::string>> commands;        // [commands] allow
+  std::optional<std::vector<std::string>> commands;  // [commands] allow
   EnvPolicy env;
   std::optional<std::vector<std::string>> python_imports;  // [code.python] imports
   std::optional<std::vector<ToolPolicy>> tools;
-  std::optional<std::string> calls;                        // [calls]: what holds for all tools together; canonical JSON
-  std::optional<std::vector<ToolPolicy>> mcp_servers;      // [mcp.servers]
+  // [calls]: what holds for all tools together; canonical JSON.
+  std::optional<std::string> calls;
+  std::optional<std::vector<ToolPolicy>> mcp_servers;  // [mcp.servers]
   AuditPolicy audit;
   MonitorPolicy monitor;
   RedactPolicy redact;
   TelemetryPolicy telemetry;
-  std::set<std::string> danger;                            // weakenings accepted by name, from kDangers
+  // Weakenings accepted by name, from kDangers.
+  std::set<std::string> danger;
 };
 
 // Every weakening that a policy may accept. Each use is reported in the result.
@@ -238,9 +308,12 @@ struct DangerInfo {
   const char* what;
 };
 inline constexpr DangerInfo kDangers[] = {
-    {"files.deny_in_rw", "a denied path inside a read-write tree: renaming it on the host lifts the denial"},
-    {"files.system_paths", "granting /, /proc, /sys, /dev, /run, /var/run, /etc, /root or a home directory as a whole"},
-    {"files.sockets", "granting a path that holds a control socket such as docker.sock or an ssh agent"},
+    {"files.deny_in_rw",
+     "a denied path inside a read-write tree: renaming it on the host lifts the denial"},
+    {"files.system_paths",
+     "granting /, /proc, /sys, /dev, /run, /var/run, /etc, /root or a home directory as a whole"},
+    {"files.sockets",
+     "granting a path that holds a control socket such as docker.sock or an ssh agent"},
     {"limits.unenforced", "running without a limit that this host cannot enforce"},
     {"isolation.no_landlock", "running without Landlock where the kernel lacks it"},
     {"network.wide", "allowing a whole top-level domain or every host"},

@@ -1,8 +1,10 @@
-// Build step: rules for secrets (TOML) → automata and the tables of the prefilter in C++, so that nothing is parsed when a program runs.
+// Build step: rules for secrets (TOML) → automata and the tables of the prefilter in C++, so that
+// nothing is parsed when a program runs.
 //
 //   [[rule]] kind, what, source, pattern, check (optional), true = [ … ], false = [ … ]
 //
-// The examples are for the tests. {} in a true one is taken out first: so that no scanner takes this repository for a leak.
+// The examples are for the tests. {} in a true one is taken out first: so that no scanner takes
+// this repository for a leak.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -58,7 +60,8 @@ std::bitset<16> pairs_of(const ByteSet& one, const ByteSet& next) {
 
 std::string text_of(const Value& entry, const char* key, const std::string& where) {
   const Value* value = entry.find(key);
-  if (!value || !value->as_string() || value->as_string()->empty()) die(cat(where, ": '", key, "' is missing"));
+  if (!value || !value->as_string() || value->as_string()->empty())
+    die(cat(where, ": '", key, "' is missing"));
   return *value->as_string();
 }
 
@@ -69,26 +72,36 @@ void read_rules(const char* path, std::vector<Rule>& rules, std::vector<Entry>& 
   for (const Value& entry : *list->as_array()) {
     std::string where = cat(path, ":", entry.line);
     for (const auto& [key, value] : *entry.as_object())
-      if (!std::set<std::string>{"kind", "what", "source", "pattern", "check", "true", "false"}.count(key)) die(cat(where, ": unknown key '", key, "'"));
+      if (!std::set<std::string>{"kind", "what", "source", "pattern", "check", "true", "false"}
+               .count(key))
+        die(cat(where, ": unknown key '", key, "'"));
     for (const char* examples : {"true", "false"})
-      if (!entry.find(examples) || !entry.find(examples)->as_array() || entry.find(examples)->as_array()->empty()) die(cat(where, ": no ", examples, " example"));
+      if (!entry.find(examples) || !entry.find(examples)->as_array() ||
+          entry.find(examples)->as_array()->empty())
+        die(cat(where, ": no ", examples, " example"));
     std::string check_name = entry.find("check") ? text_of(entry, "check", where) : "";
-    rules.push_back({text_of(entry, "kind", where), text_of(entry, "what", where), text_of(entry, "source", where), check_name});
-    Result<std::vector<Automaton>> automata = redact::compile_pattern(text_of(entry, "pattern", where));
+    rules.push_back({text_of(entry, "kind", where), text_of(entry, "what", where),
+                     text_of(entry, "source", where), check_name});
+    Result<std::vector<Automaton>> automata =
+        redact::compile_pattern(text_of(entry, "pattern", where));
     if (!automata) die(cat(where, ": ", automata.error().message));
     for (Automaton& automaton : automata.value()) {
       Entry entry{rules.size() - 1, std::move(automaton)};
-      for (size_t i = 0; i < 3; ++i) entry.pairs[i] = pairs_of(entry.automaton.first[i], entry.automaton.first[i + 1]);
+      for (size_t i = 0; i < 3; ++i)
+        entry.pairs[i] = pairs_of(entry.automaton.first[i], entry.automaton.first[i + 1]);
       entries.push_back(std::move(entry));
     }
   }
 }
 
-// How often a byte is met in ordinary text (prose, programs, logs, JSON): among letters, digits and others, and how these follow each other.
+// How often a byte is met in ordinary text (prose, programs, logs, JSON): among letters, digits and
+// others, and how these follow each other.
 enum Sort { letter, digit, other };
 Sort sort_of(size_t byte) {
   if (byte >= 128) return other;
-  return std::isalpha(static_cast<int>(byte)) ? letter : std::isdigit(static_cast<int>(byte)) ? digit : other;
+  return std::isalpha(static_cast<int>(byte))   ? letter
+         : std::isdigit(static_cast<int>(byte)) ? digit
+                                                : other;
 }
 constexpr double kFollows[3][3] = {{0.80, 0.03, 0.17}, {0.08, 0.66, 0.26}, {0.50, 0.15, 0.35}};
 constexpr double kSorts[3] = {0.64, 0.12, 0.24};
@@ -114,7 +127,8 @@ const std::array<double, 256> kFrequency = frequencies();
 
 ByteSet bytes_before(const Automaton& automaton) {
   ByteSet set;
-  for (size_t byte = 0; byte < 256; ++byte) set.set(byte, !automaton.has_before || (automaton.before[byte / 64] >> (byte % 64) & 1));
+  for (size_t byte = 0; byte < 256; ++byte)
+    set.set(byte, !automaton.has_before || (automaton.before[byte / 64] >> (byte % 64) & 1));
   return set;
 }
 
@@ -124,8 +138,8 @@ struct View {
   std::bitset<16> pairs[3];
 };
 
-// How often a set of entries lets a place of ordinary text through: each byte seen whole, or by its two halves and the one in front only as
-// a letter or digit or not.
+// How often a set of entries lets a place of ordinary text through: each byte seen whole, or by its
+// two halves and the one in front only as a letter or digit or not.
 double passes(const View& view, bool by_halves) {
   double chance[3] = {};  // by what the last byte was
   for (size_t byte = 0; byte < 256; ++byte)
@@ -138,14 +152,18 @@ double passes(const View& view, bool by_halves) {
     for (size_t byte = 0; byte < 256; ++byte)
       if (view.bytes[i][byte]) low.set(byte & 15), high.set(byte >> 4);
     for (size_t byte = 0; byte < 256; ++byte)
-      if (by_halves ? low[byte & 15] && high[byte >> 4] : view.bytes[i][byte]) here[sort_of(byte)] += kFrequency[byte];
+      if (by_halves ? low[byte & 15] && high[byte >> 4] : view.bytes[i][byte])
+        here[sort_of(byte)] += kFrequency[byte];
     for (int from : {letter, digit, other})
-      for (int to : {letter, digit, other}) next[to] += chance[from] * kFollows[from][to] * here[to];
+      for (int to : {letter, digit, other})
+        next[to] += chance[from] * kFollows[from][to] * here[to];
     std::copy(next, next + 3, chance);
   }
   double all = chance[letter] + chance[digit] + chance[other];
   if (by_halves)
-    for (const std::bitset<16>& pair : view.pairs) all *= std::sqrt(static_cast<double>(pair.count()) / 16);  // half of it the bytes say already
+    // Half of it the bytes say already.
+    for (const std::bitset<16>& pair : view.pairs)
+      all *= std::sqrt(static_cast<double>(pair.count()) / 16);
   return all;
 }
 
@@ -159,13 +177,16 @@ View united(const std::vector<const Entry*>& entries) {
   return all;
 }
 
-// Shares `entries` out among `count` parts so that together they let little through: each goes where it adds least, and again until it stays.
-std::vector<std::vector<const Entry*>> share_out(std::vector<const Entry*> entries, size_t count, bool by_halves) {
+// Shares `entries` out among `count` parts so that together they let little through: each goes
+// where it adds least, and again until it stays.
+std::vector<std::vector<const Entry*>> share_out(std::vector<const Entry*> entries, size_t count,
+                                                 bool by_halves) {
   std::vector<std::vector<const Entry*>> parts(count);
   std::map<const Entry*, size_t> where;
   std::map<const Entry*, double> own;
   for (const Entry* entry : entries) own[entry] = passes(united({entry}), by_halves);
-  std::stable_sort(entries.begin(), entries.end(), [&](const Entry* a, const Entry* b) { return own[a] > own[b]; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [&](const Entry* a, const Entry* b) { return own[a] > own[b]; });
   for (int round = 0; round < 6; ++round) {
     for (const Entry* entry : entries) {
       if (auto old = where.find(entry); old != where.end()) std::erase(parts[old->second], entry);
@@ -194,25 +215,30 @@ double all_pass(const std::vector<std::vector<const Entry*>>& parts, bool by_hal
 
 void assign_groups(std::vector<Entry>& entries) {
   constexpr size_t kGroupsOfBucket = 4, kBuckets = kEmbeddedGroups / kGroupsOfBucket;
-  // Rules that begin at the start of a word only go into buckets of their own: most places of a text are within words.
+  // Rules that begin at the start of a word only go into buckets of their own: most places of a
+  // text are within words.
   std::vector<const Entry*> at_words, anywhere;
   for (const Entry& entry : entries) {
     bool behind_alnum = false;
-    for (size_t byte = 0; byte < 128; ++byte) behind_alnum |= std::isalnum(static_cast<int>(byte)) && bytes_before(entry.automaton)[byte];
+    for (size_t byte = 0; byte < 128; ++byte)
+      behind_alnum |= std::isalnum(static_cast<int>(byte)) && bytes_before(entry.automaton)[byte];
     (behind_alnum ? anywhere : at_words).push_back(&entry);
   }
   std::vector<std::vector<const Entry*>> best;
   for (size_t count = 2; count < kBuckets - 1; ++count) {
-    std::vector<std::vector<const Entry*>> buckets = share_out(at_words, count, true), more = share_out(anywhere, kBuckets - count, true);
+    std::vector<std::vector<const Entry*>> buckets = share_out(at_words, count, true),
+                                           more = share_out(anywhere, kBuckets - count, true);
     buckets.insert(buckets.end(), more.begin(), more.end());
     if (best.empty() || all_pass(buckets, true) < all_pass(best, true)) best = std::move(buckets);
   }
   for (size_t b = 0; b < kBuckets; ++b) {
     std::vector<std::vector<const Entry*>> groups = share_out(best[b], kGroupsOfBucket, false);
     for (size_t g = 0; g < kGroupsOfBucket; ++g)
-      for (const Entry* entry : groups[g]) entries[static_cast<size_t>(entry - entries.data())].group = b * kGroupsOfBucket + g;
+      for (const Entry* entry : groups[g])
+        entries[static_cast<size_t>(entry - entries.data())].group = b * kGroupsOfBucket + g;
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.group < b.group; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.group < b.group; });
 }
 
 // One array for all numbers; a row that is there already is not written again.
@@ -231,9 +257,11 @@ class Pool {
   std::map<std::vector<uint64_t>, size_t> places_;
 };
 
-void write_numbers(std::ofstream& out, const std::string& declaration, const std::vector<uint64_t>& numbers, const char* suffix) {
+void write_numbers(std::ofstream& out, const std::string& declaration,
+                   const std::vector<uint64_t>& numbers, const char* suffix) {
   out << declaration << " = {";
-  for (size_t i = 0; i < numbers.size(); ++i) out << (i % 12 ? "" : "\n    ") << numbers[i] << suffix << ",";
+  for (size_t i = 0; i < numbers.size(); ++i)
+    out << (i % 12 ? "" : "\n    ") << numbers[i] << suffix << ",";
   out << "\n};\n\n";
 }
 
@@ -262,18 +290,25 @@ int main(int argc, char** argv) {
       if (bytes_before(a)[byte]) before[byte] |= uint64_t{1} << entry.group;
     auto at = [&](const auto& row) { return cat("kWords + ", words.add(row)); };
     PatternAutomaton view = a.view(0, 0);
-    table += cat("    {", entry.rule, ", ", int(a.last), ", ", int(a.value), ", ", int(a.words), ", ", entry.group, ", ", a.needs_end_byte ? "true" : "false",
-                 ", ", view.prefix, "u, ", view.prefix_mask, "u, kClasses + ", classes.add(a.class_of), ", ", at(a.masks), ", ", at(a.shape), ", ", a.has_before ? at(a.before) : "nullptr", ", ",
-                 a.has_after ? at(a.after) : "nullptr", "},\n");
+    table += cat("    {", entry.rule, ", ", int(a.last), ", ", int(a.value), ", ", int(a.words),
+                 ", ", entry.group, ", ", a.needs_end_byte ? "true" : "false", ", ", view.prefix,
+                 "u, ", view.prefix_mask, "u, kClasses + ", classes.add(a.class_of), ", ",
+                 at(a.masks), ", ", at(a.shape), ", ", a.has_before ? at(a.before) : "nullptr",
+                 ", ", a.has_after ? at(a.after) : "nullptr", "},\n");
   }
-  out << "#include \"presets/presets.h\"\n\nnamespace paddock {\n\nconst EmbeddedRule kEmbeddedRules[] = {\n";
+  out << "#include \"presets/presets.h\"\n\nnamespace paddock {\n\nconst EmbeddedRule "
+         "kEmbeddedRules[] = {\n";
   for (const Rule& rule : rules)
-    out << "    {" << quoted(rule.kind) << ", " << quoted(rule.what) << ", " << quoted(rule.source) << ", " << quoted(rule.check) << "},\n";
-  out << "};\nconst size_t kEmbeddedRuleCount = sizeof kEmbeddedRules / sizeof *kEmbeddedRules;\n\n";
+    out << "    {" << quoted(rule.kind) << ", " << quoted(rule.what) << ", " << quoted(rule.source)
+        << ", " << quoted(rule.check) << "},\n";
+  out << "};\nconst size_t kEmbeddedRuleCount = sizeof kEmbeddedRules / sizeof "
+         "*kEmbeddedRules;\n\n";
   write_numbers(out, "static const uint8_t kClasses[]", classes.all, "");
   write_numbers(out, "static const uint64_t kWords[]", words.all, "u");
-  out << "const PatternAutomaton kEmbeddedAutomata[] = {\n" << table << "};\n"
-      << "const size_t kEmbeddedAutomatonCount = sizeof kEmbeddedAutomata / sizeof *kEmbeddedAutomata;\n\n";
+  out << "const PatternAutomaton kEmbeddedAutomata[] = {\n"
+      << table << "};\n"
+      << "const size_t kEmbeddedAutomatonCount = sizeof kEmbeddedAutomata / sizeof "
+         "*kEmbeddedAutomata;\n\n";
   std::vector<uint64_t> starts(kEmbeddedGroups + 1, 0);
   for (const Entry& entry : entries)
     for (size_t group = entry.group; group < kEmbeddedGroups; ++group) ++starts[group + 1];

@@ -33,13 +33,20 @@ Task<void> create_key(Call& call) {
     wanted.tenant = fields.text("tenant").value_or(call.caller.tenant);
     wanted.name = fields.text("name").value_or("");
     wanted.expires = fields.number("expires_ms", 0).value_or(0);
-    for (const std::string& scope : fields.texts("scopes").value_or(std::vector<std::string>{"read", "sandboxes", "templates"})) wanted.scopes.insert(scope);
+    for (const std::string& scope : fields.texts("scopes").value_or(
+             std::vector<std::string>{"read", "sandboxes", "templates"}))
+      wanted.scopes.insert(scope);
     Result<void> read = fields.done();
-    Value data = Value::Object{{"tenant", wanted.tenant}, {"name", wanted.name}, {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})}, {"expires_ms", wanted.expires}};
+    Value data = Value::Object{{"tenant", wanted.tenant},
+                               {"name", wanted.name},
+                               {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})},
+                               {"expires_ms", wanted.expires}};
     if (read) read = manager::Keys::can_create(wanted);
     if (read) read = co_await record_act(call, "key.create", data);
-    if (read) made = call.server.keys().create(std::move(wanted));
-    else made = read.error();
+    if (read)
+      made = call.server.keys().create(std::move(wanted));
+    else
+      made = read.error();
   } else {
     made = body.error();
   }
@@ -49,7 +56,9 @@ Task<void> create_key(Call& call) {
   }
   Value value = describe_key(made.value().info);
   // Its id is only known now.
-  Event event = manager::act_of(call.caller, "key.created", Value::Object{{"id", value.find("id") ? *value.find("id") : Value()}});
+  Event event =
+      manager::act_of(call.caller, "key.created",
+                      Value::Object{{"id", value.find("id") ? *value.find("id") : Value()}});
   call.manager.events().note(std::move(event));
   value.set("key", made.value().key);
   (void)co_await call.exchange.answer_json(201, std::move(value));
@@ -98,7 +107,9 @@ Result<manager::Tenant> read_tenant(const std::string& name, const Value& body) 
   TRY(fields.done());
   if (!quota) return tenant;
   Fields amounts(*quota, "quota");
-  auto amount = [&](const char* key, uint64_t otherwise) { return static_cast<uint64_t>(amounts.number(key, 0).value_or(static_cast<int64_t>(otherwise))); };
+  auto amount = [&](const char* key, uint64_t otherwise) {
+    return static_cast<uint64_t>(amounts.number(key, 0).value_or(static_cast<int64_t>(otherwise)));
+  };
   tenant.quota.sandboxes = amount("sandboxes", 0);
   tenant.quota.memory_bytes = amount("memory_bytes", 0);
   tenant.quota.cpu_millicores = amount("cpu_millicores", 0);
@@ -111,10 +122,13 @@ Result<manager::Tenant> read_tenant(const std::string& name, const Value& body) 
 
 Task<void> set_tenant(Call& call) {
   Result<Value> body = co_await call.exchange.read_json();
-  Result<manager::Tenant> tenant = body ? read_tenant(call.parts["tenant"], body.value()) : Result<manager::Tenant>(body.error());
+  Result<manager::Tenant> tenant = body ? read_tenant(call.parts["tenant"], body.value())
+                                        : Result<manager::Tenant>(body.error());
   Result<void> set;
-  if (!tenant) set = tenant.error();
-  else set = call.manager.can_set_tenant(tenant.value());
+  if (!tenant)
+    set = tenant.error();
+  else
+    set = call.manager.can_set_tenant(tenant.value());
   if (set) {
     Value data = Value::Object{{"tenant", tenant.value().name}, {"to", describe(tenant.value())}};
     set = co_await record_act(call, "tenant.set", data);

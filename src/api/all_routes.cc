@@ -3,8 +3,10 @@
 namespace paddock::api {
 
 std::vector<const std::vector<Route>*> all_routes() {
-  return {&meta_routes(), &metrics_routes(), &sandbox_routes(), &exec_routes(), &file_routes(), &volume_routes(),
-          &admin_routes(), &audit_routes(), &event_routes(), &code_routes(), &template_routes(), &tool_routes(), &mcp_routes(), &e2b_control_routes()};
+  return {&meta_routes(),  &metrics_routes(),    &sandbox_routes(),  &exec_routes(),
+          &file_routes(),  &volume_routes(),     &admin_routes(),    &audit_routes(),
+          &event_routes(), &code_routes(),       &template_routes(), &tool_routes(),
+          &mcp_routes(),   &e2b_control_routes()};
 }
 
 }  // namespace paddock::api

@@ -7,18 +7,18 @@
 
 namespace paddock::api {
 
-const std::vector<Route>& meta_routes();       // health, version, openapi.json, who am I
-const std::vector<Route>& sandbox_routes();    // create, list, look at, pause, resume, …
-const std::vector<Route>& exec_routes();       // commands, processes
+const std::vector<Route>& meta_routes();     // health, version, openapi.json, who am I
+const std::vector<Route>& sandbox_routes();  // create, list, look at, pause, resume, …
+const std::vector<Route>& exec_routes();     // commands, processes
 const std::vector<Route>& file_routes();
 const std::vector<Route>& volume_routes();
-const std::vector<Route>& admin_routes();      // keys, tenants
+const std::vector<Route>& admin_routes();  // keys, tenants
 const std::vector<Route>& audit_routes();
-const std::vector<Route>& event_routes();      // what happens, as it happens
-const std::vector<Route>& metrics_routes();    // for Prometheus
-const std::vector<Route>& code_routes();       // code interpreter
-const std::vector<Route>& template_routes();   // native and E2B
-const std::vector<Route>& tool_routes();       // tools and what waits for approval
+const std::vector<Route>& event_routes();     // what happens, as it happens
+const std::vector<Route>& metrics_routes();   // for Prometheus
+const std::vector<Route>& code_routes();      // code interpreter
+const std::vector<Route>& template_routes();  // native and E2B
+const std::vector<Route>& tool_routes();      // tools and what waits for approval
 const std::vector<Route>& mcp_routes();
 const std::vector<Route>& e2b_control_routes();
 

@@ -1,5 +1,5 @@
-// Native API: what was recorded, and whether it is still what was recorded. A tenant sees its own records; who may administer the
-// server sees all.
+// Native API: what was recorded, and whether it is still what was recorded. A tenant sees its own
+// records; who may administer the server sees all.
 #include "api/all_routes.h"
 #include "api/audit_desk.h"
 #include "api/server.h"
@@ -27,37 +27,60 @@ struct Question {
 
 Result<void> read_parameter(const std::string& name, const std::string& value, Question& question) {
   audit::Query& query = question.query;
-  if (name == "sandbox") query.sandbox = value;
-  else if (name == "tenant") query.tenant = value;
-  else if (name == "agent") query.agent = value;
-  else if (name == "trace") query.trace = value;
-  else if (name == "verdict") query.verdict = value;
-  else if (name == "kind") for (const std::string& kind : split(value, ',')) query.kinds.push_back(kind);
-  else if (name == "text") query.text = value;
-  else if (name == "since") query.since_us = TRY(parse_instant(value, wall_clock_us()));
-  else if (name == "until") query.until_us = TRY(parse_instant(value, wall_clock_us()));
-  else if (name == "after") query.after = TRY(parse_count(value));
-  else if (name == "before") query.before = TRY(parse_count(value));
-  else if (name == "limit") query.limit = TRY(parse_count(value));
-  else if (name == "order" && (value == "asc" || value == "desc")) query.newest_first = value == "desc";
-  else if (name == "format" && (value == "json" || value == "ndjson")) question.lines = value == "ndjson";
-  else return Error{Code::invalid, "that is no parameter of it, or no value for it",
-                    "sandbox, tenant, agent, trace, verdict, kind, text, since, until, after, before, limit, order=asc|desc, format=json|ndjson"};
+  if (name == "sandbox")
+    query.sandbox = value;
+  else if (name == "tenant")
+    query.tenant = value;
+  else if (name == "agent")
+    query.agent = value;
+  else if (name == "trace")
+    query.trace = value;
+  else if (name == "verdict")
+    query.verdict = value;
+  else if (name == "kind")
+    for (const std::string& kind : split(value, ',')) query.kinds.push_back(kind);
+  else if (name == "text")
+    query.text = value;
+  else if (name == "since")
+    query.since_us = TRY(parse_instant(value, wall_clock_us()));
+  else if (name == "until")
+    query.until_us = TRY(parse_instant(value, wall_clock_us()));
+  else if (name == "after")
+    query.after = TRY(parse_count(value));
+  else if (name == "before")
+    query.before = TRY(parse_count(value));
+  else if (name == "limit")
+    query.limit = TRY(parse_count(value));
+  else if (name == "order" && (value == "asc" || value == "desc"))
+    query.newest_first = value == "desc";
+  else if (name == "format" && (value == "json" || value == "ndjson"))
+    question.lines = value == "ndjson";
+  else
+    return Error{Code::invalid, "that is no parameter of it, or no value for it",
+                 "sandbox, tenant, agent, trace, verdict, kind, text, since, until, after, before, "
+                 "limit, order=asc|desc, format=json|ndjson"};
   return {};
 }
 
 Result<Question> read_question(const Call& call) {
   Question question;
   audit::Query& query = question.query;
-  query.newest_first = !call.exchange.query("after");  // who goes through them page by page goes forward
+  // Who goes through them page by page goes forward.
+  query.newest_first = !call.exchange.query("after");
   for (const auto& [name, value] : parse_query(call.exchange.query_string())) {
     Result<void> read = read_parameter(name, value, question);
-    if (!read) return Error{read.error().code, cat(printable(name), "=", printable(value), ": ", read.error().message), read.error().hint};
+    if (!read)
+      return Error{read.error().code,
+                   cat(printable(name), "=", printable(value), ": ", read.error().message),
+                   read.error().hint};
   }
   if (query.kinds.size() > 20) return Error{Code::invalid, "kind: at most 20 of them"};
-  if (query.limit < 1 || query.limit > kMostRecords) return Error{Code::invalid, cat("limit: from 1 to ", kMostRecords), "the next page: after=NUMBER"};
+  if (query.limit < 1 || query.limit > kMostRecords)
+    return Error{Code::invalid, cat("limit: from 1 to ", kMostRecords),
+                 "the next page: after=NUMBER"};
   if (!call.caller.may("admin")) {
-    if (!query.tenant.empty() && query.tenant != call.caller.tenant) return Error{Code::denied, "tenant: records of other tenants need the scope 'admin'"};
+    if (!query.tenant.empty() && query.tenant != call.caller.tenant)
+      return Error{Code::denied, "tenant: records of other tenants need the scope 'admin'"};
     query.tenant = call.caller.tenant;
     query.unreadable = false;  // they may be somebody else's
   }
@@ -72,7 +95,8 @@ Result<std::vector<audit::Found>> find(const std::string& directory, const audit
   return index.find(query);
 }
 
-// Records are put into the answer as they stand in the log, so that who gets them can check their hashes.
+// Records are put into the answer as they stand in the log, so that who gets them can check their
+// hashes.
 std::string body_of(const std::vector<audit::Found>& records, const Question& question) {
   std::string body = question.lines ? "" : "{\"records\":[";
   uint64_t bytes = 0;
@@ -102,13 +126,15 @@ Task<void> show(Call& call) {
     co_await answer_error(call, error);
     co_return;
   }
-  Headers headers{{"Content-Type", question.value().lines ? "application/x-ndjson" : "application/json"}};
+  Headers headers{
+      {"Content-Type", question.value().lines ? "application/x-ndjson" : "application/json"}};
   std::string body = body_of(found.value(), question.value());
   (void)co_await call.exchange.answer(200, std::move(headers), std::move(body));
 }
 
 Task<void> verify(Call& call) {
-  audit::VerifyOptions options{.directory = call.manager.events().directory(), .expect = call.exchange.query("expect").value_or("")};
+  audit::VerifyOptions options{.directory = call.manager.events().directory(),
+                               .expect = call.exchange.query("expect").value_or("")};
   Result<audit::Verified> verified = Error{};
   std::function<void()> work = [&] { verified = audit::verify(options); };
   Result<void> asked = co_await call.server.audit_desk().run(call.caller.tenant, work);

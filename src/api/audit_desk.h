@@ -1,5 +1,5 @@
-// Where questions about the audit log are answered: by one thread of its own, so that who asks much holds up nobody else, and
-// each tenant has only so many questions waiting.
+// Where questions about the audit log are answered: by one thread of its own, so that who asks much
+// holds up nobody else, and each tenant has only so many questions waiting.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,9 @@ class AuditDesk {
 
   // `work` stays where it is until it is done.
   io::Task<Result<void>> run(std::string tenant, const std::function<void()>& work) {
-    if (waiting_[tenant] >= kMostWaiting) co_return Error{Code::exhausted, "read the audit log: too many questions at once", "wait for the answers"};
+    if (waiting_[tenant] >= kMostWaiting)
+      co_return Error{Code::exhausted, "read the audit log: too many questions at once",
+                      "wait for the answers"};
     ++waiting_[tenant];
     co_await worker_->run(work);
     if (--waiting_[tenant] == 0) waiting_.erase(tenant);

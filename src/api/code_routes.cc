@@ -17,7 +17,8 @@ constexpr size_t kLargestBody = 8 << 20;
 constexpr size_t kMostCollected = 16 << 20;
 
 // The interpreters of the sandbox in the path. Null: an error has been answered.
-Task<std::shared_ptr<Interpreter>> interpreter_of(Call& call, std::shared_ptr<manager::Sandbox> sandbox) {
+Task<std::shared_ptr<Interpreter>> interpreter_of(Call& call,
+                                                  std::shared_ptr<manager::Sandbox> sandbox) {
   io::Loop& loop = call.manager.loop();
   Result<std::shared_ptr<Interpreter>> interpreter = co_await Interpreter::of(sandbox, loop);
   if (interpreter) co_return interpreter.value();
@@ -34,7 +35,8 @@ Task<std::optional<Contexts>> contexts_of(Call& call) {
   co_return Contexts{call, sandbox, interpreter};
 }
 
-// All that happened in a cell as one object: {"results","stdout","stderr","error","execution_count"}.
+// All that happened in a cell as one object:
+// {"results","stdout","stderr","error","execution_count"}.
 class Collected {
  public:
   bool add(std::string_view lines) {
@@ -63,14 +65,21 @@ class Collected {
     const Value* type = event.find("type");
     const Value* text = event.find("text");
     const std::string kind = type && type->as_string() ? *type->as_string() : "";
-    if (kind == "stdout" && text) stdout_.push_back(*text);
-    else if (kind == "stderr" && text) stderr_.push_back(*text);
-    else if (kind == "result") results_.push_back(without_type(std::move(event)));
-    else if (kind == "error") error_ = without_type(std::move(event));
-    else if (const Value* count = event.find("execution_count"); kind == "number_of_executions" && count && count->as_int()) count_ = *count->as_int();
+    if (kind == "stdout" && text)
+      stdout_.push_back(*text);
+    else if (kind == "stderr" && text)
+      stderr_.push_back(*text);
+    else if (kind == "result")
+      results_.push_back(without_type(std::move(event)));
+    else if (kind == "error")
+      error_ = without_type(std::move(event));
+    else if (const Value* count = event.find("execution_count");
+             kind == "number_of_executions" && count && count->as_int())
+      count_ = *count->as_int();
   }
   static Value without_type(Value event) {
-    std::erase_if(*event.as_object(), [](const Value::Member& member) { return member.first == "type"; });
+    std::erase_if(*event.as_object(),
+                  [](const Value::Member& member) { return member.first == "type"; });
     return event;
   }
 
@@ -88,7 +97,8 @@ Task<void> collect(Call& call, std::shared_ptr<Cell> cell) {
     if (news.kind == Cell::News::Kind::end) break;
     if (collected.add(news.lines)) continue;
     cell->abandon();
-    Error error{Code::exhausted, cat("run code: it printed more than ", human_size(kMostCollected)), "leave out \"stream\": false"};
+    Error error{Code::exhausted, cat("run code: it printed more than ", human_size(kMostCollected)),
+                "leave out \"stream\": false"};
     co_await answer_error(call, error);
     co_return;
   }
@@ -105,11 +115,13 @@ Task<void> run_code(Call& call) {
   }
   Fields fields(body.value());
   std::optional<std::string> code = fields.text("code");
-  Interpreter::Where where{fields.text("context").value_or(""), fields.text("language").value_or("")};
+  Interpreter::Where where{fields.text("context").value_or(""),
+                           fields.text("language").value_or("")};
   manager::CellRequest request{code.value_or(""), fields.texts_by_name("env")};
   bool streams = fields.flag("stream").value_or(true);
   if (!code) fields.wrong("code", "is missing");
-  if (!where.context.empty() && !where.language.empty()) fields.wrong("language", "belongs to the context: give one of them");
+  if (!where.context.empty() && !where.language.empty())
+    fields.wrong("language", "belongs to the context: give one of them");
   Result<void> read = fields.done();
   if (!read) {
     co_await answer_error(call, read.error());
@@ -137,8 +149,10 @@ Task<void> run_code(Call& call) {
   }
   std::shared_ptr<Cell> cell = begun.value();
   io::Loop& loop = call.manager.loop();
-  if (streams) co_await stream_cell(call.exchange, loop, cell);
-  else co_await collect(call, cell);
+  if (streams)
+    co_await stream_cell(call.exchange, loop, cell);
+  else
+    co_await collect(call, cell);
   end_record(recorded, *cell);
 }
 
@@ -146,7 +160,8 @@ Task<void> list_contexts(Call& call) {
   std::optional<Contexts> found = co_await contexts_of(call);
   if (!found) co_return;
   Value::Array contexts;
-  for (const manager::ContextInfo& info : found->interpreter->contexts()) contexts.push_back(describe(info));
+  for (const manager::ContextInfo& info : found->interpreter->contexts())
+    contexts.push_back(describe(info));
   Value answer;
   answer.set("contexts", std::move(contexts));
   (void)co_await call.exchange.answer_json(200, std::move(answer));
@@ -159,7 +174,8 @@ Task<void> create_context(Call& call) {
     co_return;
   }
   Fields fields(body.value());
-  std::string language = fields.text("language").value_or(""), cwd = fields.text("cwd").value_or("");
+  std::string language = fields.text("language").value_or(""),
+              cwd = fields.text("cwd").value_or("");
   Result<void> read = fields.done();
   if (!read) {
     co_await answer_error(call, read.error());
@@ -181,8 +197,10 @@ Task<void> change(Call& call, Contexts::Change change) {
   if (!contexts) co_return;
   std::string id = call.parts["context"];
   Result<void> done = co_await contexts->change(std::move(id), change);
-  if (!done) co_await answer_error(call, done.error());
-  else (void)co_await call.exchange.answer_empty(204);
+  if (!done)
+    co_await answer_error(call, done.error());
+  else
+    (void)co_await call.exchange.answer_empty(204);
 }
 
 Task<void> remove_context(Call& call) { co_await change(call, Contexts::Change::remove); }
@@ -192,11 +210,15 @@ Task<void> restart_context(Call& call) { co_await change(call, Contexts::Change:
 
 const std::vector<Route>& code_routes() {
   static const std::vector<Route> kRoutes = {
-      {"POST", "/v1/sandboxes/{id}/code", "sandboxes", run_code, "Run code in a stateful interpreter"},
+      {"POST", "/v1/sandboxes/{id}/code", "sandboxes", run_code,
+       "Run code in a stateful interpreter"},
       {"GET", "/v1/sandboxes/{id}/contexts", "read", list_contexts, "The interpreters' contexts"},
-      {"POST", "/v1/sandboxes/{id}/contexts", "sandboxes", create_context, "Make a context: a language and a working directory"},
-      {"DELETE", "/v1/sandboxes/{id}/contexts/{context}", "sandboxes", remove_context, "Remove a context"},
-      {"POST", "/v1/sandboxes/{id}/contexts/{context}/restart", "sandboxes", restart_context, "Restart a context; its state is lost"},
+      {"POST", "/v1/sandboxes/{id}/contexts", "sandboxes", create_context,
+       "Make a context: a language and a working directory"},
+      {"DELETE", "/v1/sandboxes/{id}/contexts/{context}", "sandboxes", remove_context,
+       "Remove a context"},
+      {"POST", "/v1/sandboxes/{id}/contexts/{context}/restart", "sandboxes", restart_context,
+       "Restart a context; its state is lost"},
   };
   return kRoutes;
 }

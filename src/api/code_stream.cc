@@ -6,7 +6,7 @@ namespace {
 
 using manager::Cell;
 
-constexpr io::Milliseconds kAtOnce = 100;      // a cell that ends so soon is answered in one piece
+constexpr io::Milliseconds kAtOnce = 100;  // a cell that ends so soon is answered in one piece
 constexpr io::Milliseconds kKeepalive = 5'000;
 constexpr char kAlive[] = "{\"type\":\"keepalive\"}\n";
 
@@ -16,9 +16,14 @@ struct CellListener {
   ~CellListener() { cell->abandon(); }
 };
 
-Headers stream_headers() { return {{"Content-Type", "application/x-ndjson"}, {"X-Accel-Buffering", "no"}, {"Cache-Control", "no-cache"}}; }
+Headers stream_headers() {
+  return {{"Content-Type", "application/x-ndjson"},
+          {"X-Accel-Buffering", "no"},
+          {"Cache-Control", "no-cache"}};
+}
 
-// The last line. That something was taken out is said only when it was: clients know the line without it.
+// The last line. That something was taken out is said only when it was: clients know the line
+// without it.
 std::string end_line(const Cell& cell) {
   Value event = Value::Object{{"type", "end_of_execution"}};
   redact::Counts counts = cell.redacted();
@@ -42,7 +47,8 @@ io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<C
   bool begun = false;
   while (there) {
     if (news.kind == Cell::News::Kind::end) break;
-    std::string piece = news.kind == Cell::News::Kind::late ? (begun ? kAlive : "") : std::move(news.lines);
+    std::string piece =
+        news.kind == Cell::News::Kind::late ? (begun ? kAlive : "") : std::move(news.lines);
     begun = true;
     if (!piece.empty()) there = co_await exchange.write(piece);
     if (there) news = co_await cell->next(loop.now() + kKeepalive);

@@ -11,10 +11,12 @@ namespace paddock::api {
 
 namespace {
 
-// All that a call may list (manager/policies.cc) fits into so many values; decoding more would only make the others wait.
+// All that a call may list (manager/policies.cc) fits into so many values; decoding more would only
+// make the others wait.
 constexpr size_t kMostPolicyValues = 6'000, kMostLayers = 8;
 
-// What a call says about its policy. Presets, named or extended, only narrow; what the objects say is asked for.
+// What a call says about its policy. Presets, named or extended, only narrow; what the objects say
+// is asked for.
 struct CallPolicy {
   std::vector<Policy> presets, objects;
 };
@@ -34,7 +36,8 @@ Result<void> add(const Value& value, CallPolicy& call) {
 Result<CallPolicy> read_all(const Value* policy, const Value* limits, const Value* allow_net) {
   CallPolicy call;
   if (policy && policy->as_array()) {
-    if (policy->as_array()->size() > kMostLayers) return Error{Code::invalid, cat("policy: more than ", kMostLayers, " of them"), ""};
+    if (policy->as_array()->size() > kMostLayers)
+      return Error{Code::invalid, cat("policy: more than ", kMostLayers, " of them"), ""};
     for (const Value& item : *policy->as_array()) TRY(add(item, call));
   } else if (policy) {
     TRY(add(*policy, call));
@@ -56,7 +59,8 @@ void take_hosts(const std::vector<Policy>& presets, Policy& asked) {
     if (!asked.network.allow && preset.network.allow) asked.network.allow = preset.network.allow;
 }
 
-// The last one cannot ask for more than those before it allow: it is the flags of `paddock create`, or the call's `limits`.
+// The last one cannot ask for more than those before it allow: it is the flags of `paddock create`,
+// or the call's `limits`.
 Result<Policy> combine_objects(std::vector<Policy> objects) {
   if (objects.empty()) return Policy{};
   Policy last = std::move(objects.back());
@@ -75,9 +79,11 @@ Result<std::vector<manager::VolumeMount>> read_volumes(const Value* value) {
   if (!value->as_array()) return Error{Code::invalid, "volumes must be a list", ""};
   for (const Value& item : *value->as_array()) {
     Fields fields(item, "volumes");
-    manager::VolumeMount mount{fields.text("name").value_or(""), fields.text("path").value_or(""), fields.flag("read_only").value_or(false)};
+    manager::VolumeMount mount{fields.text("name").value_or(""), fields.text("path").value_or(""),
+                               fields.flag("read_only").value_or(false)};
     TRY(fields.done());
-    if (mount.name.empty() || !starts_with(mount.path, "/")) return Error{Code::invalid, "volumes: each needs a name and an absolute path", ""};
+    if (mount.name.empty() || !starts_with(mount.path, "/"))
+      return Error{Code::invalid, "volumes: each needs a name and an absolute path", ""};
     volumes.push_back(std::move(mount));
   }
   return volumes;
@@ -87,7 +93,8 @@ Result<std::vector<manager::VolumeMount>> read_volumes(const Value* value) {
 
 Result<Policy> decode_call(const Value& policy, const char* name, bool refuse_wide) {
   if (has_more_values(policy, kMostPolicyValues))
-    return Error{Code::invalid, cat(name, ": more than ", kMostPolicyValues, " values"), "give it fewer entries"};
+    return Error{Code::invalid, cat(name, ": more than ", kMostPolicyValues, " values"),
+                 "give it fewer entries"};
   policy::DecodeContext context;
   context.base_directory = "/";
   context.home = "/";
@@ -117,13 +124,15 @@ Result<manager::CreateOptions> read_create(const Value& body) {
   options.timeout_ms = fields.number("timeout_ms", 0).value_or(options.timeout_ms);
   options.idle_timeout_ms = fields.number("idle_timeout_ms", 0).value_or(0);
   std::string on_timeout = fields.text("on_timeout").value_or("kill");
-  if (on_timeout != "kill" && on_timeout != "pause") fields.wrong("on_timeout", "must be \"kill\" or \"pause\"");
+  if (on_timeout != "kill" && on_timeout != "pause")
+    fields.wrong("on_timeout", "must be \"kill\" or \"pause\"");
   options.lifecycle.pause_on_timeout = on_timeout == "pause";
   options.lifecycle.pause_keeps_memory = fields.flag("pause_keeps_memory").value_or(true);
   options.lifecycle.auto_resume = fields.flag("auto_resume").value_or(false);
   options.public_traffic = fields.flag("public_traffic").value_or(true);
   options.mask_request_host = fields.text("mask_request_host").value_or("");
-  const Value *policy = fields.any("policy"), *limits = fields.any("limits"), *allow_net = fields.any("allow_net"), *volumes = fields.any("volumes");
+  const Value *policy = fields.any("policy"), *limits = fields.any("limits"),
+              *allow_net = fields.any("allow_net"), *volumes = fields.any("volumes");
   TRY(fields.done());
   CallPolicy call = TRY(read_all(policy, limits, allow_net));
   options.policy = TRY(combine_objects(std::move(call.objects)));

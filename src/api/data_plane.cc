@@ -5,8 +5,8 @@
 #include "api/code.h"
 #include "api/envd.h"
 #include "api/server.h"
-#include "base/text.h"
 #include "base/digest.h"
+#include "base/text.h"
 
 namespace paddock::api {
 
@@ -17,13 +17,17 @@ using io::Task;
 // Clients of old append "-CLIENT" to the id.
 std::optional<std::string> parse_id(std::string_view text) {
   std::string_view id = text.substr(0, text.find('-'));
-  bool plain = !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+  bool plain = !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  });
   if (!plain) return std::nullopt;
   return std::string(id);
 }
 
 std::optional<uint16_t> parse_port(std::string_view text) {
-  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  if (text.empty() || text.size() > 5 ||
+      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return std::nullopt;
   int port = 0;
   for (char digit : text) port = port * 10 + (digit - '0');
   if (port < 1 || port > 65535) return std::nullopt;
@@ -32,14 +36,18 @@ std::optional<uint16_t> parse_port(std::string_view text) {
 
 // A tail of the id must not smuggle anything: letters, digits and dashes only.
 bool is_tail(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; });
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
 }
 
 }  // namespace
 
 Result<std::optional<DataTarget>> find_data_target(const Exchange& exchange) {
   if (net::find_header(exchange.head().headers, "E2b-Sandbox-Id")) {
-    std::string id_text = exchange.header("E2b-Sandbox-Id"), port_text = exchange.header("E2b-Sandbox-Port");
+    std::string id_text = exchange.header("E2b-Sandbox-Id"),
+                port_text = exchange.header("E2b-Sandbox-Port");
     std::optional<std::string> id = parse_id(id_text);
     if (!id || !is_tail(id_text)) return Error{Code::invalid, "Invalid sandbox ID", ""};
     std::optional<uint16_t> port = port_text.empty() ? kEnvdPort : parse_port(port_text);
@@ -49,22 +57,27 @@ Result<std::optional<DataTarget>> find_data_target(const Exchange& exchange) {
   std::string host = exchange.head().host;
   size_t dash = host.find('-'), dot = host.find('.');
   bool numbered = dash != std::string::npos && dash > 0 && dot != std::string::npos && dash < dot &&
-                  std::all_of(host.begin(), host.begin() + static_cast<std::ptrdiff_t>(dash), [](char c) { return c >= '0' && c <= '9'; });
+                  std::all_of(host.begin(), host.begin() + static_cast<std::ptrdiff_t>(dash),
+                              [](char c) { return c >= '0' && c <= '9'; });
   if (numbered) {
     std::optional<uint16_t> port = parse_port(std::string_view(host).substr(0, dash));
-    std::optional<std::string> id = parse_id(std::string_view(host).substr(dash + 1, dot - dash - 1));
+    std::optional<std::string> id =
+        parse_id(std::string_view(host).substr(dash + 1, dot - dash - 1));
     if (!port) return Error{Code::invalid, "Invalid sandbox port", ""};
     if (!id) return Error{Code::invalid, "Invalid sandbox ID", ""};
     return std::optional<DataTarget>({*id, *port});
   }
-  // Signed links carry no id, and neither do requests for files by clients before 2.15, which show the token at least.
+  // Signed links carry no id, and neither do requests for files by clients before 2.15, which show
+  // the token at least.
   bool plain = exchange.path() == "/files" || exchange.path() == "/health";
   bool by_token = plain && !exchange.header("X-Access-Token").empty();
-  if (by_token || (exchange.path() == "/files" && exchange.query("signature"))) return std::optional<DataTarget>({"", kEnvdPort});
+  if (by_token || (exchange.path() == "/files" && exchange.query("signature")))
+    return std::optional<DataTarget>({"", kEnvdPort});
   return std::optional<DataTarget>();
 }
 
-Task<void> answer_data_error(Call& call, int status, std::string_view id, std::string_view message, std::optional<uint16_t> port) {
+Task<void> answer_data_error(Call& call, int status, std::string_view id, std::string_view message,
+                             std::optional<uint16_t> port) {
   Value body;
   body.set("sandboxId", id);
   body.set("message", message);
@@ -83,14 +96,19 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   std::shared_ptr<manager::Sandbox> sandbox;
   if (target.id.empty()) {
     bool by_token = !exchange.header("X-Access-Token").empty();
-    bool may = by_token || call.server.may_try(exchange.peer());  // a signature costs a hash for each sandbox
+    // A signature costs a hash for each sandbox.
+    bool may = by_token || call.server.may_try(exchange.peer());
     if (may) sandbox = find_by_signature(call);
     if (may && !sandbox) may = call.server.take_try(exchange.peer());
     if (!may) {
-      co_await answer_data_error(call, 429, "", "too many tries without a valid token or signature");
+      co_await answer_data_error(call, 429, "",
+                                 "too many tries without a valid token or signature");
       co_return;
     }
-    if (!sandbox) call.server.note_refused(call, by_token ? 502 : 401, by_token ? "no sandbox has this access token" : "no sandbox has made this signature");
+    if (!sandbox)
+      call.server.note_refused(
+          call, by_token ? 502 : 401,
+          by_token ? "no sandbox has this access token" : "no sandbox has made this signature");
     if (!sandbox && !exchange.header("X-Access-Token").empty()) {
       co_await answer_data_error(call, 502, "", "The sandbox was not found");
       co_return;
@@ -111,7 +129,9 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
     call.sandbox = sandbox->info().id;
     call.redaction = sandbox->redaction();
     if (const Error* withheld = sandbox->why_withheld(); withheld && ours) {
-      co_await answer_data_error(call, 502, target.id, "The sandbox's output is withheld: its redaction rules cannot be made");
+      co_await answer_data_error(
+          call, 502, target.id,
+          "The sandbox's output is withheld: its redaction rules cannot be made");
       co_return;
     }
   }
@@ -123,9 +143,12 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
   if (sandbox && !sandbox->info().public_traffic) {
     std::string shown = exchange.header("E2b-Traffic-Access-Token");
     if (shown.empty() || !same_secret(shown, sandbox->info().traffic_token)) {
-      std::string message = shown.empty() ? "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing"
-                                          : "Sandbox is secured with traffic access token. The token in header 'e2b-traffic-access-token' is invalid";
-      call.server.note_refused(call, 403, shown.empty() ? "no traffic token was shown" : "the traffic token is wrong");
+      std::string message = shown.empty() ? "Sandbox is secured with traffic access token. Token "
+                                            "header 'e2b-traffic-access-token' is missing"
+                                          : "Sandbox is secured with traffic access token. The "
+                                            "token in header 'e2b-traffic-access-token' is invalid";
+      call.server.note_refused(
+          call, 403, shown.empty() ? "no traffic token was shown" : "the traffic token is wrong");
       co_await answer_data_error(call, 403, target.id, message);
       co_return;
     }
@@ -139,7 +162,8 @@ Task<void> serve_data_plane(Call& call, DataTarget target) {
     co_return;
   }
   // Anybody may come without a token where the traffic is public.
-  exchange.admit(sandbox->info().public_traffic ? cat("stranger ", exchange.peer().address) : cat("tenant ", sandbox->info().tenant));
+  exchange.admit(sandbox->info().public_traffic ? cat("stranger ", exchange.peer().address)
+                                                : cat("tenant ", sandbox->info().tenant));
   sandbox->touch();
   Exchange* cuttable = &exchange;
   // A cell that a limit ended with its whole sandbox still says so; all else is cut at once.

@@ -1,4 +1,5 @@
-// Requests for something inside a sandbox: envd, the code interpreter, or a port that a program listens on.
+// Requests for something inside a sandbox: envd, the code interpreter, or a port that a program
+// listens on.
 #pragma once
 
 #include <optional>
@@ -9,14 +10,14 @@
 namespace paddock::api {
 
 struct DataTarget {
-  std::string id;          // [a-z0-9]+; empty: whoever's signature the request carries
+  std::string id;  // [a-z0-9]+; empty: whoever's signature the request carries
   uint16_t port = 0;
 };
 
 inline constexpr uint16_t kEnvdPort = 49983, kCodePort = 49999;
 
-// By the headers E2b-Sandbox-Id and E2b-Sandbox-Port, by a Host such as 3000-ID.domain, or by a signed /files. Nothing: the
-// request is for the server itself. An error: it says neither.
+// By the headers E2b-Sandbox-Id and E2b-Sandbox-Port, by a Host such as 3000-ID.domain, or by a
+// signed /files. Nothing: the request is for the server itself. An error: it says neither.
 Result<std::optional<DataTarget>> find_data_target(const Exchange& exchange);
 
 io::Task<void> serve_data_plane(Call& call, DataTarget target);
@@ -28,6 +29,7 @@ io::Task<void> answer_preflight(Exchange& exchange);
 io::Task<void> serve_preview(Call& call, std::shared_ptr<manager::Sandbox> sandbox, uint16_t port);
 
 // {"sandboxId","message",("port",)"code"}, as E2B's proxy says it.
-io::Task<void> answer_data_error(Call& call, int status, std::string_view id, std::string_view message, std::optional<uint16_t> port = {});
+io::Task<void> answer_data_error(Call& call, int status, std::string_view id,
+                                 std::string_view message, std::optional<uint16_t> port = {});
 
 }  // namespace paddock::api

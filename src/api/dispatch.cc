@@ -1,5 +1,5 @@
-// From a request to the function that answers it: the data plane of a sandbox by header, host or signature; else the
-// control plane by path, for those who show a key.
+// From a request to the function that answers it: the data plane of a sandbox by header, host or
+// signature; else the control plane by path, for those who show a key.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,11 +20,14 @@ using io::Task;
 void allow_browsers(Exchange& exchange) {
   exchange.always = {{"Access-Control-Allow-Origin", "*"},
                      {"Access-Control-Expose-Headers",
-                      "Connect-Content-Encoding, Connect-Accept-Encoding, Connect-Protocol-Version, Grpc-Status, Grpc-Message, "
-                      "Grpc-Status-Details-Bin, X-Next-Token, X-Total-Running, Retry-After, Content-Disposition, Content-Range, Location"}};
+                      "Connect-Content-Encoding, Connect-Accept-Encoding, "
+                      "Connect-Protocol-Version, Grpc-Status, Grpc-Message, "
+                      "Grpc-Status-Details-Bin, X-Next-Token, X-Total-Running, Retry-After, "
+                      "Content-Disposition, Content-Range, Location"}};
 }
 
-Task<void> refuse(Exchange& exchange, int status, std::string_view message, const net::Header* extra = nullptr) {
+Task<void> refuse(Exchange& exchange, int status, std::string_view message,
+                  const net::Header* extra = nullptr) {
   Value body;
   body.set("code", status);
   body.set("message", message);
@@ -39,12 +42,13 @@ std::string shown_key(const Exchange& exchange) {
   if (!key.empty()) return key;
   std::string authorization = exchange.header("Authorization");
   constexpr std::string_view kBearer = "bearer ";
-  if (same_ignoring_case(std::string_view(authorization).substr(0, kBearer.size()), kBearer)) return authorization.substr(kBearer.size());
+  if (same_ignoring_case(std::string_view(authorization).substr(0, kBearer.size()), kBearer))
+    return authorization.substr(kBearer.size());
   return "";
 }
 
-// A call of the API as a span, from its head to its last byte, for who collects traces. Not in the records: these have what was
-// done.
+// A call of the API as a span, from its head to its last byte, for who collects traces. Not in the
+// records: these have what was done.
 class CallSpan {
  public:
   explicit CallSpan(Call& call) : call_(call) {
@@ -66,10 +70,13 @@ class CallSpan {
     end.agent = call_.caller.agent;
     end.data = Value();
     const std::string& method = call_.exchange.head().method;
-    end.data.set("span.name", call_.route.empty() ? cat(method, " data plane") : cat(method, " ", call_.route));
+    end.data.set("span.name",
+                 call_.route.empty() ? cat(method, " data plane") : cat(method, " ", call_.route));
     if (!call_.route.empty()) end.data.set("http.route", call_.route);
-    bool is_secret = call_.route.find("{permit}") != std::string::npos;  // who knows that path may upload
-    if (!is_secret) end.data.set("url.path", printable(std::string_view(call_.exchange.path()).substr(0, 256)));
+    // Who knows that path may upload.
+    bool is_secret = call_.route.find("{permit}") != std::string::npos;
+    if (!is_secret)
+      end.data.set("url.path", printable(std::string_view(call_.exchange.path()).substr(0, 256)));
     end.data.set("http.response.status_code", call_.exchange.status());
     if (!call_.caller.key.empty()) end.data.set("key", call_.caller.key);
     call_.manager.events().trace(end);
@@ -82,7 +89,8 @@ class CallSpan {
 
 }  // namespace
 
-// What a browser asks before it asks. No credentials travel by themselves (there are no cookies), so any origin may.
+// What a browser asks before it asks. No credentials travel by themselves (there are no cookies),
+// so any origin may.
 Task<void> answer_preflight(Exchange& exchange) {
   std::string wanted = exchange.header("Access-Control-Request-Headers");
   Headers headers{{"Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"},
@@ -124,7 +132,8 @@ void Server::note_refused(const Call& call, int status, std::string_view why) {
   const std::string& address = call.exchange.peer().address;
   std::string own = "refused " + address, all = "refused";
   // Of all addresses together as well: somebody may have many.
-  bool is_noted = rates_.has(all, kRefusalsNotedInAll, loop_.now()) && strangers_.take(own, kRefusalsNoted, loop_.now()) == 0 &&
+  bool is_noted = rates_.has(all, kRefusalsNotedInAll, loop_.now()) &&
+                  strangers_.take(own, kRefusalsNoted, loop_.now()) == 0 &&
                   rates_.take(all, kRefusalsNotedInAll, loop_.now()) == 0;
   if (!is_noted) {
     ++refusals_left_out_;
@@ -133,7 +142,8 @@ void Server::note_refused(const Call& call, int status, std::string_view why) {
   Event event = call.caller.cause.instant("auth.refused");
   event.tenant = call.caller.tenant;
   event.sandbox = call.sandbox;
-  if (std::shared_ptr<manager::Sandbox> sandbox = manager_->find_for_data(call.sandbox)) event.tenant = sandbox->info().tenant;
+  if (std::shared_ptr<manager::Sandbox> sandbox = manager_->find_for_data(call.sandbox))
+    event.tenant = sandbox->info().tenant;
   event.agent = call.caller.agent;
   event.verdict = "deny";
   event.data.set("address", address);
@@ -150,10 +160,12 @@ void Server::note_refused(const Call& call, int status, std::string_view why) {
 Task<std::optional<manager::Caller>> Server::authenticate(Call& call) {
   Exchange& exchange = call.exchange;
   std::optional<manager::Caller> caller;
-  std::string key = shown_key(exchange), message = "a key is needed: send it as X-API-Key (make one with: paddock key create)";
+  std::string key = shown_key(exchange),
+              message = "a key is needed: send it as X-API-Key (make one with: paddock key create)";
   std::string bucket;
   if (!key.empty()) {
-    std::optional<manager::KeyInfo> known = keys_->check(key), expired = known ? std::nullopt : keys_->find(key);
+    std::optional<manager::KeyInfo> known = keys_->check(key),
+                                    expired = known ? std::nullopt : keys_->find(key);
     if (expired) {  // whose it was: for the record
       call.caller.tenant = expired->tenant;
       call.caller.key = expired->id;
@@ -165,7 +177,8 @@ Task<std::optional<manager::Caller>> Server::authenticate(Call& call) {
       caller->key = bucket = known->id;
     }
     message = "the key is not known here, or has expired";
-  } else if (exchange.peer().local && (exchange.peer().uid == ::geteuid() || exchange.peer().uid == 0)) {
+  } else if (exchange.peer().local &&
+             (exchange.peer().uid == ::geteuid() || exchange.peer().uid == 0)) {
     caller = call.caller;
     caller->tenant = "local";
     caller->scopes = {"admin"};
@@ -178,7 +191,8 @@ Task<std::optional<manager::Caller>> Server::authenticate(Call& call) {
     co_await refuse(exchange, 401, message, &how);
     co_return std::nullopt;
   }
-  int64_t wait = bucket.empty() ? 0 : rates_.take(bucket, options_.requests_per_second, loop_.now());
+  int64_t wait =
+      bucket.empty() ? 0 : rates_.take(bucket, options_.requests_per_second, loop_.now());
   if (wait > 0) {
     net::Header when{"Retry-After", to_text(wait)};
     co_await refuse(exchange, 429, "too many requests with this key", &when);
@@ -190,7 +204,8 @@ Task<std::optional<manager::Caller>> Server::authenticate(Call& call) {
   if (!caller->may("admin") || !manager::is_tenant_name(tenant)) {
     call.caller = *caller;
     note_refused(call, 403, "it acts for a tenant without the scope 'admin'");
-    co_await refuse(exchange, 403, "only the scope 'admin' may act for a tenant, and only for one that can exist");
+    co_await refuse(exchange, 403,
+                    "only the scope 'admin' may act for a tenant, and only for one that can exist");
     co_return std::nullopt;
   }
   caller->tenant = tenant;
@@ -211,7 +226,8 @@ Task<void> Server::dispatch_control(Call& call) {
   if (!match.route) {
     bool known = !match.allowed.empty();
     net::Header allowed{"Allow", match.allowed};
-    std::string message = known ? cat("the method is not one of: ", match.allowed) : "there is nothing here (see /openapi.json)";
+    std::string message = known ? cat("the method is not one of: ", match.allowed)
+                                : "there is nothing here (see /openapi.json)";
     int status = known ? 405 : 404;
     co_await refuse(exchange, status, message, known ? &allowed : nullptr);
     co_return;
@@ -222,15 +238,18 @@ Task<void> Server::dispatch_control(Call& call) {
     std::optional<manager::Caller> caller = co_await authenticate(call);
     if (!caller) co_return;
     call.caller = *caller;
-    if (!call.caller.may(match.route->scope) && !(call.caller.may("sandboxes") && match.route->scope == std::string_view("read"))) {
+    if (!call.caller.may(match.route->scope) &&
+        !(call.caller.may("sandboxes") && match.route->scope == std::string_view("read"))) {
       std::string message = cat("the key lacks the scope '", match.route->scope, "'");
       note_refused(call, 403, message);
       co_await refuse(exchange, 403, message);
       co_return;
     }
-    exchange.admit(call.caller.key.empty() ? exchange.peer().address : cat("key ", call.caller.key));
+    exchange.admit(call.caller.key.empty() ? exchange.peer().address
+                                           : cat("key ", call.caller.key));
   }
-  // A route without a scope lets its body be read by itself, once it knows by another token whose it is.
+  // A route without a scope lets its body be read by itself, once it knows by another token whose
+  // it is.
   co_await match.route->handler(call);
 }
 
@@ -246,7 +265,8 @@ Task<void> answer_error(Call& call, const Error& error) {
   int status = exchange.body_too_large() ? 413 : exchange.body_failed() ? 400 : status_of(error);
   Value body;
   body.set("code", status);
-  body.set("message", call.redaction ? redact::redacted(*call.redaction, error.message) : error.message);
+  body.set("message",
+           call.redaction ? redact::redacted(*call.redaction, error.message) : error.message);
   if (starts_with(exchange.path(), "/v1/")) {
     body.set("error", to_string(error.code));
     body.set("hint", error.hint);
@@ -269,8 +289,10 @@ Task<Result<void>> record_act(Call& call, const char* act, Value data) {
 }
 
 Task<void> answer_done(Call& call, Result<void> done) {
-  if (done) (void)co_await call.exchange.answer_empty(204);
-  else co_await answer_error(call, done.error());
+  if (done)
+    (void)co_await call.exchange.answer_empty(204);
+  else
+    co_await answer_error(call, done.error());
 }
 
 }  // namespace paddock::api

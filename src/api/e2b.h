@@ -20,21 +20,26 @@ io::Task<void> answer_done(Call& call);        // 204
 // The request's body, an object. Empty: an error was answered.
 io::Task<std::optional<Value>> read_object(Call& call);
 
-std::string time_text(manager::WallTime time);                     // RFC 3339, milliseconds; a time that never comes is far away
-Result<manager::WallTime> parse_time(const std::string& text);     // RFC 3339
-// A number of seconds from a body; `otherwise` when it is absent. Refuses what is no number, negative, or absurd.
+// RFC 3339, milliseconds; a time that never comes is far away.
+std::string time_text(manager::WallTime time);
+Result<manager::WallTime> parse_time(const std::string& text);  // RFC 3339
+// A number of seconds from a body; `otherwise` when it is absent. Refuses what is no number,
+// negative, or absurd.
 Result<int64_t> seconds_to_ms(const Value& body, const char* name, int64_t otherwise);
-std::optional<int64_t> number_in_query(const Call& call, const char* name);  // none: absent, or not a number
+// none: absent, or not a number.
+std::optional<int64_t> number_in_query(const Call& call, const char* name);
 Result<std::map<std::string, std::string>> text_map(const Value& body, const char* name);
 
 Result<size_t> page_limit(const Call& call);  // "limit" of lists: 1 to 100, 100 when absent
 
-Value sandbox_json(const Call& call, const manager::SandboxInfo& info);  // what create, connect, resume and fork answer
+// What create, connect, resume and fork answer.
+Value sandbox_json(const Call& call, const manager::SandboxInfo& info);
 Value listed_json(const manager::SandboxInfo& info);
 Value detail_json(const Call& call, const manager::SandboxInfo& info);
 
 // What a sandbox was asked to reach, kept in its `extra`.
-Value extra_of(const E2bNetwork& network, const std::optional<bool>& public_traffic, const std::string& mask_request_host);
+Value extra_of(const E2bNetwork& network, const std::optional<bool>& public_traffic,
+               const std::string& mask_request_host);
 
 // Handlers, by file.
 io::Task<void> create_v1(Call& call);

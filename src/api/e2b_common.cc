@@ -27,9 +27,7 @@ io::Task<void> fail(Call& call, Error error) {
   (void)co_await call.exchange.answer_json(status, body);
 }
 
-io::Task<void> answer_done(Call& call) {
-  (void)co_await call.exchange.answer(204, {}, "");
-}
+io::Task<void> answer_done(Call& call) { (void)co_await call.exchange.answer(204, {}, ""); }
 
 io::Task<std::optional<Value>> read_object(Call& call) {
   Result<Value> body = co_await call.exchange.read_json();
@@ -51,19 +49,24 @@ std::string time_text(manager::WallTime time) {
   return text;
 }
 
-Result<manager::WallTime> parse_time(const std::string& text) { return TRY(parse_rfc3339(text)) / 1000; }
+Result<manager::WallTime> parse_time(const std::string& text) {
+  return TRY(parse_rfc3339(text)) / 1000;
+}
 
 Result<int64_t> seconds_to_ms(const Value& body, const char* name, int64_t otherwise) {
   const Value* value = body.find(name);
   if (!value || value->is_null()) return otherwise * 1000;
-  if (!value->as_int()) return Error{Code::invalid, cat(name, " must be a whole number of seconds")};
-  if (*value->as_int() < 0 || *value->as_int() > kMostSeconds) return Error{Code::invalid, cat(name, " must be between 0 and ", kMostSeconds, " seconds")};
+  if (!value->as_int())
+    return Error{Code::invalid, cat(name, " must be a whole number of seconds")};
+  if (*value->as_int() < 0 || *value->as_int() > kMostSeconds)
+    return Error{Code::invalid, cat(name, " must be between 0 and ", kMostSeconds, " seconds")};
   return *value->as_int() * 1000;
 }
 
 std::optional<int64_t> number_in_query(const Call& call, const char* name) {
   std::string text = call.exchange.query(name).value_or("");
-  if (text.empty() || text.size() > 16 || text.find_first_not_of("0123456789") != std::string::npos) return {};
+  if (text.empty() || text.size() > 16 || text.find_first_not_of("0123456789") != std::string::npos)
+    return {};
   return std::stoll(text);
 }
 
@@ -73,20 +76,27 @@ Result<std::map<std::string, std::string>> text_map(const Value& body, const cha
   if (!object || object->is_null()) return map;
   if (!object->as_object()) return Error{Code::invalid, cat(name, " must be an object of strings")};
   for (const auto& [key, value] : *object->as_object()) {
-    if (!value.as_string()) return Error{Code::invalid, cat(name, ": '", printable(key), "' must be a string")};
+    if (!value.as_string())
+      return Error{Code::invalid, cat(name, ": '", printable(key), "' must be a string")};
     map.emplace(key, *value.as_string());
   }
   return map;
 }
 
 io::Task<void> not_offered(Call& call) {
-  Value body = Value::Object{{"code", 501}, {"message", "secrets are not kept by this server; give headers to inject as network.rules, or values as envVars"}};
+  Value body = Value::Object{{"code", 501},
+                             {"message",
+                              "secrets are not kept by this server; give headers to inject as "
+                              "network.rules, or values as envVars"}};
   (void)co_await call.exchange.answer_json(501, body);
 }
 
 io::Task<void> teams(Call& call) {
   // A tenant is a team. Keys are kept as hashes: there is none to show.
-  Value team = Value::Object{{"teamID", call.caller.tenant}, {"name", call.caller.tenant}, {"apiKey", ""}, {"isDefault", true}};
+  Value team = Value::Object{{"teamID", call.caller.tenant},
+                             {"name", call.caller.tenant},
+                             {"apiKey", ""},
+                             {"isDefault", true}};
   Value list = Value::Array{std::move(team)};
   (void)co_await call.exchange.answer_json(200, list);
 }

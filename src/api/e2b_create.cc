@@ -20,7 +20,8 @@ Result<std::optional<bool>> truth(const Value& body, const char* name) {
 
 Result<manager::Lifecycle> parse_lifecycle(const Value& body) {
   manager::Lifecycle life;
-  std::optional<bool> pause = TRY(truth(body, "autoPause")), memory = TRY(truth(body, "autoPauseMemory"));
+  std::optional<bool> pause = TRY(truth(body, "autoPause")),
+                      memory = TRY(truth(body, "autoPauseMemory"));
   life.pause_on_timeout = pause.value_or(false);
   life.pause_keeps_memory = memory.value_or(true);
   if (const Value* resume = body.find("autoResume"); resume && resume->as_object()) {
@@ -28,8 +29,12 @@ Result<manager::Lifecycle> parse_lifecycle(const Value& body) {
     const Value* policy = resume->find("policy");  // as clients before 2.30 write it
     if (policy && policy->as_string()) life.auto_resume = *policy->as_string() == "any";
   }
-  if (!life.pause_keeps_memory && !life.pause_on_timeout) return refuse("autoPauseMemory: false is only possible with autoPause: true");
-  if (!life.pause_keeps_memory && life.auto_resume) return refuse("autoResume is not possible with autoPauseMemory: false: what keeps no memory must be resumed by connect");
+  if (!life.pause_keeps_memory && !life.pause_on_timeout)
+    return refuse("autoPauseMemory: false is only possible with autoPause: true");
+  if (!life.pause_keeps_memory && life.auto_resume)
+    return refuse(
+        "autoResume is not possible with autoPauseMemory: false: what keeps no memory must be "
+        "resumed by connect");
   return life;
 }
 
@@ -40,22 +45,28 @@ Result<std::vector<manager::VolumeMount>> parse_volumes(const Value& body) {
   if (!list->as_array()) return refuse("volumeMounts must be a list");
   for (const Value& entry : *list->as_array()) {
     const Value *name = entry.find("name"), *path = entry.find("path");
-    if (!name || !name->as_string() || !path || !path->as_string()) return refuse("volumeMounts: each needs a name and a path");
+    if (!name || !name->as_string() || !path || !path->as_string())
+      return refuse("volumeMounts: each needs a name and a path");
     mounts.push_back({.name = *name->as_string(), .path = *path->as_string()});
   }
   return mounts;
 }
 
-// E2B has no word for secrets. A variable that is called one or looks like one is taken for one, unless its value could be an ordinary
-// word.
+// E2B has no word for secrets. A variable that is called one or looks like one is taken for one,
+// unless its value could be an ordinary word.
 void part_secrets(manager::CreateOptions& options) {
   constexpr size_t kShortest = 8, kLongest = 4096, kMost = 32;
-  for (auto entry = options.env.begin(); entry != options.env.end() && options.secrets.size() < kMost;) {
+  for (auto entry = options.env.begin();
+       entry != options.env.end() && options.secrets.size() < kMost;) {
     const auto& [name, value] = *entry;
-    bool is_word = std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isalpha(c); });
-    bool is_secret = !redact::looks_secret(name, value).empty() && !is_word && value.size() >= kShortest && value.size() <= kLongest;
-    if (is_secret) options.secrets.insert(options.env.extract(entry++));
-    else ++entry;
+    bool is_word =
+        std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isalpha(c); });
+    bool is_secret = !redact::looks_secret(name, value).empty() && !is_word &&
+                     value.size() >= kShortest && value.size() <= kLongest;
+    if (is_secret)
+      options.secrets.insert(options.env.extract(entry++));
+    else
+      ++entry;
   }
 }
 
@@ -72,13 +83,15 @@ Result<manager::CreateOptions> parse_create(const Value& body, int64_t default_s
   options.lifecycle = TRY(parse_lifecycle(body));
   options.volumes = TRY(parse_volumes(body));
   const Value* iam = body.find("iam");
-  if (iam && !iam->is_null()) return refuse("iam is not supported: this server issues no workload tokens");
+  if (iam && !iam->is_null())
+    return refuse("iam is not supported: this server issues no workload tokens");
   static const Value kNone = Value::Object{};
   const Value* network = body.find("network");
   if (!network || network->is_null()) network = &kNone;
   const Value* encrypted = network->find("httpsPorts");
   if (encrypted && encrypted->as_array() && !encrypted->as_array()->empty())
-    return refuse("network: httpsPorts is not supported: previews speak plain HTTP with what runs inside");
+    return refuse(
+        "network: httpsPorts is not supported: previews speak plain HTTP with what runs inside");
   E2bNetwork way_out = TRY(parse_e2b_network(*network, body));
   options.policy.network = TRY(to_policy(way_out));
   options.policy.danger.insert("network.wide");
@@ -86,8 +99,10 @@ Result<manager::CreateOptions> parse_create(const Value& body, int64_t default_s
   options.policy.name = "the request";
   std::optional<bool> public_traffic = TRY(truth(*network, "allowPublicTraffic"));
   options.public_traffic = public_traffic.value_or(true);
-  if (const Value* mask = network->find("maskRequestHost"); mask && mask->as_string()) options.mask_request_host = *mask->as_string();
-  if (options.mask_request_host.find_first_of("\r\n \t\"") != std::string::npos) return refuse("maskRequestHost is not a host");
+  if (const Value* mask = network->find("maskRequestHost"); mask && mask->as_string())
+    options.mask_request_host = *mask->as_string();
+  if (options.mask_request_host.find_first_of("\r\n \t\"") != std::string::npos)
+    return refuse("maskRequestHost is not a host");
   options.extra = extra_of(way_out, public_traffic, options.mask_request_host);
   return options;
 }
@@ -102,8 +117,10 @@ io::Task<void> create(Call& call, int64_t default_seconds) {
   }
   // E2B's clients send no header of ours, but can say it there.
   auto agent = options.value().metadata.find("agent");
-  if (call.caller.agent.empty() && agent != options.value().metadata.end()) call.caller.agent = agent_name(agent->second);
-  Result<std::shared_ptr<manager::Sandbox>> made = co_await call.manager.create(call.caller, options.value());
+  if (call.caller.agent.empty() && agent != options.value().metadata.end())
+    call.caller.agent = agent_name(agent->second);
+  Result<std::shared_ptr<manager::Sandbox>> made =
+      co_await call.manager.create(call.caller, options.value());
   if (!made) {
     co_await fail(call, made.error());
     co_return;

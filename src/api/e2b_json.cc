@@ -19,17 +19,21 @@ Value map_json(const std::map<std::string, std::string>& map) {
   return object;
 }
 
-// What it was asked to reach; what it reaches, where the policy of the server or the tenant narrowed that.
+// What it was asked to reach; what it reaches, where the policy of the server or the tenant
+// narrowed that.
 Value network_of(const manager::SandboxInfo& info, Value& internet) {
   const Value* kept = info.extra.find("network");
   Value network = kept && kept->as_object() ? *kept : Value(Value::Object{});
   const Value* asked = info.extra.find("allow_internet_access");
   internet = asked ? *asked : Value();
-  bool asked_for_all = info.extra.find("asked_for_all") && info.extra.find("asked_for_all")->as_bool() && *info.extra.find("asked_for_all")->as_bool();
+  bool asked_for_all = info.extra.find("asked_for_all") &&
+                       info.extra.find("asked_for_all")->as_bool() &&
+                       *info.extra.find("asked_for_all")->as_bool();
   std::vector<std::string> allowed = info.policy.network.allow.value_or(std::vector<std::string>());
   bool has_all = std::find(allowed.begin(), allowed.end(), "*") != allowed.end();
   if (!asked_for_all || has_all) return network;
-  Value narrowed = Value::Object{{"allowOut", text_list(allowed)}, {"denyOut", Value::Array{"0.0.0.0/0"}}};
+  Value narrowed =
+      Value::Object{{"allowOut", text_list(allowed)}, {"denyOut", Value::Array{"0.0.0.0/0"}}};
   for (const char* rest : {"allowPublicTraffic", "maskRequestHost", "rules"})
     if (const Value* value = network.find(rest)) narrowed.set(rest, *value);
   if (allowed.empty()) internet = false;
@@ -38,20 +42,25 @@ Value network_of(const manager::SandboxInfo& info, Value& internet) {
 
 }  // namespace
 
-Value extra_of(const E2bNetwork& network, const std::optional<bool>& public_traffic, const std::string& mask_request_host) {
+Value extra_of(const E2bNetwork& network, const std::optional<bool>& public_traffic,
+               const std::string& mask_request_host) {
   Value kept = network_json(network);
   if (public_traffic) kept.set("allowPublicTraffic", *public_traffic);
   if (!mask_request_host.empty()) kept.set("maskRequestHost", mask_request_host);
   Value extra = Value::Object{{"network", std::move(kept)}};
   if (network.internet) extra.set("allow_internet_access", *network.internet);
   Result<NetworkPolicy> policy = to_policy(network);
-  bool all = policy && std::find(policy.value().allow->begin(), policy.value().allow->end(), "*") != policy.value().allow->end();
+  bool all = policy && std::find(policy.value().allow->begin(), policy.value().allow->end(), "*") !=
+                           policy.value().allow->end();
   extra.set("asked_for_all", all);
   return extra;
 }
 
 Value sandbox_json(const Call& call, const manager::SandboxInfo& info) {
-  Value json = Value::Object{{"templateID", info.template_id}, {"sandboxID", info.id}, {"clientID", "paddock"}, {"envdVersion", kEnvdVersion}};
+  Value json = Value::Object{{"templateID", info.template_id},
+                             {"sandboxID", info.id},
+                             {"clientID", "paddock"},
+                             {"envdVersion", kEnvdVersion}};
   if (!info.template_alias.empty()) json.set("alias", info.template_alias);
   json.set("envdAccessToken", info.access_token);
   json.set("trafficAccessToken", info.public_traffic ? Value() : Value(info.traffic_token));
@@ -60,7 +69,8 @@ Value sandbox_json(const Call& call, const manager::SandboxInfo& info) {
 }
 
 Value listed_json(const manager::SandboxInfo& info) {
-  Value json = Value::Object{{"templateID", info.template_id}, {"sandboxID", info.id}, {"clientID", "paddock"}};
+  Value json = Value::Object{
+      {"templateID", info.template_id}, {"sandboxID", info.id}, {"clientID", "paddock"}};
   if (!info.template_alias.empty()) json.set("alias", info.template_alias);
   json.set("startedAt", time_text(info.started));
   json.set("endAt", time_text(info.ends));
@@ -72,7 +82,8 @@ Value listed_json(const manager::SandboxInfo& info) {
   json.set("metadata", map_json(info.metadata));
   if (!info.volumes.empty()) {
     Value::Array mounts;
-    for (const manager::VolumeMount& volume : info.volumes) mounts.push_back(Value::Object{{"name", volume.name}, {"path", volume.path}});
+    for (const manager::VolumeMount& volume : info.volumes)
+      mounts.push_back(Value::Object{{"name", volume.name}, {"path", volume.path}});
     json.set("volumeMounts", std::move(mounts));
   }
   return json;
@@ -82,11 +93,14 @@ Value detail_json(const Call& call, const manager::SandboxInfo& info) {
   Value json = listed_json(info);
   Value internet;
   Value network = network_of(info, internet);
-  if (call.caller.may("sandboxes")) json.set("envdAccessToken", info.access_token);  // with it one may do anything inside
+  // With it one may do anything inside.
+  if (call.caller.may("sandboxes")) json.set("envdAccessToken", info.access_token);
   json.set("domain", call.server.domain());
   json.set("allowInternetAccess", internet);
   json.set("network", std::move(network));
-  json.set("lifecycle", Value::Object{{"onTimeout", info.lifecycle.pause_on_timeout ? "pause" : "kill"}, {"autoResume", info.lifecycle.auto_resume}});
+  json.set("lifecycle",
+           Value::Object{{"onTimeout", info.lifecycle.pause_on_timeout ? "pause" : "kill"},
+                         {"autoResume", info.lifecycle.auto_resume}});
   return json;
 }
 

@@ -9,8 +9,10 @@ namespace paddock::api::e2b {
 namespace {
 
 io::Task<void> done_or_fail(Call& call, Result<void> result) {
-  if (result) co_await answer_done(call);
-  else co_await fail(call, result.error());
+  if (result)
+    co_await answer_done(call);
+  else
+    co_await fail(call, result.error());
 }
 
 bool says(const Value& body, const char* name, bool truth) {
@@ -32,7 +34,8 @@ io::Task<Result<void>> change_timeout(Call& call, int64_t timeout_ms) {
 }  // namespace
 
 io::Task<void> get_info(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, sandbox_id(call));
   if (!found) {
     co_await fail(call, found.error());
     co_return;
@@ -58,7 +61,8 @@ io::Task<void> connect(Call& call) {
   std::string id = sandbox_id(call);
   bool reboot = says(*body, "memory", false);
   int64_t life = std::max<int64_t>(1, timeout.value());
-  Result<manager::Manager::Connected> connected = co_await call.manager.connect(call.caller, id, life, reboot);
+  Result<manager::Manager::Connected> connected =
+      co_await call.manager.connect(call.caller, id, life, reboot);
   if (!connected) {
     co_await fail(call, connected.error());
     co_return;
@@ -75,15 +79,19 @@ io::Task<void> resume(Call& call) {
   std::string id = sandbox_id(call);
   Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, id);
   Error problem;
-  if (!timeout) problem = timeout.error();
-  else if (!found) problem = found.error();
-  else if (found.value()->info().state == manager::SandboxState::running) problem = Error{Code::conflict, cat("sandbox ", id, " is already running")};
+  if (!timeout)
+    problem = timeout.error();
+  else if (!found)
+    problem = found.error();
+  else if (found.value()->info().state == manager::SandboxState::running)
+    problem = Error{Code::conflict, cat("sandbox ", id, " is already running")};
   if (!problem.message.empty()) {
     co_await fail(call, problem);
     co_return;
   }
   int64_t life = std::max<int64_t>(1, timeout.value());
-  Result<manager::Manager::Connected> connected = co_await call.manager.connect(call.caller, id, life, false);
+  Result<manager::Manager::Connected> connected =
+      co_await call.manager.connect(call.caller, id, life, false);
   if (!connected) {
     co_await fail(call, connected.error());
     co_return;
@@ -97,9 +105,13 @@ io::Task<void> set_timeout(Call& call) {
   if (!body) co_return;
   Result<int64_t> timeout = seconds_to_ms(*body, "timeout", -1);
   Result<void> result;
-  if (!timeout) result = timeout.error();
-  else if (timeout.value() < 0) result = Error{Code::invalid, "timeout is missing"};
-  else result = co_await change_timeout(call, std::max<int64_t>(1, timeout.value()));  // 0 is now, not never
+  if (!timeout)
+    result = timeout.error();
+  else if (timeout.value() < 0)
+    result = Error{Code::invalid, "timeout is missing"};
+  else
+    result = co_await change_timeout(call,
+                                     std::max<int64_t>(1, timeout.value()));  // 0 is now, not never
   co_await done_or_fail(call, result);
 }
 
@@ -108,10 +120,15 @@ io::Task<void> refresh(Call& call) {
   if (!body) co_return;
   Result<int64_t> duration = seconds_to_ms(*body, "duration", 15);
   Result<void> result;
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
-  if (!duration) result = duration.error();
-  else if (!found) result = found.error();
-  else if (found.value()->info().ends != 0 && found.value()->info().ends < manager::wall_time_now() + duration.value())  // only ever later
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, sandbox_id(call));
+  if (!duration)
+    result = duration.error();
+  else if (!found)
+    result = found.error();
+  else if (found.value()->info().ends != 0 &&
+           found.value()->info().ends <
+               manager::wall_time_now() + duration.value())  // only ever later
     result = co_await change_timeout(call, duration.value());
   co_await done_or_fail(call, result);
 }
@@ -151,7 +168,9 @@ io::Task<void> update_network(Call& call) {
     std::string which = info.id;
     result = call.manager.can_set_network(call.caller, id, policy, manager::Yields::wide_network);
     if (result) result = co_await record_act(call, "sandbox.network", data, which);
-    if (result) result = call.manager.set_network(call.caller, id, policy, extra, manager::Yields::wide_network);
+    if (result)
+      result =
+          call.manager.set_network(call.caller, id, policy, extra, manager::Yields::wide_network);
   }
   co_await done_or_fail(call, result);
 }

@@ -13,15 +13,19 @@ constexpr size_t kMostBulk = 100, kMostLines = 1000;
 Value metric_json(const manager::SandboxInfo& info, const UsageSample& metric) {
   uint64_t cores = std::max<uint64_t>(1, (info.cpu_millicores + 999) / 1000);
   double percent = std::round(metric.cpu_percent / static_cast<double>(cores) * 100) / 100;
-  return Value::Object{{"timestamp", time_text(metric.time_ms)}, {"timestampUnix", metric.time_ms / 1000},
-                       {"cpuCount", cores},                   {"cpuUsedPct", percent},
-                       {"memUsed", metric.memory},            {"memTotal", info.memory_bytes},
-                       {"memCache", metric.memory_file},     {"diskUsed", metric.disk},
+  return Value::Object{{"timestamp", time_text(metric.time_ms)},
+                       {"timestampUnix", metric.time_ms / 1000},
+                       {"cpuCount", cores},
+                       {"cpuUsedPct", percent},
+                       {"memUsed", metric.memory},
+                       {"memTotal", info.memory_bytes},
+                       {"memCache", metric.memory_file},
+                       {"diskUsed", metric.disk},
                        {"diskTotal", info.disk_bytes}};
 }
 
-// A line of the log as E2B's entry, and as the line of JSON that its command line reads: a level, who says it, what, and the
-// rest as fields. What is not a string is shown as JSON.
+// A line of the log as E2B's entry, and as the line of JSON that its command line reads: a level,
+// who says it, what, and the rest as fields. What is not a string is shown as JSON.
 struct Entry {
   int64_t time = 0;
   std::string level;
@@ -33,7 +37,8 @@ std::string level_of(const std::string& kind, const Value& fields) {
   if (kind == "limit" || kind == "monitor.kill") return "error";
   const Value *verdict = fields.find("verdict"), *error = fields.find("error");
   if (error && error->as_string() && !error->as_string()->empty()) return "error";
-  bool denied = kind == "denial" || (verdict && verdict->as_string() && *verdict->as_string() == "deny");
+  bool denied =
+      kind == "denial" || (verdict && verdict->as_string() && *verdict->as_string() == "deny");
   return denied || kind == "weakening" || starts_with(kind, "monitor.") ? "warn" : "info";
 }
 std::optional<Entry> parse_line(const std::string& line) {
@@ -44,45 +49,60 @@ std::optional<Entry> parse_line(const std::string& line) {
   std::string message;
   for (const auto& [name, value] : *parsed.value().as_object()) {
     std::string text = value.as_string() ? *value.as_string() : to_json(value);
-    if (name == "time_ms" && value.as_int()) entry.time = *value.as_int();
-    else if (name == "kind") message = text;
-    else fields.set(name, text);
+    if (name == "time_ms" && value.as_int())
+      entry.time = *value.as_int();
+    else if (name == "kind")
+      message = text;
+    else
+      fields.set(name, text);
   }
   // "exec.start" is said by "exec", "limit" by "sandbox".
   size_t dot = message.find('.');
   std::string logger = dot == std::string::npos ? "sandbox" : message.substr(0, dot);
   entry.level = level_of(message, fields);
-  Value shown = Value::Object{{"timestamp", time_text(entry.time)}, {"level", entry.level}, {"logger", logger}, {"message", message}};
+  Value shown = Value::Object{{"timestamp", time_text(entry.time)},
+                              {"level", entry.level},
+                              {"logger", logger},
+                              {"message", message}};
   for (const auto& [name, value] : *fields.as_object())
     if (!shown.find(name)) shown.set(name, value);
   entry.line = to_json(shown);
   fields.set("logger", logger);
-  entry.json = Value::Object{{"timestamp", time_text(entry.time)}, {"level", entry.level}, {"message", message}, {"fields", std::move(fields)}};
+  entry.json = Value::Object{{"timestamp", time_text(entry.time)},
+                             {"level", entry.level},
+                             {"message", message},
+                             {"fields", std::move(fields)}};
   return entry;
 }
 
 // Entries of this level and of worse ones are asked for.
 bool is_wanted(const std::string& level, const std::string& least) {
-  auto rank = [](const std::string& name) { return name == "error" ? 3 : name == "warn" ? 2 : name == "debug" ? 0 : 1; };
+  auto rank = [](const std::string& name) {
+    return name == "error" ? 3 : name == "warn" ? 2 : name == "debug" ? 0 : 1;
+  };
   return least.empty() || rank(level) >= rank(least);
 }
 
 size_t limit_of(const Call& call) {
-  return static_cast<size_t>(std::clamp<int64_t>(number_in_query(call, "limit").value_or(kMostLines), 1, kMostLines));
+  return static_cast<size_t>(
+      std::clamp<int64_t>(number_in_query(call, "limit").value_or(kMostLines), 1, kMostLines));
 }
 
 }  // namespace
 
 io::Task<void> metrics(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, sandbox_id(call));
   if (!found) {
     co_await fail(call, found.error());
     co_return;
   }
-  int64_t start = number_in_query(call, "start").value_or(0), end = number_in_query(call, "end").value_or(INT64_MAX / 1000);
+  int64_t start = number_in_query(call, "start").value_or(0),
+          end = number_in_query(call, "end").value_or(INT64_MAX / 1000);
   Value::Array list;
   for (const UsageSample& metric : found.value()->history().hour())
-    if (metric.time_ms / 1000 >= start && metric.time_ms / 1000 <= end) list.push_back(metric_json(found.value()->info(), metric));
+    if (metric.time_ms / 1000 >= start && metric.time_ms / 1000 <= end)
+      list.push_back(metric_json(found.value()->info(), metric));
   Value json = Value(std::move(list));
   (void)co_await call.exchange.answer_json(200, json);
 }
@@ -96,7 +116,8 @@ io::Task<void> bulk_metrics(Call& call) {
   }
   Value sandboxes = Value::Object{};
   for (const std::string& id : ids) {
-    Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, id.substr(0, id.find('-')));
+    Result<std::shared_ptr<manager::Sandbox>> found =
+        call.manager.find(call.caller, id.substr(0, id.find('-')));
     const UsageSample* usage = found ? found.value()->usage() : nullptr;
     if (usage && !sandboxes.find(id)) sandboxes.set(id, metric_json(found.value()->info(), *usage));
   }
@@ -105,7 +126,8 @@ io::Task<void> bulk_metrics(Call& call) {
 }
 
 io::Task<void> logs_v1(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, sandbox_id(call));
   if (!found) {
     co_await fail(call, found.error());
     co_return;
@@ -124,14 +146,16 @@ io::Task<void> logs_v1(Call& call) {
 }
 
 io::Task<void> logs_v2(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, sandbox_id(call));
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, sandbox_id(call));
   if (!found) {
     co_await fail(call, found.error());
     co_return;
   }
   bool backward = call.exchange.query("direction").value_or("") == "backward";
   int64_t cursor = number_in_query(call, "cursor").value_or(backward ? INT64_MAX : 0);
-  std::string search = call.exchange.query("search").value_or(""), least = call.exchange.query("level").value_or("");
+  std::string search = call.exchange.query("search").value_or(""),
+              least = call.exchange.query("level").value_or("");
   size_t limit = limit_of(call);
   std::vector<std::string> lines = found.value()->log();
   if (backward) std::reverse(lines.begin(), lines.end());
@@ -140,7 +164,9 @@ io::Task<void> logs_v2(Call& call) {
     if (entries.size() >= limit) break;
     if (!search.empty() && line.find(search) == std::string::npos) continue;
     std::optional<Entry> entry = parse_line(line);
-    if (!entry || !is_wanted(entry->level, least) || (backward ? entry->time > cursor : entry->time < cursor)) continue;
+    if (!entry || !is_wanted(entry->level, least) ||
+        (backward ? entry->time > cursor : entry->time < cursor))
+      continue;
     entries.push_back(std::move(entry->json));
   }
   Value json = Value::Object{{"logs", std::move(entries)}};

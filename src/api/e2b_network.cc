@@ -16,16 +16,21 @@ constexpr size_t kMostEntries = 1000, kMostHeaders = 64;
 
 Error refuse(std::string message) { return Error{Code::invalid, std::move(message)}; }
 
-// "1.2.3.4", "10.0.0.0/8", "2001:db8::/32", with or without bits behind the prefix, as Go reads it. None: not an address.
+// "1.2.3.4", "10.0.0.0/8", "2001:db8::/32", with or without bits behind the prefix, as Go reads it.
+// None: not an address.
 std::optional<NetworkRule> parse_ip_range(std::string_view text) {
   size_t slash = text.find('/');
   std::optional<net::Address> address = net::parse_address(text.substr(0, slash));
   if (!address) return {};
-  NetworkRule rule{.kind = NetworkRule::Kind::addresses, .address = address->bytes, .address_bits = address->ipv6 ? 128 : 32};
+  NetworkRule rule{.kind = NetworkRule::Kind::addresses,
+                   .address = address->bytes,
+                   .address_bits = address->ipv6 ? 128 : 32};
   rule.prefix = rule.address_bits;
   if (slash != std::string_view::npos) {
     std::string_view bits = text.substr(slash + 1);
-    if (bits.empty() || bits.size() > 3 || bits.find_first_not_of("0123456789") != std::string_view::npos) return {};
+    if (bits.empty() || bits.size() > 3 ||
+        bits.find_first_not_of("0123456789") != std::string_view::npos)
+      return {};
     rule.prefix = std::stoi(std::string(bits));
     if (rule.prefix > rule.address_bits) return {};
   }
@@ -34,7 +39,9 @@ std::optional<NetworkRule> parse_ip_range(std::string_view text) {
   return rule;
 }
 
-bool is_everything(const NetworkRule& range) { return range.prefix == 0 && range.address_bits == 32; }
+bool is_everything(const NetworkRule& range) {
+  return range.prefix == 0 && range.address_bits == 32;
+}
 
 struct Sorted {
   std::vector<NetworkRule> ranges, names;
@@ -50,10 +57,17 @@ Result<Sorted> sort_allowed(const std::vector<std::string>& texts) {
       continue;
     }
     Result<NetworkRule> name = policy::parse_network_rule(text);
-    bool is_name = name && (name.value().kind == NetworkRule::Kind::name || name.value().kind == NetworkRule::Kind::beneath) && !name.value().port;
-    if (name && name.value().kind == NetworkRule::Kind::everything && !name.value().port) sorted.everything = true;
-    else if (!is_name) return refuse(cat("invalid allowed address '", printable(text), "': it must be an IP address, a CIDR block or a domain"));
-    else sorted.names.push_back(name.value());
+    bool is_name = name &&
+                   (name.value().kind == NetworkRule::Kind::name ||
+                    name.value().kind == NetworkRule::Kind::beneath) &&
+                   !name.value().port;
+    if (name && name.value().kind == NetworkRule::Kind::everything && !name.value().port)
+      sorted.everything = true;
+    else if (!is_name)
+      return refuse(cat("invalid allowed address '", printable(text),
+                        "': it must be an IP address, a CIDR block or a domain"));
+    else
+      sorted.names.push_back(name.value());
   }
   return sorted;
 }
@@ -74,7 +88,8 @@ Result<std::vector<std::string>> text_array(const Value& from, const char* name)
   const Value* list = from.find(name);
   if (!list || list->is_null()) return texts;
   if (!list->as_array()) return refuse(cat("network: ", name, " is not a list"));
-  if (list->as_array()->size() > kMostEntries) return refuse(cat("network: ", name, " has more than ", kMostEntries, " entries"));
+  if (list->as_array()->size() > kMostEntries)
+    return refuse(cat("network: ", name, " has more than ", kMostEntries, " entries"));
   for (const Value& entry : *list->as_array()) {
     if (!entry.as_string()) return refuse(cat("network: an entry of ", name, " is not a string"));
     texts.push_back(*entry.as_string());
@@ -89,22 +104,33 @@ Result<std::vector<InjectPolicy>> parse_rules(const Value& rules) {
   if (!rules.as_object()) return refuse("network: rules is not an object");
   for (const auto& [host, list] : *rules.as_object()) {
     Result<NetworkRule> rule = policy::parse_network_rule(host);
-    bool is_name = rule && (rule.value().kind == NetworkRule::Kind::name || rule.value().kind == NetworkRule::Kind::beneath) && !rule.value().port;
+    bool is_name = rule &&
+                   (rule.value().kind == NetworkRule::Kind::name ||
+                    rule.value().kind == NetworkRule::Kind::beneath) &&
+                   !rule.value().port;
     if (!is_name) return refuse(cat("network: rules: '", printable(host), "' is not a domain"));
-    if (!list.as_array()) return refuse(cat("network: rules: '", printable(host), "' has no list of rules"));
+    if (!list.as_array())
+      return refuse(cat("network: rules: '", printable(host), "' has no list of rules"));
     for (const Value& entry : *list.as_array()) {
       const Value* transform = entry.find("transform");
       const Value* headers = transform ? transform->find("headers") : nullptr;
       if (!headers || !headers->as_object()) continue;
       for (const auto& [name, value] : *headers->as_object()) {
         const std::string* text = value.as_string();
-        if (!text) return refuse(cat("network: rules: the header '", printable(name), "' is not a string"));
+        if (!text)
+          return refuse(cat("network: rules: the header '", printable(name), "' is not a string"));
         if (text->find("${") != std::string::npos)
-          return refuse(cat("network: rules: '", printable(name), "' asks for a workload token or a stored secret; this server has neither"));
-        if (injects.size() == kMostHeaders) return refuse(cat("network: rules: more than ", kMostHeaders, " headers"));
+          return refuse(
+              cat("network: rules: '", printable(name),
+                  "' asks for a workload token or a stored secret; this server has neither"));
+        if (injects.size() == kMostHeaders)
+          return refuse(cat("network: rules: more than ", kMostHeaders, " headers"));
         Result<std::string> secret = policy::literal_secret(*text);
-        if (!secret) return refuse(cat("network: rules: the value of '", printable(name), "': ", secret.error().message));
-        injects.push_back({.host = policy::to_string(rule.value()), .header = name, .secret = secret.value()});
+        if (!secret)
+          return refuse(cat("network: rules: the value of '", printable(name),
+                            "': ", secret.error().message));
+        injects.push_back(
+            {.host = policy::to_string(rule.value()), .header = name, .secret = secret.value()});
       }
     }
   }
@@ -116,7 +142,8 @@ Result<std::vector<InjectPolicy>> parse_rules(const Value& rules) {
 Result<E2bNetwork> parse_e2b_network(const Value& network, const Value& body) {
   E2bNetwork parsed;
   if (!network.is_null() && !network.as_object()) return refuse("network is not an object");
-  if (const Value* internet = body.find("allow_internet_access"); internet && !internet->is_null()) {
+  if (const Value* internet = body.find("allow_internet_access");
+      internet && !internet->is_null()) {
     if (!internet->as_bool()) return refuse("allow_internet_access is not a boolean");
     parsed.internet = *internet->as_bool();
   }
@@ -124,7 +151,8 @@ Result<E2bNetwork> parse_e2b_network(const Value& network, const Value& body) {
   parsed.deny = TRY(text_array(network, "denyOut"));
   if (const Value* rules = network.find("rules")) parsed.rules = *rules;
   const Value* proxy = network.find("egressProxy");
-  if (proxy && !proxy->is_null()) return refuse("network: egressProxy is not supported: the way out is this server's own proxy");
+  if (proxy && !proxy->is_null())
+    return refuse("network: egressProxy is not supported: the way out is this server's own proxy");
   TRY(to_policy(parsed));  // so that what is wrong is said at once
   return parsed;
 }
@@ -134,7 +162,9 @@ Result<NetworkPolicy> to_policy(const E2bNetwork& network) {
   std::vector<InjectPolicy> injects = TRY(parse_rules(network.rules));
   bool closed = denied.everything || network.internet == std::optional<bool>(false);
   if (!allowed.names.empty() && !closed)
-    return refuse("when specifying allowed domains in allowOut, you must include 'ALL_TRAFFIC' (0.0.0.0/0) in denyOut to block all other traffic");
+    return refuse(
+        "when specifying allowed domains in allowOut, you must include 'ALL_TRAFFIC' (0.0.0.0/0) "
+        "in denyOut to block all other traffic");
   NetworkPolicy policy;
   policy.allow.emplace();
   if (allowed.everything || !closed) policy.allow->push_back("*");
@@ -148,10 +178,12 @@ Result<NetworkPolicy> to_policy(const E2bNetwork& network) {
   }
   // A header for a host that nobody can reach is no mistake to E2B; to a policy it is.
   std::vector<NetworkRule> open_rules;
-  for (const std::string& text : *policy.allow) open_rules.push_back(TRY(policy::parse_network_rule(text)));
+  for (const std::string& text : *policy.allow)
+    open_rules.push_back(TRY(policy::parse_network_rule(text)));
   for (InjectPolicy& inject : injects) {
     NetworkRule host = TRY(policy::parse_network_rule(inject.host));
-    bool open = std::any_of(open_rules.begin(), open_rules.end(), [&](const NetworkRule& rule) { return policy::covers(rule, host); });
+    bool open = std::any_of(open_rules.begin(), open_rules.end(),
+                            [&](const NetworkRule& rule) { return policy::covers(rule, host); });
     if (open) policy.inject.push_back(std::move(inject));
   }
   return policy;
@@ -173,7 +205,9 @@ Value network_json(const E2bNetwork& network) {
           for (const auto& [name, value] : *headers->as_object())
             if (!names.find(name)) names.set(name, "***");
       }
-    hosts.set(host, Value::Array{Value::Object{{"transform", Value::Object{{"headers", std::move(names)}}}}});
+    hosts.set(
+        host,
+        Value::Array{Value::Object{{"transform", Value::Object{{"headers", std::move(names)}}}}});
   }
   json.set("rules", std::move(hosts));
   return json;

@@ -10,13 +10,15 @@ namespace paddock::api {
 namespace {
 
 NetworkPolicy policy_of(std::string json, std::string body = "{}") {
-  Result<E2bNetwork> network = parse_e2b_network(parse_json(json, "network").value(), parse_json(body, "body").value());
+  Result<E2bNetwork> network =
+      parse_e2b_network(parse_json(json, "network").value(), parse_json(body, "body").value());
   EXPECT_TRUE(network) << (network ? "" : network.error().message);
   return network ? to_policy(network.value()).value() : NetworkPolicy{};
 }
 
 std::string refusal_of(std::string json) {
-  Result<E2bNetwork> network = parse_e2b_network(parse_json(json, "network").value(), Value(Value::Object{}));
+  Result<E2bNetwork> network =
+      parse_e2b_network(parse_json(json, "network").value(), Value(Value::Object{}));
   return network ? "accepted" : network.error().message;
 }
 
@@ -41,7 +43,8 @@ TEST(E2bNetwork, WithoutInternetNothingIsReachedButANetworkIsThere) {
 }
 
 TEST(E2bNetwork, AllowWinsOverDenyAll) {
-  NetworkPolicy policy = policy_of(R"({"allowOut":["1.1.1.1","*.example.com"],"denyOut":["0.0.0.0/0"]})");
+  NetworkPolicy policy =
+      policy_of(R"({"allowOut":["1.1.1.1","*.example.com"],"denyOut":["0.0.0.0/0"]})");
   EXPECT_TRUE(allows(policy, "1.1.1.1"));
   EXPECT_TRUE(allows(policy, "api.example.com"));
   EXPECT_FALSE(allows(policy, "8.8.8.8"));
@@ -49,7 +52,8 @@ TEST(E2bNetwork, AllowWinsOverDenyAll) {
 }
 
 TEST(E2bNetwork, AllowWinsOverARangeItLiesIn) {
-  NetworkPolicy policy = policy_of(R"({"allowOut":["8.8.8.8","8.8.4.0/24"],"denyOut":["8.0.0.0/8","9.9.9.9"]})");
+  NetworkPolicy policy =
+      policy_of(R"({"allowOut":["8.8.8.8","8.8.4.0/24"],"denyOut":["8.0.0.0/8","9.9.9.9"]})");
   EXPECT_TRUE(allows(policy, "8.8.8.8"));
   EXPECT_TRUE(allows(policy, "8.8.4.200"));
   EXPECT_FALSE(allows(policy, "8.8.8.9"));
@@ -61,7 +65,9 @@ TEST(E2bNetwork, AllowWinsOverARangeItLiesIn) {
 TEST(E2bNetwork, TooManyHeadersAreRefused) {
   std::string headers;
   for (int i = 0; i < 65; ++i) headers += cat(i ? "," : "", "\"x-", i, "\":\"value-of-it\"");
-  EXPECT_EQ(refusal_of(cat(R"({"rules":{"example.com":[{"transform":{"headers":{)", headers, "}}}]}}")), "network: rules: more than 64 headers");
+  EXPECT_EQ(
+      refusal_of(cat(R"({"rules":{"example.com":[{"transform":{"headers":{)", headers, "}}}]}}")),
+      "network: rules: more than 64 headers");
 }
 
 TEST(E2bNetwork, AllowingAllUndoesEveryDenial) {
@@ -71,35 +77,46 @@ TEST(E2bNetwork, AllowingAllUndoesEveryDenial) {
 }
 
 TEST(E2bNetwork, RefusesInTheWordsOfE2b) {
-  EXPECT_NE(refusal_of(R"({"denyOut":["example.com"]})").find("invalid denied CIDR example.com"), std::string::npos);
+  EXPECT_NE(refusal_of(R"({"denyOut":["example.com"]})").find("invalid denied CIDR example.com"),
+            std::string::npos);
   EXPECT_NE(refusal_of(R"({"allowOut":["example.com"]})").find("0.0.0.0/0"), std::string::npos);
-  EXPECT_NE(refusal_of(R"({"allowOut":["no such thing"]})").find("invalid allowed"), std::string::npos);
-  EXPECT_NE(refusal_of(R"({"egressProxy":{"address":"a:1"}})").find("egressProxy"), std::string::npos);
+  EXPECT_NE(refusal_of(R"({"allowOut":["no such thing"]})").find("invalid allowed"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(R"({"egressProxy":{"address":"a:1"}})").find("egressProxy"),
+            std::string::npos);
   EXPECT_NE(refusal_of(R"({"denyOut":"8.8.8.8"})").find("not a list"), std::string::npos);
 }
 
 TEST(E2bNetwork, HeadersBecomeInjections) {
-  NetworkPolicy policy = policy_of(R"({"rules":{"api.example.com":[{"transform":{"headers":{"Authorization":"Bearer x"}}}]}})");
+  NetworkPolicy policy = policy_of(
+      R"({"rules":{"api.example.com":[{"transform":{"headers":{"Authorization":"Bearer x"}}}]}})");
   ASSERT_EQ(policy.inject.size(), 1u);
   EXPECT_EQ(policy.inject[0].host, "api.example.com");
   EXPECT_EQ(policy.inject[0].header, "Authorization");
   EXPECT_EQ(policy.inject[0].secret, "Bearer x");
 }
 
-// Whatever a value looks like: in a policy file some of these would name a variable or a file of the server.
+// Whatever a value looks like: in a policy file some of these would name a variable or a file of
+// the server.
 TEST(E2bNetwork, NoHeaderReadsTheServersEnvironmentOrFiles) {
-  for (const char* value : {"OPERATOR_TOKEN", "env:OPERATOR_TOKEN", "file:/etc/shadow", "literal:OPERATOR_TOKEN"}) {
-    NetworkPolicy policy = policy_of(cat(R"({"rules":{"a.example":[{"transform":{"headers":{"X":")", value, R"("}}}]}})"));
+  for (const char* value :
+       {"OPERATOR_TOKEN", "env:OPERATOR_TOKEN", "file:/etc/shadow", "literal:OPERATOR_TOKEN"}) {
+    NetworkPolicy policy = policy_of(
+        cat(R"({"rules":{"a.example":[{"transform":{"headers":{"X":")", value, R"("}}}]}})"));
     ASSERT_EQ(policy.inject.size(), 1u) << value;
     EXPECT_TRUE(policy::is_literal_secret(policy.inject[0].secret)) << value;
     EXPECT_EQ(policy::literal_value(policy.inject[0].secret), value);
   }
-  EXPECT_NE(refusal_of(R"({"rules":{"a.example":[{"transform":{"headers":{"X":"short"}}}]}})").find("shorter than 8"), std::string::npos);
+  EXPECT_NE(refusal_of(R"({"rules":{"a.example":[{"transform":{"headers":{"X":"short"}}}]}})")
+                .find("shorter than 8"),
+            std::string::npos);
 }
 
 TEST(E2bNetwork, InjectedValuesAreNotTold) {
   E2bNetwork network;
-  network.rules = parse_json(R"({"a.example":[{"transform":{"headers":{"X":"secret-value"}}}]})", "rules").value();
+  network.rules =
+      parse_json(R"({"a.example":[{"transform":{"headers":{"X":"secret-value"}}}]})", "rules")
+          .value();
   EXPECT_EQ(to_json(network_json(network)).find("secret-value"), std::string::npos);
 }
 

@@ -12,11 +12,13 @@ Value snapshot_json(const manager::Snapshot& snapshot) {
   std::string name = cat(snapshot.tenant, "/", snapshot.name);
   Value names = Value::Array{};
   if (!snapshot.name.empty()) names.as_array()->push_back(cat(name, ":", tag));
-  return Value::Object{{"snapshotID", snapshot.name.empty() ? snapshot.id : cat(name, ":", tag)}, {"names", std::move(names)}};
+  return Value::Object{{"snapshotID", snapshot.name.empty() ? snapshot.id : cat(name, ":", tag)},
+                       {"names", std::move(names)}};
 }
 
 // Which snapshots come after the one whose id is the token, newest first.
-std::vector<manager::Snapshot> page_of(const std::vector<manager::Snapshot>& all, const std::string& token, size_t limit, std::string& next) {
+std::vector<manager::Snapshot> page_of(const std::vector<manager::Snapshot>& all,
+                                       const std::string& token, size_t limit, std::string& next) {
   size_t begin = 0;
   for (size_t i = 0; i < all.size() && !token.empty(); ++i)
     if (all[i].id == token) begin = i + 1;
@@ -43,12 +45,14 @@ io::Task<void> create_snapshot(Call& call) {
 }
 
 io::Task<void> list_snapshots(Call& call) {
-  std::string sandbox = call.exchange.query("sandboxID").value_or(""), name = call.exchange.query("name").value_or("");
+  std::string sandbox = call.exchange.query("sandboxID").value_or(""),
+              name = call.exchange.query("name").value_or("");
   sandbox = sandbox.substr(0, sandbox.find('-'));
   std::string own = call.caller.tenant + "/";
   if (starts_with(name, own)) name.erase(0, own.size());
   Result<size_t> limit = page_limit(call);
-  Result<std::vector<manager::Snapshot>> all = call.manager.list_snapshots(call.caller, sandbox, name);
+  Result<std::vector<manager::Snapshot>> all =
+      call.manager.list_snapshots(call.caller, sandbox, name);
   if (!limit) all = limit.error();
   if (!all) {
     co_await fail(call, all.error());
@@ -56,7 +60,8 @@ io::Task<void> list_snapshots(Call& call) {
   }
   std::string token = call.exchange.query("nextToken").value_or(""), next;
   Value::Array list;
-  for (const manager::Snapshot& snapshot : page_of(all.value(), token, limit.value(), next)) list.push_back(snapshot_json(snapshot));
+  for (const manager::Snapshot& snapshot : page_of(all.value(), token, limit.value(), next))
+    list.push_back(snapshot_json(snapshot));
   Headers headers = {{"Content-Type", "application/json"}};
   if (!next.empty()) headers.push_back({"X-Next-Token", next});
   std::string body = to_json(Value(std::move(list)));
@@ -69,7 +74,8 @@ io::Task<void> fork(Call& call) {
   const Value* wanted = body->find("count");
   int64_t count = wanted && wanted->as_int() ? *wanted->as_int() : 1;
   Result<int64_t> timeout = seconds_to_ms(*body, "timeout", 300);
-  if (timeout && (count < 1 || count > static_cast<int64_t>(kMostForks))) timeout = Error{Code::invalid, cat("count must be between 1 and ", kMostForks)};
+  if (timeout && (count < 1 || count > static_cast<int64_t>(kMostForks)))
+    timeout = Error{Code::invalid, cat("count must be between 1 and ", kMostForks)};
   if (!timeout) {
     co_await fail(call, timeout.error());
     co_return;
@@ -84,8 +90,11 @@ io::Task<void> fork(Call& call) {
   }
   Value::Array list;
   for (const Result<std::shared_ptr<manager::Sandbox>>& made : forks.value()) {
-    if (made) list.push_back(Value::Object{{"sandbox", sandbox_json(call, made.value()->info())}});
-    else list.push_back(Value::Object{{"error", Value::Object{{"code", status_of(made.error().code)}, {"message", made.error().message}}}});
+    if (made)
+      list.push_back(Value::Object{{"sandbox", sandbox_json(call, made.value()->info())}});
+    else
+      list.push_back(Value::Object{{"error", Value::Object{{"code", status_of(made.error().code)},
+                                                           {"message", made.error().message}}}});
   }
   Value json = Value(std::move(list));
   (void)co_await call.exchange.answer_json(201, json);

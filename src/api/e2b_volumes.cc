@@ -22,8 +22,10 @@ io::Task<void> create_volume(Call& call) {
     Value data = Value::Object{{"name", *name}};
     Result<void> recorded = call.manager.can_create_volume(call.caller, *name->as_string(), 0);
     if (recorded) recorded = co_await record_act(call, "volume.create", data);
-    if (recorded) made = call.manager.create_volume(call.caller, *name->as_string(), 0);
-    else made = recorded.error();
+    if (recorded)
+      made = call.manager.create_volume(call.caller, *name->as_string(), 0);
+    else
+      made = recorded.error();
   }
   if (!made) {
     co_await fail(call, made.error());
@@ -40,14 +42,16 @@ io::Task<void> list_volumes(Call& call) {
     co_return;
   }
   Value::Array list;
-  for (const manager::VolumeInfo& volume : volumes.value()) list.push_back(volume_json(volume, false));
+  for (const manager::VolumeInfo& volume : volumes.value())
+    list.push_back(volume_json(volume, false));
   Value json = Value(std::move(list));
   (void)co_await call.exchange.answer_json(200, json);
 }
 
 io::Task<void> get_volume(Call& call) {
   Result<manager::VolumeInfo> found = call.manager.find_volume(call.caller, call.parts.at("id"));
-  if (found && !call.caller.may("sandboxes")) found = Error{Code::denied, "the token of a volume is for keys that may use sandboxes"};
+  if (found && !call.caller.may("sandboxes"))
+    found = Error{Code::denied, "the token of a volume is for keys that may use sandboxes"};
   if (!found) {
     co_await fail(call, found.error());
     co_return;
@@ -61,8 +65,10 @@ io::Task<void> remove_volume(Call& call) {
   Result<void> removed = call.manager.can_remove_volume(call.caller, call.parts.at("id"));
   if (removed) removed = co_await record_act(call, "volume.remove", data);
   if (removed) removed = call.manager.remove_volume(call.caller, call.parts.at("id"));
-  if (removed) co_await answer_done(call);
-  else co_await fail(call, removed.error());
+  if (removed)
+    co_await answer_done(call);
+  else
+    co_await fail(call, removed.error());
 }
 
 }  // namespace paddock::api::e2b

@@ -1,4 +1,5 @@
-// Who may use a sandbox's data: its access token in a header, or a signature made with it in the URL of a file.
+// Who may use a sandbox's data: its access token in a header, or a signature made with it in the
+// URL of a file.
 #pragma once
 
 #include <optional>
@@ -18,8 +19,10 @@ struct SignedFile {
   std::string user;
   std::optional<std::string> expiration;  // seconds since 1970, as it stands in the URL
 };
-std::string sign_file(const SignedFile& file, std::string_view token);  // "v1_" and base64 without padding
-SignedFile signed_file(const Exchange& exchange);                       // what a request for /files asks for
+// "v1_" and base64 without padding.
+std::string sign_file(const SignedFile& file, std::string_view token);
+// What a request for /files asks for.
+SignedFile signed_file(const Exchange& exchange);
 
 // Null when the request may go on, otherwise why not (the words that clients know).
 const char* why_not_by_token(const Exchange& exchange, std::string_view token);

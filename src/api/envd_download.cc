@@ -18,14 +18,18 @@ std::string http_date(int64_t nanoseconds) {
   return std::string(text, strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts));
 }
 
-// The name for Content-Disposition: as RFC 6266 wants it when there is more in it than plain letters.
+// The name for Content-Disposition: as RFC 6266 wants it when there is more in it than plain
+// letters.
 std::string disposition(const std::string& name) {
   bool plain = !name.empty();
-  for (char c : name) plain = plain && (isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-');
-  return plain ? cat("inline; filename=", name) : cat("inline; filename*=utf-8''", percent_encode(name));
+  for (char c : name)
+    plain = plain && (isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-');
+  return plain ? cat("inline; filename=", name)
+               : cat("inline; filename*=utf-8''", percent_encode(name));
 }
 
-// Whether the client takes bytes as they are: unless it says "identity;q=0", or "*;q=0" without naming identity.
+// Whether the client takes bytes as they are: unless it says "identity;q=0", or "*;q=0" without
+// naming identity.
 bool takes_identity(std::string_view accepted) {
   bool takes = true, named = false;
   for (const std::string& entry : split(accepted, ',')) {
@@ -33,7 +37,8 @@ bool takes_identity(std::string_view accepted) {
     size_t semicolon = coding.find(';');
     std::string name = coding.substr(0, semicolon);
     std::string quality = semicolon == std::string::npos ? "" : coding.substr(semicolon + 1);
-    bool refused = starts_with(quality, "q=0") && quality.find_first_not_of("q=0.") == std::string::npos;
+    bool refused =
+        starts_with(quality, "q=0") && quality.find_first_not_of("q=0.") == std::string::npos;
     if (same_ignoring_case(name, "identity")) {
       takes = !refused;
       named = true;
@@ -51,8 +56,8 @@ struct Part {
   std::optional<uint64_t> length;  // none: as long as it turns out to be
 };
 
-// What of the file is asked for, once it is known how long it is. A part of one that is redacted could begin in the middle of a
-// secret: it is given whole.
+// What of the file is asked for, once it is known how long it is. A part of one that is redacted
+// could begin in the middle of a secret: it is given whole.
 Result<Part> choose_part(const Exchange& exchange, const Value& entry, bool redacts) {
   Part part;
   uint64_t size = static_cast<uint64_t>(number_field(entry, "size").value_or(0));
@@ -62,7 +67,8 @@ Result<Part> choose_part(const Exchange& exchange, const Value& entry, bool reda
                   {"Accept-Ranges", redacts ? "none" : "bytes"},
                   {"Last-Modified", modified},
                   {"Vary", "Accept-Encoding"}};
-  if (size > 0 && !redacts) part.length = size;  // 0 is also what files say that are made while one reads them (/proc)
+  // 0 is also what files say that are made while one reads them (/proc).
+  if (size > 0 && !redacts) part.length = size;
   if (exchange.header("If-Modified-Since") == modified) {
     part.status = 304;
     return part;
@@ -75,7 +81,8 @@ Result<Part> choose_part(const Exchange& exchange, const Value& entry, bool reda
   part.status = 206;
   part.offset = range->offset;
   part.length = range->length;
-  part.headers.push_back({"Content-Range", cat("bytes ", range->offset, "-", range->offset + range->length - 1, "/", size)});
+  part.headers.push_back({"Content-Range", cat("bytes ", range->offset, "-",
+                                               range->offset + range->length - 1, "/", size)});
   return part;
 }
 
@@ -87,8 +94,10 @@ Value read_request(const Envd& envd, const Part& part) {
   return request;
 }
 
-// Passes data on until `part` is complete. Cut in the middle when the file turned out shorter than was announced.
-io::Task<void> pass_on(Envd& envd, std::shared_ptr<guest::Channel> channel, Part part, bool redacts) {
+// Passes data on until `part` is complete. Cut in the middle when the file turned out shorter than
+// was announced.
+io::Task<void> pass_on(Envd& envd, std::shared_ptr<guest::Channel> channel, Part part,
+                       bool redacts) {
   Tie tie(envd, channel);
   FileRedaction redaction(envd.sandbox->redaction(), redacts);
   uint64_t passed = 0;
@@ -97,8 +106,10 @@ io::Task<void> pass_on(Envd& envd, std::shared_ptr<guest::Channel> channel, Part
     guest::Channel::Item item = co_await channel->next();
     if (item.kind == Kind::failed) {
       Error error = guest_error(envd, tie, item);
-      if (envd.exchange.answered()) envd.exchange.cut();
-      else co_await answer_file_error(envd, error);
+      if (envd.exchange.answered())
+        envd.exchange.cut();
+      else
+        co_await answer_file_error(envd, error);
       co_return;
     }
     if (item.kind == Kind::message) continue;
@@ -120,8 +131,10 @@ io::Task<void> pass_on(Envd& envd, std::shared_ptr<guest::Channel> channel, Part
   Value fields = file_fields(read_request(envd, part));
   fields.set("bytes", passed);
   note_read(envd.call, *envd.sandbox, std::move(fields), redaction.counts());
-  if (part.length && passed < *part.length) envd.exchange.cut();
-  else (void)co_await envd.exchange.finish();
+  if (part.length && passed < *part.length)
+    envd.exchange.cut();
+  else
+    (void)co_await envd.exchange.finish();
 }
 
 // Opens the file and waits for what the guest says of it.
@@ -130,7 +143,8 @@ io::Task<Result<Value>> entry_of(Envd& envd, std::shared_ptr<guest::Channel> cha
   guest::Channel::Item item = co_await channel->next();
   if (item.kind == Kind::failed) co_return guest_error(envd, tie, item);
   const Value* entry = item.value.find("entry");
-  if (item.kind != Kind::message || !entry) co_return Error{Code::io, "read a file: the guest did not say what it is", "internal"};
+  if (item.kind != Kind::message || !entry)
+    co_return Error{Code::io, "read a file: the guest did not say what it is", "internal"};
   co_return *entry;
 }
 
@@ -138,7 +152,8 @@ io::Task<Result<Value>> entry_of(Envd& envd, std::shared_ptr<guest::Channel> cha
 
 io::Task<void> download_file(Envd& envd) {
   if (!takes_identity(envd.exchange.header("Accept-Encoding"))) {
-    Value body = Value::Object{{"code", 406}, {"message", "no acceptable encoding: a file is given as it is"}};
+    Value body = Value::Object{{"code", 406},
+                               {"message", "no acceptable encoding: a file is given as it is"}};
     (void)co_await envd.exchange.answer_json(406, body);
     co_return;
   }
@@ -154,7 +169,9 @@ io::Task<void> download_file(Envd& envd) {
   entry = shown_names(envd.call, *envd.sandbox, std::move(entry).value());
   Result<Part> part = choose_part(envd.exchange, entry.value(), redacts);
   if (!part) {
-    Headers headers = {{"Content-Range", cat("bytes */", number_field(entry.value(), "size").value_or(0))}, {"Content-Type", "application/json"}};
+    Headers headers = {
+        {"Content-Range", cat("bytes */", number_field(entry.value(), "size").value_or(0))},
+        {"Content-Type", "application/json"}};
     std::string body = to_json(Value::Object{{"code", 416}, {"message", part.error().message}});
     (void)co_await envd.exchange.answer(416, headers, body);
     co_return;

@@ -36,23 +36,26 @@ Value entry_info(const Value& entry) {
   std::string permissions = text_field(entry, "permissions");
   std::string target = text_field(entry, "target");
   bool is_link = type == "symlink";
-  if (is_link) {  // type and mode of what it leads to; of a link that leads nowhere the type is unspecified
+  // Type and mode of what it leads to; of a link that leads nowhere the type is unspecified.
+  if (is_link) {
     type = text_field(entry, "target_type");
     mode = number_field(entry, "target_mode").value_or(mode);
     if (starts_with(permissions, "l")) permissions[0] = 'L';
   }
-  Value info = Value::Object{{"name", text_field(entry, "name")},
-                             {"type", file_type(type)},
-                             {"path", text_field(entry, "path")},
-                             {"size", std::to_string(number_field(entry, "size").value_or(0))},
-                             {"mode", mode & 07777},
-                             {"permissions", permissions},
-                             {"owner", text_field(entry, "owner")},
-                             {"group", text_field(entry, "group")},
-                             {"modifiedTime", rfc3339_nanoseconds(number_field(entry, "modified_ns").value_or(0))}};
+  Value info = Value::Object{
+      {"name", text_field(entry, "name")},
+      {"type", file_type(type)},
+      {"path", text_field(entry, "path")},
+      {"size", std::to_string(number_field(entry, "size").value_or(0))},
+      {"mode", mode & 07777},
+      {"permissions", permissions},
+      {"owner", text_field(entry, "owner")},
+      {"group", text_field(entry, "group")},
+      {"modifiedTime", rfc3339_nanoseconds(number_field(entry, "modified_ns").value_or(0))}};
   if (is_link && !target.empty()) info.set("symlinkTarget", target);
   const Value* metadata = entry.find("metadata");
-  if (metadata && metadata->as_object() && !metadata->as_object()->empty()) info.set("metadata", *metadata);
+  if (metadata && metadata->as_object() && !metadata->as_object()->empty())
+    info.set("metadata", *metadata);
   return info;
 }
 

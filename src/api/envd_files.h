@@ -16,8 +16,9 @@ io::Task<void> compose_files(Envd& envd);
 // {"code":404,"message":"…"}, the status by the error's Connect code; no room is 507 here.
 io::Task<void> answer_file_error(Envd& envd, Error error);
 
-// One range of "Range: bytes=…" in a file of `size` bytes. None: the header is absent, or asks for what nobody must give (several
-// ranges, another unit). Code::invalid: nothing of the file lies in it.
+// One range of "Range: bytes=…" in a file of `size` bytes. None: the header is absent, or asks for
+// what nobody must give (several ranges, another unit). Code::invalid: nothing of the file lies in
+// it.
 struct ByteRange {
   uint64_t offset = 0, length = 0;
 };

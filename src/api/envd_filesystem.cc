@@ -14,7 +14,10 @@ struct Simple {
   const char *method, *operation;
   const char* writes = nullptr;  // which act it is, where it changes something
 };
-constexpr Simple kSimple[] = {{"Stat", "stat"}, {"MakeDir", "make_directory", "mkdir"}, {"Move", "move", "move"}, {"Remove", "remove", "remove"}};
+constexpr Simple kSimple[] = {{"Stat", "stat"},
+                              {"MakeDir", "make_directory", "mkdir"},
+                              {"Move", "move", "move"},
+                              {"Remove", "remove", "remove"}};
 
 io::Task<void> serve_simple(Envd& envd, const Simple& simple) {
   std::optional<Value> message = co_await read_message(envd, false);
@@ -28,7 +31,8 @@ io::Task<void> serve_simple(Envd& envd, const Simple& simple) {
   }
   if (simple.writes) {
     Value fields = file_fields(request);
-    Result<void> recorded = co_await record_write(envd.call, envd.sandbox, simple.writes, std::move(fields));
+    Result<void> recorded =
+        co_await record_write(envd.call, envd.sandbox, simple.writes, std::move(fields));
     if (!recorded) {
       Error error = unrecorded_rpc(recorded.error());
       co_await answer_rpc_error(envd, error);
@@ -41,7 +45,8 @@ io::Task<void> serve_simple(Envd& envd, const Simple& simple) {
     co_return;
   }
   Value body = Value::Object{};
-  if (const Value* entry = answer.value().find("entry")) body.set("entry", shown_names(envd.call, *envd.sandbox, entry_info(*entry)));
+  if (const Value* entry = answer.value().find("entry"))
+    body.set("entry", shown_names(envd.call, *envd.sandbox, entry_info(*entry)));
   co_await answer_rpc(envd, body);
 }
 
@@ -57,7 +62,8 @@ std::string entries_json(const Envd& envd, const Value& message, bool& first) {
   return json;
 }
 
-// The whole list may be long: it goes out as it comes in, once its beginning shows that there is one.
+// The whole list may be long: it goes out as it comes in, once its beginning shows that there is
+// one.
 io::Task<void> list_directory(Envd& envd) {
   std::optional<Value> message = co_await read_message(envd, false);
   if (!message) co_return;
@@ -71,8 +77,10 @@ io::Task<void> list_directory(Envd& envd) {
     guest::Channel::Item item = co_await channel->next();
     if (item.kind == Kind::failed) {
       Error error = guest_error(envd, tie, item);
-      if (envd.exchange.answered()) envd.exchange.cut();
-      else co_await answer_rpc_error(envd, error);
+      if (envd.exchange.answered())
+        envd.exchange.cut();
+      else
+        co_await answer_rpc_error(envd, error);
       co_return;
     }
     if (!envd.exchange.answered()) {
@@ -113,7 +121,9 @@ io::Task<void> serve_filesystem(Envd& envd, std::string method) {
   } else if (method == "RemoveWatcher") {
     co_await remove_watcher(envd);
   } else {
-    Error error{Code::unsupported, cat("filesystem.Filesystem/", printable(method), " is not implemented"), "unimplemented"};
+    Error error{Code::unsupported,
+                cat("filesystem.Filesystem/", printable(method), " is not implemented"),
+                "unimplemented"};
     co_await answer_rpc_error(envd, error);
   }
 }

@@ -1,4 +1,5 @@
-// filesystem.Filesystem of envd: looking at files, moving, making and removing them, and watching directories.
+// filesystem.Filesystem of envd: looking at files, moving, making and removing them, and watching
+// directories.
 #pragma once
 
 #include "api/envd_rpc.h"
@@ -8,6 +9,7 @@ namespace paddock::api {
 io::Task<void> serve_filesystem(Envd& envd, std::string method);
 
 Value entry_info(const Value& entry);  // a guest's entry as E2B's EntryInfo
-std::string rfc3339_nanoseconds(int64_t nanoseconds);  // since 1970: "2026-01-01T00:00:00.123456789Z"
+// Since 1970: "2026-01-01T00:00:00.123456789Z".
+std::string rfc3339_nanoseconds(int64_t nanoseconds);
 
 }  // namespace paddock::api

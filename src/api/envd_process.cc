@@ -17,29 +17,38 @@ using Kind = guest::Channel::Item::Kind;
 
 constexpr size_t kLargestMessage = 1 << 20, kLargestInput = 16 << 20;
 constexpr size_t kLargestStart = 768 << 10;  // of the guest's request, which is one frame
-constexpr std::string_view kKernelTag = "paddock-kernel/";  // the code interpreter's own processes are not shown
+// The code interpreter's own processes are not shown.
+constexpr std::string_view kKernelTag = "paddock-kernel/";
 
-Error invalid(std::string message) { return Error{Code::invalid, std::move(message), "invalid_argument"}; }
+Error invalid(std::string message) {
+  return Error{Code::invalid, std::move(message), "invalid_argument"};
+}
 
 // Puts the process that a selector means into a request to the guest.
 Result<void> select(const Value& message, Value& request) {
   const Value* selector = field(message, "process");
   std::optional<int64_t> pid = selector ? number_field(*selector, "pid") : std::nullopt;
   std::string tag = selector ? text_field(*selector, "tag") : "";
-  if (pid) request.set("pid", *pid);
-  else if (!tag.empty()) request.set("tag", tag);
-  else return invalid("select a process: neither a pid nor a tag was given");
+  if (pid)
+    request.set("pid", *pid);
+  else if (!tag.empty())
+    request.set("tag", tag);
+  else
+    return invalid("select a process: neither a pid nor a tag was given");
   return {};
 }
 
 Result<Value> terminal_size(const Value& pty) {
   const Value* size = field(pty, "size");
-  int64_t columns = size ? number_field(*size, "cols").value_or(0) : 0, rows = size ? number_field(*size, "rows").value_or(0) : 0;
-  if (columns < 0 || rows < 0 || columns > 65535 || rows > 65535) return invalid("set the size of the terminal: not between 0 and 65535");
+  int64_t columns = size ? number_field(*size, "cols").value_or(0) : 0,
+          rows = size ? number_field(*size, "rows").value_or(0) : 0;
+  if (columns < 0 || rows < 0 || columns > 65535 || rows > 65535)
+    return invalid("set the size of the terminal: not between 0 and 65535");
   return Value(Value::Object{{"rows", rows}, {"columns", columns}});
 }
 
-Result<Value> start_request(const Envd& envd, const Value& message, std::optional<int64_t> timeout) {
+Result<Value> start_request(const Envd& envd, const Value& message,
+                            std::optional<int64_t> timeout) {
   const Value* process = field(message, "process");
   std::string command = process ? text_field(*process, "cmd") : "";
   if (command.empty()) return invalid("start a process: no command was given");
@@ -52,23 +61,32 @@ Result<Value> start_request(const Envd& envd, const Value& message, std::optiona
     }
   Value request = guest_request(envd, "start");
   request.set("argv", std::move(argv));
-  if (const Value* environment = field(*process, "envs"); environment && environment->as_object()) request.set("env", *environment);
+  if (const Value* environment = field(*process, "envs"); environment && environment->as_object())
+    request.set("env", *environment);
   if (std::string cwd = text_field(*process, "cwd"); !cwd.empty()) request.set("cwd", cwd);
   if (std::string tag = text_field(message, "tag"); !tag.empty()) request.set("tag", tag);
-  if (const Value* pty = field(message, "pty")) request.set("terminal", TRY(terminal_size(*pty)));
-  else request.set("stdin", bool_field(message, "stdin", true));
+  if (const Value* pty = field(message, "pty"))
+    request.set("terminal", TRY(terminal_size(*pty)));
+  else
+    request.set("stdin", bool_field(message, "stdin", true));
   if (timeout && *timeout > 0) request.set("timeout_ms", *timeout);
-  if (to_json(request).size() > kLargestStart) return Error{Code::exhausted, "start a process: its arguments and environment are too long", "resource_exhausted"};
+  if (to_json(request).size() > kLargestStart)
+    return Error{Code::exhausted, "start a process: its arguments and environment are too long",
+                 "resource_exhausted"};
   return request;
 }
 
 // One piece of output as an event, written without a Value in between: this is the busy path.
 std::string data_event(uint8_t stream, std::string_view bytes) {
-  const char* name = stream == guest::kErrors ? "stderr" : stream == guest::kTerminal ? "pty" : "stdout";
+  const char* name = stream == guest::kErrors     ? "stderr"
+                     : stream == guest::kTerminal ? "pty"
+                                                  : "stdout";
   return cat("{\"event\":{\"data\":{\"", name, "\":\"", base64(bytes), "\"}}}");
 }
 
-Error deadline_exceeded() { return Error{Code::io, "the deadline of the request was reached", "deadline_exceeded"}; }
+Error deadline_exceeded() {
+  return Error{Code::io, "the deadline of the request was reached", "deadline_exceeded"};
+}
 
 // What was held back goes before the end.
 io::Task<bool> send_rest(RpcStream& stream, OutputRedaction& redaction) {
@@ -86,19 +104,22 @@ std::string limit_words_of(const Value& outcome) {
   return hit ? manager::limit_words(*hit) : text_field(outcome, "limit");
 }
 
-// A limit that ended the whole sandbox is told; otherwise clients take a connection that breaks for its end.
+// A limit that ended the whole sandbox is told; otherwise clients take a connection that breaks for
+// its end.
 io::Task<void> end_with_sandbox(Envd& envd, RpcStream& stream) {
   std::optional<LimitHit> hit = envd.sandbox->info().ended_by;
   if (!hit) {
     co_await answer_gone(envd.exchange, envd.sandbox->info().id);
     co_return;
   }
-  Error error{Code::conflict, cat("the sandbox was stopped: ", manager::limit_words(*hit)), "aborted"};
+  Error error{Code::conflict, cat("the sandbox was stopped: ", manager::limit_words(*hit)),
+              "aborted"};
   co_await stream.fail(error);
 }
 
 // Start and Connect: events until the process ends, the client goes or the deadline comes.
-io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std::optional<int64_t> timeout) {
+io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded,
+                             std::optional<int64_t> timeout) {
   RpcStream stream(envd);
   io::Loop& loop = envd.call.manager.loop();
   OutputRedaction redaction(envd.sandbox->redaction());
@@ -110,12 +131,14 @@ io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std:
   int64_t time_limit = number_field(request, "timeout_ms").value_or(0);
   bool has_terminal = request.find("terminal") != nullptr;
   while (true) {
-    io::Milliseconds until = std::min(deadline, loop.now() + (typing ? OutputRedaction::kTypingMs : interval));
+    io::Milliseconds until =
+        std::min(deadline, loop.now() + (typing ? OutputRedaction::kTypingMs : interval));
     guest::Channel::Item item = co_await channel->next(until);
     bool gone = tie.sandbox_is_gone() || (item.kind == Kind::failed && envd.guest->is_gone());
     if (gone) {
       Inside inside{envd.sandbox, envd.guest};
-      std::optional<Value> outcome = co_await manager::limit_that_ended(envd.call.manager, inside, item.error);
+      std::optional<Value> outcome =
+          co_await manager::limit_that_ended(envd.call.manager, inside, item.error);
       if (outcome) recorded.end(*outcome, redaction.counts());
       co_await end_with_sandbox(envd, stream);
       co_return;
@@ -132,8 +155,10 @@ io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std:
         co_await stream.fail(error);
         co_return;
       }
-      if (!limit.empty() && !has_terminal) {  // clients show this beside the exit code, and no other text
-        std::string json = data_event(guest::kErrors, cat("paddock: stopped by a limit: ", limit, "\n"));
+      // Clients show this beside the exit code, and no other text.
+      if (!limit.empty() && !has_terminal) {
+        std::string json =
+            data_event(guest::kErrors, cat("paddock: stopped by a limit: ", limit, "\n"));
         bool told = co_await stream.send_json(std::move(json));
         if (!told) co_return;
       }
@@ -170,7 +195,8 @@ io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded, std:
       started = true;
       recorded.runs_as(envd.guest, *pid, time_limit);
       json = cat("{\"event\":{\"start\":{\"pid\":", *pid, "}}}");
-      if (const Value* argv = request.find("argv")) envd.sandbox->add_log("command", Value::Object{{"pid", *pid}, {"argv", *argv}});
+      if (const Value* argv = request.find("argv"))
+        envd.sandbox->add_log("command", Value::Object{{"pid", *pid}, {"argv", *argv}});
       request = Value();
     } else if (!started) {
       continue;  // the first event must be the start
@@ -184,7 +210,8 @@ io::Task<void> start_or_connect(Envd& envd, bool start) {
   RpcStream stream(envd);
   std::optional<Value> message = co_await read_message(envd, true);
   if (!message) co_return;
-  Result<std::optional<int64_t>> timeout = net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms"));
+  Result<std::optional<int64_t>> timeout =
+      net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms"));
   if (!timeout) {
     co_await stream.fail(timeout.error());
     co_return;
@@ -193,8 +220,10 @@ io::Task<void> start_or_connect(Envd& envd, bool start) {
   Result<void> good;
   if (start) {
     Result<Value> made = start_request(envd, *message, timeout.value());
-    if (made) request = made.value();
-    else good = made.error();
+    if (made)
+      request = made.value();
+    else
+      good = made.error();
   } else {
     good = select(*message, request);
   }
@@ -226,9 +255,11 @@ Value process_entry(const Value& process) {
     arguments.assign(argv->as_array()->begin() + 1, argv->as_array()->end());
   }
   config.emplace_back("args", std::move(arguments));
-  if (const Value* environment = process.find("env"); environment && environment->as_object()) config.emplace_back("envs", *environment);
+  if (const Value* environment = process.find("env"); environment && environment->as_object())
+    config.emplace_back("envs", *environment);
   if (std::string cwd = text_field(process, "cwd"); !cwd.empty()) config.emplace_back("cwd", cwd);
-  Value entry = Value::Object{{"config", std::move(config)}, {"pid", number_field(process, "pid").value_or(0)}};
+  Value entry = Value::Object{{"config", std::move(config)},
+                              {"pid", number_field(process, "pid").value_or(0)}};
   if (std::string tag = text_field(process, "tag"); !tag.empty()) entry.set("tag", tag);
   return entry;
 }
@@ -244,8 +275,10 @@ io::Task<void> list(Envd& envd) {
   const Value* list = answer.value().find("processes");
   if (list && list->as_array())
     for (const Value& process : *list->as_array())
-      if (!starts_with(text_field(process, "tag"), kKernelTag)) processes.push_back(process_entry(process));
-  Value body = Value::Object{{"processes", redact::redacted(*envd.sandbox->redaction(), Value(std::move(processes)))}};
+      if (!starts_with(text_field(process, "tag"), kKernelTag))
+        processes.push_back(process_entry(process));
+  Value body = Value::Object{
+      {"processes", redact::redacted(*envd.sandbox->redaction(), Value(std::move(processes)))}};
   co_await answer_rpc(envd, body);
 }
 
@@ -253,7 +286,8 @@ io::Task<void> list(Envd& envd) {
 io::Task<void> do_and_answer(Envd& envd, Value request) {
   if (request.find("signal")) {
     Value fields = signal_fields(request);
-    Result<void> recorded = co_await record_doing(envd.call, envd.sandbox, "command.signal", std::move(fields));
+    Result<void> recorded =
+        co_await record_doing(envd.call, envd.sandbox, "command.signal", std::move(fields));
     if (!recorded) {
       Error error = unrecorded_rpc(recorded.error());
       co_await answer_rpc_error(envd, error);
@@ -261,7 +295,8 @@ io::Task<void> do_and_answer(Envd& envd, Value request) {
     }
   }
   Result<Value> answer = co_await ask_guest(envd, request);
-  if (answer && text_field(request, "op") == "close_stdin") note_input(envd.call, *envd.sandbox, request, 0, true);
+  if (answer && text_field(request, "op") == "close_stdin")
+    note_input(envd.call, *envd.sandbox, request, 0, true);
   if (answer) {
     Value empty = Value::Object{};
     co_await answer_rpc(envd, empty);
@@ -278,7 +313,9 @@ io::Task<Result<void>> send_input(Envd& envd, Value message) {
   const Value* text = input ? field(*input, "stdin") : nullptr;
   bool terminal = input && !text && field(*input, "pty");
   if (terminal) text = field(*input, "pty");
-  if (!text || !text->as_string()) co_return Error{Code::unsupported, "send input: neither stdin nor pty was given", "unimplemented"};
+  if (!text || !text->as_string())
+    co_return Error{Code::unsupported, "send input: neither stdin nor pty was given",
+                    "unimplemented"};
   Result<std::string> bytes = from_base64(*text->as_string());
   if (!bytes) co_return invalid("send input: not base64");
   message = Value();
@@ -310,14 +347,19 @@ io::Task<void> input(Envd& envd, Value message) {
 
 // SendSignal, CloseStdin and Update as the guest's requests.
 Result<Value> small_request(const std::string& method, const Value& message) {
-  Value request = Value::Object{{"op", method == "SendSignal" ? "signal" : method == "CloseStdin" ? "close_stdin" : "resize"}};
+  Value request = Value::Object{{"op", method == "SendSignal"   ? "signal"
+                                       : method == "CloseStdin" ? "close_stdin"
+                                                                : "resize"}};
   TRY(select(message, request));
   if (method == "SendSignal") {
     std::string signal = text_field(message, "signal");
     std::optional<int64_t> number = number_field(message, "signal");
-    if (signal == "SIGNAL_SIGKILL" || number == 9) request.set("signal", "SIGKILL");
-    else if (signal == "SIGNAL_SIGTERM" || number == 15) request.set("signal", "SIGTERM");
-    else return Error{Code::unsupported, cat("invalid signal: ", printable(signal)), "unimplemented"};
+    if (signal == "SIGNAL_SIGKILL" || number == 9)
+      request.set("signal", "SIGKILL");
+    else if (signal == "SIGNAL_SIGTERM" || number == 15)
+      request.set("signal", "SIGTERM");
+    else
+      return Error{Code::unsupported, cat("invalid signal: ", printable(signal)), "unimplemented"};
   }
   if (method == "Update") {
     const Value* pty = field(message, "pty");
@@ -339,7 +381,8 @@ io::Task<void> serve_process(Envd& envd, std::string method) {
   }
   bool small = method == "SendSignal" || method == "CloseStdin" || method == "Update";
   if (!small && method != "List" && method != "SendInput") {
-    Error error{Code::unsupported, cat("process.Process/", printable(method), " is not implemented"), "unimplemented"};
+    Error error{Code::unsupported,
+                cat("process.Process/", printable(method), " is not implemented"), "unimplemented"};
     co_await answer_rpc_error(envd, error);
     co_return;
   }
@@ -355,8 +398,10 @@ io::Task<void> serve_process(Envd& envd, std::string method) {
   } else {
     Result<Value> request = small_request(method, *message);
     message.reset();
-    if (request) co_await do_and_answer(envd, request.value());
-    else co_await answer_rpc_error(envd, request.error());
+    if (request)
+      co_await do_and_answer(envd, request.value());
+    else
+      co_await answer_rpc_error(envd, request.error());
   }
 }
 

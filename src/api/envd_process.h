@@ -1,4 +1,5 @@
-// process.Process of envd: starting commands and terminals, and what one does with them while they run.
+// process.Process of envd: starting commands and terminals, and what one does with them while they
+// run.
 #pragma once
 
 #include "api/envd_rpc.h"

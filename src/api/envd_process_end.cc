@@ -22,7 +22,8 @@ int signal_number(const Value& signal) {
   if (const int64_t* number = signal.as_int()) return static_cast<int>(*number);
   const std::string* name = signal.as_string();
   if (!name) return 0;
-  std::string_view bare = starts_with(*name, "SIG") ? std::string_view(*name).substr(3) : std::string_view(*name);
+  std::string_view bare =
+      starts_with(*name, "SIG") ? std::string_view(*name).substr(3) : std::string_view(*name);
   for (int number = 1; number < NSIG; number++) {
     const char* abbreviation = sigabbrev_np(number);
     if (abbreviation && bare == abbreviation) return number;
@@ -33,7 +34,9 @@ int signal_number(const Value& signal) {
 }  // namespace
 
 Value end_event(const Value& result, const std::string& limit) {
-  auto error = [&](const std::string& words) { return limit.empty() ? words : cat(limit, ": ", words); };
+  auto error = [&](const std::string& words) {
+    return limit.empty() ? words : cat(limit, ": ", words);
+  };
   Value::Object event;
   if (const Value* signal = result.find("signal")) {
     std::string words = cat("signal: ", signal_words(signal_number(*signal)));

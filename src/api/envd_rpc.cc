@@ -11,14 +11,17 @@ constexpr const char* kGone = "gone";  // as an error's hint: the sandbox is
 std::string snake_case(std::string_view json_name) {
   std::string name;
   for (char c : json_name) {
-    if (c >= 'A' && c <= 'Z') name += cat('_', static_cast<char>(c - 'A' + 'a'));
-    else name += c;
+    if (c >= 'A' && c <= 'Z')
+      name += cat('_', static_cast<char>(c - 'A' + 'a'));
+    else
+      name += c;
   }
   return name;
 }
 
 Value error_value(const Envd& envd, const Error& error) {
-  return Value::Object{{"code", connect_code(error)}, {"message", redact::redacted(*envd.sandbox->redaction(), error.message)}};
+  return Value::Object{{"code", connect_code(error)},
+                       {"message", redact::redacted(*envd.sandbox->redaction(), error.message)}};
 }
 
 bool is_json(const std::string& type, std::string_view wanted) {
@@ -27,7 +30,8 @@ bool is_json(const std::string& type, std::string_view wanted) {
 
 }  // namespace
 
-Tie::Tie(Envd& envd, std::shared_ptr<guest::Channel> channel, Client client) : state_(std::make_shared<State>()) {
+Tie::Tie(Envd& envd, std::shared_ptr<guest::Channel> channel, Client client)
+    : state_(std::make_shared<State>()) {
   state_->exchange = &envd.exchange;
   state_->channel = channel;
   std::shared_ptr<State> state = state_;
@@ -64,7 +68,8 @@ Value guest_request(const Envd& envd, const char* operation) {
 }
 
 Error guest_error(const Envd& envd, const Tie& tie, const guest::Channel::Item& item) {
-  if (tie.sandbox_is_gone() || envd.guest->is_gone()) return Error{Code::not_found, "The sandbox was not found", kGone};
+  if (tie.sandbox_is_gone() || envd.guest->is_gone())
+    return Error{Code::not_found, "The sandbox was not found", kGone};
   return item.error;
 }
 
@@ -91,13 +96,16 @@ std::optional<int64_t> number_field(const Value& message, std::string_view json_
   if (!value) return {};
   if (const int64_t* number = value->as_int()) return *number;
   const std::string* text = value->as_string();
-  if (!text || text->empty() || text->size() > 18 || text->find_first_not_of("0123456789") != std::string::npos) return {};
+  if (!text || text->empty() || text->size() > 18 ||
+      text->find_first_not_of("0123456789") != std::string::npos)
+    return {};
   return std::stoll(*text);
 }
 
 io::Milliseconds keepalive_interval(const Exchange& exchange) {
   std::string header = exchange.header("Keepalive-Ping-Interval");
-  bool is_number = !header.empty() && header.size() < 6 && header.find_first_not_of("0123456789") == std::string::npos;
+  bool is_number = !header.empty() && header.size() < 6 &&
+                   header.find_first_not_of("0123456789") == std::string::npos;
   int64_t seconds = is_number ? std::stoll(header) : 0;
   return (seconds > 0 ? seconds : 90) * 1000;
 }
@@ -105,7 +113,8 @@ io::Milliseconds keepalive_interval(const Exchange& exchange) {
 io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming, size_t most) {
   std::string type = envd.exchange.header("Content-Type");
   if (!is_json(type, streaming ? "application/connect+json" : "application/json")) {
-    Headers headers = {{"Accept-Post", streaming ? "application/connect+json" : "application/json"}};
+    Headers headers = {
+        {"Accept-Post", streaming ? "application/connect+json" : "application/json"}};
     (void)co_await envd.exchange.answer(415, headers, "");
     co_return std::nullopt;
   }
@@ -118,13 +127,17 @@ io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming, size_t m
     std::string_view text = body.value();
     if (streaming) {
       Result<std::string_view> envelope = net::only_envelope(text);
-      if (envelope) text = envelope.value();
-      else problem = envelope.error();
+      if (envelope)
+        text = envelope.value();
+      else
+        problem = envelope.error();
     }
     if (problem.message.empty()) {
-      Result<Value> message = text.empty() ? Result<Value>(Value(Value::Object{})) : parse_json(text, "request");
+      Result<Value> message =
+          text.empty() ? Result<Value>(Value(Value::Object{})) : parse_json(text, "request");
       if (message && message.value().as_object()) co_return std::move(message).value();
-      problem = message ? Error{Code::invalid, "read the request: not a JSON object"} : message.error();
+      problem =
+          message ? Error{Code::invalid, "read the request: not a JSON object"} : message.error();
     }
   }
   if (streaming) {
@@ -137,9 +150,10 @@ io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming, size_t m
 }
 
 std::string connect_code(const Error& error) {
-  for (const char* code : {"canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists", "permission_denied",
-                           "resource_exhausted", "failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable",
-                           "data_loss", "unauthenticated"})
+  for (const char* code : {"canceled", "unknown", "invalid_argument", "deadline_exceeded",
+                           "not_found", "already_exists", "permission_denied", "resource_exhausted",
+                           "failed_precondition", "aborted", "out_of_range", "unimplemented",
+                           "internal", "unavailable", "data_loss", "unauthenticated"})
     if (error.hint == code) return code;
   switch (error.code) {
     case Code::invalid: return "invalid_argument";
@@ -157,7 +171,8 @@ io::Task<void> answer_gone(Exchange& exchange, const std::string& sandbox_id) {
     exchange.cut();
     co_return;
   }
-  Value body = Value::Object{{"sandboxId", sandbox_id}, {"message", "The sandbox was not found"}, {"code", 502}};
+  Value body = Value::Object{
+      {"sandboxId", sandbox_id}, {"message", "The sandbox was not found"}, {"code", 502}};
   (void)co_await exchange.answer_json(502, body);
 }
 

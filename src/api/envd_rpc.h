@@ -17,11 +17,13 @@ struct Envd {
   std::string user;  // whom to be inside; empty: the sandbox's default user
 };
 
-// A guest's channel that lives with an exchange: cancelled when the client goes; when the sandbox goes (killed, paused, expired)
-// it is cancelled too, and an answer that has begun is cut in the middle, as clients expect of a sandbox that is gone.
+// A guest's channel that lives with an exchange: cancelled when the client goes; when the sandbox
+// goes (killed, paused, expired) it is cancelled too, and an answer that has begun is cut in the
+// middle, as clients expect of a sandbox that is gone.
 class Tie {
  public:
-  enum class Client : uint8_t { waits, uploads };  // uploads: reading its body tells that it is gone
+  // uploads: reading its body tells that it is gone.
+  enum class Client : uint8_t { waits, uploads };
   Tie(Envd& envd, std::shared_ptr<guest::Channel> channel, Client client = Client::waits);
   ~Tie();
   Tie(Tie&&) = delete;
@@ -39,14 +41,17 @@ class Tie {
 
 // Asks the guest for something that has no data. The error's hint is a code of Connect-RPC.
 io::Task<Result<Value>> ask_guest(Envd& envd, Value request);
-Value guest_request(const Envd& envd, const char* operation);  // with "op", and "user" where one was named
-Error guest_error(const Envd& envd, const Tie& tie, const guest::Channel::Item& item);  // why a channel failed; "gone" for its sandbox
+// With "op", and "user" where one was named.
+Value guest_request(const Envd& envd, const char* operation);
+// Why a channel failed; "gone" for its sandbox.
+Error guest_error(const Envd& envd, const Tie& tie, const guest::Channel::Item& item);
 
 // A field by its JSON name or, as protobuf allows, by its name in the .proto file.
 const Value* field(const Value& message, std::string_view json_name);
 std::string text_field(const Value& message, std::string_view json_name);
 bool bool_field(const Value& message, std::string_view json_name, bool otherwise);
-std::optional<int64_t> number_field(const Value& message, std::string_view json_name);  // from a string too, as 64-bit ones are
+// From a string too, as 64-bit ones are.
+std::optional<int64_t> number_field(const Value& message, std::string_view json_name);
 
 io::Milliseconds keepalive_interval(const Exchange& exchange);  // how long a stream may be silent
 
@@ -54,7 +59,8 @@ io::Milliseconds keepalive_interval(const Exchange& exchange);  // how long a st
 io::Task<std::optional<Value>> read_message(Envd& envd, bool streaming, size_t most = 1 << 20);
 
 std::string connect_code(const Error& error);  // its hint when that is one, else by its code
-io::Task<void> answer_gone(Exchange& exchange, const std::string& sandbox_id);  // 502, unless the answer has begun
+// 502, unless the answer has begun.
+io::Task<void> answer_gone(Exchange& exchange, const std::string& sandbox_id);
 io::Task<void> answer_rpc(Envd& envd, Value message);
 io::Task<void> answer_rpc_error(Envd& envd, Error error);
 

@@ -1,4 +1,5 @@
-// The small pure parts of envd: signatures, ranges, metadata, entries, ends of processes, compressed bodies.
+// The small pure parts of envd: signatures, ranges, metadata, entries, ends of processes,
+// compressed bodies.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -13,7 +14,8 @@ namespace {
 
 TEST(Envd, SignsAsTheClientsDo) {
   SignedFile file{.path = "hello.txt", .user = "user"};
-  EXPECT_EQ(sign_file(file, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"), "v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
+  EXPECT_EQ(sign_file(file, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"),
+            "v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
 }
 
 TEST(Envd, ASignatureIsForOnePathUserAndDirection) {
@@ -35,7 +37,8 @@ TEST(Envd, ReadsRanges) {
 }
 
 TEST(Envd, IgnoresWhatIsNoSingleRange) {
-  for (const char* header : {"", "bytes=", "bytes=-", "bytes=a-b", "bytes=9-1", "bytes=0-1,5-6", "lines=1-2", "bytes=1"})
+  for (const char* header :
+       {"", "bytes=", "bytes=-", "bytes=a-b", "bytes=9-1", "bytes=0-1,5-6", "lines=1-2", "bytes=1"})
     EXPECT_FALSE(parse_range(header, 100).value()) << header;
 }
 
@@ -60,16 +63,23 @@ TEST(Envd, RefusesMetadataThatCannotBeStored) {
 }
 
 TEST(Envd, TheEndOfAProcessIsSaidAsGoSaysIt) {
-  EXPECT_EQ(to_json(end_event(Value::Object{{"code", 0}})), R"({"exitCode":0,"exited":true,"status":"exit status 0"})");
-  EXPECT_EQ(to_json(end_event(Value::Object{{"code", 3}})), R"({"exitCode":3,"exited":true,"status":"exit status 3","error":"exit status 3"})");
-  const char* killed = R"({"exitCode":-1,"exited":false,"status":"signal: killed","error":"signal: killed"})";
+  EXPECT_EQ(to_json(end_event(Value::Object{{"code", 0}})),
+            R"({"exitCode":0,"exited":true,"status":"exit status 0"})");
+  EXPECT_EQ(to_json(end_event(Value::Object{{"code", 3}})),
+            R"({"exitCode":3,"exited":true,"status":"exit status 3","error":"exit status 3"})");
+  const char* killed =
+      R"({"exitCode":-1,"exited":false,"status":"signal: killed","error":"signal: killed"})";
   EXPECT_EQ(to_json(end_event(Value::Object{{"signal", 9}})), killed);
   EXPECT_EQ(to_json(end_event(Value::Object{{"signal", "SIGKILL"}})), killed);
 }
 
 TEST(Envd, ALinkShowsWhatItLeadsTo) {
-  Value info = entry_info(parse_json(R"({"name":"l","path":"/l","type":"symlink","permissions":"lrwxrwxrwx","mode":511,"size":3,
-    "target":"/etc/hosts","target_type":"file","target_mode":420,"modified_ns":1000000001})", "entry").value());
+  Value info = entry_info(
+      parse_json(
+          R"({"name":"l","path":"/l","type":"symlink","permissions":"lrwxrwxrwx","mode":511,"size":3,
+    "target":"/etc/hosts","target_type":"file","target_mode":420,"modified_ns":1000000001})",
+          "entry")
+          .value());
   EXPECT_EQ(*info.find("type")->as_string(), "FILE_TYPE_FILE");
   EXPECT_EQ(*info.find("mode")->as_int(), 0644);
   EXPECT_EQ(*info.find("permissions")->as_string(), "Lrwxrwxrwx");

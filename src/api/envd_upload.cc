@@ -30,7 +30,8 @@ class UploadBody {
       Result<std::string> raw = co_await exchange_.read();
       if (!raw || !gunzip_) co_return std::move(raw);
       if (raw.value().empty()) {
-        if (any_ && !gunzip_->ended()) co_return Error{Code::invalid, "decode the body: it ends in the middle"};
+        if (any_ && !gunzip_->ended())
+          co_return Error{Code::invalid, "decode the body: it ends in the middle"};
         co_return std::string();
       }
       any_ = true;
@@ -52,12 +53,15 @@ struct Target {
   std::unique_ptr<Tie> tie;
 };
 
-io::Task<Result<Target>> open_target(Envd& envd, std::string path, std::map<std::string, std::string> metadata) {
+io::Task<Result<Target>> open_target(Envd& envd, std::string path,
+                                     std::map<std::string, std::string> metadata) {
   Value request = guest_request(envd, "write");
   request.set("path", path);
   Value fields = file_fields(request);
-  if (envd.exchange.head().body.kind == net::Body::Kind::length) fields.set("request_bytes", envd.exchange.head().body.length);
-  Result<void> recorded = co_await record_write(envd.call, envd.sandbox, "upload", std::move(fields));
+  if (envd.exchange.head().body.kind == net::Body::Kind::length)
+    fields.set("request_bytes", envd.exchange.head().body.length);
+  Result<void> recorded =
+      co_await record_write(envd.call, envd.sandbox, "upload", std::move(fields));
   if (!recorded) co_return unrecorded_rpc(recorded.error());
   Value::Object pairs;
   for (const auto& [key, value] : metadata) pairs.emplace_back(key, value);
@@ -77,9 +81,12 @@ io::Task<Result<Value>> end_of(Envd& envd, Target& target) {
     const Value* entry = item.value.find("entry");
     static const Value kNone = Value::Object{};
     if (!entry) entry = &kNone;
-    Value info = Value::Object{{"name", text_field(*entry, "name")}, {"type", "file"}, {"path", text_field(*entry, "path")}};
+    Value info = Value::Object{{"name", text_field(*entry, "name")},
+                               {"type", "file"},
+                               {"path", text_field(*entry, "path")}};
     const Value* metadata = entry->find("metadata");
-    if (metadata && metadata->as_object() && !metadata->as_object()->empty()) info.set("metadata", *metadata);
+    if (metadata && metadata->as_object() && !metadata->as_object()->empty())
+      info.set("metadata", *metadata);
     co_return info;
   }
 }
@@ -94,9 +101,11 @@ io::Task<Result<void>> send_bytes(Envd& envd, Target& target, std::string bytes)
   co_return Error{Code::io, "write a file: the guest ended it early", "internal"};
 }
 
-io::Task<Result<Value>> upload_one(Envd& envd, UploadBody& body, std::map<std::string, std::string> metadata) {
+io::Task<Result<Value>> upload_one(Envd& envd, UploadBody& body,
+                                   std::map<std::string, std::string> metadata) {
   std::string path = envd.exchange.query("path").value_or("");
-  if (path.empty()) co_return Error{Code::invalid, "write a file: path is required", "invalid_argument"};
+  if (path.empty())
+    co_return Error{Code::invalid, "write a file: path is required", "invalid_argument"};
   Result<Target> opened = co_await open_target(envd, path, metadata);
   if (!opened) co_return opened.error();
   Target target = std::move(opened).value();
@@ -119,16 +128,22 @@ io::Task<Result<Value>> upload_one(Envd& envd, UploadBody& body, std::map<std::s
 // The files of a form, one after the other. Parts that are not named "file" are passed over.
 class FormUpload {
  public:
-  FormUpload(Envd& envd, std::map<std::string, std::string> metadata) : envd_(envd), metadata_(std::move(metadata)) {}
+  FormUpload(Envd& envd, std::map<std::string, std::string> metadata)
+      : envd_(envd), metadata_(std::move(metadata)) {}
 
   io::Task<Result<void>> take(net::MultipartReader::Event event) {
     using EventKind = net::MultipartReader::Event::Kind;
     if (event.kind == EventKind::part && event.part.name == "file") {
       std::string path = envd_.exchange.query("path").value_or("");
       if (path.empty()) path = event.part.filename.value_or("");
-      if (path.empty()) co_return Error{Code::invalid, "write a file: neither a path nor a file name was given", "invalid_argument"};
+      if (path.empty())
+        co_return Error{Code::invalid, "write a file: neither a path nor a file name was given",
+                        "invalid_argument"};
       if (!paths_.insert(path).second)
-        co_return Error{Code::invalid, cat("you cannot upload multiple files to the same path '", printable(path), "' in one upload request, only the first specified file was uploaded"), "invalid_argument"};
+        co_return Error{Code::invalid,
+                        cat("you cannot upload multiple files to the same path '", printable(path),
+                            "' in one upload request, only the first specified file was uploaded"),
+                        "invalid_argument"};
       Result<Target> opened = co_await open_target(envd_, path, metadata_);
       if (!opened) co_return opened.error();
       target_ = std::move(opened).value();
@@ -155,9 +170,11 @@ class FormUpload {
   Value::Array infos_;
 };
 
-io::Task<Result<Value>> upload_form(Envd& envd, UploadBody& body, std::map<std::string, std::string> metadata) {
+io::Task<Result<Value>> upload_form(Envd& envd, UploadBody& body,
+                                    std::map<std::string, std::string> metadata) {
   using EventKind = net::MultipartReader::Event::Kind;
-  Result<net::MultipartReader> reader = net::MultipartReader::create(envd.exchange.header("Content-Type"));
+  Result<net::MultipartReader> reader =
+      net::MultipartReader::create(envd.exchange.header("Content-Type"));
   if (!reader) co_return reader.error();
   FormUpload form(envd, std::move(metadata));
   io::Turn turn;  // of parts that are passed over, of which there may be many
@@ -169,7 +186,8 @@ io::Task<Result<Value>> upload_form(Envd& envd, UploadBody& body, std::map<std::
     if (event.value().kind == EventKind::more) {
       Result<std::string> piece = co_await body.read();
       if (!piece) co_return piece.error();
-      if (piece.value().empty()) co_return Error{Code::invalid, "read the form: it ends in the middle", "invalid_argument"};
+      if (piece.value().empty())
+        co_return Error{Code::invalid, "read the form: it ends in the middle", "invalid_argument"};
       reader.value().add(piece.value());
       continue;
     }
@@ -182,15 +200,21 @@ io::Task<Result<Value>> upload_form(Envd& envd, UploadBody& body, std::map<std::
 }  // namespace
 
 io::Task<void> upload_files(Envd& envd) {
-  std::string type = envd.exchange.header("Content-Type"), encoding = envd.exchange.header("Content-Encoding");
+  std::string type = envd.exchange.header("Content-Type"),
+              encoding = envd.exchange.header("Content-Encoding");
   std::string media = type.substr(0, type.find_first_of("; "));
   Result<std::map<std::string, std::string>> metadata = metadata_of(envd.exchange.head().headers);
   Error problem;
-  if (!metadata) problem = metadata.error();
-  else if (!encoding.empty() && !same_ignoring_case(encoding, "gzip") && !same_ignoring_case(encoding, "identity"))
-    problem = Error{Code::invalid, cat("unsupported Content-Encoding '", printable(encoding), "': gzip or none")};
-  else if (!same_ignoring_case(media, "multipart/form-data") && !same_ignoring_case(media, "application/octet-stream"))
-    problem = Error{Code::invalid, cat("unsupported Content-Type '", printable(media), "': multipart/form-data or application/octet-stream")};
+  if (!metadata)
+    problem = metadata.error();
+  else if (!encoding.empty() && !same_ignoring_case(encoding, "gzip") &&
+           !same_ignoring_case(encoding, "identity"))
+    problem = Error{Code::invalid,
+                    cat("unsupported Content-Encoding '", printable(encoding), "': gzip or none")};
+  else if (!same_ignoring_case(media, "multipart/form-data") &&
+           !same_ignoring_case(media, "application/octet-stream"))
+    problem = Error{Code::invalid, cat("unsupported Content-Type '", printable(media),
+                                       "': multipart/form-data or application/octet-stream")};
   if (!problem.message.empty()) {
     problem.hint = "invalid_argument";
     co_await answer_file_error(envd, problem);
@@ -199,8 +223,10 @@ io::Task<void> upload_files(Envd& envd) {
   bool compressed = same_ignoring_case(encoding, "gzip");
   UploadBody body(envd.exchange, compressed);
   Result<Value> infos = Error{};
-  if (same_ignoring_case(media, "application/octet-stream")) infos = co_await upload_one(envd, body, metadata.value());
-  else infos = co_await upload_form(envd, body, metadata.value());
+  if (same_ignoring_case(media, "application/octet-stream"))
+    infos = co_await upload_one(envd, body, metadata.value());
+  else
+    infos = co_await upload_form(envd, body, metadata.value());
   if (!infos) {
     co_await answer_file_error(envd, infos.error());
     co_return;
@@ -223,7 +249,8 @@ io::Task<void> compose_files(Envd& envd) {
   request.set("sources", sources && sources->as_array() ? *sources : Value(Value::Array{}));
   request.set("path", text_field(body.value(), "destination"));
   Value fields = file_fields(request);
-  Result<void> recorded = co_await record_write(envd.call, envd.sandbox, "compose", std::move(fields));
+  Result<void> recorded =
+      co_await record_write(envd.call, envd.sandbox, "compose", std::move(fields));
   if (!recorded) {
     Error error = unrecorded_rpc(recorded.error());
     co_await answer_file_error(envd, error);
@@ -237,7 +264,8 @@ io::Task<void> compose_files(Envd& envd) {
   const Value* entry = answer.value().find("entry");
   static const Value kNone = Value::Object{};
   if (!entry) entry = &kNone;
-  Value info = Value::Object{{"path", text_field(*entry, "path")}, {"name", text_field(*entry, "name")}, {"type", "file"}};
+  Value info = Value::Object{
+      {"path", text_field(*entry, "path")}, {"name", text_field(*entry, "name")}, {"type", "file"}};
   info = shown_names(envd.call, *envd.sandbox, std::move(info));
   (void)co_await envd.exchange.answer_json(200, info);
 }

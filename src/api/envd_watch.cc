@@ -6,9 +6,9 @@
 
 #include "api/data_events.h"
 #include "api/envd_filesystem.h"
+#include "base/digest.h"
 #include "base/text.h"
 #include "net/connect_rpc.h"
-#include "base/digest.h"
 
 namespace paddock::api {
 namespace {
@@ -40,17 +40,21 @@ bool is_lost(const Value& message) { return text_field(message, "type") == "over
 
 // Null rules: names stay as they are.
 using NameRules = std::shared_ptr<const redact::Rules>;
-NameRules name_rules(const Envd& envd) { return redacts_files(envd.call, *envd.sandbox) ? envd.sandbox->redaction() : nullptr; }
+NameRules name_rules(const Envd& envd) {
+  return redacts_files(envd.call, *envd.sandbox) ? envd.sandbox->redaction() : nullptr;
+}
 
 Value file_event(const Value& message, const NameRules& rules) {
-  Value event = Value::Object{{"name", text_field(message, "name")}, {"type", event_type(text_field(message, "type"))}};
+  Value event = Value::Object{{"name", text_field(message, "name")},
+                              {"type", event_type(text_field(message, "type"))}};
   const Value* entry = message.find("entry");
   if (entry && entry->as_object()) event.set("entry", entry_info(*entry));
   if (rules) event = redact::redacted(*rules, event);
   return event;
 }
 
-// A watcher that collects on its own. It ends with its channel: when it is removed, or the sandbox stops.
+// A watcher that collects on its own. It ends with its channel: when it is removed, or the sandbox
+// stops.
 struct Watcher {
   ~Watcher() {
     if (channel) channel->cancel();
@@ -77,7 +81,8 @@ std::shared_ptr<Watchers> watchers_of(manager::Sandbox& sandbox) {
 }
 
 // Holds the watcher weakly: letting go of it cancels the channel, which ends this.
-io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Channel> channel, NameRules rules) {
+io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Channel> channel,
+                       NameRules rules) {
   while (true) {
     guest::Channel::Item item = co_await channel->next();
     std::shared_ptr<Watcher> watcher = held.lock();
@@ -86,7 +91,9 @@ io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Chann
   }
 }
 
-Error no_watcher(const std::string& id) { return Error{Code::not_found, cat("watcher with id ", printable(id), " not found"), "not_found"}; }
+Error no_watcher(const std::string& id) {
+  return Error{Code::not_found, cat("watcher with id ", printable(id), " not found"), "not_found"};
+}
 
 }  // namespace
 
@@ -94,13 +101,15 @@ io::Task<void> watch_directory(Envd& envd) {
   RpcStream stream(envd);
   std::optional<Value> message = co_await read_message(envd, true);
   if (!message) co_return;
-  Result<std::optional<int64_t>> timeout = net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms"));
+  Result<std::optional<int64_t>> timeout =
+      net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms"));
   if (!timeout) {
     co_await stream.fail(timeout.error());
     co_return;
   }
   io::Loop& loop = envd.call.manager.loop();
-  io::Milliseconds deadline = timeout.value() && *timeout.value() > 0 ? loop.now() + *timeout.value() : io::Wait::kForever;
+  io::Milliseconds deadline =
+      timeout.value() && *timeout.value() > 0 ? loop.now() + *timeout.value() : io::Wait::kForever;
   io::Milliseconds interval = keepalive_interval(envd.exchange);
   Value request = watch_request(envd, *message);
   message.reset();
@@ -118,7 +127,8 @@ io::Task<void> watch_directory(Envd& envd) {
     Error error;
     if (item.kind == Kind::failed) error = guest_error(envd, tie, item);
     if (item.kind == Kind::end) error = Error{Code::io, "the watch ended", "unknown"};
-    if (item.kind == Kind::late && loop.now() >= deadline) error = Error{Code::io, "the deadline of the request was reached", "deadline_exceeded"};
+    if (item.kind == Kind::late && loop.now() >= deadline)
+      error = Error{Code::io, "the deadline of the request was reached", "deadline_exceeded"};
     if (!error.message.empty()) {
       co_await stream.fail(error);
       co_return;
@@ -141,7 +151,8 @@ io::Task<void> create_watcher(Envd& envd) {
   std::optional<Value> message = co_await read_message(envd, false);
   if (!message) co_return;
   std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
-  const Error full{Code::exhausted, cat("create a watcher: ", kMostWatchers, " are there already"), "resource_exhausted"};
+  const Error full{Code::exhausted, cat("create a watcher: ", kMostWatchers, " are there already"),
+                   "resource_exhausted"};
   if (watchers->size() >= kMostWatchers) {
     co_await answer_rpc_error(envd, full);
     co_return;
@@ -153,7 +164,8 @@ io::Task<void> create_watcher(Envd& envd) {
   Tie tie(envd, watcher->channel);
   guest::Channel::Item item = co_await watcher->channel->next();
   if (item.kind != Kind::message) {
-    Error error = item.kind == Kind::failed ? guest_error(envd, tie, item) : Error{Code::io, "the watch ended", "unknown"};
+    Error error = item.kind == Kind::failed ? guest_error(envd, tie, item)
+                                            : Error{Code::io, "the watch ended", "unknown"};
     co_await answer_rpc_error(envd, error);
     co_return;
   }
@@ -184,7 +196,8 @@ io::Task<void> watcher_events(Envd& envd) {
     co_return;
   }
   std::string events;
-  for (const std::string& event : found->second->events) events += events.empty() ? event : cat(",", event);
+  for (const std::string& event : found->second->events)
+    events += events.empty() ? event : cat(",", event);
   found->second->events.clear();
   found->second->bytes = 0;
   Headers headers{{"Content-Type", "application/json"}};

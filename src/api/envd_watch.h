@@ -1,4 +1,5 @@
-// Watching directories: as a stream of events, and as watchers that collect them until they are asked for.
+// Watching directories: as a stream of events, and as watchers that collect them until they are
+// asked for.
 #pragma once
 
 #include "api/envd_rpc.h"

@@ -1,4 +1,5 @@
-// Native API: what happens, as it happens. Server-Sent Events, or lines of JSON for who accepts these.
+// Native API: what happens, as it happens. Server-Sent Events, or lines of JSON for who accepts
+// these.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -17,23 +18,28 @@ namespace {
 using io::Task;
 
 constexpr io::Milliseconds kHeartbeat = 15'000;
-constexpr size_t kMostLines = 1'000, kMostBytes = 1 << 20;  // that wait for a slow reader; then it loses some
+// That wait for a slow reader; then it loses some.
+constexpr size_t kMostLines = 1'000, kMostBytes = 1 << 20;
 constexpr size_t kMostListeners = 256, kMostOfTenant = 16, kMostAtOnce = 64 << 10;
 
 struct Filter {
-  std::string tenant;              // empty: all of them
+  std::string tenant;  // empty: all of them
   std::string sandbox;
   std::vector<std::string> kinds;  // "command.start", or a whole family: "command"
 
   bool wants(const Event& event) const {
     if (!sandbox.empty() && event.sandbox != sandbox) return false;
-    auto fits = [&](const std::string& kind) { return event.kind == kind || starts_with(event.kind, kind + "."); };
+    auto fits = [&](const std::string& kind) {
+      return event.kind == kind || starts_with(event.kind, kind + ".");
+    };
     return kinds.empty() || std::any_of(kinds.begin(), kinds.end(), fits);
   }
 };
 
 bool is_kind(const std::string& name) {
-  auto fits = [&](const EventKind& kind) { return name == kind.name || starts_with(kind.name, name + "."); };
+  auto fits = [&](const EventKind& kind) {
+    return name == kind.name || starts_with(kind.name, name + ".");
+  };
   return std::any_of(std::begin(kEventKinds), std::end(kEventKinds), fits);
 }
 
@@ -45,14 +51,18 @@ Result<Filter> read_filter(const Call& call) {
       filter.sandbox = value;
     } else if (key == "kind") {
       for (const std::string& kind : split(value, ',')) {
-        if (!is_kind(kind)) return Error{Code::invalid, cat("kind: there is none called '", printable(kind), "'"), "docs/formats/events.md has them all"};
+        if (!is_kind(kind))
+          return Error{Code::invalid, cat("kind: there is none called '", printable(kind), "'"),
+                       "docs/formats/events.md has them all"};
         filter.kinds.push_back(kind);
       }
     } else if (key == "tenant") {
-      if (!call.caller.may("admin") && value != call.caller.tenant) return Error{Code::denied, "tenant: only the scope 'admin' may hear of other tenants", ""};
+      if (!call.caller.may("admin") && value != call.caller.tenant)
+        return Error{Code::denied, "tenant: only the scope 'admin' may hear of other tenants", ""};
       filter.tenant = value == "*" ? "" : value;
     } else {
-      return Error{Code::invalid, cat("there is no filter '", printable(key), "'"), "sandbox, kind, tenant"};
+      return Error{Code::invalid, cat("there is no filter '", printable(key), "'"),
+                   "sandbox, kind, tenant"};
     }
   }
   return filter;
@@ -69,7 +79,8 @@ struct EventListener {
 
   void add(std::string line) {
     if (lost > 0 || lines.size() >= kMostLines || bytes + line.size() > kMostBytes) {
-      ++lost;  // and all that follow, until the reader has caught up: the gap is one, and told where it is
+      // And all that follow, until the reader has caught up: the gap is one, and told where it is.
+      ++lost;
       return;
     }
     bytes += line.size();
@@ -88,7 +99,8 @@ struct EventListener {
 };
 
 std::string line_of(const Value& value, std::string_view kind, bool as_events) {
-  return as_events ? cat("event: ", kind, "\ndata: ", to_json(value), "\n\n") : to_json(value) + "\n";
+  return as_events ? cat("event: ", kind, "\ndata: ", to_json(value), "\n\n")
+                   : to_json(value) + "\n";
 }
 
 // Not an event of the server, but about the stream itself.
@@ -101,7 +113,8 @@ std::string stream_line(const char* kind, Value data, bool as_events) {
 }
 
 Task<void> follow(Call& call, std::shared_ptr<EventListener> listener, bool as_events) {
-  Headers headers{{"Content-Type", as_events ? "text/event-stream" : "application/x-ndjson"}, {"Cache-Control", "no-store"}};
+  Headers headers{{"Content-Type", as_events ? "text/event-stream" : "application/x-ndjson"},
+                  {"Cache-Control", "no-store"}};
   bool goes_on = co_await call.exchange.begin(200, std::move(headers));
   call.exchange.on_client_gone([listener] {
     listener->gone = true;
@@ -134,8 +147,11 @@ class Place {
       all += count;
       if (name == tenant) theirs = count;
     }
-    if (theirs >= kMostOfTenant) return Error{Code::exhausted, cat("listen: ", theirs, " of this tenant listen already"), "close some"};
-    if (all >= kMostListeners) return Error{Code::exhausted, cat("listen: ", all, " listen already"), "try again later"};
+    if (theirs >= kMostOfTenant)
+      return Error{Code::exhausted, cat("listen: ", theirs, " of this tenant listen already"),
+                   "close some"};
+    if (all >= kMostListeners)
+      return Error{Code::exhausted, cat("listen: ", all, " listen already"), "try again later"};
     return Place(tenant);
   }
   Place(Place&& other) noexcept : tenant_(std::exchange(other.tenant_, "")) {}
@@ -163,9 +179,10 @@ Task<void> listen(Call& call) {
   }
   bool as_events = call.exchange.header("Accept").find("ndjson") == std::string::npos;
   auto listener = std::make_shared<EventListener>(call.manager.loop());
-  std::shared_ptr<void> heard = call.manager.events().subscribe(filter.value().tenant, [listener, filter = filter.value(), as_events](const Event& event) {
-    if (filter.wants(event)) listener->add(line_of(to_value(event), event.kind, as_events));
-  });
+  std::shared_ptr<void> heard = call.manager.events().subscribe(
+      filter.value().tenant, [listener, filter = filter.value(), as_events](const Event& event) {
+        if (filter.wants(event)) listener->add(line_of(to_value(event), event.kind, as_events));
+      });
   std::shared_ptr<void> ending = call.server.on_drain([listener] {
     listener->ends = true;
     listener->bell.ring();
@@ -177,7 +194,8 @@ Task<void> listen(Call& call) {
 
 const std::vector<Route>& event_routes() {
   static const std::vector<Route> routes = {
-      {"GET", "/v1/events", "read", listen, "what happens from now on: Server-Sent Events, or lines of JSON"},
+      {"GET", "/v1/events", "read", listen,
+       "what happens from now on: Server-Sent Events, or lines of JSON"},
   };
   return routes;
 }

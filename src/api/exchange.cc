@@ -15,13 +15,14 @@ namespace {
 using io::Milliseconds;
 using io::Task;
 
-constexpr Milliseconds kBodyPatience = 60'000;    // for the next bytes of a body
-constexpr Milliseconds kWritePatience = 60'000;   // for a client that does not read
-constexpr Milliseconds kSettleTime = 5'000;       // for what is left of a body that nobody wanted
+constexpr Milliseconds kBodyPatience = 60'000;   // for the next bytes of a body
+constexpr Milliseconds kWritePatience = 60'000;  // for a client that does not read
+constexpr Milliseconds kSettleTime = 5'000;      // for what is left of a body that nobody wanted
 constexpr size_t kSettleBytes = 1 << 20;
-constexpr size_t kAheadWhileBusy = 64 << 10;      // of a next request, while one is under way
+constexpr size_t kAheadWhileBusy = 64 << 10;  // of a next request, while one is under way
 constexpr size_t kReadSize = 256 << 10;
-constexpr size_t kMostHeld = 256'000'000;         // of bodies that are being read as a whole, of all exchanges together
+// Of bodies that are being read as a whole, of all exchanges together.
+constexpr size_t kMostHeld = 256'000'000;
 
 // So much of it for one holder, and for one address, behind which several may stand.
 constexpr size_t kMostOfHolder = kMostHeld / 4, kMostOfAddress = kMostHeld / 4 * 3;
@@ -29,11 +30,13 @@ constexpr size_t kMostOfHolder = kMostHeld / 4, kMostOfAddress = kMostHeld / 4 *
 // What one of them holds.
 class Held {
  public:
-  Held(std::string holder, const std::string& address) : names_{"", std::move(holder), "address " + address} {}
+  Held(std::string holder, const std::string& address)
+      : names_{"", std::move(holder), "address " + address} {}
   Held(const Held&) = delete;
   ~Held() {
     for (const std::string& name : names_)
-      if (auto found = all().find(name); found != all().end() && (found->second -= mine_) == 0) all().erase(found);
+      if (auto found = all().find(name); found != all().end() && (found->second -= mine_) == 0)
+        all().erase(found);
   }
   bool add(size_t bytes) {
     static constexpr size_t kMost[] = {kMostHeld, kMostOfHolder, kMostOfAddress};
@@ -72,11 +75,17 @@ std::string http_date() {
 }  // namespace
 
 Exchange::Exchange(io::Stream& stream, net::RequestHead head, Peer peer)
-    : stream_(stream), head_(std::move(head)), peer_(std::move(peer)), body_(head_.body), keep_alive_(head_.keep_alive), watch_ended_(stream.loop()) {
+    : stream_(stream),
+      head_(std::move(head)),
+      peer_(std::move(peer)),
+      body_(head_.body),
+      keep_alive_(head_.keep_alive),
+      watch_ended_(stream.loop()) {
   size_t mark = head_.path.find('?');
   path_ = head_.path.substr(0, mark);
   if (mark != std::string::npos) query_ = head_.path.substr(mark + 1);
-  awaits_continue_ = head_.version == "HTTP/1.1" && same_ignoring_case(header("Expect"), "100-continue") && !body_.done();
+  awaits_continue_ = head_.version == "HTTP/1.1" &&
+                     same_ignoring_case(header("Expect"), "100-continue") && !body_.done();
 }
 
 std::string Exchange::header(std::string_view name) const {
@@ -95,7 +104,9 @@ std::optional<std::string> Exchange::query(std::string_view name) const {
 void Exchange::admit(std::string holder) { holder_ = std::move(holder); }
 
 Task<Result<std::string>> Exchange::read() {
-  if (holder_.empty()) co_return Error{Code::denied, "read the request's body: nobody has shown a key or token for it", ""};
+  if (holder_.empty())
+    co_return Error{Code::denied, "read the request's body: nobody has shown a key or token for it",
+                    ""};
   Result<std::string> piece = co_await read_piece();
   co_return piece;
 }
@@ -103,7 +114,8 @@ Task<Result<std::string>> Exchange::read() {
 Task<Result<std::string>> Exchange::read_piece() {
   std::string content;
   while (content.empty() && !body_.done()) {
-    if (body_failed_) co_return Error{Code::io, "read the request's body: the connection is broken", ""};
+    if (body_failed_)
+      co_return Error{Code::io, "read the request's body: the connection is broken", ""};
     if (awaits_continue_) {
       awaits_continue_ = false;
       bool written = co_await stream_.write("HTTP/1.1 100 Continue\r\n\r\n", kWritePatience);
@@ -115,7 +127,10 @@ Task<Result<std::string>> Exchange::read_piece() {
       io::Stream::More more = co_await stream_.read(deadline, kReadSize);
       if (more != io::Stream::More::yes) {
         body_failed_ = true;
-        co_return Error{Code::io, cat("read the request's body: the client ", more == io::Stream::More::late ? "is too slow" : "broke off"), ""};
+        co_return Error{Code::io,
+                        cat("read the request's body: the client ",
+                            more == io::Stream::More::late ? "is too slow" : "broke off"),
+                        ""};
       }
     }
     Result<size_t> taken = body_.take(stream_.ahead, &content);
@@ -133,14 +148,18 @@ Task<Result<std::string>> Exchange::read_all(size_t most) {
   std::string all;
   Held held(holder_, peer_.address);
   Milliseconds deadline = stream_.loop().now() + kBodyPatience;
-  Error larger{Code::exhausted, cat("read the request's body: it is larger than ", human_size(most)), ""};
+  Error larger{Code::exhausted,
+               cat("read the request's body: it is larger than ", human_size(most)), ""};
   too_large_ = head_.body.kind == net::Body::Kind::length && head_.body.length > most;
   if (too_large_) co_return larger;
   while (true) {
     Result<std::string> piece = co_await read();
     if (!piece) co_return piece.error();
     if (piece.value().empty()) co_return all;
-    if (!held.add(piece.value().size())) co_return Error{Code::exhausted, "read the request's body: too much is being read at once, of yours or of all", "try again"};
+    if (!held.add(piece.value().size()))
+      co_return Error{Code::exhausted,
+                      "read the request's body: too much is being read at once, of yours or of all",
+                      "try again"};
     all += piece.value();
     too_large_ = all.size() > most;
     if (too_large_) co_return larger;
@@ -172,23 +191,29 @@ void Exchange::set_reason(std::string_view text) {
   for (char c : text.substr(0, kLongest)) reason_ += c >= 0x20 && c < 0x7f ? c : '?';
 }
 
-std::string Exchange::make_head(int status, const Headers& headers, std::optional<uint64_t> length) {
+std::string Exchange::make_head(int status, const Headers& headers,
+                                std::optional<uint64_t> length) {
   status_ = status;
   silent_ = head_.method == "HEAD" || status == 204 || status == 304;
   chunked_ = !length && !silent_ && head_.version == "HTTP/1.1";
   if (!length && !silent_ && !chunked_) keep_alive_ = false;
-  if (awaits_continue_ || body_failed_ || too_large_) keep_alive_ = false;  // who knows what comes next
+  // Who knows what comes next.
+  if (awaits_continue_ || body_failed_ || too_large_) keep_alive_ = false;
   left_ = silent_ ? std::optional<uint64_t>(0) : length;
 
-  std::string text = cat("HTTP/1.1 ", status, " ", reason_.empty() ? reason_of(status) : reason_, "\r\n");
+  std::string text =
+      cat("HTTP/1.1 ", status, " ", reason_.empty() ? reason_of(status) : reason_, "\r\n");
   if (!net::find_header(headers, "Date")) text += cat("Date: ", http_date(), "\r\n");
   for (const net::Header& header : always)
-    if (!net::find_header(headers, header.name)) text += cat(header.name, ": ", header.value, "\r\n");
+    if (!net::find_header(headers, header.name))
+      text += cat(header.name, ": ", header.value, "\r\n");
   for (const net::Header& header : headers) text += cat(header.name, ": ", header.value, "\r\n");
   if (length && status != 204 && status != 304) text += cat("Content-Length: ", *length, "\r\n");
   if (chunked_) text += "Transfer-Encoding: chunked\r\n";
-  if (!keep_alive_) text += "Connection: close\r\n";
-  else if (head_.version == "HTTP/1.0") text += "Connection: keep-alive\r\n";
+  if (!keep_alive_)
+    text += "Connection: close\r\n";
+  else if (head_.version == "HTTP/1.0")
+    text += "Connection: keep-alive\r\n";
   return text + "\r\n";
 }
 
@@ -234,7 +259,8 @@ Task<bool> Exchange::write(std::string_view piece) {
     std::string chunk = net::make_chunk(piece);
     written = co_await stream_.write(chunk, kWritePatience);
   } else {
-    if (left_ && *left_ < piece.size()) co_return false;  // more than was announced: settle() sees that it is not whole
+    // More than was announced: settle() sees that it is not whole.
+    if (left_ && *left_ < piece.size()) co_return false;
     if (left_) *left_ -= piece.size();
     written = co_await stream_.write(piece, kWritePatience);
   }
@@ -294,7 +320,8 @@ Task<io::Stream*> Exchange::take_over() {
 Task<bool> Exchange::settle() {
   co_await end_watch();
   if (state_ != State::finished || stream_.is_cut()) {
-    if (state_ == State::open || state_ == State::begun) stream_.cut();  // an answer that is not whole must not look so
+    // An answer that is not whole must not look so.
+    if (state_ == State::open || state_ == State::begun) stream_.cut();
     co_return false;
   }
   if (!keep_alive_ || awaits_continue_) co_return false;

@@ -22,9 +22,9 @@ using Headers = std::vector<net::Header>;
 
 // Where a request came from.
 struct Peer {
-  bool local = false;          // over the UNIX socket
-  uint32_t uid = 0;            // local: by peer credentials
-  std::string address;         // else
+  bool local = false;   // over the UNIX socket
+  uint32_t uid = 0;     // local: by peer credentials
+  std::string address;  // else
 };
 
 class Exchange {
@@ -34,26 +34,35 @@ class Exchange {
 
   const net::RequestHead& head() const { return head_; }
   const Peer& peer() const { return peer_; }
-  const std::string& path() const { return path_; }         // without the query, still percent-encoded
+  // Without the query, still percent-encoded.
+  const std::string& path() const { return path_; }
   const std::string& query_string() const { return query_; }
-  std::optional<std::string> query(std::string_view name) const;  // decoded once; the first of that name
-  std::string header(std::string_view name) const;          // "" when absent
+  // Decoded once; the first of that name.
+  std::optional<std::string> query(std::string_view name) const;
+  std::string header(std::string_view name) const;  // "" when absent
 
-  // Lets the body be read, once it is known whose it is. Until then read() fails: a handler that forgets to ask for a key or
-  // token reads nothing. `holder` is whose share of the server's memory the body takes: "key ID", "tenant NAME", …
+  // Lets the body be read, once it is known whose it is. Until then read() fails: a handler that
+  // forgets to ask for a key or token reads nothing. `holder` is whose share of the server's memory
+  // the body takes: "key ID", "tenant NAME", …
   void admit(std::string holder);
 
-  // The body. read() gives the next piece, empty at its end; Error when the client broke off, was too slow or framed it badly.
+  // The body. read() gives the next piece, empty at its end; Error when the client broke off, was
+  // too slow or framed it badly.
   io::Task<Result<std::string>> read();
-  io::Task<Result<std::string>> read_all(size_t most);      // Code::exhausted when it is longer, or all together too long
-  io::Task<Result<Value>> read_json(size_t most = 1 << 20); // strict; an empty body is an empty object
+  // Code::exhausted when it is longer, or all together too long.
+  io::Task<Result<std::string>> read_all(size_t most);
+  // Strict; an empty body is an empty object.
+  io::Task<Result<Value>> read_json(size_t most = 1 << 20);
 
-  // The answer, at once or in pieces. False: the client is gone. CORS headers and Date are added. HEAD sends no body.
+  // The answer, at once or in pieces. False: the client is gone. CORS headers and Date are added.
+  // HEAD sends no body.
   io::Task<bool> answer(int status, Headers headers, std::string body);
   io::Task<bool> answer_json(int status, Value value);
   io::Task<bool> answer_empty(int status);
-  io::Task<bool> begin(int status, Headers headers, std::optional<uint64_t> length = {});  // without a length: chunked
-  io::Task<bool> write(std::string_view piece);  // flushed; waits for a slow client, at most a minute without progress
+  // Without a length: chunked.
+  io::Task<bool> begin(int status, Headers headers, std::optional<uint64_t> length = {});
+  // Flushed; waits for a slow client, at most a minute without progress.
+  io::Task<bool> write(std::string_view piece);
   io::Task<bool> finish();
   bool answered() const { return state_ != State::open; }  // begun, at least
   int status() const { return status_; }                   // that was answered; 0 before
@@ -61,7 +70,8 @@ class Exchange {
   bool body_failed() const { return body_failed_; }  // broken off, too slow, badly framed
   void stop_reading();  // who reads the body fails; no request follows this one
 
-  // Stands in the answer's first line instead of the usual words ("Bad Request"): some clients show nothing else of an error.
+  // Stands in the answer's first line instead of the usual words ("Bad Request"): some clients show
+  // nothing else of an error.
   void set_reason(std::string_view text);
 
   // Headers that every answer to this request carries: of the plane that it belongs to.
@@ -69,14 +79,16 @@ class Exchange {
 
   void cut() { stream_.cut(); }  // ends the connection in the middle, with a reset
   bool is_cut() const { return stream_.is_cut(); }
-  // Called once when the client closes or breaks the connection while an answer is under way (the body having been read).
+  // Called once when the client closes or breaks the connection while an answer is under way (the
+  // body having been read).
   void on_client_gone(std::function<void()> gone);
 
-  // For upgrades (WebSocket, previews): the bare connection, to do with as one likes; it is closed after the handler returns.
-  // Ends the watch for a client that goes.
+  // For upgrades (WebSocket, previews): the bare connection, to do with as one likes; it is closed
+  // after the handler returns. Ends the watch for a client that goes.
   io::Task<io::Stream*> take_over();
 
-  // For the connection that it stands on. Whether another request can follow; reads what is left of the body first.
+  // For the connection that it stands on. Whether another request can follow; reads what is left of
+  // the body first.
   io::Task<bool> settle();
   void close_after() { keep_alive_ = false; }
   bool body_done() const { return body_.done(); }
@@ -94,7 +106,7 @@ class Exchange {
   Peer peer_;
   std::string path_, query_, reason_;
   net::BodyReader body_;
-  std::string holder_;                                  // empty: nobody was admitted
+  std::string holder_;  // empty: nobody was admitted
   io::Turn turn_;
   bool awaits_continue_ = false, body_failed_ = false, too_large_ = false;
   State state_ = State::open;
@@ -106,11 +118,16 @@ class Exchange {
   io::Event watch_ended_;
 };
 
-std::string percent_decode(std::string_view text);                      // malformed escapes stay as they are
-std::string percent_encode(std::string_view text);                      // all but letters, digits and -._~
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query, bool plus_is_blank = true);
-int status_of(const Error& error);  // as below; 507 or 503 for what could not be recorded and was therefore not done
-int status_of(Code code);  // invalid 400, denied 403, not_found 404, conflict 409, exhausted 429, unsupported 400, else 500
+// Malformed escapes stay as they are.
+std::string percent_decode(std::string_view text);
+// All but letters, digits and -._~.
+std::string percent_encode(std::string_view text);
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query,
+                                                             bool plus_is_blank = true);
+// As below; 507 or 503 for what could not be recorded and was therefore not done.
+int status_of(const Error& error);
+// Invalid 400, denied 403, not_found 404, conflict 409, exhausted 429, unsupported 400, else 500.
+int status_of(Code code);
 const char* reason_of(int status);  // "Not Found"
 
 }  // namespace paddock::api

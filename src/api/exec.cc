@@ -1,4 +1,5 @@
-// Native API: commands, streamed as lines of JSON or answered at once; and the processes of a sandbox.
+// Native API: commands, streamed as lines of JSON or answered at once; and the processes of a
+// sandbox.
 #include "api/all_routes.h"
 #include "api/data_events.h"
 #include "api/exec_request.h"
@@ -13,7 +14,8 @@ namespace {
 using guest::Channel;
 using io::Task;
 
-constexpr size_t kMostCollected = 1 << 20;  // of stdout and of stderr, where the answer is one object
+// Of stdout and of stderr, where the answer is one object.
+constexpr size_t kMostCollected = 1 << 20;
 
 int64_t pid_of(const Value& message) {
   const Value* pid = message.find("pid");
@@ -39,8 +41,10 @@ struct Run {
 // How it ended, told to the records too. Nothing: it was let go of, or its sandbox was.
 Task<std::optional<Value>> ending_of(Run& run, Channel::Item item) {
   std::optional<Value> outcome;
-  if (item.kind == Channel::Item::Kind::end) outcome = co_await outcome_of(run.call.manager, run.inside, item.value, run.request.timeout_ms);
-  else outcome = co_await limit_that_ended(run.call.manager, run.inside, item.error);
+  if (item.kind == Channel::Item::Kind::end)
+    outcome = co_await outcome_of(run.call.manager, run.inside, item.value, run.request.timeout_ms);
+  else
+    outcome = co_await limit_that_ended(run.call.manager, run.inside, item.error);
   if (outcome) run.recorded.end(*outcome, run.redaction.counts());
   if (item.kind == Channel::Item::Kind::end) run.pid = 0;
   co_return outcome;
@@ -66,9 +70,13 @@ Task<void> stream(Run& run) {
       if (shown.empty()) continue;
       line = to_json(output_event(item.stream, shown)) + "\n";
     } else {
-      for (const OutputRedaction::Rest& rest : run.redaction.finish()) line += to_json(output_event(rest.stream, rest.bytes)) + "\n";
+      for (const OutputRedaction::Rest& rest : run.redaction.finish())
+        line += to_json(output_event(rest.stream, rest.bytes)) + "\n";
       std::optional<Value> outcome = co_await ending_of(run, item);
-      Value event = outcome ? ended_event(std::move(*outcome), run.redaction.counts()) : error_event(without_secrets(*run.inside.sandbox, manager::from_guest(*run.inside.sandbox, item.error)));
+      Value event =
+          outcome ? ended_event(std::move(*outcome), run.redaction.counts())
+                  : error_event(without_secrets(
+                        *run.inside.sandbox, manager::from_guest(*run.inside.sandbox, item.error)));
       put_history(*run.inside.sandbox, event);
       line += to_json(event) + "\n";
     }
@@ -96,7 +104,9 @@ struct Collected {
 
 Task<void> collect(Run& run) {
   Collected output, errors;
-  auto add = [&](uint8_t stream, std::string_view shown) { (stream == guest::kErrors ? errors : output).add(shown); };
+  auto add = [&](uint8_t stream, std::string_view shown) {
+    (stream == guest::kErrors ? errors : output).add(shown);
+  };
   Channel::Item item;
   while (true) {
     item = co_await run.channel->next();
@@ -127,7 +137,8 @@ Task<void> collect(Run& run) {
 
 Task<void> exec(Call& call) {
   Result<Value> body = co_await call.exchange.read_json();
-  Result<ExecRequest> request = body ? read_exec(body.value(), false) : Result<ExecRequest>(body.error());
+  Result<ExecRequest> request =
+      body ? read_exec(body.value(), false) : Result<ExecRequest>(body.error());
   if (!request) {
     co_await answer_error(call, request.error());
     co_return;
@@ -135,7 +146,8 @@ Task<void> exec(Call& call) {
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
   Recorded recorded(call.manager, call.caller, inside->sandbox);
-  Run run{call, *inside, std::move(request.value()), recorded, OutputRedaction(call.redaction), nullptr, 0};
+  Run run{call,    *inside, std::move(request.value()), recorded, OutputRedaction(call.redaction),
+          nullptr, 0};
   Result<void> told = co_await recorded.start_command(run.request.start, "exec");
   if (!told) {
     co_await answer_error(call, told.error());
@@ -145,7 +157,9 @@ Task<void> exec(Call& call) {
   std::shared_ptr<void> watched = cancel_with(*inside, run.channel);
   Channel::Item first = co_await run.channel->next();
   if (first.kind != Channel::Item::Kind::message) {
-    Error error = first.kind == Channel::Item::Kind::failed ? from_guest(first.error) : Error{Code::internal, "the guest did not start the command", ""};
+    Error error = first.kind == Channel::Item::Kind::failed
+                      ? from_guest(first.error)
+                      : Error{Code::internal, "the guest did not start the command", ""};
     recorded.not_started(error);
     co_await answer_error(call, error);
     co_return;
@@ -154,23 +168,28 @@ Task<void> exec(Call& call) {
   recorded.runs_as(inside->guest, run.pid, run.request.timeout_ms);
   log_command(run.inside, run.request.start, run.pid);
   if (run.request.input) {
-    note_input(call, *inside->sandbox, Value::Object{{"pid", run.pid}}, run.request.input->size(), true);
+    note_input(call, *inside->sandbox, Value::Object{{"pid", run.pid}}, run.request.input->size(),
+               true);
     io::spawn(feed(run.channel, std::move(*run.request.input)));
   }
   // Who asked for it is who wants it: when they go, it ends.
   std::shared_ptr<Channel> channel = run.channel;
   if (!run.request.background) call.exchange.on_client_gone([channel] { channel->cancel(); });
   bool wait = call.exchange.query("wait").value_or("") == "1";
-  if (wait && !run.request.background) co_await collect(run);
-  else co_await stream(run);
-  if (run.pid != 0 && !run.request.background && inside->sandbox->is_reachable()) kill_process(inside->guest, run.pid);
+  if (wait && !run.request.background)
+    co_await collect(run);
+  else
+    co_await stream(run);
+  if (run.pid != 0 && !run.request.background && inside->sandbox->is_reachable())
+    kill_process(inside->guest, run.pid);
 }
 
 // ---- processes
 
 std::optional<int64_t> pid_in(const Call& call) {
   const std::string& text = call.parts.at("pid");
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
   return std::stoll(text);
 }
 
@@ -205,7 +224,8 @@ Task<void> signal_process(Call& call) {
   co_await answer_from_guest(call, std::move(request), options);
 }
 
-// The body goes to the process's stdin (or terminal, with terminal=1) as it comes; close=1 closes it behind.
+// The body goes to the process's stdin (or terminal, with terminal=1) as it comes; close=1 closes
+// it behind.
 Task<void> write_input(Call& call) {
   std::optional<int64_t> pid = pid_in(call);
   std::optional<Inside> inside = co_await enter(call);
@@ -252,12 +272,18 @@ Task<void> write_input(Call& call) {
 
 const std::vector<Route>& exec_routes() {
   static const std::vector<Route> routes = {
-      {"POST", "/v1/sandboxes/{id}/exec", "sandboxes", exec, "run a command: its output as lines of JSON, or with wait=1 one object"},
-      {"GET", "/v1/sandboxes/{id}/exec/ws", "sandboxes", exec_socket, "run a command over a WebSocket, with stdin and terminal"},
-      {"GET", "/v1/sandboxes/{id}/processes", "sandboxes", list_processes, "list the processes that were started through the server"},
-      {"GET", "/v1/sandboxes/{id}/processes/{pid}/ws", "sandboxes", attach_socket, "attach to a process over a WebSocket"},
-      {"POST", "/v1/sandboxes/{id}/processes/{pid}/signal", "sandboxes", signal_process, "send a signal to a process"},
-      {"POST", "/v1/sandboxes/{id}/processes/{pid}/input", "sandboxes", write_input, "write to a process's stdin or terminal"},
+      {"POST", "/v1/sandboxes/{id}/exec", "sandboxes", exec,
+       "run a command: its output as lines of JSON, or with wait=1 one object"},
+      {"GET", "/v1/sandboxes/{id}/exec/ws", "sandboxes", exec_socket,
+       "run a command over a WebSocket, with stdin and terminal"},
+      {"GET", "/v1/sandboxes/{id}/processes", "sandboxes", list_processes,
+       "list the processes that were started through the server"},
+      {"GET", "/v1/sandboxes/{id}/processes/{pid}/ws", "sandboxes", attach_socket,
+       "attach to a process over a WebSocket"},
+      {"POST", "/v1/sandboxes/{id}/processes/{pid}/signal", "sandboxes", signal_process,
+       "send a signal to a process"},
+      {"POST", "/v1/sandboxes/{id}/processes/{pid}/input", "sandboxes", write_input,
+       "write to a process's stdin or terminal"},
   };
   return routes;
 }

@@ -11,7 +11,8 @@ namespace paddock::api {
 namespace {
 
 Result<void> check_text(const std::string& text) {
-  if (text.find('\0') != std::string::npos) return Error{Code::invalid, "a NUL cannot stand in arguments, variables or paths", ""};
+  if (text.find('\0') != std::string::npos)
+    return Error{Code::invalid, "a NUL cannot stand in arguments, variables or paths", ""};
   return {};
 }
 
@@ -23,14 +24,19 @@ Result<ExecRequest> read_exec(const Value& body, bool streams) {
   std::optional<std::vector<std::string>> argv = fields.texts("argv");
   std::optional<std::string> command = fields.text("command");
   std::map<std::string, std::string> env = fields.texts_by_name("env");
-  std::string cwd = fields.text("cwd").value_or(""), user = fields.text("user").value_or(""), tag = fields.text("tag").value_or("");
+  std::string cwd = fields.text("cwd").value_or(""), user = fields.text("user").value_or(""),
+              tag = fields.text("tag").value_or("");
   request.timeout_ms = fields.number("timeout_ms", 0).value_or(0);
   request.background = fields.flag("background").value_or(false);
   bool wants_stdin = false;
   const Value* stdin_value = fields.any("stdin");
-  if (stdin_value && stdin_value->as_bool() && streams) wants_stdin = *stdin_value->as_bool();
-  else if (stdin_value && stdin_value->as_string()) request.input = *stdin_value->as_string();
-  else if (stdin_value && !(stdin_value->as_bool() && !*stdin_value->as_bool())) fields.wrong("stdin", streams ? "must be true, false or the text itself" : "must be the text itself");
+  if (stdin_value && stdin_value->as_bool() && streams)
+    wants_stdin = *stdin_value->as_bool();
+  else if (stdin_value && stdin_value->as_string())
+    request.input = *stdin_value->as_string();
+  else if (stdin_value && !(stdin_value->as_bool() && !*stdin_value->as_bool()))
+    fields.wrong("stdin",
+                 streams ? "must be true, false or the text itself" : "must be the text itself");
   const Value* terminal = streams ? fields.any("terminal") : nullptr;
   Value size;
   if (terminal) {
@@ -40,7 +46,8 @@ Result<ExecRequest> read_exec(const Value& body, bool streams) {
     TRY(sizes.done());
   }
   TRY(fields.done());
-  if (argv.has_value() == command.has_value()) return Error{Code::invalid, "a command needs either \"argv\" or \"command\"", ""};
+  if (argv.has_value() == command.has_value())
+    return Error{Code::invalid, "a command needs either \"argv\" or \"command\"", ""};
   if (command) argv = {"/bin/bash", "-l", "-c", *command};
   if (argv->empty() || argv->front().empty()) return Error{Code::invalid, "argv is empty", ""};
   for (const std::string& word : *argv) TRY(check_text(word));
@@ -77,8 +84,10 @@ Value output_event(uint8_t stream, std::string_view bytes) {
   event.set("type", stream == guest::kErrors ? "stderr" : "stdout");
   bool changed = false;
   std::string text = to_utf8(bytes, &changed);
-  if (changed) event.set("base64", base64(bytes));
-  else event.set("data", std::move(text));
+  if (changed)
+    event.set("base64", base64(bytes));
+  else
+    event.set("data", std::move(text));
   return event;
 }
 
@@ -102,7 +111,8 @@ Value error_event(const Error& error) {
 }
 
 void put_history(const manager::Sandbox& sandbox, Value& into) {
-  if (sandbox.info().ended_by && !sandbox.info().ended_by->rule.empty()) into.set("history", manager::to_value(sandbox.history().recent()));
+  if (sandbox.info().ended_by && !sandbox.info().ended_by->rule.empty())
+    into.set("history", manager::to_value(sandbox.history().recent()));
 }
 
 void log_command(const Inside& inside, const Value& start, int64_t pid) {

@@ -34,7 +34,8 @@ Task<bool> send_event(WebSocket& socket, Value event) {
   co_return sent;
 }
 
-// What a client wants of the process besides giving it input. What it cannot have is told, and not the end of it.
+// What a client wants of the process besides giving it input. What it cannot have is told, and not
+// the end of it.
 Task<void> control(Session& session, std::string text) {
   Result<Value> message = parse_json(text, "message");
   Result<void> read;
@@ -51,7 +52,8 @@ Task<void> control(Session& session, std::string text) {
       request.set("signal", fields.text("signal").value_or("SIGTERM"));
     } else if (type == "close_stdin") {
       session.channel->end_input();
-      note_input(session.call, *session.inside.sandbox, Value::Object{{"pid", session.pid}}, 0, true);
+      note_input(session.call, *session.inside.sandbox, Value::Object{{"pid", session.pid}}, 0,
+                 true);
     } else {
       fields.wrong("type", "must be resize, signal or close_stdin");
     }
@@ -63,7 +65,8 @@ Task<void> control(Session& session, std::string text) {
     request.set("pid", session.pid);
     if (request.find("signal")) {
       Value fields = signal_fields(request);
-      read = co_await record_doing(session.call, session.inside.sandbox, "command.signal", std::move(fields));
+      read = co_await record_doing(session.call, session.inside.sandbox, "command.signal",
+                                   std::move(fields));
     }
   }
   if (read && request.find("op")) {
@@ -96,7 +99,9 @@ Task<void> from_client(Session& session) {
     std::string_view input = std::string_view(message->payload).substr(1);
     if (input.empty()) continue;
     bool sent = co_await session.channel->send(input);
-    if (sent) note_input(session.call, *session.inside.sandbox, Value::Object{{"pid", session.pid}}, input.size());
+    if (sent)
+      note_input(session.call, *session.inside.sandbox, Value::Object{{"pid", session.pid}},
+                 input.size());
   }
   session.channel->cancel();
 }
@@ -111,7 +116,8 @@ Task<bool> send_output(Session& session, uint8_t stream, std::string shown) {
 Task<void> to_client(Session& session) {
   bool there = true, typing = false;
   while (there && !session.ended) {
-    io::Milliseconds until = typing ? session.call.manager.loop().now() + OutputRedaction::kTypingMs : io::Wait::kForever;
+    io::Milliseconds until = typing ? session.call.manager.loop().now() + OutputRedaction::kTypingMs
+                                    : io::Wait::kForever;
     Channel::Item item = co_await session.channel->next(until);
     if (item.kind == Channel::Item::Kind::message) continue;
     if (item.kind == Channel::Item::Kind::late) {
@@ -127,13 +133,20 @@ Task<void> to_client(Session& session) {
       there = co_await send_output(session, item.stream, std::move(shown));
       continue;
     }
-    for (OutputRedaction::Rest& rest : session.redaction.finish()) (void)co_await send_output(session, rest.stream, std::move(rest.bytes));
+    for (OutputRedaction::Rest& rest : session.redaction.finish())
+      (void)co_await send_output(session, rest.stream, std::move(rest.bytes));
     session.ended = item.kind == Channel::Item::Kind::end;
     std::optional<Value> outcome;
-    if (session.ended) outcome = co_await outcome_of(session.call.manager, session.inside, item.value, session.timeout_ms);
-    else outcome = co_await limit_that_ended(session.call.manager, session.inside, item.error);
+    if (session.ended)
+      outcome =
+          co_await outcome_of(session.call.manager, session.inside, item.value, session.timeout_ms);
+    else
+      outcome = co_await limit_that_ended(session.call.manager, session.inside, item.error);
     if (outcome) session.recorded.end(*outcome, session.redaction.counts());
-    Value event = outcome ? ended_event(std::move(*outcome), session.redaction.counts()) : error_event(without_secrets(*session.inside.sandbox, manager::from_guest(*session.inside.sandbox, item.error)));
+    Value event = outcome ? ended_event(std::move(*outcome), session.redaction.counts())
+                          : error_event(without_secrets(
+                                *session.inside.sandbox,
+                                manager::from_guest(*session.inside.sandbox, item.error)));
     put_history(*session.inside.sandbox, event);
     there = co_await send_event(session.socket, std::move(event));
     break;
@@ -159,7 +172,9 @@ Task<void> converse(Session& session, Value start) {
   std::shared_ptr<void> watched = cancel_with(session.inside, session.channel);
   Channel::Item first = co_await session.channel->next();
   if (first.kind != Channel::Item::Kind::message) {
-    Error error = first.kind == Channel::Item::Kind::failed ? from_guest(first.error) : Error{Code::internal, "the guest did not start the command", ""};
+    Error error = first.kind == Channel::Item::Kind::failed
+                      ? from_guest(first.error)
+                      : Error{Code::internal, "the guest did not start the command", ""};
     session.recorded.not_started(error);
     error = without_secrets(*session.inside.sandbox, std::move(error));
     co_await refuse(session.socket, error);
@@ -173,7 +188,8 @@ Task<void> converse(Session& session, Value start) {
   (void)co_await send_event(session.socket, std::move(event));
   io::Both both(from_client(session), to_client(session));
   co_await both;
-  if (!session.ended && session.kill_when_gone && session.inside.sandbox->is_reachable()) kill_process(session.inside.guest, session.pid);
+  if (!session.ended && session.kill_when_gone && session.inside.sandbox->is_reachable())
+    kill_process(session.inside.guest, session.pid);
 }
 
 }  // namespace
@@ -183,13 +199,24 @@ Task<void> exec_socket(Call& call) {
   if (!inside) co_return;
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return;
-  Session session{call, *inside, WebSocket(*stream, kLargestMessage), {call.manager, call.caller, inside->sandbox}, OutputRedaction(call.redaction), nullptr};
+  Session session{call,
+                  *inside,
+                  WebSocket(*stream, kLargestMessage),
+                  {call.manager, call.caller, inside->sandbox},
+                  OutputRedaction(call.redaction),
+                  nullptr};
   io::Milliseconds deadline = call.manager.loop().now() + kRequestTime;
   std::optional<net::WebSocketMessage> first = co_await session.socket.receive(deadline);
   if (!first) co_return;
-  Result<Value> body = first->type == Type::text ? parse_json(first->payload, "request") : Result<Value>(Error{Code::invalid, "the first message must be text: the request", ""});
-  Result<ExecRequest> request = body ? read_exec(body.value(), true) : Result<ExecRequest>(body.error());
-  if (request && request.value().input) request = Error{Code::invalid, "over a WebSocket stdin is sent in messages", "say \"stdin\":true"};
+  Result<Value> body =
+      first->type == Type::text
+          ? parse_json(first->payload, "request")
+          : Result<Value>(Error{Code::invalid, "the first message must be text: the request", ""});
+  Result<ExecRequest> request =
+      body ? read_exec(body.value(), true) : Result<ExecRequest>(body.error());
+  if (request && request.value().input)
+    request =
+        Error{Code::invalid, "over a WebSocket stdin is sent in messages", "say \"stdin\":true"};
   if (!request) {
     co_await refuse(session.socket, request.error());
     co_return;
@@ -202,12 +229,18 @@ Task<void> exec_socket(Call& call) {
 
 Task<void> attach_socket(Call& call) {
   std::string text = call.parts["pid"];
-  bool number = !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
+  bool number = !text.empty() && text.size() < 10 &&
+                text.find_first_not_of("0123456789") == std::string::npos;
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return;
-  Session session{call, *inside, WebSocket(*stream, kLargestMessage), {call.manager, call.caller, inside->sandbox}, OutputRedaction(call.redaction), nullptr};
+  Session session{call,
+                  *inside,
+                  WebSocket(*stream, kLargestMessage),
+                  {call.manager, call.caller, inside->sandbox},
+                  OutputRedaction(call.redaction),
+                  nullptr};
   session.kill_when_gone = false;
   Value start;
   start.set("op", "attach");

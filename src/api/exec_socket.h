@@ -1,8 +1,10 @@
 // Commands over a WebSocket: stdin and terminals need a way back.
 //
-// The client's first message is text: the request, as for exec, with "stdin":true and "terminal":{"rows","columns"} where wanted.
-// Then: binary in: a byte 0 and what goes to stdin. Text in: {"type":"resize","rows","columns"}, {"type":"signal","signal"},
-// {"type":"close_stdin"}. Binary out: a byte (1 stdout, 2 stderr, 3 terminal) and the bytes. Text out: start, end, error.
+// The client's first message is text: the request, as for exec, with "stdin":true and
+// "terminal":{"rows","columns"} where wanted. Then: binary in: a byte 0 and what goes to stdin.
+// Text in: {"type":"resize","rows","columns"}, {"type":"signal","signal"},
+// {"type":"close_stdin"}. Binary out: a byte (1 stdout, 2 stderr, 3 terminal) and the bytes. Text
+// out: start, end, error.
 #pragma once
 
 #include "api/routes.h"

@@ -8,11 +8,16 @@
 namespace paddock::api {
 
 Fields::Fields(const Value& value, std::string where) : value_(value), where_(std::move(where)) {
-  if (!value.as_object()) error_ = Error{Code::invalid, cat(where_.empty() ? "the request's body" : where_, " must be an object, not ", value.type_name()), ""};
+  if (!value.as_object())
+    error_ = Error{Code::invalid,
+                   cat(where_.empty() ? "the request's body" : where_, " must be an object, not ",
+                       value.type_name()),
+                   ""};
 }
 
 void Fields::wrong(std::string_view key, std::string_view why) {
-  if (!error_) error_ = Error{Code::invalid, cat(where_, where_.empty() ? "" : ".", key, " ", why), ""};
+  if (!error_)
+    error_ = Error{Code::invalid, cat(where_, where_.empty() ? "" : ".", key, " ", why), ""};
 }
 
 const Value* Fields::any(std::string_view key) {
@@ -43,10 +48,14 @@ std::optional<int64_t> Fields::number(std::string_view key, int64_t least, int64
   std::optional<int64_t> number;
   if (found->as_int()) number = *found->as_int();
   const double* real = found->as_double();
-  if (real && std::floor(*real) == *real && std::abs(*real) < 9e15) number = static_cast<int64_t>(*real);
-  if (!number) wrong(key, cat("must be a whole number, not ", found->type_name()));
-  else if (*number < least || *number > most) wrong(key, cat("must be from ", least, " to ", most));
-  else return number;
+  if (real && std::floor(*real) == *real && std::abs(*real) < 9e15)
+    number = static_cast<int64_t>(*real);
+  if (!number)
+    wrong(key, cat("must be a whole number, not ", found->type_name()));
+  else if (*number < least || *number > most)
+    wrong(key, cat("must be from ", least, " to ", most));
+  else
+    return number;
   return std::nullopt;
 }
 
@@ -59,8 +68,10 @@ std::map<std::string, std::string> Fields::texts_by_name(std::string_view key) {
     return texts;
   }
   for (const auto& [name, value] : *found->as_object()) {
-    if (value.as_string()) texts[name] = *value.as_string();
-    else wrong(key, cat("must have strings only, but '", printable(name), "' is ", value.type_name()));
+    if (value.as_string())
+      texts[name] = *value.as_string();
+    else
+      wrong(key, cat("must have strings only, but '", printable(name), "' is ", value.type_name()));
   }
   return texts;
 }
@@ -74,8 +85,10 @@ std::optional<std::vector<std::string>> Fields::texts(std::string_view key) {
     return std::nullopt;
   }
   for (const Value& value : *found->as_array()) {
-    if (value.as_string()) texts.push_back(*value.as_string());
-    else wrong(key, cat("must have strings only, not ", value.type_name()));
+    if (value.as_string())
+      texts.push_back(*value.as_string());
+    else
+      wrong(key, cat("must have strings only, not ", value.type_name()));
   }
   return texts;
 }
@@ -85,8 +98,10 @@ Result<void> Fields::done() const {
   for (const auto& [name, value] : *value_.as_object()) {
     if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
     std::string meant = nearest(name, asked_);
-    return Error{Code::invalid, cat("there is no '", printable(name), "' in ", where_.empty() ? "this request" : where_),
-                 meant.empty() ? cat("known: ", join(asked_, ", ")) : cat("did you mean '", meant, "'?")};
+    return Error{
+        Code::invalid,
+        cat("there is no '", printable(name), "' in ", where_.empty() ? "this request" : where_),
+        meant.empty() ? cat("known: ", join(asked_, ", ")) : cat("did you mean '", meant, "'?")};
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// The members of a JSON object from outside, taken one by one: a wrong type or a member that nobody asked for is an error.
+// The members of a JSON object from outside, taken one by one: a wrong type or a member that nobody
+// asked for is an error.
 //
 //   Fields fields(body);
 //   std::string name = fields.text("name").value_or("");
@@ -23,7 +24,8 @@ class Fields {
   // Unset when the member is missing or null.
   std::optional<std::string> text(std::string_view key);
   std::optional<bool> flag(std::string_view key);
-  std::optional<int64_t> number(std::string_view key, int64_t least = INT64_MIN, int64_t most = INT64_MAX);
+  std::optional<int64_t> number(std::string_view key, int64_t least = INT64_MIN,
+                                int64_t most = INT64_MAX);
   std::map<std::string, std::string> texts_by_name(std::string_view key);
   std::optional<std::vector<std::string>> texts(std::string_view key);
   const Value* any(std::string_view key);  // null pointer when missing

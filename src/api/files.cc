@@ -42,16 +42,20 @@ Task<void> answer_guest_error(Call& call, const Channel::Item& item) {
   if (!call.exchange.answered()) co_await answer_error(call, error);
 }
 
-// What comes on a channel, to the client, until it ends. At most `length` bytes where that was announced. Why it is not whole, where
-// that is not because the client went: the status has been sent, so that the connection can only be cut.
-Task<std::optional<Error>> relay(Call& call, std::shared_ptr<Channel> channel, std::optional<uint64_t> length, FileRedaction& redaction) {
+// What comes on a channel, to the client, until it ends. At most `length` bytes where that was
+// announced. Why it is not whole, where that is not because the client went: the status has been
+// sent, so that the connection can only be cut.
+Task<std::optional<Error>> relay(Call& call, std::shared_ptr<Channel> channel,
+                                 std::optional<uint64_t> length, FileRedaction& redaction) {
   uint64_t left = length.value_or(UINT64_MAX);
   bool there = true;
   while (there && left > 0) {
     Channel::Item item = co_await channel->next();
     if (item.kind == Channel::Item::Kind::message) continue;
     if (item.kind == Channel::Item::Kind::data) {
-      std::string_view piece = std::string_view(item.bytes).substr(0, static_cast<size_t>(std::min<uint64_t>(left, item.bytes.size())));
+      std::string_view piece =
+          std::string_view(item.bytes)
+              .substr(0, static_cast<size_t>(std::min<uint64_t>(left, item.bytes.size())));
       left -= piece.size();
       there = co_await call.exchange.write(redaction.feed(piece));
       continue;
@@ -84,8 +88,10 @@ Task<void> read_file(Call& call) {
     whole = size_of(entry.value());
     Result<std::optional<ByteRange>> parsed = parse_range(call.exchange.header("Range"), whole);
     if (!parsed) {
-      Headers headers{{"Content-Range", cat("bytes */", whole)}, {"Content-Type", "application/json"}};
-      std::string body = R"({"code":416,"message":"nothing of the file lies in this range","error":"invalid","hint":""})";
+      Headers headers{{"Content-Range", cat("bytes */", whole)},
+                      {"Content-Type", "application/json"}};
+      std::string body =
+          R"({"code":416,"message":"nothing of the file lies in this range","error":"invalid","hint":""})";
       (void)co_await call.exchange.answer(416, std::move(headers), std::move(body));
       co_return;
     }
@@ -102,12 +108,17 @@ Task<void> read_file(Call& call) {
     co_await answer_guest_error(call, first);
     co_return;
   }
-  Headers headers{{"Content-Type", "application/octet-stream"}, {"Accept-Ranges", redacts ? "none" : "bytes"}};
-  if (range) headers.push_back({"Content-Range", cat("bytes ", range->offset, "-", range->offset + range->length - 1, "/", whole)});
+  Headers headers{{"Content-Type", "application/octet-stream"},
+                  {"Accept-Ranges", redacts ? "none" : "bytes"}};
+  if (range)
+    headers.push_back({"Content-Range", cat("bytes ", range->offset, "-",
+                                            range->offset + range->length - 1, "/", whole)});
   // Files of /proc say that they are empty and are not.
   std::optional<uint64_t> length;
-  if (range) length = range->length;
-  else if (size_of(first.value) > 0 && !redacts) length = size_of(first.value);
+  if (range)
+    length = range->length;
+  else if (size_of(first.value) > 0 && !redacts)
+    length = size_of(first.value);
   call.exchange.on_client_gone([channel] { channel->cancel(); });
   int status = range ? 206 : 200;
   bool there = co_await call.exchange.begin(status, std::move(headers), length);
@@ -124,7 +135,9 @@ Task<void> read_tar(Call& call) {
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
   if (redacts_files(call, *inside->sandbox)) {
-    Error error{Code::unsupported, "read a directory as tar: its files are to be redacted, which an archive cannot be", "read them one by one: GET …/files?path=…"};
+    Error error{Code::unsupported,
+                "read a directory as tar: its files are to be redacted, which an archive cannot be",
+                "read them one by one: GET …/files?path=…"};
     co_await answer_error(call, error);
     co_return;
   }
@@ -139,12 +152,15 @@ Task<void> read_tar(Call& call) {
   call.exchange.on_client_gone([channel] { channel->cancel(); });
   Headers headers{{"Content-Type", "application/x-tar"}};
   bool there = co_await call.exchange.begin(200, std::move(headers));
-  if (there && first.kind == Channel::Item::Kind::data) there = co_await call.exchange.write(first.bytes);
+  if (there && first.kind == Channel::Item::Kind::data)
+    there = co_await call.exchange.write(first.bytes);
   if (!there) co_return;
   FileRedaction as_it_is(nullptr, false);
   std::optional<Error> broken;
-  if (first.kind == Channel::Item::Kind::end) (void)co_await call.exchange.finish();
-  else broken = co_await relay(call, channel, std::nullopt, as_it_is);
+  if (first.kind == Channel::Item::Kind::end)
+    (void)co_await call.exchange.finish();
+  else
+    broken = co_await relay(call, channel, std::nullopt, as_it_is);
   Value fields = file_fields(request);
   if (broken) fields.set("error", broken->message);
   fields.set("tar", true);
@@ -156,7 +172,8 @@ Task<void> upload(Call& call, Value request, const char* act) {
   std::optional<Inside> inside = co_await enter(call);
   if (!inside) co_return;
   Value fields = file_fields(request);
-  if (call.exchange.head().body.kind == net::Body::Kind::length) fields.set("bytes", call.exchange.head().body.length);
+  if (call.exchange.head().body.kind == net::Body::Kind::length)
+    fields.set("bytes", call.exchange.head().body.length);
   Result<void> recorded = co_await record_write(call, inside->sandbox, act, std::move(fields));
   if (!recorded) {
     co_await answer_error(call, recorded.error());
@@ -191,7 +208,8 @@ Task<void> upload(Call& call, Value request, const char* act) {
 Task<void> write_file(Call& call) {
   Value request = file_request(call, "write");
   std::string mode = call.exchange.query("mode").value_or("");
-  bool octal = !mode.empty() && mode.size() <= 5 && mode.find_first_not_of("01234567") == std::string::npos;
+  bool octal =
+      !mode.empty() && mode.size() <= 5 && mode.find_first_not_of("01234567") == std::string::npos;
   if (!mode.empty() && !octal) {
     Error error{Code::invalid, "mode must be octal, as 755", ""};
     co_await answer_error(call, error);
@@ -223,7 +241,8 @@ Task<void> list(Call& call) {
   if (!inside) co_return;
   Value request = file_request(call, "list");
   std::string depth = call.exchange.query("depth").value_or("1");
-  bool number = !depth.empty() && depth.size() < 6 && depth.find_first_not_of("0123456789") == std::string::npos;
+  bool number = !depth.empty() && depth.size() < 6 &&
+                depth.find_first_not_of("0123456789") == std::string::npos;
   request.set("depth", number ? static_cast<int64_t>(std::stoul(depth)) : int64_t{1});
   std::shared_ptr<Channel> channel = inside->guest->open(request);
   std::shared_ptr<void> watched = cancel_with(*inside, channel);
@@ -236,7 +255,8 @@ Task<void> list(Call& call) {
       const Value* entries = item.value.find("entries");
       if (!entries || !entries->as_array()) continue;
       for (const Value& entry : *entries->as_array()) {
-        text += cat(first ? "" : ",", to_json(redacts ? redact::redacted(*call.redaction, entry) : entry));
+        text += cat(first ? "" : ",",
+                    to_json(redacts ? redact::redacted(*call.redaction, entry) : entry));
         first = false;
       }
       if (text.size() < (256 << 10)) continue;
@@ -266,7 +286,8 @@ Task<void> list(Call& call) {
 }
 
 // {"path"} or {"source","destination"} in the body, with "user".
-Task<void> ask_by_body(Call& call, const char* operation, std::vector<std::string> keys, const char* act) {
+Task<void> ask_by_body(Call& call, const char* operation, std::vector<std::string> keys,
+                       const char* act) {
   Result<Value> body = co_await call.exchange.read_json();
   Result<void> read;
   Value request;
@@ -337,15 +358,20 @@ Task<void> watch(Call& call) {
 const std::vector<Route>& file_routes() {
   static const std::vector<Route> routes = {
       {"GET", "/v1/sandboxes/{id}/files", "sandboxes", read_file, "a file's bytes; ranges too"},
-      {"PUT", "/v1/sandboxes/{id}/files", "sandboxes", write_file, "write a file; directories above it are made"},
-      {"DELETE", "/v1/sandboxes/{id}/files", "sandboxes", remove, "remove a file or a directory with all in it"},
+      {"PUT", "/v1/sandboxes/{id}/files", "sandboxes", write_file,
+       "write a file; directories above it are made"},
+      {"DELETE", "/v1/sandboxes/{id}/files", "sandboxes", remove,
+       "remove a file or a directory with all in it"},
       {"GET", "/v1/sandboxes/{id}/files/stat", "sandboxes", stat, "what is known of a file"},
       {"GET", "/v1/sandboxes/{id}/files/list", "sandboxes", list, "what is in a directory"},
-      {"POST", "/v1/sandboxes/{id}/files/mkdir", "sandboxes", make_directory, "make a directory and those above it"},
+      {"POST", "/v1/sandboxes/{id}/files/mkdir", "sandboxes", make_directory,
+       "make a directory and those above it"},
       {"POST", "/v1/sandboxes/{id}/files/move", "sandboxes", move, "rename or move"},
-      {"GET", "/v1/sandboxes/{id}/files/watch", "sandboxes", watch, "what changes, as lines of JSON"},
+      {"GET", "/v1/sandboxes/{id}/files/watch", "sandboxes", watch,
+       "what changes, as lines of JSON"},
       {"GET", "/v1/sandboxes/{id}/tar", "sandboxes", read_tar, "a directory as a tar stream"},
-      {"PUT", "/v1/sandboxes/{id}/tar", "sandboxes", write_tar, "unpack a tar stream into a directory"},
+      {"PUT", "/v1/sandboxes/{id}/tar", "sandboxes", write_tar,
+       "unpack a tar stream into a directory"},
   };
   return routes;
 }

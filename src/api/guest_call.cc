@@ -14,7 +14,8 @@ constexpr io::Milliseconds kAskTime = 60'000;
 }  // namespace
 
 Task<std::optional<Inside>> enter(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, call.parts["id"]);
   if (!found) {
     co_await answer_error(call, found.error());
     co_return std::nullopt;
@@ -34,7 +35,8 @@ Task<void> answer_from_guest(Call& call, Value request, AskOptions options) {
   if (!inside) co_return;
   if (options.writes) {
     Value fields = file_fields(request);
-    Result<void> recorded = co_await record_write(call, inside->sandbox, options.writes, std::move(fields));
+    Result<void> recorded =
+        co_await record_write(call, inside->sandbox, options.writes, std::move(fields));
     if (!recorded) {
       co_await answer_error(call, recorded.error());
       co_return;
@@ -42,7 +44,8 @@ Task<void> answer_from_guest(Call& call, Value request, AskOptions options) {
   }
   if (options.signals) {
     Value fields = signal_fields(request);
-    Result<void> recorded = co_await record_doing(call, inside->sandbox, "command.signal", std::move(fields));
+    Result<void> recorded =
+        co_await record_doing(call, inside->sandbox, "command.signal", std::move(fields));
     if (!recorded) {
       co_await answer_error(call, recorded.error());
       co_return;
@@ -56,10 +59,13 @@ Task<void> answer_from_guest(Call& call, Value request, AskOptions options) {
     co_return;
   }
   bool empty = !result.value().as_object() || result.value().as_object()->empty();
-  Value answer = options.redacts ? redact::redacted(*call.redaction, result.value()) : std::move(result).value();
+  Value answer = options.redacts ? redact::redacted(*call.redaction, result.value())
+                                 : std::move(result).value();
   if (options.names) answer = shown_names(call, *inside->sandbox, std::move(answer));
-  if (empty) (void)co_await call.exchange.answer_empty(204);
-  else (void)co_await call.exchange.answer_json(200, std::move(answer));
+  if (empty)
+    (void)co_await call.exchange.answer_empty(204);
+  else
+    (void)co_await call.exchange.answer_json(200, std::move(answer));
 }
 
 }  // namespace paddock::api

@@ -20,10 +20,12 @@ io::Task<std::optional<Inside>> enter(Call& call);
 
 // Asks the guest one thing and answers with what it says (an empty result: 204).
 struct AskOptions {
-  const char* writes = nullptr;  // it changes files: which act this is, for the record that is made before
-  bool signals = false;          // it sends a signal: recorded before as well
-  bool redacts = false;          // the texts of the answer are what programs were given
-  bool names = false;            // they are names of files: redacted where files are (data_events.h)
+  // It changes files: which act this is, for the record that is made before.
+  const char* writes = nullptr;
+  bool signals = false;  // it sends a signal: recorded before as well
+  bool redacts = false;  // the texts of the answer are what programs were given
+  // They are names of files: redacted where files are (data_events.h).
+  bool names = false;
 };
 io::Task<void> answer_from_guest(Call& call, Value request, AskOptions options = {});
 

@@ -9,8 +9,9 @@ namespace paddock::api {
 struct Gunzip::State {
   z_stream stream{};
   std::string waiting;
-  size_t used = 0;      // of what waits: decoded already
-  bool good = false, ended = false, full = false;  // full: the last piece was, so that there may be more inside
+  size_t used = 0;  // of what waits: decoded already
+  // full: the last piece was, so that there may be more inside.
+  bool good = false, ended = false, full = false;
 };
 
 Gunzip::Gunzip() : state_(std::make_unique<State>()) {
@@ -30,7 +31,8 @@ Result<std::string> Gunzip::take(std::string_view bytes, size_t most) {
   size_t made = 0;
   while ((state.used < state.waiting.size() || state.full) && made == 0) {
     if (state.ended) {  // several gzip streams one after the other are one
-      if (inflateReset(&state.stream) != Z_OK) return Error{Code::internal, "decode the body: zlib could not be reset"};
+      if (inflateReset(&state.stream) != Z_OK)
+        return Error{Code::internal, "decode the body: zlib could not be reset"};
       state.ended = false;
     }
     state.stream.next_in = reinterpret_cast<Bytef*>(state.waiting.data() + state.used);
@@ -41,9 +43,12 @@ Result<std::string> Gunzip::take(std::string_view bytes, size_t most) {
     made = most - state.stream.avail_out;
     state.used = state.waiting.size() - state.stream.avail_in;
     state.full = state.stream.avail_out == 0 && status != Z_STREAM_END;
-    if (status == Z_STREAM_END) state.ended = true;
-    else if (status == Z_BUF_ERROR) break;  // needs more
-    else if (status != Z_OK) return Error{Code::invalid, "decode the body: it is not what gzip makes"};
+    if (status == Z_STREAM_END)
+      state.ended = true;
+    else if (status == Z_BUF_ERROR)
+      break;  // needs more
+    else if (status != Z_OK)
+      return Error{Code::invalid, "decode the body: it is not what gzip makes"};
   }
   piece.resize(made);
   return piece;

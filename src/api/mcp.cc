@@ -16,7 +16,8 @@ Result<McpFront*> Server::mcp() {
   mcp::HostRules rules;
   // Called by names of its own, once it listens for others than this machine.
   for (const std::string& place : places())
-    if (starts_with(place, "http") && !starts_with(place, "http://127.") && place.find("://[::1]") == std::string::npos && !starts_with(place, "https://127."))
+    if (starts_with(place, "http") && !starts_with(place, "http://127.") &&
+        place.find("://[::1]") == std::string::npos && !starts_with(place, "https://127."))
       rules.loopback_only = false;
   std::string domain = options_.domain.substr(0, options_.domain.rfind(':'));
   if (!domain.empty()) rules.hosts.push_back(domain);
@@ -31,7 +32,9 @@ namespace {
 bool is_good(manager::Keys& keys, const std::string& id) {
   Result<std::vector<manager::KeyInfo>> all = keys.list();
   if (!all) return false;
-  return std::any_of(all.value().begin(), all.value().end(), [&id](const manager::KeyInfo& key) { return key.id == id && (key.expires == 0 || key.expires > manager::wall_time_now()); });
+  return std::any_of(all.value().begin(), all.value().end(), [&id](const manager::KeyInfo& key) {
+    return key.id == id && (key.expires == 0 || key.expires > manager::wall_time_now());
+  });
 }
 
 io::Task<void> answer_mcp(Call& call) {
@@ -43,7 +46,10 @@ io::Task<void> answer_mcp(Call& call) {
   auto principal = std::make_shared<tools::CallerPrincipal>();
   principal->caller = call.caller;
   principal->id = cat(call.caller.tenant, " ", call.caller.key);
-  if (!call.caller.key.empty()) principal->may_still = [keys = &call.server.keys(), id = call.caller.key] { return is_good(*keys, id); };
+  if (!call.caller.key.empty())
+    principal->may_still = [keys = &call.server.keys(), id = call.caller.key] {
+      return is_good(*keys, id);
+    };
   co_await front.value()->answer(call.exchange, principal);
 }
 

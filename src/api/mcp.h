@@ -1,4 +1,5 @@
-// MCP over HTTP requests of ours: at /mcp under `paddock serve`, and all there is under `paddock mcp --listen`.
+// MCP over HTTP requests of ours: at /mcp under `paddock serve`, and all there is under `paddock
+// mcp --listen`.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,8 @@ namespace paddock::api {
 
 class McpFront {
  public:
-  static Result<std::unique_ptr<McpFront>> create(io::Loop& loop, mcp::Service& service, mcp::HostRules rules);
+  static Result<std::unique_ptr<McpFront>> create(io::Loop& loop, mcp::Service& service,
+                                                  mcp::HostRules rules);
 
   // Answers one request of somebody who may ask.
   io::Task<void> answer(Exchange& exchange, std::shared_ptr<const mcp::Principal> principal);

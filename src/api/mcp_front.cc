@@ -18,7 +18,8 @@ struct Sending {
   bool gone = false;
 };
 
-Task<bool> send_events(io::Loop& loop, Exchange& exchange, std::shared_ptr<Sending> sending, mcp::HttpReply& reply) {
+Task<bool> send_events(io::Loop& loop, Exchange& exchange, std::shared_ptr<Sending> sending,
+                       mcp::HttpReply& reply) {
   mcp::HttpStream& stream = *sending->stream;
   Headers headers = reply.headers;
   headers.push_back({"Content-Type", "text/event-stream"});
@@ -51,9 +52,12 @@ Task<bool> send_events(io::Loop& loop, Exchange& exchange, std::shared_ptr<Sendi
 }  // namespace
 
 McpFront::McpFront(std::unique_ptr<mcp::Server> server, mcp::HostRules rules)
-    : server_(std::move(server)), rules_(std::move(rules)), http_(std::make_unique<mcp::HttpServer>(*server_)) {}
+    : server_(std::move(server)),
+      rules_(std::move(rules)),
+      http_(std::make_unique<mcp::HttpServer>(*server_)) {}
 
-Result<std::unique_ptr<McpFront>> McpFront::create(io::Loop& loop, mcp::Service& service, mcp::HostRules rules) {
+Result<std::unique_ptr<McpFront>> McpFront::create(io::Loop& loop, mcp::Service& service,
+                                                   mcp::HostRules rules) {
   std::unique_ptr<mcp::Server> server = TRY(mcp::Server::create(loop, service));
   return std::unique_ptr<McpFront>(new McpFront(std::move(server), std::move(rules)));
 }
@@ -61,8 +65,11 @@ Result<std::unique_ptr<McpFront>> McpFront::create(io::Loop& loop, mcp::Service&
 void McpFront::close() { http_->close(); }
 
 Task<void> McpFront::answer(Exchange& exchange, std::shared_ptr<const mcp::Principal> principal) {
-  exchange.always = {{"Access-Control-Allow-Origin", "*"}, {"Access-Control-Expose-Headers", "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate"}};
-  mcp::HttpRequest request{exchange.head().method, exchange.head().headers, "", std::move(principal)};
+  exchange.always = {
+      {"Access-Control-Allow-Origin", "*"},
+      {"Access-Control-Expose-Headers", "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate"}};
+  mcp::HttpRequest request{exchange.head().method, exchange.head().headers, "",
+                           std::move(principal)};
   mcp::HostRules rules = rules_;
   if (exchange.peer().local) rules.loopback_only = false;  // no browser comes over a UNIX socket
   std::string why = mcp::check_host_and_origin(request.headers, rules);
@@ -72,13 +79,18 @@ Task<void> McpFront::answer(Exchange& exchange, std::shared_ptr<const mcp::Princ
   if (!why.empty() || !body) {
     reply.status = !why.empty() ? 403 : exchange.body_too_large() ? 413 : 400;
     reply.headers = {{"Content-Type", "application/json"}};
-    reply.body = mcp::to_text(mcp::refusal({}, {mcp::kInvalidRequest, cat("Invalid request: ", why.empty() ? body.error().message : why), {}}));
+    reply.body = mcp::to_text(
+        mcp::refusal({}, {mcp::kInvalidRequest,
+                          cat("Invalid request: ", why.empty() ? body.error().message : why),
+                          {}}));
   } else {
     request.body = std::move(body.value());
     reply = co_await http_->handle(std::move(request));
   }
-  if (reply.stream) co_await send(server_->loop(), exchange, std::move(reply));
-  else (void)co_await exchange.answer(reply.status, std::move(reply.headers), std::move(reply.body));
+  if (reply.stream)
+    co_await send(server_->loop(), exchange, std::move(reply));
+  else
+    (void)co_await exchange.answer(reply.status, std::move(reply.headers), std::move(reply.body));
 }
 
 Task<void> McpFront::send(io::Loop& loop, Exchange& exchange, mcp::HttpReply reply) {

@@ -16,7 +16,12 @@ Task<void> health(Call& call) {
   value.set("status", failing ? "degraded" : "ok");
   // No more than that: anybody may ask. Who is refused is told why.
   bool goes_on = !call.manager.events().health().refusing;
-  if (failing) value.set("why", goes_on ? "the audit log cannot be written: what is done for lack of room is missing from it" : "the audit log cannot be written: nothing new is done");
+  if (failing)
+    value.set(
+        "why",
+        goes_on
+            ? "the audit log cannot be written: what is done for lack of room is missing from it"
+            : "the audit log cannot be written: nothing new is done");
   value.set("version", PADDOCK_VERSION);
   value.set("uptime_ms", manager::wall_time_now() - call.server.started_ms());
   (void)co_await call.exchange.answer_json(200, std::move(value));

@@ -1,5 +1,6 @@
-// GET /metrics, for Prometheus: what the sandboxes use, and what the server does. Labels are ids, names of routes, rules and kinds;
-// never a text that somebody chose freely, as secrets hide in those.
+// GET /metrics, for Prometheus: what the sandboxes use, and what the server does. Labels are ids,
+// names of routes, rules and kinds; never a text that somebody chose freely, as secrets hide in
+// those.
 #include <map>
 
 #include "api/all_routes.h"
@@ -26,18 +27,30 @@ struct Gauge {
 constexpr double of(uint64_t number) { return static_cast<double>(number); }
 
 const Gauge kGauges[] = {
-    {"paddock_sandbox_cpu_percent", Type::gauge, "CPU in use: 100 is one core.", [](const UsageSample& s) { return s.cpu_percent; }},
-    {"paddock_sandbox_memory_bytes", Type::gauge, "Memory in use.", [](const UsageSample& s) { return of(s.memory); }},
-    {"paddock_sandbox_memory_peak_bytes", Type::gauge, "The most memory that was ever in use.", [](const UsageSample& s) { return of(s.memory_peak); }},
-    {"paddock_sandbox_processes", Type::gauge, "Processes and threads.", [](const UsageSample& s) { return of(s.pids); }},
-    {"paddock_sandbox_disk_bytes", Type::gauge, "Bytes that it wrote and that are still there.", [](const UsageSample& s) { return of(s.disk); }},
-    {"paddock_sandbox_disk_read_bytes_per_second", Type::gauge, "Bytes read from disk.", [](const UsageSample& s) { return of(s.disk_read_rate); }},
-    {"paddock_sandbox_disk_written_bytes_per_second", Type::gauge, "Bytes written to disk.", [](const UsageSample& s) { return of(s.disk_write_rate); }},
-    {"paddock_sandbox_network_sent_bytes_total", Type::counter, "Bytes sent so far.", [](const UsageSample& s) { return of(s.net_up); }},
-    {"paddock_sandbox_network_received_bytes_total", Type::counter, "Bytes received so far.", [](const UsageSample& s) { return of(s.net_down); }},
-    {"paddock_sandbox_network_connections", Type::gauge, "Open connections.", [](const UsageSample& s) { return of(s.connections); }},
-    {"paddock_sandbox_throttled_total", Type::counter, "How often its CPU limit held it back.", [](const UsageSample& s) { return of(s.throttled); }},
-    {"paddock_sandbox_oom_kills_total", Type::counter, "Processes killed for want of memory.", [](const UsageSample& s) { return of(s.oom_kills); }},
+    {"paddock_sandbox_cpu_percent", Type::gauge, "CPU in use: 100 is one core.",
+     [](const UsageSample& s) { return s.cpu_percent; }},
+    {"paddock_sandbox_memory_bytes", Type::gauge, "Memory in use.",
+     [](const UsageSample& s) { return of(s.memory); }},
+    {"paddock_sandbox_memory_peak_bytes", Type::gauge, "The most memory that was ever in use.",
+     [](const UsageSample& s) { return of(s.memory_peak); }},
+    {"paddock_sandbox_processes", Type::gauge, "Processes and threads.",
+     [](const UsageSample& s) { return of(s.pids); }},
+    {"paddock_sandbox_disk_bytes", Type::gauge, "Bytes that it wrote and that are still there.",
+     [](const UsageSample& s) { return of(s.disk); }},
+    {"paddock_sandbox_disk_read_bytes_per_second", Type::gauge, "Bytes read from disk.",
+     [](const UsageSample& s) { return of(s.disk_read_rate); }},
+    {"paddock_sandbox_disk_written_bytes_per_second", Type::gauge, "Bytes written to disk.",
+     [](const UsageSample& s) { return of(s.disk_write_rate); }},
+    {"paddock_sandbox_network_sent_bytes_total", Type::counter, "Bytes sent so far.",
+     [](const UsageSample& s) { return of(s.net_up); }},
+    {"paddock_sandbox_network_received_bytes_total", Type::counter, "Bytes received so far.",
+     [](const UsageSample& s) { return of(s.net_down); }},
+    {"paddock_sandbox_network_connections", Type::gauge, "Open connections.",
+     [](const UsageSample& s) { return of(s.connections); }},
+    {"paddock_sandbox_throttled_total", Type::counter, "How often its CPU limit held it back.",
+     [](const UsageSample& s) { return of(s.throttled); }},
+    {"paddock_sandbox_oom_kills_total", Type::counter, "Processes killed for want of memory.",
+     [](const UsageSample& s) { return of(s.oom_kills); }},
 };
 
 struct Labelled {
@@ -46,23 +59,41 @@ struct Labelled {
 };
 
 void add_kinds(Exposition& out, const std::vector<Labelled>& all) {
-  out.metric("paddock_sandbox_memory_kind_bytes", Type::gauge, "Memory in use by kind; shared memory counts as file as well.");
+  out.metric("paddock_sandbox_memory_kind_bytes", Type::gauge,
+             "Memory in use by kind; shared memory counts as file as well.");
   for (const auto& [info, usage] : all) {
-    const std::pair<const char*, uint64_t> kinds[] = {{"anon", usage.memory_anon}, {"file", usage.memory_file}, {"shmem", usage.memory_shmem},
-                                                      {"kernel", usage.memory_kernel}, {"sockets", usage.memory_sockets}};
-    for (const auto& [kind, bytes] : kinds) out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}, {"kind", kind}}, bytes);
+    const std::pair<const char*, uint64_t> kinds[] = {{"anon", usage.memory_anon},
+                                                      {"file", usage.memory_file},
+                                                      {"shmem", usage.memory_shmem},
+                                                      {"kernel", usage.memory_kernel},
+                                                      {"sockets", usage.memory_sockets}};
+    for (const auto& [kind, bytes] : kinds)
+      out.sample({{"sandbox", info.id},
+                  {"tenant", info.tenant},
+                  {"template", info.template_id},
+                  {"kind", kind}},
+                 bytes);
   }
-  out.metric("paddock_sandbox_pressure_ratio", Type::gauge, "Part of the last ten seconds in which something waited (PSI).");
+  out.metric("paddock_sandbox_pressure_ratio", Type::gauge,
+             "Part of the last ten seconds in which something waited (PSI).");
   for (const auto& [info, usage] : all) {
-    const std::pair<const char*, double> kinds[] = {{"cpu", usage.pressure_cpu}, {"memory", usage.pressure_memory}, {"io", usage.pressure_io}};
+    const std::pair<const char*, double> kinds[] = {
+        {"cpu", usage.pressure_cpu}, {"memory", usage.pressure_memory}, {"io", usage.pressure_io}};
     for (const auto& [resource, percent] : kinds)
-      if (percent >= 0) out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}, {"resource", resource}}, percent / 100);
+      if (percent >= 0)
+        out.sample({{"sandbox", info.id},
+                    {"tenant", info.tenant},
+                    {"template", info.template_id},
+                    {"resource", resource}},
+                   percent / 100);
   }
 }
 
-void add_sandboxes(Exposition& out, const std::vector<std::shared_ptr<manager::Sandbox>>& sandboxes) {
+void add_sandboxes(Exposition& out,
+                   const std::vector<std::shared_ptr<manager::Sandbox>>& sandboxes) {
   std::map<std::string, uint64_t> states;
-  for (int state = 0; state <= static_cast<int>(manager::SandboxState::ending); ++state) states[manager::to_string(static_cast<manager::SandboxState>(state))] = 0;
+  for (int state = 0; state <= static_cast<int>(manager::SandboxState::ending); ++state)
+    states[manager::to_string(static_cast<manager::SandboxState>(state))] = 0;
   std::vector<Labelled> all;
   for (const std::shared_ptr<manager::Sandbox>& sandbox : sandboxes) {
     ++states[manager::to_string(sandbox->info().state)];
@@ -72,15 +103,20 @@ void add_sandboxes(Exposition& out, const std::vector<std::shared_ptr<manager::S
   for (const auto& [state, count] : states) out.sample({{"state", state}}, count);
   for (const Gauge& gauge : kGauges) {
     out.metric(gauge.name, gauge.type, gauge.help);
-    for (const auto& [info, usage] : all) out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}}, gauge.value(usage));
+    for (const auto& [info, usage] : all)
+      out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}},
+                 gauge.value(usage));
   }
   out.metric("paddock_sandbox_memory_limit_bytes", Type::gauge, "Memory that it may use.");
   for (const auto& [info, usage] : all)
-    if (info.memory_bytes) out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}}, info.memory_bytes);
+    if (info.memory_bytes)
+      out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}},
+                 info.memory_bytes);
   add_kinds(out, all);
 }
 
-void add_counts(Exposition& out, const char* name, const char* help, const char* label, const std::map<std::string, uint64_t>& counts) {
+void add_counts(Exposition& out, const char* name, const char* help, const char* label,
+                const std::map<std::string, uint64_t>& counts) {
   out.metric(name, Type::counter, help);
   for (const auto& [which, count] : counts) out.sample({{label, which}}, count);
 }
@@ -90,12 +126,17 @@ void add_events(Exposition& out, manager::Manager& manager) {
   std::map<std::string, uint64_t> events = manager.events().counts();
   out.metric("paddock_sandboxes_created_total", Type::counter, "Sandboxes that were to be made.");
   out.sample({}, events["sandbox.create"]);
-  add_counts(out, "paddock_sandboxes_ended_total", "Sandboxes that ended, by reason.", "reason", tally.ends());
+  add_counts(out, "paddock_sandboxes_ended_total", "Sandboxes that ended, by reason.", "reason",
+             tally.ends());
   add_counts(out, "paddock_events_total", "Events, by kind.", "kind", events);
-  add_counts(out, "paddock_limits_total", "Limits that ended a sandbox or a command, by name.", "limit", tally.limits());
-  add_counts(out, "paddock_monitor_rules_total", "Rules of [monitor] that came to hold, by name.", "rule", tally.rules());
-  add_counts(out, "paddock_denials_total", "What was denied by a policy, by layer.", "layer", tally.denials());
-  add_counts(out, "paddock_redactions_total", "Secrets that were taken out, by kind.", "kind", tally.redactions());
+  add_counts(out, "paddock_limits_total", "Limits that ended a sandbox or a command, by name.",
+             "limit", tally.limits());
+  add_counts(out, "paddock_monitor_rules_total", "Rules of [monitor] that came to hold, by name.",
+             "rule", tally.rules());
+  add_counts(out, "paddock_denials_total", "What was denied by a policy, by layer.", "layer",
+             tally.denials());
+  add_counts(out, "paddock_redactions_total", "Secrets that were taken out, by kind.", "kind",
+             tally.redactions());
   audit::Journal::Health health = manager.events().health();
   out.metric("paddock_audit_failing", Type::gauge, "1 while the audit log cannot be written.");
   out.sample({}, static_cast<uint64_t>(health.failing));
@@ -103,12 +144,14 @@ void add_events(Exposition& out, manager::Manager& manager) {
   out.sample({}, health.records);
   out.metric("paddock_audit_syncs_total", Type::counter, "How often that was brought to the disk.");
   out.sample({}, health.syncs);
-  out.metric("paddock_audit_missing_total", Type::counter, "Records that could not be written of what happened all the same.");
+  out.metric("paddock_audit_missing_total", Type::counter,
+             "Records that could not be written of what happened all the same.");
   out.sample({}, health.missing);
 }
 
 void add_requests(Exposition& out, const Server& server) {
-  out.metric("paddock_http_requests_total", Type::counter, "Requests that were answered, by route and class of status.");
+  out.metric("paddock_http_requests_total", Type::counter,
+             "Requests that were answered, by route and class of status.");
   for (const auto& [key, sum] : server.requests().sums()) {
     uint64_t all = 0;
     for (uint64_t count : sum.counts) all += count;
@@ -126,8 +169,11 @@ void add_requests(Exposition& out, const Server& server) {
     for (size_t i = 0; i < sum.counts.size(); ++i) both.counts[i] += sum.counts[i];
     both.seconds += sum.seconds;
   }
-  out.metric("paddock_http_request_duration_seconds", Type::histogram, "From a request's head to the last byte of its answer.");
-  for (const auto& [key, both] : by_route) out.histogram({{"route", key.first}, {"method", key.second}}, RequestStats::bounds(), both.counts, both.seconds);
+  out.metric("paddock_http_request_duration_seconds", Type::histogram,
+             "From a request's head to the last byte of its answer.");
+  for (const auto& [key, both] : by_route)
+    out.histogram({{"route", key.first}, {"method", key.second}}, RequestStats::bounds(),
+                  both.counts, both.seconds);
   out.metric("paddock_http_connections", Type::gauge, "Connections to the server.");
   out.sample({}, static_cast<uint64_t>(server.connections()));
 }
@@ -149,7 +195,8 @@ Task<void> metrics(Call& call) {
 
 const std::vector<Route>& metrics_routes() {
   static const std::vector<Route> routes = {
-      {"GET", "/metrics", "metrics", metrics, "what everything uses and does, of all tenants, for Prometheus"},
+      {"GET", "/metrics", "metrics", metrics,
+       "what everything uses and does, of all tenants, for Prometheus"},
   };
   return routes;
 }

@@ -9,8 +9,9 @@ namespace paddock::api {
 
 namespace {
 
-// What the table of routes does not say. `query`: names, a '!' behind those that must be given. Schemas by name; "bytes", "tar",
-// "text": such a body; "lines:X": lines of JSON, each an X; "": none (204); "websocket": 101.
+// What the table of routes does not say. `query`: names, a '!' behind those that must be given.
+// Schemas by name; "bytes", "tar", "text": such a body; "lines:X": lines of JSON, each an X; "":
+// none (204); "websocket": 101.
 struct Detail {
   const char *method, *path, *query, *request, *answer;
   int status = 200;
@@ -62,7 +63,9 @@ constexpr Detail kDetails[] = {
     {"GET", "/v1/tenants", "", "", "Tenants"},
     {"PUT", "/v1/tenants/{tenant}", "", "SetTenant", "Tenant"},
     {"GET", "/v1/events", "sandbox,kind,tenant", "", "lines:Event"},
-    {"GET", "/v1/audit", "sandbox,tenant,agent,trace,verdict,kind,text,since,until,after,before,limit,order,format", "", "Records"},
+    {"GET", "/v1/audit",
+     "sandbox,tenant,agent,trace,verdict,kind,text,since,until,after,before,limit,order,format", "",
+     "Records"},
     {"GET", "/v1/audit/verify", "expect", "", "Verified"},
     {"GET", "/v1/audit/key", "", "", "PublicKey"},
     {"POST", "/v1/sandboxes/{id}/code", "", "Code", "lines:CodeEvent"},
@@ -88,29 +91,38 @@ Value object(std::initializer_list<Value::Member> members) {
   return value;
 }
 
-Value reference(std::string_view name) { return object({{"$ref", cat("#/components/schemas/", name)}}); }
+Value reference(std::string_view name) {
+  return object({{"$ref", cat("#/components/schemas/", name)}});
+}
 
 Value content_of(std::string_view what) {
   Value bytes = object({{"schema", object({{"type", "string"}, {"format", "binary"}})}});
   if (what == "bytes") return object({{"application/octet-stream", bytes}});
-  if (what == "text") return object({{"text/plain", object({{"schema", object({{"type", "string"}})}})}});
+  if (what == "text")
+    return object({{"text/plain", object({{"schema", object({{"type", "string"}})}})}});
   if (what == "tar") return object({{"application/x-tar", bytes}});
-  if (starts_with(what, "lines:")) return object({{"application/x-ndjson", object({{"schema", reference(what.substr(6))}})}});
+  if (starts_with(what, "lines:"))
+    return object({{"application/x-ndjson", object({{"schema", reference(what.substr(6))}})}});
   return object({{"application/json", object({{"schema", reference(what)}})}});
 }
 
 Value parameter(std::string_view name, const char* in, bool required) {
-  return object({{"name", name}, {"in", in}, {"required", required}, {"schema", object({{"type", "string"}})}});
+  return object({{"name", name},
+                 {"in", in},
+                 {"required", required},
+                 {"schema", object({{"type", "string"}})}});
 }
 
 Value parameters_of(const Route& route, const Detail* detail) {
   Value::Array parameters;
   for (const std::string& piece : split(route.path, '/'))
-    if (starts_with(piece, "{")) parameters.push_back(parameter(piece.substr(1, piece.size() - 2), "path", true));
+    if (starts_with(piece, "{"))
+      parameters.push_back(parameter(piece.substr(1, piece.size() - 2), "path", true));
   for (const std::string& name : split(detail ? detail->query : "", ',')) {
     if (name.empty()) continue;
     bool required = name.back() == '!';
-    parameters.push_back(parameter(name.substr(0, name.size() - (required ? 1 : 0)), "query", required));
+    parameters.push_back(
+        parameter(name.substr(0, name.size() - (required ? 1 : 0)), "query", required));
   }
   return parameters;
 }
@@ -121,8 +133,10 @@ std::string name_of(const Route& route) {
   for (char c : std::string(route.method)) name += static_cast<char>(c | 32);
   for (char c : std::string(route.path).substr(starts_with(route.path, "/v1") ? 3 : 0)) {
     bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (word) name += c;
-    else if (c != '}' && name.back() != '_') name += '_';
+    if (word)
+      name += c;
+    else if (c != '}' && name.back() != '_')
+      name += '_';
   }
   return name;
 }
@@ -130,10 +144,15 @@ std::string name_of(const Route& route) {
 Value answers_of(const Detail* detail) {
   Value answers(Value::Object{});
   std::string answer = detail ? detail->answer : "Enforced";
-  if (answer.empty()) answers.set("204", object({{"description", "done"}}));
-  else if (answer == "websocket") answers.set("101", object({{"description", "a WebSocket; see docs/api.md"}}));
-  else answers.set(to_text(detail ? detail->status : 200), object({{"description", "as asked for"}, {"content", content_of(answer)}}));
-  answers.set("default", object({{"description", "it was not done"}, {"content", content_of("Error")}}));
+  if (answer.empty())
+    answers.set("204", object({{"description", "done"}}));
+  else if (answer == "websocket")
+    answers.set("101", object({{"description", "a WebSocket; see docs/api.md"}}));
+  else
+    answers.set(to_text(detail ? detail->status : 200),
+                object({{"description", "as asked for"}, {"content", content_of(answer)}}));
+  answers.set("default",
+              object({{"description", "it was not done"}, {"content", content_of("Error")}}));
   return answers;
 }
 
@@ -142,11 +161,16 @@ Value operation_of(const Route& route) {
     return std::string_view(one.method) == route.method && std::string_view(one.path) == route.path;
   });
   const Detail* detail = found == std::end(kDetails) ? nullptr : found;
-  Value operation = object({{"operationId", name_of(route)}, {"summary", route.what}, {"parameters", parameters_of(route, detail)}});
-  if (detail && *detail->request) operation.set("requestBody", object({{"content", content_of(detail->request)}}));
+  Value operation = object({{"operationId", name_of(route)},
+                            {"summary", route.what},
+                            {"parameters", parameters_of(route, detail)}});
+  if (detail && *detail->request)
+    operation.set("requestBody", object({{"content", content_of(detail->request)}}));
   operation.set("responses", answers_of(detail));
-  if (!*route.scope) operation.set("security", Value::Array{});
-  else operation.set("x-scope", route.scope);
+  if (!*route.scope)
+    operation.set("security", Value::Array{});
+  else
+    operation.set("x-scope", route.scope);
   return operation;
 }
 
@@ -164,14 +188,22 @@ Value make_openapi(const std::vector<Route>& routes) {
   Value all(Value::Object{});
   for (auto& [path, operations] : paths) all.set(path, std::move(operations));
   Result<Value> schemas = parse_json(kSchemas, "schemas");
-  Value security = object({{"key", object({{"type", "apiKey"}, {"in", "header"}, {"name", "X-API-Key"}})},
-                           {"bearer", object({{"type", "http"}, {"scheme", "bearer"}})}});
+  Value security =
+      object({{"key", object({{"type", "apiKey"}, {"in", "header"}, {"name", "X-API-Key"}})},
+              {"bearer", object({{"type", "http"}, {"scheme", "bearer"}})}});
   Value::Array either{object({{"key", Value::Array{}}}), object({{"bearer", Value::Array{}}})};
-  return object({{"openapi", "3.1.0"},
-                 {"info", object({{"title", "Paddock"}, {"version", PADDOCK_VERSION}, {"description", "Living sandboxes. The E2B API is served beside this one and is not part of it."}})},
-                 {"security", std::move(either)},
-                 {"paths", std::move(all)},
-                 {"components", object({{"securitySchemes", std::move(security)}, {"schemas", schemas ? schemas.value() : Value(Value::Object{})}})}});
+  return object(
+      {{"openapi", "3.1.0"},
+       {"info",
+        object(
+            {{"title", "Paddock"},
+             {"version", PADDOCK_VERSION},
+             {"description",
+              "Living sandboxes. The E2B API is served beside this one and is not part of it."}})},
+       {"security", std::move(either)},
+       {"paths", std::move(all)},
+       {"components", object({{"securitySchemes", std::move(security)},
+                              {"schemas", schemas ? schemas.value() : Value(Value::Object{})}})}});
 }
 
 }  // namespace paddock::api

@@ -1,4 +1,5 @@
-// The OpenAPI 3.1 document, from the table of routes and what is known of each one's request and answer.
+// The OpenAPI 3.1 document, from the table of routes and what is known of each one's request and
+// answer.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,8 @@
 
 namespace paddock::api {
 
-// Fills in `agent` (X-Paddock-Agent) and `cause` (traceparent; without one a new trace, whose first span has no parent).
+// Fills in `agent` (X-Paddock-Agent) and `cause` (traceparent; without one a new trace, whose first
+// span has no parent).
 void take_origin(const Exchange& exchange, manager::Caller& caller);
 std::string agent_name(std::string_view told);  // printable, at most 128 bytes
 

@@ -1,5 +1,5 @@
-// A port that a program listens on inside a sandbox, seen from outside: HTTP/1.1 passed on message by message, read strictly
-// on both sides, and tunnelled once both agree on an upgrade (WebSocket).
+// A port that a program listens on inside a sandbox, seen from outside: HTTP/1.1 passed on message
+// by message, read strictly on both sides, and tunnelled once both agree on an upgrade (WebSocket).
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,23 +17,28 @@ using io::Milliseconds;
 using io::Task;
 
 constexpr Milliseconds kConnectTime = 10'000;
-constexpr Milliseconds kTunnelTurn = 10'000;  // how often a tunnel looks whether its other half is over
-constexpr size_t kTurnBytes = 1 << 20;        // then the others have a turn
+// How often a tunnel looks whether its other half is over.
+constexpr Milliseconds kTunnelTurn = 10'000;
+constexpr size_t kTurnBytes = 1 << 20;  // then the others have a turn
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view other) { return same_ignoring_case(name, other); });
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view other) { return same_ignoring_case(name, other); });
 }
 
 // Said between two neighbours, not to who stands behind.
 bool is_hop_by_hop(std::string_view name, const Headers& all) {
-  if (is_one_of(name, {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding",
+  if (is_one_of(name, {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate",
+                       "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding",
                        "Content-Length", "Upgrade"}))
     return true;
   for (const net::Header& header : all) {
     if (!same_ignoring_case(header.name, "Connection")) continue;
     for (const std::string& word : split(header.value, ',')) {
       size_t start = word.find_first_not_of(" \t"), end = word.find_last_not_of(" \t");
-      if (start != word.npos && same_ignoring_case(std::string_view(word).substr(start, end - start + 1), name)) return true;
+      if (start != word.npos &&
+          same_ignoring_case(std::string_view(word).substr(start, end - start + 1), name))
+        return true;
     }
   }
   return false;
@@ -41,12 +46,16 @@ bool is_hop_by_hop(std::string_view name, const Headers& all) {
 
 // What is for the server and must not be seen by what runs inside.
 bool is_ours(const net::Header& header) {
-  if (is_one_of(header.name, {"X-API-Key", "X-Access-Token", "E2b-Traffic-Access-Token", "E2b-Sandbox-Id", "E2b-Sandbox-Port", "X-Paddock-Tenant", "Expect"})) return true;
+  if (is_one_of(header.name, {"X-API-Key", "X-Access-Token", "E2b-Traffic-Access-Token",
+                              "E2b-Sandbox-Id", "E2b-Sandbox-Port", "X-Paddock-Tenant", "Expect"}))
+    return true;
   if (!same_ignoring_case(header.name, "Authorization")) return false;
   constexpr std::string_view kKey = "e2b_", kBasic = "basic ";
   if (header.value.find(kKey) != std::string::npos) return true;
-  if (!same_ignoring_case(std::string_view(header.value).substr(0, kBasic.size()), kBasic)) return false;
-  std::string encoded = header.value.substr(std::min(header.value.find_first_not_of(" \t", kBasic.size()), header.value.size()));
+  if (!same_ignoring_case(std::string_view(header.value).substr(0, kBasic.size()), kBasic))
+    return false;
+  std::string encoded = header.value.substr(
+      std::min(header.value.find_first_not_of(" \t", kBasic.size()), header.value.size()));
   while (encoded.size() % 4 != 0) encoded += '=';  // some leave it out
   Result<std::string> pair = from_base64(encoded);
   return pair && pair.value().find(kKey) != std::string::npos;
@@ -56,11 +65,13 @@ std::string host_for(const manager::SandboxInfo& info, const std::string& host, 
   if (info.mask_request_host.empty()) return host.empty() ? "localhost" : host;
   std::string masked = info.mask_request_host;
   constexpr std::string_view kPort = "${PORT}";
-  for (size_t at = masked.find(kPort); at != masked.npos; at = masked.find(kPort)) masked.replace(at, kPort.size(), to_text(port));
+  for (size_t at = masked.find(kPort); at != masked.npos; at = masked.find(kPort))
+    masked.replace(at, kPort.size(), to_text(port));
   return net::parse_authority(masked) ? masked : host;
 }
 
-net::RequestHead inner_head(const Exchange& exchange, const manager::SandboxInfo& info, uint16_t port) {
+net::RequestHead inner_head(const Exchange& exchange, const manager::SandboxInfo& info,
+                            uint16_t port) {
   const net::RequestHead& outer = exchange.head();
   net::RequestHead inner;
   inner.method = outer.method;
@@ -68,14 +79,19 @@ net::RequestHead inner_head(const Exchange& exchange, const manager::SandboxInfo
   inner.version = "HTTP/1.1";
   inner.headers.push_back({"Host", host_for(info, outer.host, port)});
   for (const net::Header& header : outer.headers) {
-    if (same_ignoring_case(header.name, "Host") || is_hop_by_hop(header.name, outer.headers) || is_ours(header)) continue;
-    if (is_one_of(header.name, {"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"})) continue;
+    if (same_ignoring_case(header.name, "Host") || is_hop_by_hop(header.name, outer.headers) ||
+        is_ours(header))
+      continue;
+    if (is_one_of(header.name, {"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}))
+      continue;
     inner.headers.push_back(header);
   }
   if (!exchange.peer().local) inner.headers.push_back({"X-Forwarded-For", exchange.peer().address});
   if (!outer.host.empty()) inner.headers.push_back({"X-Forwarded-Host", outer.host});
-  if (outer.body.kind == net::Body::Kind::length) inner.headers.push_back({"Content-Length", to_text(outer.body.length)});
-  if (outer.body.kind == net::Body::Kind::chunked) inner.headers.push_back({"Transfer-Encoding", "chunked"});
+  if (outer.body.kind == net::Body::Kind::length)
+    inner.headers.push_back({"Content-Length", to_text(outer.body.length)});
+  if (outer.body.kind == net::Body::Kind::chunked)
+    inner.headers.push_back({"Transfer-Encoding", "chunked"});
   if (outer.upgrade) {
     inner.headers.push_back({"Upgrade", *outer.upgrade});
     inner.headers.push_back({"Connection", "Upgrade"});
@@ -90,7 +106,7 @@ struct Preview {
   std::shared_ptr<manager::Sandbox> sandbox;
   uint16_t port;
   std::shared_ptr<Channel> channel;
-  std::string bytes;        // from inside, not used yet
+  std::string bytes;  // from inside, not used yet
   bool inside_ended = false, answered = false;
 };
 
@@ -141,7 +157,9 @@ Task<Result<net::ResponseHead>> read_head_inside(Preview& preview) {
       if (!more) co_return Error{Code::io, "it ended without an answer", ""};
       continue;
     }
-    Result<net::ResponseHead> head = net::parse_response(std::string_view(preview.bytes).substr(0, size.value()), preview.call.exchange.head().method);
+    Result<net::ResponseHead> head =
+        net::parse_response(std::string_view(preview.bytes).substr(0, size.value()),
+                            preview.call.exchange.head().method);
     preview.bytes.erase(0, size.value());
     if (!head) co_return head.error();
     bool interim = head.value().status / 100 == 1 && head.value().status != 101;
@@ -245,14 +263,20 @@ Task<void> answer_from_inside(Preview& preview) {
     std::string why = cat("The program on this port gave no valid answer: ", head.error().message);
     if (!exchange.is_cut()) co_await answer_data_error(preview.call, 502, id, why, preview.port);
   } else if (head.value().status == 101) {
-    if (exchange.head().upgrade && exchange.body_done()) co_await tunnel(preview, head.value());
-    else co_await answer_data_error(preview.call, 502, id, "The program on this port upgraded a request that did not ask for it", preview.port);
+    if (exchange.head().upgrade && exchange.body_done())
+      co_await tunnel(preview, head.value());
+    else
+      co_await answer_data_error(
+          preview.call, 502, id,
+          "The program on this port upgraded a request that did not ask for it", preview.port);
   } else {
     exchange.always.clear();  // its own headers say what browsers may
     std::optional<uint64_t> length;
     const net::Header* announced = net::find_header(head.value().headers, "Content-Length");
-    if (head.value().body.kind == net::Body::Kind::length) length = head.value().body.length;
-    else if (head.value().body.kind == net::Body::Kind::none && exchange.head().method != "HEAD") length = 0;
+    if (head.value().body.kind == net::Body::Kind::length)
+      length = head.value().body.length;
+    else if (head.value().body.kind == net::Body::Kind::none && exchange.head().method != "HEAD")
+      length = 0;
     Headers headers = outer_headers(head.value());
     if (announced && exchange.head().method == "HEAD") headers.push_back(*announced);
     if (!exchange.body_done()) exchange.close_after();

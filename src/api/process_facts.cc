@@ -45,10 +45,12 @@ double boot_time() {
 void add_process(monitor::Exposition& out) {
   Result<std::string> read = read_file("/proc/self/stat", 1 << 16);
   std::string stat = read ? read.value() : "";
-  double ticks = static_cast<double>(::sysconf(_SC_CLK_TCK)), page = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  double ticks = static_cast<double>(::sysconf(_SC_CLK_TCK)),
+         page = static_cast<double>(::sysconf(_SC_PAGESIZE));
   rlimit files{};
   (void)::getrlimit(RLIMIT_NOFILE, &files);
-  out.metric("process_cpu_seconds_total", Type::counter, "User and system CPU time of the server, in seconds.");
+  out.metric("process_cpu_seconds_total", Type::counter,
+             "User and system CPU time of the server, in seconds.");
   out.sample({}, (stat_field(stat, 14) + stat_field(stat, 15)) / ticks);
   out.metric("process_resident_memory_bytes", Type::gauge, "Resident memory of the server.");
   out.sample({}, stat_field(stat, 24) * page);
@@ -59,7 +61,8 @@ void add_process(monitor::Exposition& out) {
   out.metric("process_max_fds", Type::gauge, "Descriptors that it may have open.");
   out.sample({}, static_cast<uint64_t>(files.rlim_cur));
   static const double booted = boot_time();
-  out.metric("process_start_time_seconds", Type::gauge, "When the server was started, in seconds since 1970.");
+  out.metric("process_start_time_seconds", Type::gauge,
+             "When the server was started, in seconds since 1970.");
   out.sample({}, booted + stat_field(stat, 22) / ticks);
 }
 

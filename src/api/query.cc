@@ -15,7 +15,8 @@ int hex_value(char c) {
 }
 
 bool is_plain(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
 }
 
 }  // namespace
@@ -39,13 +40,16 @@ std::string percent_encode(std::string_view text) {
   static const char kHex[] = "0123456789ABCDEF";
   std::string encoded;
   for (char c : text) {
-    if (is_plain(c)) encoded += c;
-    else encoded += {'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
+    if (is_plain(c))
+      encoded += c;
+    else
+      encoded += {'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
   }
   return encoded;
 }
 
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query, bool plus_is_blank) {
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query,
+                                                             bool plus_is_blank) {
   std::vector<std::pair<std::string, std::string>> pairs;
   auto decode = [&](std::string_view text) {
     std::string copy(text);
@@ -58,7 +62,8 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
     query.remove_prefix(std::min(end + 1, query.size()));
     if (pair.empty()) continue;
     size_t equals = std::min(pair.find('='), pair.size());
-    pairs.emplace_back(decode(pair.substr(0, equals)), decode(pair.substr(std::min(equals + 1, pair.size()))));
+    pairs.emplace_back(decode(pair.substr(0, equals)),
+                       decode(pair.substr(std::min(equals + 1, pair.size()))));
   }
   return pairs;
 }

@@ -11,13 +11,14 @@ namespace paddock::api {
 
 class RateLimits {
  public:
-  // Takes a token at `now_ms` from the bucket `name`, which fills with `per_second` and holds twice that. 0 when there was
-  // one; else the seconds until there is.
+  // Takes a token at `now_ms` from the bucket `name`, which fills with `per_second` and holds twice
+  // that. 0 when there was one; else the seconds until there is.
   int64_t take(const std::string& name, uint64_t per_second, int64_t now_ms) {
     if (per_second == 0) return 0;
     double rate = static_cast<double>(per_second), most = 2 * rate;
     Bucket& bucket = used(name, Bucket{most, now_ms, {}});
-    bucket.tokens = std::min(most, bucket.tokens + rate * static_cast<double>(now_ms - bucket.filled_ms) / 1000);
+    bucket.tokens = std::min(
+        most, bucket.tokens + rate * static_cast<double>(now_ms - bucket.filled_ms) / 1000);
     bucket.filled_ms = now_ms;
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1;
@@ -30,7 +31,10 @@ class RateLimits {
   bool has(const std::string& name, uint64_t per_second, int64_t now_ms) const {
     auto found = buckets_.find(name);
     if (found == buckets_.end() || per_second == 0) return true;
-    return found->second.tokens + static_cast<double>(per_second) * static_cast<double>(now_ms - found->second.filled_ms) / 1000 >= 1;
+    return found->second.tokens + static_cast<double>(per_second) *
+                                      static_cast<double>(now_ms - found->second.filled_ms) /
+                                      1000 >=
+           1;
   }
 
   static constexpr size_t kMost = 10'000;

@@ -18,8 +18,7 @@ TEST(RateLimits, GivesTwiceASecondsWorthAtOnceAndRefills) {
 
 TEST(RateLimits, StrangersDoNotResetWhatIsInUse) {
   RateLimits rates;
-  while (rates.take("guesser", 5, 0) == 0) {
-  }
+  while (rates.take("guesser", 5, 0) == 0) {}
   for (size_t i = 0; i < 10 * RateLimits::kMost; ++i) {
     (void)rates.take(std::to_string(i), 5, 0);
     if (i % 100 == 0) {

@@ -30,20 +30,28 @@ const char* status_class(int status) {
 }  // namespace
 
 const std::vector<double>& RequestStats::bounds() {
-  static const std::vector<double> bounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60};
+  static const std::vector<double> bounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                             0.25,   0.5,   1,      2.5,   5,    10,    60};
   return bounds;
 }
 
 void RequestStats::add(const Call& call, double seconds) {
-  std::string route = !call.route.empty() ? call.route : call.sandbox.empty() ? "none" : "data plane";
-  Sum& sum = sums_[{std::move(route), method_of(call.exchange.head().method), status_class(call.exchange.status())}];
+  std::string route = !call.route.empty()    ? call.route
+                      : call.sandbox.empty() ? "none"
+                                             : "data plane";
+  Sum& sum = sums_[{std::move(route), method_of(call.exchange.head().method),
+                    status_class(call.exchange.status())}];
   sum.counts.resize(bounds().size() + 1);
-  ++sum.counts[static_cast<size_t>(std::lower_bound(bounds().begin(), bounds().end(), seconds) - bounds().begin())];
+  ++sum.counts[static_cast<size_t>(std::lower_bound(bounds().begin(), bounds().end(), seconds) -
+                                   bounds().begin())];
   sum.seconds += seconds;
 }
 
-RequestTimer::RequestTimer(RequestStats& stats, const Call& call) : stats_(stats), call_(call), begin_ns_(now_ns()) {}
+RequestTimer::RequestTimer(RequestStats& stats, const Call& call)
+    : stats_(stats), call_(call), begin_ns_(now_ns()) {}
 
-RequestTimer::~RequestTimer() { stats_.add(call_, static_cast<double>(now_ns() - begin_ns_) / 1e9); }
+RequestTimer::~RequestTimer() {
+  stats_.add(call_, static_cast<double>(now_ns() - begin_ns_) / 1e9);
+}
 
 }  // namespace paddock::api

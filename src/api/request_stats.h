@@ -17,9 +17,10 @@ class RequestStats {
   static const std::vector<double>& bounds();  // seconds
 
   struct Key {
-    std::string route;       // a route's path, never what was asked for: that may hold secrets, and is without end
-    std::string_view method; // one of a few; "other"
-    std::string_view status; // "2xx"; "none": it was cut, or taken over by a WebSocket
+    // A route's path, never what was asked for: that may hold secrets, and is without end.
+    std::string route;
+    std::string_view method;  // one of a few; "other"
+    std::string_view status;  // "2xx"; "none": it was cut, or taken over by a WebSocket
     auto operator<=>(const Key&) const = default;
   };
   struct Sum {

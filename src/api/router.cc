@@ -21,7 +21,8 @@ std::string name_of(const std::string& piece) {
 }
 
 bool has_control_bytes(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 // How well the path fits: 0 not at all, else one more than the number of literal pieces.
@@ -43,8 +44,12 @@ size_t fit(const std::vector<std::string>& route, const std::vector<std::string>
 }  // namespace
 
 bool is_plain_id(std::string_view text) {
-  auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-'; };
-  return !text.empty() && text.size() <= 128 && text != "." && text != ".." && std::all_of(text.begin(), text.end(), plain);
+  auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= 128 && text != "." && text != ".." &&
+         std::all_of(text.begin(), text.end(), plain);
 }
 
 void Router::add(const std::vector<Route>& routes) {
@@ -63,7 +68,8 @@ Router::Match Router::find(std::string_view method, std::string_view path) const
     size_t fits = fit(pieces_[i], pieces);
     if (fits == 0) continue;
     if (method != routes_[i].method) {
-      if (match.allowed.find(routes_[i].method) == std::string::npos) match.allowed += cat(match.allowed.empty() ? "" : ", ", routes_[i].method);
+      if (match.allowed.find(routes_[i].method) == std::string::npos)
+        match.allowed += cat(match.allowed.empty() ? "" : ", ", routes_[i].method);
     } else if (fits > best) {
       best = fits;
       chosen = i;
@@ -77,7 +83,8 @@ Router::Match Router::find(std::string_view method, std::string_view path) const
     if (!is_named(names[i])) continue;
     std::string value = percent_decode(pieces[i]);
     if (takes_rest(names[i]))
-      for (size_t next = i + 1; next < pieces.size(); ++next) value += cat("/", percent_decode(pieces[next]));
+      for (size_t next = i + 1; next < pieces.size(); ++next)
+        value += cat("/", percent_decode(pieces[next]));
     std::string name = name_of(names[i]);
     if (has_control_bytes(value) || (name == "id" && !is_plain_id(value))) match.malformed = true;
     match.parts.emplace(std::move(name), std::move(value));

@@ -19,10 +19,11 @@ class Router {
   struct Match {
     const Route* route = nullptr;
     std::map<std::string, std::string> parts;
-    std::string allowed;       // no route, but the path is known with these methods: "GET, PUT"
-    bool malformed = false;    // a piece of the path cannot be what it stands for
+    std::string allowed;     // no route, but the path is known with these methods: "GET, PUT"
+    bool malformed = false;  // a piece of the path cannot be what it stands for
   };
-  // `path` as it came, percent-encoded. HEAD finds GET's routes. A literal piece wins over a {named} one.
+  // `path` as it came, percent-encoded. HEAD finds GET's routes. A literal piece wins over a
+  // {named} one.
   Match find(std::string_view method, std::string_view path) const;
 
  private:
@@ -30,7 +31,8 @@ class Router {
   std::vector<std::vector<std::string>> pieces_;  // of each route's path
 };
 
-// Whether it may be the id or the name of a sandbox, snapshot, …: letters, digits, '.', '_', '-', at most 128.
+// Whether it may be the id or the name of a sandbox, snapshot, …: letters, digits, '.', '_', '-',
+// at most 128.
 bool is_plain_id(std::string_view text);
 
 }  // namespace paddock::api

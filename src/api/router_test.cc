@@ -51,7 +51,8 @@ TEST(Router, TellsUnknownPathsFromUnknownMethods) {
 }
 
 TEST(Router, RefusesIdsThatCannotBe) {
-  for (const char* id : {"..%2f..", "%2e%2e", "a%0ab", "a%00b", "a%20b", "%c3%a9", "a%7fb"}) EXPECT_EQ(find("GET", cat("/v1/things/", id)), "malformed") << id;
+  for (const char* id : {"..%2f..", "%2e%2e", "a%0ab", "a%00b", "a%20b", "%c3%a9", "a%7fb"})
+    EXPECT_EQ(find("GET", cat("/v1/things/", id)), "malformed") << id;
   EXPECT_EQ(find("GET", "/v1/things/" + std::string(200, 'a')), "malformed");
   EXPECT_EQ(find("DELETE", "/templates/a%0ab"), "malformed");
 }
@@ -62,7 +63,8 @@ TEST(PercentDecode, LeavesMalformedEscapes) {
 }
 
 TEST(ParseQuery, DecodesNamesAndValues) {
-  std::vector<std::pair<std::string, std::string>> expected = {{"a", "b c"}, {"d&", ""}, {"e", "=f"}};
+  std::vector<std::pair<std::string, std::string>> expected = {
+      {"a", "b c"}, {"d&", ""}, {"e", "=f"}};
   EXPECT_EQ(parse_query("a=b+c&d%26&&e==f"), expected);
   EXPECT_EQ(parse_query("a=b+c", false)[0].second, "b+c");
 }

@@ -24,12 +24,14 @@ Task<void> answer_sandbox(Call& call, int status, std::shared_ptr<manager::Sandb
 
 Task<void> create(Call& call) {
   Result<Value> body = co_await call.exchange.read_json();
-  Result<manager::CreateOptions> options = body ? read_create(body.value()) : Result<manager::CreateOptions>(body.error());
+  Result<manager::CreateOptions> options =
+      body ? read_create(body.value()) : Result<manager::CreateOptions>(body.error());
   if (!options) {
     co_await answer_error(call, options.error());
     co_return;
   }
-  Result<std::shared_ptr<manager::Sandbox>> made = co_await call.manager.create(call.caller, std::move(options.value()));
+  Result<std::shared_ptr<manager::Sandbox>> made =
+      co_await call.manager.create(call.caller, std::move(options.value()));
   if (!made) {
     co_await answer_error(call, made.error());
     co_return;
@@ -45,28 +47,35 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
       for (const std::string& name : split(value, ',')) {
         using State = manager::SandboxState;
         bool found = false;
-        for (State state : {State::starting, State::running, State::pausing, State::paused, State::resuming, State::ending, State::ended}) {
+        for (State state : {State::starting, State::running, State::pausing, State::paused,
+                            State::resuming, State::ending, State::ended}) {
           if (name != manager::to_string(state)) continue;
           options.states.insert(state);
           found = true;
         }
-        if (!found) return Error{Code::invalid, cat("state: there is none called '", printable(name), "'"), ""};
+        if (!found)
+          return Error{Code::invalid, cat("state: there is none called '", printable(name), "'"),
+                       ""};
       }
     } else if (starts_with(key, "metadata.")) {
       options.metadata[key.substr(9)] = value;
     } else if (key == "template") {
       options.template_name = value;
     } else if (key == "order") {
-      if (value != "asc" && value != "desc") return Error{Code::invalid, "order must be asc or desc", ""};
+      if (value != "asc" && value != "desc")
+        return Error{Code::invalid, "order must be asc or desc", ""};
       options.ascending = value == "asc";
     } else if (key == "limit") {
-      bool number = !value.empty() && value.size() < 6 && value.find_first_not_of("0123456789") == std::string::npos;
+      bool number = !value.empty() && value.size() < 6 &&
+                    value.find_first_not_of("0123456789") == std::string::npos;
       options.limit = number ? std::stoul(value) : 0;
-      if (options.limit < 1 || options.limit > 1000) return Error{Code::invalid, "limit must be from 1 to 1000", ""};
+      if (options.limit < 1 || options.limit > 1000)
+        return Error{Code::invalid, "limit must be from 1 to 1000", ""};
     } else if (key == "token") {
       options.token = value;
     } else {
-      return Error{Code::invalid, cat("there is no filter '", printable(key), "'"), "state, metadata.KEY, template, order, limit, token"};
+      return Error{Code::invalid, cat("there is no filter '", printable(key), "'"),
+                   "state, metadata.KEY, template, order, limit, token"};
     }
   }
   return options;
@@ -92,17 +101,21 @@ Value describe_ended(const manager::Epitaph& epitaph) {
 
 Task<void> list(Call& call) {
   Result<manager::ListOptions> options = read_list(call.exchange);
-  Result<manager::Page> page = options ? call.manager.list(call.caller, options.value()) : Result<manager::Page>(options.error());
+  Result<manager::Page> page = options ? call.manager.list(call.caller, options.value())
+                                       : Result<manager::Page>(options.error());
   if (!page) {
     co_await answer_error(call, page.error());
     co_return;
   }
   Value::Array sandboxes;
-  for (const std::shared_ptr<manager::Sandbox>& sandbox : page.value().sandboxes) sandboxes.push_back(describe(*sandbox, call.caller));
+  for (const std::shared_ptr<manager::Sandbox>& sandbox : page.value().sandboxes)
+    sandboxes.push_back(describe(*sandbox, call.caller));
   // Ended sandboxes are listed only on request, with the last page.
-  bool with_ended = options.value().states.count(manager::SandboxState::ended) && page.value().next.empty();
+  bool with_ended =
+      options.value().states.count(manager::SandboxState::ended) && page.value().next.empty();
   if (with_ended)
-    for (const manager::Epitaph& epitaph : call.manager.epitaphs().of(call.caller.tenant)) sandboxes.push_back(describe_ended(epitaph));
+    for (const manager::Epitaph& epitaph : call.manager.epitaphs().of(call.caller.tenant))
+      sandboxes.push_back(describe_ended(epitaph));
   Value value;
   value.set("sandboxes", std::move(sandboxes));
   value.set("next", page.value().next);
@@ -110,7 +123,8 @@ Task<void> list(Call& call) {
 }
 
 Task<void> look(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, call.parts["id"]);
   if (!found) {
     co_await answer_error(call, found.error());
     co_return;
@@ -186,7 +200,8 @@ Task<void> resume(Call& call) {
     co_return;
   }
   std::string id = call.parts["id"];
-  Result<manager::Manager::Connected> connected = co_await call.manager.connect(call.caller, id, timeout_ms, reboot);
+  Result<manager::Manager::Connected> connected =
+      co_await call.manager.connect(call.caller, id, timeout_ms, reboot);
   if (!connected) {
     co_await answer_error(call, connected.error());
     co_return;
@@ -203,7 +218,8 @@ Task<void> set_timeout(Call& call) {
     std::optional<int64_t> timeout_ms = fields.number("timeout_ms", 0);
     if (!timeout_ms) fields.wrong("timeout_ms", "is missing");
     done = fields.done();
-    Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
+    Result<std::shared_ptr<manager::Sandbox>> found =
+        call.manager.find(call.caller, call.parts["id"]);
     if (done && !found) done = found.error();
     if (done) done = call.manager.can_set_timeout(call.caller, call.parts["id"], *timeout_ms);
     if (done) {
@@ -226,10 +242,14 @@ Task<void> set_network(Call& call) {
     whole.set("version", 1);
     whole.set("network", body.value());
     Result<Policy> policy = decode_call(whole, "request", false);
-    Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
-    if (!policy) done = policy.error();
-    else if (!found) done = found.error();
-    else done = call.manager.can_set_network(call.caller, call.parts["id"], policy.value().network);
+    Result<std::shared_ptr<manager::Sandbox>> found =
+        call.manager.find(call.caller, call.parts["id"]);
+    if (!policy)
+      done = policy.error();
+    else if (!found)
+      done = found.error();
+    else
+      done = call.manager.can_set_network(call.caller, call.parts["id"], policy.value().network);
     if (done) {
       Policy shown;
       shown.network = policy.value().network;
@@ -237,7 +257,9 @@ Task<void> set_network(Call& call) {
       std::string id = found.value()->info().id;
       done = co_await record_act(call, "sandbox.network", data, id);
     }
-    if (done) done = call.manager.set_network(call.caller, call.parts["id"], policy.value().network, Value());
+    if (done)
+      done =
+          call.manager.set_network(call.caller, call.parts["id"], policy.value().network, Value());
   } else {
     done = body.error();
   }
@@ -269,8 +291,10 @@ Task<void> snapshot(Call& call) {
 }
 
 Task<void> list_snapshots(Call& call) {
-  std::string sandbox = call.exchange.query("sandbox").value_or(""), name = call.exchange.query("name").value_or("");
-  Result<std::vector<manager::Snapshot>> found = call.manager.list_snapshots(call.caller, sandbox, name);
+  std::string sandbox = call.exchange.query("sandbox").value_or(""),
+              name = call.exchange.query("name").value_or("");
+  Result<std::vector<manager::Snapshot>> found =
+      call.manager.list_snapshots(call.caller, sandbox, name);
   if (!found) {
     co_await answer_error(call, found.error());
     co_return;
@@ -300,7 +324,8 @@ Task<void> fork(Call& call) {
     co_return;
   }
   std::string id = call.parts["id"];
-  Result<std::vector<Result<std::shared_ptr<manager::Sandbox>>>> made = co_await call.manager.fork(call.caller, id, count, timeout_ms);
+  Result<std::vector<Result<std::shared_ptr<manager::Sandbox>>>> made =
+      co_await call.manager.fork(call.caller, id, count, timeout_ms);
   if (!made) {
     co_await answer_error(call, made.error());
     co_return;
@@ -308,8 +333,10 @@ Task<void> fork(Call& call) {
   Value::Array items;
   for (const Result<std::shared_ptr<manager::Sandbox>>& one : made.value()) {
     Value item;
-    if (one) item.set("sandbox", describe(*one.value(), call.caller));
-    else item.set("error", describe_error(one.error()));
+    if (one)
+      item.set("sandbox", describe(*one.value(), call.caller));
+    else
+      item.set("error", describe_error(one.error()));
     items.push_back(std::move(item));
   }
   Value value;
@@ -318,7 +345,8 @@ Task<void> fork(Call& call) {
 }
 
 Task<void> metrics(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, call.parts["id"]);
   if (!found) {
     co_await answer_error(call, found.error());
     co_return;
@@ -326,14 +354,17 @@ Task<void> metrics(Call& call) {
   bool recent = call.exchange.query("recent").value_or("") == "1";
   const monitor::History& history = found.value()->history();
   Value value;
-  value.set("every_ms", recent ? monitor::every_ms(found.value()->info().policy.monitor) : static_cast<uint64_t>(monitor::History::kHourEveryMs));
+  value.set("every_ms", recent ? monitor::every_ms(found.value()->info().policy.monitor)
+                               : static_cast<uint64_t>(monitor::History::kHourEveryMs));
   value.set("metrics", manager::to_value(recent ? history.recent() : history.hour()));
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 
-// What happened, as lines of JSON. With follow=1 what happens next as well, until the sandbox ends or the client goes.
+// What happened, as lines of JSON. With follow=1 what happens next as well, until the sandbox ends
+// or the client goes.
 Task<void> logs(Call& call) {
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, call.parts["id"]);
+  Result<std::shared_ptr<manager::Sandbox>> found =
+      call.manager.find(call.caller, call.parts["id"]);
   if (!found) {
     co_await answer_error(call, found.error());
     co_return;
@@ -348,7 +379,9 @@ Task<void> logs(Call& call) {
   while (goes_on && !*gone) {
     std::string lines;
     next = std::max(next, sandbox->log_dropped());
-    for (size_t at = next - sandbox->log_dropped(); at < sandbox->log().size() && lines.size() < (64 << 10); ++at, ++next) lines += sandbox->log()[at] + "\n";
+    for (size_t at = next - sandbox->log_dropped();
+         at < sandbox->log().size() && lines.size() < (64 << 10); ++at, ++next)
+      lines += sandbox->log()[at] + "\n";
     if (!lines.empty()) {
       goes_on = co_await call.exchange.write(lines);
       continue;
@@ -366,17 +399,24 @@ const std::vector<Route>& sandbox_routes() {
   static const std::vector<Route> routes = {
       {"POST", "/v1/sandboxes", "sandboxes", create, "make a sandbox"},
       {"GET", "/v1/sandboxes", "read", list, "list sandboxes, by pages"},
-      {"GET", "/v1/sandboxes/{id}", "read", look, "one sandbox: state, usage, policy, what enforces it"},
+      {"GET", "/v1/sandboxes/{id}", "read", look,
+       "one sandbox: state, usage, policy, what enforces it"},
       {"DELETE", "/v1/sandboxes/{id}", "sandboxes", remove, "kill a sandbox"},
       {"GET", "/v1/sandboxes/{id}/enforced", "read", enforced, "what holds each limit and wall"},
-      {"POST", "/v1/sandboxes/{id}/pause", "sandboxes", pause, "stop all its processes, and keep them or only its files"},
-      {"POST", "/v1/sandboxes/{id}/resume", "sandboxes", resume, "let it go on, and extend its life"},
-      {"POST", "/v1/sandboxes/{id}/timeout", "sandboxes", set_timeout, "how long it lives from now"},
+      {"POST", "/v1/sandboxes/{id}/pause", "sandboxes", pause,
+       "stop all its processes, and keep them or only its files"},
+      {"POST", "/v1/sandboxes/{id}/resume", "sandboxes", resume,
+       "let it go on, and extend its life"},
+      {"POST", "/v1/sandboxes/{id}/timeout", "sandboxes", set_timeout,
+       "how long it lives from now"},
       {"PUT", "/v1/sandboxes/{id}/network", "sandboxes", set_network, "replace what it may reach"},
-      {"POST", "/v1/sandboxes/{id}/snapshots", "sandboxes", snapshot, "keep its files as a template"},
+      {"POST", "/v1/sandboxes/{id}/snapshots", "sandboxes", snapshot,
+       "keep its files as a template"},
       {"POST", "/v1/sandboxes/{id}/fork", "sandboxes", fork, "make copies of it"},
-      {"GET", "/v1/sandboxes/{id}/metrics", "read", metrics, "what it used over the last hour; with recent=1 each sample of the last minutes"},
-      {"GET", "/v1/sandboxes/{id}/logs", "read", logs, "what happened, as lines of JSON; follow=1 goes on"},
+      {"GET", "/v1/sandboxes/{id}/metrics", "read", metrics,
+       "what it used over the last hour; with recent=1 each sample of the last minutes"},
+      {"GET", "/v1/sandboxes/{id}/logs", "read", logs,
+       "what happened, as lines of JSON; follow=1 goes on"},
       {"GET", "/v1/snapshots", "read", list_snapshots, "list snapshots"},
   };
   return routes;

@@ -39,8 +39,11 @@ Result<Fd> take_signals() {
 
 Result<Fd> take_stdin() {
   struct stat status {};
-  bool pipe = ::fstat(STDIN_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
-  if (!pipe) return Error{Code::invalid, "end with the parent: stdin is no pipe of its", "start the server with a pipe as its stdin"};
+  bool pipe =
+      ::fstat(STDIN_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+  if (!pipe)
+    return Error{Code::invalid, "end with the parent: stdin is no pipe of its",
+                 "start the server with a pipe as its stdin"};
   Fd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!fd || ::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error(errno, "watch stdin");
   return fd;
@@ -60,7 +63,8 @@ struct Running {
 Task<void> wait_for_the_end(Running& running) {
   while (true) {
     signalfd_siginfo info;
-    if (::read(running.signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) co_return;
+    if (::read(running.signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+      co_return;
     char buffer[256];
     ssize_t size = running.parent ? ::read(running.parent.get(), buffer, sizeof buffer) : -1;
     if (running.parent && (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))) co_return;
@@ -90,7 +94,8 @@ Task<void> kill_all(Running& running) {
   std::vector<std::shared_ptr<manager::Sandbox>> all = running.manager->all();
   if (all.empty()) co_return;
   Killing killing{all.size(), io::Event(running.loop)};
-  for (const std::shared_ptr<manager::Sandbox>& sandbox : all) io::spawn(kill_one(running, sandbox, killing));
+  for (const std::shared_ptr<manager::Sandbox>& sandbox : all)
+    io::spawn(kill_one(running, sandbox, killing));
   co_await killing.done;
 }
 
@@ -99,7 +104,8 @@ Task<void> run(Running& running) {
   options.policy = running.options.policy;
   options.most_sandboxes = running.options.most_sandboxes;
   options.otlp = running.options.otlp;
-  Result<std::unique_ptr<manager::Manager>> manager = co_await manager::Manager::start(running.loop, std::move(options));
+  Result<std::unique_ptr<manager::Manager>> manager =
+      co_await manager::Manager::start(running.loop, std::move(options));
   if (!manager) {
     running.result = manager.error();
     running.loop.stop();
@@ -107,10 +113,13 @@ Task<void> run(Running& running) {
   }
   running.manager = std::move(manager.value());
   manager::Caller server;
-  Value start = Value::Object{{"version", PADDOCK_VERSION}, {"policy", running.options.policy}, {"listening", text_list(running.server->places())}};
+  Value start = Value::Object{{"version", PADDOCK_VERSION},
+                              {"policy", running.options.policy},
+                              {"listening", text_list(running.server->places())}};
   std::string nothing;
   std::string begins = "server.start";
-  // A server whose log cannot be written starts all the same: what runs must be seen and ended. /health says so.
+  // A server whose log cannot be written starts all the same: what runs must be seen and ended.
+  // /health says so.
   Result<Event> ignored = co_await running.manager->record_act(server, begins, start, nothing);
   (void)ignored;
   running.server->start(*running.manager, *running.keys);
@@ -127,7 +136,8 @@ Task<void> run(Running& running) {
 
 }  // namespace
 
-// Its templates are thousands of files: whoever waits for this process need not wait for a child of it that removes them.
+// Its templates are thousands of files: whoever waits for this process need not wait for a child of
+// it that removes them.
 void remove_state(const std::string& state) {
   pid_t child = ::fork();
   if (child > 0) return;
@@ -141,12 +151,15 @@ void remove_state(const std::string& state) {
   if (child == 0) ::_exit(0);
 }
 
-// What is removed at the end must hold nothing but what this server put there. Whoever starts it may log beside its state.
+// What is removed at the end must hold nothing but what this server put there. Whoever starts it
+// may log beside its state.
 Result<void> must_be_new(const std::string& state) {
   Fd directory = TRY(open_file(state, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   for (const std::string& name : TRY(kernel::list_directory(directory.get())))
     if (name != "server.log")
-      return Error{Code::denied, cat("serve --temporary would remove '", printable(state), "' at its end, and it holds '", printable(name), "'"),
+      return Error{Code::denied,
+                   cat("serve --temporary would remove '", printable(state),
+                       "' at its end, and it holds '", printable(name), "'"),
                    "set PADDOCK_STATE to an empty directory"};
   return {};
 }
@@ -165,7 +178,8 @@ Result<void> serve(ServeOptions options) {
   io::spawn(run(running));
   loop.run();
   running.manager.reset();
-  if (running.options.temporary && running.options.exit_kills && running.result) remove_state(state);
+  if (running.options.temporary && running.options.exit_kills && running.result)
+    remove_state(state);
   return std::move(running.result);
 }
 

@@ -10,12 +10,12 @@ namespace paddock::api {
 
 struct ServeOptions {
   ServerOptions server;
-  std::string policy;           // the operator's
+  std::string policy;  // the operator's
   uint64_t most_sandboxes = 0;
-  std::string otlp;             // where traces go, instead of where the policy says
-  bool exit_kills = false;      // its sandboxes end with it
-  bool with_parent = false;     // it ends when its stdin does
-  bool temporary = false;       // its state is removed when it ends
+  std::string otlp;                          // where traces go, instead of where the policy says
+  bool exit_kills = false;                   // its sandboxes end with it
+  bool with_parent = false;                  // it ends when its stdin does
+  bool temporary = false;                    // its state is removed when it ends
   std::function<void(const Server&)> ready;  // it accepts from now on
 };
 

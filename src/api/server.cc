@@ -22,12 +22,12 @@ namespace {
 using io::Milliseconds;
 using io::Task;
 
-constexpr Milliseconds kFirstByte = 30'000;      // of a connection that has not said anything yet
-constexpr Milliseconds kIdle = 300'000;          // between two requests
-constexpr Milliseconds kHeadTime = 15'000;       // from the first byte of a head to its last
+constexpr Milliseconds kFirstByte = 30'000;  // of a connection that has not said anything yet
+constexpr Milliseconds kIdle = 300'000;      // between two requests
+constexpr Milliseconds kHeadTime = 15'000;   // from the first byte of a head to its last
 constexpr Milliseconds kHandshake = 10'000;
 constexpr Milliseconds kRefusalPatience = 5'000;
-constexpr size_t kReserved = 256;                // descriptors that connections may not have
+constexpr size_t kReserved = 256;  // descriptors that connections may not have
 
 size_t raise_descriptor_limit() {
   rlimit limit{};
@@ -44,7 +44,8 @@ Result<Peer> peer_of(int fd, bool local) {
   if (local) {
     ucred credentials{};
     socklen_t size = sizeof credentials;
-    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return errno_error(errno, "ask who connects");
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+      return errno_error(errno, "ask who connects");
     peer.uid = credentials.uid;
     peer.address = cat("uid ", credentials.uid);
     return peer;
@@ -52,7 +53,8 @@ Result<Peer> peer_of(int fd, bool local) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   char text[INET6_ADDRSTRLEN] = "";
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return errno_error(errno, "ask who connects");
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return errno_error(errno, "ask who connects");
   const void* bytes = &reinterpret_cast<sockaddr_in&>(address).sin_addr;
   if (address.ss_family == AF_INET6) bytes = &reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
   (void)::inet_ntop(address.ss_family, bytes, text, sizeof text);
@@ -61,13 +63,15 @@ Result<Peer> peer_of(int fd, bool local) {
 }
 
 constexpr std::string_view kBusy =
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 55\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: "
+    "55\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
     "{\"code\":503,\"message\":\"too many connections, try again\"}";
 
 }  // namespace
 
 struct Server::Connection {
-  Connection(io::Loop& loop, Fd fd, Peer from) : stream(loop, std::move(fd)), peer(std::move(from)) {}
+  Connection(io::Loop& loop, Fd fd, Peer from)
+      : stream(loop, std::move(fd)), peer(std::move(from)) {}
   io::Stream stream;
   Peer peer;
   bool idle = true, asked_before = false;
@@ -76,12 +80,15 @@ struct Server::Connection {
 Server::Server(io::Loop& loop, ServerOptions options) : loop_(loop), options_(std::move(options)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions options, std::vector<std::unique_ptr<Listener>> listeners) {
+Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions options,
+                                               std::vector<std::unique_ptr<Listener>> listeners) {
   std::unique_ptr<Server> server(new Server(loop, std::move(options)));
   size_t descriptors = raise_descriptor_limit();
   size_t most = descriptors > 2 * kReserved ? (descriptors - kReserved) / 2 : 32;
-  if (server->options_.most_connections == 0 || server->options_.most_connections > most) server->options_.most_connections = most;
-  if (!server->options_.certificate.empty()) server->tls_ = TRY(net::TlsServer::create(server->options_.certificate, server->options_.key));
+  if (server->options_.most_connections == 0 || server->options_.most_connections > most)
+    server->options_.most_connections = most;
+  if (!server->options_.certificate.empty())
+    server->tls_ = TRY(net::TlsServer::create(server->options_.certificate, server->options_.key));
   server->listeners_ = std::move(listeners);
   server->reserve_ = TRY(open_file("/dev/null", O_RDONLY));
   for (const std::vector<Route>* routes : all_routes()) server->router_.add(*routes);
@@ -156,7 +163,8 @@ bool Server::admit(Listener& listener, Fd fd) {
   if (!peer) return false;
   bool full = connections_.size() >= options_.most_connections;
   // One peer cannot have all of them. (Behind loopback stand many.)
-  bool greedy = !listener.local && by_peer_[peer.value().address] >= options_.most_connections / 4 * 3;
+  bool greedy =
+      !listener.local && by_peer_[peer.value().address] >= options_.most_connections / 4 * 3;
   if (full || greedy) {
     if (!listener.tls) (void)::send(fd.get(), kBusy.data(), kBusy.size(), MSG_NOSIGNAL);
     return false;
@@ -219,7 +227,8 @@ Task<Result<std::string>> Server::read_head(std::shared_ptr<Connection> connecti
     if (draining_ && !begun) co_return Error{Code::io, "", ""};
     io::Stream::More more = co_await stream.read(deadline, 64 << 10);
     if (more == io::Stream::More::yes) continue;
-    if (more == io::Stream::More::late && begun) co_return Error{Code::io, "read HTTP head: it did not come in time", ""};
+    if (more == io::Stream::More::late && begun)
+      co_return Error{Code::io, "read HTTP head: it did not come in time", ""};
     co_return Error{Code::io, "", ""};
   }
 }
@@ -230,13 +239,16 @@ Task<bool> Server::serve_one(std::shared_ptr<Connection> connection) {
   connection->idle = false;
   connection->asked_before = true;
   if (!bytes && bytes.error().message.empty()) co_return false;  // it went, or stayed silent
-  Result<net::RequestHead> head = bytes ? net::parse_request(bytes.value()) : Result<net::RequestHead>(bytes.error());
+  Result<net::RequestHead> head =
+      bytes ? net::parse_request(bytes.value()) : Result<net::RequestHead>(bytes.error());
   if (!head) {
     net::RequestHead nothing;
     nothing.version = "HTTP/1.1";
     nothing.keep_alive = false;
     Exchange refused(connection->stream, std::move(nothing), connection->peer);
-    int status = head.error().code == Code::exhausted ? 431 : head.error().code == Code::io ? 408 : 400;
+    int status = head.error().code == Code::exhausted ? 431
+                 : head.error().code == Code::io      ? 408
+                                                      : 400;
     Value body;
     body.set("code", status);
     body.set("message", head.error().message);
@@ -245,8 +257,10 @@ Task<bool> Server::serve_one(std::shared_ptr<Connection> connection) {
   }
   Exchange exchange(connection->stream, std::move(head.value()), connection->peer);
   if (draining_) exchange.close_after();
-  if (options_.instead) co_await options_.instead(exchange);
-  else co_await dispatch(exchange);
+  if (options_.instead)
+    co_await options_.instead(exchange);
+  else
+    co_await dispatch(exchange);
   bool again = co_await exchange.settle();
   co_return again && !draining_;
 }

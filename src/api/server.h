@@ -26,14 +26,16 @@ class Toolbox;  // tools/toolbox.h
 namespace paddock::api {
 
 struct ServerOptions {
-  std::vector<std::string> listen;    // ADDRESS:PORT
-  std::string socket;                 // path of the UNIX socket; empty: none
-  bool plaintext = false;             // other addresses than loopback may go without TLS
-  std::string certificate, key;       // PEM files
-  std::string domain;                 // of previews: PORT-ID.domain. Empty: none was given; see Server::domain()
-  uint64_t requests_per_second = 500; // per key, in twice that burst; 0: no limit
-  size_t most_connections = 0;        // 0: by the limit of descriptors
-  std::function<io::Task<void>(Exchange&)> instead;  // answers every request, in place of all that this server knows
+  std::vector<std::string> listen;  // ADDRESS:PORT
+  std::string socket;               // path of the UNIX socket; empty: none
+  bool plaintext = false;           // other addresses than loopback may go without TLS
+  std::string certificate, key;     // PEM files
+  // Of previews: PORT-ID.domain. Empty: none was given; see Server::domain().
+  std::string domain;
+  uint64_t requests_per_second = 500;  // per key, in twice that burst; 0: no limit
+  size_t most_connections = 0;         // 0: by the limit of descriptors
+  // Answers every request, in place of all that this server knows.
+  std::function<io::Task<void>(Exchange&)> instead;
 };
 
 struct Listener {
@@ -44,12 +46,15 @@ struct Listener {
 
 class Server {
  public:
-  static Result<std::unique_ptr<Server>> create(io::Loop& loop, ServerOptions options, std::vector<std::unique_ptr<Listener>> listeners);
+  static Result<std::unique_ptr<Server>> create(io::Loop& loop, ServerOptions options,
+                                                std::vector<std::unique_ptr<Listener>> listeners);
   ~Server();
 
   void start(manager::Manager& manager, manager::Keys& keys);  // accepts from now on
-  void start();                                                // the same, when options.instead answers
-  // No new connections; those that wait are closed, those that are busy may finish their exchange, for so long.
+  // The same, when options.instead answers.
+  void start();
+  // No new connections; those that wait are closed, those that are busy may finish their exchange,
+  // for so long.
   io::Task<void> drain(io::Milliseconds patience);
 
   const ServerOptions& options() const { return options_; }
@@ -57,21 +62,28 @@ class Server {
   manager::Keys& keys() { return *keys_; }
   const Router& router() const { return router_; }
   AuditDesk& audit_desk() { return *audit_desk_; }
-  // The tools of the operator's policy, for REST and MCP alike; made when they are first asked for (tools.cc). Started by who uses them.
+  // The tools of the operator's policy, for REST and MCP alike; made when they are first asked for
+  // (tools.cc). Started by who uses them.
   Result<tools::Toolbox*> toolbox();
   Result<McpFront*> mcp();  // the same tools, for clients of /mcp (mcp.cc)
-  // What is tried without a key or token that is right: so much of it from one address, then 429. may_try: something is left.
-  bool may_try(const Peer& peer) const { return strangers_.has("tries " + peer.address, kTries, loop_.now()); }
-  bool take_try(const Peer& peer) { return strangers_.take("tries " + peer.address, kTries, loop_.now()) == 0; }
-  // Records that somebody had no right to what they asked for: a few of them a second from one address, and from all; the others
-  // are counted.
+  // What is tried without a key or token that is right: so much of it from one address, then 429.
+  // may_try: something is left.
+  bool may_try(const Peer& peer) const {
+    return strangers_.has("tries " + peer.address, kTries, loop_.now());
+  }
+  bool take_try(const Peer& peer) {
+    return strangers_.take("tries " + peer.address, kTries, loop_.now()) == 0;
+  }
+  // Records that somebody had no right to what they asked for: a few of them a second from one
+  // address, and from all; the others are counted.
   void note_refused(const Call& call, int status, std::string_view why);
   // Called when the server is to end and what is under way should, until the token is let go of.
   std::shared_ptr<void> on_drain(std::function<void()> end);
   bool is_draining() const { return draining_; }
   std::vector<std::string> places() const;  // where it listens
-  // What previews are named under, and never empty: a client that is told of no domain would use that of a public service.
-  // Without the operator's choice it is localhost with the port, which browsers and curl resolve to this machine.
+  // What previews are named under, and never empty: a client that is told of no domain would use
+  // that of a public service. Without the operator's choice it is localhost with the port, which
+  // browsers and curl resolve to this machine.
   std::string domain() const;
   size_t connections() const { return connections_.size(); }
   const RequestStats& requests() const { return requests_; }
@@ -87,7 +99,8 @@ class Server {
   void shed(Listener& listener);  // no descriptor is left for whom waits
   bool admit(Listener& listener, Fd fd);
   io::Task<void> serve(std::shared_ptr<Connection> connection, bool tls);
-  io::Task<bool> serve_one(std::shared_ptr<Connection> connection);  // false: the connection is over
+  // false: the connection is over.
+  io::Task<bool> serve_one(std::shared_ptr<Connection> connection);
   io::Task<Result<std::string>> read_head(std::shared_ptr<Connection> connection);
 
   // Which plane, who asks, which handler (dispatch.cc).
@@ -111,7 +124,8 @@ class Server {
   RateLimits strangers_;  // by address: apart, since anybody may fill these
   RequestStats requests_;
   uint64_t refusals_left_out_ = 0;  // since the last that was noted
-  std::shared_ptr<std::list<std::function<void()>>> drains_ = std::make_shared<std::list<std::function<void()>>>();
+  std::shared_ptr<std::list<std::function<void()>>> drains_ =
+      std::make_shared<std::list<std::function<void()>>>();
   Fd reserve_;  // closed to have one to shed with
   std::set<Connection*> connections_;
   std::map<std::string, size_t> by_peer_;

@@ -19,16 +19,23 @@ constexpr io::Milliseconds kWritePatience = 60'000;
 
 Task<io::Stream*> accept_websocket(Exchange& exchange) {
   std::string key = exchange.header("Sec-WebSocket-Key");
-  bool wanted = exchange.head().upgrade && same_ignoring_case(*exchange.head().upgrade, "websocket") && exchange.header("Sec-WebSocket-Version") == "13" &&
-                net::is_websocket_key(key) && exchange.body_done();
+  bool wanted = exchange.head().upgrade &&
+                same_ignoring_case(*exchange.head().upgrade, "websocket") &&
+                exchange.header("Sec-WebSocket-Version") == "13" && net::is_websocket_key(key) &&
+                exchange.body_done();
   if (!wanted) {
-    Headers headers{{"Upgrade", "websocket"}, {"Sec-WebSocket-Version", "13"}, {"Content-Type", "application/json"}};
+    Headers headers{{"Upgrade", "websocket"},
+                    {"Sec-WebSocket-Version", "13"},
+                    {"Content-Type", "application/json"}};
     std::string body = R"({"code":426,"message":"this is answered over a WebSocket"})";
     (void)co_await exchange.answer(426, std::move(headers), std::move(body));
     co_return nullptr;
   }
   io::Stream* stream = co_await exchange.take_over();
-  std::string head = cat("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ", net::websocket_accept(key), "\r\n\r\n");
+  std::string head =
+      cat("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+          "Upgrade\r\nSec-WebSocket-Accept: ",
+          net::websocket_accept(key), "\r\n\r\n");
   bool written = co_await stream->write(head, kWritePatience);
   if (!written) co_return nullptr;
   co_return stream;

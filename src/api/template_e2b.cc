@@ -36,17 +36,20 @@ Result<manager::BuildRequest> read_request(const Value& body) {
   if (request.name.empty()) return Error{Code::invalid, "request a build: 'name' is missing", ""};
   if (const Value* tags = body.find("tags"); tags && tags->as_array()) {
     for (const Value& tag : *tags->as_array()) {
-      if (!tag.as_string()) return Error{Code::invalid, "request a build: a tag is not a string", ""};
+      if (!tag.as_string())
+        return Error{Code::invalid, "request a build: a tag is not a string", ""};
       request.tags.insert(*tag.as_string());
     }
   }
   const Value *cpu = body.find("cpuCount"), *memory = body.find("memoryMB");
   if (cpu && cpu->as_int()) {
-    if (*cpu->as_int() < 1 || *cpu->as_int() > 1024) return Error{Code::invalid, "request a build: cpuCount must be from 1 to 1024", ""};
+    if (*cpu->as_int() < 1 || *cpu->as_int() > 1024)
+      return Error{Code::invalid, "request a build: cpuCount must be from 1 to 1024", ""};
     request.cpu_millicores = static_cast<uint64_t>(*cpu->as_int()) * 1000;
   }
   if (memory && memory->as_int()) {
-    if (*memory->as_int() < 16 || *memory->as_int() > (1 << 24)) return Error{Code::invalid, "request a build: memoryMB must be from 16 to 16777216", ""};
+    if (*memory->as_int() < 16 || *memory->as_int() > (1 << 24))
+      return Error{Code::invalid, "request a build: memoryMB must be from 16 to 16777216", ""};
     request.memory_bytes = static_cast<uint64_t>(*memory->as_int()) << 20;
   }
   // As E2B's sandboxes: the Internet, as far as the operator's and the tenant's policies let them.
@@ -58,12 +61,15 @@ Result<manager::BuildRequest> read_request(const Value& body) {
 // Where the client can reach us: as it did just now.
 std::string origin(Call& call) {
   std::string host = call.exchange.header("host");
-  bool plain = host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]_") == std::string::npos;
+  bool plain = host.find_first_not_of(
+                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]_") ==
+               std::string::npos;
   if (host.empty() || !plain || call.exchange.peer().local) {
     for (const std::string& place : call.server.places())
       if (starts_with(place, "http")) return place;
   }
-  bool secure = !call.server.options().certificate.empty() || call.exchange.header("x-forwarded-proto") == "https";
+  bool secure = !call.server.options().certificate.empty() ||
+                call.exchange.header("x-forwarded-proto") == "https";
   return cat(secure ? "https://" : "http://", host);
 }
 
@@ -128,7 +134,9 @@ Task<void> e2b_request(Call& call) {
   std::optional<Value> body = co_await e2b::read_object(call);
   if (!body) co_return;
   Result<manager::BuildRequest> request = read_request(*body);
-  Result<std::shared_ptr<Build>> build = request ? call.manager.builder().request(call.caller, request.value()) : Result<std::shared_ptr<Build>>(request.error());
+  Result<std::shared_ptr<Build>> build =
+      request ? call.manager.builder().request(call.caller, request.value())
+              : Result<std::shared_ptr<Build>>(request.error());
   if (!build) {
     co_await e2b::fail(call, build.error());
     co_return;
@@ -147,8 +155,11 @@ Task<void> e2b_request(Call& call) {
 
 Task<void> e2b_begin(Call& call) {
   Result<Value> body = co_await call.exchange.read_json(8 << 20);
-  Result<manager::Recipe> recipe = body ? manager::parse_recipe(body.value()) : Result<manager::Recipe>(body.error());
-  Result<void> begun = recipe ? call.manager.builder().begin(call.caller, call.parts["build"], recipe.value()) : Result<void>(recipe.error());
+  Result<manager::Recipe> recipe =
+      body ? manager::parse_recipe(body.value()) : Result<manager::Recipe>(body.error());
+  Result<void> begun =
+      recipe ? call.manager.builder().begin(call.caller, call.parts["build"], recipe.value())
+             : Result<void>(recipe.error());
   if (!begun) {
     co_await e2b::fail(call, begun.error());
     co_return;
@@ -158,7 +169,9 @@ Task<void> e2b_begin(Call& call) {
 
 Task<void> e2b_status(Call& call) {
   Result<uint64_t> offset = offset_of(call);
-  Result<std::shared_ptr<Build>> found = offset ? call.manager.builder().find(call.caller, call.parts["build"]) : Result<std::shared_ptr<Build>>(offset.error());
+  Result<std::shared_ptr<Build>> found =
+      offset ? call.manager.builder().find(call.caller, call.parts["build"])
+             : Result<std::shared_ptr<Build>>(offset.error());
   if (!found) {
     co_await e2b::fail(call, found.error());
     co_return;
@@ -177,7 +190,9 @@ Task<void> e2b_status(Call& call) {
   value.set("logEntries", std::move(entries));
   if (build.state == manager::BuildState::error) {
     Value reason;
-    reason.set("message", build.reason.hint.empty() ? build.reason.message : cat(build.reason.message, " (", build.reason.hint, ")"));
+    reason.set("message", build.reason.hint.empty()
+                              ? build.reason.message
+                              : cat(build.reason.message, " (", build.reason.hint, ")"));
     if (!build.failed_step.empty()) reason.set("step", build.failed_step);
     reason.set("logEntries", Value::Array{});
     value.set("reason", std::move(reason));
@@ -188,7 +203,8 @@ Task<void> e2b_status(Call& call) {
 Task<void> e2b_files(Call& call) {
   std::string hash = call.parts["hash"];
   manager::BuildFiles& files = call.manager.builder().files();
-  Result<std::string> permit = Error{Code::invalid, "upload files: their hash is not 64 hexadecimal digits", ""};
+  Result<std::string> permit =
+      Error{Code::invalid, "upload files: their hash is not 64 hexadecimal digits", ""};
   if (is_hash(hash)) permit = files.permit(call.caller.tenant, hash);
   if (!permit) {
     co_await e2b::fail(call, permit.error());
@@ -204,7 +220,8 @@ Task<void> e2b_upload(Call& call) {
   std::string permit = call.parts["permit"];
   Result<void> taken = co_await take_upload(call, permit);
   if (!taken) {
-    call.exchange.set_reason(taken.error().message);  // all that the client shows of a failed upload
+    // All that the client shows of a failed upload.
+    call.exchange.set_reason(taken.error().message);
     co_await e2b::fail(call, taken.error());
     co_return;
   }
@@ -213,7 +230,8 @@ Task<void> e2b_upload(Call& call) {
 
 Task<void> e2b_alias(Call& call) {
   (void)co_await call.manager.base_ready();
-  Result<store::Template> found = call.manager.templates().find(call.caller.tenant, call.parts["alias"]);
+  Result<store::Template> found =
+      call.manager.templates().find(call.caller.tenant, call.parts["alias"]);
   std::string family = found ? found.value().family : "";
   bool is_public = found && found.value().tenant.empty();
   // A name whose builds all have other tags exists too.
@@ -235,7 +253,8 @@ Task<void> e2b_list(Call& call) {
   Value::Array all;
   std::set<std::string> families;  // the newest of each comes first
   for (const store::Template& record : call.manager.templates().list(call.caller.tenant)) {
-    if (record.kind == store::TemplateKind::snapshot || !families.insert(record.family).second) continue;
+    if (record.kind == store::TemplateKind::snapshot || !families.insert(record.family).second)
+      continue;
     all.push_back(listed(call, record));
   }
   Value value(std::move(all));
@@ -244,7 +263,8 @@ Task<void> e2b_list(Call& call) {
 
 Task<void> e2b_look(Call& call) {
   (void)co_await call.manager.base_ready();
-  Result<store::Template> found = call.manager.templates().find(call.caller.tenant, call.parts["template"]);
+  Result<store::Template> found =
+      call.manager.templates().find(call.caller.tenant, call.parts["template"]);
   if (!found) {
     co_await e2b::fail(call, found.error());
     co_return;
@@ -282,14 +302,20 @@ Task<void> e2b_tag(Call& call) {
   const Value *target = body->find("target"), *tags = body->find("tags");
   std::set<std::string> wanted;
   if (tags && tags->as_array())
-    for (const Value& tag : *tags->as_array()) wanted.insert(tag.as_string() ? *tag.as_string() : "");
-  Result<store::Template> tagged = Error{Code::invalid, "assign tags: 'target' and 'tags' are needed", ""};
+    for (const Value& tag : *tags->as_array())
+      wanted.insert(tag.as_string() ? *tag.as_string() : "");
+  Result<store::Template> tagged =
+      Error{Code::invalid, "assign tags: 'target' and 'tags' are needed", ""};
   if (target && target->as_string() && !wanted.empty()) {
-    Value data = Value::Object{{"template", *target}, {"tags", text_list({wanted.begin(), wanted.end()})}};
-    Result<void> recorded = call.manager.templates().can_tag(call.caller.tenant, *target->as_string(), wanted);
+    Value data =
+        Value::Object{{"template", *target}, {"tags", text_list({wanted.begin(), wanted.end()})}};
+    Result<void> recorded =
+        call.manager.templates().can_tag(call.caller.tenant, *target->as_string(), wanted);
     if (recorded) recorded = co_await record_act(call, "template.tag", data);
-    if (recorded) tagged = call.manager.templates().tag(call.caller.tenant, *target->as_string(), wanted);
-    else tagged = recorded.error();
+    if (recorded)
+      tagged = call.manager.templates().tag(call.caller.tenant, *target->as_string(), wanted);
+    else
+      tagged = recorded.error();
   }
   if (!tagged) {
     co_await e2b::fail(call, tagged.error());
@@ -307,10 +333,12 @@ Task<void> e2b_untag(Call& call) {
   const Value *name = body->find("name"), *tags = body->find("tags");
   std::set<std::string> wanted;
   if (tags && tags->as_array())
-    for (const Value& tag : *tags->as_array()) wanted.insert(tag.as_string() ? *tag.as_string() : "");
+    for (const Value& tag : *tags->as_array())
+      wanted.insert(tag.as_string() ? *tag.as_string() : "");
   Result<void> done = Error{Code::invalid, "remove tags: 'name' and 'tags' are needed", ""};
   if (name && name->as_string() && !wanted.empty()) {
-    Value data = Value::Object{{"template", *name}, {"tags", text_list({wanted.begin(), wanted.end()})}};
+    Value data =
+        Value::Object{{"template", *name}, {"tags", text_list({wanted.begin(), wanted.end()})}};
     done = call.manager.templates().can_untag(call.caller.tenant, *name->as_string(), wanted);
     if (done) done = co_await record_act(call, "template.untag", data);
     if (done) done = call.manager.templates().untag(call.caller.tenant, *name->as_string(), wanted);
@@ -328,7 +356,8 @@ Task<void> e2b_tags(Call& call) {
   Value::Array tags;
   bool known = false;
   for (const store::Template& record : call.manager.templates().list(call.caller.tenant)) {
-    if (record.family != name && record.id != name && (record.name.empty() || record.name != name)) continue;
+    if (record.family != name && record.id != name && (record.name.empty() || record.name != name))
+      continue;
     known = true;
     for (const auto& [tag, since] : record.tags) {
       Value value;
@@ -339,7 +368,8 @@ Task<void> e2b_tags(Call& call) {
     }
   }
   if (!known) {
-    Error unknown{Code::not_found, cat("find template '", printable(name), "': there is none of that name"), ""};
+    Error unknown{Code::not_found,
+                  cat("find template '", printable(name), "': there is none of that name"), ""};
     co_await e2b::fail(call, unknown);
     co_return;
   }

@@ -25,7 +25,8 @@ Task<void> list(Call& call) {
 
 Task<void> look(Call& call) {
   (void)co_await call.manager.base_ready();
-  Result<store::Template> found = call.manager.templates().find(call.caller.tenant, call.parts["template"]);
+  Result<store::Template> found =
+      call.manager.templates().find(call.caller.tenant, call.parts["template"]);
   if (!found) {
     co_await answer_error(call, found.error());
     co_return;
@@ -57,7 +58,8 @@ Task<void> files(Call& call) {
 
 Task<void> upload(Call& call) {
   std::string hash = call.parts["hash"];
-  Result<std::string> permit = Error{Code::invalid, "upload files: their hash is not 64 hexadecimal digits", ""};
+  Result<std::string> permit =
+      Error{Code::invalid, "upload files: their hash is not 64 hexadecimal digits", ""};
   if (is_hash(hash)) permit = call.manager.builder().files().permit(call.caller.tenant, hash);
   Result<void> taken;
   if (!permit) {
@@ -79,11 +81,16 @@ Result<Asked> read_build(const Value& body) {
   Fields fields(body);
   asked.request.name = fields.text("name").value_or("");
   if (asked.request.name.empty()) fields.wrong("name", "is missing");
-  for (const std::string& tag : fields.texts("tags").value_or(std::vector<std::string>())) asked.request.tags.insert(tag);
-  asked.request.cpu_millicores = static_cast<uint64_t>(fields.number("cpu_millicores", 0, 1 << 20).value_or(0));
+  for (const std::string& tag : fields.texts("tags").value_or(std::vector<std::string>()))
+    asked.request.tags.insert(tag);
+  asked.request.cpu_millicores =
+      static_cast<uint64_t>(fields.number("cpu_millicores", 0, 1 << 20).value_or(0));
   asked.request.memory_bytes = static_cast<uint64_t>(fields.number("memory_bytes", 0).value_or(0));
-  const Value *policy = fields.any("policy"), *limits = fields.any("limits"), *allow_net = fields.any("allow_net");
-  for (const char* key : {"from_template", "from_image", "steps", "start_command", "ready_command", "force"}) (void)fields.any(key);
+  const Value *policy = fields.any("policy"), *limits = fields.any("limits"),
+              *allow_net = fields.any("allow_net");
+  for (const char* key :
+       {"from_template", "from_image", "steps", "start_command", "ready_command", "force"})
+    (void)fields.any(key);
   TRY(fields.done());
   asked.request.policy = TRY(read_policy(policy, limits, allow_net));
   asked.recipe = TRY(manager::parse_recipe(body));
@@ -92,14 +99,19 @@ Result<Asked> read_build(const Value& body) {
 
 std::string line_of(Value value) { return to_json(value) + "\n"; }
 
-// Told as it goes: a line for each entry of the log, and one for how it ended. Who goes away cancels it.
+// Told as it goes: a line for each entry of the log, and one for how it ended. Who goes away
+// cancels it.
 Task<void> build(Call& call) {
   Result<Value> body = co_await call.exchange.read_json(8 << 20);
   Result<Asked> asked = body ? read_build(body.value()) : Result<Asked>(body.error());
   Result<std::shared_ptr<Build>> requested = Error{};
-  if (asked) requested = call.manager.builder().request(call.caller, asked.value().request);
-  else requested = asked.error();
-  Result<void> begun = requested ? call.manager.builder().begin(call.caller, requested.value()->id, asked.value().recipe) : Result<void>(requested.error());
+  if (asked)
+    requested = call.manager.builder().request(call.caller, asked.value().request);
+  else
+    requested = asked.error();
+  Result<void> begun = requested ? call.manager.builder().begin(call.caller, requested.value()->id,
+                                                                asked.value().recipe)
+                                 : Result<void>(requested.error());
   if (!begun) {
     co_await answer_error(call, begun.error());
     co_return;
@@ -113,7 +125,8 @@ Task<void> build(Call& call) {
   std::string lines;
   for (size_t told = 0; there;) {
     for (; told < build->logs.size(); ++told) lines += line_of(describe_log(build->logs[told]));
-    if (build->state == manager::BuildState::ready || build->state == manager::BuildState::error) break;
+    if (build->state == manager::BuildState::ready || build->state == manager::BuildState::error)
+      break;
     if (lines.empty()) {
       co_await call.manager.loop().sleep(50);
       continue;
@@ -150,7 +163,8 @@ Task<void> build(Call& call) {
 Task<Result<void>> remove_template(Call& call) {
   std::string name = call.parts["template"];
   Value data = Value::Object{{"template", name}};
-  Result<std::vector<std::string>> removable = call.manager.templates().removable(call.caller.tenant, name);
+  Result<std::vector<std::string>> removable =
+      call.manager.templates().removable(call.caller.tenant, name);
   if (!removable) co_return removable.error();
   Result<void> removed = co_await record_act(call, "template.remove", data);
   if (removed) removed = call.manager.templates().remove(call.caller.tenant, name);
@@ -218,9 +232,12 @@ const std::vector<Route>& template_routes() {
   using namespace templates;
   static const std::vector<Route> routes = {
       {"GET", "/v1/templates", "read", list, "list templates and snapshots"},
-      {"POST", "/v1/templates/build", "templates", build, "build a template; answers with lines of JSON as it goes"},
-      {"GET", "/v1/templates/files/{hash}", "templates", files, "whether files for a COPY step are there"},
-      {"PUT", "/v1/templates/files/{hash}", "templates", upload, "upload files for a COPY step, as a tar"},
+      {"POST", "/v1/templates/build", "templates", build,
+       "build a template; answers with lines of JSON as it goes"},
+      {"GET", "/v1/templates/files/{hash}", "templates", files,
+       "whether files for a COPY step are there"},
+      {"PUT", "/v1/templates/files/{hash}", "templates", upload,
+       "upload files for a COPY step, as a tar"},
       {"GET", "/v1/templates/{template}", "read", look, "one template, by id, name or name:tag"},
       {"DELETE", "/v1/templates/{template}", "templates", remove, "remove a template or snapshot"},
 

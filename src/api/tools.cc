@@ -49,7 +49,8 @@ Result<tools::Desk::Request> read_request(const Call& call, const Value& body) {
   if (const Value* arguments = fields.any("arguments")) request.arguments = *arguments;
   request.dry_run = fields.flag("dry_run").value_or(false);
   TRY(fields.done());
-  if (!request.arguments.is_null() && !request.arguments.as_object()) return Error{Code::invalid, "arguments: an object is needed", ""};
+  if (!request.arguments.is_null() && !request.arguments.as_object())
+    return Error{Code::invalid, "arguments: an object is needed", ""};
   return request;
 }
 
@@ -69,20 +70,28 @@ Task<void> answer(Call& call, const tools::Called& called, bool only_judged) {
   if (status != 200) {
     std::string denial = tools::denial_of(called);
     value.set("code", status);
-    value.set("message", denial.empty() && called.answer.problem ? called.answer.problem->message : denial);
-    value.set("error", status == 404 ? "not_found" : status == 429 ? "exhausted" : status == 403 ? "denied" : "io");
+    value.set("message",
+              denial.empty() && called.answer.problem ? called.answer.problem->message : denial);
+    value.set("error", status == 404   ? "not_found"
+                       : status == 429 ? "exhausted"
+                       : status == 403 ? "denied"
+                                       : "io");
     value.set("hint", called.decision.hint);
   }
-  for (Value told = tools::to_value(called); auto& [key, member] : *told.as_object()) value.set(key, std::move(member));
+  for (Value told = tools::to_value(called); auto& [key, member] : *told.as_object())
+    value.set(key, std::move(member));
   Headers headers{{"Content-Type", "application/json"}};
-  if (status == 429) headers.push_back({"Retry-After", to_text(std::max<int64_t>(1, (called.decision.retry_after_ms + 999) / 1000))});
+  if (status == 429)
+    headers.push_back({"Retry-After", to_text(std::max<int64_t>(
+                                          1, (called.decision.retry_after_ms + 999) / 1000))});
   std::string text = to_json(value);
   (void)co_await call.exchange.answer(status, std::move(headers), std::move(text));
 }
 
 Task<void> call_tool(Call& call) {
   Result<Value> body = co_await call.exchange.read_json(kMostBody);
-  Result<tools::Desk::Request> request = body ? read_request(call, body.value()) : Result<tools::Desk::Request>(body.error());
+  Result<tools::Desk::Request> request =
+      body ? read_request(call, body.value()) : Result<tools::Desk::Request>(body.error());
   Result<tools::Toolbox*> toolbox = call.server.toolbox();
   if (!request || !toolbox) {
     Error error = request ? toolbox.error() : request.error();
@@ -102,8 +111,10 @@ Task<void> call_tool(Call& call) {
 Task<void> list_approvals(Call& call) {
   Result<tools::Toolbox*> toolbox = call.server.toolbox();
   Result<std::vector<tools::Approval>> found = Error{};
-  if (toolbox) found = toolbox.value()->desk().approvals().list();
-  else found = toolbox.error();
+  if (toolbox)
+    found = toolbox.value()->desk().approvals().list();
+  else
+    found = toolbox.error();
   if (!found) {
     co_await answer_error(call, found.error());
     co_return;
@@ -130,10 +141,13 @@ Result<Word> read_word(const Value& body) {
   return word;
 }
 
-// Whoever made the call cannot agree to it as the same caller. That holds no administrator back, who can make another key.
+// Whoever made the call cannot agree to it as the same caller. That holds no administrator back,
+// who can make another key.
 Result<void> check_approver(const manager::Caller& caller, const tools::Approval& approval) {
   if (tools::make_principal(caller)->agent_id() == approval.agent)
-    return Error{Code::denied, caller.key.empty() ? "approve: the call was made without a key, as this is" : "approve: this key made the call itself",
+    return Error{Code::denied,
+                 caller.key.empty() ? "approve: the call was made without a key, as this is"
+                                    : "approve: this key made the call itself",
                  "somebody else has to: another key with the scope 'admin', or paddock approve"};
   return {};
 }
@@ -148,7 +162,8 @@ Task<Result<void>> decide(Call& call, Word word) {
   Result<void> allowed;
   if (word.approve) allowed = check_approver(call.caller, approval.value());
   if (!allowed) co_return allowed;
-  Value data = Value::Object{{"id", id}, {"tool", approval.value().tool}, {"approve", word.approve}, {"why", word.why}};
+  Value data = Value::Object{
+      {"id", id}, {"tool", approval.value().tool}, {"approve", word.approve}, {"why", word.why}};
   Result<void> recorded = co_await record_act(call, "approval.decide", data);
   if (!recorded) co_return recorded;
   std::string by = call.caller.key.empty() ? "the server's owner" : cat("key ", call.caller.key);
@@ -159,8 +174,10 @@ Task<void> decide_approval(Call& call) {
   Result<Value> body = co_await call.exchange.read_json();
   Result<Word> word = body ? read_word(body.value()) : Result<Word>(body.error());
   Result<void> decided;
-  if (!word) decided = word.error();
-  else decided = co_await decide(call, word.value());
+  if (!word)
+    decided = word.error();
+  else
+    decided = co_await decide(call, word.value());
   co_await answer_done(call, std::move(decided));
 }
 
@@ -170,7 +187,8 @@ const std::vector<Route>& tool_routes() {
   static const std::vector<Route> routes = {
       {"GET", "/v1/tools", "read", list, "the tools that the policy allows, and who has them"},
       {"POST", "/v1/tools/{name}/call", "sandboxes", call_tool, "call one, or only judge the call"},
-      {"GET", "/v1/approvals", "admin", list_approvals, "calls that wait for somebody's word, and what was said of late"},
+      {"GET", "/v1/approvals", "admin", list_approvals,
+       "calls that wait for somebody's word, and what was said of late"},
       {"POST", "/v1/approvals/{id}", "admin", decide_approval, "agree to one, or not"},
   };
   return routes;

@@ -1,5 +1,6 @@
-// The files of a volume, from outside: blocking calls for a worker's thread. Sandboxes that mount it write there too, so no
-// link is ever followed and no path leads out. Ids are those that the sandboxes see.
+// The files of a volume, from outside: blocking calls for a worker's thread. Sandboxes that mount
+// it write there too, so no link is ever followed and no path leads out. Ids are those that the
+// sandboxes see.
 #pragma once
 
 #include <optional>
@@ -19,9 +20,11 @@ class VolumeTree {
  public:
   static Result<VolumeTree> open(const std::string& directory);
 
-  // `path` as the client wrote it: "/a/b", "a/b". Errors: Code::not_found, Code::conflict (exists, is no directory), Code::invalid.
+  // `path` as the client wrote it: "/a/b", "a/b". Errors: Code::not_found, Code::conflict (exists,
+  // is no directory), Code::invalid.
   Result<Value> stat(const std::string& path) const;
-  Result<Value> list(const std::string& path, int64_t depth) const;  // an array; refuses more than some ten thousands
+  // An array; refuses more than some ten thousands.
+  Result<Value> list(const std::string& path, int64_t depth) const;
   Result<Value> make_directory(const std::string& path, const VolumeOwner& owner, bool force) const;
   Result<Value> change(const std::string& path, const VolumeOwner& owner) const;
   Result<void> remove(const std::string& path) const;

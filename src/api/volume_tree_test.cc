@@ -41,7 +41,9 @@ TEST_F(VolumeTreeTest, RefusesPathsThatAreTooLong) {
   std::string deep;
   for (int i = 0; i < 256; ++i) deep += "/d";
   EXPECT_TRUE(tree().make_directory(deep, {}, true));
-  for (const std::string& path : {deep + "/d", std::string(5000, 'x'), "/" + join(std::vector<std::string>(50, std::string(100, 'x')), "/")}) {
+  for (const std::string& path :
+       {deep + "/d", std::string(5000, 'x'),
+        "/" + join(std::vector<std::string>(50, std::string(100, 'x')), "/")}) {
     Result<Value> made = tree().make_directory(path, {}, true);
     EXPECT_TRUE(!made && made.error().code == Code::invalid);
   }

@@ -21,8 +21,10 @@ Task<void> create(Call& call) {
     Value data = Value::Object{{"name", name}, {"quota_bytes", quota}};
     if (read) read = call.manager.can_create_volume(call.caller, name, quota);
     if (read) read = co_await record_act(call, "volume.create", data);
-    if (read) made = call.manager.create_volume(call.caller, name, quota);
-    else made = read.error();
+    if (read)
+      made = call.manager.create_volume(call.caller, name, quota);
+    else
+      made = read.error();
   } else {
     made = body.error();
   }
@@ -72,7 +74,8 @@ const std::vector<Route>& volume_routes() {
       {"POST", "/v1/volumes", "sandboxes", create, "make a volume"},
       {"GET", "/v1/volumes", "read", list, "list volumes"},
       {"GET", "/v1/volumes/{id}", "read", look, "one volume, by id or name"},
-      {"DELETE", "/v1/volumes/{id}", "sandboxes", remove, "remove a volume that is mounted nowhere"},
+      {"DELETE", "/v1/volumes/{id}", "sandboxes", remove,
+       "remove a volume that is mounted nowhere"},
   };
   return routes;
 }

@@ -1,4 +1,5 @@
-// What the tests of this layer share: a log that vanishes with the test, and ways to look at it and to harm it.
+// What the tests of this layer share: a log that vanishes with the test, and ways to look at it and
+// to harm it.
 #pragma once
 
 #include <fcntl.h>
@@ -66,7 +67,8 @@ class AuditTest : public testing::Test {
   void fill(Log& log, uint64_t count, uint64_t batch = 1) {
     for (uint64_t i = 0; i < count; i += batch) {
       std::vector<Event> events;
-      for (uint64_t k = i; k < std::min(count, i + batch); ++k) events.push_back(test_event("command.start", k));
+      for (uint64_t k = i; k < std::min(count, i + batch); ++k)
+        events.push_back(test_event("command.start", k));
       must(log.append(events, Sync::none));
     }
   }
@@ -82,11 +84,14 @@ class AuditTest : public testing::Test {
     lines.pop_back();
     return lines;
   }
-  void write_lines(const std::string& name, const std::vector<std::string>& lines) { write(name, join(lines, "\n") + "\n"); }
+  void write_lines(const std::string& name, const std::vector<std::string>& lines) {
+    write(name, join(lines, "\n") + "\n");
+  }
   bool exists(const std::string& name) const { return ::access(at(name).c_str(), F_OK) == 0; }
 
   Verified check(const std::string& key = "", const std::string& expect = "") {
-    return must(verify({.directory = directory_, .public_key = key, .expect = expect, .disk = machine_}));
+    return must(
+        verify({.directory = directory_, .public_key = key, .expect = expect, .disk = machine_}));
   }
   // "edited 17", or "" when it is whole
   std::string damage() {

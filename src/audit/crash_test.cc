@@ -1,5 +1,5 @@
-// Whenever a writer dies, and whatever of its writes reached the disk, the log verifies up to the last record that was
-// acknowledged, and the next writer goes on.
+// Whenever a writer dies, and whatever of its writes reached the disk, the log verifies up to the
+// last record that was acknowledged, and the next writer goes on.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -12,8 +12,8 @@
 namespace paddock::audit {
 namespace {
 
-// Does nothing any more after so many steps: every byte written is one, every other change is one. A slot of the head is written as a
-// whole, since it lies in one page of the kernel's cache.
+// Does nothing any more after so many steps: every byte written is one, every other change is one.
+// A slot of the head is written as a whole, since it lies in one page of the kernel's cache.
 class DyingDisk : public Disk {
  public:
   explicit DyingDisk(uint64_t steps) : left_(steps) {}
@@ -28,10 +28,17 @@ class DyingDisk : public Disk {
     return size == bytes.size() ? static_cast<ssize_t>(size) : dead();
   }
   int cut(int file, uint64_t size) override { return step() ? Disk::cut(file, size) : dead(); }
-  int sync(int) override { return step() ? 0 : dead(); }  // what was written stays when only the process dies
-  int create(int directory, const char* name) override { return step() ? Disk::create(directory, name) : dead(); }
-  int remove(int directory, const char* name) override { return step() ? Disk::remove(directory, name) : dead(); }
-  int make_visible(int directory, const char* from, const char* to) override { return step() ? Disk::make_visible(directory, from, to) : dead(); }
+  // What was written stays when only the process dies.
+  int sync(int) override { return step() ? 0 : dead(); }
+  int create(int directory, const char* name) override {
+    return step() ? Disk::create(directory, name) : dead();
+  }
+  int remove(int directory, const char* name) override {
+    return step() ? Disk::remove(directory, name) : dead();
+  }
+  int make_visible(int directory, const char* from, const char* to) override {
+    return step() ? Disk::make_visible(directory, from, to) : dead();
+  }
 
  private:
   bool step() {
@@ -49,11 +56,15 @@ class DyingDisk : public Disk {
 
 class CrashTest : public AuditTest {
  protected:
-  std::string parent() const override { return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; }  // thousands of logs are made
+  // Thousands of logs are made.
+  std::string parent() const override {
+    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+  }
 
   // A bit of everything; the number of the last record that was acknowledged.
   uint64_t live(Disk& disk) {
-    LogOptions options{.directory = directory_, .rotate_bytes = 1500, .most_bytes = 6000, .disk = &disk};
+    LogOptions options{
+        .directory = directory_, .rotate_bytes = 1500, .most_bytes = 6000, .disk = &disk};
     uint64_t known = 0;
     Result<Log> log = Log::open(options);
     if (!log) return known;
@@ -80,20 +91,24 @@ TEST_F(CrashTest, AtEveryPointOfEveryWrite) {
     uint64_t known = live(disk);
     Result<Verified> verified = verify({.directory = directory_});
     if (verified) {
-      ASSERT_FALSE(verified.value().damage) << steps << ": " << verified.value().damage->what << " " << verified.value().damage->why;
+      ASSERT_FALSE(verified.value().damage)
+          << steps << ": " << verified.value().damage->what << " " << verified.value().damage->why;
       ASSERT_GE(verified.value().last, known) << steps;
     } else {
       ASSERT_EQ(known, 0U) << steps << ": " << verified.error().message;
     }
-    // The next one goes on where it was, and dies again while it mends; the one after that does not.
+    // The next one goes on where it was, and dies again while it mends; the one after that does
+    // not.
     DyingDisk again(steps % 1400);
     (void)live(again);
     DyingDisk healthy(UINT64_MAX);
     uint64_t later = live(healthy);
     ASSERT_GT(later, known);
     Verified end = check();
-    ASSERT_FALSE(end.damage) << steps << ": " << end.damage->what << " " << end.damage->seq << " " << end.damage->why;
-    for (const std::string& note : end.notes) ASSERT_EQ(note.find("missing"), std::string::npos) << steps << ": " << note;
+    ASSERT_FALSE(end.damage) << steps << ": " << end.damage->what << " " << end.damage->seq << " "
+                             << end.damage->why;
+    for (const std::string& note : end.notes)
+      ASSERT_EQ(note.find("missing"), std::string::npos) << steps << ": " << note;
   }
 }
 
@@ -126,11 +141,15 @@ TEST_F(CrashTest, WhenTheMachineGoesDown) {
       Verified before = check();
       ASSERT_GE(before.last, synced);
       ASSERT_FALSE(before.damage) << size << ": " << before.damage->why;
-      { Log log = open_log(); fill(log, 1); }
+      {
+        Log log = open_log();
+        fill(log, 1);
+      }
       Verified after = check();
       ASSERT_FALSE(after.damage) << after.damage->why;
       bool lost = before.last < moment.seq, told = false;
-      for (const std::string& note : after.notes) told |= note.find("not yet on the disk are gone") != std::string::npos;
+      for (const std::string& note : after.notes)
+        told |= note.find("not yet on the disk are gone") != std::string::npos;
       ASSERT_EQ(told, lost) << size;
 
       // Without that, no write is lost, and nobody but a writer adds any.
@@ -139,7 +158,10 @@ TEST_F(CrashTest, WhenTheMachineGoesDown) {
       write(name, std::string_view(content).substr(0, size));
       write("head", moment.head);
       ASSERT_EQ(check().damage.has_value(), !as_left) << size;
-      { Log log = open_log(); fill(log, 1); }
+      {
+        Log log = open_log();
+        fill(log, 1);
+      }
       ASSERT_EQ(check().damage.has_value(), !as_left) << size;
     }
   }
@@ -182,7 +204,10 @@ TEST_F(CrashTest, WhenTheMachineGoesDownWhileTheHeadIsWritten) {
         } dying(steps);
         (void)Log::open({.directory = directory_, .disk = &dying});
         ASSERT_EQ(damage(), "") << steps;
-        { Log log = open_log(); fill(log, 1); }
+        {
+          Log log = open_log();
+          fill(log, 1);
+        }
         ASSERT_EQ(damage(), "") << steps;
       }
 }
@@ -209,7 +234,10 @@ TEST_F(CrashTest, AnOldHeadBesideNewSegments) {
       write("head", heads[i]);
       uint64_t last = check().last;
       EXPECT_EQ(damage().empty(), machine != nullptr);
-      { Log log = open_log(); fill(log, 1); }
+      {
+        Log log = open_log();
+        fill(log, 1);
+      }
       EXPECT_EQ(damage().empty(), machine != nullptr);
       EXPECT_TRUE(!machine || check().last > last);
       EXPECT_FALSE(exists("00000005.jsonl"));
@@ -217,13 +245,19 @@ TEST_F(CrashTest, AnOldHeadBesideNewSegments) {
 }
 
 TEST_F(CrashTest, BlocksOfZerosAtTheEnd) {
-  { Log log = open_log(); fill(log, 3); }
+  {
+    Log log = open_log();
+    fill(log, 3);
+  }
   write(segment_name(1), read(segment_name(1)) + std::string(100'000, '\0'));
   EXPECT_EQ(damage(), "edited 5");
   LaterBoot later;
   machine_ = &later;
   EXPECT_EQ(damage(), "");
-  { Log log = open_log(); fill(log, 1); }
+  {
+    Log log = open_log();
+    fill(log, 1);
+  }
   Verified verified = check();
   EXPECT_FALSE(verified.damage);
   EXPECT_EQ(verified.last, 6U);  // log.open, 3, log.recovered, 1
@@ -234,15 +268,24 @@ TEST_F(CrashTest, WhatWasOnTheDiskAndIsGoneIsToldForGood) {
   for (Disk* machine : {static_cast<Disk*>(&later), static_cast<Disk*>(nullptr)}) {
     std::filesystem::remove_all(directory_);
     machine_ = nullptr;
-    { Log log = open_log(); fill(log, 9); must(log.sync()); }
+    {
+      Log log = open_log();
+      fill(log, 9);
+      must(log.sync());
+    }
     machine_ = machine;
     std::vector<std::string> all = lines(segment_name(1));
     write_lines(segment_name(1), {all.begin(), all.begin() + 4});
     EXPECT_EQ(damage(), "truncated 5");
-    { Log log = open_log(); must(seal_and_rotate(log)); fill(log, 3); }
+    {
+      Log log = open_log();
+      must(seal_and_rotate(log));
+      fill(log, 3);
+    }
     EXPECT_EQ(damage(), "truncated 5");
     EXPECT_EQ(check().last, 4U);
-    EXPECT_NE(check().damage->why.find("records 5 to 10 are gone"), std::string::npos) << check().damage->why;
+    EXPECT_NE(check().damage->why.find("records 5 to 10 are gone"), std::string::npos)
+        << check().damage->why;
   }
 }
 
@@ -271,7 +314,8 @@ TEST_F(CrashTest, KilledAtRandomTimes) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status));
-    for (uint64_t last = 0; ::read(acknowledged.read.get(), &last, sizeof last) == sizeof last;) known = last;
+    for (uint64_t last = 0; ::read(acknowledged.read.get(), &last, sizeof last) == sizeof last;)
+      known = last;
     Result<Verified> verified = verify({.directory = directory_});
     if (!verified) {
       ASSERT_EQ(known, 0U);

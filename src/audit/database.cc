@@ -12,8 +12,11 @@ constexpr int kBusyMs = 30'000;
 
 Error sqlite_error(sqlite3* database, std::string_view what) {
   int status = sqlite3_errcode(database);
-  bool broken = status == SQLITE_CORRUPT || status == SQLITE_NOTADB || status == SQLITE_SCHEMA || status == SQLITE_ERROR;
-  return {broken ? kBroken : Code::io, cat(what, " the index of the audit log: ", sqlite3_errmsg(database)), "make it anew with: paddock audit rebuild"};
+  bool broken = status == SQLITE_CORRUPT || status == SQLITE_NOTADB || status == SQLITE_SCHEMA ||
+                status == SQLITE_ERROR;
+  return {broken ? kBroken : Code::io,
+          cat(what, " the index of the audit log: ", sqlite3_errmsg(database)),
+          "make it anew with: paddock audit rebuild"};
 }
 
 // Whatever else stands in a database (a view, a trigger) is not ours.
@@ -27,10 +30,13 @@ Result<void> check_layout(const Database& database, const Layout& layout) {
     return transaction.commit();
   }
   Error foreign{kBroken, "open the index of the audit log: it is another database"};
-  if (TRY(number_of(database, "PRAGMA application_id")) != layout.application || TRY(number_of(database, "PRAGMA user_version")) != layout.version) return foreign;
+  if (TRY(number_of(database, "PRAGMA application_id")) != layout.application ||
+      TRY(number_of(database, "PRAGMA user_version")) != layout.version)
+    return foreign;
   if (things != std::ssize(layout.schema)) return foreign;
   for (const char* text : layout.schema) {
-    Statement same = TRY(Statement::prepare(database, "SELECT count(*) FROM sqlite_schema WHERE sql = ?"));
+    Statement same =
+        TRY(Statement::prepare(database, "SELECT count(*) FROM sqlite_schema WHERE sql = ?"));
     if (!TRY(same.add(std::string_view(text)).step()) || same.number(0) != 1) return foreign;
   }
   return transaction.commit();
@@ -43,15 +49,19 @@ void CloseDatabase::operator()(sqlite3_stmt* statement) const { (void)sqlite3_fi
 
 Result<Database> open_database(const std::string& path, const Layout& layout) {
   sqlite3* opened = nullptr;
-  int status = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  int status =
+      sqlite3_open_v2(path.c_str(), &opened,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   Database database(opened);
   if (!opened) return Error{Code::exhausted, "open the index of the audit log: no memory"};
   if (status != SQLITE_OK) return sqlite_error(opened, "open");
   (void)sqlite3_busy_timeout(opened, kBusyMs);
   (void)sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   (void)sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  // WAL: who reads does not wait for who writes. It is whole after a crash; what a power failure takes is read from the log again.
-  for (const char* pragma : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA cell_size_check = ON", "PRAGMA cache_size = -65536"})
+  // WAL: who reads does not wait for who writes. It is whole after a crash; what a power failure
+  // takes is read from the log again.
+  for (const char* pragma : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL",
+                             "PRAGMA cell_size_check = ON", "PRAGMA cache_size = -65536"})
     TRY(execute(database, pragma));
   TRY(check_layout(database, layout));
   return database;
@@ -59,7 +69,9 @@ Result<Database> open_database(const std::string& path, const Layout& layout) {
 
 Result<Statement> Statement::prepare(const Database& database, const std::string& text) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(database.get(), text.c_str(), static_cast<int>(text.size()), &statement, nullptr) != SQLITE_OK) return sqlite_error(database.get(), "ask");
+  if (sqlite3_prepare_v2(database.get(), text.c_str(), static_cast<int>(text.size()), &statement,
+                         nullptr) != SQLITE_OK)
+    return sqlite_error(database.get(), "ask");
   return Statement(database.get(), statement);
 }
 
@@ -68,11 +80,16 @@ Statement& Statement::bound(int status) {
   return *this;
 }
 
-Statement& Statement::add(int64_t number) { return bound(sqlite3_bind_int64(statement_.get(), ++count_, number)); }
-Statement& Statement::add(std::string_view text) {
-  return bound(sqlite3_bind_text(statement_.get(), ++count_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT));
+Statement& Statement::add(int64_t number) {
+  return bound(sqlite3_bind_int64(statement_.get(), ++count_, number));
 }
-Statement& Statement::add_or_null(std::string_view text) { return text.empty() ? bound(sqlite3_bind_null(statement_.get(), ++count_)) : add(text); }
+Statement& Statement::add(std::string_view text) {
+  return bound(sqlite3_bind_text(statement_.get(), ++count_, text.data(),
+                                 static_cast<int>(text.size()), SQLITE_TRANSIENT));
+}
+Statement& Statement::add_or_null(std::string_view text) {
+  return text.empty() ? bound(sqlite3_bind_null(statement_.get(), ++count_)) : add(text);
+}
 
 Result<bool> Statement::step() {
   int status = failed_ == SQLITE_OK ? sqlite3_step(statement_.get()) : failed_;
@@ -88,11 +105,15 @@ Result<void> Statement::run() {
   return {};
 }
 
-int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+int64_t Statement::number(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
 
 std::string Statement::text(int column) const {
   const unsigned char* bytes = sqlite3_column_text(statement_.get(), column);
-  return bytes ? std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))) : "";
+  return bytes ? std::string(reinterpret_cast<const char*>(bytes),
+                             static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)))
+               : "";
 }
 
 Result<void> execute(const Database& database, const std::string& text) {

@@ -1,5 +1,5 @@
-// A SQLite database that can be thrown away: statements, transactions, and whether it is the one that is meant. No other file
-// knows SQLite.
+// A SQLite database that can be thrown away: statements, transactions, and whether it is the one
+// that is meant. No other file knows SQLite.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ class Statement {
   std::string text(int column) const;
 
  private:
-  Statement(sqlite3* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
+  Statement(sqlite3* database, sqlite3_stmt* statement)
+      : database_(database), statement_(statement) {}
   Statement& bound(int status);
 
   sqlite3* database_;
@@ -56,7 +57,8 @@ class Statement {
 };
 
 Result<void> execute(const Database& database, const std::string& text);
-Result<int64_t> number_of(const Database& database, const std::string& text);  // the first column of the first row; 0: none
+// The first column of the first row; 0: none.
+Result<int64_t> number_of(const Database& database, const std::string& text);
 
 // Rolled back unless it came to commit().
 class Transaction {

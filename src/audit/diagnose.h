@@ -1,4 +1,5 @@
-// What was done to a log, told from the first line that does not fit and from what stands behind it.
+// What was done to a log, told from the first line that does not fit and from what stands behind
+// it.
 #pragma once
 
 #include <optional>
@@ -12,12 +13,12 @@ namespace paddock::audit {
 
 // Where the chain broke.
 struct Break {
-  Link last, before;             // the last two records that fit
+  Link last, before;  // the last two records that fit
   uint64_t last_segment = 0, last_line = 0;
   bool last_is_seal = false;
-  size_t segment = 0;            // index in the snapshot of the line that does not fit
+  size_t segment = 0;                       // index in the snapshot of the line that does not fit
   uint64_t line = 0, offset = 0, size = 0;  // of it
-  std::string text;              // of it
+  std::string text;                         // of it
   bool whole = true;
 };
 

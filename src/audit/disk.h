@@ -1,4 +1,5 @@
-// Every change that the log makes to the disk goes through here, so that tests can lose, tear and fail each of them.
+// Every change that the log makes to the disk goes through here, so that tests can lose, tear and
+// fail each of them.
 #pragma once
 
 #include <sys/types.h>
@@ -15,10 +16,13 @@ class Disk {
   virtual ssize_t write_at(int file, std::string_view bytes, uint64_t at);  // as pwrite(2)
   virtual int cut(int file, uint64_t size);                                 // as ftruncate(2)
   virtual int sync(int file);                                               // as fdatasync(2)
-  virtual int create(int directory, const char* name);                      // 0600, must not exist: as openat(2)
-  virtual int remove(int directory, const char* name);                      // as unlinkat(2)
-  virtual int make_visible(int directory, const char* from, const char* to);  // as renameat2(2), replacing nothing
-  virtual std::string boot_id();  // another one after the machine was down: what was not synced may be lost then, and only then
+  // 0600, must not exist: as openat(2).
+  virtual int create(int directory, const char* name);
+  virtual int remove(int directory, const char* name);  // as unlinkat(2)
+  // As renameat2(2), replacing nothing.
+  virtual int make_visible(int directory, const char* from, const char* to);
+  // Another one after the machine was down: what was not synced may be lost then, and only then.
+  virtual std::string boot_id();
 
   static Disk& real();
 };

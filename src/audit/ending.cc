@@ -42,7 +42,8 @@ Result<void> leave_out(const File& file, uint64_t segment, uint64_t from, Ending
   Sha256 hash;
   std::string piece(64 << 10, '\0');
   for (uint64_t at = from, end = std::min(file.size, from + kMostHashed); at < end;) {
-    ssize_t count = ::pread(file.file.get(), piece.data(), std::min<uint64_t>(piece.size(), end - at), static_cast<off_t>(at));
+    ssize_t count = ::pread(file.file.get(), piece.data(),
+                            std::min<uint64_t>(piece.size(), end - at), static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno_error(errno, "read the audit log");
     if (count == 0) break;
@@ -53,7 +54,7 @@ Result<void> leave_out(const File& file, uint64_t segment, uint64_t from, Ending
   return {};
 }
 
-// ---- while the machine runs ---------------------------------------------------------------------------------------
+// ---- while the machine runs ---
 
 // Nothing: no writer leaves it so.
 Result<std::optional<Ending>> as_left_by_a_writer(int directory, const Heads& heads) {
@@ -64,7 +65,8 @@ Result<std::optional<Ending>> as_left_by_a_writer(int directory, const Heads& he
   File file = TRY(open_segment(directory, done.segment));
   if (file.size < done.size) return none;
   if (file && !TRY(ends_at(file.file.get(), done))) return none;
-  if (heads.settled()) return file.size == done.size ? std::optional<Ending>(std::move(ending)) : none;
+  if (heads.settled())
+    return file.size == done.size ? std::optional<Ending>(std::move(ending)) : none;
 
   bool begins = intent.segment != done.segment;
   if (begins && file.size != done.size) return none;
@@ -85,7 +87,7 @@ Result<std::optional<Ending>> as_left_by_a_writer(int directory, const Heads& he
   return std::optional<Ending>(std::move(ending));
 }
 
-// ---- after the machine was down -----------------------------------------------------------------------------------
+// ---- after the machine was down ---
 
 // Follows the chain through a file; the hashes of these records are compared on the way.
 struct Followed {
@@ -99,11 +101,13 @@ Result<Followed> follow(const File& file, Mark from, const std::vector<Link>& kn
   while (!end.ended) {
     std::optional<LineReader::Text> text = TRY(reader.next());
     std::optional<Record> line = text && text->whole ? read_record(text->text) : std::nullopt;
-    if (!line || line->seq != end.last.seq + 1 || line->prev != end.last.hash || !line->holds()) break;
+    if (!line || line->seq != end.last.seq + 1 || line->prev != end.last.hash || !line->holds())
+      break;
     end.last = {line->seq, std::string(line->hash)};
     end.size += text->size;
     end.ended = line->kind == "log.seal";
-    for (const Link& link : known) followed.differs |= link.seq == line->seq && link.hash != line->hash;
+    for (const Link& link : known)
+      followed.differs |= link.seq == line->seq && link.hash != line->hash;
   }
   return followed;
 }
@@ -131,7 +135,10 @@ Result<std::optional<Ending>> as_left_by_the_machine(int directory, const Heads&
   std::optional<Ending> none;
   const Head& newest = *heads.newest();
   Link synced = heads.synced();
-  Ending ending{.kind = Ending::Kind::lost, .head = newest, .expected = heads.finished(), .slot_torn = !heads.settled() && !heads.under_way()};
+  Ending ending{.kind = Ending::Kind::lost,
+                .head = newest,
+                .expected = heads.finished(),
+                .slot_torn = !heads.settled() && !heads.under_way()};
   std::vector<Link> known{synced, ending.expected.last, newest.last};
   File file = TRY(open_segment(directory, newest.segment));
   Mark end = begin_of(newest);
@@ -141,7 +148,8 @@ Result<std::optional<Ending>> as_left_by_the_machine(int directory, const Heads&
     end = followed.end;
     TRY(leave_out(file, newest.segment, end.size, ending));
   }
-  // The head may be older than what stands on the disk: behind a segment that has ended there may be others.
+  // The head may be older than what stands on the disk: behind a segment that has ended there may
+  // be others.
   while (end.ended && ending.torn == 0) {
     Mark begin = begin_behind(end);
     File next = TRY(open_segment(directory, begin.segment));
@@ -157,12 +165,13 @@ Result<std::optional<Ending>> as_left_by_the_machine(int directory, const Heads&
   ending.head.generation = newest.generation;
   ending.head.synced = synced;
   ending.last_segment = std::max({end.segment, newest.segment, ending.cut});
-  ending.missing = ending.expected.last.seq > end.last.seq ? ending.expected.last.seq - end.last.seq : 0;
+  ending.missing =
+      ending.expected.last.seq > end.last.seq ? ending.expected.last.seq - end.last.seq : 0;
   ending.adopted = end.last.seq > newest.last.seq ? end.last.seq - newest.last.seq : 0;
   return std::optional<Ending>(std::move(ending));
 }
 
-// ---- neither ------------------------------------------------------------------------------------------------------
+// ---- neither ---
 
 // The last line of the file that has its own hash, whatever it is.
 Result<bool> end_of_what_is_there(const File& file, Mark& end) {
@@ -182,7 +191,8 @@ Result<bool> end_of_what_is_there(const File& file, Mark& end) {
   return false;
 }
 
-// Where the segment that a writer must go on in is: what `head` says, or what follows from the files.
+// Where the segment that a writer must go on in is: what `head` says, or what follows from the
+// files.
 Result<Mark> last_known(int directory, const Heads& heads) {
   if (const Head* newest = heads.newest()) return Mark(*newest);
   std::vector<uint64_t> numbers = TRY(segment_numbers(directory));
@@ -210,29 +220,48 @@ void name_it(const Heads& heads, bool has_head, bool in_place, Ending& ending) {
     ending.from = from;
     ending.why = std::move(why);
   };
-  if (!has_head) return say("missing_head", found.seq + 1, "the file 'head', which tells where the log ends, is gone: records may be gone from the end");
-  if (!heads.newest()) return say("bad_head", found.seq + 1, "the file 'head' was not written with this log's key: records may be gone from the end");
+  if (!has_head)
+    return say("missing_head", found.seq + 1,
+               "the file 'head', which tells where the log ends, is gone: records may be gone from "
+               "the end");
+  if (!heads.newest())
+    return say(
+        "bad_head", found.seq + 1,
+        "the file 'head' was not written with this log's key: records may be gone from the end");
   if (found.seq < expected.seq) {
-    std::string gone = found.seq + 1 == expected.seq ? cat("record ", expected.seq, " is") : cat("records ", found.seq + 1, " to ", expected.seq, " are");
+    std::string gone = found.seq + 1 == expected.seq
+                           ? cat("record ", expected.seq, " is")
+                           : cat("records ", found.seq + 1, " to ", expected.seq, " are");
     return say("truncated", found.seq + 1, cat(gone, " gone from the end of the log"));
   }
   if (!in_place)
-    return say("rewritten", 0, cat("record ", expected.seq, " is not the one that was written: it or one before it was changed, and the hashes behind it computed anew"));
+    return say("rewritten", 0,
+               cat("record ", expected.seq,
+                   " is not the one that was written: it or one before it was changed, and the "
+                   "hashes behind it computed anew"));
   if (found.seq > expected.seq)
     return say("inserted", expected.seq + 1,
-               cat(found.seq == expected.seq + 1 ? cat("record ", found.seq, " stands") : cat("records ", expected.seq + 1, " to ", found.seq, " stand"),
+               cat(found.seq == expected.seq + 1
+                       ? cat("record ", found.seq, " stands")
+                       : cat("records ", expected.seq + 1, " to ", found.seq, " stand"),
                    " behind the end of the log: no writer of this log made them"));
-  if (ending.torn > 0) return say("inserted", expected.seq + 1, cat(ending.torn, " bytes that are no record stand behind the end of the log"));
-  say("bad_head", found.seq + 1, "a slot of the file 'head' is not what was written: what was appended last may be gone");
+  if (ending.torn > 0)
+    return say("inserted", expected.seq + 1,
+               cat(ending.torn, " bytes that are no record stand behind the end of the log"));
+  say("bad_head", found.seq + 1,
+      "a slot of the file 'head' is not what was written: what was appended last may be gone");
 }
 
 Result<Ending> as_damaged(int directory, const Heads& heads, bool has_head) {
   Ending ending{.kind = Ending::Kind::damaged};
   if (const Head* newest = heads.newest()) ending.head = *newest;
   static_cast<Mark&>(ending.head) = TRY(last_known(directory, heads));
-  if (heads.done) ending.expected = heads.finished();
-  else if (heads.intent) ending.expected = *heads.intent;
-  ending.head.generation = std::max(heads.intent ? heads.intent->generation : 0, heads.done ? heads.done->generation : 0);
+  if (heads.done)
+    ending.expected = heads.finished();
+  else if (heads.intent)
+    ending.expected = *heads.intent;
+  ending.head.generation = std::max(heads.intent ? heads.intent->generation : 0,
+                                    heads.done ? heads.done->generation : 0);
   ending.last_segment = ending.head.segment;
 
   File file = TRY(open_segment(directory, ending.head.segment));
@@ -251,7 +280,8 @@ Result<Ending> as_damaged(int directory, const Heads& heads, bool has_head) {
   static_cast<Mark&>(ending.head) = end;
   ending.head.synced = Link();  // nothing is known any more
   File expected = TRY(open_segment(directory, ending.expected.segment));
-  bool in_place = expected.size >= ending.expected.size && (!expected || TRY(ends_at(expected.file.get(), ending.expected)));
+  bool in_place = expected.size >= ending.expected.size &&
+                  (!expected || TRY(ends_at(expected.file.get(), ending.expected)));
   name_it(heads, has_head, in_place, ending);
   return ending;
 }
@@ -271,7 +301,8 @@ Result<bool> ends_at(int file, const Mark& mark) {
 
 Result<Ending> examine(int directory, const Heads& heads, bool has_head, std::string_view boot) {
   std::optional<Ending> ending = TRY(as_left_by_a_writer(directory, heads));
-  if (!ending && heads.newest() && heads.newest()->boot != boot) ending = TRY(as_left_by_the_machine(directory, heads));
+  if (!ending && heads.newest() && heads.newest()->boot != boot)
+    ending = TRY(as_left_by_the_machine(directory, heads));
   return ending ? std::move(*ending) : as_damaged(directory, heads, has_head);
 }
 

@@ -22,12 +22,15 @@ namespace paddock::audit {
 
 namespace {
 
-// A line's id is its place: the segment's number, then 36 bits of offset. Lines that are no record have no kind. Of each segment:
-// how far it has been read, what the file looked like then, and its last line, by which one sees that it only grew.
+// A line's id is its place: the segment's number, then 36 bits of offset. Lines that are no record
+// have no kind. Of each segment: how far it has been read, what the file looked like then, and its
+// last line, by which one sees that it only grew.
 constexpr const char* kSchema[] = {
-    "CREATE TABLE line (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, seq INTEGER NOT NULL, time_us INTEGER NOT NULL, kind TEXT, sandbox TEXT, "
+    "CREATE TABLE line (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, seq INTEGER NOT NULL, "
+    "time_us INTEGER NOT NULL, kind TEXT, sandbox TEXT, "
     "tenant TEXT, agent TEXT, trace TEXT, verdict TEXT)",
-    "CREATE TABLE segment (number INTEGER PRIMARY KEY, looks TEXT NOT NULL, done INTEGER NOT NULL, last INTEGER NOT NULL, last_length INTEGER NOT NULL, "
+    "CREATE TABLE segment (number INTEGER PRIMARY KEY, looks TEXT NOT NULL, done INTEGER NOT NULL, "
+    "last INTEGER NOT NULL, last_length INTEGER NOT NULL, "
     "last_hash TEXT NOT NULL)",
     "CREATE INDEX line_seq ON line (seq)",
     "CREATE INDEX line_time ON line (time_us)",
@@ -43,15 +46,20 @@ constexpr Layout kLayout{.application = 0x50644975, .version = 1, .schema = kSch
 
 constexpr size_t kMostKinds = 100;
 constexpr int kOffsetBits = 36;
-int64_t id_of(uint64_t segment, uint64_t offset) { return static_cast<int64_t>(segment << kOffsetBits | offset); }
+int64_t id_of(uint64_t segment, uint64_t offset) {
+  return static_cast<int64_t>(segment << kOffsetBits | offset);
+}
 uint64_t segment_of(int64_t id) { return static_cast<uint64_t>(id) >> kOffsetBits; }
-uint64_t offset_of(int64_t id) { return static_cast<uint64_t>(id) & ((uint64_t{1} << kOffsetBits) - 1); }
+uint64_t offset_of(int64_t id) {
+  return static_cast<uint64_t>(id) & ((uint64_t{1} << kOffsetBits) - 1);
+}
 
 // All of it; Code::conflict: it is not there any more.
 Result<std::string> read_part(int file, uint64_t offset, uint64_t length) {
   std::string bytes(length, '\0');
   for (size_t done = 0; done < length;) {
-    ssize_t got = ::pread(file, bytes.data() + done, length - done, static_cast<off_t>(offset + done));
+    ssize_t got =
+        ::pread(file, bytes.data() + done, length - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(errno, "read the audit log");
     if (got == 0) return Error{Code::conflict, "read the audit log: it became shorter"};
@@ -61,7 +69,8 @@ Result<std::string> read_part(int file, uint64_t offset, uint64_t length) {
 }
 
 std::string looks_of(const struct stat& info) {
-  return cat(info.st_dev, ":", info.st_ino, ":", info.st_size, ":", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
+  return cat(info.st_dev, ":", info.st_ino, ":", info.st_size, ":", info.st_ctim.tv_sec, ".",
+             info.st_ctim.tv_nsec);
 }
 
 bool is_of_kind(const std::string& kind, const std::vector<std::string>& wanted) {
@@ -73,11 +82,16 @@ bool is_of_kind(const std::string& kind, const std::vector<std::string>& wanted)
 
 // The question asked once more, of the line itself.
 bool matches(const Query& query, const Told& line) {
-  auto same = [](const std::string& wanted, const std::string& is) { return wanted.empty() || wanted == is; };
+  auto same = [](const std::string& wanted, const std::string& is) {
+    return wanted.empty() || wanted == is;
+  };
   if (!line.readable) return query.unreadable;
-  return same(query.sandbox, line.sandbox) && same(query.tenant, line.tenant) && same(query.agent, line.agent) && same(query.trace, line.trace) &&
-         same(query.verdict, line.verdict) && is_of_kind(line.kind, query.kinds) && (!query.since_us || line.time_us >= *query.since_us) &&
-         (!query.until_us || line.time_us < *query.until_us) && (!query.after || line.seq > *query.after) && (!query.before || line.seq < *query.before);
+  return same(query.sandbox, line.sandbox) && same(query.tenant, line.tenant) &&
+         same(query.agent, line.agent) && same(query.trace, line.trace) &&
+         same(query.verdict, line.verdict) && is_of_kind(line.kind, query.kinds) &&
+         (!query.since_us || line.time_us >= *query.since_us) &&
+         (!query.until_us || line.time_us < *query.until_us) &&
+         (!query.after || line.seq > *query.after) && (!query.before || line.seq < *query.before);
 }
 
 // The text as somebody types it may stand in the line with escapes.
@@ -134,32 +148,41 @@ struct Index::State {
 Result<void> Index::State::check_file() {
   struct stat info;
   if (::fstatat(directory.get(), "index.db", &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    // Made here, so that it is private from the beginning; SQLite gives the files beside it the same mode.
-    Fd made(::openat(directory.get(), "index.db", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    // Made here, so that it is private from the beginning; SQLite gives the files beside it the
+    // same mode.
+    Fd made(::openat(directory.get(), "index.db",
+                     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!made && errno != EEXIST) return errno_error(errno, "make the index of the audit log");
     return {};
   }
-  if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0 || info.st_nlink != 1)
-    return Error{kBroken, "open the index of the audit log: it is not a private file of the caller"};
+  if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0 ||
+      info.st_nlink != 1)
+    return Error{kBroken,
+                 "open the index of the audit log: it is not a private file of the caller"};
   return {};
 }
 
 // All who use the index hold the lock together; who removes it must have it alone.
 Result<void> Index::State::open_on_disk() {
-  lock = Fd(::openat(directory.get(), "index.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_SH) != 0) return errno_error(errno, "lock the index of the audit log");
+  lock =
+      Fd(::openat(directory.get(), "index.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_SH) != 0)
+    return errno_error(errno, "lock the index of the audit log");
   TRY(check_file());
   database = TRY(open_database(path + "/index.db", kLayout));
   return {};
 }
 
 Result<void> Index::State::discard() {
-  Fd alone(::openat(directory.get(), "index.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  Fd alone(
+      ::openat(directory.get(), "index.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   int tries = 10;
   while (alone && ::flock(alone.get(), LOCK_EX | LOCK_NB) != 0 && tries-- > 0) ::usleep(100'000);
-  if (!alone || tries < 0) return Error{Code::conflict, "remove the index of the audit log: others use it"};
+  if (!alone || tries < 0)
+    return Error{Code::conflict, "remove the index of the audit log: others use it"};
   for (const char* name : {"index.db-wal", "index.db-shm", "index.db-journal", "index.db"})
-    if (::unlinkat(directory.get(), name, 0) != 0 && errno != ENOENT) return errno_error(errno, cat("remove '", name, "' of the audit log"));
+    if (::unlinkat(directory.get(), name, 0) != 0 && errno != ENOENT)
+      return errno_error(errno, cat("remove '", name, "' of the audit log"));
   return {};
 }
 
@@ -174,7 +197,8 @@ Result<void> Index::State::open(bool afresh) {
   directory = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info;
   if (!directory || ::fstat(directory.get(), &info) != 0)
-    return errno_error(errno, cat("open the audit log '", printable(path), "'"), "paddock run and paddock serve make one");
+    return errno_error(errno, cat("open the audit log '", printable(path), "'"),
+                       "paddock run and paddock serve make one");
   if (info.st_uid == ::geteuid() && (info.st_mode & 022) == 0) {
     if (afresh) (void)discard();
     Result<void> opened = open_on_disk();
@@ -194,18 +218,23 @@ Result<void> Index::State::forget(uint64_t segment, uint64_t from) {
 }
 
 Result<uint64_t> Index::State::seq_before(uint64_t segment, uint64_t offset) {
-  Statement last = TRY(Statement::prepare(database, "SELECT seq FROM line WHERE id < ? ORDER BY id DESC LIMIT 1"));
+  Statement last = TRY(
+      Statement::prepare(database, "SELECT seq FROM line WHERE id < ? ORDER BY id DESC LIMIT 1"));
   return TRY(last.add(id_of(segment, offset)).step()) ? static_cast<uint64_t>(last.number(0)) : 0;
 }
 
-// Where reading goes on: behind what is known, if the file only grew; else at the beginning. The file's size: nothing to do.
+// Where reading goes on: behind what is known, if the file only grew; else at the beginning. The
+// file's size: nothing to do.
 Result<uint64_t> Index::State::where_to_go_on(uint64_t segment, int file, const struct stat& info) {
-  Statement known = TRY(Statement::prepare(database, "SELECT looks, done, last, last_length, last_hash FROM segment WHERE number = ?"));
+  Statement known = TRY(Statement::prepare(
+      database, "SELECT looks, done, last, last_length, last_hash FROM segment WHERE number = ?"));
   if (!TRY(known.add(static_cast<int64_t>(segment)).step())) return 0;
-  uint64_t size = static_cast<uint64_t>(info.st_size), done = static_cast<uint64_t>(known.number(1));
+  uint64_t size = static_cast<uint64_t>(info.st_size),
+           done = static_cast<uint64_t>(known.number(1));
   if (known.text(0) == looks_of(info)) return size;
   if (done > 0 && size > done) {
-    uint64_t length = std::min<uint64_t>(static_cast<uint64_t>(known.number(3)), kMostRecord);  // whatever stands there
+    // Whatever stands there.
+    uint64_t length = std::min<uint64_t>(static_cast<uint64_t>(known.number(3)), kMostRecord);
     std::string last = TRY(read_part(file, static_cast<uint64_t>(known.number(2)), length));
     if (to_hex(sha256_bytes(last)) == known.text(4)) return done;
   }
@@ -217,28 +246,44 @@ Result<void> Index::State::update_segment(uint64_t segment) {
   Fd file = TRY(open_in(directory.get(), segment_name(segment), O_RDONLY));
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return errno_error(errno, "look at the audit log");
-  uint64_t size = static_cast<uint64_t>(info.st_size), from = TRY(where_to_go_on(segment, file.get(), info)), done = from, last = 0;
+  uint64_t size = static_cast<uint64_t>(info.st_size),
+           from = TRY(where_to_go_on(segment, file.get(), info)), done = from, last = 0;
   if (from == size && size != 0) return {};
-  if (size >> kOffsetBits) return Error{Code::exhausted, cat("index the segment '", segment_name(segment), "' of the audit log: it is too large")};
+  if (size >> kOffsetBits)
+    return Error{Code::exhausted, cat("index the segment '", segment_name(segment),
+                                      "' of the audit log: it is too large")};
   uint64_t seq = TRY(seq_before(segment, from));
   std::string last_text;
-  Statement insert = TRY(Statement::prepare(database, "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  Statement insert =
+      TRY(Statement::prepare(database, "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   LineReader reader(file.get(), from, size);
   while (std::optional<LineReader::Text> line = TRY(reader.next())) {
-    if (!line->whole && TRY(read_part(file.get(), line->offset + line->size - 1, 1)) != "\n") break;  // its end is still to come
+    // Its end is still to come.
+    if (!line->whole && TRY(read_part(file.get(), line->offset + line->size - 1, 1)) != "\n") break;
     Told told = told_by(line->text);
     seq = told.readable ? told.seq : seq + 1;
-    insert.add(id_of(segment, line->offset)).add(static_cast<int64_t>(line->text.size())).add(static_cast<int64_t>(seq)).add(told.time_us);
-    for (const std::string* field : {&told.kind, &told.sandbox, &told.tenant, &told.agent, &told.trace, &told.verdict}) insert.add_or_null(*field);
+    insert.add(id_of(segment, line->offset))
+        .add(static_cast<int64_t>(line->text.size()))
+        .add(static_cast<int64_t>(seq))
+        .add(told.time_us);
+    for (const std::string* field :
+         {&told.kind, &told.sandbox, &told.tenant, &told.agent, &told.trace, &told.verdict})
+      insert.add_or_null(*field);
     TRY(insert.run());
     last = line->offset;
     last_text = line->text;
     done = line->offset + line->size;
   }
   if (done == from && from != 0) return {};  // nothing but the beginning of a line
-  Statement note = TRY(Statement::prepare(database, "INSERT OR REPLACE INTO segment VALUES (?, ?, ?, ?, ?, ?)"));
-  note.add(static_cast<int64_t>(segment)).add(looks_of(info)).add(static_cast<int64_t>(done)).add(static_cast<int64_t>(last));
-  return note.add(static_cast<int64_t>(last_text.size())).add(to_hex(sha256_bytes(last_text))).run();
+  Statement note =
+      TRY(Statement::prepare(database, "INSERT OR REPLACE INTO segment VALUES (?, ?, ?, ?, ?, ?)"));
+  note.add(static_cast<int64_t>(segment))
+      .add(looks_of(info))
+      .add(static_cast<int64_t>(done))
+      .add(static_cast<int64_t>(last));
+  return note.add(static_cast<int64_t>(last_text.size()))
+      .add(to_hex(sha256_bytes(last_text)))
+      .run();
 }
 
 Result<void> Index::State::update() {
@@ -265,10 +310,13 @@ Result<void> Index::State::update() {
   return {};
 }
 
-// The kinds that are asked for and that there are; one more than kMostKinds at most (a log that was forged has any).
+// The kinds that are asked for and that there are; one more than kMostKinds at most (a log that was
+// forged has any).
 Result<std::vector<std::string>> Index::State::kinds_among(const std::vector<std::string>& wanted) {
-  Statement kinds = TRY(Statement::prepare(database,
-      "WITH RECURSIVE each(kind) AS (SELECT min(kind) FROM line UNION ALL SELECT (SELECT min(kind) FROM line WHERE kind > each.kind) FROM each WHERE kind IS NOT NULL) "
+  Statement kinds = TRY(Statement::prepare(
+      database,
+      "WITH RECURSIVE each(kind) AS (SELECT min(kind) FROM line UNION ALL SELECT (SELECT min(kind) "
+      "FROM line WHERE kind > each.kind) FROM each WHERE kind IS NOT NULL) "
       "SELECT kind FROM each WHERE kind IS NOT NULL"));
   std::vector<std::string> found;
   while (found.size() <= kMostKinds && TRY(kinds.step()))
@@ -276,8 +324,9 @@ Result<std::vector<std::string>> Index::State::kinds_among(const std::vector<std
   return found;
 }
 
-// One selection, or one for each kind, and one of lines that are no record; merged in order. SQLite is not left to guess which
-// index to take: the first of the fields in this order, and a '+' keeps it from using those of the others.
+// One selection, or one for each kind, and one of lines that are no record; merged in order. SQLite
+// is not left to guess which index to take: the first of the fields in this order, and a '+' keeps
+// it from using those of the others.
 Result<Statement> Index::State::ask(const Query& query) {
   using Bound = std::variant<int64_t, std::string>;
   std::string where, place;
@@ -302,14 +351,18 @@ Result<Statement> Index::State::ask(const Query& query) {
     values.emplace_back(query.verdict);
   }
   same("tenant", query.tenant);
-  // The newest of a time that is not over are the first on the way back: no index of times is needed for them.
+  // The newest of a time that is not over are the first on the way back: no index of times is
+  // needed for them.
   const char* time = guided || (query.newest_first && !query.until_us) ? "+time_us" : "time_us";
-  auto bound = [](std::string& text, std::vector<Bound>& bounds, const std::string& term, auto number) {
+  auto bound = [](std::string& text, std::vector<Bound>& bounds, const std::string& term,
+                  auto number) {
     if (!number) return;
     text += cat(" AND ", term, " ?");
     bounds.emplace_back(static_cast<int64_t>(*number));
   };
-  auto in_range = [](std::optional<uint64_t> seq) { return seq ? std::optional(std::min<uint64_t>(*seq, INT64_MAX)) : seq; };
+  auto in_range = [](std::optional<uint64_t> seq) {
+    return seq ? std::optional(std::min<uint64_t>(*seq, INT64_MAX)) : seq;
+  };
   bound(where, values, cat(time, " >="), query.since_us);
   bound(where, values, cat(time, " <"), query.until_us);
   bound(place, places, "seq >", in_range(query.after));
@@ -318,11 +371,13 @@ Result<Statement> Index::State::ask(const Query& query) {
   std::string sql;
   std::vector<Bound> all;
   auto select = [&](const std::string& which, const std::vector<Bound>& bounds) {
-    sql += cat(sql.empty() ? "" : " UNION ALL ", "SELECT id, length, seq FROM line WHERE ", which, place);
+    sql += cat(sql.empty() ? "" : " UNION ALL ", "SELECT id, length, seq FROM line WHERE ", which,
+               place);
     all.insert(all.end(), bounds.begin(), bounds.end());
     all.insert(all.end(), places.begin(), places.end());
   };
-  std::vector<std::string> kinds = query.kinds.empty() ? query.kinds : TRY(kinds_among(query.kinds));
+  std::vector<std::string> kinds =
+      query.kinds.empty() ? query.kinds : TRY(kinds_among(query.kinds));
   if (query.kinds.empty() || kinds.size() > kMostKinds) {
     std::string any;
     std::vector<Bound> both;
@@ -343,21 +398,26 @@ Result<Statement> Index::State::ask(const Query& query) {
   sql += query.newest_first ? " ORDER BY seq DESC, id DESC" : " ORDER BY seq, id";
   Statement statement = TRY(Statement::prepare(database, sql));
   for (const Bound& value : all) {
-    if (auto* number = std::get_if<int64_t>(&value)) statement.add(*number);
-    else statement.add(std::string_view(std::get<std::string>(value)));
+    if (auto* number = std::get_if<int64_t>(&value))
+      statement.add(*number);
+    else
+      statement.add(std::string_view(std::get<std::string>(value)));
   }
   return statement;
 }
 
 // `again`: the index is fresh, so what does not fit is what stands in the log.
-Result<void> Index::State::each(const Query& query, bool again, const std::function<void(Found)>& take) {
+Result<void> Index::State::each(const Query& query, bool again,
+                                const std::function<void(Found)>& take) {
   std::map<uint64_t, Fd> files;
   std::string text = escaped(query.text);
   uint64_t searched = 0, bytes = 0;
   Statement rows = TRY(ask(query));
   for (size_t count = 0; count < query.limit && bytes < query.most_bytes && TRY(rows.step());) {
     int64_t id = rows.number(0);
-    Found found{.seq = static_cast<uint64_t>(rows.number(2)), .segment = segment_name(segment_of(id)), .offset = offset_of(id)};
+    Found found{.seq = static_cast<uint64_t>(rows.number(2)),
+                .segment = segment_name(segment_of(id)),
+                .offset = offset_of(id)};
     Fd& file = files[segment_of(id)];
     if (!file) {
       Result<Fd> opened = open_in(directory.get(), found.segment, O_RDONLY);
@@ -365,16 +425,21 @@ Result<void> Index::State::each(const Query& query, bool again, const std::funct
       if (!opened) return Error{Code::conflict, opened.error().message};
       file = std::move(opened).value();
     }
-    Result<std::string> line = read_part(file.get(), found.offset, std::min<uint64_t>(static_cast<uint64_t>(rows.number(1)), kMostRecord));
+    Result<std::string> line =
+        read_part(file.get(), found.offset,
+                  std::min<uint64_t>(static_cast<uint64_t>(rows.number(1)), kMostRecord));
     if (!line && again) continue;
     found.line = TRY(std::move(line));
     if (!query.text.empty()) {
       searched += found.line.size();
-      if (searched > query.most_searched) return Error{Code::exhausted, "search the audit log: too much to look through", "narrow it by time, sandbox or kind"};
+      if (searched > query.most_searched)
+        return Error{Code::exhausted, "search the audit log: too much to look through",
+                     "narrow it by time, sandbox or kind"};
       if (!has_text(found.line, query.text, text)) continue;
     }
     Told told = told_by(found.line);
-    if (!again && (!told.damage.empty() || !matches(query, told))) return Error{Code::conflict, "read the audit log: it is not what was indexed"};
+    if (!again && (!told.damage.empty() || !matches(query, told)))
+      return Error{Code::conflict, "read the audit log: it is not what was indexed"};
     if (!matches(query, told)) continue;
     found.damage = std::move(told.damage);
     ++count;
@@ -410,7 +475,8 @@ bool Index::in_memory() const { return state_->in_memory; }
 
 Result<void> Index::update() {
   Result<void> updated = state_->mended([&] { return state_->update(); });
-  if (!updated && updated.error().code == Code::conflict) updated = state_->update();  // it changed while it was read
+  // It changed while it was read.
+  if (!updated && updated.error().code == Code::conflict) updated = state_->update();
   if (updated || state_->in_memory) return updated;
   TRY(state_->in_memory_instead());  // no room for it, most likely
   return state_->update();
@@ -428,13 +494,17 @@ Result<std::vector<Found>> Index::find(const Query& query) {
   return state_->mended([&] { return collect(true); });
 }
 
-Result<void> Index::each(const Query& query, const std::function<void(Found)>& take) { return state_->each(query, true, take); }
+Result<void> Index::each(const Query& query, const std::function<void(Found)>& take) {
+  return state_->each(query, true, take);
+}
 
 Result<uint64_t> Index::rebuild(const std::string& log_directory) {
   Index index(std::make_unique<State>());
   index.state_->path = log_directory;
   TRY(index.state_->open(true));
-  for (const char* text : {"DELETE FROM line", "DELETE FROM segment"}) TRY(execute(index.state_->database, text));  // when others use it
+  // When others use it.
+  for (const char* text : {"DELETE FROM line", "DELETE FROM segment"})
+    TRY(execute(index.state_->database, text));
   TRY(index.update());
   return static_cast<uint64_t>(TRY(number_of(index.state_->database, "SELECT count(*) FROM line")));
 }

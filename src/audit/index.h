@@ -1,5 +1,6 @@
-// A SQLite index over the log, made from it and brought up to date before each question. It can be thrown away: what is shown is
-// read from the log, and a record whose hash is not right is shown as damaged.
+// A SQLite index over the log, made from it and brought up to date before each question. It can be
+// thrown away: what is shown is read from the log, and a record whose hash is not right is shown as
+// damaged.
 //
 //   Index index = TRY(Index::open(directory));
 //   TRY(index.update());
@@ -21,23 +22,26 @@ namespace paddock::audit {
 
 struct Query {
   std::string sandbox, tenant, agent, trace, verdict;
-  std::vector<std::string> kinds;               // "command.start", or a whole family: "command"
-  std::optional<int64_t> since_us, until_us;    // from, and up to but not with
-  std::optional<uint64_t> after, before;        // seq
-  std::string text;                             // somewhere in the record
+  std::vector<std::string> kinds;             // "command.start", or a whole family: "command"
+  std::optional<int64_t> since_us, until_us;  // from, and up to but not with
+  std::optional<uint64_t> after, before;      // seq
+  std::string text;                           // somewhere in the record
   size_t limit = 100;
   bool newest_first = true;
-  bool unreadable = true;                       // lines that are no record, too: they may be of anyone
-  uint64_t most_searched = UINT64_MAX;          // bytes that are looked through for `text`; then Code::exhausted
-  uint64_t most_bytes = UINT64_MAX;             // of what is found, but for the last: fewer records then
+  // Lines that are no record, too: they may be of anyone.
+  bool unreadable = true;
+  // Bytes that are looked through for `text`; then Code::exhausted.
+  uint64_t most_searched = UINT64_MAX;
+  // Of what is found, but for the last: fewer records then.
+  uint64_t most_bytes = UINT64_MAX;
 };
 
 struct Found {
-  uint64_t seq = 0;       // of a line that tells none: that of the line before, and one more
-  std::string line;       // as it stands in the log
-  std::string segment;    // where: the file,
-  uint64_t offset = 0;    // and how far into it
-  std::string damage;     // why it is not what was written; empty: its hash is right
+  uint64_t seq = 0;     // of a line that tells none: that of the line before, and one more
+  std::string line;     // as it stands in the log
+  std::string segment;  // where: the file,
+  uint64_t offset = 0;  // and how far into it
+  std::string damage;   // why it is not what was written; empty: its hash is right
 };
 
 // The record as it stands in the log; of a damaged one, an object that says so and has its text.
@@ -45,14 +49,17 @@ std::string as_json(const Found& found);
 
 class Index {
  public:
-  // index.db in the log's directory, made anew when it is damaged or of somebody else. Where none can be kept (a directory that
-  // is not the caller's, or read-only, or full) it is made in memory, each time.
+  // index.db in the log's directory, made anew when it is damaged or of somebody else. Where none
+  // can be kept (a directory that is not the caller's, or read-only, or full) it is made in memory,
+  // each time.
   static Result<Index> open(const std::string& log_directory);
   Index(Index&&) noexcept;
   ~Index();
-  Result<void> update();                        // with what was appended, rewritten or removed since
+  // With what was appended, rewritten or removed since.
+  Result<void> update();
   Result<std::vector<Found>> find(const Query& query);
-  Result<void> each(const Query& query, const std::function<void(Found)>& take);  // the same, one by one: for many
+  // The same, one by one: for many.
+  Result<void> each(const Query& query, const std::function<void(Found)>& take);
   static Result<uint64_t> rebuild(const std::string& log_directory);  // how many lines it has then
   bool in_memory() const;
 

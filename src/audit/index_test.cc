@@ -26,7 +26,8 @@ class IndexTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(directory); }
 
   struct Sample {
-    std::string kind = "command.start", sandbox = "box", tenant = "local", agent, trace = "11", verdict;
+    std::string kind = "command.start", sandbox = "box", tenant = "local", agent, trace = "11",
+                verdict;
     std::string word;  // in its data
   };
   std::string line(const Sample& record) {
@@ -51,12 +52,16 @@ class IndexTest : public ::testing::Test {
     return text;
   }
   std::string file(int segment) { return cat(directory, "/0000000", segment, ".jsonl"); }
-  void append(int segment, const std::string& text) { std::ofstream(file(segment), std::ios::app | std::ios::binary) << text; }
+  void append(int segment, const std::string& text) {
+    std::ofstream(file(segment), std::ios::app | std::ios::binary) << text;
+  }
   std::string content(int segment) {
     std::ifstream in(file(segment), std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  void rewrite(int segment, const std::string& text) { std::ofstream(file(segment), std::ios::binary) << text; }
+  void rewrite(int segment, const std::string& text) {
+    std::ofstream(file(segment), std::ios::binary) << text;
+  }
 
   std::vector<uint64_t> ask(Index& index, const Query& query) {
     Result<void> updated = index.update();
@@ -89,7 +94,11 @@ TEST_F(IndexTest, FindsByEachField) {
   append(1, line({.kind = "log.open", .sandbox = "", .tenant = ""}));
   append(1, line({.agent = "ann"}));
   append(1, line({.kind = "command.end", .trace = "22"}));
-  append(2, line({.kind = "denial", .sandbox = "other", .tenant = "second", .verdict = "deny", .word = "a \"quoted\"\nword"}));
+  append(2, line({.kind = "denial",
+                  .sandbox = "other",
+                  .tenant = "second",
+                  .verdict = "deny",
+                  .word = "a \"quoted\"\nword"}));
   EXPECT_EQ(ask(all()), (Numbers{1, 2, 3, 4}));
   EXPECT_EQ(ask({}), (Numbers{4, 3, 2, 1}));
   EXPECT_EQ(ask({.sandbox = "box"}), (Numbers{3, 2}));
@@ -156,8 +165,10 @@ TEST_F(IndexTest, ShowsDamageAndHidesNothing) {
   rewrite(1, text);
   EXPECT_EQ(ask(all()), (Numbers{1, 2, 3}));
   EXPECT_EQ(damaged, (Numbers{2}));
-  rewrite(1, text.substr(0, text.find('\n') + 1) + "rubbish\n" + std::string(3, '\0') + "\n" + text.substr(text.find('\n') + 1));
-  EXPECT_EQ(ask({.sandbox = "else", .newest_first = false}), (Numbers{2, 3, 3}));  // two lines that may have been anybody's
+  rewrite(1, text.substr(0, text.find('\n') + 1) + "rubbish\n" + std::string(3, '\0') + "\n" +
+                 text.substr(text.find('\n') + 1));
+  // Two lines that may have been anybody's.
+  EXPECT_EQ(ask({.sandbox = "else", .newest_first = false}), (Numbers{2, 3, 3}));
   EXPECT_EQ(damaged, (Numbers{2, 3}));
   EXPECT_EQ(ask({.sandbox = "else", .unreadable = false}), (Numbers{3}));
 }
@@ -167,7 +178,9 @@ TEST_F(IndexTest, NeverShowsWhatTheLogDoesNotSay) {
   EXPECT_EQ(ask({.tenant = "first"}), (Numbers{1}));
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open((directory + "/index.db").c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "UPDATE line SET tenant = 'first', sandbox = 'lie'", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "UPDATE line SET tenant = 'first', sandbox = 'lie'", nullptr,
+                         nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(database);
   EXPECT_EQ(ask({.tenant = "first"}), (Numbers{1}));
   EXPECT_EQ(ask({.sandbox = "lie"}), (Numbers{}));
@@ -182,7 +195,9 @@ TEST_F(IndexTest, ThrowsAwayWhatIsNoIndex) {
   std::filesystem::remove(directory + "/index.db");
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open((directory + "/index.db").c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "CREATE TABLE line (id); CREATE TABLE mine (x)", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "CREATE TABLE line (id); CREATE TABLE mine (x)", nullptr,
+                         nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(database);
   ::chmod((directory + "/index.db").c_str(), 0600);
   EXPECT_EQ(ask(all()), (Numbers{1}));
@@ -202,7 +217,8 @@ TEST_F(IndexTest, SurvivesDamageInTheMiddleOfItsFile) {
     std::fstream out(path, std::ios::in | std::ios::out | std::ios::binary);
     size_t size = std::filesystem::file_size(path);
     ASSERT_GT(size, 40'960u);
-    for (size_t at = 8192; at + 4096 < size; at += 4096) out.seekp(static_cast<std::streamoff>(at)) << std::string(64, '\xff');
+    for (size_t at = 8192; at + 4096 < size; at += 4096)
+      out.seekp(static_cast<std::streamoff>(at)) << std::string(64, '\xff');
   }
   append(1, line({.sandbox = "box"}));
   EXPECT_EQ(ask({.limit = 5000}).size(), 3001u);

@@ -27,16 +27,16 @@ struct Waiting {
 
 struct Journal::State {
   JournalOptions options;
-  std::optional<Log> log;          // of the thread alone
-  bool unsynced = false;           // as this: notes wait for the disk
-  uint64_t uncounted = 0;          // and this: missing, and `head` does not know
+  std::optional<Log> log;  // of the thread alone
+  bool unsynced = false;   // as this: notes wait for the disk
+  uint64_t uncounted = 0;  // and this: missing, and `head` does not know
 
-  mutable std::mutex mutex;        // guards what follows
+  mutable std::mutex mutex;  // guards what follows
   std::condition_variable wake, sealed;
-  std::mutex sealing;              // one seal() at a time
+  std::mutex sealing;  // one seal() at a time
   std::vector<Waiting> queue;
-  size_t queued_bytes = 0;         // in it
-  uint64_t dropped = 0;            // notes, since the thread last looked
+  size_t queued_bytes = 0;  // in it
+  uint64_t dropped = 0;     // notes, since the thread last looked
   bool stopping = false, seal_wanted = false;
   std::optional<Result<void>> seal_result;
   Health health;
@@ -49,9 +49,14 @@ struct Journal::State {
   void miss(uint64_t count);
   void settle();
   void judge(const Result<void>& result, uint64_t records);
-  // Only for lack of room may anything happen without a record: whatever else is wrong, somebody may have done on purpose.
-  bool refuses(const Error& error) const { return options.on_full == AuditFull::refuse || error.code != Code::exhausted; }
-  bool is_full() const { return queue.size() >= options.most_waiting || queued_bytes >= options.most_waiting_bytes; }
+  // Only for lack of room may anything happen without a record: whatever else is wrong, somebody
+  // may have done on purpose.
+  bool refuses(const Error& error) const {
+    return options.on_full == AuditFull::refuse || error.code != Code::exhausted;
+  }
+  bool is_full() const {
+    return queue.size() >= options.most_waiting || queued_bytes >= options.most_waiting_bytes;
+  }
   void add(std::unique_lock<std::mutex> lock, Waiting waiting);
 };
 
@@ -150,9 +155,12 @@ void Journal::State::run() {
     {
       std::unique_lock lock(mutex);
       auto ready = [&] { return !queue.empty() || stopping || seal_wanted || dropped > 0; };
-      if (unsynced) (void)wake.wait_for(lock, kNotesMayWait, ready);
-      else if (uncounted > 0 || (health.failing && health.missing > 0)) (void)wake.wait_for(lock, kTryAgainAfter, ready);
-      else wake.wait(lock, ready);
+      if (unsynced)
+        (void)wake.wait_for(lock, kNotesMayWait, ready);
+      else if (uncounted > 0 || (health.failing && health.missing > 0))
+        (void)wake.wait_for(lock, kTryAgainAfter, ready);
+      else
+        wake.wait(lock, ready);
       batch.swap(queue);
       queued_bytes = 0;
       lost = std::exchange(dropped, 0);
@@ -202,7 +210,8 @@ void Journal::record(Event event, std::function<void(Result<void>)> done) {
     bool refuse = state_->options.on_full == AuditFull::refuse;
     if (!refuse) ++state_->dropped;
     lock.unlock();
-    Error error{Code::exhausted, "record in the audit log: too many records wait for the disk already",
+    Error error{Code::exhausted,
+                "record in the audit log: too many records wait for the disk already",
                 "the disk is too slow for what is asked of it: ask less at once"};
     return done(refuse ? Result<void>(error) : Result<void>());
   }

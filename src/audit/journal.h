@@ -1,5 +1,5 @@
-// Records that are on the disk before what they tell of happens, many at a time: one thread writes, and syncs once for all who
-// wait. For a server; a single run appends by itself (audit/log.h).
+// Records that are on the disk before what they tell of happens, many at a time: one thread writes,
+// and syncs once for all who wait. For a server; a single run appends by itself (audit/log.h).
 #pragma once
 
 #include <functional>
@@ -13,10 +13,13 @@ namespace paddock::audit {
 
 struct JournalOptions {
   LogOptions log;
-  AuditFull on_full = AuditFull::refuse;  // no room. gap: goes on without a record, and records how many are missing once there is
-  bool durable = true;                    // else who waits goes on once it is written; on the disk it is soon
-  size_t most_waiting = 65'536;           // records not yet on the disk; then note() drops and counts, record() refuses
-  size_t most_waiting_bytes = 64 << 20;   // of their texts
+  // No room. gap: goes on without a record, and records how many are missing once there is.
+  AuditFull on_full = AuditFull::refuse;
+  // Else who waits goes on once it is written; on the disk it is soon.
+  bool durable = true;
+  // Records not yet on the disk; then note() drops and counts, record() refuses.
+  size_t most_waiting = 65'536;
+  size_t most_waiting_bytes = 64 << 20;  // of their texts
 };
 
 class Journal {
@@ -24,19 +27,21 @@ class Journal {
   static Result<std::unique_ptr<Journal>> start(const JournalOptions& options);
   ~Journal();  // writes and syncs what there is, seals nothing
 
-  // `done` is called from the journal's thread once the event is on the disk, or cannot be (Code::exhausted, Code::io): then what
-  // it tells of must not happen. (From the caller's own, at once, when too many wait already.) A later call tries again.
+  // `done` is called from the journal's thread once the event is on the disk, or cannot be
+  // (Code::exhausted, Code::io): then what it tells of must not happen. (From the caller's own, at
+  // once, when too many wait already.) A later call tries again.
   void record(Event event, std::function<void(Result<void>)> done);
-  void note(Event event);                 // soon on the disk; nobody waits
-  Result<void> seal();                    // now; blocks
+  void note(Event event);  // soon on the disk; nobody waits
+  Result<void> seal();     // now; blocks
 
   struct Health {
-    bool failing = false;       // the last attempt failed; the next record is tried all the same
-    bool refusing = false;      // and what it was to record was refused; else it happens without a record
-    std::string why;            // it failed, or no segment could be sealed or removed
-    std::string hint;           // what to do about it
+    bool failing = false;  // the last attempt failed; the next record is tried all the same
+    // And what it was to record was refused; else it happens without a record.
+    bool refusing = false;
+    std::string why;   // it failed, or no segment could be sealed or removed
+    std::string hint;  // what to do about it
     uint64_t records = 0, syncs = 0;
-    uint64_t missing = 0;       // of what happened all the same: a log.gap tells of them
+    uint64_t missing = 0;  // of what happened all the same: a log.gap tells of them
   };
   Health health() const;
 

@@ -25,7 +25,8 @@ class MoodyDisk : public Disk {
   ssize_t write_at(int file, std::string_view bytes, uint64_t at) override {
     bool grows = bytes.size() != kSlotSize;  // a slot of the head is overwritten in place
     if (!full || !grows) return Disk::write_at(file, bytes, at);
-    if (bytes.size() > 100) return Disk::write_at(file, bytes.substr(0, 100), at);  // the last room there is
+    // The last room there is.
+    if (bytes.size() > 100) return Disk::write_at(file, bytes.substr(0, 100), at);
     errno = ENOSPC;
     return -1;
   }
@@ -39,14 +40,18 @@ class MoodyDisk : public Disk {
 
 class JournalTest : public AuditTest {
  protected:
-  std::unique_ptr<Journal> start(AuditFull on_full = AuditFull::refuse, size_t most_waiting = 65'536) {
-    JournalOptions options{.log = {.directory = directory_, .disk = &disk_}, .on_full = on_full, .most_waiting = most_waiting};
+  std::unique_ptr<Journal> start(AuditFull on_full = AuditFull::refuse,
+                                 size_t most_waiting = 65'536) {
+    JournalOptions options{.log = {.directory = directory_, .disk = &disk_},
+                           .on_full = on_full,
+                           .most_waiting = most_waiting};
     return must(Journal::start(options));
   }
   static Result<void> record(Journal& journal, uint64_t number = 1) {
     std::promise<Result<void>> promise;
     std::future<Result<void>> result = promise.get_future();
-    journal.record(test_event("command.start", number), [&](Result<void> done) { promise.set_value(std::move(done)); });
+    journal.record(test_event("command.start", number),
+                   [&](Result<void> done) { promise.set_value(std::move(done)); });
     return result.get();
   }
   MoodyDisk disk_;
@@ -127,7 +132,8 @@ TEST_F(JournalTest, GoesOnWithoutARecordIfToldToAndRecordsTheGap) {
   Verified verified = check();
   EXPECT_FALSE(verified.damage);
   ASSERT_EQ(verified.notes.size(), 1U);
-  EXPECT_NE(verified.notes[0].find("6 records are missing"), std::string::npos) << verified.notes[0];
+  EXPECT_NE(verified.notes[0].find("6 records are missing"), std::string::npos)
+      << verified.notes[0];
 }
 
 TEST_F(JournalTest, TheGapIsRecordedAlsoWhenNothingElseHappens) {
@@ -160,7 +166,8 @@ TEST_F(JournalTest, TooManyWaitingAreRefusedAndNotesCounted) {
   disk_.slow = true;
   std::atomic<int> good{0}, refused{0};
   for (uint64_t i = 0; i < 100; ++i) {
-    journal->record(test_event("command.start", i), [&](Result<void> done) { ++(done ? good : refused); });
+    journal->record(test_event("command.start", i),
+                    [&](Result<void> done) { ++(done ? good : refused); });
     if (i == 0) ::usleep(50'000);  // the first is on its way to the disk now
   }
   EXPECT_EQ(refused, 89);
@@ -193,7 +200,8 @@ TEST_F(JournalTest, ADirectoryThatIsTakenAwayIsRefusedUntilItIsBack) {
     ASSERT_FALSE(record(*journal));
     EXPECT_TRUE(journal->health().failing);
     EXPECT_TRUE(journal->health().refusing);
-    EXPECT_NE(journal->health().why.find("another directory"), std::string::npos) << journal->health().why;
+    EXPECT_NE(journal->health().why.find("another directory"), std::string::npos)
+        << journal->health().why;
     EXPECT_FALSE(journal->health().hint.empty());
     EXPECT_EQ(check().last, 1U);
     std::filesystem::remove_all(directory_);
@@ -204,7 +212,8 @@ TEST_F(JournalTest, ADirectoryThatIsTakenAwayIsRefusedUntilItIsBack) {
 }
 
 TEST_F(JournalTest, BytesThatWaitAreBoundedToo) {
-  JournalOptions options{.log = {.directory = directory_, .disk = &disk_}, .most_waiting_bytes = 1'000'000};
+  JournalOptions options{.log = {.directory = directory_, .disk = &disk_},
+                         .most_waiting_bytes = 1'000'000};
   std::unique_ptr<Journal> journal = must(Journal::start(options));
   disk_.slow = true;
   std::atomic<int> good{0}, refused{0};
@@ -220,7 +229,8 @@ TEST_F(JournalTest, BytesThatWaitAreBoundedToo) {
   EXPECT_EQ(good, 5);
 }
 
-// The kernel itself says that there is no room: RLIMIT_FSIZE writes what fits and then fails, as a full disk does.
+// The kernel itself says that there is no room: RLIMIT_FSIZE writes what fits and then fails, as a
+// full disk does.
 TEST_F(JournalTest, ALimitOfTheKernelIsLackOfRoom) {
   pid_t child = ::fork();
   ASSERT_GE(child, 0);

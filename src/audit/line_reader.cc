@@ -63,7 +63,10 @@ Result<std::optional<LineReader::Text>> LineReader::next() {
       continue;
     }
     if (size == 0 && skipped == 0) return std::optional<Text>();
-    Text text{.text = left.substr(0, ends ? size - 1 : size), .offset = offset_, .size = skipped + size, .whole = ends && skipped + size <= kMostRecord};
+    Text text{.text = left.substr(0, ends ? size - 1 : size),
+              .offset = offset_,
+              .size = skipped + size,
+              .whole = ends && skipped + size <= kMostRecord};
     if (skipped > 0) {
       start_ = std::move(start);
       text.text = start_;
@@ -81,7 +84,8 @@ Result<std::string> last_line(int file, uint64_t size, uint64_t* end) {
   if (last == std::string::npos) return std::string();
   size_t start = last == 0 ? std::string::npos : piece.rfind('\n', last - 1);
   *end = from + last + 1;
-  return piece.substr(start == std::string::npos ? 0 : start + 1, last - (start == std::string::npos ? 0 : start + 1) + 1);
+  return piece.substr(start == std::string::npos ? 0 : start + 1,
+                      last - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
 }  // namespace paddock::audit

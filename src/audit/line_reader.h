@@ -12,13 +12,15 @@ namespace paddock::audit {
 
 class LineReader {
  public:
-  LineReader(int file, uint64_t from, uint64_t to) : file_(file), offset_(from), next_(from), to_(to) {}
+  LineReader(int file, uint64_t from, uint64_t to)
+      : file_(file), offset_(from), next_(from), to_(to) {}
 
   struct Text {
-    std::string_view text;   // until the next call; without its line break. Of one that is too long, only the start
-    uint64_t offset = 0;     // where it begins
-    uint64_t size = 0;       // with its line break
-    bool whole = true;       // it has a line break, and is not longer than a record can be
+    // Until the next call; without its line break. Of one that is too long, only the start.
+    std::string_view text;
+    uint64_t offset = 0;  // where it begins
+    uint64_t size = 0;    // with its line break
+    bool whole = true;    // it has a line break, and is not longer than a record can be
   };
   Result<std::optional<Text>> next();  // nothing at the end
 

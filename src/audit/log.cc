@@ -36,32 +36,37 @@ Result<std::string> read_image(int file) {
   return image;
 }
 
-// The size of the file under this name, if it is the one that is open: somebody may have taken it away.
+// The size of the file under this name, if it is the one that is open: somebody may have taken it
+// away.
 Result<std::optional<uint64_t>> size_of(int directory, const std::string& name, int file) {
   struct stat named, open;
   if (file < 0) return std::optional<uint64_t>();
   if (::fstat(file, &open) != 0) return errno_error(errno, "look at the audit log");
-  if (::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0) return std::optional<uint64_t>();
+  if (::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::optional<uint64_t>();
   bool same = named.st_ino == open.st_ino && named.st_dev == open.st_dev;
   return same ? std::optional<uint64_t>(open.st_size) : std::nullopt;
 }
 
-// The first time in this directory: the head, then the key that it was written with, then a segment. So a key without a head means
-// that the head was taken away, and a segment without a key that the key was.
+// The first time in this directory: the head, then the key that it was written with, then a
+// segment. So a key without a head means that the head was taken away, and a segment without a key
+// that the key was.
 Result<void> set_up(Log::State& state) {
   int directory = state.directory.get();
   Result<std::string> seed = read_seed(directory);
   bool fresh = !seed && seed.error().code == Code::not_found;
   if (!seed && !fresh) return seed.error();
   if (fresh && !TRY(segment_numbers(directory)).empty())
-    return Error{Code::denied, "open the audit log: its key is gone", "restore the file 'key', or move the log away to begin a new one"};
+    return Error{Code::denied, "open the audit log: its key is gone",
+                 "restore the file 'key', or move the log away to begin a new one"};
   state.seed = fresh ? TRY(random_bytes(kSeedSize)) : seed.value();
   state.mac_key = mac_key_of(state.seed);
   if (!fresh) return {};
   Head first;
   first.boot = state.boot;
   (void)state.disk->remove(directory, "head");  // of a start that was interrupted
-  TRY(make_file(*state.disk, directory, "head", encode_intent(first, first, state.mac_key) + encode_done(first, state.mac_key)));
+  TRY(make_file(*state.disk, directory, "head",
+                encode_intent(first, first, state.mac_key) + encode_done(first, state.mac_key)));
   TRY(make_file(*state.disk, directory, "key", state.seed));
   return {};
 }
@@ -98,7 +103,10 @@ Result<Lock> Log::State::lock() {
   if (::fstat(directory.get(), &open) != 0) return errno_error(errno, "look at the audit log");
   bool there = ::lstat(options.directory.c_str(), &named) == 0;
   if (there && open.st_dev == named.st_dev && open.st_ino == named.st_ino) return lock;
-  return Error{Code::denied, cat("record in the audit log: '", printable(options.directory), there ? "' is another directory than the one that was opened" : "' is gone: it was moved or removed"),
+  return Error{Code::denied,
+               cat("record in the audit log: '", printable(options.directory),
+                   there ? "' is another directory than the one that was opened"
+                         : "' is gone: it was moved or removed"),
                "put it back where it was; to begin a new log there, restart"};
 }
 
@@ -109,12 +117,15 @@ Result<void> Log::State::refresh() {
     Result<Fd> file = open_in(directory.get(), "head", O_RDWR);
     if (!file && file.error().code != Code::not_found) return file.error();
     has_head = static_cast<bool>(file);
-    head_file = file ? std::move(file.value()) : TRY(make_file(*disk, directory.get(), "head", std::string(kHeadSize, '\0')));
+    head_file = file ? std::move(file.value())
+                     : TRY(make_file(*disk, directory.get(), "head", std::string(kHeadSize, '\0')));
   }
   std::string now = TRY(read_image(head_file.get()));
-  bool known = image && *image == now && !head.ended && head.size > 0 && open_segment == head.segment;
+  bool known =
+      image && *image == now && !head.ended && head.size > 0 && open_segment == head.segment;
   if (known) {
-    std::optional<uint64_t> size = TRY(size_of(directory.get(), segment_name(head.segment), segment_file.get()));
+    std::optional<uint64_t> size =
+        TRY(size_of(directory.get(), segment_name(head.segment), segment_file.get()));
     if (size && *size == head.size && TRY(ends_at(segment_file.get(), head))) return {};
   }
   Heads heads = read_heads(now, mac_key);
@@ -140,12 +151,16 @@ Result<void> Log::State::write_slot(uint64_t at, const std::string& slot) {
     image.reset();
     return write_error(count < 0 ? errno : ENOSPC, "write 'head'");
   }
-  if (image && image->size() == kHeadSize) image->replace(at, slot.size(), slot);
-  else image.reset();
+  if (image && image->size() == kHeadSize)
+    image->replace(at, slot.size(), slot);
+  else
+    image.reset();
   return {};
 }
 
-Result<void> Log::State::announce(const Batch& batch) { return write_slot(kIntentAt, encode_intent(batch.next, head, mac_key)); }
+Result<void> Log::State::announce(const Batch& batch) {
+  return write_slot(kIntentAt, encode_intent(batch.next, head, mac_key));
+}
 
 Result<void> Log::State::commit(const Batch& batch) {
   std::string_view left = batch.lines;
@@ -158,9 +173,11 @@ Result<void> Log::State::commit(const Batch& batch) {
     left.remove_prefix(static_cast<size_t>(count));
     at += static_cast<uint64_t>(count);
   }
-  Result<void> done = failure ? Result<void>(write_error(failure, "write")) : write_done(batch.next);
+  Result<void> done =
+      failure ? Result<void>(write_error(failure, "write")) : write_done(batch.next);
   if (done) return done;
-  // A part of it must not stay. If it does (nothing can be done about it here), the next writer finds and removes it.
+  // A part of it must not stay. If it does (nothing can be done about it here), the next writer
+  // finds and removes it.
   (void)disk->cut(segment_file.get(), batch.at);
   image.reset();
   return done;
@@ -187,7 +204,8 @@ Result<void> Log::append(const std::vector<Event>& events, Sync sync) {
     int64_t now = wall_clock_us();
     if (on_full && state.is_full() && now - state.full_failed_us > kTryFullAgainUs) {
       lock.release();
-      if (!on_full(*this)) state.full_failed_us = now;  // who set it knows; the segment may grow for a while
+      // Who set it knows; the segment may grow for a while.
+      if (!on_full(*this)) state.full_failed_us = now;
       lock = TRY(state.lock());
       TRY(state.refresh());
     }
@@ -196,11 +214,14 @@ Result<void> Log::append(const std::vector<Event>& events, Sync sync) {
       unsure.set("missing", 0);
       unsure.set("unsure_from", state.head.synced.seq + 1);
       unsure.set("unsure_to", state.head.last.seq);
-      unsure.set("why", "the disk reported an error: these records were written, but may not be on it");
-      TRY(state.end_segment(Value::Object{{"signed", false}, {"why", "the disk reported an error"}}, {log_event("log.gap", unsure)}));
+      unsure.set("why",
+                 "the disk reported an error: these records were written, but may not be on it");
+      TRY(state.end_segment(Value::Object{{"signed", false}, {"why", "the disk reported an error"}},
+                            {log_event("log.gap", unsure)}));
       state.distrusted = false;
     } else if (state.is_overfull()) {
-      TRY(state.end_segment(Value::Object{{"signed", false}, {"why", "full, and nobody came to sign it"}}, {}));
+      TRY(state.end_segment(
+          Value::Object{{"signed", false}, {"why", "full, and nobody came to sign it"}}, {}));
       (void)state.retire();  // the next who signs says why it does not work
     }
     if (events.empty() && state.head.missing == 0) return {};
@@ -248,7 +269,9 @@ Result<void> Log::count_missing(uint64_t count) {
   Lock lock = TRY(state.lock());
   Heads heads = read_heads(TRY(read_image(state.head_file.get())), state.mac_key);
   state.image.reset();
-  if (!heads.done) return Error{Code::io, "count a missing record: the audit log's head cannot be read", "paddock audit verify"};
+  if (!heads.done)
+    return Error{Code::io, "count a missing record: the audit log's head cannot be read",
+                 "paddock audit verify"};
   state.head = *heads.done;
   Head next = state.head;
   if (next.missing == 0) next.missing_since_us = wall_clock_us();

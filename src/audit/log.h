@@ -1,11 +1,13 @@
-// The audit log: a directory of segments, each a file of JSON lines in which every record carries the hash of the one before.
-// Several processes may append at once; each does so under a lock. docs/formats/audit.md has the format and what can be proved.
+// The audit log: a directory of segments, each a file of JSON lines in which every record carries
+// the hash of the one before. Several processes may append at once; each does so under a lock.
+// docs/formats/audit.md has the format and what can be proved.
 //
 //   Log log = TRY(Log::open({.directory = …}));
-//   TRY(log.append({event}, Sync::none));   // in the file now; an error means: not recorded, and nothing half-written stays
+//   TRY(log.append({event}, Sync::none));   // in the file now; an error means: not recorded, and
+//   nothing half-written stays
 //
-// Sync::disk waits until it is on the disk. When that fails, the record may stand in the log although what it tells of must not
-// happen: better than the reverse.
+// Sync::disk waits until it is on the disk. When that fails, the record may stand in the log
+// although what it tells of must not happen: better than the reverse.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +24,11 @@ namespace paddock::audit {
 class Disk;
 
 struct LogOptions {
-  std::string directory;               // made with mode 0700 when missing; its parent must exist
+  std::string directory;  // made with mode 0700 when missing; its parent must exist
   uint64_t rotate_bytes = 64 << 20;
-  uint64_t most_bytes = 4ull << 30;    // of all segments; 0: no bound
-  uint64_t keep_ms = 0;                // 0: forever
-  Disk* disk = nullptr;                // for tests (audit/disk.h)
+  uint64_t most_bytes = 4ull << 30;  // of all segments; 0: no bound
+  uint64_t keep_ms = 0;              // 0: forever
+  Disk* disk = nullptr;              // for tests (audit/disk.h)
 };
 
 struct Range {
@@ -37,28 +39,32 @@ enum class Sync : uint8_t { none, disk };
 
 class Log {
  public:
-  static Result<Log> open(const LogOptions& options);  // makes the key at first use; mends a torn end and records that
+  // Makes the key at first use; mends a torn end and records that.
+  static Result<Log> open(const LogOptions& options);
   Log(Log&&) noexcept;
   ~Log();
 
-  // All or none of them, in order. `seq` numbers are given here. No room is Code::exhausted; then it may be called again.
+  // All or none of them, in order. `seq` numbers are given here. No room is Code::exhausted; then
+  // it may be called again.
   Result<void> append(const std::vector<Event>& events, Sync sync);
-  Range appended() const;              // by the last call
-  Result<void> sync();                 // what was appended is on the disk
+  Range appended() const;  // by the last call
+  Result<void> sync();     // what was appended is on the disk
 
-  // `count` records could not be written, and what they tell of happened all the same. Kept in `head`, which needs no room; the
-  // next append that succeeds (also one of nothing) records it as log.gap.
+  // `count` records could not be written, and what they tell of happened all the same. Kept in
+  // `head`, which needs no room; the next append that succeeds (also one of nothing) records it as
+  // log.gap.
   Result<void> count_missing(uint64_t count);
 
-  // Whether a segment is full or old: who can sign then calls seal_and_rotate (the slim program cannot, and starts one who can).
-  // A segment that nobody signs ends without a signature at four times its size.
+  // Whether a segment is full or old: who can sign then calls seal_and_rotate (the slim program
+  // cannot, and starts one who can). A segment that nobody signs ends without a signature at four
+  // times its size.
   bool is_full() const;
 
   // Set by who links the signing part (audit/seal.h); append() then rotates by itself.
   std::function<Result<void>(Log&)> on_full;
 
   struct State;
-  State& state() { return *state_; }   // for audit/seal.cc
+  State& state() { return *state_; }  // for audit/seal.cc
 
  private:
   explicit Log(std::unique_ptr<State> state);

@@ -85,7 +85,8 @@ TEST_F(AuditTest, IsVerifiedWhileItIsWrittenTo) {
   }
   for (int i = 0; i < 25; ++i) {
     Verified verified = check();
-    EXPECT_FALSE(verified.damage) << verified.damage->what << " " << verified.damage->seq << ": " << verified.damage->why;
+    EXPECT_FALSE(verified.damage) << verified.damage->what << " " << verified.damage->seq << ": "
+                                  << verified.damage->why;
     EXPECT_TRUE(verified.notes.empty());
     ::usleep(5000);
   }
@@ -143,7 +144,8 @@ TEST_F(AuditTest, WhatIsMissingIsToldByTheNextRecord) {
   Verified verified = check();
   EXPECT_FALSE(verified.damage);
   ASSERT_EQ(verified.notes.size(), 1U);
-  EXPECT_NE(verified.notes[0].find("5 records are missing"), std::string::npos) << verified.notes[0];
+  EXPECT_NE(verified.notes[0].find("5 records are missing"), std::string::npos)
+      << verified.notes[0];
 }
 
 TEST_F(AuditTest, ASegmentThatNobodySignsEndsAllTheSame) {
@@ -169,7 +171,8 @@ TEST_F(AuditTest, ASegmentThatWasTakenAwayWhileOpenIsNoticed) {
   EXPECT_EQ(damage(), "truncated 1");
   fill(log, 1);
   EXPECT_EQ(damage(), "truncated 1");
-  EXPECT_NE(check().damage->why.find("records 1 to 6 are gone"), std::string::npos) << check().damage->why;
+  EXPECT_NE(check().damage->why.find("records 1 to 6 are gone"), std::string::npos)
+      << check().damage->why;
 }
 
 TEST_F(AuditTest, ADirectoryThatWasMovedOrReplacedIsNotWrittenTo) {

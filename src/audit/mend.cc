@@ -1,5 +1,6 @@
-// What a writer does when the log does not end where `head` says: it goes on behind what is there, and records what it found, so that
-// it stays visible. Nothing here destroys a record that is whole and was acknowledged.
+// What a writer does when the log does not end where `head` says: it goes on behind what is there,
+// and records what it found, so that it stays visible. Nothing here destroys a record that is whole
+// and was acknowledged.
 #include <fcntl.h>
 
 #include "audit/state.h"
@@ -15,10 +16,13 @@ Event recovered(const Ending& ending) {
   if (ending.torn > 0) data.set("sha256", ending.torn_hash);
   data.set("adopted", ending.adopted);
   data.set("seq", ending.head.last.seq);
-  std::string why = ending.kind == Ending::Kind::torn ? "a writer was interrupted" : "the machine went down";
+  std::string why =
+      ending.kind == Ending::Kind::torn ? "a writer was interrupted" : "the machine went down";
   if (ending.adopted > 0)
-    why += cat("; records ", ending.head.last.seq - ending.adopted + 1, " to ", ending.head.last.seq,
-               " are newer than 'head' on the disk, which does not vouch for them: written before that, or added by somebody");
+    why +=
+        cat("; records ", ending.head.last.seq - ending.adopted + 1, " to ", ending.head.last.seq,
+            " are newer than 'head' on the disk, which does not vouch for them: written before "
+            "that, or added by somebody");
   if (ending.slot_torn) why += "; a slot of 'head' was not whole";
   data.set("why", why);
   return log_event("log.recovered", data);
@@ -67,11 +71,14 @@ Result<void> Log::State::mend(const Ending& ending, const Heads& heads) {
   }
   std::vector<Event> events;
   if (ending.kind == Kind::lost && ending.missing > 0) events.push_back(gap(ending));
-  if (ending.kind == Kind::torn || (ending.kind == Kind::lost && (ending.torn > 0 || ending.adopted > 0 || ending.slot_torn))) events.push_back(recovered(ending));
+  if (ending.kind == Kind::torn ||
+      (ending.kind == Kind::lost && (ending.torn > 0 || ending.adopted > 0 || ending.slot_torn)))
+    events.push_back(recovered(ending));
   if (ending.kind == Kind::damaged) events.push_back(damage_event(ending));
 
-  // After the machine was down, the slots may not belong together. Until they do again they keep the boot in which they were
-  // written, and one of them what was expected: who is interrupted here leaves what the next one finds in the same way.
+  // After the machine was down, the slots may not belong together. Until they do again they keep
+  // the boot in which they were written, and one of them what was expected: who is interrupted here
+  // leaves what the next one finds in the same way.
   std::string now = boot;
   Result<void> done;
   if (ending.kind == Kind::lost) {
@@ -85,13 +92,17 @@ Result<void> Log::State::mend(const Ending& ending, const Heads& heads) {
   }
   if (done && ending.torn > 0) {
     Result<Fd> file = open_in(directory.get(), segment_name(ending.cut), O_RDWR);
-    if (!file) done = file.error();
-    else if (disk->cut(file.value().get(), ending.cut_at) != 0) done = errno_error(errno, "cut off what is no record of the audit log");
+    if (!file)
+      done = file.error();
+    else if (disk->cut(file.value().get(), ending.cut_at) != 0)
+      done = errno_error(errno, "cut off what is no record of the audit log");
   }
   if (done && ending.kind == Kind::unacknowledged) done = write_done(head);
   bool begins = head.size == 0 || head.ended;
-  if (done && begins) done = begin_segment(std::move(events));
-  else if (done && !events.empty()) done = write(events);
+  if (done && begins)
+    done = begin_segment(std::move(events));
+  else if (done && !events.empty())
+    done = write(events);
   boot = std::move(now);
   return done;
 }

@@ -27,15 +27,21 @@ constexpr timespec kLockPause{0, 250'000};  // ten seconds in all
 
 Result<Fd> open_place(const std::string& path) {
   std::string what = cat("open the audit log '", printable(path), "'");
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, what, "its parent directory must exist and be yours to write");
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return errno_error(errno, what, "its parent directory must exist and be yours to write");
   Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory) return errno_error(errno, what, errno == ENOTDIR || errno == ELOOP ? "it must be a directory, not a link" : "");
+  if (!directory)
+    return errno_error(
+        errno, what,
+        errno == ENOTDIR || errno == ELOOP ? "it must be a directory, not a link" : "");
   struct stat info;
   if (::fstat(directory.get(), &info) != 0) return errno_error(errno, what);
   if (info.st_uid != ::geteuid())
-    return Error{Code::denied, cat(what, ": it belongs to uid ", info.st_uid, ", not to you"), "name another directory: [audit] path"};
+    return Error{Code::denied, cat(what, ": it belongs to uid ", info.st_uid, ", not to you"),
+                 "name another directory: [audit] path"};
   if (info.st_mode & 077)
-    return Error{Code::denied, cat(what, ": others than its owner have access to it"), cat("chmod 700 '", printable(path), "'")};
+    return Error{Code::denied, cat(what, ": others than its owner have access to it"),
+                 cat("chmod 700 '", printable(path), "'")};
   return directory;
 }
 
@@ -45,7 +51,8 @@ Result<Lock> Lock::take(int directory, bool shared) {
     if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "lock the audit log");
     (void)::nanosleep(&kLockPause, nullptr);
   }
-  return Error{Code::io, "lock the audit log: another process has held it for ten seconds", "look for a stopped one: lslocks, or fuser -v on the directory"};
+  return Error{Code::io, "lock the audit log: another process has held it for ten seconds",
+               "look for a stopped one: lslocks, or fuser -v on the directory"};
 }
 
 void Lock::release() {
@@ -55,7 +62,9 @@ void Lock::release() {
 Result<std::string> read_seed(int directory) {
   Fd file = TRY(open_in(directory, "key", O_RDONLY));
   std::string seed = TRY(read_all(file.get(), kSeedSize));
-  if (seed.size() != kSeedSize) return Error{Code::invalid, "read the audit log's key: it is not 32 bytes long", "restore it from a copy"};
+  if (seed.size() != kSeedSize)
+    return Error{Code::invalid, "read the audit log's key: it is not 32 bytes long",
+                 "restore it from a copy"};
   return seed;
 }
 
@@ -65,9 +74,11 @@ Result<Fd> make_file(Disk& disk, int directory, const std::string& name, std::st
   Fd file(disk.create(directory, hidden.c_str()));
   if (!file) return errno_error(errno, what);
   ssize_t written = disk.write_at(file.get(), content, 0);
-  if (written != static_cast<ssize_t>(content.size())) return errno_error(written < 0 ? errno : ENOSPC, what);
+  if (written != static_cast<ssize_t>(content.size()))
+    return errno_error(written < 0 ? errno : ENOSPC, what);
   if (disk.sync(file.get()) != 0) return errno_error(errno, what);
-  if (disk.make_visible(directory, hidden.c_str(), name.c_str()) != 0) return errno_error(errno, what);
+  if (disk.make_visible(directory, hidden.c_str(), name.c_str()) != 0)
+    return errno_error(errno, what);
   return file;
 }
 
@@ -91,7 +102,8 @@ Result<std::vector<uint64_t>> segment_numbers(int directory) {
     if (!ends_with(name, kSuffix)) continue;
     uint64_t number = 0;
     auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (failed == std::errc() && number > 0 && segment_name(number) == name) numbers.push_back(number);
+    if (failed == std::errc() && number > 0 && segment_name(number) == name)
+      numbers.push_back(number);
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
@@ -103,7 +115,8 @@ Result<Fd> open_in(int directory, const std::string& name, int flags) {
   if (!file) return errno_error(errno, what, errno == ELOOP ? "it is a link: remove it" : "");
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return errno_error(errno, what);
-  if (!S_ISREG(info.st_mode)) return Error{Code::denied, cat(what, ": not a regular file"), "remove it"};
+  if (!S_ISREG(info.st_mode))
+    return Error{Code::denied, cat(what, ": not a regular file"), "remove it"};
   return file;
 }
 

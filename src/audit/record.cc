@@ -11,11 +11,12 @@ namespace paddock::audit {
 
 namespace {
 
-constexpr size_t kMostName = 256;     // of an id, an agent's name, …
-constexpr size_t kFrame = 512;        // room for what stands beside names and data
+constexpr size_t kMostName = 256;  // of an id, an agent's name, …
+constexpr size_t kFrame = 512;     // room for what stands beside names and data
 constexpr size_t kHashSize = 64;
-constexpr std::string_view kTimeKey = ",\"time\":\"", kKindKey = "\",\"kind\":\"", kPrevKey = ",\"prev\":\"", kHashKey = ",\"hash\":\"";
-constexpr size_t kTimeSize = 27;      // 2026-11-16T07:00:00.123456Z
+constexpr std::string_view kTimeKey = ",\"time\":\"", kKindKey = "\",\"kind\":\"",
+                           kPrevKey = ",\"prev\":\"", kHashKey = ",\"hash\":\"";
+constexpr size_t kTimeSize = 27;                        // 2026-11-16T07:00:00.123456Z
 constexpr int64_t kLastTime = 253'402'300'799'999'999;  // the end of the year 9999
 
 // What of data is kept when all of it is too much.
@@ -24,19 +25,25 @@ struct Measure {
   int depth;
 };
 constexpr int kDeepest = 32;
-constexpr Measure kMeasures[] = {{kMostRecord, SIZE_MAX, kDeepest}, {4096, 128, kDeepest}, {512, 32, 16}, {64, 16, 8}, {32, 8, 3}};
+constexpr Measure kMeasures[] = {{kMostRecord, SIZE_MAX, kDeepest},
+                                 {4096, 128, kDeepest},
+                                 {512, 32, 16},
+                                 {64, 16, 8},
+                                 {32, 8, 3}};
 
 // At most `most` bytes, and how many are missing.
 void append_cut(std::string_view text, size_t most, std::string& out) {
   if (text.size() <= most) return append_json_string(text, out);
   size_t end = most;
-  while (end > 0 && most - end < 4 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not inside a character
+  // Not inside a character.
+  while (end > 0 && most - end < 4 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   append_json_string(cat(text.substr(0, end), "[cut: ", text.size() - end, " more bytes]"), out);
 }
 
 class DataWriter {
  public:
-  DataWriter(const Measure& measure, size_t room, std::string& out) : measure_(measure), end_(out.size() + room), out_(out) {}
+  DataWriter(const Measure& measure, size_t room, std::string& out)
+      : measure_(measure), end_(out.size() + room), out_(out) {}
 
   void write(const Value& value, int depth) {
     if (is_full()) return;
@@ -195,12 +202,14 @@ bool Record::holds() const {
   return hash == std::string_view(text, sizeof text);
 }
 
-// From the front: {"seq":N,"time":"…","kind":"…". From the back: ,"prev":"…","hash":"…"}. Both ends have fixed places, so that
-// nothing in between can be taken for them.
+// From the front: {"seq":N,"time":"…","kind":"…". From the back: ,"prev":"…","hash":"…"}. Both ends
+// have fixed places, so that nothing in between can be taken for them.
 std::optional<Record> read_record(std::string_view text) {
   constexpr std::string_view kStart = "{\"seq\":", kEnd = "\"}";
-  constexpr size_t kTail = kPrevKey.size() + kHashSize + 1 + kHashKey.size() + kHashSize + kEnd.size();
-  if (text.substr(0, kStart.size()) != kStart || text.size() < kStart.size() + kTail) return std::nullopt;
+  constexpr size_t kTail =
+      kPrevKey.size() + kHashSize + 1 + kHashKey.size() + kHashSize + kEnd.size();
+  if (text.substr(0, kStart.size()) != kStart || text.size() < kStart.size() + kTail)
+    return std::nullopt;
   Record line;
   const char* digits = text.data() + kStart.size();
   auto [rest, failed] = std::from_chars(digits, text.data() + text.size(), line.seq);
@@ -209,10 +218,13 @@ std::optional<Record> read_record(std::string_view text) {
   line.body = text.substr(0, text.size() - kHashKey.size() - kHashSize - kEnd.size());
   line.prev = tail.substr(kPrevKey.size(), kHashSize);
   line.hash = text.substr(text.size() - kEnd.size() - kHashSize, kHashSize);
-  bool shaped = tail.substr(0, kPrevKey.size()) == kPrevKey && line.body.back() == '"' && tail.substr(tail.size() - kEnd.size()) == kEnd &&
+  bool shaped = tail.substr(0, kPrevKey.size()) == kPrevKey && line.body.back() == '"' &&
+                tail.substr(tail.size() - kEnd.size()) == kEnd &&
                 text.substr(line.body.size(), kHashKey.size()) == kHashKey;
-  std::string_view front = text.substr(static_cast<size_t>(rest - text.data()), kTimeKey.size() + kTimeSize + kKindKey.size());
-  if (!shaped || front.size() < kTimeKey.size() + kTimeSize + kKindKey.size() || front.substr(0, kTimeKey.size()) != kTimeKey ||
+  std::string_view front = text.substr(static_cast<size_t>(rest - text.data()),
+                                       kTimeKey.size() + kTimeSize + kKindKey.size());
+  if (!shaped || front.size() < kTimeKey.size() + kTimeSize + kKindKey.size() ||
+      front.substr(0, kTimeKey.size()) != kTimeKey ||
       front.substr(kTimeKey.size() + kTimeSize) != kKindKey)
     return std::nullopt;
   line.time = front.substr(kTimeKey.size(), kTimeSize);

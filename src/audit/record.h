@@ -1,6 +1,8 @@
-// One record is one line: a body, and behind it the SHA-256 of exactly these bytes. docs/formats/audit.md.
+// One record is one line: a body, and behind it the SHA-256 of exactly these bytes.
+// docs/formats/audit.md.
 //
-//   {"seq":7,"time":"…","kind":"…",…,"data":{…},"prev":"<64 hex>"   ← the body; "prev" is the hash of record 6
+//   {"seq":7,"time":"…","kind":"…",…,"data":{…},"prev":"<64 hex>"   ← the body; "prev" is the hash
+//   of record 6
 //   ,"hash":"<64 hex>"}
 #pragma once
 
@@ -14,7 +16,8 @@
 namespace paddock::audit {
 
 inline constexpr size_t kMostRecord = 64 << 10;  // bytes of a line
-inline constexpr std::string_view kNoHash = "0000000000000000000000000000000000000000000000000000000000000000";
+inline constexpr std::string_view kNoHash =
+    "0000000000000000000000000000000000000000000000000000000000000000";
 
 // How far a chain has come.
 struct Link {
@@ -23,14 +26,16 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
-// Appends the line that tells `event` behind `last`, which moves on. The only place where lines are made: whatever the event
-// holds, the result is one line of valid JSON without control characters, no key in it stands twice, and it has at most
-// kMostRecord bytes; what was too long is cut, and "cut" then tells how many bytes the texts and keys of the data had.
+// Appends the line that tells `event` behind `last`, which moves on. The only place where lines are
+// made: whatever the event holds, the result is one line of valid JSON without control characters,
+// no key in it stands twice, and it has at most kMostRecord bytes; what was too long is cut, and
+// "cut" then tells how many bytes the texts and keys of the data had.
 void append_record(const Event& event, Link& last, std::string& out);
 
 uint64_t weight_of(const Value& value);  // the bytes of all texts and keys in it
 
-// The parts of a line (without its line break). Only their places are looked at; `holds` computes the hash.
+// The parts of a line (without its line break). Only their places are looked at; `holds` computes
+// the hash.
 struct Record {
   uint64_t seq = 0;
   std::string_view time, kind, prev, hash, body;

@@ -23,7 +23,8 @@ Value check_line(const std::string& text) {
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   EXPECT_LE(text.size(), kMostRecord);
   std::string_view bare = std::string_view(text).substr(0, text.size() - 1);
-  EXPECT_TRUE(std::all_of(bare.begin(), bare.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; }));
+  EXPECT_TRUE(std::all_of(bare.begin(), bare.end(),
+                          [](unsigned char c) { return c >= 0x20 && c != 0x7f; }));
   Result<Value> value = parse_json(bare, "line");
   EXPECT_TRUE(value) << (value ? "" : value.error().message);
   std::optional<Record> line = read_record(bare);
@@ -42,17 +43,31 @@ TEST(AuditRecord, ARecordIsOneLineWithItsHash) {
   EXPECT_EQ(last.seq, 1U);
   std::string body = out.substr(0, out.rfind(",\"hash\":\""));
   EXPECT_EQ(last.hash, to_hex(sha256_bytes(body)));
-  EXPECT_EQ(body, cat("{\"seq\":1,\"time\":\"1970-01-01T00:00:00.000000Z\",\"kind\":\"run.start\",\"agent\":\"planner\",\"data\":{\"argv\":[\"ls\"]},\"prev\":\"",
+  EXPECT_EQ(body, cat("{\"seq\":1,\"time\":\"1970-01-01T00:00:00.000000Z\",\"kind\":\"run.start\","
+                      "\"agent\":\"planner\",\"data\":{\"argv\":[\"ls\"]},\"prev\":\"",
                       kNoHash, "\""));
 }
 
 TEST(AuditRecord, NothingInAnEventBreaksItsLine) {
-  const std::string evils[] = {"a\nb", "\r\n{\"seq\":2}", "\",\"prev\":\"x\",\"hash\":\"y\"}\n", "\x1b[2J", std::string("\0\0", 2), "\xff\xfe\x80", "\xc2\x9b" "31m",
-                               "\xe2\x80\xae" "txt", "\xe2\x80\xa8", "\\", "\"", "\x7f"};
+  const std::string evils[] = {"a\nb",
+                               "\r\n{\"seq\":2}",
+                               "\",\"prev\":\"x\",\"hash\":\"y\"}\n",
+                               "\x1b[2J",
+                               std::string("\0\0", 2),
+                               "\xff\xfe\x80",
+                               "\xc2\x9b"
+                               "31m",
+                               "\xe2\x80\xae"
+                               "txt",
+                               "\xe2\x80\xa8",
+                               "\\",
+                               "\"",
+                               "\x7f"};
   for (const std::string& evil : evils) {
     Event event;
     event.kind = evil;
-    event.trace = event.span = event.parent = event.sandbox = event.tenant = event.agent = event.verdict = evil;
+    event.trace = event.span = event.parent = event.sandbox = event.tenant = event.agent =
+        event.verdict = evil;
     event.time_us = INT64_MIN;
     event.data.set(evil, evil);
     event.data.set(evil + "2", Value::Array{Value(evil), Value(Value::Object{{evil, evil}})});
@@ -82,7 +97,8 @@ TEST(AuditRecord, WhatIsTooLongIsCutAndSaysHowMuch) {
   event.data.set("kept", "short");
   Value value = check_line(line_of(event));
   EXPECT_EQ(*value.find("cut")->as_int(), (1 << 20) + 10'000 + 5 + 4 + 4 + 4);
-  EXPECT_NE(value.find("data")->find("text")->as_string()->find("[cut: 1044480 more bytes]"), std::string::npos);
+  EXPECT_NE(value.find("data")->find("text")->as_string()->find("[cut: 1044480 more bytes]"),
+            std::string::npos);
   EXPECT_EQ(*value.find("data")->find("list")->as_array()->back().as_string(), "[cut: 9872 more]");
   EXPECT_EQ(*value.find("data")->find("kept")->as_string(), "short");
   EXPECT_NE(value.find("agent")->as_string()->find("[cut: 4744 more bytes]"), std::string::npos);
@@ -90,12 +106,14 @@ TEST(AuditRecord, WhatIsTooLongIsCutAndSaysHowMuch) {
 
 TEST(AuditRecord, AnyShapeOfDataFits) {
   Value deep = "leaf";
-  for (int i = 0; i < 200; ++i) deep = Value::Array{deep, deep.as_array() && deep.as_array()->size() > 1 ? Value(1) : Value(2)};
+  for (int i = 0; i < 200; ++i)
+    deep = Value::Array{deep, deep.as_array() && deep.as_array()->size() > 1 ? Value(1) : Value(2)};
   Event event;
   event.data.set("deep", deep);
   (void)check_line(line_of(event));
   event = Event{};
-  for (int i = 0; i < 50'000; ++i) event.data.set(cat("key-", i, std::string(i % 300, '\x01')), std::string(i % 999, '\x02'));
+  for (int i = 0; i < 50'000; ++i)
+    event.data.set(cat("key-", i, std::string(i % 300, '\x01')), std::string(i % 999, '\x02'));
   (void)check_line(line_of(event));
   std::mt19937 random(7);
   for (int round = 0; round < 60; ++round) {
@@ -106,7 +124,8 @@ TEST(AuditRecord, AnyShapeOfDataFits) {
       return bytes;
     };
     event.kind = text(), event.sandbox = text(), event.agent = text();
-    for (unsigned i = random() % 60; i > 0; --i) event.data.set(text(), random() % 2 ? Value(text()) : Value(1e300 * random()));
+    for (unsigned i = random() % 60; i > 0; --i)
+      event.data.set(text(), random() % 2 ? Value(text()) : Value(1e300 * random()));
     (void)check_line(line_of(event));
   }
 }
@@ -115,7 +134,9 @@ TEST(AuditRecord, OtherLinesAreNoRecords) {
   std::string good = line_of(Event{});
   good.pop_back();
   ASSERT_TRUE(read_record(good));
-  for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(read_record(std::string_view(good).substr(0, size)) && read_record(std::string_view(good).substr(0, size))->holds());
+  for (size_t size = 0; size < good.size(); ++size)
+    EXPECT_FALSE(read_record(std::string_view(good).substr(0, size)) &&
+                 read_record(std::string_view(good).substr(0, size))->holds());
   for (size_t i = 0; i < good.size(); ++i) {
     std::string changed = good;
     changed[i] = changed[i] == '1' ? '2' : '1';

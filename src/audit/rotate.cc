@@ -14,11 +14,12 @@ namespace paddock::audit {
 namespace {
 
 constexpr int64_t kDayUs = 86'400'000'000;
-constexpr uint64_t kOverfull = 4;   // times the size at which it should be signed
-constexpr uint64_t kPieces = 4;     // segments in the space that the log may have
+constexpr uint64_t kOverfull = 4;  // times the size at which it should be signed
+constexpr uint64_t kPieces = 4;    // segments in the space that the log may have
 
 uint64_t rotate_at(const LogOptions& options) {
-  return options.most_bytes > 0 ? std::min(options.rotate_bytes, options.most_bytes / kPieces) : options.rotate_bytes;
+  return options.most_bytes > 0 ? std::min(options.rotate_bytes, options.most_bytes / kPieces)
+                                : options.rotate_bytes;
 }
 
 struct Old {
@@ -38,7 +39,8 @@ Result<Old> look_at(int directory, uint64_t number) {
   uint64_t end = 0;
   std::string last = TRY(last_line(file.get(), old.size, &end));
   std::optional<Record> head = text && text->whole ? read_record(text->text) : std::nullopt;
-  std::optional<Record> tail = last.empty() ? std::nullopt : read_record(std::string_view(last).substr(0, last.size() - 1));
+  std::optional<Record> tail =
+      last.empty() ? std::nullopt : read_record(std::string_view(last).substr(0, last.size() - 1));
   if (!head || !tail || !tail->holds()) return old;
   old.range = {head->seq, tail->seq};
   old.hash = tail->hash;
@@ -52,7 +54,9 @@ Result<Old> look_at(int directory, uint64_t number) {
 bool Log::State::is_full() const {
   if (head.last.seq <= head.first) return false;  // nothing but its log.open
   int64_t longest = kDayUs;
-  if (options.keep_ms > 0) longest = std::min(longest, static_cast<int64_t>(options.keep_ms) * 1000 / static_cast<int64_t>(kPieces));
+  if (options.keep_ms > 0)
+    longest = std::min(
+        longest, static_cast<int64_t>(options.keep_ms) * 1000 / static_cast<int64_t>(kPieces));
   return head.size >= rotate_at(options) || wall_clock_us() - head.opened_us > longest;
 }
 
@@ -71,10 +75,16 @@ Result<void> Log::State::begin_segment(std::vector<Event> more) {
   next.opened_us = wall_clock_us();
   std::string name = segment_name(next.segment);
   struct stat info;
-  bool stray = ::fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && info.st_size > 0;
+  bool stray =
+      ::fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && info.st_size > 0;
   if (stray) {
-    Ending ending{.kind = Ending::Kind::damaged, .head = head, .torn = static_cast<uint64_t>(info.st_size), .expected = head, .what = "inserted",
-                  .why = cat("the file ", name, " was there before its segment was begun"), .from = head.last.seq + 1};
+    Ending ending{.kind = Ending::Kind::damaged,
+                  .head = head,
+                  .torn = static_cast<uint64_t>(info.st_size),
+                  .expected = head,
+                  .what = "inserted",
+                  .why = cat("the file ", name, " was there before its segment was begun"),
+                  .from = head.last.seq + 1};
     more.insert(more.begin(), damage_event(ending));
   }
   Value data;
@@ -86,13 +96,15 @@ Result<void> Log::State::begin_segment(std::vector<Event> more) {
   Fd file(disk->create(directory.get(), name.c_str()));
   if (!file && errno == EEXIST) {
     file = TRY(open_in(directory.get(), name, O_RDWR));
-    if (disk->cut(file.get(), 0) != 0) return errno_error(errno, cat("empty '", name, "' of the audit log"));
+    if (disk->cut(file.get(), 0) != 0)
+      return errno_error(errno, cat("empty '", name, "' of the audit log"));
   }
   if (!file) return errno_error(errno, cat("make '", name, "' of the audit log"));
   segment_file = std::move(file);
   open_segment = next.segment;
   TRY(commit(batch));
-  if (disk->sync(directory.get()) != 0) return errno_error(errno, "wait for the audit log's directory to be on the disk");
+  if (disk->sync(directory.get()) != 0)
+    return errno_error(errno, "wait for the audit log's directory to be on the disk");
   return {};
 }
 
@@ -105,13 +117,15 @@ Result<void> Log::State::end_segment(Value seal, std::vector<Event> more) {
   Head next = head;
   next.ended = true;
   TRY(write({log_event("log.seal", data)}, next));
-  if (disk->sync(segment_file.get()) != 0) return errno_error(errno, "wait for the audit log to be on the disk");
+  if (disk->sync(segment_file.get()) != 0)
+    return errno_error(errno, "wait for the audit log to be on the disk");
   head.synced = head.last;  // told by the next write of the head
   return begin_segment(std::move(more));
 }
 
-// Each removal is recorded, and on the disk, before it is done. One that was recorded and interrupted is done now. A segment that
-// somebody changed is kept, and what is younger as well: that is an error once the rules want it removed.
+// Each removal is recorded, and on the disk, before it is done. One that was recorded and
+// interrupted is done now. A segment that somebody changed is kept, and what is younger as well:
+// that is an error once the rules want it removed.
 Result<void> Log::State::retire() {
   std::vector<Old> olds;
   std::optional<uint64_t> changed;
@@ -143,14 +157,18 @@ Result<void> Log::State::retire() {
     Head next = head;
     next.retired = old.number;
     TRY(write({log_event("log.retired", data)}, next));
-    if (disk->sync(segment_file.get()) != 0) return errno_error(errno, "wait for the audit log to be on the disk");
+    if (disk->sync(segment_file.get()) != 0)
+      return errno_error(errno, "wait for the audit log to be on the disk");
     if (disk->remove(directory.get(), segment_name(old.number).c_str()) != 0)
       return errno_error(errno, cat("remove '", segment_name(old.number), "' of the audit log"));
     total -= old.size;
   }
   if (changed && options.most_bytes > 0 && total > options.most_bytes)
-    return Error{Code::io, cat("keep the audit log below its size: ", segment_name(*changed), " does not end with what was written, so neither it nor what came after it is removed"),
-                 "paddock audit verify tells what was done to it; move it away when it has been looked at"};
+    return Error{
+        Code::io,
+        cat("keep the audit log below its size: ", segment_name(*changed),
+            " does not end with what was written, so neither it nor what came after it is removed"),
+        "paddock audit verify tells what was done to it; move it away when it has been looked at"};
   return {};
 }
 

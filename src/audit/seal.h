@@ -1,5 +1,5 @@
-// Signing: a full segment ends with a record that is signed with Ed25519, and the next begins. Needs OpenSSL's providers, so the
-// slim program does not link it.
+// Signing: a full segment ends with a record that is signed with Ed25519, and the next begins.
+// Needs OpenSSL's providers, so the slim program does not link it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace paddock::audit {
 
-// Ends the current segment with a signed record, begins the next, and removes segments by the retention rules. Nothing to do
-// when the segment has no records but its first.
+// Ends the current segment with a signed record, begins the next, and removes segments by the
+// retention rules. Nothing to do when the segment has no records but its first.
 Result<void> seal_and_rotate(Log& log);
 
-Result<std::string> public_key(const std::string& directory);  // PEM; from the key, or what stands in key.pub
+// PEM; from the key, or what stands in key.pub.
+Result<std::string> public_key(const std::string& directory);
 
 // What is signed: these lines, each ended by a line break.
 struct SealText {
@@ -29,7 +30,8 @@ class PublicKey {
   static Result<PublicKey> from_pem(std::string_view pem);
   static Result<PublicKey> from_seed(std::string_view seed);
   bool signed_this(std::string_view text, std::string_view signature) const;  // 64 bytes
-  std::string id() const;                                                     // hex SHA-256 of its 32 bytes
+  // Hex SHA-256 of its 32 bytes.
+  std::string id() const;
   Result<std::string> pem() const;
   bool operator==(const PublicKey& other) const { return raw_ == other.raw_; }
 

@@ -55,7 +55,8 @@ TEST_F(AuditTest, OldSegmentsGoBySizeAndThatIsRecorded) {
   EXPECT_FALSE(verified.damage) << verified.damage->why;
   EXPECT_GT(verified.first, 100U);
   uint64_t bytes = 0;
-  for (const auto& file : std::filesystem::directory_iterator(directory_)) bytes += file.file_size();
+  for (const auto& file : std::filesystem::directory_iterator(directory_))
+    bytes += file.file_size();
   EXPECT_LT(bytes, 60'000U);
   // One more than the rules took.
   Fd directory = must(open_file(directory_, O_RDONLY | O_DIRECTORY));

@@ -20,11 +20,14 @@ Result<Snapshot> Snapshot::take(const std::string& path, std::string_view boot) 
   snapshot.has_head = static_cast<bool>(head);
   if (!head && head.error().code != Code::not_found) return head.error();
   Result<std::string> seed = read_seed(directory);
-  if (seed) snapshot.seed = std::move(seed.value());
-  else if (seed.error().code != Code::not_found && seed.error().code != Code::denied) return seed.error();
+  if (seed)
+    snapshot.seed = std::move(seed.value());
+  else if (seed.error().code != Code::not_found && seed.error().code != Code::denied)
+    return seed.error();
   for (uint64_t number : TRY(segment_numbers(directory))) {
     struct stat info;
-    if (::fstatat(directory, segment_name(number).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, "look at the audit log");
+    if (::fstatat(directory, segment_name(number).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, "look at the audit log");
     snapshot.segments.push_back({number, static_cast<uint64_t>(info.st_size)});
   }
   if (!snapshot.seed) return snapshot;
@@ -32,10 +35,12 @@ Result<Snapshot> Snapshot::take(const std::string& path, std::string_view boot) 
   ssize_t count = head ? ::pread(head.value().get(), bytes.data(), bytes.size(), 0) : 0;
   if (count < 0) return errno_error(errno, "read the audit log's head");
   bytes.resize(static_cast<size_t>(count));
-  snapshot.ending = TRY(examine(directory, read_heads(bytes, mac_key_of(*snapshot.seed)), snapshot.has_head, boot));
+  snapshot.ending = TRY(
+      examine(directory, read_heads(bytes, mac_key_of(*snapshot.seed)), snapshot.has_head, boot));
   const Ending& ending = *snapshot.ending;
   if (ending.kind == Ending::Kind::damaged || ending.torn == 0) return snapshot;
-  for (Segment& segment : snapshot.segments)  // what is no part of the log, and the next writer removes
+  // What is no part of the log, and the next writer removes.
+  for (Segment& segment : snapshot.segments)
     if (segment.number == ending.cut) segment.size = ending.cut_at;
   return snapshot;
 }
@@ -46,6 +51,8 @@ uint64_t Snapshot::bytes() const {
   return sum;
 }
 
-Result<Fd> Snapshot::open(const Segment& segment) const { return open_in(directory.get(), segment_name(segment.number), O_RDONLY); }
+Result<Fd> Snapshot::open(const Segment& segment) const {
+  return open_in(directory.get(), segment_name(segment.number), O_RDONLY);
+}
 
 }  // namespace paddock::audit

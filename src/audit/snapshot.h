@@ -1,4 +1,5 @@
-// What of a log is verified: its files as they were at one moment. Others may go on appending meanwhile.
+// What of a log is verified: its files as they were at one moment. Others may go on appending
+// meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@ struct Snapshot {
     uint64_t number = 0, size = 0;
   };
   Fd directory;
-  std::vector<Segment> segments;     // in order
+  std::vector<Segment> segments;  // in order
   bool has_head = false;
-  std::optional<std::string> seed;   // of the private key, where it is readable
+  std::optional<std::string> seed;  // of the private key, where it is readable
 
-  std::optional<Ending> ending;      // where there is the private key
+  std::optional<Ending> ending;  // where there is the private key
 
   static Result<Snapshot> take(const std::string& path, std::string_view boot);
   uint64_t bytes() const;

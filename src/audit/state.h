@@ -17,24 +17,28 @@ struct Log::State {
   LogOptions options;
   Disk* disk = nullptr;
   Fd directory, head_file, segment_file;
-  uint64_t open_segment = 0;      // the number of segment_file
+  uint64_t open_segment = 0;  // the number of segment_file
   std::string seed, mac_key;
-  std::optional<std::string> image;  // of the head's file, as last seen or written; none: it must be read before it is believed
+  // Of the head's file, as last seen or written; none: it must be read before it is believed.
+  std::optional<std::string> image;
   Head head;
   std::string boot;
   Range appended;
   Link appended_last;
-  bool distrusted = false;        // a sync failed: what the kernel says of this file's pages is worth nothing any more
-  int64_t full_failed_us = 0;     // when on_full last failed
+  // A sync failed: what the kernel says of this file's pages is worth nothing any more.
+  bool distrusted = false;
+  int64_t full_failed_us = 0;  // when on_full last failed
 
-  // Fails when the directory is not the one at its path any more: it was moved, removed or replaced.
+  // Fails when the directory is not the one at its path any more: it was moved, removed or
+  // replaced.
   Result<Lock> lock();
 
-  // Brings `head` and `segment_file` up to date with what others did; mends what somebody left unfinished.
+  // Brings `head` and `segment_file` up to date with what others did; mends what somebody left
+  // unfinished.
   Result<void> refresh();
 
-  // Writes records behind the last: announces them in `head`, writes them, and says so there. All or nothing. `change` has what else
-  // is new in it.
+  // Writes records behind the last: announces them in `head`, writes them, and says so there. All
+  // or nothing. `change` has what else is new in it.
   Result<void> write(const std::vector<Event>& events, Head change);
   Result<void> write(const std::vector<Event>& events) { return write(events, head); }
   struct Batch {
@@ -53,10 +57,11 @@ struct Log::State {
 
   // audit/rotate.cc
   bool is_full() const;
-  bool is_overfull() const;                                 // nobody has signed for too long
-  Result<void> begin_segment(std::vector<Event> more);      // behind its log.open
-  Result<void> end_segment(Value seal, std::vector<Event> more);  // with a log.seal of this data; begins the next
-  Result<void> retire();                                    // by the retention rules
+  bool is_overfull() const;                             // nobody has signed for too long
+  Result<void> begin_segment(std::vector<Event> more);  // behind its log.open
+  // With a log.seal of this data; begins the next.
+  Result<void> end_segment(Value seal, std::vector<Event> more);
+  Result<void> retire();  // by the retention rules
 };
 
 Event log_event(const char* kind, Value data);  // of now

@@ -12,7 +12,9 @@ namespace {
 using Lines = std::vector<std::string>;
 
 // A line with this body: what somebody makes who knows the format.
-std::string with_hash(const std::string& body) { return cat(body, ",\"hash\":\"", to_hex(sha256_bytes(body)), "\"}"); }
+std::string with_hash(const std::string& body) {
+  return cat(body, ",\"hash\":\"", to_hex(sha256_bytes(body)), "\"}");
+}
 std::string body_of(const std::string& line) { return line.substr(0, line.rfind(",\"hash\":\"")); }
 std::string hash_of(const std::string& line) { return line.substr(line.size() - 66, 64); }
 
@@ -21,14 +23,17 @@ std::string with(std::string line, const std::string& from, const std::string& t
   EXPECT_NE(at, std::string::npos) << from << " in " << line;
   return line.replace(at, from.size(), to);
 }
-std::string changed(const std::string& line) { return with(line, "\"kind\":\"command", "\"kind\":\"Command"); }
+std::string changed(const std::string& line) {
+  return with(line, "\"kind\":\"command", "\"kind\":\"Command");
+}
 std::string with_prev(const std::string& line, const std::string& prev) {
   std::string body = body_of(line);
   return with_hash(body.replace(body.rfind(",\"prev\":\"") + 9, 64, prev));
 }
 // The chain computed anew from this line on.
 void rechain(Lines& lines, size_t from) {
-  for (size_t i = from; i < lines.size(); ++i) lines[i] = with_prev(lines[i], hash_of(lines[i - 1]));
+  for (size_t i = from; i < lines.size(); ++i)
+    lines[i] = with_prev(lines[i], hash_of(lines[i - 1]));
 }
 
 class TamperTest : public AuditTest {
@@ -46,14 +51,18 @@ class TamperTest : public AuditTest {
     ASSERT_EQ(damage(), "");
   }
   void restore() {
-    if (!std::filesystem::exists(base_ + "/copy")) std::filesystem::copy(directory_, base_ + "/copy");
+    if (!std::filesystem::exists(base_ + "/copy"))
+      std::filesystem::copy(directory_, base_ + "/copy");
     std::filesystem::remove_all(directory_);
     std::filesystem::copy(base_ + "/copy", directory_);
     std::filesystem::permissions(directory_, std::filesystem::perms::owner_all);
   }
   // What comes next in the life of a log: writers, and a seal.
   void go_on() {
-    { Log log = open_log(); fill(log, 2); }
+    {
+      Log log = open_log();
+      fill(log, 2);
+    }
     Log log = open_log();
     must(seal_and_rotate(log));
     fill(log, 1);
@@ -68,7 +77,9 @@ class TamperTest : public AuditTest {
   std::string harm(int kind, size_t segment, Lines& lines, std::mt19937& random) {
     uint64_t first = first_of(segment);
     // Neither log.open nor log.seal, nor their neighbours.
-    auto place = [&](size_t spare = 2) { return spare + random() % (lines.size() - 2 * spare - 1); };
+    auto place = [&](size_t spare = 2) {
+      return spare + random() % (lines.size() - 2 * spare - 1);
+    };
     size_t a = place(6), b = place(6);
     switch (kind) {
       case 0:  // a byte of it
@@ -84,7 +95,8 @@ class TamperTest : public AuditTest {
       }
       case 3: {  // some are gone
         size_t count = 1 + random() % 5;
-        lines.erase(lines.begin() + static_cast<long>(a), lines.begin() + static_cast<long>(a + count));
+        lines.erase(lines.begin() + static_cast<long>(a),
+                    lines.begin() + static_cast<long>(a + count));
         return cat("removed ", first + a);
       }
       case 4:  // two have changed places
@@ -109,7 +121,8 @@ class TamperTest : public AuditTest {
         lines.insert(lines.begin() + static_cast<long>(a), with_hash(body_of(changed(lines[a]))));
         return cat("inserted ", first + a);
       case 9:  // some text
-        lines.insert(lines.begin() + static_cast<long>(a), random() % 2 ? "# nothing happened here" : "");
+        lines.insert(lines.begin() + static_cast<long>(a),
+                     random() % 2 ? "# nothing happened here" : "");
         return cat("inserted ", first + a);
       case 10:  // another record in place of one
         if (a == b) ++b;
@@ -139,11 +152,13 @@ class TamperTest : public AuditTest {
       ASSERT_TRUE(verified.damage) << kind << " in round " << round;
       std::string found = cat(verified.damage->what, " ", verified.damage->seq);
       if (expected == "rewritten") {
-        // Who rewrites is caught by the seal or the head; which record was first changed, nobody can tell any more.
+        // Who rewrites is caught by the seal or the head; which record was first changed, nobody
+        // can tell any more.
         EXPECT_EQ(verified.damage->what, "rewritten") << verified.damage->why;
         EXPECT_GE(verified.damage->seq + 1, first_of(segment));
       } else {
-        EXPECT_EQ(found, expected) << "kind " << kind << ", round " << round << ", " << name << ": " << verified.damage->why;
+        EXPECT_EQ(found, expected) << "kind " << kind << ", round " << round << ", " << name << ": "
+                                   << verified.damage->why;
         EXPECT_EQ(verified.damage->segment, name);
         EXPECT_EQ(verified.last, verified.damage->seq - 1) << kind;
       }
@@ -174,7 +189,8 @@ TEST_F(TamperTest, ATailCutAnywhereIsMissed) {
   uint64_t first = first_of(1);
   for (size_t size = 0; size < content.size(); size += 97) {
     write(name, std::string_view(content).substr(0, size));
-    uint64_t whole = static_cast<uint64_t>(std::count(content.begin(), content.begin() + static_cast<long>(size), '\n'));
+    uint64_t whole = static_cast<uint64_t>(
+        std::count(content.begin(), content.begin() + static_cast<long>(size), '\n'));
     ASSERT_EQ(damage(), cat("truncated ", first + whole)) << size;
   }
   ASSERT_EQ(::unlink(at(name).c_str()), 0);
@@ -245,10 +261,13 @@ TEST_F(TamperTest, AHeadThatIsGoneOrForged) {
   std::string head = read("head");
   std::filesystem::remove(at("head"));
   EXPECT_EQ(check().damage->what, "missing_head");
-  // NULs, one slot alone, a number changed, slots exchanged, too much of it: at once, and for good when a writer comes.
+  // NULs, one slot alone, a number changed, slots exchanged, too much of it: at once, and for good
+  // when a writer comes.
   std::string intent = head.substr(0, 2048), done = head.substr(2048), nothing(2048, '\0');
-  for (const std::string& forged : {std::string(), nothing + nothing, intent + nothing, nothing + done, intent, done + intent, head + "x", std::string(5000, 'x'),
-                                    with(head, "\"synced\":", "\"synced\":1"), intent + with(done, "\"missing\":", "\"missing\":1")}) {
+  for (const std::string& forged :
+       {std::string(), nothing + nothing, intent + nothing, nothing + done, intent, done + intent,
+        head + "x", std::string(5000, 'x'), with(head, "\"synced\":", "\"synced\":1"),
+        intent + with(done, "\"missing\":", "\"missing\":1")}) {
     restore();
     write("head", forged);
     EXPECT_EQ(check().damage->what, "bad_head");
@@ -271,8 +290,12 @@ TEST_F(TamperTest, WhatNobodyCanMakeTrueByWaiting) {
     std::function<void()> act;
     const char* found;
   };
-  auto shorter = [](const std::string& line) { return with_hash(with(body_of(line), "hello", "h")); };
-  auto longer = [](const std::string& line) { return with_hash(with(body_of(line), "hello", "hello, hello")); };
+  auto shorter = [](const std::string& line) {
+    return with_hash(with(body_of(line), "hello", "h"));
+  };
+  auto longer = [](const std::string& line) {
+    return with_hash(with(body_of(line), "hello", "hello, hello"));
+  };
   auto rewritten = [&](auto change) {
     Lines all = lines;
     all[5] = change(all[5]);
@@ -289,49 +312,87 @@ TEST_F(TamperTest, WhatNobodyCanMakeTrueByWaiting) {
   const Act acts[] = {
       {"shorter", [&] { rewritten(shorter); }, "rewritten"},
       {"longer", [&] { rewritten(longer); }, "rewritten"},
-      {"as long", [&] { rewritten([](const std::string& line) { return with_hash(with(body_of(line), "hello", "jello")); }); }, "rewritten"},
-      {"removed, the rest renumbered, and filled up", [&] {
+      {"as long",
+       [&] {
+         rewritten([](const std::string& line) {
+           return with_hash(with(body_of(line), "hello", "jello"));
+         });
+       },
+       "rewritten"},
+      {"removed, the rest renumbered, and filled up",
+       [&] {
          Lines all(lines.begin(), lines.begin() + 5);
          Link link{first_of(2) + 4, hash_of(all.back())};
          std::string rest;
-         for (size_t i = 5; i < lines.size(); ++i) append_record(test_event("run.end", i), link, rest);
+         for (size_t i = 5; i < lines.size(); ++i)
+           append_record(test_event("run.end", i), link, rest);
          write(open, join(all, "\n") + "\n" + rest);
-       }, "rewritten"},
+       },
+       "rewritten"},
       {"cut off", [&] { write_lines(open, Lines(lines.begin(), lines.end() - 3)); }, "truncated"},
-      {"cut inside a line", [&] { write(open, read(open).substr(0, read(open).size() - 5)); }, "truncated"},
-      {"cut off, and the newest slot with it", [&] {
+      {"cut inside a line", [&] { write(open, read(open).substr(0, read(open).size() - 5)); },
+       "truncated"},
+      {"cut off, and the newest slot with it",
+       [&] {
          write_lines(open, Lines(lines.begin(), lines.end() - 3));
          write("head", head.substr(0, 2048) + std::string(2048, '\0'));
-       }, "truncated"},
+       },
+       "truncated"},
       {"the open segment removed", [&] { std::filesystem::remove(at(open)); }, "truncated"},
-      {"and the one before", [&] { std::filesystem::remove(at(open)); std::filesystem::remove(at(segment_name(2))); }, ""},
-      {"all segments", [&] { for (uint64_t i = 1; i <= 3; ++i) std::filesystem::remove(at(segment_name(i))); }, ""},
-      {"all segments and the head", [&] {
+      {"and the one before",
+       [&] {
+         std::filesystem::remove(at(open));
+         std::filesystem::remove(at(segment_name(2)));
+       },
+       ""},
+      {"all segments",
+       [&] {
+         for (uint64_t i = 1; i <= 3; ++i) std::filesystem::remove(at(segment_name(i)));
+       },
+       ""},
+      {"all segments and the head",
+       [&] {
          for (uint64_t i = 1; i <= 3; ++i) std::filesystem::remove(at(segment_name(i)));
          std::filesystem::remove(at("head"));
-       }, "missing_head"},
-      {"sealed segments and the head", [&] {
+       },
+       "missing_head"},
+      {"sealed segments and the head",
+       [&] {
          for (uint64_t i = 2; i <= 3; ++i) std::filesystem::remove(at(segment_name(i)));
          std::filesystem::remove(at("head"));
-       }, "missing_head"},
-      {"rewritten, without a head", [&] { rewritten(shorter); std::filesystem::remove(at("head")); }, "missing_head"},
+       },
+       "missing_head"},
+      {"rewritten, without a head",
+       [&] {
+         rewritten(shorter);
+         std::filesystem::remove(at("head"));
+       },
+       "missing_head"},
       {"one record added", [&] { write(open, read(open) + forged(1)); }, "inserted"},
       {"some records added", [&] { write(open, read(open) + forged(7)); }, "inserted"},
       {"bytes added", [&] { write(open, read(open) + "{\"seq\":"); }, "inserted"},
-      {"a file added", [&] { write(segment_name(4), ""); write(segment_name(9), ""); }, "inserted"},
-      {"a file added where the next will be", [&] { write(segment_name(4), forged(2)); }, "inserted"},
+      {"a file added",
+       [&] {
+         write(segment_name(4), "");
+         write(segment_name(9), "");
+       },
+       "inserted"},
+      {"a file added where the next will be", [&] { write(segment_name(4), forged(2)); },
+       "inserted"},
   };
   for (const Act& act : acts) {
     restore();
     act.act();
     ASSERT_TRUE(check().damage) << act.name;
-    EXPECT_TRUE(!*act.found || check().damage->what == act.found) << act.name << ": " << check().damage->what << ": " << check().damage->why;
+    EXPECT_TRUE(!*act.found || check().damage->what == act.found)
+        << act.name << ": " << check().damage->what << ": " << check().damage->why;
     EXPECT_LT(check().last, check().damage->seq) << act.name;
     for (int i = 0; i < 3; ++i) {
       go_on();
       ASSERT_TRUE(check().damage) << act.name << " after a writer came";
     }
-    EXPECT_TRUE(!*act.found || check().damage->what == act.found) << act.name << ": " << check().damage->what << ": " << check().damage->why;
+    EXPECT_TRUE(!*act.found || check().damage->what == act.found)
+        << act.name << ": " << check().damage->what << ": " << check().damage->why;
   }
 }
 
@@ -353,7 +414,8 @@ TEST_F(TamperTest, AWriterThatRunsNoticesToo) {
     act();
     fill(log, 2);
     EXPECT_TRUE(check().damage);
-    EXPECT_NE(check().damage->why.find("a writer found damage"), std::string::npos) << check().damage->why;
+    EXPECT_NE(check().damage->why.find("a writer found damage"), std::string::npos)
+        << check().damage->why;
   }
 }
 
@@ -411,7 +473,8 @@ TEST_F(TamperTest, WhatWasNotedElsewhereIsExpected) {
   EXPECT_FALSE(check("", noted).damage);
   EXPECT_EQ(check("", cat(before.last + 1, ":", before.last_hash)).damage->what, "truncated");
   EXPECT_EQ(check("", cat(before.last - 1, ":", before.last_hash)).damage->what, "rewritten");
-  for (const char* wrong : {"x", "1", "1:", "1:abc", "0:0000000000000000000000000000000000000000000000000000000000000000"})
+  for (const char* wrong : {"x", "1", "1:", "1:abc",
+                            "0:0000000000000000000000000000000000000000000000000000000000000000"})
     EXPECT_FALSE(verify({.directory = directory_, .expect = wrong})) << wrong;
   // Somebody with the key can make a new log; but not one that holds what was noted.
   std::filesystem::remove_all(directory_);
@@ -434,9 +497,11 @@ TEST_F(TamperTest, WhatWasExpectedAndIsRetiredCannotBeShown) {
   Verified expected = check("", cat(before.last, ":", before.last_hash));
   ASSERT_TRUE(expected.damage);
   EXPECT_EQ(expected.damage->what, "not_there");
-  std::string start = lines(segment_name(must(segment_numbers(must(open_file(directory_, O_RDONLY | O_DIRECTORY)).get())).front()))[0];
+  std::string start = lines(segment_name(
+      must(segment_numbers(must(open_file(directory_, O_RDONLY | O_DIRECTORY)).get())).front()))[0];
   std::string prev = start.substr(start.rfind(",\"prev\":\"") + 9, 64);
-  EXPECT_FALSE(check("", cat(after.first - 1, ":", prev)).damage);  // the one before the first is known by its hash
+  // The one before the first is known by its hash.
+  EXPECT_FALSE(check("", cat(after.first - 1, ":", prev)).damage);
   EXPECT_EQ(check("", cat(after.first - 1, ":", kNoHash)).damage->what, "rewritten");
 }
 

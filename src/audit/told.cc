@@ -22,8 +22,10 @@ Told told_by(std::string_view line) {
     return told;
   }
   std::optional<Record> record = read_record(line);
-  if (!record) told.damage = "it does not have the shape of a record";
-  else if (!record->holds()) told.damage = "it was changed: its hash is that of another text";
+  if (!record)
+    told.damage = "it does not have the shape of a record";
+  else if (!record->holds())
+    told.damage = "it was changed: its hash is that of another text";
   Result<Value> value = parse_json(line, "record");
   const Value* seq = value && value.value().as_object() ? value.value().find("seq") : nullptr;
   told.kind = seq ? text_in(value.value(), "kind") : "";

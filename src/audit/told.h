@@ -12,7 +12,7 @@ struct Told {
   uint64_t seq = 0;
   int64_t time_us = 0;
   std::string kind, sandbox, tenant, agent, trace, verdict;
-  std::string damage;     // why it is not what was written; empty: its hash is right
+  std::string damage;  // why it is not what was written; empty: its hash is right
 };
 Told told_by(std::string_view line);
 

@@ -29,9 +29,11 @@ Result<std::optional<Expected>> read_expected(const std::string& text) {
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), expected.seq);
   size_t colon = static_cast<size_t>(end - text.data());
   expected.hash = colon < text.size() ? text.substr(colon + 1) : "";
-  if (failed != std::errc() || expected.seq == 0 || text[colon] != ':' || expected.hash.size() != kNoHash.size() ||
+  if (failed != std::errc() || expected.seq == 0 || text[colon] != ':' ||
+      expected.hash.size() != kNoHash.size() ||
       expected.hash.find_first_not_of("0123456789abcdef") != std::string::npos)
-    return Error{Code::invalid, cat("what is expected, '", printable(text), "': not SEQ:HASH"), "as verify prints it: 1234:<64 hex digits>"};
+    return Error{Code::invalid, cat("what is expected, '", printable(text), "': not SEQ:HASH"),
+                 "as verify prints it: 1234:<64 hex digits>"};
   return std::optional<Expected>(expected);
 }
 
@@ -48,21 +50,28 @@ Result<Keys> find_key(const Snapshot& snapshot, const std::string& given) {
   Result<Fd> file = open_in(snapshot.directory.get(), "key.pub", O_RDONLY);
   if (file) {
     Result<PublicKey> read = PublicKey::from_pem(TRY(read_all(file.value().get(), 4096)));
-    if (read) written = std::move(read.value());
-    else keys.damage = Damage{"other_key", 0, "key.pub", 0, "key.pub is not a key"};
+    if (read)
+      written = std::move(read.value());
+    else
+      keys.damage = Damage{"other_key", 0, "key.pub", 0, "key.pub is not a key"};
   }
-  if (own && written && !(*own == *written)) keys.damage = Damage{"other_key", 0, "key.pub", 0, "key.pub does not belong to the log's key"};
+  if (own && written && !(*own == *written))
+    keys.damage = Damage{"other_key", 0, "key.pub", 0, "key.pub does not belong to the log's key"};
   if (given.empty()) {
     keys.key = own ? own : written;
     return keys;
   }
   keys.key = TRY(PublicKey::from_pem(given));
   keys.damage.reset();  // who brings a key asks about that one alone
-  if (own && !(*own == *keys.key)) keys.damage = Damage{"other_key", 0, "key", 0, "the log's key is another than the one that was given"};
+  if (own && !(*own == *keys.key))
+    keys.damage =
+        Damage{"other_key", 0, "key", 0, "the log's key is another than the one that was given"};
   return keys;
 }
 
-std::string range(uint64_t first, uint64_t last) { return first == last ? cat("record ", first) : cat("records ", first, " to ", last); }
+std::string range(uint64_t first, uint64_t last) {
+  return first == last ? cat("record ", first) : cat("records ", first, " to ", last);
+}
 
 // What is good of it when everything from this record on is doubtful.
 void keep_before(uint64_t seq, const Walk& walk, Verified& verified) {
@@ -78,24 +87,40 @@ void check_end(const Snapshot& snapshot, const Walk& walk, Verified& verified) {
   using Kind = Ending::Kind;
   uint64_t end = ending.head.last.seq;
   if (ending.kind == Kind::damaged) {
-    std::string segment = ends_with(ending.what, "_head") ? "head" : segment_name(ending.expected.segment);
-    verified.damage = Damage{ending.what, ending.from > 0 ? ending.from : walk.vouched + 1, std::move(segment), 0, ending.why};
+    std::string segment =
+        ends_with(ending.what, "_head") ? "head" : segment_name(ending.expected.segment);
+    verified.damage = Damage{ending.what, ending.from > 0 ? ending.from : walk.vouched + 1,
+                             std::move(segment), 0, ending.why};
     keep_before(verified.damage->seq, walk, verified);
     return;
   }
   if (ending.kind == Kind::unacknowledged)
-    verified.notes.push_back(cat(range(ending.expected.last.seq + 1, end), ": their writer was interrupted before it could say that they are there"));
-  if (ending.kind == Kind::torn) verified.notes.push_back(cat("the last ", ending.torn, " bytes are the start of an append that was never acknowledged"));
+    verified.notes.push_back(
+        cat(range(ending.expected.last.seq + 1, end),
+            ": their writer was interrupted before it could say that they are there"));
+  if (ending.kind == Kind::torn)
+    verified.notes.push_back(cat("the last ", ending.torn,
+                                 " bytes are the start of an append that was never acknowledged"));
   if (ending.kind == Kind::lost) {
     if (ending.missing > 0)
-      verified.notes.push_back(cat(range(end + 1, ending.expected.last.seq), ending.missing == 1 ? " is" : " are", " gone from the end of the log: not known to be on the disk when the machine went down; the next record will tell"));
+      verified.notes.push_back(cat(range(end + 1, ending.expected.last.seq),
+                                   ending.missing == 1 ? " is" : " are",
+                                   " gone from the end of the log: not known to be on the disk "
+                                   "when the machine went down; the next record will tell"));
     if (ending.adopted > 0)
-      verified.notes.push_back(cat(range(end - ending.adopted + 1, end), ": 'head' does not vouch for them: newer than it when the machine went down, or added by somebody"));
-    if (ending.torn > 0) verified.notes.push_back(cat("the last ", ending.torn, " bytes are no record: the machine went down"));
-    if (ending.slot_torn) verified.notes.push_back("a slot of 'head' is not whole: the machine went down");
+      verified.notes.push_back(cat(range(end - ending.adopted + 1, end),
+                                   ": 'head' does not vouch for them: newer than it when the "
+                                   "machine went down, or added by somebody"));
+    if (ending.torn > 0)
+      verified.notes.push_back(
+          cat("the last ", ending.torn, " bytes are no record: the machine went down"));
+    if (ending.slot_torn)
+      verified.notes.push_back("a slot of 'head' is not whole: the machine went down");
   }
   if (ending.head.missing > 0)
-    verified.notes.push_back(cat(ending.head.missing, " records since ", rfc3339(ending.head.missing_since_us), " could not be written; the next record will tell of them"));
+    verified.notes.push_back(cat(ending.head.missing, " records since ",
+                                 rfc3339(ending.head.missing_since_us),
+                                 " could not be written; the next record will tell of them"));
 }
 
 void check_expected(const Expected& expected, const Walk& walk, Verified& verified) {
@@ -103,11 +128,18 @@ void check_expected(const Expected& expected, const Walk& walk, Verified& verifi
   std::optional<std::string> hash = walk.hash_of(expected.seq);
   if (!hash && expected.seq < verified.first) {
     verified.damage = Damage{"not_there", expected.seq, "", 0,
-                             cat(where, " was expected, but the log begins with ", verified.first, ": it was retired with its segment, and that it was as noted cannot be shown any more")};
+                             cat(where, " was expected, but the log begins with ", verified.first,
+                                 ": it was retired with its segment, and that it was as noted "
+                                 "cannot be shown any more")};
   } else if (!hash) {
-    verified.damage = Damage{"truncated", verified.last + 1, "", 0, cat(where, " was expected, but the log ends with ", verified.last)};
+    verified.damage = Damage{"truncated", verified.last + 1, "", 0,
+                             cat(where, " was expected, but the log ends with ", verified.last)};
   } else if (*hash != expected.hash) {
-    verified.damage = Damage{"rewritten", walk.vouched < expected.seq ? walk.vouched + 1 : expected.seq, "", 0, cat(where, " is another than the one expected: it or one before it was changed, and the hashes behind it computed anew")};
+    verified.damage =
+        Damage{"rewritten", walk.vouched < expected.seq ? walk.vouched + 1 : expected.seq, "", 0,
+               cat(where,
+                   " is another than the one expected: it or one before it was changed, and the "
+                   "hashes behind it computed anew")};
     keep_before(verified.damage->seq, walk, verified);
   }
 }
@@ -115,32 +147,43 @@ void check_expected(const Expected& expected, const Walk& walk, Verified& verifi
 // Without the private key only signatures vouch for anything.
 void check_signatures(const Walk& walk, bool key_given, Verified& verified) {
   if (key_given && walk.vouched == 0) {
-    verified.damage = Damage{"unsigned", verified.first, "", 0, "nothing in this log was signed with the key that was given"};
+    verified.damage = Damage{"unsigned", verified.first, "", 0,
+                             "nothing in this log was signed with the key that was given"};
   } else if (key_given && walk.unsigned_since > 1) {
     verified.damage = Damage{"unsigned", walk.vouched + 1, "", 0,
-                             cat("the last ", walk.unsigned_since, " segments that have ended are not signed, and no later one is: nothing shows that they were written by who has the key")};
+                             cat("the last ", walk.unsigned_since,
+                                 " segments that have ended are not signed, and no later one is: "
+                                 "nothing shows that they were written by who has the key")};
   }
   if (verified.damage) return keep_before(verified.damage->seq, walk, verified);
-  if (walk.torn_end) verified.notes.push_back(cat("the last ", walk.torn_bytes, " bytes are no whole record"));
+  if (walk.torn_end)
+    verified.notes.push_back(cat("the last ", walk.torn_bytes, " bytes are no whole record"));
   if (walk.vouched < verified.last)
-    verified.notes.push_back(cat(range(walk.vouched + 1, verified.last), ": not vouched for; no seal stands behind them, and the private key is not here"));
+    verified.notes.push_back(
+        cat(range(walk.vouched + 1, verified.last),
+            ": not vouched for; no seal stands behind them, and the private key is not here"));
 }
 
 // Files with numbers that no segment of this log has had.
 std::vector<uint64_t> take_strays(Snapshot& snapshot) {
   std::vector<uint64_t> strays;
   if (!snapshot.ending || !snapshot.has_head) return strays;
-  while (!snapshot.segments.empty() && snapshot.segments.back().number > snapshot.ending->last_segment) {
+  while (!snapshot.segments.empty() &&
+         snapshot.segments.back().number > snapshot.ending->last_segment) {
     strays.insert(strays.begin(), snapshot.segments.back().number);
     snapshot.segments.pop_back();
   }
   return strays;
 }
 
-Result<Verified> verify_once(const VerifyOptions& options, const std::optional<Expected>& expected) {
-  Snapshot snapshot = TRY(Snapshot::take(options.directory, (options.disk ? *options.disk : Disk::real()).boot_id()));
+Result<Verified> verify_once(const VerifyOptions& options,
+                             const std::optional<Expected>& expected) {
+  Snapshot snapshot = TRY(
+      Snapshot::take(options.directory, (options.disk ? *options.disk : Disk::real()).boot_id()));
   if (snapshot.segments.empty() && !snapshot.has_head && !snapshot.seed)
-    return Error{Code::not_found, cat("verify the audit log '", printable(options.directory), "': there is none"), ""};
+    return Error{Code::not_found,
+                 cat("verify the audit log '", printable(options.directory), "': there is none"),
+                 ""};
   Keys keys = TRY(find_key(snapshot, options.public_key));
   std::vector<uint64_t> strays = take_strays(snapshot);
 
@@ -150,15 +193,22 @@ Result<Verified> verify_once(const VerifyOptions& options, const std::optional<E
 
   Verified verified = walk.verified;
   verified.vouched = walk.vouched;
-  if (keys.damage && (!verified.damage || verified.damage->what == "other_key")) verified.damage = keys.damage;
+  if (keys.damage && (!verified.damage || verified.damage->what == "other_key"))
+    verified.damage = keys.damage;
   if (!verified.damage && expected) check_expected(*expected, walk, verified);
   if (!verified.damage && snapshot.seed) check_end(snapshot, walk, verified);
-  if (!verified.damage && !snapshot.seed && keys.key) check_signatures(walk, !options.public_key.empty(), verified);
-  if (!verified.damage && !keys.key) verified.notes.push_back("no key: nothing vouches for these records but their own hashes");
+  if (!verified.damage && !snapshot.seed && keys.key)
+    check_signatures(walk, !options.public_key.empty(), verified);
+  if (!verified.damage && !keys.key)
+    verified.notes.push_back("no key: nothing vouches for these records but their own hashes");
   if (!strays.empty()) {
-    Damage stray{"inserted", walk.verified.last + 1, segment_name(strays.front()), 0, cat("the file ", segment_name(strays.front()), " is none of this log's: no segment of this number was begun")};
-    if (verified.damage) verified.notes.push_back(stray.why);
-    else verified.damage = std::move(stray);
+    Damage stray{"inserted", walk.verified.last + 1, segment_name(strays.front()), 0,
+                 cat("the file ", segment_name(strays.front()),
+                     " is none of this log's: no segment of this number was begun")};
+    if (verified.damage)
+      verified.notes.push_back(stray.why);
+    else
+      verified.damage = std::move(stray);
   }
   // What writers found is damage for good, whatever came after.
   for (const Damage& told : walk.told) {

@@ -13,7 +13,8 @@ constexpr uint64_t kTellEvery = 8 << 20;
 
 uint64_t number_in(const Value& data, std::string_view key) {
   const Value* value = data.find(key);
-  return value && value->as_int() && *value->as_int() > 0 ? static_cast<uint64_t>(*value->as_int()) : 0;
+  return value && value->as_int() && *value->as_int() > 0 ? static_cast<uint64_t>(*value->as_int())
+                                                          : 0;
 }
 
 std::string text_in(const Value& data, std::string_view key) {
@@ -22,7 +23,9 @@ std::string text_in(const Value& data, std::string_view key) {
 }
 
 std::optional<std::string> from_hex(std::string_view text) {
-  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
   std::string bytes;
   for (size_t i = 0; i + 1 < text.size(); i += 2) {
     int high = digit(text[i]), low = digit(text[i + 1]);
@@ -39,7 +42,8 @@ Result<void> Walk::go(const std::function<void(uint64_t, uint64_t)>& progress) {
   for (size_t i = 0; i < snapshot_.segments.size(); ++i) {
     uint64_t number = snapshot_.segments[i].number, due = last_segment_ + 1;
     if (begun_ && number != due) {
-      (void)fail({"missing_segment", last_.seq + 1, segment_name(due), 0, cat("the file ", segment_name(due), " is gone")});
+      (void)fail({"missing_segment", last_.seq + 1, segment_name(due), 0,
+                  cat("the file ", segment_name(due), " is gone")});
       break;
     }
     last_segment_ = number;
@@ -57,13 +61,16 @@ void Walk::check_start() {
   if (!begun_ || verified.first == 1 || start_retired_) return;
   uint64_t first = snapshot_.segments.front().number;
   Damage missing{"missing_segment", 1, segment_name(first > 1 ? first - 1 : 1), 0,
-                 cat("records 1 to ", verified.first - 1, " are gone, and no record tells that they were retired")};
-  if (!verified.damage) verified.damage = std::move(missing);
-  else verified.notes.push_back(missing.why);
+                 cat("records 1 to ", verified.first - 1,
+                     " are gone, and no record tells that they were retired")};
+  if (!verified.damage)
+    verified.damage = std::move(missing);
+  else
+    verified.notes.push_back(missing.why);
 }
 
-// The first segments may have been retired; then the first line there is says where the chain begins, and check_start() looks
-// whether that is so.
+// The first segments may have been retired; then the first line there is says where the chain
+// begins, and check_start() looks whether that is so.
 Result<bool> Walk::begin_later(int file, const Snapshot::Segment& segment) {
   LineReader reader(file, 0, segment.size);
   std::optional<LineReader::Text> text = TRY(reader.next());
@@ -75,7 +82,8 @@ Result<bool> Walk::begin_later(int file, const Snapshot::Segment& segment) {
     text = TRY(reader.next());
     std::optional<Record> second = text && text->whole ? read_record(text->text) : std::nullopt;
     if (second) seq = second->seq - 1;
-    return fail({first && first->holds() ? "removed" : "edited", seq, segment_name(segment.number), 1, "the segment does not begin with its first record"});
+    return fail({first && first->holds() ? "removed" : "edited", seq, segment_name(segment.number),
+                 1, "the segment does not begin with its first record"});
   }
   last_ = {seq - 1, prev};
   verified.first = seq;
@@ -88,7 +96,8 @@ Result<bool> Walk::walk_segment(size_t index) {
   Fd file = TRY(snapshot_.open(segment));
   LineReader reader(file.get(), 0, segment.size);
   bool is_last = index + 1 == snapshot_.segments.size();
-  uint64_t number = 0, last_line_before = last_line_, segment_before = index > 0 ? snapshot_.segments[index - 1].number : segment.number;
+  uint64_t number = 0, last_line_before = last_line_,
+           segment_before = index > 0 ? snapshot_.segments[index - 1].number : segment.number;
   while (std::optional<LineReader::Text> text = TRY(reader.next())) {
     ++number;
     done_ += text->size;
@@ -96,7 +105,8 @@ Result<bool> Walk::walk_segment(size_t index) {
       told_ = done_;
       progress_(done_, snapshot_.bytes());
     }
-    bool unended = !text->whole && text->offset + text->size == segment.size && text->size <= kMostRecord;
+    bool unended =
+        !text->whole && text->offset + text->size == segment.size && text->size <= kMostRecord;
     if (is_last && unended) {
       torn_end = true;
       torn_bytes = text->size;
@@ -113,13 +123,22 @@ Result<bool> Walk::walk_segment(size_t index) {
       const Value* data = record ? record.value().find("data") : nullptr;
       uint64_t told = data ? number_in(*data, "segment") : 0;
       if (told != segment.number)
-        return fail({"swapped", last_.seq + 1, segment_name(segment.number), 1, cat("this file is segment ", told, " under another name")});
+        return fail({"swapped", last_.seq + 1, segment_name(segment.number), 1,
+                     cat("this file is segment ", told, " under another name")});
     }
     bool fits = line && line->seq == last_.seq + 1 && line->prev == last_.hash && line->holds();
     if (!fits) {
-      Break broken{.last = last_, .before = before_, .last_segment = number > 1 ? segment.number : segment_before,
-                   .last_line = number > 1 ? number - 1 : last_line_before, .last_is_seal = last_is_seal_, .segment = index, .line = number,
-                   .offset = text->offset, .size = text->size, .text = std::string(text->text), .whole = text->whole};
+      Break broken{.last = last_,
+                   .before = before_,
+                   .last_segment = number > 1 ? segment.number : segment_before,
+                   .last_line = number > 1 ? number - 1 : last_line_before,
+                   .last_is_seal = last_is_seal_,
+                   .segment = index,
+                   .line = number,
+                   .offset = text->offset,
+                   .size = text->size,
+                   .text = std::string(text->text),
+                   .whole = text->whole};
       Damage damage = TRY(diagnose(snapshot_, broken));
       if (damage.seq == verified.last) {  // it had seemed good until its neighbour was seen
         --verified.records;
@@ -133,18 +152,25 @@ Result<bool> Walk::walk_segment(size_t index) {
   }
   bool ends_well = is_last || last_is_seal_;
   if (!ends_well)
-    return fail({"missing_seal", last_.seq + 1, segment_name(segment.number), number + 1, cat(segment_name(segment.number), " does not end with a seal")});
+    return fail({"missing_seal", last_.seq + 1, segment_name(segment.number), number + 1,
+                 cat(segment_name(segment.number), " does not end with a seal")});
   return true;
 }
 
-Result<bool> Walk::accept(const Record& line, std::string_view text, size_t index, uint64_t number) {
+Result<bool> Walk::accept(const Record& line, std::string_view text, size_t index,
+                          uint64_t number) {
   const Snapshot::Segment& segment = snapshot_.segments[index];
   std::string name = segment_name(segment.number);
   bool begins = line.kind == "log.open";
   if ((number == 1) != begins)
-    return fail({"inserted", line.seq, name, number, begins ? "a segment begins in the middle of another" : "the segment does not begin with log.open"});
-  if (number == 1) first_of_segment_ = line.seq;
-  else if (last_is_seal_) return fail({"inserted", line.seq, name, number, "a record stands behind the seal of its segment"});
+    return fail({"inserted", line.seq, name, number,
+                 begins ? "a segment begins in the middle of another"
+                        : "the segment does not begin with log.open"});
+  if (number == 1)
+    first_of_segment_ = line.seq;
+  else if (last_is_seal_)
+    return fail(
+        {"inserted", line.seq, name, number, "a record stands behind the seal of its segment"});
   bool seals = line.kind == "log.seal";
   if (starts_with(line.kind, "log.")) {
     Result<Value> record = parse_json(text, "record");
@@ -168,21 +194,32 @@ Result<bool> Walk::accept(const Record& line, std::string_view text, size_t inde
 }
 
 bool Walk::check_seal(const Record& line, const Value& data, const Snapshot::Segment& segment) {
-  auto bad = [&](const char* what, uint64_t seq, std::string why) { return fail({what, seq, "", 0, std::move(why)}); };
-  if (number_in(data, "segment") != segment.number || number_in(data, "first") != first_of_segment_ || number_in(data, "last") != last_.seq)
+  auto bad = [&](const char* what, uint64_t seq, std::string why) {
+    return fail({what, seq, "", 0, std::move(why)});
+  };
+  if (number_in(data, "segment") != segment.number ||
+      number_in(data, "first") != first_of_segment_ || number_in(data, "last") != last_.seq)
     return bad("bad_seal", line.seq, "the seal speaks of other records than those before it");
   ++closed;
   ++unsigned_since;
   const Value* is_signed = data.find("signed");
-  if (is_signed && is_signed->as_bool() && !*is_signed->as_bool()) return true;  // vouched for by the next signature, as the chain goes on
+  // Vouched for by the next signature, as the chain goes on.
+  if (is_signed && is_signed->as_bool() && !*is_signed->as_bool()) return true;
   if (!key_) return true;
-  if (text_in(data, "key") != key_->id()) return bad("other_key", line.seq, "the seal was made with another key");
+  if (text_in(data, "key") != key_->id())
+    return bad("other_key", line.seq, "the seal was made with another key");
   std::optional<std::string> signature = from_hex(text_in(data, "signature"));
-  if (!signature || signature->size() != 64) return bad("bad_seal", line.seq, "the seal has no signature");
-  std::string text = to_text(SealText{.segment = segment.number, .first = first_of_segment_, .last = last_.seq, .prev = last_.hash});
+  if (!signature || signature->size() != 64)
+    return bad("bad_seal", line.seq, "the seal has no signature");
+  std::string text = to_text(SealText{.segment = segment.number,
+                                      .first = first_of_segment_,
+                                      .last = last_.seq,
+                                      .prev = last_.hash});
   if (!key_->signed_this(text, *signature))
-    return bad("rewritten", vouched + 1, cat("the signature of ", segment_name(segment.number), " does not fit its records: one of ", vouched + 1, " to ", line.seq,
-                                            " was changed, and the hashes behind it computed anew"));
+    return bad(
+        "rewritten", vouched + 1,
+        cat("the signature of ", segment_name(segment.number), " does not fit its records: one of ",
+            vouched + 1, " to ", line.seq, " was changed, and the hashes behind it computed anew"));
   vouched = last_.seq;
   unsigned_since = 0;
   ++verified.sealed;
@@ -191,14 +228,19 @@ bool Walk::check_seal(const Record& line, const Value& data, const Snapshot::Seg
 
 void Walk::note(const Record& line, const Value& data) {
   if (line.kind == "log.retired") {
-    start_retired_ |= number_in(data, "last") + 1 == verified.first && text_in(data, "hash") == start_prev_;
+    start_retired_ |=
+        number_in(data, "last") + 1 == verified.first && text_in(data, "hash") == start_prev_;
     return;
   }
   if (line.kind == "log.damage") {
     uint64_t from = number_in(data, "from");
-    std::string why = cat("record ", line.seq, " (", line.time, ") tells that a writer found damage: ", printable(text_in(data, "why")));
-    if (told.size() < kMostNotes) told.push_back({text_in(data, "what"), from > 0 ? from : vouched + 1, segment_name(last_segment_), 0, std::move(why)});
-    else ++more_notes_;
+    std::string why = cat("record ", line.seq, " (", line.time,
+                          ") tells that a writer found damage: ", printable(text_in(data, "why")));
+    if (told.size() < kMostNotes)
+      told.push_back({text_in(data, "what"), from > 0 ? from : vouched + 1,
+                      segment_name(last_segment_), 0, std::move(why)});
+    else
+      ++more_notes_;
     return;
   }
   if (line.kind != "log.gap" && line.kind != "log.recovered") return;
@@ -206,14 +248,19 @@ void Walk::note(const Record& line, const Value& data) {
     ++more_notes_;
     return;
   }
-  std::string what = line.kind == "log.gap" ? cat(number_in(data, "missing"), " records are missing") : "the log's end was mended";
-  verified.notes.push_back(cat("record ", line.seq, " (", line.time, "): ", what, ": ", printable(text_in(data, "why"))));
+  std::string what = line.kind == "log.gap"
+                         ? cat(number_in(data, "missing"), " records are missing")
+                         : "the log's end was mended";
+  verified.notes.push_back(cat("record ", line.seq, " (", line.time, "): ", what, ": ",
+                               printable(text_in(data, "why"))));
 }
 
 std::optional<std::string> Walk::hash_of(uint64_t seq) const {
   if (begun_ && verified.first > 1 && seq + 1 == verified.first) return start_prev_;
   auto found = hashes_.find(seq);
-  return found == hashes_.end() || found->second.empty() ? std::nullopt : std::optional<std::string>(found->second);
+  return found == hashes_.end() || found->second.empty()
+             ? std::nullopt
+             : std::optional<std::string>(found->second);
 }
 
 }  // namespace paddock::audit

@@ -1,4 +1,5 @@
-// A log from its first line to its last: every record's hash, its place in the chain, and every seal.
+// A log from its first line to its last: every record's hash, its place in the chain, and every
+// seal.
 #pragma once
 
 #include <functional>
@@ -15,18 +16,21 @@ namespace paddock::audit {
 
 class Walk {
  public:
-  Walk(const Snapshot& snapshot, const std::optional<PublicKey>& key) : snapshot_(snapshot), key_(key) {}
+  Walk(const Snapshot& snapshot, const std::optional<PublicKey>& key)
+      : snapshot_(snapshot), key_(key) {}
 
   void remember(uint64_t seq) { hashes_[seq]; }  // its hash is wanted afterwards
   Result<void> go(const std::function<void(uint64_t, uint64_t)>& progress);
 
-  Verified verified;                 // but for what only `head` can tell
-  uint64_t vouched = 0;              // records up to this one are covered by a signature
-  uint64_t closed = 0, unsigned_since = 0;  // segments that have ended; of them without a signature, since the last that has one
-  std::vector<Damage> told;          // by log.damage records: what writers found
-  bool torn_end = false;             // the last line has no end
+  Verified verified;     // but for what only `head` can tell
+  uint64_t vouched = 0;  // records up to this one are covered by a signature
+  // Segments that have ended; of them without a signature, since the last that has one.
+  uint64_t closed = 0, unsigned_since = 0;
+  std::vector<Damage> told;  // by log.damage records: what writers found
+  bool torn_end = false;     // the last line has no end
   uint64_t torn_bytes = 0;
-  std::optional<std::string> hash_of(uint64_t seq) const;  // that was to be remembered, and is there; also of the one before the first
+  // That was to be remembered, and is there; also of the one before the first.
+  std::optional<std::string> hash_of(uint64_t seq) const;
 
  private:
   Result<bool> walk_segment(size_t index);  // false: damage
@@ -46,8 +50,8 @@ class Walk {
   Link last_, before_;
   bool begun_ = false, last_is_seal_ = false;
   uint64_t last_segment_ = 0, last_line_ = 0, first_of_segment_ = 0;
-  std::string start_prev_;           // of the first record there is
-  bool start_retired_ = false;       // a record tells why there is nothing before it
+  std::string start_prev_;      // of the first record there is
+  bool start_retired_ = false;  // a record tells why there is nothing before it
   uint64_t done_ = 0, told_ = 0;
   std::function<void(uint64_t, uint64_t)> progress_;
   size_t more_notes_ = 0;

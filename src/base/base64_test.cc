@@ -18,7 +18,8 @@ TEST(Base64, ReadsWhatItWrote) {
 }
 
 TEST(Base64, RefusesEveryOtherSpelling) {
-  for (const char* text : {"Y", "YQ", "YQ=", "=", "====", "Y===", "YQ==YQ==", "YR==", "YWJ=", "YW Jj", "YWJj\n", "YW-_", "YQ==\n", "Y=Q=", "YWJj\xff"})
+  for (const char* text : {"Y", "YQ", "YQ=", "=", "====", "Y===", "YQ==YQ==", "YR==", "YWJ=",
+                           "YW Jj", "YWJj\n", "YW-_", "YQ==\n", "Y=Q=", "YWJj\xff"})
     EXPECT_FALSE(from_base64(text)) << text;
 }
 

@@ -23,29 +23,38 @@ TEST(Json, RoundTripsEveryKindOfValue) {
   EXPECT_EQ(to_json(value.value()), "{\"a\":[1,-2,3.5,true,false,null],\"b\":{\"c\":\"ä😀\\n\"}}");
 }
 
-TEST(Json, NamesTheLineOfAMistake) { EXPECT_EQ(json_error("{\n\"a\": 1,\n}"), "x.json:3: a key in double quotes should stand here"); }
+TEST(Json, NamesTheLineOfAMistake) {
+  EXPECT_EQ(json_error("{\n\"a\": 1,\n}"), "x.json:3: a key in double quotes should stand here");
+}
 
 TEST(Json, RefusesWhatIsNotStrictlyJson) {
-  for (const char* text : {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "01", "1.", "+1", "nan", "'a'", "\"\x01\"", "\"\\x\"", "\"\\ud800\"", "[1] 2", "\"\xff\"", "1e999", "// c\n1"})
+  for (const char* text :
+       {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "01", "1.", "+1", "nan", "'a'", "\"\x01\"", "\"\\x\"",
+        "\"\\ud800\"", "[1] 2", "\"\xff\"", "1e999", "// c\n1"})
     EXPECT_NE(json_error(text), "accepted") << text;
 }
 
 TEST(Json, NumbersSurviveReadingAndWriting) {
-  for (std::string text : {"0.1", "1e-07", "5e-324", "9223372036854775808", "1e+22", "1.7976931348623157e+308", "9223372036854775807", "-9223372036854775808", "-0", "0.30000000000000004"})
+  for (std::string text :
+       {"0.1", "1e-07", "5e-324", "9223372036854775808", "1e+22", "1.7976931348623157e+308",
+        "9223372036854775807", "-9223372036854775808", "-0", "0.30000000000000004"})
     EXPECT_EQ(to_json(parse_json(text, "x").value()), text);
   EXPECT_EQ(to_json(parse_json("1.0", "x").value()), "1");
-  EXPECT_EQ(to_json(parse_json("18446744073709551615", "x").value()), "18446744073709551616");  // beyond 64 bits they are doubles
+  // Beyond 64 bits they are doubles.
+  EXPECT_EQ(to_json(parse_json("18446744073709551615", "x").value()), "18446744073709551616");
   std::mt19937_64 random(1);
   for (int i = 0; i < 20'000; ++i) {
     double number = std::bit_cast<double>(random());
     if (!std::isfinite(number)) continue;
     Value again = parse_json(to_json(Value(number)), "x").value();
-    EXPECT_EQ(again.as_double() ? *again.as_double() : static_cast<double>(*again.as_int()), number);
+    EXPECT_EQ(again.as_double() ? *again.as_double() : static_cast<double>(*again.as_int()),
+              number);
   }
 }
 
 TEST(Json, RefusesNumbersThatADoubleCannotHold) {
-  for (const char* text : {"1e309", "-1e309", "1e999999999999", "1e-400"}) EXPECT_EQ(json_error(text), "x.json:1: a number out of range") << text;
+  for (const char* text : {"1e309", "-1e309", "1e999999999999", "1e-400"})
+    EXPECT_EQ(json_error(text), "x.json:1: a number out of range") << text;
   EXPECT_EQ(json_error(std::string(400, '9')), "x.json:1: a number out of range");
 }
 
@@ -55,7 +64,8 @@ TEST(Json, FindsDuplicateKeysInSmallAndLargeObjects) {
     for (int i = 0; i < count; ++i) text += cat("\"k", i, "\":0,");
     EXPECT_EQ(json_error(text + "\"other\":0}"), "accepted") << count;
     EXPECT_EQ(json_error(text + "\"k0\":0}"), "x.json:1: the key 'k0' stands here twice") << count;
-    EXPECT_EQ(json_error(text + cat("\"k", count - 1, "\":0}")), cat("x.json:1: the key 'k", count - 1, "' stands here twice"));
+    EXPECT_EQ(json_error(text + cat("\"k", count - 1, "\":0}")),
+              cat("x.json:1: the key 'k", count - 1, "' stands here twice"));
   }
 }
 
@@ -72,7 +82,8 @@ TEST(Toml, KeepsLinesAndOrder) {
 }
 
 TEST(Toml, RefusesMalformedTextWithoutCrashing) {
-  for (const char* text : {"[/files]", "[[[a]]]", "[l\xd2\x96mits", "a = 1979-05-27", "a = ", "a = 1\na = 2"}) {
+  for (const char* text :
+       {"[/files]", "[[[a]]]", "[l\xd2\x96mits", "a = 1979-05-27", "a = ", "a = 1\na = 2"}) {
     Result<Value> value = parse_toml(text, "x.toml");
     ASSERT_FALSE(value) << text;
     EXPECT_TRUE(starts_with(value.error().message, "x.toml:")) << value.error().message;
@@ -93,9 +104,11 @@ TEST(Units, ReadsSizesDurationsAndCores) {
 }
 
 TEST(Units, RefusesWhatCannotBeMeant) {
-  for (const char* text : {"", "M", "-1M", "1X", "1 M", "1e3", "99999999999T"}) EXPECT_FALSE(parse_size(text)) << text;
+  for (const char* text : {"", "M", "-1M", "1X", "1 M", "1e3", "99999999999T"})
+    EXPECT_FALSE(parse_size(text)) << text;
   for (const char* text : {"5", "s", "5d", "-1s"}) EXPECT_FALSE(parse_duration(text)) << text;
-  for (const char* text : {"d", "5", "1.d.d", "-1d", "5md", "9e9d"}) EXPECT_FALSE(parse_age(text)) << text;
+  for (const char* text : {"d", "5", "1.d.d", "-1d", "5md", "9e9d"})
+    EXPECT_FALSE(parse_age(text)) << text;
   EXPECT_FALSE(parse_limit(info(LimitKind::pids), "0"));
   EXPECT_FALSE(parse_limit(info(LimitKind::pids), "1.5"));
 }
@@ -116,11 +129,18 @@ TEST(Text, MakesHostileBytesPrintable) {
 }
 
 TEST(Json, EscapesWhatATerminalWouldObeyAndGivesItBack) {
-  std::string hostile = "a\x1b[2J\x7f\xc2\x9b\xd8\x9c\xe2\x80\xae\xe2\x80\xa8\xef\xbb\xbf\n\"\\ \xc3\xa4\xf0\x9f\x90\x8e";
+  std::string hostile =
+      "a\x1b[2J\x7f\xc2\x9b\xd8\x9c\xe2\x80\xae\xe2\x80\xa8\xef\xbb\xbf\n\"\\ "
+      "\xc3\xa4\xf0\x9f\x90\x8e";
   std::string text = to_json(Value(hostile));
-  EXPECT_EQ(text, "\"a\\u001b[2J\\u007f\\u009b\\u061c\\u202e\\u2028\\ufeff\\n\\\"\\\\ \xc3\xa4\xf0\x9f\x90\x8e\"");
+  EXPECT_EQ(text,
+            "\"a\\u001b[2J\\u007f\\u009b\\u061c\\u202e\\u2028\\ufeff\\n\\\"\\\\ "
+            "\xc3\xa4\xf0\x9f\x90\x8e\"");
   EXPECT_EQ(*parse_json(text, "text").value().as_string(), hostile);
-  EXPECT_EQ(to_json(Value("\xff" "a\xe2\x80")), "\"\xef\xbf\xbd" "a\xef\xbf\xbd\xef\xbf\xbd\"");
+  EXPECT_EQ(to_json(Value("\xff"
+                          "a\xe2\x80")),
+            "\"\xef\xbf\xbd"
+            "a\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
 TEST(Text, ReplacesInvalidUtf8) {

@@ -18,7 +18,9 @@ Sha256::Sha256() : state_(std::make_unique<State>()) { (void)::SHA256_Init(&stat
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256::~Sha256() = default;
 
-void Sha256::add(std::string_view bytes) { (void)::SHA256_Update(&state_->context, bytes.data(), bytes.size()); }
+void Sha256::add(std::string_view bytes) {
+  (void)::SHA256_Update(&state_->context, bytes.data(), bytes.size());
+}
 
 std::string Sha256::finish() {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');

@@ -9,8 +9,8 @@
 
 namespace paddock {
 
-// Piece by piece. Uses libcrypto's own routine directly: the general interface loads providers and a configuration at its first
-// use, which every `paddock run` would pay for.
+// Piece by piece. Uses libcrypto's own routine directly: the general interface loads providers and
+// a configuration at its first use, which every `paddock run` would pay for.
 class Sha256 {
  public:
   Sha256();
@@ -24,11 +24,12 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-std::string sha256_bytes(std::string_view bytes);                       // 32 bytes
-Result<std::string> sha256_of(int file);                                // of the whole file, as 64 hex digits
+std::string sha256_bytes(std::string_view bytes);  // 32 bytes
+// Of the whole file, as 64 hex digits.
+Result<std::string> sha256_of(int file);
 std::string hmac_sha256(std::string_view key, std::string_view bytes);  // 32 bytes
 std::string to_hex(std::string_view bytes);
-Result<std::string> random_bytes(size_t count);                         // from the kernel
+Result<std::string> random_bytes(size_t count);  // from the kernel
 // In a time that does not depend on where they differ (only on the lengths).
 bool same_secret(std::string_view a, std::string_view b);
 

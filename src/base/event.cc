@@ -17,8 +17,12 @@ std::string random_hex(size_t bytes) {
   return to_hex(random.value());
 }
 
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
-bool is_id(std::string_view text) { return is_hex(text) && text.find_first_not_of('0') != std::string_view::npos; }
+bool is_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+bool is_id(std::string_view text) {
+  return is_hex(text) && text.find_first_not_of('0') != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -28,8 +32,11 @@ Cause Cause::child() const { return {trace, random_hex(8)}; }
 
 // "00-<trace>-<span>-<flags>"; a later version may have more behind.
 Cause Cause::from_traceparent(std::string_view header) {
-  bool shaped = header.size() >= 55 && header[2] == '-' && header[35] == '-' && header[52] == '-' && (header.size() == 55 || header[55] == '-');
-  if (!shaped || !is_hex(header.substr(0, 2)) || header.substr(0, 2) == "ff" || (header.substr(0, 2) == "00" && header.size() != 55)) return begin();
+  bool shaped = header.size() >= 55 && header[2] == '-' && header[35] == '-' && header[52] == '-' &&
+                (header.size() == 55 || header[55] == '-');
+  if (!shaped || !is_hex(header.substr(0, 2)) || header.substr(0, 2) == "ff" ||
+      (header.substr(0, 2) == "00" && header.size() != 55))
+    return begin();
   std::string_view trace = header.substr(3, 32), span = header.substr(36, 16);
   if (!is_id(trace) || !is_id(span)) return begin();
   return {std::string(trace), std::string(span)};
@@ -50,11 +57,13 @@ int64_t wall_clock_us() {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
 }
 
-// By hand: libc would look for the time zone's file. Days since 1970 to a date of the Gregorian calendar, counting years from March
-// (civil_from_days).
+// By hand: libc would look for the time zone's file. Days since 1970 to a date of the Gregorian
+// calendar, counting years from March (civil_from_days).
 std::string rfc3339(int64_t time_us, int decimals) {
-  int64_t seconds = time_us / 1'000'000, shifted = seconds / 86400 + 719468, era = shifted / 146097, day_of_era = shifted % 146097;
-  int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  int64_t seconds = time_us / 1'000'000, shifted = seconds / 86400 + 719468, era = shifted / 146097,
+          day_of_era = shifted % 146097;
+  int64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
   int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   int64_t month = (5 * day_of_year + 2) / 153, day = day_of_year - (153 * month + 2) / 5 + 1;
   month += month < 10 ? 3 : -9;
@@ -62,9 +71,11 @@ std::string rfc3339(int64_t time_us, int decimals) {
   char text[64];
   int64_t fraction = time_us % 1'000'000;
   for (int i = decimals; i < 6; ++i) fraction /= 10;
-  int size = std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%0*dZ", static_cast<int>(year), static_cast<int>(month), static_cast<int>(day),
-                           static_cast<int>(seconds / 3600 % 24), static_cast<int>(seconds / 60 % 60), static_cast<int>(seconds % 60),
-                           decimals, static_cast<int>(fraction));
+  int size =
+      std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%0*dZ",
+                    static_cast<int>(year), static_cast<int>(month), static_cast<int>(day),
+                    static_cast<int>(seconds / 3600 % 24), static_cast<int>(seconds / 60 % 60),
+                    static_cast<int>(seconds % 60), decimals, static_cast<int>(fraction));
   return {text, static_cast<size_t>(size)};
 }
 

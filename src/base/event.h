@@ -1,9 +1,11 @@
-// Everything that happens is one event: audit, metrics, logs, traces and the client's stream are sinks of the same. Each kind and
-// what its data holds: docs/formats/events.md, whose table a test compares with kEventKinds.
+// Everything that happens is one event: audit, metrics, logs, traces and the client's stream are
+// sinks of the same. Each kind and what its data holds: docs/formats/events.md, whose table a test
+// compares with kEventKinds.
 //
-// One call from outside has one `trace`. What takes time is a span: an event tells its beginning ("command.start") and one its
-// end ("command.end", with duration_us), both with the same `span`; `parent` is the span that caused it. An instant ("limit") has
-// no span of its own, only a parent; one with a span is followed by another of that span when it failed.
+// One call from outside has one `trace`. What takes time is a span: an event tells its beginning
+// ("command.start") and one its end ("command.end", with duration_us), both with the same `span`;
+// `parent` is the span that caused it. An instant ("limit") has no span of its own, only a parent;
+// one with a span is followed by another of that span when it failed.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,8 @@ inline constexpr EventKind kEventKinds[] = {
     {"sandbox.end", "it has ended"},
     {"command.start", "a program is about to be started in it"},
     {"command.end", "and how that ended"},
-    {"command.input", "something was written to its stdin or terminal, or that was closed: how much, not what"},
+    {"command.input",
+     "something was written to its stdin or terminal, or that was closed: how much, not what"},
     {"command.signal", "a signal is about to be sent to it"},
     {"code.start", "a cell is about to be run in an interpreter of it"},
     {"code.end", "and how that ended"},
@@ -44,42 +47,46 @@ inline constexpr EventKind kEventKinds[] = {
     {"weakening", "a control was weakened by [danger]"},
     {"tool.call", "a tool is called, with the verdict"},
     {"tool.end", "and what came of it"},
-    {"admin", "an administrative act: keys, tenants, templates, volumes, snapshots, network rules, the server itself"},
+    {"admin",
+     "an administrative act: keys, tenants, templates, volumes, snapshots, network rules, the "
+     "server itself"},
     {"auth.refused", "somebody showed no key, a wrong one, or one without the right"},
     {"events.dropped", "a sandbox caused more events than are kept: how many are missing"},
     {"log.open", "a segment of the audit log begins"},
     {"log.seal", "it ends, and is signed"},
     {"log.recovered", "the log's end was torn when it was opened: what was left out"},
     {"log.gap", "records could not be written: how many are missing"},
-    {"log.damage", "the log's files were not what was written: what was expected, and what was there"},
+    {"log.damage",
+     "the log's files were not what was written: what was expected, and what was there"},
     {"log.retired", "a segment was removed by the retention rules"},
 };
 
 struct Event {
-  std::string kind;            // of kEventKinds
-  std::string trace;           // 32 hex digits
-  std::string span, parent;    // 16 hex digits, or empty
+  std::string kind;          // of kEventKinds
+  std::string trace;         // 32 hex digits
+  std::string span, parent;  // 16 hex digits, or empty
   std::string sandbox, tenant, agent;
-  std::string verdict;         // "allow", "deny", "ask", or empty
-  int64_t time_us = 0;         // when it happened (of an end: then); since 1970
-  int64_t duration_us = -1;    // of an end; else -1
-  Value data;                  // an object
+  std::string verdict;       // "allow", "deny", "ask", or empty
+  int64_t time_us = 0;       // when it happened (of an end: then); since 1970
+  int64_t duration_us = -1;  // of an end; else -1
+  Value data;                // an object
 };
 
 // Where an event comes from: hand it down from a call to what follows from it.
 struct Cause {
   std::string trace, span;
 
-  static Cause begin();                                   // a new trace and its first span
-  static Cause from_traceparent(std::string_view header); // W3C Trace Context: the caller's trace and span; begin() when it is none
-  Cause child() const;                                    // a new span in the same trace
+  static Cause begin();  // a new trace and its first span
+  // W3C Trace Context: the caller's trace and span; begin() when it is none.
+  static Cause from_traceparent(std::string_view header);
+  Cause child() const;  // a new span in the same trace
   // An event of this kind caused by this span: `trace` and `parent` are filled in, and the time.
   Event instant(std::string kind) const;
 };
 
 int64_t wall_clock_us();
 std::string rfc3339(int64_t time_us, int decimals = 6);  // "2026-11-16T07:00:00.123456Z"; at most 6
-Value to_value(const Event& event);    // as docs/formats/events.md has it
+Value to_value(const Event& event);                      // as docs/formats/events.md has it
 
 using EventSink = std::function<void(const Event&)>;
 

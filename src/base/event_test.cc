@@ -14,13 +14,19 @@ TEST(Cause, TakesTheCallersTraceAndSpan) {
   Cause cause = Cause::from_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   EXPECT_EQ(cause.trace, kTrace);
   EXPECT_EQ(cause.span, kSpan);
-  EXPECT_EQ(Cause::from_traceparent("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-comes-later").trace, kTrace);
+  EXPECT_EQ(Cause::from_traceparent(
+                "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-comes-later")
+                .trace,
+            kTrace);
 }
 
 TEST(Cause, BeginsAnewWhenTheHeaderIsNone) {
-  for (const char* wrong : {"", "00", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-                            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-                            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+  for (const char* wrong : {"", "00", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+                            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+                            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+                            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+                            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
                             "00-4bf92f3577b34da6a3ce929d0e0e473\"-00f067aa0ba902b7-01"}) {
     Cause cause = Cause::from_traceparent(wrong);
     EXPECT_NE(cause.trace, kTrace) << wrong;
@@ -44,10 +50,13 @@ TEST(Event, IsWrittenWithoutWhatIsEmpty) {
   event.kind = "limit";
   event.trace = kTrace;
   event.time_us = 1'800'000'000'123'456;
-  EXPECT_EQ(to_json(to_value(event)), "{\"time\":\"2027-01-15T08:00:00.123456Z\",\"kind\":\"limit\",\"trace\":\"4bf92f3577b34da6a3ce929d0e0e4736\",\"data\":{}}");
+  EXPECT_EQ(to_json(to_value(event)),
+            "{\"time\":\"2027-01-15T08:00:00.123456Z\",\"kind\":\"limit\",\"trace\":"
+            "\"4bf92f3577b34da6a3ce929d0e0e4736\",\"data\":{}}");
   event.duration_us = 0;
   event.agent = "line\nbreak";
-  EXPECT_NE(to_json(to_value(event)).find("\"agent\":\"line\\nbreak\",\"duration_us\":0"), std::string::npos);
+  EXPECT_NE(to_json(to_value(event)).find("\"agent\":\"line\\nbreak\",\"duration_us\":0"),
+            std::string::npos);
 }
 
 TEST(EventKinds, AreThoseOfTheDocument) {

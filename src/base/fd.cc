@@ -34,7 +34,8 @@ Result<std::string> read_all(int fd, size_t most) {
     if (count < 0) return errno_error(errno, "read");
     if (count == 0) return bytes;
     bytes.append(buffer, static_cast<size_t>(count));
-    if (bytes.size() > most) return Error{Code::invalid, cat("read: more than ", most, " bytes"), ""};
+    if (bytes.size() > most)
+      return Error{Code::invalid, cat("read: more than ", most, " bytes"), ""};
   }
 }
 

@@ -37,7 +37,8 @@ struct Pipe {
 };
 Result<Pipe> make_pipe();  // both ends CLOEXEC
 
-Result<Fd> open_file(const std::string& path, int flags, unsigned mode = 0);  // adds O_CLOEXEC; errors name the path
+// Adds O_CLOEXEC; errors name the path.
+Result<Fd> open_file(const std::string& path, int flags, unsigned mode = 0);
 
 // Everything up to the end of file, refusing more than `most` bytes.
 Result<std::string> read_all(int fd, size_t most);

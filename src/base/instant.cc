@@ -38,7 +38,9 @@ bool take_day(std::string_view& text, int64_t& time) {
   if (!take(text, "-")) return false;
   int day = take_number(text, 2);
   if (year < 0 || month < 0 || day < 0) return false;
-  std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)), std::chrono::day(static_cast<unsigned>(day))};
+  std::chrono::year_month_day date{std::chrono::year(year),
+                                   std::chrono::month(static_cast<unsigned>(month)),
+                                   std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok()) return false;
   time = std::chrono::sys_days(date).time_since_epoch().count() * kDay;
   return true;
@@ -80,8 +82,11 @@ bool take_offset(std::string_view& text, int64_t& time) {
 Result<int64_t> parse_rfc3339(std::string_view text) {
   int64_t time = 0;
   std::string_view rest = text;
-  if (take_day(rest, time) && take(rest, "Tt") && take_clock(rest, time) && take_offset(rest, time) && rest.empty()) return time;
-  return Error{Code::invalid, cat("'", printable(text), "' is not a time such as 2026-01-31T12:00:00Z")};
+  if (take_day(rest, time) && take(rest, "Tt") && take_clock(rest, time) &&
+      take_offset(rest, time) && rest.empty())
+    return time;
+  return Error{Code::invalid,
+               cat("'", printable(text), "' is not a time such as 2026-01-31T12:00:00Z")};
 }
 
 Result<int64_t> parse_instant(std::string_view text, int64_t now_us) {
@@ -92,7 +97,8 @@ Result<int64_t> parse_instant(std::string_view text, int64_t now_us) {
   constexpr uint64_t kMostAge = 1000ull * 365 * 86'400'000;
   Result<uint64_t> age = parse_age(text);
   if (!age || age.value() > kMostAge)
-    return Error{Code::invalid, cat("'", printable(text), "' is neither a time nor an age"), "write it like 2026-01-31T12:00:00Z, 2026-01-31, 2h or 3d"};
+    return Error{Code::invalid, cat("'", printable(text), "' is neither a time nor an age"),
+                 "write it like 2026-01-31T12:00:00Z, 2026-01-31, 2h or 3d"};
   return now_us - static_cast<int64_t>(age.value()) * 1000;
 }
 

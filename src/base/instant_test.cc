@@ -21,8 +21,10 @@ TEST(Instant, KnowsOffsetsFractionsAndLeapDays) {
 }
 
 TEST(Instant, RefusesWhatIsNoTime) {
-  for (const char* text : {"", "2026", "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z",
-                           "2026-01-01T00:00:00Zx", "2026-01-01 00:00:00Z", "2026-01-01T00:00:00+2:00", "-026-01-01T00:00:00Z"})
+  for (const char* text :
+       {"", "2026", "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z",
+        "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00Zx",
+        "2026-01-01 00:00:00Z", "2026-01-01T00:00:00+2:00", "-026-01-01T00:00:00Z"})
     EXPECT_FALSE(parse_rfc3339(text)) << text;
 }
 
@@ -32,7 +34,9 @@ TEST(Instant, TakesAgesAndDays) {
   EXPECT_EQ(parse_instant("2h", now).value(), now - 7'200'000'000);
   EXPECT_EQ(parse_instant("3d", now).value(), now - 3 * 86'400'000'000);
   EXPECT_EQ(parse_instant("1970-01-02", now).value(), 86'400'000'000);
-  for (const char* text : {"", "d", "-1d", "1", "yesterday", "99999999999999999d", "1e3h", "9999999999999h"}) EXPECT_FALSE(parse_instant(text, now)) << text;
+  for (const char* text :
+       {"", "d", "-1d", "1", "yesterday", "99999999999999999d", "1e3h", "9999999999999h"})
+    EXPECT_FALSE(parse_instant(text, now)) << text;
 }
 
 }  // namespace

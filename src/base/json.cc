@@ -1,5 +1,5 @@
-// A strict JSON reader. Hand-written because policies and tool calls cross a trust boundary here, and because
-// messages name the line. Fuzzed in tests/fuzz.
+// A strict JSON reader. Hand-written because policies and tool calls cross a trust boundary here,
+// and because messages name the line. Fuzzed in tests/fuzz.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,7 +17,8 @@ constexpr int kMaxDepth = 64;
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& name, bool of_a_peer) : text_(text), name_(name), of_a_peer_(of_a_peer) {}
+  Reader(std::string_view text, const std::string& name, bool of_a_peer)
+      : text_(text), name_(name), of_a_peer_(of_a_peer) {}
 
   Result<Value> document() {
     bool invalid_utf8 = false;
@@ -30,7 +31,9 @@ class Reader {
   }
 
  private:
-  Error fail(std::string_view why) const { return Error{Code::invalid, cat(name_, ":", line_, ": ", why), ""}; }
+  Error fail(std::string_view why) const {
+    return Error{Code::invalid, cat(name_, ":", line_, ": ", why), ""};
+  }
 
   void skip_space() {
     while (at_ < text_.size()) {
@@ -55,7 +58,8 @@ class Reader {
 
   Result<Value> read_value(int depth) {
     if (depth > kMaxDepth) return fail("nested too deeply");
-    if (++values_ > kMostPeerValues && of_a_peer_) return fail(cat("more than ", kMostPeerValues, " values"));
+    if (++values_ > kMostPeerValues && of_a_peer_)
+      return fail(cat("more than ", kMostPeerValues, " values"));
     skip_space();
     int line = line_;
     Value value = TRY(read_bare_value(depth));
@@ -84,9 +88,11 @@ class Reader {
     if (take('}')) return Value(std::move(object));
     while (true) {
       skip_space();
-      if (at_ >= text_.size() || text_[at_] != '"') return fail("a key in double quotes should stand here");
+      if (at_ >= text_.size() || text_[at_] != '"')
+        return fail("a key in double quotes should stand here");
       std::string key = TRY(read_string());
-      if (is_known(key, object, keys)) return fail(cat("the key '", printable(key), "' stands here twice"));
+      if (is_known(key, object, keys))
+        return fail(cat("the key '", printable(key), "' stands here twice"));
       skip_space();
       if (!take(':')) return fail("':' is missing after a key");
       object.emplace_back(std::move(key), TRY(read_value(depth + 1)));
@@ -97,10 +103,12 @@ class Reader {
   }
 
   // Ordered, not hashed: keys that were chosen to collide must not make this slow.
-  static bool is_known(const std::string& key, const Value::Object& object, std::set<std::string>& keys) {
+  static bool is_known(const std::string& key, const Value::Object& object,
+                       std::set<std::string>& keys) {
     constexpr size_t kFew = 12;
     if (object.size() < kFew)
-      return std::any_of(object.begin(), object.end(), [&](const Value::Member& member) { return member.first == key; });
+      return std::any_of(object.begin(), object.end(),
+                         [&](const Value::Member& member) { return member.first == key; });
     if (keys.empty())
       for (const Value::Member& member : object) keys.insert(member.first);
     return !keys.insert(key).second;
@@ -119,8 +127,9 @@ class Reader {
     }
   }
 
-  // RFC 8259 numbers: no leading zero, no bare point. Integers that do not fit 64 bits become doubles, and so does -0, whose sign
-  // would be lost. Too large for a double, or so small that nothing would be left of it: refused.
+  // RFC 8259 numbers: no leading zero, no bare point. Integers that do not fit 64 bits become
+  // doubles, and so does -0, whose sign would be lost. Too large for a double, or so small that
+  // nothing would be left of it: refused.
   Result<Value> read_number() {
     size_t start = at_;
     auto digits = [&] {
@@ -151,17 +160,22 @@ class Reader {
     double number = 0;
     if (std::from_chars(first, last, number).ec != std::errc() || !std::isfinite(number))
       return fail("a number out of range");
-    if (of_a_peer_ && integer && !fits && !is_kept({first, last}, number)) return fail("a whole number beyond 64 bits, which would be changed: send it as a string");
+    if (of_a_peer_ && integer && !fits && !is_kept({first, last}, number))
+      return fail("a whole number beyond 64 bits, which would be changed: send it as a string");
     return Value(number);
   }
 
   // Whether the number is written with these digits again: 1e20 is, 2^64 is not.
   static bool is_kept(std::string_view digits, double number) {
     char written[64];
-    std::string_view again(written, std::to_chars(written, written + sizeof written, number, std::chars_format::scientific).ptr - written);
+    std::string_view again(written, std::to_chars(written, written + sizeof written, number,
+                                                  std::chars_format::scientific)
+                                            .ptr -
+                                        written);
     std::string kept(again.substr(0, again.find('e')));
     std::erase(kept, '.');
-    return digits.substr(0, kept.size()) == kept && digits.find_first_not_of('0', kept.size()) == std::string_view::npos;
+    return digits.substr(0, kept.size()) == kept &&
+           digits.find_first_not_of('0', kept.size()) == std::string_view::npos;
   }
 
   Result<std::string> read_string() {
@@ -196,7 +210,8 @@ class Reader {
     uint32_t value = 0;
     if (at_ + 4 > text_.size()) return fail("a \\u escape needs four hex digits");
     auto [end, failed] = std::from_chars(text_.data() + at_, text_.data() + at_ + 4, value, 16);
-    if (failed != std::errc() || end != text_.data() + at_ + 4) return fail("a \\u escape needs four hex digits");
+    if (failed != std::errc() || end != text_.data() + at_ + 4)
+      return fail("a \\u escape needs four hex digits");
     at_ += 4;
     return value;
   }
@@ -216,7 +231,8 @@ class Reader {
     if (c < 0x80) return put(c);
     if (c < 0x800) return put(0xc0 | c >> 6), put(0x80 | (c & 63));
     if (c < 0x10000) return put(0xe0 | c >> 12), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
-    put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
+    put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)),
+        put(0x80 | (c & 63));
   }
 
   std::string_view text_;
@@ -229,7 +245,11 @@ class Reader {
 
 }  // namespace
 
-Result<Value> parse_json(std::string_view text, const std::string& name) { return Reader(text, name, false).document(); }
-Result<Value> parse_peer_json(std::string_view text, const std::string& name) { return Reader(text, name, true).document(); }
+Result<Value> parse_json(std::string_view text, const std::string& name) {
+  return Reader(text, name, false).document();
+}
+Result<Value> parse_peer_json(std::string_view text, const std::string& name) {
+  return Reader(text, name, true).document();
+}
 
 }  // namespace paddock

@@ -18,6 +18,8 @@ const char* to_string(Code code) {
   return "internal";
 }
 
-const char* to_string(Strength strength) { return strength == Strength::kernel ? "kernel" : "sampled"; }
+const char* to_string(Strength strength) {
+  return strength == Strength::kernel ? "kernel" : "sampled";
+}
 
 }  // namespace paddock

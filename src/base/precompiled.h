@@ -1,4 +1,5 @@
-// The headers that most files include, compiled once per build (PADDOCK_FAST_BUILD). Files still include what they use.
+// The headers that most files include, compiled once per build (PADDOCK_FAST_BUILD). Files still
+// include what they use.
 #pragma once
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// Whether this program was built with a sanitizer. Its shadow memory is larger than any limit on memory allows.
+// Whether this program was built with a sanitizer. Its shadow memory is larger than any limit on
+// memory allows.
 #pragma once
 
 namespace paddock {

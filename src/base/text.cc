@@ -12,17 +12,28 @@ namespace {
 
 Code code_of(int number) {
   switch (number) {
-    case ENOENT: case ENOTDIR: return Code::not_found;
-    case EACCES: case EPERM: case EROFS: return Code::denied;
-    case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: case ENOMEM: case EAGAIN: return Code::exhausted;
-    case ENOSYS: case EOPNOTSUPP: return Code::unsupported;
-    case EINVAL: case ENAMETOOLONG: case ELOOP: return Code::invalid;
+    case ENOENT:
+    case ENOTDIR: return Code::not_found;
+    case EACCES:
+    case EPERM:
+    case EROFS: return Code::denied;
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EAGAIN: return Code::exhausted;
+    case ENOSYS:
+    case EOPNOTSUPP: return Code::unsupported;
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ELOOP: return Code::invalid;
     default: return Code::io;
   }
 }
 
-// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none. Rejects overlong forms,
-// surrogates and anything above U+10FFFF.
+// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none. Rejects overlong
+// forms, surrogates and anything above U+10FFFF.
 size_t utf8_length(std::string_view text, uint32_t* code_point) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char first = byte(0);
@@ -45,8 +56,8 @@ size_t utf8_length(std::string_view text, uint32_t* code_point) {
 }
 
 bool is_deceptive(uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
 }  // namespace
@@ -68,7 +79,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 std::vector<std::string> words_in(std::string_view text) {
   static constexpr std::string_view kBlanks = " \t\n\r";
   std::vector<std::string> words;
-  for (size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos; at = text.find_first_not_of(kBlanks, at)) {
+  for (size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;
+       at = text.find_first_not_of(kBlanks, at)) {
     size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
     words.emplace_back(text.substr(at, end - at));
     at = end;
@@ -91,7 +103,8 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 
 bool same_ignoring_case(std::string_view a, std::string_view b) {
   auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 bool ends_with(std::string_view text, std::string_view suffix) {
@@ -143,25 +156,36 @@ std::string printable(std::string_view bytes) {
   return text;
 }
 
-// Also what would turn a line or obey a terminal's wishes is escaped: JSON is printed by people's tools as it comes.
+// Also what would turn a line or obey a terminal's wishes is escaped: JSON is printed by people's
+// tools as it comes.
 void append_json_string(std::string_view bytes, std::string& out) {
   out += '"';
   while (!bytes.empty()) {
     size_t plain = 0;
-    while (plain < bytes.size() && bytes[plain] >= 0x20 && bytes[plain] != 0x7f && bytes[plain] != '"' && bytes[plain] != '\\') ++plain;  // char is signed: ASCII alone
+    // Char is signed: ASCII alone.
+    while (plain < bytes.size() && bytes[plain] >= 0x20 && bytes[plain] != 0x7f &&
+           bytes[plain] != '"' && bytes[plain] != '\\')
+      ++plain;
     out += bytes.substr(0, plain);
     bytes.remove_prefix(plain);
     if (bytes.empty()) break;
     uint32_t c = 0;
     size_t length = utf8_length(bytes, &c);
     char escape[8];
-    if (length == 0) out += "\xef\xbf\xbd";
-    else if (c == '"' || c == '\\') out += {'\\', bytes[0]};
-    else if (c == '\n') out += "\\n";
-    else if (c == '\r') out += "\\r";
-    else if (c == '\t') out += "\\t";
-    else if (is_deceptive(c)) out.append(escape, static_cast<size_t>(std::snprintf(escape, sizeof escape, "\\u%04x", c)));
-    else out += bytes.substr(0, length);
+    if (length == 0)
+      out += "\xef\xbf\xbd";
+    else if (c == '"' || c == '\\')
+      out += {'\\', bytes[0]};
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\r')
+      out += "\\r";
+    else if (c == '\t')
+      out += "\\t";
+    else if (is_deceptive(c))
+      out.append(escape, static_cast<size_t>(std::snprintf(escape, sizeof escape, "\\u%04x", c)));
+    else
+      out += bytes.substr(0, length);
     bytes.remove_prefix(std::max<size_t>(length, 1));
   }
   out += '"';
@@ -187,7 +211,8 @@ std::string to_utf8(std::string_view bytes, bool* changed) {
 }
 
 std::string base64(std::string_view bytes) {
-  static const char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static const char kAlphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text((bytes.size() + 2) / 3 * 4, '=');
   char* out = text.data();
   for (size_t i = 0; i < bytes.size(); i += 3, out += 4) {

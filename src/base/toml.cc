@@ -1,8 +1,11 @@
 // The one file that knows toml++.
 //
-// toml++ 3.3 makes promises to the optimiser about its input before it has checked it. Two definitions take them back:
-// - what it expects is stated as assertions, although it goes on to check the same things and report an error;
-// - its table of Unicode blanks is "unreachable" for characters such as ö, for which the answer is no.
+// toml++ 3.3 makes promises to the optimiser about its input before it has checked it. Two
+// definitions take them back:
+// - what it expects is stated as assertions, although it goes on to check the same things and
+// report an error;
+// - its table of Unicode blanks is "unreachable" for characters such as ö, for which the answer is
+// no.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #define TOML_EXCEPTIONS 0
@@ -48,17 +51,24 @@ Result<Value> convert_table(const toml::table& table, const std::string& name) {
 
 Result<Value> convert(const toml::node& node, const std::string& name) {
   Value value;
-  if (auto* table = node.as_table()) value = TRY(convert_table(*table, name));
+  if (auto* table = node.as_table())
+    value = TRY(convert_table(*table, name));
   else if (auto* array = node.as_array()) {
     Value::Array items;
     for (auto&& child : *array) items.push_back(TRY(convert(child, name)));
     value = Value(std::move(items));
-  } else if (auto* text = node.as_string()) value = Value(text->get());
-  else if (auto* integer = node.as_integer()) value = Value(integer->get());
-  else if (auto* number = node.as_floating_point()) value = Value(number->get());
-  else if (auto* boolean = node.as_boolean()) value = Value(boolean->get());
+  } else if (auto* text = node.as_string())
+    value = Value(text->get());
+  else if (auto* integer = node.as_integer())
+    value = Value(integer->get());
+  else if (auto* number = node.as_floating_point())
+    value = Value(number->get());
+  else if (auto* boolean = node.as_boolean())
+    value = Value(boolean->get());
   else
-    return Error{Code::invalid, cat(name, ":", node.source().begin.line, ": dates and times have no meaning here"), ""};
+    return Error{Code::invalid,
+                 cat(name, ":", node.source().begin.line, ": dates and times have no meaning here"),
+                 ""};
   value.line = static_cast<int>(node.source().begin.line);
   return value;
 }
@@ -68,7 +78,9 @@ Result<Value> convert(const toml::node& node, const std::string& name) {
 Result<Value> parse_toml(std::string_view text, const std::string& name) {
   toml::parse_result parsed = toml::parse(text);
   if (!parsed)
-    return Error{Code::invalid, cat(name, ":", parsed.error().source().begin.line, ": ", parsed.error().description()), ""};
+    return Error{
+        Code::invalid,
+        cat(name, ":", parsed.error().source().begin.line, ": ", parsed.error().description()), ""};
   return convert(parsed.table(), name);
 }
 

@@ -37,14 +37,17 @@ Result<uint64_t> scaled(const Quantity& quantity, double factor, std::string_vie
 Result<uint64_t> parse_size(std::string_view text) {
   Quantity quantity = TRY(parse_quantity(text));
   std::string unit(quantity.unit);
-  if (!unit.empty() && ends_with(unit, "iB")) unit.resize(unit.size() - 2);
-  else if (!unit.empty() && ends_with(unit, "B")) unit.resize(unit.size() - 1);
+  if (!unit.empty() && ends_with(unit, "iB"))
+    unit.resize(unit.size() - 2);
+  else if (!unit.empty() && ends_with(unit, "B"))
+    unit.resize(unit.size() - 1);
   if (unit.empty()) return scaled(quantity, 1, text);
   if (unit == "K" || unit == "k") return scaled(quantity, 1024.0, text);
   if (unit == "M") return scaled(quantity, 1024.0 * 1024, text);
   if (unit == "G") return scaled(quantity, 1024.0 * 1024 * 1024, text);
   if (unit == "T") return scaled(quantity, 1024.0 * 1024 * 1024 * 1024, text);
-  return Error{Code::invalid, cat("'", printable(text), "' is not a size"), "write it like 512K, 256M or 2G"};
+  return Error{Code::invalid, cat("'", printable(text), "' is not a size"),
+               "write it like 512K, 256M or 2G"};
 }
 
 Result<uint64_t> parse_duration(std::string_view text) {
@@ -53,13 +56,16 @@ Result<uint64_t> parse_duration(std::string_view text) {
   if (quantity.unit == "s") return scaled(quantity, 1000, text);
   if (quantity.unit == "m") return scaled(quantity, 60'000, text);
   if (quantity.unit == "h") return scaled(quantity, 3'600'000, text);
-  return Error{Code::invalid, cat("'", printable(text), "' is not a duration"), "write it like 500ms, 30s, 5m or 1h"};
+  return Error{Code::invalid, cat("'", printable(text), "' is not a duration"),
+               "write it like 500ms, 30s, 5m or 1h"};
 }
 
 Result<uint64_t> parse_age(std::string_view text) {
   if (!ends_with(text, "d")) return parse_duration(text);
   Quantity quantity = TRY(parse_quantity(text));
-  if (quantity.unit != "d") return Error{Code::invalid, cat("'", printable(text), "' is not a duration"), "write it like 12h or 90d"};
+  if (quantity.unit != "d")
+    return Error{Code::invalid, cat("'", printable(text), "' is not a duration"),
+                 "write it like 12h or 90d"};
   return scaled(quantity, 86'400'000, text);
 }
 
@@ -74,7 +80,8 @@ Result<uint64_t> parse_count(std::string_view text) {
 Result<uint64_t> parse_cores(std::string_view text) {
   Quantity quantity = TRY(parse_quantity(text));
   if (!quantity.unit.empty())
-    return Error{Code::invalid, cat("'", printable(text), "' is not a number of cores"), "write it like 0.5 or 2"};
+    return Error{Code::invalid, cat("'", printable(text), "' is not a number of cores"),
+                 "write it like 0.5 or 2"};
   return scaled(quantity, 1000, text);
 }
 
@@ -91,7 +98,8 @@ Result<uint64_t> parse_limit(const LimitInfo& limit, std::string_view text) {
     case Unit::count: value = TRY(parse_count(text)); break;
     case Unit::millicores: value = TRY(parse_cores(text)); break;
   }
-  if (value == 0) return Error{Code::invalid, cat("'", printable(text), "' is zero: nothing could run"), ""};
+  if (value == 0)
+    return Error{Code::invalid, cat("'", printable(text), "' is zero: nothing could run"), ""};
   return value;
 }
 
@@ -101,7 +109,9 @@ std::string format_limit(const LimitInfo& limit, uint64_t value) {
     case Unit::bytes: return human_size(value);
     case Unit::bytes_per_second: return human_size(value) + "/s";
     case Unit::count: return std::to_string(value);
-    case Unit::millicores: std::snprintf(text, sizeof text, "%.10g", static_cast<double>(value) / 1000); return text;
+    case Unit::millicores:
+      std::snprintf(text, sizeof text, "%.10g", static_cast<double>(value) / 1000);
+      return text;
     case Unit::milliseconds: break;
   }
   return format_duration(value);
@@ -115,7 +125,8 @@ std::string format_duration(uint64_t milliseconds) {
 }
 
 std::string format_age(uint64_t milliseconds) {
-  return milliseconds % 86'400'000 == 0 ? cat(milliseconds / 86'400'000, "d") : format_duration(milliseconds);
+  return milliseconds % 86'400'000 == 0 ? cat(milliseconds / 86'400'000, "d")
+                                        : format_duration(milliseconds);
 }
 
 }  // namespace paddock

@@ -10,13 +10,16 @@
 
 namespace paddock {
 
-Result<uint64_t> parse_size(std::string_view text);      // K M G T are 1024-based; a plain number is bytes
-Result<uint64_t> parse_duration(std::string_view text);  // ms s m h; to milliseconds; a unit is required
-Result<uint64_t> parse_age(std::string_view text);       // a duration that may also be in days: 90d
+// K M G T are 1024-based; a plain number is bytes.
+Result<uint64_t> parse_size(std::string_view text);
+// ms s m h; to milliseconds; a unit is required.
+Result<uint64_t> parse_duration(std::string_view text);
+Result<uint64_t> parse_age(std::string_view text);  // a duration that may also be in days: 90d
 Result<uint64_t> parse_count(std::string_view text);
-Result<uint64_t> parse_cores(std::string_view text);     // "0.5" → 500 millicores
+Result<uint64_t> parse_cores(std::string_view text);  // "0.5" → 500 millicores
 
-// The value of a limit as it stands on a command line or in a policy file, in the limit's unit. Never 0.
+// The value of a limit as it stands on a command line or in a policy file, in the limit's unit.
+// Never 0.
 Result<uint64_t> parse_limit(const LimitInfo& limit, std::string_view text);
 
 // The reverse: "256M", "30s", "64", "0.5".

@@ -8,12 +8,15 @@
 namespace paddock {
 
 Value::Value(uint64_t value) {
-  if (value <= INT64_MAX) data_ = static_cast<int64_t>(value);
-  else data_ = static_cast<double>(value);
+  if (value <= INT64_MAX)
+    data_ = static_cast<int64_t>(value);
+  else
+    data_ = static_cast<double>(value);
 }
 
 const char* Value::type_name() const {
-  static const char* kNames[] = {"null", "a boolean", "a whole number", "a number", "a string", "a list", "a table"};
+  static const char* kNames[] = {"null",     "a boolean", "a whole number", "a number",
+                                 "a string", "a list",    "a table"};
   return kNames[data_.index()];
 }
 
@@ -30,7 +33,9 @@ void Value::set(std::string key, Value value) {
   std::get<Object>(data_).emplace_back(std::move(key), std::move(value));
 }
 
-Value text_list(const std::vector<std::string>& texts) { return Value::Array(texts.begin(), texts.end()); }
+Value text_list(const std::vector<std::string>& texts) {
+  return Value::Array(texts.begin(), texts.end());
+}
 
 namespace {
 
@@ -50,11 +55,16 @@ void write(const Value& value, int depth, bool indented, std::string& out) {
     out += '\n';
     out.append(static_cast<size_t>(level) * 2, ' ');
   };
-  if (value.is_null()) out += "null";
-  else if (auto* boolean = value.as_bool()) out += *boolean ? "true" : "false";
-  else if (auto* integer = value.as_int()) out += std::to_string(*integer);
-  else if (auto* number = value.as_double()) write_number(*number, out);
-  else if (auto* text = value.as_string()) append_json_string(*text, out);
+  if (value.is_null())
+    out += "null";
+  else if (auto* boolean = value.as_bool())
+    out += *boolean ? "true" : "false";
+  else if (auto* integer = value.as_int())
+    out += std::to_string(*integer);
+  else if (auto* number = value.as_double())
+    write_number(*number, out);
+  else if (auto* text = value.as_string())
+    append_json_string(*text, out);
   else if (auto* array = value.as_array()) {
     out += '[';
     for (size_t i = 0; i < array->size(); ++i) {

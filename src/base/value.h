@@ -43,7 +43,8 @@ class Value {
   const char* type_name() const;  // "a table", "a string", … for messages
 
   const Value* find(std::string_view key) const;  // in an object; null pointer if absent
-  void set(std::string key, Value value);         // adds to an object (a null value becomes one); does not replace
+  // Adds to an object (a null value becomes one); does not replace.
+  void set(std::string key, Value value);
 
   int line = 0;  // 1-based; 0 when not read from a text
 
@@ -51,8 +52,8 @@ class Value {
   std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> data_;
 };
 
-// Strict JSON (RFC 8259): one value, valid UTF-8, no duplicate keys, no trailing text, nesting up to 64.
-// `name` stands in front of error messages: "policy.json:3: …".
+// Strict JSON (RFC 8259): one value, valid UTF-8, no duplicate keys, no trailing text, nesting up
+// to 64. `name` stands in front of error messages: "policy.json:3: …".
 Result<Value> parse_json(std::string_view text, const std::string& name);
 
 // TOML 1.0. Dates and times are refused: nothing here uses them.

@@ -9,9 +9,11 @@ namespace paddock {
 inline void count_values(const Value& value, size_t most, size_t& count) {
   ++count;
   if (const Value::Array* array = value.as_array())
-    for (size_t i = 0; i < array->size() && count <= most; ++i) count_values((*array)[i], most, count);
+    for (size_t i = 0; i < array->size() && count <= most; ++i)
+      count_values((*array)[i], most, count);
   if (const Value::Object* object = value.as_object())
-    for (size_t i = 0; i < object->size() && count <= most; ++i) count_values((*object)[i].second, most, count);
+    for (size_t i = 0; i < object->size() && count <= most; ++i)
+      count_values((*object)[i].second, most, count);
 }
 
 inline bool has_more_values(const Value& value, size_t most) {

@@ -1,5 +1,5 @@
-// paddock-egress: carries the network of one sandbox to what its policy lists, and nowhere else. Started by paddock with
-// its sockets as descriptors 3, 4 and 5; not meant to be run by hand.
+// paddock-egress: carries the network of one sandbox to what its policy lists, and nowhere else.
+// Started by paddock with its sockets as descriptors 3, 4 and 5; not meant to be run by hand.
 #include <sys/stat.h>
 #include <unistd.h>
 

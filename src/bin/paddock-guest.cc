@@ -1,4 +1,5 @@
-// paddock-guest: the first process of a living sandbox, started by paddock-launch; and under the name of sudo its client inside.
+// paddock-guest: the first process of a living sandbox, started by paddock-launch; and under the
+// name of sudo its client inside.
 #include <string_view>
 
 #include "guest/sudo.h"

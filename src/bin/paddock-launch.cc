@@ -1,5 +1,5 @@
-// paddock-launch: makes one sandbox from a finished plan and keeps it. Started by paddock with its control socket
-// as descriptor 3; not meant to be run by hand.
+// paddock-launch: makes one sandbox from a finished plan and keeps it. Started by paddock with its
+// control socket as descriptor 3; not meant to be run by hand.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,5 +12,6 @@ int main(int argc, char**) {
     (void)!::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
     return 125;
   }
-  return paddock::launch::keep(3, argc > 1);  // any word: make a container's namespaces ahead of the plan
+  // Any word: make a container's namespaces ahead of the plan.
+  return paddock::launch::keep(3, argc > 1);
 }

@@ -1,4 +1,5 @@
-// paddock-server: the sub-commands that need more libraries than the slim program should link. Started by paddock.
+// paddock-server: the sub-commands that need more libraries than the slim program should link.
+// Started by paddock.
 #include <cstring>
 
 #include "cli/cli.h"
@@ -41,5 +42,7 @@ constexpr Entry kEntries[] = {
 int main(int argc, char** argv) {
   for (const Entry& entry : kEntries)
     if (argc > 1 && std::strcmp(argv[1], entry.name) == 0) return entry.main(argc - 1, argv + 1);
-  return cli::report({Code::invalid, "paddock-server is started by paddock, not by hand", "see: paddock --help"}, false);
+  return cli::report(
+      {Code::invalid, "paddock-server is started by paddock, not by hand", "see: paddock --help"},
+      false);
 }

@@ -5,7 +5,8 @@
 
 namespace {
 
-// Without anything that the sanitizer watches: it is not ready yet. The guest has PADDOCK in its environment, and what it starts.
+// Without anything that the sanitizer watches: it is not ready yet. The guest has PADDOCK in its
+// environment, and what it starts.
 __attribute__((no_sanitize("address", "undefined"))) bool is_inside() {
   static char environment[4096];
   long fd = ::syscall(SYS_open, "/proc/self/environ", O_RDONLY);
@@ -23,6 +24,7 @@ __attribute__((no_sanitize("address", "undefined"))) bool is_inside() {
 }  // namespace
 
 // Inside, nobody may change limits, and nobody may trace a process to look for leaks.
-extern "C" __attribute__((no_sanitize("address", "undefined"))) const char* __asan_default_options() {
+extern "C" __attribute__((no_sanitize("address", "undefined"))) const char*
+__asan_default_options() {
   return is_inside() ? "disable_coredump=0:detect_leaks=0" : "";
 }

@@ -18,14 +18,19 @@ void print_report(const store::ApplyReport& report, bool dry_run) {
   for (const store::ApplyItem& item : report.items) {
     bool taken = item.applied == store::Applied::done || item.applied == store::Applied::already;
     ++(taken ? done : left);
-    const char* tint = taken ? colour.green : item.applied == store::Applied::flagged ? colour.yellow : colour.red;
-    std::string word = dry_run && item.applied == store::Applied::done ? "would" : to_string(item.applied);
+    const char* tint = taken                                     ? colour.green
+                       : item.applied == store::Applied::flagged ? colour.yellow
+                                                                 : colour.red;
+    std::string word =
+        dry_run && item.applied == store::Applied::done ? "would" : to_string(item.applied);
     word.append(9 - std::min<size_t>(word.size(), 8), ' ');
-    std::string why = item.why.empty() ? "" : cat("  ", colour.dim, printable(item.why), colour.off);
+    std::string why =
+        item.why.empty() ? "" : cat("  ", colour.dim, printable(item.why), colour.off);
     print(cat(tint, word, colour.off, printable(item.change.path), why, "\n"));
   }
   if (report.items.empty()) return print("nothing to apply\n");
-  print(cat(done, dry_run ? " would be applied" : " applied", left ? cat(", ", left, " left") : "", "\n"));
+  print(cat(done, dry_run ? " would be applied" : " applied", left ? cat(", ", left, " left") : "",
+            "\n"));
 }
 
 void print_json(const store::ApplyReport& report, bool removed) {
@@ -69,8 +74,10 @@ int discard(const std::string& id, bool json) {
   Result<void> discarded = store::discard_change_set(id);
   if (!discarded) manager::note_failure(act, discarded.error());
   if (!discarded) return report(discarded.error(), json);
-  if (json) print_json({}, true);
-  else print(cat("discarded ", id, "\n"));
+  if (json)
+    print_json({}, true);
+  else
+    print(cat("discarded ", id, "\n"));
   return 0;
 }
 
@@ -81,9 +88,13 @@ int apply_main(int argc, char** argv) {
   store::ApplyOptions apply_options;
   std::string id;
   std::vector<std::string> paths;
-  Options options("apply", "Takes over what a run with a copied workspace changed. A change set that is used up is removed.");
-  options.flag("--accept-flagged", &apply_options.accept_flagged, "also what the host would later execute");
-  options.flag("--dry-run", &apply_options.dry_run, "check and say what would happen, but write nothing");
+  Options options("apply",
+                  "Takes over what a run with a copied workspace changed. A change set that is "
+                  "used up is removed.");
+  options.flag("--accept-flagged", &apply_options.accept_flagged,
+               "also what the host would later execute");
+  options.flag("--dry-run", &apply_options.dry_run,
+               "check and say what would happen, but write nothing");
   options.flag("--discard", &throw_away, "throw the change set away instead");
   options.flag("--json", &json, "print one JSON object");
   options.positional("ID", &id, "the change set; paddock diff lists them");
@@ -91,14 +102,21 @@ int apply_main(int argc, char** argv) {
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
 
   if (throw_away && (!paths.empty() || apply_options.dry_run || apply_options.accept_flagged))
-    return report(Error{Code::invalid, "paddock apply: --discard throws the whole set away", "leave the other arguments out"}, json);
+    return report(Error{Code::invalid, "paddock apply: --discard throws the whole set away",
+                        "leave the other arguments out"},
+                  json);
   if (throw_away) return discard(id, json);
 
   Result<store::ChangeSet> set = store::open_change_set(id);
   if (!set) return report(set.error(), json);
   Event act;
   Result<void> recorded;
-  if (!apply_options.dry_run) recorded = record({.name = "apply", .change_set = id, .paths = paths, .accept_flagged = apply_options.accept_flagged}, act);
+  if (!apply_options.dry_run)
+    recorded = record({.name = "apply",
+                       .change_set = id,
+                       .paths = paths,
+                       .accept_flagged = apply_options.accept_flagged},
+                      act);
   if (!recorded) return report(recorded.error(), json);
   Result<store::ApplyReport> applied = store::apply(set.value(), paths, apply_options);
   if (!applied && !apply_options.dry_run) manager::note_failure(act, applied.error());
@@ -108,10 +126,13 @@ int apply_main(int argc, char** argv) {
     Result<void> removed = store::discard_change_set(std::move(set).value());
     if (!removed) return report(removed.error(), json);
   }
-  if (json) print_json(applied.value(), everything);
-  else print_report(applied.value(), apply_options.dry_run);
+  if (json)
+    print_json(applied.value(), everything);
+  else
+    print_report(applied.value(), apply_options.dry_run);
   for (const store::ApplyItem& item : applied.value().items)
-    if (item.applied == store::Applied::flagged || item.applied == store::Applied::refused) return kSomethingLeft;
+    if (item.applied == store::Applied::flagged || item.applied == store::Applied::refused)
+      return kSomethingLeft;
   return 0;
 }
 

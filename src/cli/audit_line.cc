@@ -21,7 +21,9 @@ std::string clock_of(const Value& record) {
   time_t seconds = static_cast<time_t>(time.value() / 1'000'000);
   tm local{};
   char text[32];
-  if (!::localtime_r(&seconds, &local) || std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0) return std::string(23, '?');
+  if (!::localtime_r(&seconds, &local) ||
+      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0)
+    return std::string(23, '?');
   return cat(text, ".", std::to_string(1000 + time.value() / 1000 % 1000).substr(1));
 }
 
@@ -31,10 +33,12 @@ std::string shown(std::string_view text) {
 
 // A word of a command, quoted when it would not be one word in a shell.
 std::string word(const std::string& text) {
-  static constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+  static constexpr char kPlain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return shown(text);
   std::string quoted = "'";
-  for (char c : text.substr(0, kMostText + 1)) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (char c : text.substr(0, kMostText + 1))
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return shown(quoted + "'");
 }
 
@@ -49,14 +53,18 @@ std::string command_of(const Value::Array& words) {
 
 std::string short_time(int64_t microseconds) {
   if (microseconds < 10'000) return cat(microseconds, "us");
-  return microseconds < 10'000'000 ? cat(microseconds / 1000, "ms") : short_duration(microseconds / 1000);
+  return microseconds < 10'000'000 ? cat(microseconds / 1000, "ms")
+                                   : short_duration(microseconds / 1000);
 }
 
 // What is most asked for stands first: a line is cut at its end.
-constexpr const char* kFirst[] = {"command", "argv", "act", "outcome", "error", "action", "limit", "name", "port", "method", "path", "why"};
+constexpr const char* kFirst[] = {"command", "argv", "act",  "outcome", "error", "action",
+                                  "limit",   "name", "port", "method",  "path",  "why"};
 
 bool says_nothing(const Value& value) {
-  return value.is_null() || (value.as_string() && value.as_string()->empty()) || (value.as_array() && value.as_array()->empty()) || (value.as_object() && value.as_object()->empty());
+  return value.is_null() || (value.as_string() && value.as_string()->empty()) ||
+         (value.as_array() && value.as_array()->empty()) ||
+         (value.as_object() && value.as_object()->empty());
 }
 
 std::string pair_of(const std::string& key, const Value& value) {
@@ -64,7 +72,8 @@ std::string pair_of(const std::string& key, const Value& value) {
   if (key == "outcome" && value.as_object()) {
     std::string text = text_of(value, "kind");
     for (const auto& [name, part] : *value.as_object())
-      if (name != "kind" && name != "value" && name != "peak") text += cat(" ", part.as_string() ? *part.as_string() : to_json(part));
+      if (name != "kind" && name != "value" && name != "peak")
+        text += cat(" ", part.as_string() ? *part.as_string() : to_json(part));
     return shown(text);
   }
   return cat(shown(key), "=", value.as_string() ? word(*value.as_string()) : shown(to_json(value)));
@@ -74,13 +83,17 @@ std::string summary_of(const Value& record) {
   const Value* data = record.find("data");
   std::vector<std::string> parts;
   if (data && data->as_object()) {
-    auto is_first = [](const std::string& key) { return std::find(std::begin(kFirst), std::end(kFirst), key) != std::end(kFirst); };
+    auto is_first = [](const std::string& key) {
+      return std::find(std::begin(kFirst), std::end(kFirst), key) != std::end(kFirst);
+    };
     for (const char* key : kFirst)
-      if (const Value* value = data->find(key); value && !says_nothing(*value)) parts.push_back(pair_of(key, *value));
+      if (const Value* value = data->find(key); value && !says_nothing(*value))
+        parts.push_back(pair_of(key, *value));
     for (const auto& [key, value] : *data->as_object())
       if (!is_first(key) && !says_nothing(value)) parts.push_back(pair_of(key, value));
   }
-  if (int64_t duration = number_of(record, "duration_us")) parts.insert(parts.begin() + !parts.empty(), cat("took ", short_time(duration)));
+  if (int64_t duration = number_of(record, "duration_us"))
+    parts.insert(parts.begin() + !parts.empty(), cat("took ", short_time(duration)));
   return join(parts, "  ");
 }
 
@@ -90,8 +103,12 @@ std::string padded(const std::string& text, size_t width) {
 }
 
 const char* colour_of(const std::string& kind, const std::string& verdict, const Colours& colour) {
-  if (verdict == "deny" || kind == "denial" || kind == "auth.refused" || kind == "monitor.kill" || kind == "log.gap" || kind == "log.damage") return colour.red;
-  if (verdict == "ask" || kind == "limit" || kind == "weakening" || kind == "redaction" || starts_with(kind, "monitor.")) return colour.yellow;
+  if (verdict == "deny" || kind == "denial" || kind == "auth.refused" || kind == "monitor.kill" ||
+      kind == "log.gap" || kind == "log.damage")
+    return colour.red;
+  if (verdict == "ask" || kind == "limit" || kind == "weakening" || kind == "redaction" ||
+      starts_with(kind, "monitor."))
+    return colour.yellow;
   return kind == "admin" || starts_with(kind, "log.") ? colour.dim : colour.bold;
 }
 
@@ -101,22 +118,27 @@ std::string readable(const audit::Found& found, const Colours& colour, size_t wi
   std::string number = std::to_string(found.seq);
   number.insert(0, number.size() < 7 ? 7 - number.size() : 0, ' ');
   Result<Value> parsed = parse_json(found.line, "record");
-  Value record = parsed && parsed.value().as_object() ? std::move(parsed).value() : Value(Value::Object{});
+  Value record =
+      parsed && parsed.value().as_object() ? std::move(parsed).value() : Value(Value::Object{});
   if (!found.damage.empty()) {
-    std::string text = cat("(", found.segment, " at byte ", found.offset, "): ", found.damage, ": ", shown(found.line));
+    std::string text = cat("(", found.segment, " at byte ", found.offset, "): ", found.damage, ": ",
+                           shown(found.line));
     std::string front = cat(clock_of(record), " ", number, "  DAMAGED ");
     size_t taken = display_width(front);
     return cat(colour.red, front, width > taken + 20 ? fit(text, width - taken) : text, colour.off);
   }
-  std::string kind = text_of(record, "kind"), verdict = text_of(record, "verdict"), tenant = text_of(record, "tenant"), agent = text_of(record, "agent");
+  std::string kind = text_of(record, "kind"), verdict = text_of(record, "verdict"),
+              tenant = text_of(record, "tenant"), agent = text_of(record, "agent");
   std::string who = agent.empty() ? shown(tenant) : cat(shown(tenant), "/", shown(agent));
   std::string time = clock_of(record), what = padded(shown(kind), 14);
-  std::string place = cat("  ", padded(shown(text_of(record, "sandbox")), 20), "  ", padded(who, 8), "  ", padded(shown(verdict), 5), "  ");
+  std::string place = cat("  ", padded(shown(text_of(record, "sandbox")), 20), "  ", padded(who, 8),
+                          "  ", padded(shown(verdict), 5), "  ");
   std::string rest = place + summary_of(record);
   size_t taken = display_width(time) + number.size() + 3 + display_width(what);
   if (width > taken + 20) rest = fit(rest, width - taken);
   while (!rest.empty() && rest.back() == ' ') rest.pop_back();
-  return cat(colour.dim, time, " ", number, colour.off, "  ", colour_of(kind, verdict, colour), what, colour.off, rest);
+  return cat(colour.dim, time, " ", number, colour.off, "  ", colour_of(kind, verdict, colour),
+             what, colour.off, rest);
 }
 
 }  // namespace paddock::cli

@@ -28,22 +28,29 @@ void add_filters(Options& options, Filters& filters) {
   options.text("--sandbox", "ID", &filters.query.sandbox, "of this sandbox or run");
   options.text("--agent", "NAME", &filters.query.agent, "on behalf of this agent");
   options.text("--tenant", "NAME", &filters.query.tenant, "of this tenant");
-  options.list("--kind", "KIND", &filters.query.kinds, "of this kind (command.start) or family (command)");
-  options.text("--verdict", "VERDICT", &filters.query.verdict, "with this verdict: allow, deny or ask");
-  options.text("--trace", "ID", &filters.query.trace, "of this call: everything that followed from it");
-  options.text("--since", "TIME", &filters.since, "from then on: 2026-01-31T12:00:00Z, 2026-01-31, or an age: 2h, 3d");
+  options.list("--kind", "KIND", &filters.query.kinds,
+               "of this kind (command.start) or family (command)");
+  options.text("--verdict", "VERDICT", &filters.query.verdict,
+               "with this verdict: allow, deny or ask");
+  options.text("--trace", "ID", &filters.query.trace,
+               "of this call: everything that followed from it");
+  options.text("--since", "TIME", &filters.since,
+               "from then on: 2026-01-31T12:00:00Z, 2026-01-31, or an age: 2h, 3d");
   options.text("--until", "TIME", &filters.until, "up to then");
   options.text("--text", "TEXT", &filters.query.text, "with this text somewhere");
-  options.text("--dir", "DIR", &filters.directory, "the log's directory (default: in the state directory)");
+  options.text("--dir", "DIR", &filters.directory,
+               "the log's directory (default: in the state directory)");
   options.flag("--json", &filters.json, "the records themselves, a JSON object on each line");
 }
 
 Result<void> read_times(Filters& filters) {
   int64_t now = wall_clock_us();
-  for (auto [name, text, time] : {std::tuple{"--since", &filters.since, &filters.query.since_us}, std::tuple{"--until", &filters.until, &filters.query.until_us}}) {
+  for (auto [name, text, time] : {std::tuple{"--since", &filters.since, &filters.query.since_us},
+                                  std::tuple{"--until", &filters.until, &filters.query.until_us}}) {
     if (text->empty()) continue;
     Result<int64_t> instant = parse_instant(*text, now);
-    if (!instant) return Error{Code::invalid, cat(name, ": ", instant.error().message), instant.error().hint};
+    if (!instant)
+      return Error{Code::invalid, cat(name, ": ", instant.error().message), instant.error().hint};
     *time = instant.value();
   }
   return {};
@@ -58,10 +65,12 @@ Result<size_t> read_limit(const std::string& text, size_t otherwise) {
 
 class Printer {
  public:
-  explicit Printer(bool json) : json_(json), terminal_(::isatty(STDOUT_FILENO)), colour_(colours()) {}
+  explicit Printer(bool json)
+      : json_(json), terminal_(::isatty(STDOUT_FILENO)), colour_(colours()) {}
   void add(const audit::Found& found) {
     std::string line = json_ ? as_json(found) : readable(found, colour_, terminal_width());
-    text_ += json_ && terminal_ ? printable(line) : line;  // a program gets the bytes, a terminal none that it would obey
+    // A program gets the bytes, a terminal none that it would obey.
+    text_ += json_ && terminal_ ? printable(line) : line;
     text_ += '\n';
     damaged_ += !found.damage.empty();
     if (text_.size() > 1 << 16) flush();
@@ -89,7 +98,8 @@ Result<uint64_t> show(Filters& filters, bool newest_first) {
   } else {  // the last ones, in the order in which they happened
     std::vector<audit::Found> found = TRY(index.find(filters.query));
     for (auto one = found.rbegin(); one != found.rend(); ++one) printer.add(*one);
-    if (found.size() == filters.query.limit) print_error(cat("(the last ", found.size(), "; all of them: --limit 0)\n"));
+    if (found.size() == filters.query.limit)
+      print_error(cat("(the last ", found.size(), "; all of them: --limit 0)\n"));
   }
   printer.flush();
   return printer.damaged();
@@ -97,7 +107,9 @@ Result<uint64_t> show(Filters& filters, bool newest_first) {
 
 int shown(const Result<uint64_t>& damaged, bool json) {
   if (!damaged) return report(damaged.error(), json);
-  if (damaged.value() > 0) print_error(cat("paddock: ", damaged.value(), " of these are damaged; see: paddock audit verify\n"));
+  if (damaged.value() > 0)
+    print_error(
+        cat("paddock: ", damaged.value(), " of these are damaged; see: paddock audit verify\n"));
   return damaged.value() > 0 ? 1 : 0;
 }
 
@@ -113,7 +125,9 @@ Result<uint64_t> tail(Filters& filters, bool follow) {
   std::string directory = TRY(audit_directory(filters.directory));
   audit::Index index = TRY(audit::Index::open(directory));
   Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (watch && ::inotify_add_watch(watch.get(), directory.c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF) < 0) watch.reset();
+  if (watch && ::inotify_add_watch(watch.get(), directory.c_str(),
+                                   IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF) < 0)
+    watch.reset();
   TRY(index.update());
   Printer printer(filters.json);
   std::vector<audit::Found> found = TRY(index.find(filters.query));
@@ -141,7 +155,8 @@ Result<uint64_t> tail(Filters& filters, bool follow) {
 int audit_show(int argc, char** argv) {
   Filters filters;
   bool newest_first = false;
-  Options options("audit show", "Shows records of the audit log. Exit status 1: some of them are damaged.");
+  Options options("audit show",
+                  "Shows records of the audit log. Exit status 1: some of them are damaged.");
   add_filters(options, filters);
   options.text("--limit", "N", &filters.limit, "so many, the newest ones (default 100; 0: all)");
   options.flag("--reverse", &newest_first, "newest first");

@@ -1,4 +1,5 @@
-// The sub-commands. Each is one file: parse its flags, call one thing, print. argv[0] is the sub-command's name.
+// The sub-commands. Each is one file: parse its flags, call one thing, print. argv[0] is the
+// sub-command's name.
 #pragma once
 
 #include <string>
@@ -27,7 +28,8 @@ int version_main(int argc, char** argv);
 
 constexpr int kFailed = 125;  // Paddock itself failed or refused
 
-// Prints the error as text on stderr ("paddock: message", hint below), or as {"error":…} on stdout. Returns kFailed.
+// Prints the error as text on stderr ("paddock: message", hint below), or as {"error":…} on stdout.
+// Returns kFailed.
 int report(const Error& error, bool json);
 
 // Writes text to stdout or stderr, all of it.

@@ -22,7 +22,9 @@ namespace {
 constexpr size_t kPiece = 64 << 10, kLongestLine = 16 << 20;
 
 Error no_server(const std::string& where, int number) {
-  return {Code::not_found, cat("connect to the server at ", printable(where), ": ", std::strerror(number)), "start one with: paddock serve"};
+  return {Code::not_found,
+          cat("connect to the server at ", printable(where), ": ", std::strerror(number)),
+          "start one with: paddock serve"};
 }
 
 Result<void> send_all(int fd, std::string_view bytes) {
@@ -36,14 +38,19 @@ Result<void> send_all(int fd, std::string_view bytes) {
 }
 
 Code code_of(const std::string& name, int status) {
-  for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict, Code::exhausted, Code::io, Code::internal})
+  for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict,
+                    Code::exhausted, Code::io, Code::internal})
     if (name == to_string(code)) return code;
   switch (status) {
     case 400: return Code::invalid;
-    case 401: case 403: return Code::denied;
-    case 404: case 502: return Code::not_found;
+    case 401:
+    case 403: return Code::denied;
+    case 404:
+    case 502: return Code::not_found;
     case 409: return Code::conflict;
-    case 413: case 429: case 507: return Code::exhausted;
+    case 413:
+    case 429:
+    case 507: return Code::exhausted;
     default: return Code::internal;
   }
 }
@@ -51,28 +58,41 @@ Code code_of(const std::string& name, int status) {
 // What a refusing answer says.
 Error refusal(int status, const std::string& body) {
   Result<Value> value = parse_json(body, "the answer");
-  if (!value || !value.value().as_object()) return {code_of("", status), cat("the server answered ", status, body.empty() ? "" : ": ", printable(body.substr(0, 300))), ""};
+  if (!value || !value.value().as_object())
+    return {code_of("", status),
+            cat("the server answered ", status, body.empty() ? "" : ": ",
+                printable(body.substr(0, 300))),
+            ""};
   const Value* inner = value.value().find("error");
   const Value& fields = inner && inner->as_object() ? *inner : value.value();
   std::string name = text_of(value.value(), "error"), message = text_of(fields, "message");
   if (name.empty()) name = text_of(fields, "code");
-  std::string hint = status == 401 ? "set PADDOCK_API_KEY; make one with: paddock key create" : text_of(fields, "hint");
-  return {code_of(name, status), message.empty() ? cat("the server answered ", status) : printable(message), printable(hint)};
+  std::string hint = status == 401 ? "set PADDOCK_API_KEY; make one with: paddock key create"
+                                   : text_of(fields, "hint");
+  return {code_of(name, status),
+          message.empty() ? cat("the server answered ", status) : printable(message),
+          printable(hint)};
 }
 
 }  // namespace
 
 Result<Endpoint> parse_url(const std::string& url) {
   if (!starts_with(url, "http://"))
-    return Error{Code::invalid, cat("PADDOCK_URL: '", printable(url), "' is not http://HOST[:PORT]"), "for TLS, put a tunnel or a proxy in between, or use the Python client"};
+    return Error{Code::invalid,
+                 cat("PADDOCK_URL: '", printable(url), "' is not http://HOST[:PORT]"),
+                 "for TLS, put a tunnel or a proxy in between, or use the Python client"};
   std::string rest = url.substr(7);
   while (!rest.empty() && rest.back() == '/') rest.pop_back();
   Result<net::Authority> authority = net::parse_authority(rest);
-  if (!authority) return Error{Code::invalid, cat("PADDOCK_URL: '", printable(url), "': ", authority.error().message), "for example http://127.0.0.1:7070"};
+  if (!authority)
+    return Error{Code::invalid,
+                 cat("PADDOCK_URL: '", printable(url), "': ", authority.error().message),
+                 "for example http://127.0.0.1:7070"};
   return Endpoint{.host = authority.value().host, .port = authority.value().port.value_or(80)};
 }
 
-Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable, bool is_root) {
+Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable,
+                               bool is_root) {
   auto given = [&](const char* name) {
     const char* value = variable(name);
     return std::string(value ? value : "");
@@ -80,35 +100,46 @@ Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& va
   if (std::string url = given("PADDOCK_URL"); !url.empty()) {
     Endpoint endpoint = TRY(parse_url(url));
     endpoint.key = given("PADDOCK_API_KEY");
-    if (endpoint.key.find_first_of("\r\n") != std::string::npos) return Error{Code::invalid, "PADDOCK_API_KEY: a key has no line breaks", ""};
+    if (endpoint.key.find_first_of("\r\n") != std::string::npos)
+      return Error{Code::invalid, "PADDOCK_API_KEY: a key has no line breaks", ""};
     return endpoint;
   }
-  if (std::string socket = given("PADDOCK_SOCKET"); !socket.empty()) return Endpoint{.socket = socket};
-  if (std::string state = given("PADDOCK_STATE"); !state.empty()) return Endpoint{.socket = state + "/server.sock"};
+  if (std::string socket = given("PADDOCK_SOCKET"); !socket.empty())
+    return Endpoint{.socket = socket};
+  if (std::string state = given("PADDOCK_STATE"); !state.empty())
+    return Endpoint{.socket = state + "/server.sock"};
   if (is_root) return Endpoint{.socket = "/run/paddock/server.sock"};
-  if (std::string runtime = given("XDG_RUNTIME_DIR"); !runtime.empty()) return Endpoint{.socket = runtime + "/paddock/server.sock"};
+  if (std::string runtime = given("XDG_RUNTIME_DIR"); !runtime.empty())
+    return Endpoint{.socket = runtime + "/paddock/server.sock"};
   return Endpoint{.socket = TRY(store::state_directory()) + "/server.sock"};
 }
 
 Result<Client> Client::find() {
-  return Client(TRY(find_endpoint([](const char* name) -> const char* { return std::getenv(name); }, ::geteuid() == 0)));
+  return Client(TRY(find_endpoint([](const char* name) -> const char* { return std::getenv(name); },
+                                  ::geteuid() == 0)));
 }
 
 Result<Fd> Client::connect() const {
   if (!endpoint_.socket.empty()) {
     sockaddr_un address{.sun_family = AF_UNIX};
-    if (endpoint_.socket.size() >= sizeof address.sun_path) return Error{Code::invalid, cat("the socket's path is too long: ", printable(endpoint_.socket)), ""};
+    if (endpoint_.socket.size() >= sizeof address.sun_path)
+      return Error{Code::invalid,
+                   cat("the socket's path is too long: ", printable(endpoint_.socket)), ""};
     std::memcpy(address.sun_path, endpoint_.socket.c_str(), endpoint_.socket.size() + 1);
     Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd) return errno_error(errno, "make a socket");
-    if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return no_server(endpoint_.socket, errno);
+    if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      return no_server(endpoint_.socket, errno);
     return fd;
   }
   std::string host = endpoint_.host, where = cat(host, ":", endpoint_.port);
   if (!host.empty() && host.front() == '[') host = host.substr(1, host.size() - 2);
   addrinfo hints{.ai_socktype = SOCK_STREAM}, *found = nullptr;
-  if (int status = ::getaddrinfo(host.c_str(), std::to_string(endpoint_.port).c_str(), &hints, &found); status != 0)
-    return Error{Code::not_found, cat("look up ", printable(where), ": ", ::gai_strerror(status)), "see PADDOCK_URL"};
+  if (int status =
+          ::getaddrinfo(host.c_str(), std::to_string(endpoint_.port).c_str(), &hints, &found);
+      status != 0)
+    return Error{Code::not_found, cat("look up ", printable(where), ": ", ::gai_strerror(status)),
+                 "see PADDOCK_URL"};
   std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
   int number = ECONNREFUSED;
   for (addrinfo* each = found; each; each = each->ai_next) {
@@ -123,11 +154,13 @@ Result<Fd> Client::connect() const {
   return no_server(where, number);
 }
 
-Result<Answer> Client::begin(const std::string& method, const std::string& path, const std::vector<net::Header>& headers) const {
+Result<Answer> Client::begin(const std::string& method, const std::string& path,
+                             const std::vector<net::Header>& headers) const {
   Answer answer;
   answer.connection_ = TRY(connect());
   net::RequestHead head{.method = method, .target = path, .version = "HTTP/1.1"};
-  head.headers.push_back({"Host", endpoint_.host.empty() ? "localhost" : cat(endpoint_.host, ":", endpoint_.port)});
+  head.headers.push_back(
+      {"Host", endpoint_.host.empty() ? "localhost" : cat(endpoint_.host, ":", endpoint_.port)});
   if (!endpoint_.key.empty()) head.headers.push_back({"X-API-Key", endpoint_.key});
   if (!agent_.empty()) head.headers.push_back({"X-Paddock-Agent", printable(agent_)});
   head.headers.insert(head.headers.end(), headers.begin(), headers.end());
@@ -135,11 +168,13 @@ Result<Answer> Client::begin(const std::string& method, const std::string& path,
   return answer;
 }
 
-Result<Answer> Client::open(const std::string& method, const std::string& path, const Value& body) const {
+Result<Answer> Client::open(const std::string& method, const std::string& path,
+                            const Value& body) const {
   std::string text = body.is_null() ? "" : to_json(body);
   std::vector<net::Header> headers;
   if (!text.empty()) headers.push_back({"Content-Type", "application/json"});
-  if (!text.empty() || method == "POST" || method == "PUT") headers.push_back({"Content-Length", std::to_string(text.size())});
+  if (!text.empty() || method == "POST" || method == "PUT")
+    headers.push_back({"Content-Length", std::to_string(text.size())});
   Answer answer = TRY(begin(method, path, headers));
   TRY(send_all(answer.connection_.get(), text));
   TRY(answer.receive_head(method));
@@ -147,21 +182,25 @@ Result<Answer> Client::open(const std::string& method, const std::string& path, 
   return answer;
 }
 
-Result<Value> Client::ask(const std::string& method, const std::string& path, const Value& body) const {
+Result<Value> Client::ask(const std::string& method, const std::string& path,
+                          const Value& body) const {
   Answer answer = TRY(open(method, path, body));
   std::string text = TRY(answer.read_all());
   if (text.empty()) return Value();
   return parse_json(text, "the server's answer");
 }
 
-Result<Answer> Client::send(const std::string& method, const std::string& path, const Upload& upload) const {
-  net::Header length = upload.size ? net::Header{"Content-Length", std::to_string(*upload.size)} : net::Header{"Transfer-Encoding", "chunked"};
+Result<Answer> Client::send(const std::string& method, const std::string& path,
+                            const Upload& upload) const {
+  net::Header length = upload.size ? net::Header{"Content-Length", std::to_string(*upload.size)}
+                                   : net::Header{"Transfer-Encoding", "chunked"};
   Answer answer = TRY(begin(method, path, {{"Content-Type", "application/octet-stream"}, length}));
   while (true) {
     std::string piece = TRY(upload.next());
     bool end = piece.empty();
     if (!upload.size) piece = net::make_chunk(piece);
-    if (!send_all(answer.connection_.get(), piece)) break;  // a server that had enough says why in its answer
+    // A server that had enough says why in its answer.
+    if (!send_all(answer.connection_.get(), piece)) break;
     if (end) break;
   }
   TRY(answer.receive_head(method));
@@ -171,11 +210,16 @@ Result<Answer> Client::send(const std::string& method, const std::string& path, 
 
 Result<Answer> Client::upgrade(const std::string& path) const {
   std::string key = base64(TRY(store::random_name(16)));
-  Answer answer = TRY(begin("GET", path, {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}, {"Sec-WebSocket-Version", "13"}, {"Sec-WebSocket-Key", key}}));
+  Answer answer = TRY(begin("GET", path,
+                            {{"Connection", "Upgrade"},
+                             {"Upgrade", "websocket"},
+                             {"Sec-WebSocket-Version", "13"},
+                             {"Sec-WebSocket-Key", key}}));
   TRY(answer.receive_head("GET"));
   if (answer.status() != 101) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
   const net::Header* accept = net::find_header(answer.head().headers, "Sec-WebSocket-Accept");
-  if (!accept || accept->value != net::websocket_accept(key)) return Error{Code::internal, "the server's answer is no WebSocket", ""};
+  if (!accept || accept->value != net::websocket_accept(key))
+    return Error{Code::internal, "the server's answer is no WebSocket", ""};
   return answer;
 }
 
@@ -200,7 +244,8 @@ Result<void> Answer::receive_head(const std::string& method) {
       body_ = net::BodyReader(head_.body);
       return {};
     }
-    if (TRY(receive()) == 0) return Error{Code::io, "the server closed the connection without an answer", ""};
+    if (TRY(receive()) == 0)
+      return Error{Code::io, "the server closed the connection without an answer", ""};
   }
 }
 
@@ -213,7 +258,9 @@ Result<std::string> Answer::read() {
     if (body_.done()) break;
     if (TRY(receive()) == 0) {
       body_.at_end_of_stream();
-      if (!body_.done()) return Error{Code::io, "the connection to the server ended in the middle", "the sandbox may have ended: see paddock ls --all"};
+      if (!body_.done())
+        return Error{Code::io, "the connection to the server ended in the middle",
+                     "the sandbox may have ended: see paddock ls --all"};
     }
   }
   return std::string();
@@ -227,7 +274,8 @@ Result<std::optional<std::string>> Answer::line() {
       lines_.erase(0, end + 1);
       return std::optional(std::move(line));
     }
-    if (lines_.size() > kLongestLine) return Error{Code::exhausted, "the server sent a line without end", ""};
+    if (lines_.size() > kLongestLine)
+      return Error{Code::exhausted, "the server sent a line without end", ""};
     std::string piece = TRY(read());
     if (piece.empty()) return std::optional<std::string>();
     lines_ += piece;
@@ -253,13 +301,17 @@ std::string percent_encode(std::string_view text) {
   static const char kHex[] = "0123456789ABCDEF";
   std::string out;
   for (unsigned char byte : text) {
-    if (std::isalnum(byte) || byte == '-' || byte == '_' || byte == '.' || byte == '~') out += static_cast<char>(byte);
-    else out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    if (std::isalnum(byte) || byte == '-' || byte == '_' || byte == '.' || byte == '~')
+      out += static_cast<char>(byte);
+    else
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
   }
   return out;
 }
 
-std::string sandbox_path(const std::string& id, std::string_view rest) { return cat("/v1/sandboxes/", percent_encode(id), rest); }
+std::string sandbox_path(const std::string& id, std::string_view rest) {
+  return cat("/v1/sandboxes/", percent_encode(id), rest);
+}
 
 std::string text_of(const Value& value, std::string_view key) {
   const Value* member = value.find(key);
@@ -267,7 +319,9 @@ std::string text_of(const Value& value, std::string_view key) {
   return text ? *text : "";
 }
 
-int64_t number_of(const Value& value, std::string_view key) { return static_cast<int64_t>(real_of(value, key)); }
+int64_t number_of(const Value& value, std::string_view key) {
+  return static_cast<int64_t>(real_of(value, key));
+}
 
 double real_of(const Value& value, std::string_view key) {
   const Value* member = value.find(key);

@@ -1,4 +1,5 @@
-// The other end of a running server, for the commands about living sandboxes. Blocking, one connection for each request.
+// The other end of a running server, for the commands about living sandboxes. Blocking, one
+// connection for each request.
 //
 //   Client client = TRY(Client::find());
 //   Value sandbox = TRY(client.ask("GET", "/v1/sandboxes/abc"));
@@ -24,8 +25,10 @@ struct Endpoint {
   std::string key;
 };
 
-// $PADDOCK_URL with $PADDOCK_API_KEY; else $PADDOCK_SOCKET; else server.sock in $PADDOCK_STATE; else the user's default one.
-Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable, bool is_root);
+// $PADDOCK_URL with $PADDOCK_API_KEY; else $PADDOCK_SOCKET; else server.sock in $PADDOCK_STATE;
+// else the user's default one.
+Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable,
+                               bool is_root);
 Result<Endpoint> parse_url(const std::string& url);
 
 // An answer as it comes.
@@ -35,7 +38,8 @@ class Answer {
   const net::ResponseHead& head() const { return head_; }
   // The next piece of the body; empty at its end.
   Result<std::string> read();
-  // The next line without its end; nothing at the end of the body. A line longer than 16 MiB is an error.
+  // The next line without its end; nothing at the end of the body. A line longer than 16 MiB is an
+  // error.
   Result<std::optional<std::string>> line();
   Result<std::string> read_all(size_t most = 64 << 20);
 
@@ -68,16 +72,20 @@ class Client {
   void act_for(std::string agent) { agent_ = std::move(agent); }  // in the server's records
 
   // JSON there and back. An answer that is no success becomes the Error that it tells of.
-  Result<Value> ask(const std::string& method, const std::string& path, const Value& body = {}) const;
+  Result<Value> ask(const std::string& method, const std::string& path,
+                    const Value& body = {}) const;
   // The head has come and says success; the body is read from the answer.
-  Result<Answer> open(const std::string& method, const std::string& path, const Value& body = {}) const;
-  Result<Answer> send(const std::string& method, const std::string& path, const Upload& upload) const;
+  Result<Answer> open(const std::string& method, const std::string& path,
+                      const Value& body = {}) const;
+  Result<Answer> send(const std::string& method, const std::string& path,
+                      const Upload& upload) const;
   // 101 Switching Protocols to WebSocket, the accept key having been checked.
   Result<Answer> upgrade(const std::string& path) const;
 
  private:
   Result<Fd> connect() const;
-  Result<Answer> begin(const std::string& method, const std::string& path, const std::vector<net::Header>& headers) const;
+  Result<Answer> begin(const std::string& method, const std::string& path,
+                       const std::vector<net::Header>& headers) const;
 
   Endpoint endpoint_;
   std::string agent_;

@@ -17,18 +17,28 @@ namespace paddock::cli {
 namespace {
 
 Result<Endpoint> endpoint(std::map<std::string, std::string> variables, bool is_root) {
-  return find_endpoint([&](const char* name) -> const char* {
-    auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  }, is_root);
+  return find_endpoint(
+      [&](const char* name) -> const char* {
+        auto found = variables.find(name);
+        return found == variables.end() ? nullptr : found->second.c_str();
+      },
+      is_root);
 }
 
 TEST(Endpoint, IsFoundInOrder) {
-  EXPECT_EQ(endpoint({{"PADDOCK_SOCKET", "/s"}, {"PADDOCK_STATE", "/state"}}, true).value().socket, "/s");
-  EXPECT_EQ(endpoint({{"PADDOCK_STATE", "/state"}, {"XDG_RUNTIME_DIR", "/run/user/1"}}, false).value().socket, "/state/server.sock");
-  EXPECT_EQ(endpoint({{"XDG_RUNTIME_DIR", "/run/user/1"}}, true).value().socket, "/run/paddock/server.sock");
-  EXPECT_EQ(endpoint({{"XDG_RUNTIME_DIR", "/run/user/1"}}, false).value().socket, "/run/user/1/paddock/server.sock");
-  Result<Endpoint> remote = endpoint({{"PADDOCK_URL", "http://box:7070/"}, {"PADDOCK_API_KEY", "k"}, {"PADDOCK_SOCKET", "/s"}}, true);
+  EXPECT_EQ(endpoint({{"PADDOCK_SOCKET", "/s"}, {"PADDOCK_STATE", "/state"}}, true).value().socket,
+            "/s");
+  EXPECT_EQ(endpoint({{"PADDOCK_STATE", "/state"}, {"XDG_RUNTIME_DIR", "/run/user/1"}}, false)
+                .value()
+                .socket,
+            "/state/server.sock");
+  EXPECT_EQ(endpoint({{"XDG_RUNTIME_DIR", "/run/user/1"}}, true).value().socket,
+            "/run/paddock/server.sock");
+  EXPECT_EQ(endpoint({{"XDG_RUNTIME_DIR", "/run/user/1"}}, false).value().socket,
+            "/run/user/1/paddock/server.sock");
+  Result<Endpoint> remote = endpoint(
+      {{"PADDOCK_URL", "http://box:7070/"}, {"PADDOCK_API_KEY", "k"}, {"PADDOCK_SOCKET", "/s"}},
+      true);
   ASSERT_TRUE(remote);
   EXPECT_EQ(remote.value().host, "box");
   EXPECT_EQ(remote.value().port, 7070);
@@ -36,7 +46,9 @@ TEST(Endpoint, IsFoundInOrder) {
 }
 
 TEST(Endpoint, RefusesWhatIsNoUrlOrKey) {
-  for (const char* url : {"https://x", "box", "http://", "http://a/b", "http://u@a", "http://a:99999"}) EXPECT_FALSE(parse_url(url)) << url;
+  for (const char* url :
+       {"https://x", "box", "http://", "http://a/b", "http://u@a", "http://a:99999"})
+    EXPECT_FALSE(parse_url(url)) << url;
   EXPECT_FALSE(endpoint({{"PADDOCK_URL", "http://a"}, {"PADDOCK_API_KEY", "a\r\nX: y"}}, true));
 }
 
@@ -46,7 +58,8 @@ TEST(Client, EncodesWhatHasAMeaningInPaths) {
 }
 
 TEST(Client, SaysHowToStartAServerWhenNoneRuns) {
-  Result<Value> answer = Client(Endpoint{.socket = "/nonexistent/server.sock"}).ask("GET", "/v1/sandboxes");
+  Result<Value> answer =
+      Client(Endpoint{.socket = "/nonexistent/server.sock"}).ask("GET", "/v1/sandboxes");
   ASSERT_FALSE(answer);
   EXPECT_NE(answer.error().hint.find("paddock serve"), std::string::npos);
 }
@@ -101,7 +114,8 @@ class OneAnswer {
 };
 
 TEST(Client, ReadsJsonInChunks) {
-  OneAnswer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n");
+  OneAnswer server(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n");
   Result<Value> answer = server.client().ask("GET", "/v1/x");
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(number_of(answer.value(), "a"), 1);
@@ -119,7 +133,10 @@ TEST(Client, ReadsLines) {
 }
 
 TEST(Client, TellsTheServersReason) {
-  OneAnswer server("HTTP/1.1 409 Conflict\r\nContent-Length: 72\r\n\r\n{\"code\":409,\"error\":\"conflict\",\"message\":\"it is paused\",\"hint\":\"resume\"}");
+  OneAnswer server(
+      "HTTP/1.1 409 Conflict\r\nContent-Length: "
+      "72\r\n\r\n{\"code\":409,\"error\":\"conflict\",\"message\":\"it is "
+      "paused\",\"hint\":\"resume\"}");
   Result<Value> answer = server.client().ask("POST", "/v1/x", Value(Value::Object{}));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, Code::conflict);
@@ -133,7 +150,9 @@ TEST(Client, NoticesAnAnswerThatBreaksOff) {
 }
 
 TEST(Client, RefusesAnUpgradeWithAnotherKey) {
-  OneAnswer server("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: wrong\r\n\r\n");
+  OneAnswer server(
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "
+      "websocket\r\nSec-WebSocket-Accept: wrong\r\n\r\n");
   EXPECT_FALSE(server.client().upgrade("/"));
 }
 

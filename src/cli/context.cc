@@ -11,7 +11,8 @@ namespace paddock::cli {
 policy::LoadContext load_context() {
   char path[PATH_MAX];
   const char* directory = ::getcwd(path, sizeof path) ? path : "/";
-  return {{directory, store::home_directory()}, [](const std::string& file) { return read_file(file); }};
+  return {{directory, store::home_directory()},
+          [](const std::string& file) { return read_file(file); }};
 }
 
 }  // namespace paddock::cli

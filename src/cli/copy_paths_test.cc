@@ -6,7 +6,8 @@ namespace paddock::cli {
 namespace {
 
 TEST(CopyPaths, FindsTheSideInTheSandbox) {
-  Result<CopyPaths> in = parse_copy("data.csv", "abc:/home/user/"), out = parse_copy("my-box:report:1.txt", "./a:b");
+  Result<CopyPaths> in = parse_copy("data.csv", "abc:/home/user/"),
+                    out = parse_copy("my-box:report:1.txt", "./a:b");
   ASSERT_TRUE(in && out);
   EXPECT_TRUE(in.value().into_sandbox);
   EXPECT_EQ(in.value().id, "abc");

@@ -23,28 +23,37 @@ bool is_remote_directory(const Value& entry) {
   return text_of(entry, "type") == "directory" || text_of(entry, "target_type") == "directory";
 }
 
-Result<Transferred> copy_in(const Transfer& transfer, const std::string& from, const std::string& to) {
+Result<Transferred> copy_in(const Transfer& transfer, const std::string& from,
+                            const std::string& to) {
   if (from == "-") return upload_input(transfer, STDIN_FILENO, to);
-  if (::access(from.c_str(), R_OK) != 0) return errno_error(errno, cat("read '", printable(from), "'"));
+  if (::access(from.c_str(), R_OK) != 0)
+    return errno_error(errno, cat("read '", printable(from), "'"));
   Value there = TRY(remote_entry(transfer, to));
   std::string target = TRY(copy_target(from, to, is_remote_directory(there)));
   if (is_directory(from)) {
-    if (!there.is_null() && !is_remote_directory(there)) return Error{Code::conflict, cat("'", printable(to), "' inside is a file, not a directory"), ""};
+    if (!there.is_null() && !is_remote_directory(there))
+      return Error{Code::conflict, cat("'", printable(to), "' inside is a file, not a directory"),
+                   ""};
     return upload_directory(transfer, from, target);
   }
   return upload_file(transfer, from, target);
 }
 
-Result<Transferred> copy_out(const Transfer& transfer, const std::string& from, const std::string& to) {
+Result<Transferred> copy_out(const Transfer& transfer, const std::string& from,
+                             const std::string& to) {
   Value entry = TRY(remote_entry(transfer, from));
-  if (entry.is_null()) return Error{Code::not_found, cat("'", printable(from), "' is not there inside"), ""};
+  if (entry.is_null())
+    return Error{Code::not_found, cat("'", printable(from), "' is not there inside"), ""};
   if (to == "-") {
-    if (is_remote_directory(entry)) return Error{Code::invalid, cat("'", printable(from), "' is a directory"), "give a directory to copy it to"};
+    if (is_remote_directory(entry))
+      return Error{Code::invalid, cat("'", printable(from), "' is a directory"),
+                   "give a directory to copy it to"};
     return download_output(transfer, from, STDOUT_FILENO);
   }
   std::string target = TRY(copy_target(from, to, is_directory(to)));
   if (is_remote_directory(entry)) return download_directory(transfer, from, target);
-  if (is_directory(target)) return Error{Code::conflict, cat("'", printable(target), "' is a directory"), ""};
+  if (is_directory(target))
+    return Error{Code::conflict, cat("'", printable(target), "' is a directory"), ""};
   return download_file(transfer, from, entry, target);
 }
 
@@ -57,14 +66,16 @@ Result<Transferred> copy(const Flags& flags) {
   CopyPaths paths = TRY(parse_copy(flags.from, flags.to));
   Client client = TRY(Client::find());
   Transfer transfer{client, paths.id, flags.user, !flags.json && !flags.quiet};
-  return paths.into_sandbox ? copy_in(transfer, paths.from, paths.to) : copy_out(transfer, paths.from, paths.to);
+  return paths.into_sandbox ? copy_in(transfer, paths.from, paths.to)
+                            : copy_out(transfer, paths.from, paths.to);
 }
 
 }  // namespace
 
 int cp_main(int argc, char** argv) {
   Flags flags;
-  Options options("cp", "Copies a file or a directory into a sandbox or out of it. One side is ID:PATH.");
+  Options options("cp",
+                  "Copies a file or a directory into a sandbox or out of it. One side is ID:PATH.");
   options.text("-u, --user", "USER", &flags.user, "whose the files are inside");
   options.flag("-q, --quiet", &flags.quiet, "no progress");
   options.flag("--json", &flags.json, "print one JSON object");

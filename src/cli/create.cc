@@ -26,15 +26,19 @@ struct Flags : PolicyFlags {
   bool auto_resume = false, json = false;
 };
 
-// A preset by its name; a file as what stands in it, since the server may not see this machine's files.
+// A preset by its name; a file as what stands in it, since the server may not see this machine's
+// files.
 Result<Value> policy_layer(const std::string& name) {
   if (policy::preset(name)) return Value(name);
   policy::LoadContext context = load_context();
   Result<std::string> text = context.read(name);
-  if (!text) return Error{Code::not_found, cat("--policy: ", text.error().message), "a file, or one of: " + join(policy::preset_names(), ", ")};
+  if (!text)
+    return Error{Code::not_found, cat("--policy: ", text.error().message),
+                 "a file, or one of: " + join(policy::preset_names(), ", ")};
   policy::DecodeContext decode;
   static_cast<policy::PathContext&>(decode) = context.paths;
-  return policy::to_value(TRY(policy::decode_text(text.value(), name, decode)), policy::Secrets::kept);
+  return policy::to_value(TRY(policy::decode_text(text.value(), name, decode)),
+                          policy::Secrets::kept);
 }
 
 Result<Value> policies_of(const PolicyFlags& flags) {
@@ -42,7 +46,8 @@ Result<Value> policies_of(const PolicyFlags& flags) {
   for (const std::string& name : flags.policies) layers.push_back(TRY(policy_layer(name)));
   PolicyFlags call = flags;
   call.pass_env.clear();  // their values go as env
-  // Last, also when there are none: what the last one asks for is given or refused, while files narrow each other.
+  // Last, also when there are none: what the last one asks for is given or refused, while files
+  // narrow each other.
   layers.push_back(policy::to_value(TRY(call_policy(call)), policy::Secrets::kept));
   return Value(std::move(layers));
 }
@@ -50,8 +55,12 @@ Result<Value> policies_of(const PolicyFlags& flags) {
 // NAME:PATH[:ro]
 Result<Value> volume_of(const std::string& text) {
   std::vector<std::string> parts = split(text, ':');
-  bool valid = (parts.size() == 2 || (parts.size() == 3 && (parts[2] == "ro" || parts[2] == "rw"))) && !parts[0].empty() && starts_with(parts[1], "/");
-  if (!valid) return Error{Code::invalid, cat("--volume takes NAME:/PATH[:ro], not '", printable(text), "'"), "make one with: paddock volume create NAME"};
+  bool valid =
+      (parts.size() == 2 || (parts.size() == 3 && (parts[2] == "ro" || parts[2] == "rw"))) &&
+      !parts[0].empty() && starts_with(parts[1], "/");
+  if (!valid)
+    return Error{Code::invalid, cat("--volume takes NAME:/PATH[:ro], not '", printable(text), "'"),
+                 "make one with: paddock volume create NAME"};
   Value volume;
   volume.set("name", parts[0]);
   volume.set("path", parts[1]);
@@ -76,7 +85,8 @@ Result<Value> secrets_of(const Flags& flags) {
   Value object(Value::Object{});
   for (const std::string& text : flags.secrets) {
     auto [name, value] = TRY(secret_of(text));
-    if (object.find(name)) return Error{Code::invalid, cat("--secret: ", name, " is given twice"), ""};
+    if (object.find(name))
+      return Error{Code::invalid, cat("--secret: ", name, " is given twice"), ""};
     object.set(name, value);
   }
   return object;
@@ -86,7 +96,9 @@ Result<Value> metadata_of(const Flags& flags) {
   std::map<std::string, std::string> metadata;
   for (const std::string& text : flags.metadata) {
     size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos) return Error{Code::invalid, cat("--metadata takes KEY=VALUE, not '", printable(text), "'"), ""};
+    if (equals == 0 || equals == std::string::npos)
+      return Error{Code::invalid, cat("--metadata takes KEY=VALUE, not '", printable(text), "'"),
+                   ""};
     metadata[text.substr(0, equals)] = text.substr(equals + 1);
   }
   Value object(Value::Object{});
@@ -105,10 +117,14 @@ Result<Value> request_of(const Flags& flags) {
   Value::Array volumes;
   for (const std::string& text : flags.volumes) volumes.push_back(TRY(volume_of(text)));
   body.set("volumes", std::move(volumes));
-  body.set("timeout_ms", flags.timeout.empty() ? kDefaultTimeout : TRY(duration_flag("--timeout", flags.timeout)));
-  if (!flags.idle_timeout.empty()) body.set("idle_timeout_ms", TRY(duration_flag("--idle-timeout", flags.idle_timeout)));
+  body.set("timeout_ms", flags.timeout.empty() ? kDefaultTimeout
+                                               : TRY(duration_flag("--timeout", flags.timeout)));
+  if (!flags.idle_timeout.empty())
+    body.set("idle_timeout_ms", TRY(duration_flag("--idle-timeout", flags.idle_timeout)));
   if (!flags.on_timeout.empty() && flags.on_timeout != "kill" && flags.on_timeout != "pause")
-    return Error{Code::invalid, cat("--on-timeout: '", printable(flags.on_timeout), "' is not known"), "kill or pause"};
+    return Error{Code::invalid,
+                 cat("--on-timeout: '", printable(flags.on_timeout), "' is not known"),
+                 "kill or pause"};
   if (!flags.on_timeout.empty()) body.set("on_timeout", flags.on_timeout);
   if (flags.auto_resume) body.set("auto_resume", true);
   return body;
@@ -119,8 +135,10 @@ Result<Value> create(const Flags& flags) {
   Client client = TRY(Client::find());
   client.act_for(flags.agent);
   Result<Value> made = client.ask("POST", "/v1/sandboxes", body);
-  // A tenant may allow less than our default; then the server's counts. The note after it says how long that is.
-  bool too_long = !made && flags.timeout.empty() && made.error().code == Code::invalid && starts_with(made.error().message, "timeout: at most");
+  // A tenant may allow less than our default; then the server's counts. The note after it says how
+  // long that is.
+  bool too_long = !made && flags.timeout.empty() && made.error().code == Code::invalid &&
+                  starts_with(made.error().message, "timeout: at most");
   if (!too_long) return made;
   body.set("timeout_ms", kServerTimeout);
   return client.ask("POST", "/v1/sandboxes", body);
@@ -130,15 +148,18 @@ Result<Value> create(const Flags& flags) {
 void say_what_a_logout_does() {
   std::optional<kernel::ServiceManager> manager = kernel::find_service_manager();
   if (manager && kernel::ends_at_logout(*manager))
-    print_error("paddock: it ends at your last logout; to keep it beyond that: loginctl enable-linger\n");
+    print_error(
+        "paddock: it ends at your last logout; to keep it beyond that: loginctl enable-linger\n");
 }
 
 // Its files go with it: nobody should find that out afterwards.
 void tell_end(const Value& sandbox) {
-  int64_t timeout_ms = number_of(sandbox, "timeout_ms"), idle_ms = number_of(sandbox, "idle_timeout_ms");
+  int64_t timeout_ms = number_of(sandbox, "timeout_ms"),
+          idle_ms = number_of(sandbox, "idle_timeout_ms");
   bool pauses = text_of(sandbox, "on_timeout") == "pause";
   auto say = [&](const char* when, int64_t ms) {
-    print_error(cat("paddock: it ", pauses ? "pauses" : "ends, with its files,", " ", when, " ", format_duration(static_cast<uint64_t>(ms)), "; ",
+    print_error(cat("paddock: it ", pauses ? "pauses" : "ends, with its files,", " ", when, " ",
+                    format_duration(static_cast<uint64_t>(ms)), "; ",
                     pauses ? "" : "--on-timeout pause keeps them, ", "--timeout changes that\n"));
   };
   if (timeout_ms > 0) say("in", timeout_ms);
@@ -150,19 +171,26 @@ void tell_end(const Value& sandbox) {
 int create_main(int argc, char** argv) {
   Flags flags;
   flags.lives_on = true;
-  Options options("create", "Makes a sandbox that lives on, and prints its id. Use it with: paddock exec ID -- COMMAND");
-  options.text("--template", "NAME", &flags.template_name, "what it begins with: a template or a snapshot (default: base)");
+  Options options(
+      "create",
+      "Makes a sandbox that lives on, and prints its id. Use it with: paddock exec ID -- COMMAND");
+  options.text("--template", "NAME", &flags.template_name,
+               "what it begins with: a template or a snapshot (default: base)");
   options.text("--name", "NAME", &flags.name, "a name of your own for it");
   options.text("--timeout", "DURATION", &flags.timeout, "how long it lives (default: 1h)");
-  options.text("--idle-timeout", "DURATION", &flags.idle_timeout, "how long it lives without anybody using it");
-  options.text("--on-timeout", "kill|pause", &flags.on_timeout, "what happens then (default: kill)");
+  options.text("--idle-timeout", "DURATION", &flags.idle_timeout,
+               "how long it lives without anybody using it");
+  options.text("--on-timeout", "kill|pause", &flags.on_timeout,
+               "what happens then (default: kill)");
   options.flag("--auto-resume", &flags.auto_resume, "a request for a paused one wakes it");
   options.list("--volume", "NAME:PATH[:ro]", &flags.volumes, "show a volume inside");
   options.list("--metadata", "KEY=VALUE", &flags.metadata, "kept with it, to be found by");
   declare_policy(options, flags);
   declare_limits(options, flags, {LimitKind::wall_time, LimitKind::idle_time});
   declare_environment(options, flags);
-  options.list("--secret", "NAME[=VALUE]", &flags.secrets, "set a variable inside, never show it, and remove its value from all that comes back; without VALUE: taken over from here");
+  options.list("--secret", "NAME[=VALUE]", &flags.secrets,
+               "set a variable inside, never show it, and remove its value from all that comes "
+               "back; without VALUE: taken over from here");
   declare_watching(options, flags);
   options.flag("--json", &flags.json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;

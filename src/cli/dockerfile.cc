@@ -40,12 +40,14 @@ std::vector<Line> lines_of(const std::string& text) {
     open += line;
     if (goes_on) continue;
     size_t blank = open.find_first_of(" \t");
-    lines.push_back({began, upper(open.substr(0, blank)), blank == std::string::npos ? "" : trimmed(open.substr(blank))});
+    lines.push_back({began, upper(open.substr(0, blank)),
+                     blank == std::string::npos ? "" : trimmed(open.substr(blank))});
     open.clear();
   }
   if (!open.empty()) {
     size_t blank = open.find_first_of(" \t");
-    lines.push_back({began, upper(open.substr(0, blank)), blank == std::string::npos ? "" : trimmed(open.substr(blank))});
+    lines.push_back({began, upper(open.substr(0, blank)),
+                     blank == std::string::npos ? "" : trimmed(open.substr(blank))});
   }
   return lines;
 }
@@ -64,7 +66,11 @@ std::optional<std::vector<std::string>> json_form(const std::string& text) {
 }
 
 std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,") == std::string::npos) return word;
+  if (!word.empty() &&
+      word.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,") ==
+          std::string::npos)
+    return word;
   std::string out = "'";
   for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
@@ -87,9 +93,13 @@ std::optional<std::vector<std::string>> shell_words(const std::string& text) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (quote) {
-      if (c == quote) quote = 0;
-      else if (c == '\\' && quote == '"' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\')) word += text[++i];
-      else word += c;
+      if (c == quote)
+        quote = 0;
+      else if (c == '\\' && quote == '"' && i + 1 < text.size() &&
+               (text[i + 1] == '"' || text[i + 1] == '\\'))
+        word += text[++i];
+      else
+        word += c;
     } else if (c == '"' || c == '\'') {
       quote = c;
       open = true;
@@ -117,7 +127,8 @@ class Reader {
 
   Result<Dockerfile> read(const std::string& text) {
     for (const Line& line : lines_of(text)) TRY(take(line));
-    if (file_.from.empty()) return Error{Code::invalid, cat(name_, ": there is no FROM"), "begin with: FROM base"};
+    if (file_.from.empty())
+      return Error{Code::invalid, cat(name_, ": there is no FROM"), "begin with: FROM base"};
     // Docker's beginning is root in "/"; a template that says nothing else ends as `user` at home.
     std::vector<DockerStep> steps{{"USER", {"root"}}, {"WORKDIR", {"/"}}};
     steps.insert(steps.end(), file_.steps.begin(), file_.steps.end());
@@ -138,7 +149,8 @@ class Reader {
     if (line.rest.empty()) return wrong(line, "says nothing");
     if (line.rest.find("<<") != std::string::npos && line.keyword != "ENV") {
       std::string mark = line.rest.substr(line.rest.find("<<") + 2);
-      if (!mark.empty() && mark[0] != ' ' && mark[0] != '<' && mark[0] != '(') return wrong(line, "here-documents are not taken", "write a script and COPY it");
+      if (!mark.empty() && mark[0] != ' ' && mark[0] != '<' && mark[0] != '(')
+        return wrong(line, "here-documents are not taken", "write a script and COPY it");
     }
     if (line.keyword == "RUN") {
       if (starts_with(line.rest, "--")) return wrong(line, "flags are not taken");
@@ -155,7 +167,10 @@ class Reader {
       std::optional<std::vector<std::string>> words = shell_words(line.rest);
       if (!words || words->size() != 1) return wrong(line, "takes one word");
       (line.keyword == "USER" ? has_user_ : has_workdir_) = true;
-      file_.steps.push_back({line.keyword, {words->front().substr(0, line.keyword == "USER" ? words->front().find(':') : std::string::npos)}});
+      file_.steps.push_back(
+          {line.keyword,
+           {words->front().substr(
+               0, line.keyword == "USER" ? words->front().find(':') : std::string::npos)}});
       return {};
     }
     return wrong(line, "is not taken", "FROM, RUN, COPY, WORKDIR, USER, ENV and CMD are");
@@ -164,8 +179,10 @@ class Reader {
   Result<void> take_from(const Line& line) {
     if (!file_.from.empty()) return wrong(line, "a second one: builds in stages are not taken");
     std::vector<std::string> words = words_in(line.rest);
-    if (words.empty() || starts_with(words[0], "--")) return wrong(line, "takes a template or an image");
-    if (words.size() != 1 && !(words.size() == 3 && same_ignoring_case(words[1], "as"))) return wrong(line, "takes one word");
+    if (words.empty() || starts_with(words[0], "--"))
+      return wrong(line, "takes a template or an image");
+    if (words.size() != 1 && !(words.size() == 3 && same_ignoring_case(words[1], "as")))
+      return wrong(line, "takes one word");
     file_.from = words[0];
     return {};
   }
@@ -176,15 +193,19 @@ class Reader {
       size_t blank = rest.find_first_of(" \t");
       std::string flag = rest.substr(0, blank);
       rest = blank == std::string::npos ? "" : trimmed(rest.substr(blank));
-      if (starts_with(flag, "--chown=")) owner = flag.substr(8);
-      else if (starts_with(flag, "--chmod=")) mode = flag.substr(8);
-      else return wrong(line, cat("'", printable(flag), "' is not taken"), "--chown and --chmod are");
+      if (starts_with(flag, "--chown="))
+        owner = flag.substr(8);
+      else if (starts_with(flag, "--chmod="))
+        mode = flag.substr(8);
+      else
+        return wrong(line, cat("'", printable(flag), "' is not taken"), "--chown and --chmod are");
     }
     std::optional<std::vector<std::string>> words = json_form(rest);
     if (!words) words = shell_words(rest);
     if (!words || words->size() < 2) return wrong(line, "takes what to copy, and where to");
     std::string target = words->back();
-    if (words->size() > 2 && !ends_with(target, "/")) return wrong(line, "several things go into a directory: end it with '/'");
+    if (words->size() > 2 && !ends_with(target, "/"))
+      return wrong(line, "several things go into a directory: end it with '/'");
     for (size_t i = 0; i + 1 < words->size(); ++i) {
       std::string source = (*words)[i];
       while (starts_with(source, "./") && source.size() > 2) source = source.substr(2);
@@ -192,8 +213,10 @@ class Reader {
       if (source.empty()) source = ".";
       while (source.size() > 1 && ends_with(source, "/")) source.pop_back();
       for (const std::string& part : split(source, '/'))
-        if (part == "..") return wrong(line, "a source lies outside the directory that is built from");
-      if (starts_with(source, "http:") || starts_with(source, "https:")) return wrong(line, "addresses are not taken", "RUN curl …");
+        if (part == "..")
+          return wrong(line, "a source lies outside the directory that is built from");
+      if (starts_with(source, "http:") || starts_with(source, "https:"))
+        return wrong(line, "addresses are not taken", "RUN curl …");
       file_.steps.push_back({"COPY", {source, target, owner.empty() ? "root" : owner, mode}});
     }
     return {};
@@ -232,14 +255,18 @@ bool matches(std::string pattern, const std::string& path) {
   for (const std::string& part : split(path, '/')) {
     upto += upto.empty() ? part : "/" + part;
     if (starts_with(pattern, "**/") && matches(pattern.substr(3), part)) return true;
-    if (::fnmatch(pattern.c_str(), upto.c_str(), pattern.find("**") == std::string::npos ? FNM_PATHNAME : 0) == 0) return true;
+    if (::fnmatch(pattern.c_str(), upto.c_str(),
+                  pattern.find("**") == std::string::npos ? FNM_PATHNAME : 0) == 0)
+      return true;
   }
   return false;
 }
 
 }  // namespace
 
-Result<Dockerfile> parse_dockerfile(const std::string& text, const std::string& name) { return Reader(name).read(text); }
+Result<Dockerfile> parse_dockerfile(const std::string& text, const std::string& name) {
+  return Reader(name).read(text);
+}
 
 std::vector<std::string> parse_dockerignore(const std::string& text) {
   std::vector<std::string> patterns;

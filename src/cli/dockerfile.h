@@ -1,5 +1,5 @@
-// The part of Dockerfiles that templates are made from: FROM, RUN, COPY, WORKDIR, USER, ENV, CMD. Everything else is refused
-// with its line: what would be left out silently would be missed later.
+// The part of Dockerfiles that templates are made from: FROM, RUN, COPY, WORKDIR, USER, ENV, CMD.
+// Everything else is refused with its line: what would be left out silently would be missed later.
 #pragma once
 
 #include <string>

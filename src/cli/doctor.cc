@@ -26,14 +26,18 @@ struct Diagnosis {
 
   // Enough to run something safely.
   bool good() const {
-    return std::any_of(walls.begin(), walls.end(), [](const Support& support) { return support.state == Support::State::works; });
+    return std::any_of(walls.begin(), walls.end(), [](const Support& support) {
+      return support.state == Support::State::works;
+    });
   }
 };
 
 Diagnosis diagnose() {
   Diagnosis found;
-  for (WallKind wall : {WallKind::process, WallKind::container}) found.walls.push_back(manager::probe_wall(wall));
-  for (WallKind wall : {WallKind::runc, WallKind::crun, WallKind::gvisor, WallKind::docker, WallKind::vm})
+  for (WallKind wall : {WallKind::process, WallKind::container})
+    found.walls.push_back(manager::probe_wall(wall));
+  for (WallKind wall :
+       {WallKind::runc, WallKind::crun, WallKind::gvisor, WallKind::docker, WallKind::vm})
     found.walls.push_back(manager::probe_runtime(wall));
   found.facts = manager::probe_facts();
   return found;
@@ -58,8 +62,11 @@ std::string rows(const std::string& title, const std::vector<Row>& rows, const C
   }
   std::string text = cat(colours.bold, title, colours.off, "\n");
   for (const Row& row : rows) {
-    text += cat("  ", pad(row.name, name_width), "  ", row.colour, pad(row.state, state_width), *row.colour ? colours.off : "", "  ", row.text, "\n");
-    if (!row.fix.empty()) text += cat("  ", pad("", name_width), "  ", pad("", state_width), "  ", colours.yellow, "fix: ", row.fix, colours.off, "\n");
+    text += cat("  ", pad(row.name, name_width), "  ", row.colour, pad(row.state, state_width),
+                *row.colour ? colours.off : "", "  ", row.text, "\n");
+    if (!row.fix.empty())
+      text += cat("  ", pad("", name_width), "  ", pad("", state_width), "  ", colours.yellow,
+                  "fix: ", row.fix, colours.off, "\n");
   }
   return text + "\n";
 }
@@ -74,7 +81,9 @@ const char* colour_of(Support::State state, const Colours& colours) {
 }
 
 Row limit_row(const LimitSupport& limit, const Colours& colours) {
-  if (limit.works) return {info(limit.kind).name, to_string(limit.enforced.strength), limit.enforced.by, "", colours.green};
+  if (limit.works)
+    return {info(limit.kind).name, to_string(limit.enforced.strength), limit.enforced.by, "",
+            colours.green};
   return {info(limit.kind).name, "refused", limit.why, limit.fix, colours.yellow};
 }
 
@@ -83,20 +92,26 @@ std::string table(const Diagnosis& found) {
   std::vector<Row> walls, facts;
   for (const Support& support : found.walls) {
     std::string why = support.state == Support::State::works ? "a program ran in it" : support.why;
-    walls.push_back({to_string(support.wall), to_string(support.state), why, support.fix, colour_of(support.state, colours)});
+    walls.push_back({to_string(support.wall), to_string(support.state), why, support.fix,
+                     colour_of(support.state, colours)});
   }
   std::string text = rows("walls", walls, colours);
   for (const Support& support : found.walls) {
     if (support.state != Support::State::works) continue;
     std::vector<Row> limits, controls;
     for (const LimitSupport& limit : support.limits) limits.push_back(limit_row(limit, colours));
-    for (const auto& [name, control] : support.enforced) controls.push_back({name, to_string(control.strength), control.by, "", colours.green});
+    for (const auto& [name, control] : support.enforced)
+      controls.push_back({name, to_string(control.strength), control.by, "", colours.green});
     text += rows(cat("wall ", to_string(support.wall), ": what holds"), controls, colours);
     text += rows(cat("wall ", to_string(support.wall), ": limits"), limits, colours);
   }
-  for (const Fact& fact : found.facts) facts.push_back({fact.name, fact.good ? "ok" : "lacking", fact.value, fact.fix, fact.good ? colours.green : colours.yellow});
+  for (const Fact& fact : found.facts)
+    facts.push_back({fact.name, fact.good ? "ok" : "lacking", fact.value, fact.fix,
+                     fact.good ? colours.green : colours.yellow});
   text += rows("this host", facts, colours);
-  return cat(text, found.good() ? colours.green : colours.red, found.good() ? "Paddock works here." : "Paddock does not work here.", colours.off, "\n");
+  return cat(text, found.good() ? colours.green : colours.red,
+             found.good() ? "Paddock works here." : "Paddock does not work here.", colours.off,
+             "\n");
 }
 
 Value to_value(const Enforced& enforced) {
@@ -154,7 +169,9 @@ Value to_value(const Diagnosis& found) {
 
 int doctor_main(int argc, char** argv) {
   bool json = false;
-  Options options("doctor", "Tries what this host can enforce, and says how to fix what it cannot. Exits with 1 if no wall works.");
+  Options options("doctor",
+                  "Tries what this host can enforce, and says how to fix what it cannot. Exits "
+                  "with 1 if no wall works.");
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   // The programs that are run get no input: what the caller has there is not for them.

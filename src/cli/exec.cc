@@ -23,7 +23,9 @@ struct Flags {
 Result<Value> request_of(const Flags& flags) {
   std::vector<std::string> argv = flags.command;
   if (argv.empty() && flags.terminal) argv = {"bash", "-l"};
-  if (argv.empty()) return Error{Code::invalid, "there is nothing to run", "for example: paddock exec ID -- ls -la"};
+  if (argv.empty())
+    return Error{Code::invalid, "there is nothing to run",
+                 "for example: paddock exec ID -- ls -la"};
   Value request;
   request.set("argv", text_list(argv));
   std::map<std::string, std::string> env;
@@ -37,7 +39,8 @@ Result<Value> request_of(const Flags& flags) {
   request.set("env", std::move(variables));
   if (!flags.user.empty()) request.set("user", flags.user);
   if (!flags.cwd.empty()) request.set("cwd", flags.cwd);
-  if (!flags.timeout.empty()) request.set("timeout_ms", TRY(duration_flag("--timeout", flags.timeout)));
+  if (!flags.timeout.empty())
+    request.set("timeout_ms", TRY(duration_flag("--timeout", flags.timeout)));
   return request;
 }
 
@@ -45,11 +48,14 @@ Result<Value> request_of(const Flags& flags) {
 void tell(const Value& outcome) {
   if (text_of(outcome, "kind") != "limit") return;
   std::string name = text_of(outcome, "limit"), shown = cat("limit=", printable(name));
-  if (std::string rule = text_of(outcome, "rule"); !rule.empty()) shown += cat(" rule=\"", printable(rule), "\" peak=", monitor::describe(name, real_of(outcome, "peak")));
+  if (std::string rule = text_of(outcome, "rule"); !rule.empty())
+    shown += cat(" rule=\"", printable(rule),
+                 "\" peak=", monitor::describe(name, real_of(outcome, "peak")));
   for (const LimitInfo& limit : kLimits) {
     if (name != limit.name) continue;
     for (const char* key : {"value", "peak"})
-      if (int64_t value = number_of(outcome, key)) shown += cat(" ", key, "=", format_limit(limit, static_cast<uint64_t>(value)));
+      if (int64_t value = number_of(outcome, key))
+        shown += cat(" ", key, "=", format_limit(limit, static_cast<uint64_t>(value)));
   }
   print_error(cat("paddock: stopped by a limit: ", shown, "\n"));
 }
@@ -58,20 +64,24 @@ void tell_redactions(const Value& end) {
   const Value* redacted = end.find("redacted");
   if (!redacted || !redacted->as_object()) return;
   std::vector<std::string> kinds;
-  for (const auto& [kind, count] : *redacted->as_object()) kinds.push_back(cat(printable(kind), " ", count.as_int() ? *count.as_int() : 0));
-  print_error(cat("paddock: redacted: ", number_of(end, "redactions"), " (", join(kinds, ", "), ")\n"));
+  for (const auto& [kind, count] : *redacted->as_object())
+    kinds.push_back(cat(printable(kind), " ", count.as_int() ? *count.as_int() : 0));
+  print_error(
+      cat("paddock: redacted: ", number_of(end, "redactions"), " (", join(kinds, ", "), ")\n"));
 }
 
 Result<int> exec(const Flags& flags) {
   Value request = TRY(request_of(flags));
-  if (flags.json && (flags.interactive || flags.terminal)) return Error{Code::invalid, "--json goes with neither -i nor -t", ""};
+  if (flags.json && (flags.interactive || flags.terminal))
+    return Error{Code::invalid, "--json goes with neither -i nor -t", ""};
   Client client = TRY(Client::find());
   Value end;
   if (flags.json) {
     end = TRY(client.ask("POST", sandbox_path(flags.id, "/exec?wait=1"), request));
     print(to_json(end) + "\n");
   } else {
-    end = TRY(run_session(client, sandbox_path(flags.id, "/exec/ws"), std::move(request), {.input = flags.interactive, .terminal = flags.terminal}));
+    end = TRY(run_session(client, sandbox_path(flags.id, "/exec/ws"), std::move(request),
+                          {.input = flags.interactive, .terminal = flags.terminal}));
   }
   const Value* outcome = end.find("outcome");
   if (!outcome) return Error{Code::internal, "the server did not say how the command ended", ""};
@@ -79,7 +89,8 @@ Result<int> exec(const Flags& flags) {
   return exit_status_of(*outcome);
 }
 
-// The command could not be started: not found, or not executable. All else is Paddock's own failure.
+// The command could not be started: not found, or not executable. All else is Paddock's own
+// failure.
 int failure_status(const Error& error) {
   if (!starts_with(error.message, "fork/exec ")) return kFailed;
   return error.code == Code::not_found ? 127 : 126;

@@ -26,7 +26,8 @@ Value to_value(const store::Image& image) {
   return value;
 }
 
-Result<void> record(const char* act, const std::string& name, const std::string& file, Event& recorded) {
+Result<void> record(const char* act, const std::string& name, const std::string& file,
+                    Event& recorded) {
   Value data;
   data.set("name", name);
   if (!file.empty()) data.set("file", file);
@@ -35,14 +36,17 @@ Result<void> record(const char* act, const std::string& name, const std::string&
 
 // One line that overwrites itself.
 void show_progress(const store::UnpackReport& unpacked) {
-  print_error(cat("\r\x1b[Kunpacking: ", human_size(unpacked.bytes), ", ", unpacked.entries, " files"));
+  print_error(
+      cat("\r\x1b[Kunpacking: ", human_size(unpacked.bytes), ", ", unpacked.entries, " files"));
 }
 
 int import_main(int argc, char** argv) {
   bool json = false;
   std::string name, file, max_size;
-  Options options("image import", "Makes an image out of a tarball, a `docker save` archive or an OCI layout.");
-  options.text("--max-size", "SIZE", &max_size, "refuse more than this once unpacked (default 20G)");
+  Options options("image import",
+                  "Makes an image out of a tarball, a `docker save` archive or an OCI layout.");
+  options.text("--max-size", "SIZE", &max_size,
+               "refuse more than this once unpacked (default 20G)");
   options.flag("--json", &json, "print one JSON object");
   options.positional("NAME", &name, "what to call it");
   options.positional("FILE", &file, "the file or directory to read");
@@ -73,7 +77,8 @@ int import_main(int argc, char** argv) {
   }
   const store::Image& image = imported.value().image;
   std::string layers = image.layers ? cat(", ", image.layers, " layers") : "";
-  print(cat("imported ", image.name, ": ", human_size(image.bytes), ", ", image.files, " files", layers, "\n"));
+  print(cat("imported ", image.name, ": ", human_size(image.bytes), ", ", image.files, " files",
+            layers, "\n"));
   for (const std::string& note : imported.value().notes) print(cat("  note: ", note, "\n"));
   print(cat("try it: paddock run --root ", image.name, " -- /bin/sh -c 'cat /etc/os-release'\n"));
   return 0;
@@ -139,9 +144,13 @@ int image_main(int argc, char** argv) {
   if (word == "ls") return list_main(argc - 1, argv + 1);
   if (word == "rm") return remove_main(argc - 1, argv + 1);
   bool asked = word == "--help" || word == "-h";
-  std::string usage = "usage: paddock image import NAME FILE [--max-size SIZE]\n       paddock image ls\n       paddock image rm NAME\n";
-  if (asked) print(usage);
-  else print_error(usage);
+  std::string usage =
+      "usage: paddock image import NAME FILE [--max-size SIZE]\n       paddock image ls\n       "
+      "paddock image rm NAME\n";
+  if (asked)
+    print(usage);
+  else
+    print_error(usage);
   return asked ? 0 : kFailed;
 }
 

@@ -39,7 +39,8 @@ bool is_allowed(const std::string& module, const std::vector<std::string>& allow
   return false;
 }
 
-// The program text of a python command: behind -c, or the file to be placed inside. Empty: not ours to judge.
+// The program text of a python command: behind -c, or the file to be placed inside. Empty: not ours
+// to judge.
 std::string python_source(const Command& command) {
   if (command.argv.empty() || split(command.argv[0], '/').back().rfind("python", 0) != 0) return "";
   if (!command.file_name.empty()) return command.file_content;
@@ -53,13 +54,17 @@ std::string python_source(const Command& command) {
 Result<void> check_imports(const Command& command, const Policy& policy) {
   std::string source = policy.python_imports ? python_source(command) : "";
   if (source.empty()) return {};
-  Command parser{.argv = {"python3", "-I", "-c", kParser}, .file_name = "program.py", .file_content = source};
+  Command parser{
+      .argv = {"python3", "-I", "-c", kParser}, .file_name = "program.py", .file_content = source};
   Policy limits = TRY(policy::preset("strict"));
   limits.wall = policy.wall;
   manager::Prepared prepared = TRY(manager::prepare(parser, limits, {}));
   RunResult result = TRY(manager::run(std::move(prepared), {.capture = true}));
   if (exit_status(result.outcome) != 0)
-    return Error{Code::internal, cat("check the imports: the parser failed: ", printable(result.err.substr(0, 300))), "is python3 installed?"};
+    return Error{
+        Code::internal,
+        cat("check the imports: the parser failed: ", printable(result.err.substr(0, 300))),
+        "is python3 installed?"};
   Value found = TRY(parse_json(result.out, "imports"));
   std::vector<std::string> offending;
   if (const Value::Array* entries = found.as_array())
@@ -67,11 +72,14 @@ Result<void> check_imports(const Command& command, const Policy& policy) {
       const Value::Array* pair = entry.as_array();
       if (!pair || pair->size() != 2 || !(*pair)[0].as_int() || !(*pair)[1].as_string()) continue;
       const std::string& module = *(*pair)[1].as_string();
-      if (!is_allowed(module, *policy.python_imports)) offending.push_back(cat("line ", *(*pair)[0].as_int(), ": import ", printable(module)));
+      if (!is_allowed(module, *policy.python_imports))
+        offending.push_back(cat("line ", *(*pair)[0].as_int(), ": import ", printable(module)));
     }
   if (offending.empty()) return {};
-  return Error{Code::denied, cat("the program imports what code.python.imports does not list: ", join(offending, "; ")),
-               cat("allowed: ", join(*policy.python_imports, ", "))};
+  return Error{
+      Code::denied,
+      cat("the program imports what code.python.imports does not list: ", join(offending, "; ")),
+      cat("allowed: ", join(*policy.python_imports, ", "))};
 }
 
 }  // namespace paddock::cli

@@ -30,10 +30,15 @@ Value to_value(const manager::KeyInfo& key) {
 Result<int64_t> expiry(const std::string& text) {
   if (text.empty()) return 0;
   bool days = text.back() == 'd';
-  Result<uint64_t> parsed = days ? parse_count(std::string_view(text).substr(0, text.size() - 1)) : parse_duration(text);
-  if (!parsed) return Error{Code::invalid, cat("--expires: ", parsed.error().message), "for example 30d or 12h"};
-  uint64_t most = 100ull * 365 * 24 * 3600 * 1000, length = days ? parsed.value() * 24 * 3600 * 1000 : parsed.value();
-  if (parsed.value() > most || length > most) return Error{Code::invalid, "--expires: that is more than a hundred years", ""};
+  Result<uint64_t> parsed =
+      days ? parse_count(std::string_view(text).substr(0, text.size() - 1)) : parse_duration(text);
+  if (!parsed)
+    return Error{Code::invalid, cat("--expires: ", parsed.error().message),
+                 "for example 30d or 12h"};
+  uint64_t most = 100ull * 365 * 24 * 3600 * 1000,
+           length = days ? parsed.value() * 24 * 3600 * 1000 : parsed.value();
+  if (parsed.value() > most || length > most)
+    return Error{Code::invalid, "--expires: that is more than a hundred years", ""};
   return manager::wall_time_now() + static_cast<int64_t>(length);
 }
 
@@ -57,10 +62,13 @@ int create_key(int argc, char** argv) {
   wanted.tenant = "local";
   std::string tenant;
   Options options("key create", "Makes an API key. It is shown this once; only its hash is kept.");
-  options.text("--tenant", "NAME", &tenant, "whose sandboxes it is for (default: local, as the command line's)");
-  options.list("--scope", "SCOPE", &scopes, "read, sandboxes, templates, metrics or admin (default: the first three)");
+  options.text("--tenant", "NAME", &tenant,
+               "whose sandboxes it is for (default: local, as the command line's)");
+  options.list("--scope", "SCOPE", &scopes,
+               "read, sandboxes, templates, metrics or admin (default: the first three)");
   options.text("--name", "TEXT", &wanted.name, "what it is for");
-  options.text("--expires", "DURATION", &expires, "how long it is good, as 30d (default: until it is revoked)");
+  options.text("--expires", "DURATION", &expires,
+               "how long it is good, as 30d (default: until it is revoked)");
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   if (!tenant.empty()) wanted.tenant = tenant;
@@ -72,7 +80,10 @@ int create_key(int argc, char** argv) {
   wanted.expires = end.value();
   Result<manager::Keys> keys = open_keys();
   if (!keys) return report(keys.error(), json);
-  Value data = Value::Object{{"tenant", wanted.tenant}, {"name", wanted.name}, {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})}, {"expires_ms", wanted.expires}};
+  Value data = Value::Object{{"tenant", wanted.tenant},
+                             {"name", wanted.name},
+                             {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})},
+                             {"expires_ms", wanted.expires}};
   Event act;
   Result<void> recorded = manager::Keys::can_create(wanted);
   if (recorded) recorded = manager::record_act("key.create", std::move(data), &act);
@@ -86,7 +97,8 @@ int create_key(int argc, char** argv) {
     print(to_json(value) + "\n");
   } else {
     print(made.value().key + "\n");
-    print_error(cat("key ", made.value().info.id, " for tenant ", made.value().info.tenant, "; it is not shown again\n"));
+    print_error(cat("key ", made.value().info.id, " for tenant ", made.value().info.tenant,
+                    "; it is not shown again\n"));
   }
   return 0;
 }
@@ -114,7 +126,8 @@ int list_keys(int argc, char** argv) {
     tenant.resize(std::max<size_t>(tenant.size(), 12), ' ');
     ends.resize(17, ' ');
     std::vector<std::string> scopes(key.scopes.begin(), key.scopes.end());
-    print(cat(key.id, "  …", key.last_four, "  ", tenant, "  expires ", ends, "  ", join(scopes, ","), key.name.empty() ? "" : "  ", printable(key.name), "\n"));
+    print(cat(key.id, "  …", key.last_four, "  ", tenant, "  expires ", ends, "  ",
+              join(scopes, ","), key.name.empty() ? "" : "  ", printable(key.name), "\n"));
   }
   return 0;
 }
@@ -149,9 +162,13 @@ int key_main(int argc, char** argv) {
   if (word == "ls") return list_keys(argc - 1, argv + 1);
   if (word == "revoke") return revoke_key(argc - 1, argv + 1);
   bool asked = word == "--help" || word == "-h";
-  std::string usage = "usage: paddock key create [--tenant T] [--scope S] [--name N] [--expires 30d]\n       paddock key ls\n       paddock key revoke ID\n";
-  if (asked) print(usage);
-  else print_error(usage);
+  std::string usage =
+      "usage: paddock key create [--tenant T] [--scope S] [--name N] [--expires 30d]\n       "
+      "paddock key ls\n       paddock key revoke ID\n";
+  if (asked)
+    print(usage);
+  else
+    print_error(usage);
   return asked ? 0 : kFailed;
 }
 

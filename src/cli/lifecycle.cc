@@ -29,10 +29,13 @@ struct ForkFlags {
 Result<Value> fork(const ForkFlags& flags) {
   Client client = TRY(Client::find());
   Result<uint64_t> count = parse_count(flags.count);
-  if (!count || count.value() == 0) return Error{Code::invalid, cat("-n takes how many there shall be, not '", printable(flags.count), "'"), ""};
+  if (!count || count.value() == 0)
+    return Error{Code::invalid,
+                 cat("-n takes how many there shall be, not '", printable(flags.count), "'"), ""};
   Value body;
   body.set("count", count.value());
-  if (!flags.timeout.empty()) body.set("timeout_ms", TRY(duration_flag("--timeout", flags.timeout)));
+  if (!flags.timeout.empty())
+    body.set("timeout_ms", TRY(duration_flag("--timeout", flags.timeout)));
   return post(client, flags.id, "/fork", std::move(body));
 }
 
@@ -45,7 +48,10 @@ int print_forks(const Value& answer) {
       print(printable(text_of(*sandbox, "id")) + "\n");
     } else {
       const Value* error = entry.find("error");
-      status = report({Code::internal, cat("fork: ", error ? printable(text_of(*error, "message")) : "no sandbox"), ""}, false);
+      status =
+          report({Code::internal,
+                  cat("fork: ", error ? printable(text_of(*error, "message")) : "no sandbox"), ""},
+                 false);
     }
   }
   return status;
@@ -56,8 +62,10 @@ int print_forks(const Value& answer) {
 int pause_main(int argc, char** argv) {
   bool json = false, files_only = false;
   std::vector<std::string> ids;
-  Options options("pause", "Stops every process of a sandbox where it is. `paddock resume` lets it go on.");
-  options.flag("--files-only", &files_only, "end the processes and keep the files alone; resuming starts anew from them");
+  Options options("pause",
+                  "Stops every process of a sandbox where it is. `paddock resume` lets it go on.");
+  options.flag("--files-only", &files_only,
+               "end the processes and keep the files alone; resuming starts anew from them");
   options.flag("--json", &json, "print one JSON object");
   options.positional("ID", &ids, "sandboxes, by id or name", true);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
@@ -77,11 +85,13 @@ int resume_main(int argc, char** argv) {
   options.flag("--json", &json, "print one JSON object");
   options.positional("ID", &ids, "sandboxes, by id or name", true);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  return for_each_sandbox(ids, json, [&](const Client& client, const std::string& id) -> Result<Value> {
-    Value body;
-    if (!timeout.empty()) body.set("timeout_ms", TRY(duration_flag("--timeout", timeout)));
-    return post(client, id, "/resume", std::move(body));
-  });
+  return for_each_sandbox(ids, json,
+                          [&](const Client& client, const std::string& id) -> Result<Value> {
+                            Value body;
+                            if (!timeout.empty())
+                              body.set("timeout_ms", TRY(duration_flag("--timeout", timeout)));
+                            return post(client, id, "/resume", std::move(body));
+                          });
 }
 
 int kill_main(int argc, char** argv) {
@@ -91,13 +101,17 @@ int kill_main(int argc, char** argv) {
   options.flag("--json", &json, "print one JSON object");
   options.positional("ID", &ids, "sandboxes, by id or name", true);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  return for_each_sandbox(ids, json, [](const Client& client, const std::string& id) { return client.ask("DELETE", sandbox_path(id)); });
+  return for_each_sandbox(ids, json, [](const Client& client, const std::string& id) {
+    return client.ask("DELETE", sandbox_path(id));
+  });
 }
 
 int snapshot_main(int argc, char** argv) {
   bool json = false;
   std::string id, name;
-  Options options("snapshot", "Keeps the files of a sandbox as a template that others can be made from. Prints the snapshot's id.");
+  Options options("snapshot",
+                  "Keeps the files of a sandbox as a template that others can be made from. Prints "
+                  "the snapshot's id.");
   options.flag("--json", &json, "print one JSON object");
   options.positional("ID", &id, "the sandbox, by id or name");
   options.positional("NAME", &name, "a name for it, with a tag if you like (name:tag)", false);
@@ -111,7 +125,9 @@ int snapshot_main(int argc, char** argv) {
 int fork_main(int argc, char** argv) {
   bool json = false;
   ForkFlags flags;
-  Options options("fork", "Makes new sandboxes that begin with the files of another as they are now. Prints their ids.");
+  Options options("fork",
+                  "Makes new sandboxes that begin with the files of another as they are now. "
+                  "Prints their ids.");
   options.text("-n, --count", "N", &flags.count, "how many (default 1)");
   options.text("--timeout", "DURATION", &flags.timeout, "how long they live");
   options.flag("--json", &json, "print one JSON object");

@@ -11,11 +11,14 @@ namespace paddock::cli {
 Result<int64_t> duration_flag(const char* flag, const std::string& text) {
   if (text == "0") return 0;
   Result<uint64_t> value = parse_duration(text);
-  if (!value) return Error{Code::invalid, cat(flag, ": ", value.error().message), value.error().hint};
+  if (!value)
+    return Error{Code::invalid, cat(flag, ": ", value.error().message), value.error().hint};
   return static_cast<int64_t>(value.value());
 }
 
-int for_each_sandbox(const std::vector<std::string>& ids, bool json, const std::function<Result<Value>(const Client&, const std::string& id)>& act) {
+int for_each_sandbox(
+    const std::vector<std::string>& ids, bool json,
+    const std::function<Result<Value>(const Client&, const std::string& id)>& act) {
   Result<Client> client = Client::find();
   if (!client) return report(client.error(), json);
   Value::Array done, failed;
@@ -27,7 +30,10 @@ int for_each_sandbox(const std::vector<std::string>& ids, bool json, const std::
       error.set("code", to_string(result.error().code));
       error.set("message", result.error().message);
       failed.push_back(std::move(error));
-      if (!json) (void)report({result.error().code, cat(printable(id), ": ", result.error().message), result.error().hint}, false);
+      if (!json)
+        (void)report({result.error().code, cat(printable(id), ": ", result.error().message),
+                      result.error().hint},
+                     false);
       continue;
     }
     if (!json) print(printable(id) + "\n");
@@ -49,11 +55,14 @@ Result<std::vector<Value>> list_sandboxes(const Client& client, bool all) {
   std::vector<Value> found;
   std::string next;
   do {
-    std::string path = cat("/v1/sandboxes?limit=100", all ? "&state=starting,running,pausing,paused,resuming,ending,ended" : "",
-                           next.empty() ? "" : cat("&token=", percent_encode(next)));
+    std::string path =
+        cat("/v1/sandboxes?limit=100",
+            all ? "&state=starting,running,pausing,paused,resuming,ending,ended" : "",
+            next.empty() ? "" : cat("&token=", percent_encode(next)));
     Value page = TRY(client.ask("GET", path));
     const Value* list = page.find("sandboxes");
-    if (!list || !list->as_array()) return Error{Code::internal, "the server's list has no sandboxes in it", ""};
+    if (!list || !list->as_array())
+      return Error{Code::internal, "the server's list has no sandboxes in it", ""};
     for (const Value& sandbox : *list->as_array()) found.push_back(sandbox);
     next = text_of(page, "next");
   } while (!next.empty());
@@ -61,7 +70,9 @@ Result<std::vector<Value>> list_sandboxes(const Client& client, bool all) {
 }
 
 int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace paddock::cli

@@ -1,4 +1,5 @@
-// The commands about living sandboxes, all in paddock-server: each asks a running server (cli/client.h).
+// The commands about living sandboxes, all in paddock-server: each asks a running server
+// (cli/client.h).
 #pragma once
 
 #include <functional>
@@ -27,8 +28,10 @@ int volume_main(int argc, char** argv);
 // "--timeout 5m" and the like into milliseconds, errors naming the flag. "0" is 0: none.
 Result<int64_t> duration_flag(const char* flag, const std::string& text);
 
-// Does `act` for each id; all are tried. Prints the ids that went well, a line each, or {"sandboxes":[…],"errors":[…]}.
-int for_each_sandbox(const std::vector<std::string>& ids, bool json, const std::function<Result<Value>(const Client&, const std::string& id)>& act);
+// Does `act` for each id; all are tried. Prints the ids that went well, a line each, or
+// {"sandboxes":[…],"errors":[…]}.
+int for_each_sandbox(const std::vector<std::string>& ids, bool json,
+                     const std::function<Result<Value>(const Client&, const std::string& id)>& act);
 
 // All of them, page after page. `all`: the ended ones that the server still knows too.
 Result<std::vector<Value>> list_sandboxes(const Client& client, bool all);

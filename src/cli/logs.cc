@@ -14,7 +14,9 @@ std::string time_of(int64_t milliseconds) {
   time_t seconds = milliseconds / 1000;
   tm local{};
   char text[32];
-  if (!milliseconds || !::localtime_r(&seconds, &local) || std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0) return "-";
+  if (!milliseconds || !::localtime_r(&seconds, &local) ||
+      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0)
+    return "-";
   std::string fraction = std::to_string(1000 + milliseconds % 1000);
   return cat(text, ".", fraction.substr(1));
 }
@@ -23,10 +25,12 @@ std::string time_of(int64_t milliseconds) {
 std::string readable(const std::string& line, const Colours& colour) {
   Result<Value> value = parse_json(line, "the log");
   if (!value || !value.value().as_object()) return printable(line);
-  std::string text = cat(colour.dim, time_of(number_of(value.value(), "time_ms")), colour.off, "  ", colour.bold, printable(text_of(value.value(), "kind")), colour.off);
+  std::string text = cat(colour.dim, time_of(number_of(value.value(), "time_ms")), colour.off, "  ",
+                         colour.bold, printable(text_of(value.value(), "kind")), colour.off);
   for (const auto& [key, member] : *value.value().as_object()) {
     if (key == "time_ms" || key == "kind") continue;
-    text += cat("  ", printable(key), "=", printable(member.as_string() ? *member.as_string() : to_json(member)));
+    text += cat("  ", printable(key), "=",
+                printable(member.as_string() ? *member.as_string() : to_json(member)));
   }
   return text;
 }
@@ -46,7 +50,8 @@ Result<void> logs(const std::string& id, bool follow, bool json) {
 int logs_main(int argc, char** argv) {
   bool follow = false, json = false;
   std::string id;
-  Options options("logs", "Shows what happened to a sandbox: commands, states, requests to the network.");
+  Options options("logs",
+                  "Shows what happened to a sandbox: commands, states, requests to the network.");
   options.flag("-f, --follow", &follow, "go on with what happens next, until the sandbox ends");
   options.flag("--json", &json, "a JSON object on each line");
   options.positional("ID", &id, "the sandbox, by id or name");

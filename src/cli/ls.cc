@@ -29,13 +29,22 @@ const char* colour_of(const std::string& state, const Colours& colour) {
 std::vector<Cell> row_of(const Value& sandbox, int64_t now, const Colours& colour) {
   std::string state = text_of(sandbox, "state"), ends = "never";
   if (int64_t at = number_of(sandbox, "ends_ms")) ends = cat("in ", short_duration(at - now));
-  if (state == "ended") ends = cat(short_duration(now - number_of(sandbox, "ended_ms")), " ago: ", printable(text_of(sandbox, "ended_because")));
+  if (state == "ended")
+    ends = cat(short_duration(now - number_of(sandbox, "ended_ms")),
+               " ago: ", printable(text_of(sandbox, "ended_because")));
   const Value* usage = sandbox.find("usage");
   std::string memory = usage ? human_size(static_cast<uint64_t>(number_of(*usage, "memory"))) : "-";
-  if (int64_t most = number_of(sandbox, "memory_bytes")) memory += cat("/", human_size(static_cast<uint64_t>(most)));
+  if (int64_t most = number_of(sandbox, "memory_bytes"))
+    memory += cat("/", human_size(static_cast<uint64_t>(most)));
   std::string cpu = usage ? cat(static_cast<int>(real_of(*usage, "cpu_percent") + 0.5), "%") : "-";
-  return {{printable(text_of(sandbox, "id"))}, {printable(text_of(sandbox, "name"))}, {printable(text_of(sandbox, "template"))},
-          {state, colour_of(state, colour)}, {short_duration(now - number_of(sandbox, "created_ms"))}, {ends}, {memory}, {cpu}};
+  return {{printable(text_of(sandbox, "id"))},
+          {printable(text_of(sandbox, "name"))},
+          {printable(text_of(sandbox, "template"))},
+          {state, colour_of(state, colour)},
+          {short_duration(now - number_of(sandbox, "created_ms"))},
+          {ends},
+          {memory},
+          {cpu}};
 }
 
 Result<void> list(bool all, bool json) {
@@ -50,8 +59,10 @@ Result<void> list(bool all, bool json) {
   std::vector<std::vector<Cell>> rows;
   Colours colour = colours();
   for (const Value& sandbox : sandboxes) rows.push_back(row_of(sandbox, now_ms(), colour));
-  if (rows.empty()) print_error("no sandboxes; make one with: paddock create\n");
-  else print(render_table(kColumns, rows, terminal_width(), colour.bold, colour.off));
+  if (rows.empty())
+    print_error("no sandboxes; make one with: paddock create\n");
+  else
+    print(render_table(kColumns, rows, terminal_width(), colour.bold, colour.off));
   return {};
 }
 

@@ -36,8 +36,8 @@ struct Session {
   io::Loop& loop;
   Flags flags;
   std::shared_ptr<const mcp::Principal> principal;
-  std::string token, shown_token;    // shown: it was made here
-  Fd input, output;                  // the client's
+  std::string token, shown_token;  // shown: it was made here
+  Fd input, output;                // the client's
   io::Socket signals;
   std::shared_ptr<mcp::Stopper> stopper;
   std::unique_ptr<McpTools> tools;
@@ -62,7 +62,8 @@ Task<void> watch_signals(Session& session) {
 std::string token_shown(const api::Exchange& exchange) {
   std::string authorization = exchange.header("Authorization");
   constexpr std::string_view kBearer = "bearer ";
-  if (same_ignoring_case(std::string_view(authorization).substr(0, kBearer.size()), kBearer)) return authorization.substr(kBearer.size());
+  if (same_ignoring_case(std::string_view(authorization).substr(0, kBearer.size()), kBearer))
+    return authorization.substr(kBearer.size());
   return exchange.header("X-API-Key");
 }
 
@@ -72,11 +73,13 @@ Task<void> answer(Session& session, api::Exchange& exchange) {
     co_return;
   }
   Value why;
-  bool is_known = session.token.empty() || same_secret(sha256_bytes(token_shown(exchange)), sha256_bytes(session.token));
+  bool is_known = session.token.empty() ||
+                  same_secret(sha256_bytes(token_shown(exchange)), sha256_bytes(session.token));
   if (exchange.path() != "/mcp" || !is_known) {
     int status = is_known ? 404 : 401;
     why.set("code", status);
-    why.set("message", is_known ? "there is nothing here but /mcp" : "a token is needed: send it as Authorization: Bearer");
+    why.set("message", is_known ? "there is nothing here but /mcp"
+                                : "a token is needed: send it as Authorization: Bearer");
     api::Headers headers{{"Content-Type", "application/json"}};
     if (!is_known) headers.push_back({"WWW-Authenticate", "Bearer"});
     std::string text = to_json(why);
@@ -90,11 +93,16 @@ Task<void> answer(Session& session, api::Exchange& exchange) {
 Result<void> read_token(Session& session) {
   const char* given = ::getenv("PADDOCK_MCP_TOKEN");
   if (session.flags.no_auth) return {};
-  if (!session.flags.token_file.empty()) session.token = TRY(read_file(session.flags.token_file, 4096));
-  else if (given) session.token = given;
-  while (!session.token.empty() && (session.token.back() == '\n' || session.token.back() == '\r')) session.token.pop_back();
+  if (!session.flags.token_file.empty())
+    session.token = TRY(read_file(session.flags.token_file, 4096));
+  else if (given)
+    session.token = given;
+  while (!session.token.empty() && (session.token.back() == '\n' || session.token.back() == '\r'))
+    session.token.pop_back();
   bool is_given = !session.flags.token_file.empty() || given;
-  if (is_given && session.token.size() < 16) return Error{Code::invalid, "the token has less than 16 characters", "make one with: openssl rand -hex 32"};
+  if (is_given && session.token.size() < 16)
+    return Error{Code::invalid, "the token has less than 16 characters",
+                 "make one with: openssl rand -hex 32"};
   if (!is_given) session.token = session.shown_token = to_hex(TRY(random_bytes(32)));
   return {};
 }
@@ -107,21 +115,29 @@ Result<void> listen(Session& session, mcp::Service& service) {
   options.certificate = flags.certificate;
   options.key = flags.key;
   options.instead = [&session](api::Exchange& exchange) { return answer(session, exchange); };
-  std::vector<std::unique_ptr<api::Listener>> listeners = TRY(api::listen_all(session.loop, options));
+  std::vector<std::unique_ptr<api::Listener>> listeners =
+      TRY(api::listen_all(session.loop, options));
   session.server = TRY(api::Server::create(session.loop, options, std::move(listeners)));
   std::string place = session.server->places().front();
-  bool is_local = place.find("://127.") != std::string::npos || place.find("://[::1]") != std::string::npos;
-  if (flags.no_auth && !is_local) return Error{Code::invalid, "--no-auth: only on loopback", "leave it out, and give the token to the clients"};
+  bool is_local =
+      place.find("://127.") != std::string::npos || place.find("://[::1]") != std::string::npos;
+  if (flags.no_auth && !is_local)
+    return Error{Code::invalid, "--no-auth: only on loopback",
+                 "leave it out, and give the token to the clients"};
   mcp::HostRules rules{.loopback_only = is_local, .hosts = {}, .origins = flags.origins};
   session.front = TRY(api::McpFront::create(session.loop, service, std::move(rules)));
   session.server->start();
   std::string url = cat(place, "/mcp");
   if (flags.json) {
-    Value ready = Value::Object{{"ready", true}, {"url", url}, {"pid", static_cast<int64_t>(::getpid())}};
+    Value ready =
+        Value::Object{{"ready", true}, {"url", url}, {"pid", static_cast<int64_t>(::getpid())}};
     if (!session.shown_token.empty()) ready.set("token", session.shown_token);
     print(to_json(ready) + "\n");
   } else {
-    print(cat("MCP at ", url, "\n", session.shown_token.empty() ? "" : cat("  Authorization: Bearer ", session.shown_token, "\n")));
+    print(cat("MCP at ", url, "\n",
+              session.shown_token.empty()
+                  ? ""
+                  : cat("  Authorization: Bearer ", session.shown_token, "\n")));
   }
   return {};
 }
@@ -133,7 +149,10 @@ Task<void> serve(Session& session) {
   if (session.flags.listen.empty()) {
     Result<std::unique_ptr<mcp::Server>> server = mcp::Server::create(session.loop, service);
     if (!server) session.result = server.error();
-    mcp::StdioOptions options{.input = std::move(session.input), .output = std::move(session.output), .principal = session.principal, .stopper = session.stopper};
+    mcp::StdioOptions options{.input = std::move(session.input),
+                              .output = std::move(session.output),
+                              .principal = session.principal,
+                              .stopper = session.stopper};
     if (server) co_await mcp::serve_stdio(*server.value(), std::move(options));
     if (session.tools) co_await session.tools->close();
   } else {
@@ -152,7 +171,8 @@ Result<void> take_streams(Session& session) {
   session.output = Fd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!session.input || !session.output) return errno_error(errno, "take stdin and stdout");
   Fd null = TRY(open_file("/dev/null", O_RDWR));
-  if (::dup2(null.get(), STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return errno_error(errno, "take stdin and stdout");
+  if (::dup2(null.get(), STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    return errno_error(errno, "take stdin and stdout");
   return {};
 }
 
@@ -162,8 +182,10 @@ Result<void> run(Flags flags) {
   io::Loop& loop = *TRY(io::Loop::create());
   Session session{loop, std::move(flags)};
   bool is_stdio = session.flags.listen.empty();
-  if (is_stdio) TRY(take_streams(session));
-  else TRY(read_token(session));
+  if (is_stdio)
+    TRY(take_streams(session));
+  else
+    TRY(read_token(session));
   session.stopper = std::make_shared<mcp::Stopper>(loop);
   session.signals.open(loop, std::move(signals));
   std::string who = is_stdio ? "stdio" : session.token.empty() ? "anybody" : "token";
@@ -187,19 +209,30 @@ Result<void> run(Flags flags) {
 int mcp_main(int argc, char** argv) {
   if (argc > 1 && is_mcp_pins_word(argv[1])) return mcp_pins_main(argc - 1, argv + 1);
   Flags flags;
-  Options options("mcp", "Serves Paddock's tools, and those of the MCP servers in the policy, to an MCP client: on stdin and stdout, or over HTTP.\n"
-                         "Of the servers behind it: paddock mcp servers|pins|accept|forget --help");
-  options.list("--policy", "FILE|PRESET", &flags.tools.policies, "what holds for tools, servers and sandboxes; several are intersected");
-  options.text("--workspace", "DIR[:ro|rw]", &flags.tools.workspace, "every sandbox sees this directory as /workspace");
-  options.list("--allow-net", "HOST[:PORT]", &flags.tools.allow_net, "what sandboxes may reach at most (default: what --policy allows, else nothing)");
+  Options options("mcp",
+                  "Serves Paddock's tools, and those of the MCP servers in the policy, to an MCP "
+                  "client: on stdin and stdout, or over HTTP.\n"
+                  "Of the servers behind it: paddock mcp servers|pins|accept|forget --help");
+  options.list("--policy", "FILE|PRESET", &flags.tools.policies,
+               "what holds for tools, servers and sandboxes; several are intersected");
+  options.text("--workspace", "DIR[:ro|rw]", &flags.tools.workspace,
+               "every sandbox sees this directory as /workspace");
+  options.list("--allow-net", "HOST[:PORT]", &flags.tools.allow_net,
+               "what sandboxes may reach at most (default: what --policy allows, else nothing)");
   options.text("--agent", "NAME", &flags.tools.agent, "who calls, for the records");
-  options.text("--listen", "ADDRESS:PORT", &flags.listen, "Streamable HTTP there instead of stdin and stdout");
-  options.text("--token-file", "FILE", &flags.token_file, "the token that clients must show (default: $PADDOCK_MCP_TOKEN, else one is made and printed)");
+  options.text("--listen", "ADDRESS:PORT", &flags.listen,
+               "Streamable HTTP there instead of stdin and stdout");
+  options.text("--token-file", "FILE", &flags.token_file,
+               "the token that clients must show (default: $PADDOCK_MCP_TOKEN, else one is made "
+               "and printed)");
   options.flag("--no-auth", &flags.no_auth, "no token; on loopback only");
-  options.list("--allow-origin", "ORIGIN", &flags.origins, "pages from there may call, as https://app.example");
-  options.text("--certificate", "FILE", &flags.certificate, "TLS with this certificate chain (PEM)");
+  options.list("--allow-origin", "ORIGIN", &flags.origins,
+               "pages from there may call, as https://app.example");
+  options.text("--certificate", "FILE", &flags.certificate,
+               "TLS with this certificate chain (PEM)");
   options.text("--key", "FILE", &flags.key, "and its key (PEM)");
-  options.flag("--plaintext", &flags.plaintext, "listen on other addresses than loopback without TLS");
+  options.flag("--plaintext", &flags.plaintext,
+               "listen on other addresses than loopback without TLS");
   options.flag("--json", &flags.json, "with --listen: say where on stdout as one JSON object");
   options.flag("--fixture", &flags.fixture, "");
   std::string clean_up;
@@ -207,10 +240,15 @@ int mcp_main(int argc, char** argv) {
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   if (!clean_up.empty()) return clean_up_after(clean_up) ? 0 : kFailed;
   bool is_http = !flags.listen.empty();
-  bool has_http_flags = flags.no_auth || flags.plaintext || flags.json || !flags.token_file.empty() || !flags.certificate.empty() || !flags.key.empty() || !flags.origins.empty();
+  bool has_http_flags = flags.no_auth || flags.plaintext || flags.json ||
+                        !flags.token_file.empty() || !flags.certificate.empty() ||
+                        !flags.key.empty() || !flags.origins.empty();
   if (!is_http && has_http_flags)
-    return report({Code::invalid, "mcp: flags about HTTP without --listen", "add --listen 127.0.0.1:PORT"}, false);
-  if (flags.no_auth && !flags.token_file.empty()) return report({Code::invalid, "mcp: --no-auth and --token-file together", ""}, flags.json);
+    return report(
+        {Code::invalid, "mcp: flags about HTTP without --listen", "add --listen 127.0.0.1:PORT"},
+        false);
+  if (flags.no_auth && !flags.token_file.empty())
+    return report({Code::invalid, "mcp: --no-auth and --token-file together", ""}, flags.json);
   bool json = flags.json;
   Result<void> served = run(std::move(flags));
   if (!served) return report(served.error(), json);

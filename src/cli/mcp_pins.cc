@@ -1,4 +1,5 @@
-// paddock mcp servers, pins, accept, forget: what the servers behind the gateway offer, and what of a change is accepted.
+// paddock mcp servers, pins, accept, forget: what the servers behind the gateway offer, and what of
+// a change is accepted.
 #include "cli/mcp_pins.h"
 
 #include <algorithm>
@@ -30,7 +31,9 @@ std::string indented(const std::string& text) {
 
 std::string shown(const tools::PinChange& change) {
   std::string name = change.name.empty() ? "" : cat(" ", printable(change.name));
-  return cat("    ", to_string(change.kind), name, ": ", change.what, change.hash.empty() ? "" : cat("  =", change.hash.substr(0, kShownHash)), "\n", indented(change.diff()));
+  return cat("    ", to_string(change.kind), name, ": ", change.what,
+             change.hash.empty() ? "" : cat("  =", change.hash.substr(0, kShownHash)), "\n",
+             indented(change.diff()));
 }
 
 // What a running server looks like, from Gateway::describe().
@@ -54,31 +57,46 @@ std::string joined(const Value& list) {
 
 std::string unknown_tool(const Value& tool) {
   std::string meant = text_of(tool, "hint");
-  return cat("the policy lists '", text_of(tool, "name"), "', and the server has no such tool", meant.empty() ? "" : cat(" (did you mean '", meant, "'?)"));
+  return cat("the policy lists '", text_of(tool, "name"), "', and the server has no such tool",
+             meant.empty() ? "" : cat(" (did you mean '", meant, "'?)"));
 }
 
 std::string shown_server(const Value& server) {
   Colours colour = colours();
   std::string state = text_of(server, "state");
-  const char* mark = state == "running" ? colour.green : starts_with(state, "changed") ? colour.yellow : colour.red;
-  std::string out = cat(colour.bold, text_of(server, "name"), colour.off, "  ", mark, state, colour.off, "\n");
-  out += cat("  ", server.find("url") ? "url       " : "command   ", text_of(server, server.find("url") ? "url" : "command"), "\n");
-  if (server.find("protocol")) out += cat("  protocol  ", text_of(server, "protocol"), " (", text_of(server, "era"), "), ", text_of(server, "server"), "\n");
-  out += cat("  offers    ", count_of(server, "tools"), " tools, ", text_of(server, "prompts"), " prompts, ", text_of(server, "resources"), " resources\n");
+  const char* mark = state == "running"              ? colour.green
+                     : starts_with(state, "changed") ? colour.yellow
+                                                     : colour.red;
+  std::string out =
+      cat(colour.bold, text_of(server, "name"), colour.off, "  ", mark, state, colour.off, "\n");
+  out += cat("  ", server.find("url") ? "url       " : "command   ",
+             text_of(server, server.find("url") ? "url" : "command"), "\n");
+  if (server.find("protocol"))
+    out += cat("  protocol  ", text_of(server, "protocol"), " (", text_of(server, "era"), "), ",
+               text_of(server, "server"), "\n");
+  out += cat("  offers    ", count_of(server, "tools"), " tools, ", text_of(server, "prompts"),
+             " prompts, ", text_of(server, "resources"), " resources\n");
   if (const Value* names = server.find("own_names"))
-    for (const auto& [name, own] : *names->as_object()) out += cat("    ", printable(name), "  (there: ", printable(*own.as_string()), ")\n");
-  if (count_of(server, "not_listed")) out += cat("  has also  ", joined(*server.find("not_listed")), "  (add to mcp.servers.", text_of(server, "name"), ".tools what agents may call)\n");
+    for (const auto& [name, own] : *names->as_object())
+      out += cat("    ", printable(name), "  (there: ", printable(*own.as_string()), ")\n");
+  if (count_of(server, "not_listed"))
+    out += cat("  has also  ", joined(*server.find("not_listed")), "  (add to mcp.servers.",
+               text_of(server, "name"), ".tools what agents may call)\n");
   if (const Value* unknown = server.find("unknown"))
-    for (const Value& tool : *unknown->as_array()) out += cat("  ", colour.red, "unknown", colour.off, "   ", unknown_tool(tool), "\n");
+    for (const Value& tool : *unknown->as_array())
+      out += cat("  ", colour.red, "unknown", colour.off, "   ", unknown_tool(tool), "\n");
   if (count_of(server, "withheld")) out += "  withheld, or gone\n";
   if (const Value* withheld = server.find("withheld"))
     for (const Value& change : *withheld->as_array()) {
       const Value* diff = change.find("diff");
-      out += cat("    ", text_of(change, "kind"), " ", text_of(change, "name"), ": ", text_of(change, "what"), "\n", diff ? indented(*diff->as_string()) : "");
+      out += cat("    ", text_of(change, "kind"), " ", text_of(change, "name"), ": ",
+                 text_of(change, "what"), "\n", diff ? indented(*diff->as_string()) : "");
     }
   if (count_of(server, "refused")) out += "  refused\n";
   if (const Value* refused = server.find("refused"))
-    for (const Value& thing : *refused->as_array()) out += cat("    ", text_of(thing, "kind"), " ", text_of(thing, "name"), ": ", text_of(thing, "why"), "\n");
+    for (const Value& thing : *refused->as_array())
+      out += cat("    ", text_of(thing, "kind"), " ", text_of(thing, "name"), ": ",
+                 text_of(thing, "why"), "\n");
   return out;
 }
 
@@ -97,11 +115,14 @@ std::vector<std::string> tools_of_nobody(const Value& tools, const Value& server
     std::string name = *tool.find("name")->as_string();
     if (*tool.find("provider")->as_string() != "nobody") continue;
     bool may_come = false;
-    for (const Value& server : *servers.as_array()) may_come = may_come || (has_failed(server) && starts_with(name, *server.find("prefix")->as_string()));
+    for (const Value& server : *servers.as_array())
+      may_come = may_come ||
+                 (has_failed(server) && starts_with(name, *server.find("prefix")->as_string()));
     bool is_withheld = false;
     for (const Value& server : *servers.as_array())
       for (const Value& change : *server.find("withheld")->as_array())
-        is_withheld = is_withheld || !change.find("name") || cat(*server.find("prefix")->as_string(), text_of(change, "name")) == name;
+        is_withheld = is_withheld || !change.find("name") ||
+                      cat(*server.find("prefix")->as_string(), text_of(change, "name")) == name;
     if (!may_come && !is_withheld) unknown.push_back(name);
   }
   return unknown;
@@ -118,28 +139,39 @@ io::Task<void> look(io::Loop& loop, tools::LocalTools& local, Found& found) {
 int servers_main(int argc, char** argv) {
   bool json = false;
   std::vector<std::string> policies;
-  Options options("mcp servers", "Starts the MCP servers of a policy, each in its sandbox, says what they offer and what is refused or withheld, and ends them.\n"
-                                 "Exits with 1 if one does not start, or if the policy lists a tool that nobody has.");
+  Options options(
+      "mcp servers",
+      "Starts the MCP servers of a policy, each in its sandbox, says what they offer and what is "
+      "refused or withheld, and ends them.\n"
+      "Exits with 1 if one does not start, or if the policy lists a tool that nobody has.");
   options.list("--policy", "FILE|PRESET", &policies, "whose [mcp.servers]");
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<io::Loop*> loop = io::Loop::create();
   if (!loop) return report(loop.error(), json);
-  Result<std::unique_ptr<tools::LocalTools>> local = tools::LocalTools::open(*loop.value(), {.policies = policies});
+  Result<std::unique_ptr<tools::LocalTools>> local =
+      tools::LocalTools::open(*loop.value(), {.policies = policies});
   if (!local) return report(local.error(), json);
   Found found;
   io::spawn(look(*loop.value(), *local.value(), found));
   loop.value()->run();
   const Value::Array& servers = *found.servers.as_array();
-  bool all_well = found.unknown_tools.empty() && std::none_of(servers.begin(), servers.end(), [](const Value& server) { return has_failed(server) || count_of(server, "unknown"); });
+  bool all_well = found.unknown_tools.empty() &&
+                  std::none_of(servers.begin(), servers.end(), [](const Value& server) {
+                    return has_failed(server) || count_of(server, "unknown");
+                  });
   if (json) {
-    print(to_json(Value(Value::Object{{"ok", all_well}, {"servers", found.servers}, {"unknown_tools", text_list(found.unknown_tools)}})) + "\n");
+    print(to_json(Value(Value::Object{{"ok", all_well},
+                                      {"servers", found.servers},
+                                      {"unknown_tools", text_list(found.unknown_tools)}})) +
+          "\n");
     return all_well ? 0 : 1;
   }
   std::string text;
   for (const Value& server : servers) text += shown_server(server);
   print(text.empty() ? "The policy has no [mcp.servers].\n" : text);
-  for (const std::string& name : found.unknown_tools) print(cat("[[tools]] names '", printable(name), "', and nobody has such a tool\n"));
+  for (const std::string& name : found.unknown_tools)
+    print(cat("[[tools]] names '", printable(name), "', and nobody has such a tool\n"));
   return all_well ? 0 : 1;
 }
 
@@ -150,9 +182,14 @@ Value pins_as_json(const std::string& server, const std::vector<tools::PinSet>& 
     one.set("identity", set.identity);
     one.set("accepted", set.accepted);
     one.set("since", set.since);
-    for (const auto& [name, pin] : set.tools) pinned.as_array()->push_back(Value::Object{{"name", name}, {"hash", pin.hash}, {"since", pin.since}});
-    for (const auto& [name, pin] : set.prompts) prompts.as_array()->push_back(Value::Object{{"name", name}, {"hash", pin.hash}, {"since", pin.since}});
-    for (const tools::PinChange& change : set.changes()) changes.as_array()->push_back(to_value(change));
+    for (const auto& [name, pin] : set.tools)
+      pinned.as_array()->push_back(
+          Value::Object{{"name", name}, {"hash", pin.hash}, {"since", pin.since}});
+    for (const auto& [name, pin] : set.prompts)
+      prompts.as_array()->push_back(
+          Value::Object{{"name", name}, {"hash", pin.hash}, {"since", pin.since}});
+    for (const tools::PinChange& change : set.changes())
+      changes.as_array()->push_back(to_value(change));
     one.set("tools", std::move(pinned));
     one.set("prompts", std::move(prompts));
     one.set("pending", std::move(changes));
@@ -163,16 +200,24 @@ Value pins_as_json(const std::string& server, const std::vector<tools::PinSet>& 
   return value;
 }
 
-std::string pins_as_text(const std::string& server, const std::vector<tools::PinSet>& sets, bool all) {
+std::string pins_as_text(const std::string& server, const std::vector<tools::PinSet>& sets,
+                         bool all) {
   Colours colour = colours();
   std::string text = cat(colour.bold, server, colour.off, "\n");
   for (const tools::PinSet& set : sets) {
-    text += cat("  ", printable(to_json(set.identity)), set.accepted ? cat("  since ", set.since) : cat("  ", colour.yellow, "not accepted", colour.off), "\n");
+    text += cat("  ", printable(to_json(set.identity)),
+                set.accepted ? cat("  since ", set.since)
+                             : cat("  ", colour.yellow, "not accepted", colour.off),
+                "\n");
     text += cat("    pinned: ", set.tools.size(), " tools, ", set.prompts.size(), " prompts\n");
     if (all)
-      for (const auto& [name, pin] : set.tools) text += cat("      ", printable(name), "  ", pin.hash.substr(0, kShownHash), "  ", pin.since, "\n");
+      for (const auto& [name, pin] : set.tools)
+        text += cat("      ", printable(name), "  ", pin.hash.substr(0, kShownHash), "  ",
+                    pin.since, "\n");
     std::vector<tools::PinChange> changes = set.changes();
-    if (!changes.empty()) text += cat("  ", colour.yellow, "waiting to be accepted", colour.off, " (paddock mcp accept ", server, " [TOOL[=HASH]…])\n");
+    if (!changes.empty())
+      text += cat("  ", colour.yellow, "waiting to be accepted", colour.off,
+                  " (paddock mcp accept ", server, " [TOOL[=HASH]…])\n");
     for (const tools::PinChange& change : changes) text += shown(change);
   }
   return text;
@@ -181,7 +226,9 @@ std::string pins_as_text(const std::string& server, const std::vector<tools::Pin
 int pins_main(int argc, char** argv) {
   bool json = false;
   std::string only;
-  Options options("mcp pins", "What is pinned of each MCP server behind the gateway, and what has changed since.");
+  Options options(
+      "mcp pins",
+      "What is pinned of each MCP server behind the gateway, and what has changed since.");
   options.positional("NAME", &only, "of this server, with every tool", false);
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
@@ -198,11 +245,15 @@ int pins_main(int argc, char** argv) {
   for (const std::string& name : names) {
     Result<std::vector<tools::PinSet>> sets = pins.value().read(name);
     if (!sets) return report(sets.error(), json);
-    if (json) listed.as_array()->push_back(pins_as_json(name, sets.value()));
-    else text += pins_as_text(name, sets.value(), !only.empty());
+    if (json)
+      listed.as_array()->push_back(pins_as_json(name, sets.value()));
+    else
+      text += pins_as_text(name, sets.value(), !only.empty());
   }
-  if (json) print(to_json(Value(Value::Object{{"pins", listed}})) + "\n");
-  else print(text.empty() ? "Nothing is pinned yet.\n" : text);
+  if (json)
+    print(to_json(Value(Value::Object{{"pins", listed}})) + "\n");
+  else
+    print(text.empty() ? "Nothing is pinned yet.\n" : text);
   return 0;
 }
 
@@ -210,15 +261,20 @@ int accept_main(int argc, char** argv) {
   bool json = false;
   std::string server;
   std::vector<std::string> wanted;
-  Options options("mcp accept", "Accepts what a server behind the gateway has changed. A gateway that runs takes it over within a second.");
+  Options options("mcp accept",
+                  "Accepts what a server behind the gateway has changed. A gateway that runs takes "
+                  "it over within a second.");
   options.positional("NAME", &server, "the server");
-  options.positional("TOOL", &wanted, "these tools and prompts (default: everything that waits); TOOL=HASH: only what `paddock mcp pins` showed");
+  options.positional("TOOL", &wanted,
+                     "these tools and prompts (default: everything that waits); TOOL=HASH: only "
+                     "what `paddock mcp pins` showed");
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<tools::Pins> pins = open_pins();
   if (!pins) return report(pins.error(), json);
   Event act;
-  Result<void> recorded = manager::record_act("mcp.accept", Value::Object{{"server", server}, {"tools", text_list(wanted)}}, &act);
+  Result<void> recorded = manager::record_act(
+      "mcp.accept", Value::Object{{"server", server}, {"tools", text_list(wanted)}}, &act);
   if (!recorded) return report(recorded.error(), json);
   Result<std::vector<tools::PinChange>> accepted = pins.value().accept(server, wanted);
   if (!accepted) {
@@ -231,29 +287,36 @@ int accept_main(int argc, char** argv) {
     changes.as_array()->push_back(to_value(change));
     text += shown(change);
   }
-  if (json) print(to_json(Value(Value::Object{{"server", server}, {"accepted", changes}})) + "\n");
-  else print(text.empty() ? cat("Nothing of '", server, "' waits to be accepted.\n") : cat("Accepted:\n", text));
+  if (json)
+    print(to_json(Value(Value::Object{{"server", server}, {"accepted", changes}})) + "\n");
+  else
+    print(text.empty() ? cat("Nothing of '", server, "' waits to be accepted.\n")
+                       : cat("Accepted:\n", text));
   return 0;
 }
 
 int forget_main(int argc, char** argv) {
   bool json = false;
   std::string server;
-  Options options("mcp forget", "Removes the pins of a server: what it offers when it is started next is taken as first sight.");
+  Options options("mcp forget",
+                  "Removes the pins of a server: what it offers when it is started next is taken "
+                  "as first sight.");
   options.positional("NAME", &server, "the server");
   options.flag("--json", &json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<tools::Pins> pins = open_pins();
   if (!pins) return report(pins.error(), json);
   Event act;
-  Result<void> recorded = manager::record_act("mcp.forget", Value::Object{{"server", server}}, &act);
+  Result<void> recorded =
+      manager::record_act("mcp.forget", Value::Object{{"server", server}}, &act);
   if (!recorded) return report(recorded.error(), json);
   Result<void> forgotten = pins.value().forget(server);
   if (!forgotten) {
     manager::note_failure(act, forgotten.error());
     return report(forgotten.error(), json);
   }
-  print(json ? to_json(Value(Value::Object{{"forgotten", server}})) + "\n" : cat("Forgotten: ", server, "\n"));
+  print(json ? to_json(Value(Value::Object{{"forgotten", server}})) + "\n"
+             : cat("Forgotten: ", server, "\n"));
   return 0;
 }
 
@@ -261,7 +324,10 @@ struct Word {
   const char* name;
   int (*main)(int, char**);
 };
-constexpr Word kWords[] = {{"servers", servers_main}, {"pins", pins_main}, {"accept", accept_main}, {"forget", forget_main}};
+constexpr Word kWords[] = {{"servers", servers_main},
+                           {"pins", pins_main},
+                           {"accept", accept_main},
+                           {"forget", forget_main}};
 
 }  // namespace
 

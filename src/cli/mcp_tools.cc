@@ -37,7 +37,9 @@ Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
   PolicyFlags flags;
   flags.workspace = flag;
   std::optional<Workspace> workspace = TRY(call_policy(flags)).files.workspace;
-  if (!ends_with(flag, ":copy") && workspace->mode == WorkspaceMode::copy) workspace->mode = WorkspaceMode::read_only;  // unless it says otherwise
+  // Unless it says otherwise.
+  if (!ends_with(flag, ":copy") && workspace->mode == WorkspaceMode::copy)
+    workspace->mode = WorkspaceMode::read_only;
   char* real = ::realpath(workspace->path.c_str(), nullptr);
   if (!real) return errno_error(errno, cat("--workspace '", printable(workspace->path), "'"));
   workspace->path = real;
@@ -45,8 +47,9 @@ Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
   return workspace;
 }
 
-// The network that sandboxes may have at most: what --allow-net lists, and without it what the named policies allow. Without
-// either there is none: a model that could open it by itself would send the workspace away.
+// The network that sandboxes may have at most: what --allow-net lists, and without it what the
+// named policies allow. Without either there is none: a model that could open it by itself would
+// send the workspace away.
 std::optional<Policy> ceiling_of(const McpToolsOptions& options) {
   if (options.allow_net.empty() && !options.policies.empty()) return std::nullopt;
   Policy flags;
@@ -54,8 +57,8 @@ std::optional<Policy> ceiling_of(const McpToolsOptions& options) {
   return flags;
 }
 
-// A process that waits for our end. Clients kill servers that they are done with, and sandboxes outlive whoever made them: what we could
-// not clean up then, it does (clean_up_after).
+// A process that waits for our end. Clients kill servers that they are done with, and sandboxes
+// outlive whoever made them: what we could not clean up then, it does (clean_up_after).
 Result<Fd> start_watcher(const std::string& directory) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, "make a pipe");
@@ -63,13 +66,15 @@ Result<Fd> start_watcher(const std::string& directory) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, read.get(), STDIN_FILENO);
-  for (int standard : {STDOUT_FILENO, STDERR_FILENO}) ::posix_spawn_file_actions_adddup2(&actions, null.get(), standard);
+  for (int standard : {STDOUT_FILENO, STDERR_FILENO})
+    ::posix_spawn_file_actions_adddup2(&actions, null.get(), standard);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   const char* argv[] = {"paddock-server", "mcp", "--clean-up-after", directory.c_str(), nullptr};
   pid_t pid = -1;
-  int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, const_cast<char* const*>(argv), environ);
+  int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes,
+                             const_cast<char* const*>(argv), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (failed) return errno_error(failed, "start a process that cleans up");
@@ -87,13 +92,17 @@ Task<void> end_sandboxes(manager::Manager& manager) {
   co_await manager.events().drain(kTracesTime);
 }
 
-// Beside the directories in use: one whose templates are there already, which take seconds to make. Whoever renames it has it.
-std::string spare_beside(const std::string& directory) { return directory.substr(0, directory.rfind('/')) + "/spare"; }
+// Beside the directories in use: one whose templates are there already, which take seconds to make.
+// Whoever renames it has it.
+std::string spare_beside(const std::string& directory) {
+  return directory.substr(0, directory.rfind('/')) + "/spare";
+}
 
 // Nothing of what was done in the sandboxes stays; the templates do, if there is no spare yet.
 void put_away(const std::string& directory) {
   std::error_code ignored;
-  for (const char* part : {"sandboxes", "trash", "volumes", "files", "builds"}) std::filesystem::remove_all(cat(directory, "/server/", part), ignored);
+  for (const char* part : {"sandboxes", "trash", "volumes", "files", "builds"})
+    std::filesystem::remove_all(cat(directory, "/server/", part), ignored);
   if (::rename(directory.c_str(), spare_beside(directory).c_str()) == 0) return;
   std::string gone = directory + ".gone";  // nobody takes it for one that is in use
   if (::rename(directory.c_str(), gone.c_str()) == 0) api::remove_state(gone);
@@ -104,9 +113,12 @@ Task<void> clean_up(io::Loop& loop, std::string directory, Result<void>& result)
   options.state_directory = directory;
   Result<std::string> records = store::state_directory();
   if (records) options.records = records.value();
-  Result<std::unique_ptr<manager::Manager>> manager = co_await manager::Manager::start(loop, std::move(options));
-  if (manager) co_await end_sandboxes(*manager.value());
-  else result = manager.error();
+  Result<std::unique_ptr<manager::Manager>> manager =
+      co_await manager::Manager::start(loop, std::move(options));
+  if (manager)
+    co_await end_sandboxes(*manager.value());
+  else
+    result = manager.error();
   if (manager) manager.value().reset();
   if (result) put_away(directory);
   loop.stop();
@@ -118,12 +130,16 @@ Result<void> clean_up_after(const std::string& directory) {
   (void)::signal(SIGPIPE, SIG_IGN);
   char nothing[64];
   ssize_t got = 1;
-  while (got > 0 || (got < 0 && errno == EINTR)) got = ::read(STDIN_FILENO, nothing, sizeof nothing);
+  while (got > 0 || (got < 0 && errno == EINTR))
+    got = ::read(STDIN_FILENO, nothing, sizeof nothing);
   struct stat status {};
   if (::lstat(directory.c_str(), &status) != 0) return {};  // it was done
   std::string ours = TRY(store::open_state("mcp")).path + "/";
-  if (!starts_with(directory, ours) || !is_random_name(directory.substr(ours.size()), kNameLength) || !S_ISDIR(status.st_mode))
-    return Error{Code::denied, cat("clean up '", printable(directory), "': not a directory that paddock mcp made"), ""};
+  if (!starts_with(directory, ours) ||
+      !is_random_name(directory.substr(ours.size()), kNameLength) || !S_ISDIR(status.st_mode))
+    return Error{
+        Code::denied,
+        cat("clean up '", printable(directory), "': not a directory that paddock mcp made"), ""};
   io::Loop& loop = *TRY(io::Loop::create());
   Result<void> result;
   io::spawn(clean_up(loop, directory, result));
@@ -136,7 +152,7 @@ struct McpTools::State {
   io::Loop& loop;
   McpToolsOptions options;
   std::optional<Workspace> workspace;
-  std::string state, temporary;    // directories: what is shared, and what ends with this process
+  std::string state, temporary;  // directories: what is shared, and what ends with this process
   Fd watcher;
   std::unique_ptr<manager::Events> events;
   std::unique_ptr<manager::Manager> manager;
@@ -154,18 +170,21 @@ struct McpTools::State {
   }
 
   Task<Result<manager::Manager*>> try_to_start() {
-    Result<Fd> watching = watcher ? Result<Fd>(std::move(watcher)) : start_watcher(temporary);  // one for all tries
+    // One for all tries.
+    Result<Fd> watching = watcher ? Result<Fd>(std::move(watcher)) : start_watcher(temporary);
     if (!watching) co_return watching.error();
     watcher = std::move(watching.value());
     (void)::rename(spare_beside(temporary).c_str(), temporary.c_str());  // where there is one
     manager::ManagerOptions wanted;
     if (!options.policies.empty()) wanted.policy = options.policies.front();
-    if (options.policies.size() > 1) wanted.narrower.assign(options.policies.begin() + 1, options.policies.end());
+    if (options.policies.size() > 1)
+      wanted.narrower.assign(options.policies.begin() + 1, options.policies.end());
     wanted.flags = ceiling_of(options);
     wanted.state_directory = temporary;
     wanted.records = state;
     wanted.workspace = workspace;
-    Result<std::unique_ptr<manager::Manager>> started = co_await manager::Manager::start(loop, std::move(wanted));
+    Result<std::unique_ptr<manager::Manager>> started =
+        co_await manager::Manager::start(loop, std::move(wanted));
     if (!started) co_return started.error();
     manager = std::move(started.value());
     co_return manager.get();
@@ -181,9 +200,13 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
   state->options = std::move(options);
   state->workspace = TRY(workspace_of(state->options.workspace));
   state->state = TRY(store::state_directory());
-  state->temporary = cat(TRY(store::open_state("mcp")).path, "/", TRY(store::random_name(kNameLength)));
+  state->temporary =
+      cat(TRY(store::open_state("mcp")).path, "/", TRY(store::random_name(kNameLength)));
   const std::vector<std::string>& names = state->options.policies;
-  manager::Policies policies = TRY(manager::Policies::create(names.empty() ? "" : names.front(), names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>(), ceiling_of(state->options)));
+  manager::Policies policies = TRY(manager::Policies::create(
+      names.empty() ? "" : names.front(),
+      names.size() > 1 ? std::vector(names.begin() + 1, names.end()) : std::vector<std::string>(),
+      ceiling_of(state->options)));
   Policy policy = TRY(policies.operators());
   if (!state->options.allow_net.empty()) {
     Policy asked;
@@ -191,10 +214,15 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
     manager::CombinedPolicy combined = TRY(policies.combine("", std::move(asked)));
     TRY(manager::refuse_narrowed(combined, manager::Yields::nothing));
   }
-  if (state->workspace) TRY(manager::look_at_workspace(policy, *state->workspace));  // the manager does, later: nobody should have to call a tool to hear of it
+  // The manager does, later: nobody should have to call a tool to hear of it.
+  if (state->workspace) TRY(manager::look_at_workspace(policy, *state->workspace));
 
-  manager::EventsOptions events{.state_directory = state->state, .audit = policy.audit, .telemetry = policy.telemetry, .beside = true};
-  for (auto& [name, value] : events.telemetry.headers) value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
+  manager::EventsOptions events{.state_directory = state->state,
+                                .audit = policy.audit,
+                                .telemetry = policy.telemetry,
+                                .beside = true};
+  for (auto& [name, value] : events.telemetry.headers)
+    value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
   state->events = TRY(manager::Events::start(loop, events));
 
   tools::ToolboxOptions toolbox;
@@ -203,8 +231,11 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
   toolbox.manager_later = [self] { return self->start_manager(); };
   toolbox.events = state->events.get();
   toolbox.sandbox.timeout_ms = 0;
-  if (!state->options.allow_net.empty()) toolbox.sandbox.policy.network.allow = state->options.allow_net;
-  toolbox.on_line = [](std::string server, std::string line) { print_error(cat("paddock: ", server.empty() ? "" : cat(server, ": "), printable(line), "\n")); };
+  if (!state->options.allow_net.empty())
+    toolbox.sandbox.policy.network.allow = state->options.allow_net;
+  toolbox.on_line = [](std::string server, std::string line) {
+    print_error(cat("paddock: ", server.empty() ? "" : cat(server, ": "), printable(line), "\n"));
+  };
   state->toolbox = TRY(tools::Toolbox::create(loop, std::move(toolbox)));
   return std::unique_ptr<McpTools>(new McpTools(std::move(state)));
 }

@@ -31,7 +31,8 @@ class McpTools {
   std::unique_ptr<State> state_;
 };
 
-// Waits until whoever has the other end of our stdin is gone, and then ends the sandboxes that it left in `directory`.
+// Waits until whoever has the other end of our stdin is gone, and then ends the sandboxes that it
+// left in `directory`.
 Result<void> clean_up_after(const std::string& directory);
 
 }  // namespace paddock::cli

@@ -7,34 +7,43 @@
 
 namespace paddock::cli {
 
-void Options::flag(const std::string& name, bool* target, const std::string& what) { flags_.push_back({name, "", what, target}); }
+void Options::flag(const std::string& name, bool* target, const std::string& what) {
+  flags_.push_back({name, "", what, target});
+}
 
-void Options::text(const std::string& name, const std::string& placeholder, std::string* target, const std::string& what) {
+void Options::text(const std::string& name, const std::string& placeholder, std::string* target,
+                   const std::string& what) {
   flags_.push_back({.name = name, .placeholder = placeholder, .what = what, .text = target});
 }
 
-void Options::list(const std::string& name, const std::string& placeholder, std::vector<std::string>* target, const std::string& what) {
+void Options::list(const std::string& name, const std::string& placeholder,
+                   std::vector<std::string>* target, const std::string& what) {
   flags_.push_back({.name = name, .placeholder = placeholder, .what = what, .list = target});
 }
 
-void Options::positional(const std::string& name, std::string* target, const std::string& what, bool required) {
+void Options::positional(const std::string& name, std::string* target, const std::string& what,
+                         bool required) {
   positionals_.push_back({.name = name, .what = what, .text = target, .required = required});
 }
 
-void Options::positional(const std::string& name, std::vector<std::string>* target, const std::string& what, bool required) {
+void Options::positional(const std::string& name, std::vector<std::string>* target,
+                         const std::string& what, bool required) {
   positionals_.push_back({.name = name, .what = what, .list = target, .required = required});
 }
 
 Error Options::wrong(const std::string& message, const std::string& hint) const {
-  return Error{Code::invalid, cat(command_, ": ", message), hint.empty() ? cat("see: paddock ", command_, " --help") : hint};
+  return Error{Code::invalid, cat(command_, ": ", message),
+               hint.empty() ? cat("see: paddock ", command_, " --help") : hint};
 }
 
 Result<void> Options::take_positional(const std::string& word) {
   for (Entry& entry : positionals_) {
     if (entry.text && entry.seen) continue;
     entry.seen = true;
-    if (entry.text) *entry.text = word;
-    else entry.list->push_back(word);
+    if (entry.text)
+      *entry.text = word;
+    else
+      entry.list->push_back(word);
     return {};
   }
   return wrong(cat("'", printable(word), "' is one word too many"));
@@ -73,19 +82,23 @@ Result<void> Options::read(int argc, char** argv) {
     words.erase(words.begin());
     if (word == "--") {
       for (const std::string& later : words) {
-        if (rest_) rest_->push_back(later);
-        else TRY(take_positional(later));
+        if (rest_)
+          rest_->push_back(later);
+        else
+          TRY(take_positional(later));
       }
       break;
     }
     if (word.size() < 2 || word[0] != '-') {
-      bool awaited = std::any_of(positionals_.begin(), positionals_.end(), [](const Entry& entry) { return !entry.seen; });
+      bool awaited = std::any_of(positionals_.begin(), positionals_.end(),
+                                 [](const Entry& entry) { return !entry.seen; });
       if (!rest_ || awaited) {
         TRY(take_positional(word));
         continue;
       }
       if (std::find(words.begin(), words.end(), "--") != words.end())
-        return wrong(cat("'", printable(word), "' stands before --"), "the command belongs behind --");
+        return wrong(cat("'", printable(word), "' stands before --"),
+                     "the command belongs behind --");
       rest_->push_back(word);
       rest_->insert(rest_->end(), words.begin(), words.end());
       break;
@@ -100,7 +113,8 @@ Result<void> Options::read(int argc, char** argv) {
         for (const std::string& each : names_of(known.name))
           if (!known.what.empty()) names.push_back(each);
       std::string meant = nearest(name, names);
-      return wrong(cat("there is no flag ", printable(name)), meant.empty() ? "" : cat("did you mean ", meant, "?"));
+      return wrong(cat("there is no flag ", printable(name)),
+                   meant.empty() ? "" : cat("did you mean ", meant, "?"));
     }
     if (entry->seen && !entry->list) return wrong(cat(name, " stands here twice"));
     entry->seen = true;
@@ -109,11 +123,14 @@ Result<void> Options::read(int argc, char** argv) {
       *entry->flag = true;
       continue;
     }
-    if (equals == std::string::npos && words.empty()) return wrong(cat(name, " needs a value: ", entry->placeholder));
+    if (equals == std::string::npos && words.empty())
+      return wrong(cat(name, " needs a value: ", entry->placeholder));
     std::string value = equals == std::string::npos ? words.front() : word.substr(equals + 1);
     if (equals == std::string::npos) words.erase(words.begin());
-    if (entry->text) *entry->text = value;
-    else entry->list->push_back(value);
+    if (entry->text)
+      *entry->text = value;
+    else
+      entry->list->push_back(value);
   }
   for (const Entry& entry : positionals_)
     if (entry.required && !entry.seen) return wrong(cat(entry.name, " is missing"));
@@ -122,14 +139,18 @@ Result<void> Options::read(int argc, char** argv) {
 
 std::string Options::help() const {
   std::string text = cat(what_, "\n\nusage: paddock ", command_, " [OPTIONS]");
-  for (const Entry& entry : positionals_) text += cat(" ", entry.required ? "" : "[", entry.name, entry.list ? "…" : "", entry.required ? "" : "]");
+  for (const Entry& entry : positionals_)
+    text += cat(" ", entry.required ? "" : "[", entry.name, entry.list ? "…" : "",
+                entry.required ? "" : "]");
   text += rest_ ? " -- COMMAND [ARG…]\n\n" : "\n\n";
   auto line = [&](const std::string& left, const std::string& what) {
     text += cat("  ", left, std::string(left.size() < 34 ? 34 - left.size() : 1, ' '), what, "\n");
   };
   for (const Entry& entry : positionals_) line(entry.name, entry.what);
   for (const Entry& entry : flags_)
-    if (!entry.what.empty()) line(entry.placeholder.empty() ? entry.name : cat(entry.name, " ", entry.placeholder), entry.what);
+    if (!entry.what.empty())
+      line(entry.placeholder.empty() ? entry.name : cat(entry.name, " ", entry.placeholder),
+           entry.what);
   line("--help", "show this");
   return text;
 }
@@ -141,7 +162,8 @@ std::optional<int> Options::parse(int argc, char** argv) {
       print(help());
       return 0;
     }
-    if (rest_ && argv[i][0] != '-' && argv[i - 1][0] != '-' && ++plain > positionals_.size()) break;  // a command without "--" has begun
+    // A command without "--" has begun.
+    if (rest_ && argv[i][0] != '-' && argv[i - 1][0] != '-' && ++plain > positionals_.size()) break;
   }
   Result<void> parsed = read(argc, argv);
   if (!parsed) return report(parsed.error(), false);

@@ -1,5 +1,6 @@
-// Flags of one sub-command. `--name value` and `--name=value`; a flag given twice is an error unless it is a list. A flag may
-// have a short form, declared as "-i, --interactive"; short flags without values may be joined (-it).
+// Flags of one sub-command. `--name value` and `--name=value`; a flag given twice is an error
+// unless it is a list. A flag may have a short form, declared as "-i, --interactive"; short flags
+// without values may be joined (-it).
 //
 //   bool json = false;
 //   std::vector<std::string> files;
@@ -19,19 +20,26 @@ namespace paddock::cli {
 
 class Options {
  public:
-  Options(std::string command, std::string what) : command_(std::move(command)), what_(std::move(what)) {}
+  Options(std::string command, std::string what)
+      : command_(std::move(command)), what_(std::move(what)) {}
 
-  // What is said to be for nothing (an empty `what`) is not in the help: it is for other programs of ours.
+  // What is said to be for nothing (an empty `what`) is not in the help: it is for other programs
+  // of ours.
   void flag(const std::string& name, bool* target, const std::string& what);
-  void text(const std::string& name, const std::string& placeholder, std::string* target, const std::string& what);
-  void list(const std::string& name, const std::string& placeholder, std::vector<std::string>* target, const std::string& what);
-  void positional(const std::string& name, std::string* target, const std::string& what, bool required = true);
-  void positional(const std::string& name, std::vector<std::string>* target, const std::string& what, bool required = false);
-  // Everything from `--`, or from the first word that is neither a flag nor a positional, belongs to the command that is to be run.
+  void text(const std::string& name, const std::string& placeholder, std::string* target,
+            const std::string& what);
+  void list(const std::string& name, const std::string& placeholder,
+            std::vector<std::string>* target, const std::string& what);
+  void positional(const std::string& name, std::string* target, const std::string& what,
+                  bool required = true);
+  void positional(const std::string& name, std::vector<std::string>* target,
+                  const std::string& what, bool required = false);
+  // Everything from `--`, or from the first word that is neither a flag nor a positional, belongs
+  // to the command that is to be run.
   void command(std::vector<std::string>* target) { rest_ = target; }
 
-  // argv[0] is the sub-command. An exit status when there is nothing more to do: 0 after --help, 125 after an error
-  // (printed, with a suggestion for a misspelt flag).
+  // argv[0] is the sub-command. An exit status when there is nothing more to do: 0 after --help,
+  // 125 after an error (printed, with a suggestion for a misspelt flag).
   std::optional<int> parse(int argc, char** argv);
 
  private:

@@ -1,4 +1,5 @@
-// paddock policy check|show|explain: what is wrong with a policy, what it comes to, and what that means.
+// paddock policy check|show|explain: what is wrong with a policy, what it comes to, and what that
+// means.
 #include <algorithm>
 
 #include "base/fd.h"
@@ -38,15 +39,20 @@ bool is_preset(const std::string& name) {
 // A problem that shows on this machine, with the place in the file that it is about.
 Error placed(const manager::Problem& problem, const std::string& file, const std::string& text) {
   policy::PathContext paths = load_context().paths;
-  Result<std::string> directory = policy::absolute_path(starts_with(file, "/") ? file : "./" + file, paths);
-  if (directory) paths.base_directory = directory.value().substr(0, directory.value().rfind('/') + 1);
+  Result<std::string> directory =
+      policy::absolute_path(starts_with(file, "/") ? file : "./" + file, paths);
+  if (directory)
+    paths.base_directory = directory.value().substr(0, directory.value().rfind('/') + 1);
   auto is_entry = [&](const std::string& written) {
     if (written == problem.entry || "**/" + written == problem.entry) return true;
     Result<std::string> path = policy::absolute_path(written, paths);
     return path && path.value() == problem.entry;
   };
-  policy::Written at = problem.key.empty() ? policy::Written{} : policy::find_written(text, file, problem.key, is_entry);
-  std::string place = cat(printable(file), at.line > 0 ? cat(":", at.line) : "", ": ", at.path.empty() ? "" : cat(at.path, ": "));
+  policy::Written at = problem.key.empty()
+                           ? policy::Written{}
+                           : policy::find_written(text, file, problem.key, is_entry);
+  std::string place = cat(printable(file), at.line > 0 ? cat(":", at.line) : "", ": ",
+                          at.path.empty() ? "" : cat(at.path, ": "));
   return Error{problem.error.code, place + problem.error.message, problem.error.hint};
 }
 
@@ -69,10 +75,17 @@ Checked check_one(const std::string& file) {
   checked.notes = combined.value().notes;
   const Policy& policy = combined.value().policy;
   Result<redact::Options> redaction = manager::redact_options(policy, {});
-  if (!redaction) checked.errors.push_back({redaction.error().code, cat(printable(file), ": ", redaction.error().message), redaction.error().hint});
-  for (const manager::Problem& problem : manager::find_problems(policy)) checked.errors.push_back(placed(problem, file, text));
+  if (!redaction)
+    checked.errors.push_back({redaction.error().code,
+                              cat(printable(file), ": ", redaction.error().message),
+                              redaction.error().hint});
+  for (const manager::Problem& problem : manager::find_problems(policy))
+    checked.errors.push_back(placed(problem, file, text));
   for (const MonitorRule& rule : policy.monitor.rules)
-    if (rule.action == MonitorAction::pause) checked.notes.push_back(cat(rule.name, ": for living sandboxes; `paddock run` refuses it, since nobody could resume a run"));
+    if (rule.action == MonitorAction::pause)
+      checked.notes.push_back(
+          cat(rule.name,
+              ": for living sandboxes; `paddock run` refuses it, since nobody could resume a run"));
   return checked;
 }
 
@@ -144,9 +157,14 @@ struct Verb {
   int (*run)(const std::vector<std::string>& names, bool json);
 };
 constexpr Verb kVerbs[] = {
-    {"check", "FILE", "Reads policy files and says all that is wrong with them, and what `paddock run` would refuse here. Exits with 1 if anything is.", check},
-    {"show", "FILE|PRESET", "Prints the policy that these come to together, as a policy file.", show},
-    {"explain", "FILE|PRESET", "Says in plain English what these policies allow together.", explain},
+    {"check", "FILE",
+     "Reads policy files and says all that is wrong with them, and what `paddock run` would refuse "
+     "here. Exits with 1 if anything is.",
+     check},
+    {"show", "FILE|PRESET", "Prints the policy that these come to together, as a policy file.",
+     show},
+    {"explain", "FILE|PRESET", "Says in plain English what these policies allow together.",
+     explain},
 };
 
 std::string usage() {
@@ -180,8 +198,10 @@ int policy_main(int argc, char** argv) {
     return verb.run(names, json);
   }
   std::string meant = nearest(word, known);
-  std::string hint = meant.empty() || word.empty() ? cat("one of: ", join(known, ", ")) : cat("did you mean '", meant, "'?");
-  std::string message = word.empty() ? "a verb is missing" : cat("there is no '", printable(word), "'");
+  std::string hint = meant.empty() || word.empty() ? cat("one of: ", join(known, ", "))
+                                                   : cat("did you mean '", meant, "'?");
+  std::string message =
+      word.empty() ? "a verb is missing" : cat("there is no '", printable(word), "'");
   return report({Code::invalid, cat("paddock policy: ", message), hint}, false);
 }
 

@@ -24,7 +24,8 @@ Result<Policy> policy_of(std::vector<std::string> words, bool lives_on = false) 
 }  // namespace
 
 TEST(PolicyFlags, ARuleIsReadAsInAFile) {
-  for (const char* text : {"cpu=>80% for 10s", "cpu=80% for 10s", "cpu>80% for 10s", "cpu=> 80%  for 10s"}) {
+  for (const char* text :
+       {"cpu=>80% for 10s", "cpu=80% for 10s", "cpu>80% for 10s", "cpu=> 80%  for 10s"}) {
     Result<Policy> policy = policy_of({"--kill-if", text});
     ASSERT_TRUE(policy) << policy.error().message;
     ASSERT_EQ(policy.value().monitor.rules.size(), 1u);
@@ -36,20 +37,24 @@ TEST(PolicyFlags, ARuleIsReadAsInAFile) {
 }
 
 TEST(PolicyFlags, RulesMayBeRepeated) {
-  Result<Policy> policy = policy_of({"--kill-if", "cpu=>80%", "--kill-if", "cpu=>50% for 1m", "--warn-if=oom=>0"});
+  Result<Policy> policy =
+      policy_of({"--kill-if", "cpu=>80%", "--kill-if", "cpu=>50% for 1m", "--warn-if=oom=>0"});
   ASSERT_TRUE(policy) << policy.error().message;
-  EXPECT_EQ(to_json(*policy::to_value(policy.value()).find("monitor")), R"({"warn_if":{"oom":">0"},"kill_if":{"cpu":[">80%",">50% for 1m"]}})");
+  EXPECT_EQ(to_json(*policy::to_value(policy.value()).find("monitor")),
+            R"({"warn_if":{"oom":">0"},"kill_if":{"cpu":[">80%",">50% for 1m"]}})");
 }
 
 TEST(PolicyFlags, ARuleThatCannotBeMeantIsRefusedWithItsFlag) {
   struct Case {
     const char *text, *message, *hint;
   };
-  for (const Case& wrong : {Case{"cpu", "--kill-if takes METRIC=RULE, not 'cpu'", "'cpu=>80% for 10s'"},
-                            Case{"=>80%", "--kill-if takes METRIC=RULE", ""},
-                            Case{"memroy=>1G", "--kill-if: nothing of the name 'memroy' is watched", "did you mean 'memory'?"},
-                            Case{"cpu=>80", "--kill-if: cpu: '80' needs its unit", "100% is one core"},
-                            Case{"cpu=", "--kill-if: cpu: '' names no threshold", ""}}) {
+  for (const Case& wrong :
+       {Case{"cpu", "--kill-if takes METRIC=RULE, not 'cpu'", "'cpu=>80% for 10s'"},
+        Case{"=>80%", "--kill-if takes METRIC=RULE", ""},
+        Case{"memroy=>1G", "--kill-if: nothing of the name 'memroy' is watched",
+             "did you mean 'memory'?"},
+        Case{"cpu=>80", "--kill-if: cpu: '80' needs its unit", "100% is one core"},
+        Case{"cpu=", "--kill-if: cpu: '' names no threshold", ""}}) {
     Result<Policy> policy = policy_of({"--kill-if", wrong.text});
     ASSERT_FALSE(policy) << wrong.text;
     EXPECT_TRUE(starts_with(policy.error().message, wrong.message)) << policy.error().message;
@@ -67,13 +72,15 @@ TEST(PolicyFlags, OnlyWhatLivesOnCanBePaused) {
 }
 
 TEST(PolicyFlags, APatternKeepsItsOwnEqualsSigns) {
-  Result<Policy> policy = policy_of({"--redact", "employee=id=EMP-\\d{6}", "--audit", "/srv/audit"});
+  Result<Policy> policy =
+      policy_of({"--redact", "employee=id=EMP-\\d{6}", "--audit", "/srv/audit"});
   ASSERT_TRUE(policy) << policy.error().message;
   ASSERT_EQ(policy.value().redact.custom.size(), 1u);
   EXPECT_EQ(policy.value().redact.custom[0].name, "employee");
   EXPECT_EQ(policy.value().redact.custom[0].pattern, "id=EMP-\\d{6}");
   EXPECT_EQ(policy.value().audit.path, "/srv/audit");
-  for (const char* text : {"employee", "=x", "employee="}) EXPECT_FALSE(policy_of({"--redact", text})) << text;
+  for (const char* text : {"employee", "=x", "employee="})
+    EXPECT_FALSE(policy_of({"--redact", text})) << text;
 }
 
 }  // namespace paddock::cli

@@ -21,7 +21,8 @@ int report(const Error& error, bool json) {
     outer.set("error", std::move(inner));
     print(to_json(outer) + "\n");
   } else {
-    print_error(cat("paddock: ", error.message, "\n", error.hint.empty() ? "" : cat("  hint: ", error.hint, "\n")));
+    print_error(cat("paddock: ", error.message, "\n",
+                    error.hint.empty() ? "" : cat("  hint: ", error.hint, "\n")));
   }
   return kFailed;
 }

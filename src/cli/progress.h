@@ -9,7 +9,8 @@
 namespace paddock::cli {
 
 // "name  [#####     ]  50%  12.0M/24.0M  8.1M/s" in `width` columns. Pure.
-std::string progress_line(const std::string& name, uint64_t done, std::optional<uint64_t> all, double seconds, size_t width);
+std::string progress_line(const std::string& name, uint64_t done, std::optional<uint64_t> all,
+                          double seconds, size_t width);
 
 class Progress {
  public:

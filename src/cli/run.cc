@@ -29,7 +29,8 @@ namespace paddock::cli {
 
 namespace {
 
-constexpr size_t kLongestCode = 100 * 1024;  // one word of a command line; the kernel allows 128 KiB
+// One word of a command line; the kernel allows 128 KiB.
+constexpr size_t kLongestCode = 100 * 1024;
 
 constexpr size_t kLongestFile = 64 << 20;
 
@@ -46,11 +47,15 @@ void declare(Options& options, Flags& flags) {
   declare_environment(options, flags);
   declare_watching(options, flags);
   declare_audit(options, flags);
-  options.text("--network-log", "FILE", &flags.network_log, "append every request as a line of JSON");
-  options.list("--secret", "NAME[=VALUE]", &flags.secrets, "set a variable inside and remove its value from all output; without VALUE: taken over from here");
+  options.text("--network-log", "FILE", &flags.network_log,
+               "append every request as a line of JSON");
+  options.list("--secret", "NAME[=VALUE]", &flags.secrets,
+               "set a variable inside and remove its value from all output; without VALUE: taken "
+               "over from here");
   options.text("--code", "TEXT", &flags.code, "run this program text");
   options.text("--file", "PATH", &flags.file, "run this program file; - is stdin");
-  options.text("--language", "NAME", &flags.language, "python, node or bash (default: by the file's suffix, else python)");
+  options.text("--language", "NAME", &flags.language,
+               "python, node or bash (default: by the file's suffix, else python)");
   options.flag("--json", &flags.json, "print one JSON object instead of the program's output");
   options.flag("--quiet", &flags.quiet, "say nothing about limits and denials on stderr");
   options.flag("--discard", &flags.discard, "throw the changes of a copied workspace away");
@@ -59,42 +64,53 @@ void declare(Options& options, Flags& flags) {
   options.command(&flags.command);
 }
 
-Error invalid(const std::string& message, const std::string& hint = "") { return Error{Code::invalid, message, hint}; }
+Error invalid(const std::string& message, const std::string& hint = "") {
+  return Error{Code::invalid, message, hint};
+}
 
 struct Language {
   const char *name, *suffix, *program, *text_flag;
 };
 constexpr Language kLanguages[] = {
-    {"python", ".py", "python3", "-c"}, {"node", ".js", "node", "-e"}, {"node", ".mjs", "node", "-e"}, {"node", ".cjs", "node", "-e"},
-    {"bash", ".sh", "bash", "-c"}, {"bash", ".bash", "bash", "-c"}};
+    {"python", ".py", "python3", "-c"}, {"node", ".js", "node", "-e"},
+    {"node", ".mjs", "node", "-e"},     {"node", ".cjs", "node", "-e"},
+    {"bash", ".sh", "bash", "-c"},      {"bash", ".bash", "bash", "-c"}};
 
 Result<const Language*> choose_language(const Flags& flags) {
   for (const Language& language : kLanguages) {
-    bool named = flags.language == language.name || (flags.language == "javascript" && language.name == std::string("node"));
+    bool named = flags.language == language.name ||
+                 (flags.language == "javascript" && language.name == std::string("node"));
     bool has_name = !flags.file.empty() && flags.file != "-";
     bool by_suffix = flags.language.empty() && has_name && ends_with(flags.file, language.suffix);
     if (named || by_suffix || (flags.language.empty() && !has_name)) return &language;
   }
-  if (!flags.language.empty()) return invalid(cat("--language: '", printable(flags.language), "' is not known"), "python, node or bash");
-  return invalid(cat("--file: the suffix of '", printable(flags.file), "' names no language"), "add --language python, node or bash");
+  if (!flags.language.empty())
+    return invalid(cat("--language: '", printable(flags.language), "' is not known"),
+                   "python, node or bash");
+  return invalid(cat("--file: the suffix of '", printable(flags.file), "' names no language"),
+                 "add --language python, node or bash");
 }
 
 Result<Command> build_command(const Flags& flags) {
   int ways = !flags.command.empty() + !flags.code.empty() + !flags.file.empty();
   if (ways != 1)
-    return invalid(ways ? "give one of: a command behind --, --code, --file" : "there is nothing to run", "for example: paddock run -- python3 --version");
+    return invalid(
+        ways ? "give one of: a command behind --, --code, --file" : "there is nothing to run",
+        "for example: paddock run -- python3 --version");
   Command command;
   command.argv = flags.command;
   if (!flags.code.empty()) {
     const Language* language = TRY(choose_language(flags));
-    if (flags.code.size() > kLongestCode) return invalid(cat("--code is longer than ", kLongestCode / 1024, " KiB"), "use --file");
+    if (flags.code.size() > kLongestCode)
+      return invalid(cat("--code is longer than ", kLongestCode / 1024, " KiB"), "use --file");
     command.argv = {language->program, language->text_flag, flags.code};
   } else if (!flags.file.empty()) {
     const Language* language = TRY(choose_language(flags));
     command.argv = {language->program};
     bool is_stdin = flags.file == "-";
     command.file_name = is_stdin ? cat("stdin", language->suffix) : split(flags.file, '/').back();
-    command.file_content = is_stdin ? TRY(read_all(STDIN_FILENO, kLongestFile)) : TRY(read_file(flags.file));
+    command.file_content =
+        is_stdin ? TRY(read_all(STDIN_FILENO, kLongestFile)) : TRY(read_file(flags.file));
   }
   for (const std::string& text : flags.env) command.env.insert(TRY(assignment("--env", text)));
   for (const std::string& text : flags.secrets) command.secrets.insert(TRY(secret_of(text)));
@@ -111,27 +127,32 @@ void pass_environment(const Policy& policy, Command& command) {
 std::string host_of(const Denial& denial) {
   std::string target = denial.action.substr(denial.action.rfind(' ') + 1);
   size_t colon = target.rfind(':');
-  bool has_port = colon != std::string::npos && target.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  bool has_port = colon != std::string::npos &&
+                  target.find_first_not_of("0123456789", colon + 1) == std::string::npos;
   return has_port ? target.substr(0, colon) : target;
 }
 
 constexpr size_t kManySets = 20;
 constexpr int64_t kOldSet = 30 * 24 * 3600;  // seconds
 
-// Change sets stay until they are applied or thrown away; who has many of them, or old ones, hears how.
+// Change sets stay until they are applied or thrown away; who has many of them, or old ones, hears
+// how.
 std::string about_old_sets() {
   Result<std::vector<store::ChangeSetInfo>> sets = store::list_change_sets();
   if (!sets || sets.value().empty()) return "";
-  int64_t days = (static_cast<int64_t>(::time(nullptr)) - sets.value().front().started_seconds) / (24 * 3600);
+  int64_t days =
+      (static_cast<int64_t>(::time(nullptr)) - sets.value().front().started_seconds) / (24 * 3600);
   if (sets.value().size() <= kManySets && days * 24 * 3600 < kOldSet) return "";
-  return cat("paddock: ", sets.value().size(), " change sets are kept, the oldest for ", days, " days (throw old ones away with: paddock diff --prune 30d)\n");
+  return cat("paddock: ", sets.value().size(), " change sets are kept, the oldest for ", days,
+             " days (throw old ones away with: paddock diff --prune 30d)\n");
 }
 
 // What a person wants to know behind the program's own output.
 std::string summary(const RunResult& result) {
   std::string text;
   for (const std::string& note : result.notes) text += cat("paddock: ", note, "\n");
-  for (const std::string& weakened : result.weakened) text += cat("paddock: weakened by the policy: ", weakened, "\n");
+  for (const std::string& weakened : result.weakened)
+    text += cat("paddock: weakened by the policy: ", weakened, "\n");
   if (result.redactions) {
     std::vector<std::string> kinds;
     for (const auto& [kind, count] : result.redacted) kinds.push_back(cat(kind, " ", count));
@@ -139,29 +160,41 @@ std::string summary(const RunResult& result) {
   }
   for (const LimitHit& hit : result.limits_hit) {
     if (!hit.rule.empty()) {
-      text += cat("paddock: stopped by a limit: limit=", hit.rule, " rule=\"", hit.text, "\" peak=", monitor::describe(hit.rule, hit.exact_peak), "\n");
+      text += cat("paddock: stopped by a limit: limit=", hit.rule, " rule=\"", hit.text,
+                  "\" peak=", monitor::describe(hit.rule, hit.exact_peak), "\n");
       continue;
     }
     const LimitInfo& limit = info(hit.limit);
-    bool ended = result.outcome.kind == Outcome::Kind::limit && result.outcome.limit.limit == hit.limit;
-    text += cat("paddock: ", ended ? "stopped by a limit: " : "a limit was reached: ", "limit=", limit.name, " value=", format_limit(limit, hit.value),
+    bool ended =
+        result.outcome.kind == Outcome::Kind::limit && result.outcome.limit.limit == hit.limit;
+    text += cat("paddock: ", ended ? "stopped by a limit: " : "a limit was reached: ", "limit=",
+                limit.name, " value=", format_limit(limit, hit.value),
                 " peak=", hit.peak == UINT64_MAX ? "unknown" : format_limit(limit, hit.peak), "\n");
   }
   std::set<std::string> hosts;
-  for (const Denial& denial : result.denials)  // one line for each host, also when it was both looked up and connected to
-    if (hosts.insert(host_of(denial)).second) text += cat("paddock: denied: ", denial.action, " (", denial.rule, ": ", denial.why, ")\n");
-  if (!result.change_set.empty()) text += cat("change set: ", result.change_set, "  (paddock diff ", result.change_set, "; paddock apply ", result.change_set, ")\n", about_old_sets());
+  // One line for each host, also when it was both looked up and connected to.
+  for (const Denial& denial : result.denials)
+    if (hosts.insert(host_of(denial)).second)
+      text += cat("paddock: denied: ", denial.action, " (", denial.rule, ": ", denial.why, ")\n");
+  if (!result.change_set.empty())
+    text += cat("change set: ", result.change_set, "  (paddock diff ", result.change_set,
+                "; paddock apply ", result.change_set, ")\n", about_old_sets());
   return text;
 }
 
 // Said even with --quiet.
-std::string unrecorded(const RunResult& result) { return result.audit.recorded ? "" : cat("paddock: not recorded: ", result.audit.why, "\n"); }
+std::string unrecorded(const RunResult& result) {
+  return result.audit.recorded ? "" : cat("paddock: not recorded: ", result.audit.why, "\n");
+}
 
 // Appends: a log outlives its run.
 Result<void> write_network_log(const std::string& path, manager::Prepared& prepared) {
   if (!prepared.egress) return invalid("--network-log: this run has no network", "add --allow-net");
-  auto file = std::make_shared<Fd>(TRY(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600)));
-  prepared.egress->on_entry = [file](const std::string& line) { (void)write_all(file->get(), line + "\n"); };
+  auto file =
+      std::make_shared<Fd>(TRY(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600)));
+  prepared.egress->on_entry = [file](const std::string& line) {
+    (void)write_all(file->get(), line + "\n");
+  };
   return {};
 }
 
@@ -173,9 +206,11 @@ std::string from_environment(const char* name) {
 manager::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProcess& keeper) {
   manager::PrepareOptions prepare;
   prepare.keeper = &keeper;
-  for (int fd = 0; fd < 3 && !flags.json && flags.job.empty(); ++fd) prepare.terminal[fd] = ::isatty(fd);
+  for (int fd = 0; fd < 3 && !flags.json && flags.job.empty(); ++fd)
+    prepare.terminal[fd] = ::isatty(fd);
   if (prepare.terminal[0] || prepare.terminal[1]) {
-    manager::WindowSize size = manager::window_size(prepare.terminal[1] ? STDOUT_FILENO : STDIN_FILENO);
+    manager::WindowSize size =
+        manager::window_size(prepare.terminal[1] ? STDOUT_FILENO : STDIN_FILENO);
     prepare.rows = size.rows, prepare.columns = size.columns;
   }
   prepare.about_to_make = [&](const std::string& path) {
@@ -187,7 +222,8 @@ manager::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProces
   return prepare;
 }
 
-Result<manager::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy, launch::KeeperProcess& keeper) {
+Result<manager::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy,
+                                  launch::KeeperProcess& keeper) {
   TRY(check_imports(command, policy));
   return manager::prepare(command, policy, prepare_options(flags, keeper));
 }
@@ -197,9 +233,17 @@ Result<int> run(const Flags& flags, Job& job, launch::KeeperProcess keeper) {
   pass_environment(job.policy, job.command);
   TRY(manager::find_collector(job.policy, job.record));
   Result<manager::Prepared> prepared = prepare(flags, job.command, job.policy, keeper);
-  if (!prepared) return manager::record_refusal(job.command, job.policy, job.record, std::move(prepared.error()));
+  if (!prepared)
+    return manager::record_refusal(job.command, job.policy, job.record,
+                                   std::move(prepared.error()));
   RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
-                                      {.capture = !job.raw, .report = true, .discard = !job.raw, .raw = job.raw, .caller = job.socket.get(), .only_run = true, .record = std::move(job.record)}));
+                                      {.capture = !job.raw,
+                                       .report = true,
+                                       .discard = !job.raw,
+                                       .raw = job.raw,
+                                       .caller = job.socket.get(),
+                                       .only_run = true,
+                                       .record = std::move(job.record)}));
   if (job.raw) print_error(summary(result));
   job.tell(manager::to_value(result));
   return exit_status(result.outcome);
@@ -211,17 +255,27 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
   if (!flags.otlp.empty()) call.telemetry.endpoint = flags.otlp;
   policy::Combined combined = TRY(policy::load(flags.policies, call, load_context()));
   pass_environment(combined.policy, command);
-  manager::RunRecordOptions record{.agent = flags.agent, .traceparent = from_environment("TRACEPARENT"), .policies = join(flags.policies, " ")};
+  manager::RunRecordOptions record{.agent = flags.agent,
+                                   .traceparent = from_environment("TRACEPARENT"),
+                                   .policies = join(flags.policies, " ")};
   TRY(manager::find_collector(combined.policy, record));
   Result<manager::Prepared> prepared = prepare(flags, command, combined.policy, keeper);
-  if (!prepared) return manager::record_refusal(command, combined.policy, record, std::move(prepared.error()));
+  if (!prepared)
+    return manager::record_refusal(command, combined.policy, record, std::move(prepared.error()));
   if (edit) TRY(edit(prepared.value()));
   if (!flags.network_log.empty()) TRY(write_network_log(flags.network_log, prepared.value()));
   bool report = flags.json && !edit;
   RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
-                                      {.capture = flags.json, .report = report, .discard = flags.discard, .only_run = true, .record = std::move(record), .notes = combined.notes}));
-  if (flags.json) print(to_json(manager::to_value(result)) + "\n");
-  else print_error(flags.quiet ? unrecorded(result) : summary(result));
+                                      {.capture = flags.json,
+                                       .report = report,
+                                       .discard = flags.discard,
+                                       .only_run = true,
+                                       .record = std::move(record),
+                                       .notes = combined.notes}));
+  if (flags.json)
+    print(to_json(manager::to_value(result)) + "\n");
+  else
+    print_error(flags.quiet ? unrecorded(result) : summary(result));
   return exit_status(result.outcome);
 }
 
@@ -229,7 +283,8 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
 Error without_secrets(const Error& error, const Flags& flags) {
   manager::Secrets secrets;
   for (const std::string& text : flags.secrets)
-    if (Result<std::pair<std::string, std::string>> secret = secret_of(text)) secrets.insert(secret.value());
+    if (Result<std::pair<std::string, std::string>> secret = secret_of(text))
+      secrets.insert(secret.value());
   Result<manager::RunRedaction> redaction = manager::RunRedaction::create({}, secrets);
   return redaction ? redaction.value().clean(error) : redaction.error();
 }
@@ -239,13 +294,16 @@ Error without_secrets(const Error& error, const Flags& flags) {
 int run_main(int argc, char** argv) { return run_edited(argc, argv, nullptr); }
 
 int run_edited(int argc, char** argv, const EditPrepared& edit) {
-  // A keeper gets ready while the flags are read and the plan is made. That it will be a container is likely, since it
-  // is the default; a wrong guess costs a fork.
-  bool container = std::none_of(argv, argv + argc, [](const char* word) { return std::strstr(word, "process"); });
+  // A keeper gets ready while the flags are read and the plan is made. That it will be a container
+  // is likely, since it is the default; a wrong guess costs a fork.
+  bool container = std::none_of(argv, argv + argc,
+                                [](const char* word) { return std::strstr(word, "process"); });
   Result<launch::KeeperProcess> keeper = launch::fork_keeper(argv, container);
   if (!keeper) return report(keeper.error(), false);
   Flags flags;
-  Options options("run", "Runs a command in a sandbox. Nothing of this machine is visible or reachable but what is named here.");
+  Options options("run",
+                  "Runs a command in a sandbox. Nothing of this machine is visible or reachable "
+                  "but what is named here.");
   declare(options, flags);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   hide_secrets(argc, argv);

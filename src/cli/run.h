@@ -1,5 +1,5 @@
-// `paddock run` with a hand on the plan. For tests that take a layer out and show that it was needed; such a run has no
-// report, since nothing of it could be vouched for.
+// `paddock run` with a hand on the plan. For tests that take a layer out and show that it was
+// needed; such a run has no report, since nothing of it could be vouched for.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,9 @@ namespace {
 
 constexpr size_t kLargestJob = 16 << 20;
 
-Error broken(const std::string& what) { return Error{Code::invalid, cat("--job: ", what), "this flag is for Paddock's own programs"}; }
+Error broken(const std::string& what) {
+  return Error{Code::invalid, cat("--job: ", what), "this flag is for Paddock's own programs"};
+}
 
 // One line; the other side stays open behind it.
 Result<std::string> read_line(int socket) {
@@ -63,9 +65,11 @@ Result<Policy> policy_of(const Value& job, const std::string& name) {
 }  // namespace
 
 Job::Job(const std::string& descriptor) {
-  bool is_number = !descriptor.empty() && descriptor.size() < 6 && descriptor.find_first_not_of("0123456789") == std::string::npos;
+  bool is_number = !descriptor.empty() && descriptor.size() < 6 &&
+                   descriptor.find_first_not_of("0123456789") == std::string::npos;
   if (is_number) socket = Fd(std::stoi(descriptor));
-  if (socket && ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) (void)socket.release();  // it is not open
+  // It is not open.
+  if (socket && ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) (void)socket.release();
 }
 
 Result<void> Job::read() {
@@ -79,7 +83,9 @@ Result<void> Job::read() {
   }
   command.env = TRY(texts_at(job, "env"));
   command.secrets = TRY(texts_at(job, "secrets"));
-  record = {.agent = TRY(text_at(job, "agent")), .traceparent = TRY(text_at(job, "traceparent")), .policies = TRY(text_at(job, "name"))};
+  record = {.agent = TRY(text_at(job, "agent")),
+            .traceparent = TRY(text_at(job, "traceparent")),
+            .policies = TRY(text_at(job, "name"))};
   const Value* as_it_is = job.find("raw");
   raw = as_it_is && as_it_is->as_bool() && *as_it_is->as_bool();
   policy = TRY(policy_of(job, record.policies.empty() ? "the job's policy" : record.policies));

@@ -1,6 +1,7 @@
-// `paddock run --job FD`: a run for another of Paddock's programs (tools/sandboxed.cc), which says over a socket what is to be run and with
-// what rights, and hears there what became of it. Nothing of it can be seen on the command line or in the environment, and when that
-// program goes, however it ends, the run does.
+// `paddock run --job FD`: a run for another of Paddock's programs (tools/sandboxed.cc), which says
+// over a socket what is to be run and with what rights, and hears there what became of it. Nothing
+// of it can be seen on the command line or in the environment, and when that program goes, however
+// it ends, the run does.
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@ namespace paddock::cli {
 struct Job {
   explicit Job(const std::string& descriptor);
 
-  // {"argv","policy","env","secrets","agent","traceparent","name","raw"} on one line. The policy stands for itself: what it leaves open is
-  // that of the preset `default`, as anywhere.
+  // {"argv","policy","env","secrets","agent","traceparent","name","raw"} on one line. The policy
+  // stands for itself: what it leaves open is that of the preset `default`, as anywhere.
   Result<void> read();
   void tell(const Value& result) const;
   int failed(const Error& error) const;  // without what was given as a secret; the exit status

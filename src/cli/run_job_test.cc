@@ -40,11 +40,16 @@ std::string job_with(const Value& policy) {
 }
 
 TEST(RunJob, ThePolicyIsTheOneThatWasGiven) {
-  policy::LoadContext context{.paths = {"/", "/root"}, .read = [](const std::string&) -> Result<std::string> {
-                                return std::string("[limits]\nmemory = \"99M\"\n[files]\nread = [\"/opt/models\"]\ndeny = [\"**/.env\"]\n[network]\nallow = [\"example.com\", \"*\"]\n"
-                                                   "inject = [{host = \"example.com\", header = \"X-Key\", secret = \"sesame-2\"}]\n[monitor]\nkill_if = { cpu = \">80% for 10s\" }\n"
-                                                   "[redact]\ncustom = [{ name = \"employee\", pattern = \"EMP-[0-9]{6}\" }]\n[env]\nset = { LANG = \"C\" }\npass = [\"TERM\"]\n[danger]\nallow = [\"network.wide\"]\n");
-                              }};
+  policy::LoadContext context{
+      .paths = {"/", "/root"}, .read = [](const std::string&) -> Result<std::string> {
+        return std::string(
+            "[limits]\nmemory = \"99M\"\n[files]\nread = [\"/opt/models\"]\ndeny = "
+            "[\"**/.env\"]\n[network]\nallow = [\"example.com\", \"*\"]\n"
+            "inject = [{host = \"example.com\", header = \"X-Key\", secret = "
+            "\"sesame-2\"}]\n[monitor]\nkill_if = { cpu = \">80% for 10s\" }\n"
+            "[redact]\ncustom = [{ name = \"employee\", pattern = \"EMP-[0-9]{6}\" }]\n[env]\nset "
+            "= { LANG = \"C\" }\npass = [\"TERM\"]\n[danger]\nallow = [\"network.wide\"]\n");
+      }};
   std::vector<std::vector<std::string>> all{{"/file.toml"}, {}};
   for (const std::string& name : policy::preset_names()) all.push_back({name});
   for (const std::vector<std::string>& names : all) {
@@ -57,7 +62,8 @@ TEST(RunJob, ThePolicyIsTheOneThatWasGiven) {
     Result<void> read = sent.job->read();
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(policy::canonical(sent.job->policy), policy::canonical(given));
-    EXPECT_EQ(to_json(policy::to_value(sent.job->policy, policy::Secrets::kept)), to_json(policy::to_value(given, policy::Secrets::kept)));
+    EXPECT_EQ(to_json(policy::to_value(sent.job->policy, policy::Secrets::kept)),
+              to_json(policy::to_value(given, policy::Secrets::kept)));
   }
 }
 
@@ -76,11 +82,15 @@ TEST(RunJob, FailuresAreToldWithoutSecrets) {
   EXPECT_EQ(sent.job->failed({Code::denied, "no open-sesame-1 here", "a hint"}), 125);
   char text[1000];
   ssize_t size = ::read(sent.ours.get(), text, sizeof text);
-  EXPECT_EQ(std::string(text, static_cast<size_t>(size)), "{\"error\":{\"code\":\"denied\",\"message\":\"no [redacted:KEY] here\",\"hint\":\"a hint\"}}\n");
+  EXPECT_EQ(std::string(text, static_cast<size_t>(size)),
+            "{\"error\":{\"code\":\"denied\",\"message\":\"no [redacted:KEY] here\",\"hint\":\"a "
+            "hint\"}}\n");
 }
 
 TEST(RunJob, RefusesWhatIsNone) {
-  for (const char* line : {"{}\n", "[]\n", "x\n", "{\"argv\":[1]}\n", "{\"argv\":[\"a\"],\"env\":{\"A\":1}}\n"}) EXPECT_FALSE(Sent(line).job->read()) << line;
+  for (const char* line :
+       {"{}\n", "[]\n", "x\n", "{\"argv\":[1]}\n", "{\"argv\":[\"a\"],\"env\":{\"A\":1}}\n"})
+    EXPECT_FALSE(Sent(line).job->read()) << line;
   EXPECT_FALSE(Job("x").read());
   EXPECT_FALSE(Job("999").read());
   Sent gone("{");

@@ -10,11 +10,16 @@ namespace paddock::cli {
 
 Result<std::pair<std::string, std::string>> secret_of(const std::string& text) {
   bool has_value = text.find('=') != std::string::npos;
-  Result<std::pair<std::string, std::string>> parsed = assignment("--secret", has_value ? text : text + "=");
-  if (!parsed) return Error{Code::invalid, "--secret takes NAME, or NAME=VALUE", "NAME: letters, digits and _"};
+  Result<std::pair<std::string, std::string>> parsed =
+      assignment("--secret", has_value ? text : text + "=");
+  if (!parsed)
+    return Error{Code::invalid, "--secret takes NAME, or NAME=VALUE",
+                 "NAME: letters, digits and _"};
   if (has_value) return parsed;
   const char* value = std::getenv(text.c_str());
-  if (!value) return Error{Code::invalid, cat("--secret ", text, ": there is no such variable here"), cat("set it: ", text, "=… paddock …")};
+  if (!value)
+    return Error{Code::invalid, cat("--secret ", text, ": there is no such variable here"),
+                 cat("set it: ", text, "=… paddock …")};
   return std::pair{text, std::string(value)};
 }
 
@@ -23,7 +28,8 @@ void hide_secrets(int argc, char** argv) {
     bool joined = std::strncmp(argv[i], "--secret=", 9) == 0;
     if (!joined && (std::strcmp(argv[i], "--secret") != 0 || i + 1 == argc)) continue;
     char* word = joined ? argv[i] + 9 : argv[++i];
-    if (char* equals = std::strchr(word, '=')) std::memset(equals + 1, '*', std::strlen(equals + 1));
+    if (char* equals = std::strchr(word, '='))
+      std::memset(equals + 1, '*', std::strlen(equals + 1));
   }
 }
 

@@ -21,21 +21,26 @@ namespace {
 using Type = net::WebSocketMessage::Type;
 enum StreamByte : char { kInput = 0, kOutput = 1, kErrors = 2, kTerminal = 3 };
 
-constexpr size_t kPiece = 32 << 10;          // of stdin in a message
-constexpr size_t kMostUnsent = 256 << 10;    // stdin waits while so much is on its way
+constexpr size_t kPiece = 32 << 10;        // of stdin in a message
+constexpr size_t kMostUnsent = 256 << 10;  // stdin waits while so much is on its way
 constexpr size_t kLargestMessage = 4 << 20;
 
 class Session {
  public:
   Session(Fd connection, std::string ahead, const SessionOptions& options)
-      : connection_(std::move(connection)), options_(options), reader_(net::WebSocketReader::From::server, kLargestMessage), reads_input_(options.input) {
+      : connection_(std::move(connection)),
+        options_(options),
+        reader_(net::WebSocketReader::From::server, kLargestMessage),
+        reads_input_(options.input) {
     reader_.add(ahead);
   }
 
   Result<Value> run(const Value& request) {
     signals_ = TRY(catch_signals({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}));
-    if (::fcntl(connection_.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error(errno, "make the connection ready");
-    if (options_.terminal && options_.input && ::isatty(STDIN_FILENO)) terminal_.enter(STDIN_FILENO);
+    if (::fcntl(connection_.get(), F_SETFL, O_NONBLOCK) != 0)
+      return errno_error(errno, "make the connection ready");
+    if (options_.terminal && options_.input && ::isatty(STDIN_FILENO))
+      terminal_.enter(STDIN_FILENO);
     queue(Type::text, to_json(request));
     while (!end_) {
       TRY(take_messages());
@@ -60,9 +65,10 @@ class Session {
 
   Result<void> wait() {
     bool wants_input = reads_input_ && unsent_.size() < kMostUnsent;
-    pollfd polled[] = {{connection_.get(), static_cast<short>(POLLIN | (unsent_.empty() ? 0 : POLLOUT)), 0},
-                       {signals_.get(), POLLIN, 0},
-                       {wants_input ? STDIN_FILENO : -1, POLLIN, 0}};
+    pollfd polled[] = {
+        {connection_.get(), static_cast<short>(POLLIN | (unsent_.empty() ? 0 : POLLOUT)), 0},
+        {signals_.get(), POLLIN, 0},
+        {wants_input ? STDIN_FILENO : -1, POLLIN, 0}};
     if (::poll(polled, 3, -1) < 0 && errno != EINTR) return errno_error(errno, "wait");
     if (polled[1].revents) TRY(take_signals());
     if (polled[2].revents) TRY(take_input());
@@ -75,8 +81,10 @@ class Session {
     ssize_t sent = ::send(connection_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (sent >= 0) unsent_.erase(0, static_cast<size_t>(sent));
     // A connection that takes nothing any more may still have an answer in it.
-    else if (errno == EPIPE || errno == ECONNRESET) unsent_.clear(), reads_input_ = false;
-    else if (errno != EAGAIN && errno != EINTR) return errno_error(errno, "send to the server");
+    else if (errno == EPIPE || errno == ECONNRESET)
+      unsent_.clear(), reads_input_ = false;
+    else if (errno != EAGAIN && errno != EINTR)
+      return errno_error(errno, "send to the server");
     return {};
   }
 
@@ -84,7 +92,9 @@ class Session {
     char buffer[64 << 10];
     ssize_t size = ::recv(connection_.get(), buffer, sizeof buffer, 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-    if (size <= 0) return Error{Code::io, "the connection to the server ended before the command did", "the sandbox may have ended: see paddock ls --all"};
+    if (size <= 0)
+      return Error{Code::io, "the connection to the server ended before the command did",
+                   "the sandbox may have ended: see paddock ls --all"};
     reader_.add({buffer, static_cast<size_t>(size)});
     return {};
   }
@@ -110,7 +120,8 @@ class Session {
         manager::WindowSize size = manager::window_size(STDOUT_FILENO);
         queue_message("resize", {{"rows", size.rows}, {"columns", size.columns}});
       } else if (signal == SIGHUP || (signal == SIGTERM && terminated_)) {
-        return Error{Code::io, "the command was let go of", ""};  // there is nobody to talk to any more
+        // There is nobody to talk to any more.
+        return Error{Code::io, "the command was let go of", ""};
       } else {
         terminated_ |= signal == SIGTERM;
         queue_message("signal", {{"signal", cat("SIG", ::sigabbrev_np(signal))}});
@@ -128,7 +139,11 @@ class Session {
         case Type::binary: TRY(take_output(message->payload)); break;
         case Type::ping: queue(Type::pong, message->payload); break;
         case Type::pong: break;
-        case Type::close: return Error{Code::io, cat("the server ended the connection", message->payload.empty() ? "" : ": ", printable(message->payload)), ""};
+        case Type::close:
+          return Error{Code::io,
+                       cat("the server ended the connection", message->payload.empty() ? "" : ": ",
+                           printable(message->payload)),
+                       ""};
       }
     }
     return {};
@@ -136,7 +151,8 @@ class Session {
 
   Result<void> take_output(const std::string& payload) {
     if (payload.empty()) return {};
-    return write_all(payload[0] == kErrors ? STDERR_FILENO : STDOUT_FILENO, std::string_view(payload).substr(1));
+    return write_all(payload[0] == kErrors ? STDERR_FILENO : STDOUT_FILENO,
+                     std::string_view(payload).substr(1));
   }
 
   Result<void> take_text(const std::string& text) {
@@ -144,11 +160,13 @@ class Session {
     std::string type = text_of(message, "type");
     if (type == "end") end_ = std::move(message);
     const Value* fatal = message.find("fatal");
-    bool goes_on = fatal && fatal->as_bool() && !*fatal->as_bool();  // a signal for a process that has just ended, and the like
+    // A signal for a process that has just ended, and the like.
+    bool goes_on = fatal && fatal->as_bool() && !*fatal->as_bool();
     if (type != "error" || goes_on) return {};
     const Value* error = message.find("error");
     Code code = error && text_of(*error, "code") == "not_found" ? Code::not_found : Code::invalid;
-    return Error{code, error ? printable(text_of(*error, "message")) : "the server gave up", error ? printable(text_of(*error, "hint")) : ""};
+    return Error{code, error ? printable(text_of(*error, "message")) : "the server gave up",
+                 error ? printable(text_of(*error, "hint")) : ""};
   }
 
   Fd connection_, signals_;
@@ -164,18 +182,21 @@ int signal_number(const Value& outcome) {
   if (int64_t number = number_of(outcome, "signal")) return static_cast<int>(number);
   std::string name = text_of(outcome, "signal");
   for (int number = 1; number < NSIG; ++number)
-    if (const char* known = ::sigabbrev_np(number); known && name == cat("SIG", known)) return number;
+    if (const char* known = ::sigabbrev_np(number); known && name == cat("SIG", known))
+      return number;
   return SIGKILL;
 }
 
 }  // namespace
 
-Result<Value> run_session(const Client& client, const std::string& path, Value request, const SessionOptions& options) {
+Result<Value> run_session(const Client& client, const std::string& path, Value request,
+                          const SessionOptions& options) {
   Answer answer = TRY(client.upgrade(path));
   std::string ahead;
   Fd connection = answer.take(ahead);
   if (options.terminal) {
-    manager::WindowSize size = manager::window_size(::isatty(STDOUT_FILENO) ? STDOUT_FILENO : STDIN_FILENO);
+    manager::WindowSize size =
+        manager::window_size(::isatty(STDOUT_FILENO) ? STDOUT_FILENO : STDIN_FILENO);
     Value terminal;
     terminal.set("rows", size.rows);
     terminal.set("columns", size.columns);

@@ -1,4 +1,5 @@
-// One command in a sandbox with this terminal, or these pipes, as its own: over a WebSocket, in both directions at once.
+// One command in a sandbox with this terminal, or these pipes, as its own: over a WebSocket, in
+// both directions at once.
 #pragma once
 
 #include <optional>
@@ -15,9 +16,10 @@ struct SessionOptions {
   bool terminal = false;  // the command has a terminal, of this one's size
 };
 
-// Sends `request` and passes everything through until the command ends. Gives the end's message ("outcome", …). The local
-// terminal is as it was on every way out. Ctrl-C is the command's.
-Result<Value> run_session(const Client& client, const std::string& path, Value request, const SessionOptions& options);
+// Sends `request` and passes everything through until the command ends. Gives the end's message
+// ("outcome", …). The local terminal is as it was on every way out. Ctrl-C is the command's.
+Result<Value> run_session(const Client& client, const std::string& path, Value request,
+                          const SessionOptions& options);
 
 // The exit status that an outcome as JSON stands for, as that of `paddock run`.
 int exit_status_of(const Value& outcome);

@@ -20,7 +20,8 @@ Result<Fd> catch_signals(std::initializer_list<int> signals) {
 
 int next_signal(const Fd& signals) {
   signalfd_siginfo info{};
-  return ::read(signals.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  return ::read(signals.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                                  : 0;
 }
 
 }  // namespace paddock::cli

@@ -38,20 +38,23 @@ void shrink(const std::vector<Column>& columns, std::vector<size_t>& widths, siz
 }  // namespace
 
 size_t display_width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char byte) { return !continues(byte); }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return !continues(byte); }));
 }
 
 std::string fit(const std::string& text, size_t width) {
   if (display_width(text) <= width) return text;
   if (width == 0) return "";
   size_t end = 0;
-  for (size_t shown = 0; shown + 1 < width; ++shown)
-    do ++end;
+  for (size_t shown = 0; shown + 1 < width; ++shown) do
+      ++end;
     while (end < text.size() && continues(text[end]));
   return text.substr(0, end) + "…";
 }
 
-std::string render_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows, size_t width, const char* bold, const char* off) {
+std::string render_table(const std::vector<Column>& columns,
+                         const std::vector<std::vector<Cell>>& rows, size_t width, const char* bold,
+                         const char* off) {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns.size(); ++i) {
     size_t widest = display_width(columns[i].heading);
@@ -71,7 +74,8 @@ std::string render_table(const std::vector<Column>& columns, const std::vector<s
       std::string shown = fit(cell.text, widths[i]);
       std::string padding(widths[i] - display_width(shown), ' ');
       std::string coloured = *cell.colour ? cat(cell.colour, shown, off) : shown;
-      text += cat(text.empty() ? "" : std::string(kGap, ' '), columns[i].right ? padding + coloured : coloured + padding);
+      text += cat(text.empty() ? "" : std::string(kGap, ' '),
+                  columns[i].right ? padding + coloured : coloured + padding);
     }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     out += cat(before, text, behind, "\n");

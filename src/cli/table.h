@@ -1,4 +1,5 @@
-// A table that fits the terminal: columns as wide as what stands in them, and the most patient ones cut when there is no room.
+// A table that fits the terminal: columns as wide as what stands in them, and the most patient ones
+// cut when there is no room.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@ namespace paddock::cli {
 
 struct Column {
   std::string heading;
-  bool right = false;   // numbers
-  size_t least = 0;     // cut down to this many characters when there is no room; 0: never cut
+  bool right = false;     // numbers
+  size_t least = 0;       // cut down to this many characters when there is no room; 0: never cut
   bool optional = false;  // left out altogether when there is still no room, the last one first
 };
 
 struct Cell {
-  std::string text;            // shown as it is: made printable by the caller
-  const char* colour = "";     // an escape sequence that takes no room
+  std::string text;         // shown as it is: made printable by the caller
+  const char* colour = "";  // an escape sequence that takes no room
 };
 
 // Columns of a terminal that a character string takes; what is not valid UTF-8 counts by bytes.
@@ -25,7 +26,9 @@ size_t display_width(std::string_view text);
 std::string fit(const std::string& text, size_t width);
 
 // `width` 0: as wide as it needs. `bold` and `off` surround the headings.
-std::string render_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows, size_t width, const char* bold, const char* off);
+std::string render_table(const std::vector<Column>& columns,
+                         const std::vector<std::vector<Cell>>& rows, size_t width, const char* bold,
+                         const char* off);
 
 // Columns of the terminal on stdout; 0 when it is none.
 size_t terminal_width();

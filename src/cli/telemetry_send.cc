@@ -1,5 +1,6 @@
-// paddock-server telemetry-send: sends the traces of one run, for `paddock run`, which has no TLS and no time. Everything comes on
-// stdin, where nobody else sees it: a line that says where to, then an event a line (docs/telemetry.md).
+// paddock-server telemetry-send: sends the traces of one run, for `paddock run`, which has no TLS
+// and no time. Everything comes on stdin, where nobody else sees it: a line that says where to,
+// then an event a line (docs/telemetry.md).
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ Result<Event> event_from(const Value& line) {
   event.agent = text_of(line, "agent");
   event.verdict = text_of(line, "verdict");
   event.time_us = TRY(parse_rfc3339(text_of(line, "time")));
-  if (const Value* duration = line.find("duration_us"); duration && duration->as_int()) event.duration_us = *duration->as_int();
+  if (const Value* duration = line.find("duration_us"); duration && duration->as_int())
+    event.duration_us = *duration->as_int();
   if (const Value* data = line.find("data")) event.data = *data;
   return event;
 }
@@ -42,17 +44,23 @@ Result<void> send(const std::string& input) {
   std::vector<std::string> lines = split(input, '\n');
   Value target = TRY(parse_json(lines.front(), "the first line"));
   TelemetryPolicy policy;
-  if (std::string url = text_of(target, "endpoint"); !url.empty()) policy.endpoint = url;  // else the environment's
+  // Else the environment's.
+  if (std::string url = text_of(target, "endpoint"); !url.empty()) policy.endpoint = url;
   if (const Value* headers = target.find("headers"); headers && headers->as_object())
-    for (const auto& [name, value] : *headers->as_object()) policy.headers[name] = value.as_string() ? *value.as_string() : "";
+    for (const auto& [name, value] : *headers->as_object())
+      policy.headers[name] = value.as_string() ? *value.as_string() : "";
   std::optional<telemetry::Endpoint> endpoint = TRY(telemetry::find_endpoint("", policy));
   if (!endpoint) return {};
-  if (std::string service = text_of(target, "service"); !service.empty()) endpoint->service = service;
+  if (std::string service = text_of(target, "service"); !service.empty())
+    endpoint->service = service;
   std::vector<Event> events;
   for (size_t i = 1; i < lines.size(); ++i)
-    if (!lines[i].empty()) events.push_back(TRY(event_from(TRY(parse_json(lines[i], cat("line ", i + 1))))));
+    if (!lines[i].empty())
+      events.push_back(TRY(event_from(TRY(parse_json(lines[i], cat("line ", i + 1))))));
   const Value* asked = target.find("deadline_ms");
-  int64_t patience = asked && asked->as_int() ? std::min(kMostPatience, std::max<int64_t>(1, *asked->as_int())) : kPatience;
+  int64_t patience = asked && asked->as_int()
+                         ? std::min(kMostPatience, std::max<int64_t>(1, *asked->as_int()))
+                         : kPatience;
   return telemetry::send_all(*endpoint, events, patience);
 }
 

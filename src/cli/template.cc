@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/dockerfile.h"
@@ -12,7 +13,6 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "base/digest.h"
 #include "store/pack.h"
 
 namespace paddock::cli {
@@ -61,19 +61,23 @@ Result<Packed> pack_source(const Context& context, const std::string& source) {
   };
   auto keep = [&](const std::string& path, bool is_directory) {
     if (!belongs_to(source, path, is_directory)) return false;
-    bool whole = source == "." || path == source || starts_with(path, source + "/") || !is_directory;
+    bool whole =
+        source == "." || path == source || starts_with(path, source + "/") || !is_directory;
     if (is_ignored(context.ignored, path) && !(is_directory && context.takes_back)) return false;
     found = found || whole;
     return true;
   };
   TRY(store::pack_directory(context.directory.get(), sink, keep));
   bool pattern = source.find_first_of("*?[") != std::string::npos;
-  if (!found && !pattern) return Error{Code::not_found, cat("COPY ", printable(source), ": there is no such file"), "sources are named from the directory that is built from"};
+  if (!found && !pattern)
+    return Error{Code::not_found, cat("COPY ", printable(source), ": there is no such file"),
+                 "sources are named from the directory that is built from"};
   packed.hash = TRY(sha256_of(packed.file.get()));
   return packed;
 }
 
-Result<void> upload(const Client& client, Packed packed, const std::string& source, bool shows_progress) {
+Result<void> upload(const Client& client, Packed packed, const std::string& source,
+                    bool shows_progress) {
   std::string path = cat("/v1/templates/files/", packed.hash);
   Value there = TRY(client.ask("GET", path));
   const Value* present = there.find("present");
@@ -97,8 +101,10 @@ Result<void> upload(const Client& client, Packed packed, const std::string& sour
 Result<Value> steps_of(const Client& client, const Dockerfile& file, const BuildFlags& flags) {
   Context context;
   context.directory = TRY(open_file(flags.directory, O_RDONLY | O_DIRECTORY));
-  if (Result<std::string> text = read_file(flags.directory + "/.dockerignore", 1 << 20)) context.ignored = parse_dockerignore(text.value());
-  for (const std::string& pattern : context.ignored) context.takes_back = context.takes_back || starts_with(pattern, "!");
+  if (Result<std::string> text = read_file(flags.directory + "/.dockerignore", 1 << 20))
+    context.ignored = parse_dockerignore(text.value());
+  for (const std::string& pattern : context.ignored)
+    context.takes_back = context.takes_back || starts_with(pattern, "!");
   Value::Array steps;
   for (const DockerStep& step : file.steps) {
     Value value;
@@ -135,7 +141,8 @@ Result<Value> follow(Answer answer, bool json, bool has_network) {
       Value none;
       const Value& told = error ? *error : none;
       std::string hint = text_of(told, "hint");
-      if (hint.empty() && !has_network) hint = "the steps had no network; if this one needs it, open it with --allow-net HOST";
+      if (hint.empty() && !has_network)
+        hint = "the steps had no network; if this one needs it, open it with --allow-net HOST";
       return Error{Code::invalid, cat("build a template: ", text_of(told, "message")), hint};
     }
     if (type != "end") continue;
@@ -158,25 +165,37 @@ Result<Value> build(const BuildFlags& flags) {
   if (!flags.ready.empty()) body.set("ready_command", flags.ready);
   if (flags.no_cache) body.set("force", true);
   if (!flags.allow_net.empty()) body.set("allow_net", text_list(flags.allow_net));
-  return follow(TRY(client.open("POST", "/v1/templates/build", body)), flags.json, !flags.allow_net.empty());
+  return follow(TRY(client.open("POST", "/v1/templates/build", body)), flags.json,
+                !flags.allow_net.empty());
 }
 
 int build_main(int argc, char** argv) {
   BuildFlags flags;
-  Options options("template build", "Makes a template from a Dockerfile (FROM, RUN, COPY, WORKDIR, USER, ENV, CMD). Each step runs in a sandbox.");
+  Options options("template build",
+                  "Makes a template from a Dockerfile (FROM, RUN, COPY, WORKDIR, USER, ENV, CMD). "
+                  "Each step runs in a sandbox.");
   options.text("-t, --tag", "NAME[:TAG]", &flags.name, "what to call it");
   options.text("-f, --file", "FILE", &flags.file, "the Dockerfile (default: DIR/Dockerfile)");
-  options.list("--allow-net", "HOST", &flags.allow_net, "what the steps may reach; '*' for everything that the operator lets them");
-  options.text("--ready", "COMMAND", &flags.ready, "succeeds once the start command (CMD) is ready");
+  options.list("--allow-net", "HOST", &flags.allow_net,
+               "what the steps may reach; '*' for everything that the operator lets them");
+  options.text("--ready", "COMMAND", &flags.ready,
+               "succeeds once the start command (CMD) is ready");
   options.flag("--no-cache", &flags.no_cache, "run every step again");
   options.flag("--json", &flags.json, "print one JSON object");
   options.positional("DIR", &flags.directory, "what COPY copies from (default: here)", false);
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  if (flags.name.empty()) return report(Error{Code::invalid, "template build: a name is missing", "give it with: -t NAME"}, flags.json);
+  if (flags.name.empty())
+    return report(
+        Error{Code::invalid, "template build: a name is missing", "give it with: -t NAME"},
+        flags.json);
   Result<Value> made = build(flags);
   if (!made) return report(made.error(), flags.json);
-  if (flags.json) print(to_json(made.value()) + "\n");
-  else print(cat("built ", printable(text_of(made.value(), "name")), " (", printable(text_of(made.value(), "id")), ")\ntry it: paddock create --template ", printable(flags.name), "\n"));
+  if (flags.json)
+    print(to_json(made.value()) + "\n");
+  else
+    print(cat("built ", printable(text_of(made.value(), "name")), " (",
+              printable(text_of(made.value(), "id")), ")\ntry it: paddock create --template ",
+              printable(flags.name), "\n"));
   return 0;
 }
 
@@ -189,17 +208,25 @@ Result<void> list(bool json) {
   }
   const Value* templates = answer.find("templates");
   std::vector<std::vector<Cell>> rows;
-  for (const Value& item : templates && templates->as_array() ? *templates->as_array() : Value::Array()) {
+  for (const Value& item :
+       templates && templates->as_array() ? *templates->as_array() : Value::Array()) {
     std::vector<std::string> tags;
     const Value* named = item.find("tags");
     for (const Value& tag : named && named->as_array() ? *named->as_array() : Value::Array())
       if (tag.as_string()) tags.push_back(printable(*tag.as_string()));
     std::string name = printable(text_of(item, "name"));
-    rows.push_back({{name.empty() ? "-" : name}, {join(tags, ",")}, {printable(text_of(item, "id"))}, {printable(text_of(item, "kind"))},
+    rows.push_back({{name.empty() ? "-" : name},
+                    {join(tags, ",")},
+                    {printable(text_of(item, "id"))},
+                    {printable(text_of(item, "kind"))},
                     {short_duration(now_ms() - number_of(item, "created_ms"))}});
   }
   Colours colour = colours();
-  print(render_table({{.heading = "NAME", .least = 8}, {.heading = "TAGS", .least = 7}, {.heading = "ID"}, {.heading = "KIND", .optional = true}, {.heading = "AGE", .right = true, .optional = true}},
+  print(render_table({{.heading = "NAME", .least = 8},
+                      {.heading = "TAGS", .least = 7},
+                      {.heading = "ID"},
+                      {.heading = "KIND", .optional = true},
+                      {.heading = "AGE", .right = true, .optional = true}},
                      rows, terminal_width(), colour.bold, colour.off));
   return {};
 }
@@ -222,7 +249,8 @@ int remove_main(int argc, char** argv) {
   if (!client) return report(client.error(), false);
   int status = 0;
   for (const std::string& name : names) {
-    Result<Value> removed = client.value().ask("DELETE", cat("/v1/templates/", percent_encode(name)));
+    Result<Value> removed =
+        client.value().ask("DELETE", cat("/v1/templates/", percent_encode(name)));
     if (!removed) status = report(removed.error(), false);
   }
   return status;
@@ -237,8 +265,10 @@ int template_main(int argc, char** argv) {
   if (command == "rm") return remove_main(argc - 1, argv + 1);
   bool asked = command == "--help" || command == "-h";
   std::string usage = "usage: paddock template build [-t NAME] [-f FILE] [DIR] | ls | rm NAME…\n";
-  if (asked) print(usage);
-  else print_error(usage);
+  if (asked)
+    print(usage);
+  else
+    print_error(usage);
   return asked ? 0 : kFailed;
 }
 

@@ -32,7 +32,7 @@ struct Session {
   io::Loop& loop;
   Flags flags;
   Value arguments;
-  bool check = false;          // what would be decided is the answer
+  bool check = false;  // what would be decided is the answer
   io::Socket signals;
   std::unique_ptr<tools::LocalTools> tools;
   Result<int> status = 0;
@@ -47,23 +47,29 @@ Result<std::string> read_stdin() {
     if (size < 0) return errno_error(errno, "read stdin");
     if (size == 0) return text;
     text.append(piece, static_cast<size_t>(size));
-    if (text.size() > mcp::kLargestMessage) return Error{Code::invalid, "--params: more than 4 MiB", ""};
+    if (text.size() > mcp::kLargestMessage)
+      return Error{Code::invalid, "--params: more than 4 MiB", ""};
   }
 }
 
 Result<Value> read_params(const std::string& params) {
   std::string text = params;
-  if (params == "-") text = TRY(read_stdin());
-  else if (starts_with(params, "@")) text = TRY(read_file(params.substr(1), mcp::kLargestMessage));
+  if (params == "-")
+    text = TRY(read_stdin());
+  else if (starts_with(params, "@"))
+    text = TRY(read_file(params.substr(1), mcp::kLargestMessage));
   Value value = TRY(parse_peer_json(text, "--params"));
-  if (!value.as_object()) return Error{Code::invalid, cat("--params: a JSON object is needed, not ", value.type_name()), "for example: --params '{\"to\": \"a@company.com\"}'"};
+  if (!value.as_object())
+    return Error{Code::invalid, cat("--params: a JSON object is needed, not ", value.type_name()),
+                 "for example: --params '{\"to\": \"a@company.com\"}'"};
   return value;
 }
 
 std::string line_about(const Value& tool) {
   for (const char* key : {"title", "description"}) {
     const Value* text = tool.find(key);
-    if (text && text->as_string() && !text->as_string()->empty()) return printable(split(*text->as_string(), '\n').front());
+    if (text && text->as_string() && !text->as_string()->empty())
+      return printable(split(*text->as_string(), '\n').front());
   }
   return "";
 }
@@ -71,9 +77,12 @@ std::string line_about(const Value& tool) {
 std::string table_of(const Value& tools) {
   std::vector<std::vector<Cell>> rows;
   for (const Value& tool : *tools.as_array())
-    rows.push_back({{printable(*tool.find("name")->as_string())}, {printable(*tool.find("provider")->as_string())}, {line_about(tool)}});
+    rows.push_back({{printable(*tool.find("name")->as_string())},
+                    {printable(*tool.find("provider")->as_string())},
+                    {line_about(tool)}});
   Colours colour = colours();
-  return render_table({{"NAME"}, {"PROVIDER"}, {"WHAT", false, 20, true}}, rows, terminal_width(), colour.bold, colour.off);
+  return render_table({{"NAME"}, {"PROVIDER"}, {"WHAT", false, 20, true}}, rows, terminal_width(),
+                      colour.bold, colour.off);
 }
 
 Task<void> list(Session& session) {
@@ -97,7 +106,8 @@ int show_decision(const tools::Called& called) {
     print(tools::denial_of(called) + "\n");
     return 1;
   }
-  print(decision.kind == Decision::Kind::ask ? "Allowed once somebody has agreed to it.\n" : "Allowed.\n");
+  print(decision.kind == Decision::Kind::ask ? "Allowed once somebody has agreed to it.\n"
+                                             : "Allowed.\n");
   return 0;
 }
 
@@ -106,7 +116,9 @@ int show_call(const tools::Called& called) {
     print_error(cat("paddock: ", tools::denial_of(called), "\n"));
     return kFailed;
   }
-  if (called.answer.problem) return report({Code::io, cat("call the tool: ", printable(called.answer.problem->message)), ""}, false);
+  if (called.answer.problem)
+    return report({Code::io, cat("call the tool: ", printable(called.answer.problem->message)), ""},
+                  false);
   bool failed = !called.dry_run && tools::is_error_result(called.answer.result);
   (failed ? print_error : print)(tools::text_of_result(called.answer.result));
   return failed ? 1 : 0;
@@ -133,7 +145,9 @@ Task<void> watch_signals(Session& session, std::shared_ptr<tools::DirectContext>
 
 Task<void> call(Session& session) {
   std::shared_ptr<tools::DirectContext> context = session.tools->new_context();
-  context->on_log = [](const std::string& line) { print_error(cat("paddock: ", printable(line), "\n")); };
+  context->on_log = [](const std::string& line) {
+    print_error(cat("paddock: ", printable(line), "\n"));
+  };
   io::spawn(watch_signals(session, context));
   bool dry_run = session.check || session.flags.dry_run;
   std::string name = session.flags.name;
@@ -166,9 +180,13 @@ Result<int> run(Flags flags, bool check, Task<void> (*verb)(Session&)) {
   io::Loop& loop = *TRY(io::Loop::create());
   Session session{loop, std::move(flags), std::move(arguments), check, {}, nullptr, 0};
   session.signals.open(loop, std::move(signals));
-  tools::LocalOptions options{.policies = session.flags.policies, .agent = session.flags.agent, .traceparent = from_environment("TRACEPARENT"), .only = session.flags.name};
+  tools::LocalOptions options{.policies = session.flags.policies,
+                              .agent = session.flags.agent,
+                              .traceparent = from_environment("TRACEPARENT"),
+                              .only = session.flags.name};
   options.on_line = [](const std::string& server, const std::string& line) {
-    print_error(cat("paddock: ", server.empty() ? "" : cat("server ", printable(server), ": "), printable(line), "\n"));
+    print_error(cat("paddock: ", server.empty() ? "" : cat("server ", printable(server), ": "),
+                    printable(line), "\n"));
   };
   session.tools = TRY(tools::LocalTools::open(loop, std::move(options)));
   io::spawn(perform(session, verb));
@@ -183,8 +201,14 @@ struct Verb {
 };
 constexpr Verb kVerbs[] = {
     {"list", "Lists the tools that a policy allows, and who has them.", list},
-    {"call", "Calls a tool, as far as the policy lets it. Exits with 0 for a result, 1 when the tool failed, 125 when the call was denied or could not be made.", call},
-    {"check", "Says whether the policy would let a call pass; nothing is called or counted. Exits with 0 if it would, 1 if not.", call},
+    {"call",
+     "Calls a tool, as far as the policy lets it. Exits with 0 for a result, 1 when the tool "
+     "failed, 125 when the call was denied or could not be made.",
+     call},
+    {"check",
+     "Says whether the policy would let a call pass; nothing is called or counted. Exits with 0 if "
+     "it would, 1 if not.",
+     call},
 };
 
 std::string usage() {
@@ -203,12 +227,15 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   Options options(cat("tool ", verb.name), verb.what);
   if (calls) {
     options.positional("NAME", &flags.name, "of the tool");
-    options.text("--params", "JSON|@FILE|-", &flags.params, "its arguments: an object of JSON, a file with one, or stdin (default: {})");
+    options.text("--params", "JSON|@FILE|-", &flags.params,
+                 "its arguments: an object of JSON, a file with one, or stdin (default: {})");
     options.text("--agent", "NAME", &flags.agent, "on whose behalf; for the record");
     if (!check) options.flag("--dry-run", &flags.dry_run, "only judge the call, as a real one");
   }
-  options.list("--policy", "FILE|PRESET", &flags.policies, "whose tools; several are combined by intersection");
-  options.flag("--json", &flags.json, calls ? "print {\"decision\":…,\"result\":…}" : "print one JSON object");
+  options.list("--policy", "FILE|PRESET", &flags.policies,
+               "whose tools; several are combined by intersection");
+  options.flag("--json", &flags.json,
+               calls ? "print {\"decision\":…,\"result\":…}" : "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   bool json = flags.json;
   Result<int> status = run(std::move(flags), check, verb.run);
@@ -229,8 +256,12 @@ int tool_main(int argc, char** argv) {
     if (word == verb.name) return run_verb(verb, argc - 1, argv + 1);
   }
   std::string meant = word.empty() ? "" : nearest(word, known);
-  std::string message = word.empty() ? "a verb is missing" : cat("there is no '", printable(word), "'");
-  return report({Code::invalid, cat("paddock tool: ", message), meant.empty() ? cat("one of: ", join(known, ", ")) : cat("did you mean '", meant, "'?")}, false);
+  std::string message =
+      word.empty() ? "a verb is missing" : cat("there is no '", printable(word), "'");
+  return report(
+      {Code::invalid, cat("paddock tool: ", message),
+       meant.empty() ? cat("one of: ", join(known, ", ")) : cat("did you mean '", meant, "'?")},
+      false);
 }
 
 }  // namespace paddock::cli

@@ -17,7 +17,8 @@ namespace paddock::cli {
 
 namespace {
 
-constexpr size_t kAskedForHistory = 64;  // sandboxes: of more than these, curves begin when they are first seen
+// sandboxes: of more than these, curves begin when they are first seen.
+constexpr size_t kAskedForHistory = 64;
 constexpr int64_t kEveryMs = 1000;
 
 struct Flags {
@@ -26,9 +27,11 @@ struct Flags {
 };
 
 Result<Value> recent_of(const Client& client, const Value& sandbox) {
-  Value answer = TRY(client.ask("GET", cat("/v1/sandboxes/", percent_encode(text_of(sandbox, "id")), "/metrics?recent=1")));
+  Value answer = TRY(client.ask(
+      "GET", cat("/v1/sandboxes/", percent_encode(text_of(sandbox, "id")), "/metrics?recent=1")));
   const Value* samples = answer.find("metrics");
-  if (!samples || !samples->as_array()) return Error{Code::internal, "the server's samples are no list", ""};
+  if (!samples || !samples->as_array())
+    return Error{Code::internal, "the server's samples are no list", ""};
   return *samples;
 }
 
@@ -42,9 +45,12 @@ class Top {
     for (const Value& sandbox : sandboxes_) {
       std::string id = text_of(sandbox, "id");
       auto known = histories_.find(id);
-      if (known != histories_.end()) histories[id] = std::move(known->second);
-      else if (sandboxes_.size() <= kAskedForHistory) begin_history(sandbox, histories[id]);
-      if (const Value* usage = sandbox.find("usage")) histories[id].add(real_of(*usage, "cpu_percent"), real_of(*usage, "memory"));
+      if (known != histories_.end())
+        histories[id] = std::move(known->second);
+      else if (sandboxes_.size() <= kAskedForHistory)
+        begin_history(sandbox, histories[id]);
+      if (const Value* usage = sandbox.find("usage"))
+        histories[id].add(real_of(*usage, "cpu_percent"), real_of(*usage, "memory"));
     }
     histories_ = std::move(histories);
     return {};
@@ -89,7 +95,8 @@ class Top {
   void begin_history(const Value& sandbox, TopHistory& history) {
     Result<Value> samples = recent_of(client_, sandbox);
     if (!samples) return;  // it may be gone already
-    for (const Value& sample : *samples.value().as_array()) history.add(real_of(sample, "cpu_percent"), real_of(sample, "memory"));
+    for (const Value& sample : *samples.value().as_array())
+      history.add(real_of(sample, "cpu_percent"), real_of(sample, "memory"));
   }
 
   bool take_keys(size_t rows) {
@@ -121,7 +128,8 @@ class Top {
 
   void scroll(int64_t lines) {
     int64_t last = static_cast<int64_t>(sandboxes_.size()) - 1;
-    view_.first = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(view_.first) + lines, 0, std::max<int64_t>(0, last)));
+    view_.first = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(view_.first) + lines,
+                                                          0, std::max<int64_t>(0, last)));
   }
 
   Client client_;
@@ -138,7 +146,8 @@ Result<void> print_json(const Client& client, const TopView& view, bool history)
   out.set("totals", top_totals(sandboxes));
   if (history)
     for (Value& sandbox : sandboxes)
-      if (Result<Value> samples = recent_of(client, sandbox)) sandbox.set("history", std::move(samples.value()));
+      if (Result<Value> samples = recent_of(client, sandbox))
+        sandbox.set("history", std::move(samples.value()));
   out.set("sandboxes", Value::Array(sandboxes.begin(), sandboxes.end()));
   print(to_json(out) + "\n");
   return {};
@@ -146,7 +155,9 @@ Result<void> print_json(const Client& client, const TopView& view, bool history)
 
 Result<void> top(const Flags& flags) {
   std::optional<TopSort> sort = top_sort_from(flags.sort);
-  if (!sort) return Error{Code::invalid, cat("--sort: there is no '", printable(flags.sort), "'"), "cpu, memory, pids, disk, net or id"};
+  if (!sort)
+    return Error{Code::invalid, cat("--sort: there is no '", printable(flags.sort), "'"),
+                 "cpu, memory, pids, disk, net or id"};
   if (flags.history && !flags.json) return Error{Code::invalid, "--history goes with --json", ""};
   Client client = TRY(Client::find());
   TopView view{.sort = *sort, .reverse = flags.reverse};
@@ -163,8 +174,11 @@ Result<void> top(const Flags& flags) {
 
 int top_main(int argc, char** argv) {
   Flags flags;
-  Options options("top", "Shows what the living sandboxes use, each second anew (q ends it). Not on a terminal: once.");
-  options.text("--sort", "KEY", &flags.sort, "cpu, memory, pids, disk, net or id (on a terminal: the keys c m p d n i)");
+  Options options("top",
+                  "Shows what the living sandboxes use, each second anew (q ends it). Not on a "
+                  "terminal: once.");
+  options.text("--sort", "KEY", &flags.sort,
+               "cpu, memory, pids, disk, net or id (on a terminal: the keys c m p d n i)");
   options.flag("--reverse", &flags.reverse, "the least first");
   options.flag("--once", &flags.once, "print it once, also on a terminal");
   options.flag("--json", &flags.json, "print one JSON object, once");

@@ -21,8 +21,9 @@ struct SortName {
   const char* name;
   char key;
 };
-constexpr SortName kSorts[] = {{TopSort::cpu, "cpu", 'c'},   {TopSort::memory, "memory", 'm'}, {TopSort::pids, "pids", 'p'},
-                               {TopSort::disk, "disk", 'd'}, {TopSort::net, "net", 'n'},       {TopSort::id, "id", 'i'}};
+constexpr SortName kSorts[] = {{TopSort::cpu, "cpu", 'c'},   {TopSort::memory, "memory", 'm'},
+                               {TopSort::pids, "pids", 'p'}, {TopSort::disk, "disk", 'd'},
+                               {TopSort::net, "net", 'n'},   {TopSort::id, "id", 'i'}};
 
 const Value& usage_of(const Value& sandbox) {
   static const Value none;
@@ -30,8 +31,12 @@ const Value& usage_of(const Value& sandbox) {
   return usage ? *usage : none;
 }
 
-double net_rate(const Value& usage) { return real_of(usage, "net_up_rate") + real_of(usage, "net_down_rate"); }
-double disk_rate(const Value& usage) { return real_of(usage, "disk_read_rate") + real_of(usage, "disk_write_rate"); }
+double net_rate(const Value& usage) {
+  return real_of(usage, "net_up_rate") + real_of(usage, "net_down_rate");
+}
+double disk_rate(const Value& usage) {
+  return real_of(usage, "disk_read_rate") + real_of(usage, "disk_write_rate");
+}
 
 double sort_value(const Value& sandbox, TopSort sort) {
   const Value& usage = usage_of(sandbox);
@@ -75,10 +80,16 @@ std::vector<Column> columns_for(TopSort sort) {
 
 std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const Colours& colour) {
   const Value& usage = usage_of(sandbox);
-  double memory = real_of(usage, "memory"), memory_limit = real_of(sandbox, "memory_bytes"), cpu = real_of(usage, "cpu_percent"),
-         cpu_limit = real_of(sandbox, "cpu_millicores") / 10, disk = real_of(usage, "disk"), disk_limit = real_of(sandbox, "disk_bytes");
-  auto near = [&](double value, double limit) { return limit > 0 && value > limit * kNear ? colour.red : ""; };
-  auto highest = [](const std::vector<double>& values, double least) { return values.empty() ? least : std::max(least, *std::max_element(values.begin(), values.end())); };
+  double memory = real_of(usage, "memory"), memory_limit = real_of(sandbox, "memory_bytes"),
+         cpu = real_of(usage, "cpu_percent"), cpu_limit = real_of(sandbox, "cpu_millicores") / 10,
+         disk = real_of(usage, "disk"), disk_limit = real_of(sandbox, "disk_bytes");
+  auto near = [&](double value, double limit) {
+    return limit > 0 && value > limit * kNear ? colour.red : "";
+  };
+  auto highest = [](const std::vector<double>& values, double least) {
+    return values.empty() ? least
+                          : std::max(least, *std::max_element(values.begin(), values.end()));
+  };
   int64_t ends = number_of(sandbox, "ends_ms");
   bool is_running = text_of(sandbox, "state") == "running";
   return {{printable(text_of(sandbox, "id"))},
@@ -87,7 +98,8 @@ std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const 
           {percent(cpu), near(cpu, cpu_limit)},
           {sparkline(history.cpu, highest(history.cpu, 100)), colour.green},
           {size(memory), near(memory, memory_limit)},
-          {sparkline(history.memory, memory_limit > 0 ? memory_limit : highest(history.memory, 1)), colour.green},
+          {sparkline(history.memory, memory_limit > 0 ? memory_limit : highest(history.memory, 1)),
+           colour.green},
           {to_text(number_of(usage, "pids"))},
           {size(disk), near(disk, disk_limit)},
           {rate(net_rate(usage))},
@@ -98,13 +110,17 @@ std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const 
 
 std::string totals_line(const std::vector<Value>& sandboxes) {
   Value totals = top_totals(sandboxes);
-  return cat(number_of(totals, "sandboxes"), " sandboxes, ", number_of(totals, "running"), " running   cpu ", percent(real_of(totals, "cpu_percent")), "   memory ",
-             size(real_of(totals, "memory")), "   pids ", number_of(totals, "pids"), "   net ", rate(net_rate(totals)), "   io ", rate(disk_rate(totals)));
+  return cat(number_of(totals, "sandboxes"), " sandboxes, ", number_of(totals, "running"),
+             " running   cpu ", percent(real_of(totals, "cpu_percent")), "   memory ",
+             size(real_of(totals, "memory")), "   pids ", number_of(totals, "pids"), "   net ",
+             rate(net_rate(totals)), "   io ", rate(disk_rate(totals)));
 }
 
 std::string keys_line(const TopView& view) {
   std::string text = "sort:";
-  for (const SortName& sort : kSorts) text += cat(" ", std::string(1, sort.key), sort.sort == view.sort ? (view.reverse ? "▲" : "▼") : "");
+  for (const SortName& sort : kSorts)
+    text += cat(" ", std::string(1, sort.key),
+                sort.sort == view.sort ? (view.reverse ? "▲" : "▼") : "");
   return text + "  r reverse  ↑↓ scroll  space hold  q quit";
 }
 
@@ -141,7 +157,9 @@ void TopHistory::add(double cpu_percent, double memory_bytes) {
 Value top_totals(const std::vector<Value>& sandboxes) {
   int64_t running = 0;
   std::map<std::string, double> sums;
-  static const char* kSummed[] = {"cpu_percent", "memory", "pids", "disk", "disk_read_rate", "disk_write_rate", "net_up_rate", "net_down_rate", "connections"};
+  static const char* kSummed[] = {"cpu_percent", "memory",         "pids",
+                                  "disk",        "disk_read_rate", "disk_write_rate",
+                                  "net_up_rate", "net_down_rate",  "connections"};
   for (const Value& sandbox : sandboxes) {
     running += text_of(sandbox, "state") == "running";
     for (const char* name : kSummed) sums[name] += real_of(usage_of(sandbox), name);
@@ -155,7 +173,9 @@ Value top_totals(const std::vector<Value>& sandboxes) {
   return totals;
 }
 
-std::string render_top(const std::vector<Value>& sandboxes, const std::map<std::string, TopHistory>& histories, const TopView& view, const Colours& colour) {
+std::string render_top(const std::vector<Value>& sandboxes,
+                       const std::map<std::string, TopHistory>& histories, const TopView& view,
+                       const Colours& colour) {
   static const TopHistory none;
   size_t aside = view.keys ? 3 : 2;  // totals, headings, keys
   size_t room = view.rows == 0 ? sandboxes.size() : view.rows > aside ? view.rows - aside : 0;
@@ -163,10 +183,13 @@ std::string render_top(const std::vector<Value>& sandboxes, const std::map<std::
   std::vector<std::vector<Cell>> rows;
   for (size_t i = first; i < std::min(sandboxes.size(), first + room); ++i) {
     auto history = histories.find(text_of(sandboxes[i], "id"));
-    rows.push_back(row_of(sandboxes[i], history == histories.end() ? none : history->second, colour));
+    rows.push_back(
+        row_of(sandboxes[i], history == histories.end() ? none : history->second, colour));
   }
   auto fitted = [&](const std::string& line) { return view.width ? fit(line, view.width) : line; };
-  std::string text = cat(fitted(totals_line(sandboxes)), "\n", render_table(columns_for(view.sort), rows, view.width, colour.bold, colour.off));
+  std::string text =
+      cat(fitted(totals_line(sandboxes)), "\n",
+          render_table(columns_for(view.sort), rows, view.width, colour.bold, colour.off));
   if (view.keys) text += cat(colour.dim, fitted(keys_line(view)), colour.off, "\n");
   return text;
 }

@@ -26,14 +26,16 @@ struct TopHistory {
 struct TopView {
   TopSort sort = TopSort::cpu;
   bool reverse = false;
-  size_t width = 0;              // 0: as wide as it needs
-  size_t rows = 0;               // lines in all; 0: as many as there are
-  size_t first = 0;              // sandbox to show
-  bool keys = false;             // a last line that tells the keys
+  size_t width = 0;   // 0: as wide as it needs
+  size_t rows = 0;    // lines in all; 0: as many as there are
+  size_t first = 0;   // sandbox to show
+  bool keys = false;  // a last line that tells the keys
 };
 
 // `sandboxes` as GET /v1/sandboxes has them, sorted already.
-std::string render_top(const std::vector<Value>& sandboxes, const std::map<std::string, TopHistory>& histories, const TopView& view, const Colours& colour);
+std::string render_top(const std::vector<Value>& sandboxes,
+                       const std::map<std::string, TopHistory>& histories, const TopView& view,
+                       const Colours& colour);
 
 Value top_totals(const std::vector<Value>& sandboxes);
 

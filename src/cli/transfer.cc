@@ -19,7 +19,8 @@ namespace paddock::cli {
 namespace {
 
 std::string query(const Transfer& transfer, const std::string& path) {
-  return cat("?path=", percent_encode(path), transfer.user.empty() ? "" : cat("&user=", percent_encode(transfer.user)));
+  return cat("?path=", percent_encode(path),
+             transfer.user.empty() ? "" : cat("&user=", percent_encode(transfer.user)));
 }
 
 std::string octal(unsigned mode) {
@@ -39,7 +40,8 @@ Result<std::string> read_piece(int fd) {
   }
 }
 
-Result<Transferred> send(const Transfer& transfer, const std::string& target, Upload upload, Progress& progress) {
+Result<Transferred> send(const Transfer& transfer, const std::string& target, Upload upload,
+                         Progress& progress) {
   Source inner = std::move(upload.next);
   upload.next = [&]() -> Result<std::string> {
     std::string piece = TRY(inner());
@@ -52,7 +54,8 @@ Result<Transferred> send(const Transfer& transfer, const std::string& target, Up
 }
 
 // Each piece of the body goes to `take`.
-Result<Transferred> receive(Answer& answer, Progress& progress, const std::function<Result<void>(const std::string&)>& take) {
+Result<Transferred> receive(Answer& answer, Progress& progress,
+                            const std::function<Result<void>(const std::string&)>& take) {
   while (true) {
     std::string piece = TRY(answer.read());
     if (piece.empty()) return Transferred{progress.done()};
@@ -69,9 +72,11 @@ std::optional<uint64_t> length_of(const Answer& answer) {
 }  // namespace
 
 Result<Value> remote_entry(const Transfer& transfer, const std::string& path) {
-  Result<Value> answer = transfer.client.ask("GET", sandbox_path(transfer.id, "/files/stat" + query(transfer, path)));
+  Result<Value> answer =
+      transfer.client.ask("GET", sandbox_path(transfer.id, "/files/stat" + query(transfer, path)));
   if (!answer && answer.error().code == Code::not_found) {
-    TRY(transfer.client.ask("GET", sandbox_path(transfer.id)));  // is it the file that is not there, or the sandbox?
+    // Is it the file that is not there, or the sandbox?
+    TRY(transfer.client.ask("GET", sandbox_path(transfer.id)));
     return Value();
   }
   if (!answer) return answer.error();
@@ -79,78 +84,98 @@ Result<Value> remote_entry(const Transfer& transfer, const std::string& path) {
   return entry ? *entry : answer.value();
 }
 
-Result<Transferred> upload_file(const Transfer& transfer, const std::string& local, const std::string& path) {
+Result<Transferred> upload_file(const Transfer& transfer, const std::string& local,
+                                const std::string& path) {
   Fd file = TRY(open_file(local, O_RDONLY));
   struct stat info;
-  if (::fstat(file.get(), &info) != 0) return errno_error(errno, cat("look at '", printable(local), "'"));
+  if (::fstat(file.get(), &info) != 0)
+    return errno_error(errno, cat("look at '", printable(local), "'"));
   if (!S_ISREG(info.st_mode)) return upload_input(transfer, file.get(), path);
   auto size = static_cast<uint64_t>(info.st_size);
   Progress progress(local, size, transfer.shows_progress);
   uint64_t left = size;
   // Exactly as many bytes as were announced, whatever happens to the file meanwhile.
   Upload upload{size, [&]() -> Result<std::string> {
-    if (left == 0) return std::string();
-    std::string piece = TRY(read_piece(file.get()));
-    if (piece.empty()) return Error{Code::conflict, cat("'", printable(local), "' became shorter while it was read"), ""};
-    if (piece.size() > left) piece.resize(left);
-    left -= piece.size();
-    return piece;
-  }};
-  return send(transfer, cat("/files", query(transfer, path), "&mode=", octal(info.st_mode)), std::move(upload), progress);
+                  if (left == 0) return std::string();
+                  std::string piece = TRY(read_piece(file.get()));
+                  if (piece.empty())
+                    return Error{Code::conflict,
+                                 cat("'", printable(local), "' became shorter while it was read"),
+                                 ""};
+                  if (piece.size() > left) piece.resize(left);
+                  left -= piece.size();
+                  return piece;
+                }};
+  return send(transfer, cat("/files", query(transfer, path), "&mode=", octal(info.st_mode)),
+              std::move(upload), progress);
 }
 
 Result<Transferred> upload_input(const Transfer& transfer, int input, const std::string& path) {
   Progress progress("-", std::nullopt, transfer.shows_progress);
-  return send(transfer, "/files" + query(transfer, path), {std::nullopt, [&] { return read_piece(input); }}, progress);
+  return send(transfer, "/files" + query(transfer, path),
+              {std::nullopt, [&] { return read_piece(input); }}, progress);
 }
 
-Result<Transferred> upload_directory(const Transfer& transfer, const std::string& local, const std::string& path) {
+Result<Transferred> upload_directory(const Transfer& transfer, const std::string& local,
+                                     const std::string& path) {
   Fd directory = TRY(open_file(local, O_RDONLY | O_DIRECTORY));
   Pipe pipe = TRY(make_pipe());
   Result<void> packed = Result<void>();
   std::thread packer([&] {
-    packed = store::pack_directory(directory.get(), [&](std::string_view bytes) { return write_all(pipe.write.get(), bytes); });
+    packed = store::pack_directory(directory.get(), [&](std::string_view bytes) {
+      return write_all(pipe.write.get(), bytes);
+    });
     pipe.write.reset();
   });
   Progress progress(local, std::nullopt, transfer.shows_progress);
   // A tar that ends too soon must not look whole: the request is broken off instead.
   Upload upload{std::nullopt, [&]() -> Result<std::string> {
-    std::string piece = TRY(read_piece(pipe.read.get()));
-    if (!piece.empty()) return piece;
-    packer.join();
-    if (!packed) return packed.error();
-    return piece;
-  }};
-  Result<Transferred> sent = send(transfer, "/tar" + query(transfer, path), std::move(upload), progress);
+                  std::string piece = TRY(read_piece(pipe.read.get()));
+                  if (!piece.empty()) return piece;
+                  packer.join();
+                  if (!packed) return packed.error();
+                  return piece;
+                }};
+  Result<Transferred> sent =
+      send(transfer, "/tar" + query(transfer, path), std::move(upload), progress);
   pipe.read.reset();
   if (packer.joinable()) packer.join();
   return sent;
 }
 
-Result<Transferred> download_file(const Transfer& transfer, const std::string& path, const Value& entry, const std::string& local) {
-  Answer answer = TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/files" + query(transfer, path))));
+Result<Transferred> download_file(const Transfer& transfer, const std::string& path,
+                                  const Value& entry, const std::string& local) {
+  Answer answer =
+      TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/files" + query(transfer, path))));
   Progress progress(path, length_of(answer), transfer.shows_progress);
   std::string unfinished = cat(local, ".", TRY(store::random_name(8)), ".part");
   Fd file = TRY(open_file(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
-  Result<Transferred> received = receive(answer, progress, [&](const std::string& piece) { return write_all(file.get(), piece); });
+  Result<Transferred> received = receive(
+      answer, progress, [&](const std::string& piece) { return write_all(file.get(), piece); });
   unsigned mode = static_cast<unsigned>(number_of(entry, "mode")) & 0777;
   mode_t mask = ::umask(0);
   (void)::umask(mask);
-  if (received && (::fchmod(file.get(), (mode ? mode : 0644) & ~mask) != 0 || ::rename(unfinished.c_str(), local.c_str()) != 0))
+  if (received && (::fchmod(file.get(), (mode ? mode : 0644) & ~mask) != 0 ||
+                   ::rename(unfinished.c_str(), local.c_str()) != 0))
     received = errno_error(errno, cat("write '", printable(local), "'"));
   if (!received) (void)::unlink(unfinished.c_str());
   return received;
 }
 
 Result<Transferred> download_output(const Transfer& transfer, const std::string& path, int output) {
-  Answer answer = TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/files" + query(transfer, path))));
+  Answer answer =
+      TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/files" + query(transfer, path))));
   Progress progress(path, length_of(answer), transfer.shows_progress);
-  return receive(answer, progress, [&](const std::string& piece) { return write_all(output, piece); });
+  return receive(answer, progress,
+                 [&](const std::string& piece) { return write_all(output, piece); });
 }
 
-Result<Transferred> download_directory(const Transfer& transfer, const std::string& path, const std::string& local) {
-  Answer answer = TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/tar" + query(transfer, path))));
-  if (::mkdir(local.c_str(), 0777) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", printable(local), "'"));
+Result<Transferred> download_directory(const Transfer& transfer, const std::string& path,
+                                       const std::string& local) {
+  Answer answer =
+      TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/tar" + query(transfer, path))));
+  if (::mkdir(local.c_str(), 0777) != 0 && errno != EEXIST)
+    return errno_error(errno, cat("make '", printable(local), "'"));
   Fd root = TRY(open_file(local, O_RDONLY | O_DIRECTORY));
   Pipe pipe = TRY(make_pipe());
   Result<void> unpacked = Result<void>();
@@ -158,11 +183,14 @@ Result<Transferred> download_directory(const Transfer& transfer, const std::stri
     store::UnpackReport report;
     unpacked = store::unpack_archive(pipe.read.get(), root.get(), {}, report);
     std::string rest(64 << 10, '\0');
-    while (unpacked && ::read(pipe.read.get(), rest.data(), rest.size()) > 0) {}  // padding behind the end of the archive
+    // Padding behind the end of the archive.
+    while (unpacked && ::read(pipe.read.get(), rest.data(), rest.size()) > 0) {}
     pipe.read.reset();
   });
   Progress progress(path, length_of(answer), transfer.shows_progress);
-  Result<Transferred> received = receive(answer, progress, [&](const std::string& piece) { return write_all(pipe.write.get(), piece); });
+  Result<Transferred> received = receive(answer, progress, [&](const std::string& piece) {
+    return write_all(pipe.write.get(), piece);
+  });
   pipe.write.reset();
   unpacker.join();
   if (!unpacked) return unpacked.error();

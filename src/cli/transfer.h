@@ -1,4 +1,5 @@
-// Files and directories between this machine and a sandbox, as streams. What comes from a sandbox never leaves its target.
+// Files and directories between this machine and a sandbox, as streams. What comes from a sandbox
+// never leaves its target.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace paddock::cli {
 struct Transfer {
   const Client& client;
   std::string id;
-  std::string user;         // whose files they are inside; empty: the default user
+  std::string user;  // whose files they are inside; empty: the default user
   bool shows_progress = true;
 };
 
@@ -23,13 +24,19 @@ struct Transferred {
 // The entry inside, or null when there is none.
 Result<Value> remote_entry(const Transfer& transfer, const std::string& path);
 
-Result<Transferred> upload_file(const Transfer& transfer, const std::string& local, const std::string& path);
-Result<Transferred> upload_input(const Transfer& transfer, int input, const std::string& path);   // up to its end
-Result<Transferred> upload_directory(const Transfer& transfer, const std::string& local, const std::string& path);
+Result<Transferred> upload_file(const Transfer& transfer, const std::string& local,
+                                const std::string& path);
+// Up to its end.
+Result<Transferred> upload_input(const Transfer& transfer, int input, const std::string& path);
+Result<Transferred> upload_directory(const Transfer& transfer, const std::string& local,
+                                     const std::string& path);
 
-// Written beside `local` first and renamed: there is all of the file or nothing. A link that stands there is replaced.
-Result<Transferred> download_file(const Transfer& transfer, const std::string& path, const Value& entry, const std::string& local);
+// Written beside `local` first and renamed: there is all of the file or nothing. A link that stands
+// there is replaced.
+Result<Transferred> download_file(const Transfer& transfer, const std::string& path,
+                                  const Value& entry, const std::string& local);
 Result<Transferred> download_output(const Transfer& transfer, const std::string& path, int output);
-Result<Transferred> download_directory(const Transfer& transfer, const std::string& path, const std::string& local);
+Result<Transferred> download_directory(const Transfer& transfer, const std::string& path,
+                                       const std::string& local);
 
 }  // namespace paddock::cli

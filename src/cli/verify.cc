@@ -44,24 +44,29 @@ const char* colour_of(Probe::State state, const Colours& colours) {
 }
 
 std::string counts(const Verification& found) {
-  return cat(found.count(Probe::State::held), " held, ", found.count(Probe::State::failed), " failed, ", found.count(Probe::State::not_applicable),
-             " not applicable, ", found.count(Probe::State::not_claimed), " not claimed");
+  return cat(found.count(Probe::State::held), " held, ", found.count(Probe::State::failed),
+             " failed, ", found.count(Probe::State::not_applicable), " not applicable, ",
+             found.count(Probe::State::not_claimed), " not claimed");
 }
 
 std::string table(const Verification& found) {
   Colours colours = cli::colours();
   size_t width = 0;
-  for (const Probe& probe : found.probes) width = std::max(width, std::min<size_t>(probe.name.size(), 48));
+  for (const Probe& probe : found.probes)
+    width = std::max(width, std::min<size_t>(probe.name.size(), 48));
   std::string text, group;
   for (const Probe& probe : found.probes) {
-    if (probe.group != group) text += cat(text.empty() ? "" : "\n", colours.bold, probe.group, colours.off, "\n");
+    if (probe.group != group)
+      text += cat(text.empty() ? "" : "\n", colours.bold, probe.group, colours.off, "\n");
     group = probe.group;
     std::string state = probe.state == Probe::State::failed ? "FAILED" : to_string(probe.state);
-    text += cat("  ", pad(printable(probe.name), width), "  ", colour_of(probe.state, colours), pad(state, 14), colours.off, "  ", colours.dim,
-                printable(probe.detail), colours.off, "\n");
+    text += cat("  ", pad(printable(probe.name), width), "  ", colour_of(probe.state, colours),
+                pad(state, 14), colours.off, "  ", colours.dim, printable(probe.detail),
+                colours.off, "\n");
   }
   bool failed = found.count(Probe::State::failed) > 0;
-  return cat(text, "\n", failed ? colours.red : colours.green, "wall ", to_string(found.wall), ": ", counts(found), colours.off, "\n");
+  return cat(text, "\n", failed ? colours.red : colours.green, "wall ", to_string(found.wall), ": ",
+             counts(found), colours.off, "\n");
 }
 
 Value to_value(const Verification& found) {
@@ -90,9 +95,12 @@ Result<int> verify(const Flags& flags, const EditPrepared& edit) {
   call.name = "the command line";
   if (!flags.wall.empty()) {
     call.wall = wall_from_string(flags.wall);
-    if (!call.wall) return Error{Code::invalid, cat("--wall: there is no wall '", printable(flags.wall), "'"), "process or container"};
+    if (!call.wall)
+      return Error{Code::invalid, cat("--wall: there is no wall '", printable(flags.wall), "'"),
+                   "process or container"};
   }
-  manager::VerifyInput input{.policy = TRY(policy::load(flags.policies, call, load_context())).policy, .edit = edit};
+  manager::VerifyInput input{
+      .policy = TRY(policy::load(flags.policies, call, load_context())).policy, .edit = edit};
   if (input.policy.env.pass)
     for (const std::string& name : *input.policy.env.pass)
       if (const char* value = std::getenv(name.c_str())) input.env.emplace(name, value);
@@ -113,9 +121,13 @@ int verify_main(int argc, char** argv) { return verify_edited(argc, argv, nullpt
 
 int verify_edited(int argc, char** argv, const EditPrepared& edit) {
   Flags flags;
-  Options options("verify", "Tries, in a sandbox, everything that a policy forbids. Exits with 1 if anything of it works.");
-  options.list("--policy", "FILE|PRESET", &flags.policies, "what is to be verified; several are combined, each can only narrow");
-  options.text("--wall", "WALL", &flags.wall, "process or container (default: the policy's, else container)");
+  Options options("verify",
+                  "Tries, in a sandbox, everything that a policy forbids. Exits with 1 if anything "
+                  "of it works.");
+  options.list("--policy", "FILE|PRESET", &flags.policies,
+               "what is to be verified; several are combined, each can only narrow");
+  options.text("--wall", "WALL", &flags.wall,
+               "process or container (default: the policy's, else container)");
   options.flag("--json", &flags.json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   close_stdin();

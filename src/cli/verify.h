@@ -1,4 +1,5 @@
-// `paddock verify` with a hand on every plan, for tests that take a layer out and show that verify notices.
+// `paddock verify` with a hand on every plan, for tests that take a layer out and show that verify
+// notices.
 #pragma once
 
 #include "cli/run.h"

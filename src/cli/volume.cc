@@ -15,7 +15,8 @@ Result<Value> create(const std::string& name, const std::string& quota) {
   body.set("name", name);
   if (!quota.empty()) {
     Result<uint64_t> bytes = parse_size(quota);
-    if (!bytes) return Error{Code::invalid, cat("--quota: ", bytes.error().message), bytes.error().hint};
+    if (!bytes)
+      return Error{Code::invalid, cat("--quota: ", bytes.error().message), bytes.error().hint};
     body.set("quota_bytes", bytes.value());
   }
   Client client = TRY(Client::find());
@@ -25,7 +26,8 @@ Result<Value> create(const std::string& name, const std::string& quota) {
 int create_volume(int argc, char** argv) {
   bool json = false;
   std::string name, quota;
-  Options options("volume create", "Makes a volume. Show it in a sandbox with: paddock create --volume NAME:/PATH");
+  Options options("volume create",
+                  "Makes a volume. Show it in a sandbox with: paddock create --volume NAME:/PATH");
   options.text("--quota", "SIZE", &quota, "how much it may hold");
   options.flag("--json", &json, "print one JSON object");
   options.positional("NAME", &name, "what to call it");
@@ -45,15 +47,23 @@ Result<void> list(bool json) {
   }
   const Value* volumes = answer.find("volumes");
   std::vector<std::vector<Cell>> rows;
-  for (const Value& volume : volumes && volumes->as_array() ? *volumes->as_array() : Value::Array()) {
+  for (const Value& volume :
+       volumes && volumes->as_array() ? *volumes->as_array() : Value::Array()) {
     int64_t quota = number_of(volume, "quota_bytes");
-    rows.push_back({{printable(text_of(volume, "name"))}, {human_size(static_cast<uint64_t>(number_of(volume, "used_bytes")))},
-                    {quota ? human_size(static_cast<uint64_t>(quota)) : "-"}, {short_duration(now_ms() - number_of(volume, "created_ms"))}});
+    rows.push_back({{printable(text_of(volume, "name"))},
+                    {human_size(static_cast<uint64_t>(number_of(volume, "used_bytes")))},
+                    {quota ? human_size(static_cast<uint64_t>(quota)) : "-"},
+                    {short_duration(now_ms() - number_of(volume, "created_ms"))}});
   }
   Colours colour = colours();
-  if (rows.empty()) print_error("no volumes; make one with: paddock volume create NAME\n");
-  else print(render_table({{.heading = "NAME", .least = 8}, {.heading = "USED", .right = true}, {.heading = "QUOTA", .right = true}, {.heading = "AGE", .right = true}}, rows,
-                          terminal_width(), colour.bold, colour.off));
+  if (rows.empty())
+    print_error("no volumes; make one with: paddock volume create NAME\n");
+  else
+    print(render_table({{.heading = "NAME", .least = 8},
+                        {.heading = "USED", .right = true},
+                        {.heading = "QUOTA", .right = true},
+                        {.heading = "AGE", .right = true}},
+                       rows, terminal_width(), colour.bold, colour.off));
   return {};
 }
 
@@ -95,9 +105,13 @@ int volume_main(int argc, char** argv) {
   if (word == "ls") return list_volumes(argc - 1, argv + 1);
   if (word == "rm") return remove_volume(argc - 1, argv + 1);
   bool asked = word == "--help" || word == "-h";
-  std::string usage = "usage: paddock volume create NAME [--quota SIZE]\n       paddock volume ls\n       paddock volume rm NAME\n";
-  if (asked) print(usage);
-  else print_error(usage);
+  std::string usage =
+      "usage: paddock volume create NAME [--quota SIZE]\n       paddock volume ls\n       paddock "
+      "volume rm NAME\n";
+  if (asked)
+    print(usage);
+  else
+    print_error(usage);
   return asked ? 0 : kFailed;
 }
 

@@ -17,12 +17,16 @@ namespace paddock::egress {
 
 namespace {
 
-constexpr Milliseconds kHelloMs = 20'000;        // from the first byte of a ClientHello, greeting or head to its last
-constexpr Milliseconds kRefusedWaitMs = 2'000;   // how long a refused program may take to say what it speaks
-constexpr Milliseconds kPauseMs = 30;            // a client that says nothing for so long waits for an answer
-constexpr Milliseconds kGreetingMs = 2'000;      // for the rest of a server's greeting
+// From the first byte of a ClientHello, greeting or head to its last.
+constexpr Milliseconds kHelloMs = 20'000;
+// How long a refused program may take to say what it speaks.
+constexpr Milliseconds kRefusedWaitMs = 2'000;
+// A client that says nothing for so long waits for an answer.
+constexpr Milliseconds kPauseMs = 30;
+constexpr Milliseconds kGreetingMs = 2'000;  // for the rest of a server's greeting
 constexpr size_t kSniff = 16 << 10;
-constexpr int kIpv6OriginalDestination = 80;     // IP6T_SO_ORIGINAL_DST; its header does not go with <netinet/in.h>
+// IP6T_SO_ORIGINAL_DST; its header does not go with <netinet/in.h>.
+constexpr int kIpv6OriginalDestination = 80;
 
 // Where the program connected to, before the redirection.
 std::optional<net::Endpoint> original_destination(int socket) {
@@ -34,7 +38,9 @@ std::optional<net::Endpoint> original_destination(int socket) {
   net::SocketAddress original;
   original.size = sizeof original.storage;
   bool ipv6 = here->address.ipv6;
-  if (::getsockopt(socket, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? kIpv6OriginalDestination : SO_ORIGINAL_DST, original.get(), &original.size) != 0)
+  if (::getsockopt(socket, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP,
+                   ipv6 ? kIpv6OriginalDestination : SO_ORIGINAL_DST, original.get(),
+                   &original.size) != 0)
     return std::nullopt;
   return net::from_socket_address(original);
 }
@@ -42,7 +48,8 @@ std::optional<net::Endpoint> original_destination(int socket) {
 // Connected to the listener itself: a program that uses it as its proxy.
 bool is_listener(const net::Endpoint& endpoint) {
   const char* kind = net::not_public(endpoint.address);
-  bool here = (kind && std::string_view(kind) == "loopback") || endpoint.address == net::ipv4(net::kSyntheticGateway) ||
+  bool here = (kind && std::string_view(kind) == "loopback") ||
+              endpoint.address == net::ipv4(net::kSyntheticGateway) ||
               endpoint.address == net::synthetic_ipv6(net::ipv4(1));
   return here && endpoint.port == net::kEgressPort;
 }
@@ -50,7 +57,10 @@ bool is_listener(const net::Endpoint& endpoint) {
 }  // namespace
 
 Connection::Connection(Gate& gate, Fd client)
-    : gate_(gate), client_(gate, Stream::Side::client), server_(gate, Stream::Side::server), started_(gate.loop.now()) {
+    : gate_(gate),
+      client_(gate, Stream::Side::client),
+      server_(gate, Stream::Side::server),
+      started_(gate.loop.now()) {
   int on = 1;
   (void)::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   client_.socket.open(gate.loop, std::move(client));
@@ -68,9 +78,16 @@ void Connection::refuse(Gate& gate, Fd client) {
   if (!destination) return;
   Target target = gate.target_at(*destination);
   bool total = gate.log.total_reached;
-  policy::Verdict verdict{.allowed = false, .rule = total ? "limits.net_total" : "limits.connections",
-                          .why = total ? "the sandbox has used up its bytes" : cat("there are ", gate.connections.size(), " connections already")};
-  gate.log.add({.name = target.host_text(), .port = target.port, .protocol = "tcp", .started = gate.loop.now(), .verdict = verdict});
+  policy::Verdict verdict{
+      .allowed = false,
+      .rule = total ? "limits.net_total" : "limits.connections",
+      .why = total ? "the sandbox has used up its bytes"
+                   : cat("there are ", gate.connections.size(), " connections already")};
+  gate.log.add({.name = target.host_text(),
+                .port = target.port,
+                .protocol = "tcp",
+                .started = gate.loop.now(),
+                .verdict = verdict});
 }
 
 void Connection::end() {
@@ -87,7 +104,12 @@ void Connection::judge_again() {
 }
 
 Entry Connection::entry(const char* protocol) const {
-  Entry entry{.name = target_.host_text(), .port = target_.port, .protocol = protocol, .method = method_, .started = started_, .verdict = verdict_};
+  Entry entry{.name = target_.host_text(),
+              .port = target_.port,
+              .protocol = protocol,
+              .method = method_,
+              .started = started_,
+              .verdict = verdict_};
   if (server_.socket) entry.address = net::to_string(dialled_.address);
   entry.error = dialled_.error;
   return entry;
@@ -107,13 +129,18 @@ void Connection::log_rest(const char* protocol) {
   if (logged_ && up_logged_ == client_.up && down_logged_ == client_.down) return;
   if (target_.port == 0 && client_.up == 0) return;
   Entry entry = this->entry(protocol);
-  if (entry.error.empty() && entry.verdict.allowed) entry.error = "it ended before a request was complete";
+  if (entry.error.empty() && entry.verdict.allowed)
+    entry.error = "it ended before a request was complete";
   log(entry);
 }
 
-void Connection::deny(const char* rule, std::string why) { verdict_ = {.allowed = false, .rule = rule, .why = std::move(why)}; }
+void Connection::deny(const char* rule, std::string why) {
+  verdict_ = {.allowed = false, .rule = rule, .why = std::move(why)};
+}
 
-bool Connection::is_strict_port() const { return gate_.settings.strict && (target_.port == 80 || target_.port == 443); }
+bool Connection::is_strict_port() const {
+  return gate_.settings.strict && (target_.port == 80 || target_.port == 443);
+}
 
 Task<void> Connection::run() {
   std::optional<net::Endpoint> destination = original_destination(client_.socket.get());
@@ -134,27 +161,31 @@ Task<bool> Connection::reach() {
   if (!verdict_.allowed) co_return false;
   uint64_t edition = gate_.edition();
   dialled_ = co_await dial(gate_, target_, verdict_, server_);
-  if (dialled_.connected && gate_.edition() != edition) dialled_.verdict = judge(gate_, target_, dialled_.address);
+  if (dialled_.connected && gate_.edition() != edition)
+    dialled_.verdict = judge(gate_, target_, dialled_.address);
   verdict_ = dialled_.verdict;
   if (dialled_.connected) limit_buffers();
-  co_return dialled_.connected && verdict_.allowed && !client_.ended;
+  co_return dialled_.connected&& verdict_.allowed && !client_.ended;
 }
 
-// Bytes that wait for a slow reader wait in the kernel, outside of the sandbox's memory. A few connections may have all that
-// fast and far hosts need; the many that come after them may not.
+// Bytes that wait for a slow reader wait in the kernel, outside of the sandbox's memory. A few
+// connections may have all that fast and far hosts need; the many that come after them may not.
 void Connection::limit_buffers() {
   constexpr size_t kUnlimited = 16;
   if (gate_.connections.size() <= kUnlimited) return;
   int size = 128 << 10;
   for (int socket : {client_.socket.get(), server_.socket.get()})
-    for (int option : {SO_SNDBUF, SO_RCVBUF}) (void)::setsockopt(socket, SOL_SOCKET, option, &size, sizeof size);
+    for (int option : {SO_SNDBUF, SO_RCVBUF})
+      (void)::setsockopt(socket, SOL_SOCKET, option, &size, sizeof size);
 }
 
 Task<void> Connection::run_redirected(Target target) {
   target_ = target;
   bool reached = co_await reach();
-  if (reached) co_await carry();
-  else co_await refuse_redirected();
+  if (reached)
+    co_await carry();
+  else
+    co_await refuse_redirected();
 }
 
 // An HTTP client is told why. For others a reset says it all, once it is clear that it is none.
@@ -170,8 +201,10 @@ Task<void> Connection::refuse_redirected() {
   if (looks == net::Looks::http) {
     RequestRead read = co_await read_request(client_, deadline);
     const net::RequestHead* known = read.kind == RequestRead::Kind::request ? &read.head : nullptr;
-    std::string response = verdict_.allowed ? error_response(502, cat("cannot reach ", target_.text(), ": ", dialled_.error), known)
-                                            : denied_response(target_, verdict_, known);
+    std::string response =
+        verdict_.allowed
+            ? error_response(502, cat("cannot reach ", target_.text(), ": ", dialled_.error), known)
+            : denied_response(target_, verdict_, known);
     Entry entry = this->entry("http");
     if (known) entry.method = known->method, entry.path = path_without_query(known->path);
     entry.status = verdict_.allowed ? 502 : 403;
@@ -199,9 +232,10 @@ Task<Connection::First> Connection::first_to_speak() {
   }
 }
 
-// Reads until it is clear what the client speaks. A protocol whose first words could begin a request, and who then waits
-// for an answer, must not wait for ever: after a moment what it said goes to the server, and is remembered. Should it
-// become a request after all, the rest is held until it was judged; a server does nothing with half a first line.
+// Reads until it is clear what the client speaks. A protocol whose first words could begin a
+// request, and who then waits for an answer, must not wait for ever: after a moment what it said
+// goes to the server, and is remembered. Should it become a request after all, the rest is held
+// until it was judged; a server does nothing with half a first line.
 Task<Connection::Speech> Connection::listen_to_client() {
   Interest both[] = {{&client_.socket, false}, {&server_.socket, false}};
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
@@ -215,7 +249,8 @@ Task<Connection::Speech> Connection::listen_to_client() {
     bool holds_back = may_be_tls || is_strict_port();
     if (ahead.empty() || holds_back) {
       Stream::More more = co_await client_.read(deadline);
-      if (more == Stream::More::end) co_return Speech::other;  // it will say no more, so it will never be HTTP or TLS
+      // It will say no more, so it will never be HTTP or TLS.
+      if (more == Stream::More::end) co_return Speech::other;
       if (more == Stream::More::late) co_return Speech::unclear;
       if (more != Stream::More::yes) co_return Speech::broken;
       continue;
@@ -227,7 +262,8 @@ Task<Connection::Speech> Connection::listen_to_client() {
       continue;
     }
     if (from_client == Stream::Seen::end) co_return Speech::other;
-    if (server_.peek() != Stream::Seen::nothing) co_return Speech::other;  // it answered, as no HTTP server does to half a line
+    // It answered, as no HTTP server does to half a line.
+    if (server_.peek() != Stream::Seen::nothing) co_return Speech::other;
     bool all_sent = sent_ahead_ == ahead.size();
     Wait either(gate_.loop, both, 2, all_sent ? Wait::kForever : gate_.loop.now() + kPauseMs);
     bool in_time = co_await either;
@@ -239,8 +275,8 @@ Task<Connection::Speech> Connection::listen_to_client() {
   }
 }
 
-// Servers of HTTP/2 begin with a frame of settings, some of them without waiting for the client. It shows that the client will
-// speak HTTP/2, although nothing of that was seen yet.
+// Servers of HTTP/2 begin with a frame of settings, some of them without waiting for the client. It
+// shows that the client will speak HTTP/2, although nothing of that was seen yet.
 Task<bool> Connection::server_greets_in_http2() {
   Milliseconds deadline = gate_.loop.now() + kGreetingMs;
   while (true) {
@@ -256,24 +292,33 @@ Task<void> Connection::carry() {
   First first = co_await first_to_speak();
   Speech speech = Speech::other;
   if (first == First::client) speech = co_await listen_to_client();
-  // Cleartext HTTP/2 carries requests whose host nobody could judge. Who speaks first is chance, and decides nothing.
-  if (speech == Speech::other && !target_.host.is_address() && server_.peek() == Stream::Seen::bytes) {
+  // Cleartext HTTP/2 carries requests whose host nobody could judge. Who speaks first is chance,
+  // and decides nothing.
+  if (speech == Speech::other && !target_.host.is_address() &&
+      server_.peek() == Stream::Seen::bytes) {
     bool is_http2 = co_await server_greets_in_http2();
-    if (is_http2) deny("network.http2", "cleartext HTTP/2, whose requests cannot be checked, to a host by its name");
+    if (is_http2)
+      deny("network.http2",
+           "cleartext HTTP/2, whose requests cannot be checked, to a host by its name");
   }
-  if (speech == Speech::unclear) deny("network.unclear", "the first bytes began like a request and never became one");
+  if (speech == Speech::unclear)
+    deny("network.unclear", "the first bytes began like a request and never became one");
   if (speech == Speech::broken) dialled_.error = "the connection broke";
   bool checked = speech == Speech::tls || speech == Speech::http || speech == Speech::broken;
   if (!checked && is_strict_port())
-    deny("network.strict", cat("on port ", target_.port, " only HTTP and TLS that can be checked are let through"));
+    deny("network.strict",
+         cat("on port ", target_.port, " only HTTP and TLS that can be checked are let through"));
   if (!verdict_.allowed || speech == Speech::broken) {
     client_.reset();
     server_.reset();
     log("tcp");
   } else if (speech == Speech::tls) {
     co_await carry_tls();
-  } else if (speech == Speech::http && target_.host.is_address() && starts_with(client_.ahead, "PRI * HTTP/2.0")) {
-    co_await carry_opaque("http2");  // requests that nobody can judge, to an address that is listed as such: it has no name to agree with
+  } else if (speech == Speech::http && target_.host.is_address() &&
+             starts_with(client_.ahead, "PRI * HTTP/2.0")) {
+    // Requests that nobody can judge, to an address that is listed as such: it has no name to agree
+    // with.
+    co_await carry_opaque("http2");
   } else if (speech == Speech::http) {
     co_await carry_http();
   } else {
@@ -303,7 +348,8 @@ Task<void> Connection::carry_tls() {
   if (parsed != net::Parse::done)
     deny("network.tls", "the TLS greeting is malformed or incomplete");
   else if (named && !hello.server_name.empty() && !(asked && asked.value() == target_.host))
-    deny("network.sni", cat("TLS asks for '", printable(hello.server_name), "' on a connection to ", target_.host_text()));
+    deny("network.sni", cat("TLS asks for '", printable(hello.server_name), "' on a connection to ",
+                            target_.host_text()));
   else if (named && hello.server_name.empty() && gate_.settings.strict)
     deny("network.strict", "TLS without a server name");
   else if (hello.encrypted && gate_.settings.strict)
@@ -314,8 +360,10 @@ Task<void> Connection::carry_tls() {
     log("tls");
     co_return;
   }
-  if (gate_.tls && !hello.server_name.empty() && !gate_.injections_for(target_.host).empty()) co_await intercept();
-  else co_await carry_opaque("tls");
+  if (gate_.tls && !hello.server_name.empty() && !gate_.injections_for(target_.host).empty())
+    co_await intercept();
+  else
+    co_await carry_opaque("tls");
 }
 
 Task<void> Connection::carry_http() {
@@ -326,7 +374,8 @@ Task<void> Connection::carry_http() {
 // Both sides speak TLS with us, so that the header can be put in where the program cannot see it.
 Task<void> Connection::intercept() {
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
-  Result<net::TlsStream> inner = gate_.tls->accept(client_.socket.get(), target_.host.name, client_.ahead);
+  Result<net::TlsStream> inner =
+      gate_.tls->accept(client_.socket.get(), target_.host.name, client_.ahead);
   client_.ahead.clear();
   if (!inner) {
     dialled_.error = inner.error().message;
@@ -337,7 +386,8 @@ Task<void> Connection::intercept() {
   client_.tls.emplace(std::move(inner.value()));
   bool shaken = co_await io::shake_tls_hands(client_.socket, *client_.tls, deadline);
   if (!shaken) {
-    dialled_.error = cat("TLS with the program: ", client_.tls->why(), " (does it trust the sandbox's authority?)");
+    dialled_.error = cat("TLS with the program: ", client_.tls->why(),
+                         " (does it trust the sandbox's authority?)");
     log("tls");
     co_return;
   }
@@ -348,7 +398,8 @@ Task<void> Connection::intercept() {
     secure = co_await io::shake_tls_hands(server_.socket, *server_.tls, deadline);
   }
   if (!secure) {
-    dialled_.error = cat("TLS with ", target_.text(), ": ", server_.tls ? server_.tls->why() : outer.error().message);
+    dialled_.error = cat("TLS with ", target_.text(), ": ",
+                         server_.tls ? server_.tls->why() : outer.error().message);
     std::string response = error_response(502, dialled_.error, nullptr);
     (void)co_await client_.write(response);
     log("https");
@@ -359,7 +410,7 @@ Task<void> Connection::intercept() {
   co_await relay.run();
 }
 
-// ---- DNS over TCP -----------------------------------------------------------------------------------------------
+// ---- DNS over TCP ---
 
 Task<void> Connection::run_dns() {
   while (true) {
@@ -379,14 +430,16 @@ Task<void> Connection::run_dns() {
   }
 }
 
-// ---- as a proxy -------------------------------------------------------------------------------------------------
+// ---- as a proxy ---
 
 Task<void> Connection::run_proxy() {
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
   Stream::More more = co_await client_.read(deadline);
   if (more != Stream::More::yes) co_return;
-  if (client_.ahead[0] == 5) co_await run_socks();
-  else co_await run_http_proxy();
+  if (client_.ahead[0] == 5)
+    co_await run_socks();
+  else
+    co_await run_http_proxy();
 }
 
 Task<void> Connection::run_socks() {
@@ -399,7 +452,8 @@ Task<void> Connection::run_socks() {
     if (more != Stream::More::yes) co_return;
     parsed = net::parse_socks_greeting(ahead, size);
   }
-  std::string_view greeting = parsed == net::Parse::done ? net::kSocksNoAuthentication : net::kSocksNoMethod;
+  std::string_view greeting =
+      parsed == net::Parse::done ? net::kSocksNoAuthentication : net::kSocksNoMethod;
   bool sent = co_await client_.write(greeting);
   if (!sent || parsed != net::Parse::done) co_return;
   ahead.erase(0, size);
@@ -426,8 +480,11 @@ Task<void> Connection::run_socks() {
   } else {
     target_ = gate_.target_for(host.value(), request.port);
     bool reached = co_await reach();
-    if (!verdict_.allowed) code = net::SocksCode::not_allowed;
-    else if (!reached) code = dialled_.error == "connection refused" ? net::SocksCode::refused : net::SocksCode::host_unreachable;
+    if (!verdict_.allowed)
+      code = net::SocksCode::not_allowed;
+    else if (!reached)
+      code = dialled_.error == "connection refused" ? net::SocksCode::refused
+                                                    : net::SocksCode::host_unreachable;
   }
   std::string reply = net::make_socks_reply(code);
   sent = co_await client_.write(reply);

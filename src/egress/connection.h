@@ -19,7 +19,7 @@ class Connection {
   static void refuse(Gate& gate, Fd client);
   ~Connection() { gate_.leave(*this); }
 
-  void end();          // both sides get a reset
+  void end();                                  // both sides get a reset
   void tell_unfinished() { log_rest("tcp"); }  // at the end of everything
   void judge_again();  // the rules have changed: ends it if they no longer allow where it goes
 
@@ -51,8 +51,8 @@ class Connection {
   void limit_buffers();
   void deny(const char* rule, std::string why);
   void log(const char* protocol);
-  void log(Entry entry);                  // with the bytes since the last entry
-  void log_rest(const char* protocol);    // what no entry has told yet
+  void log(Entry entry);                // with the bytes since the last entry
+  void log_rest(const char* protocol);  // what no entry has told yet
   Entry entry(const char* protocol) const;
   bool is_strict_port() const;
 
@@ -65,7 +65,7 @@ class Connection {
   uint64_t up_logged_ = 0, down_logged_ = 0;
   bool logged_ = false;
   size_t sent_ahead_ = 0;  // of client_.ahead: what the server has already
-  std::string method_;  // CONNECT through the proxy, else empty
+  std::string method_;     // CONNECT through the proxy, else empty
   Milliseconds started_;
 };
 

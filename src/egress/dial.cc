@@ -13,7 +13,8 @@ namespace paddock::egress {
 
 namespace {
 
-constexpr Milliseconds kStagger = 250, kLongestDial = 30'000;  // RFC 8305: give each a head start, then try the next too
+// RFC 8305: give each a head start, then try the next too.
+constexpr Milliseconds kStagger = 250, kLongestDial = 30'000;
 constexpr size_t kMostAttempts = Wait::kMost;
 
 const char* why_not_public(const Gate& gate, const net::Address& address) {
@@ -67,7 +68,8 @@ std::unique_ptr<Attempt> start(Loop& loop, const net::Address& address, uint16_t
 }  // namespace
 
 policy::Verdict judge(const Gate& gate, const Target& target, const net::Address& address) {
-  policy::Verdict verdict = gate.rules.decide_address(target.host, to_host(address), target.port, why_not_public(gate, address));
+  policy::Verdict verdict = gate.rules.decide_address(target.host, to_host(address), target.port,
+                                                      why_not_public(gate, address));
   std::optional<net::Address> behind = net::behind_nat64(address);
   if (verdict.allowed && behind) verdict = judge(gate, target, *behind);
   if (!verdict.allowed) verdict.listing = net::to_string(net::Endpoint{address, target.port});
@@ -86,8 +88,10 @@ Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& s
   }
   for (const net::Address& address : found) {
     policy::Verdict judged = judge(gate, target, address);
-    if (judged.allowed) vetted.push_back(address);
-    else dialled.verdict = judged;
+    if (judged.allowed)
+      vetted.push_back(address);
+    else
+      dialled.verdict = judged;
   }
   if (vetted.empty()) co_return dialled;
   dialled.verdict = verdict;
@@ -99,8 +103,10 @@ Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& s
   Milliseconds give_up = gate.loop.now() + kLongestDial;
   while (next < vetted.size() || !attempts.empty()) {
     if (next < vetted.size()) {
-      if (auto attempt = start(gate.loop, vetted[next++], target.port, error)) attempts.push_back(std::move(attempt));
-      else continue;
+      if (auto attempt = start(gate.loop, vetted[next++], target.port, error))
+        attempts.push_back(std::move(attempt));
+      else
+        continue;
     }
     std::array<Interest, kMostAttempts> interests;
     for (size_t i = 0; i < attempts.size(); ++i) interests[i] = {&attempts[i]->socket, true};
@@ -131,7 +137,10 @@ Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& s
       }
     }
   }
-  dialled.error = error == ECONNREFUSED ? "connection refused" : error == ETIMEDOUT ? "timed out" : error ? std::strerror(error) : "unreachable";
+  dialled.error = error == ECONNREFUSED ? "connection refused"
+                  : error == ETIMEDOUT  ? "timed out"
+                  : error               ? std::strerror(error)
+                                        : "unreachable";
   co_return dialled;
 }
 

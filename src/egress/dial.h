@@ -1,4 +1,5 @@
-// From a target that is allowed to a connection: resolve, judge the addresses, connect to exactly one of these.
+// From a target that is allowed to a connection: resolve, judge the addresses, connect to exactly
+// one of these.
 #pragma once
 
 #include <string>

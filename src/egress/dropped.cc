@@ -17,11 +17,17 @@ Task<void> log_dropped(Gate& gate, Socket& socket) {
     }
     if (count < 0 && errno == ENOBUFS) continue;  // some were missed; the next will come
     if (count <= 0) co_return;
-    std::optional<net::DroppedPacket> dropped = net::parse_dropped(std::string_view(message, static_cast<size_t>(count)));
+    std::optional<net::DroppedPacket> dropped =
+        net::parse_dropped(std::string_view(message, static_cast<size_t>(count)));
     if (!dropped) continue;
     Target target = gate.target_at(dropped->to);
-    gate.log.add({.name = target.host_text(), .port = target.port, .protocol = dropped->protocol, .started = gate.loop.now(),
-                  .verdict = {.allowed = false, .rule = "network", .why = "only TCP and DNS leave a sandbox"}});
+    gate.log.add(
+        {.name = target.host_text(),
+         .port = target.port,
+         .protocol = dropped->protocol,
+         .started = gate.loop.now(),
+         .verdict = {
+             .allowed = false, .rule = "network", .why = "only TCP and DNS leave a sandbox"}});
   }
 }
 

@@ -1,4 +1,5 @@
-// Packets that nothing carries (UDP other than DNS, ICMP, SCTP, …). The kernel drops them inside the sandbox and tells us.
+// Packets that nothing carries (UDP other than DNS, ICMP, SCTP, …). The kernel drops them inside
+// the sandbox and tells us.
 #pragma once
 
 #include "egress/gate.h"

@@ -27,7 +27,7 @@ constexpr size_t kLongestLine = 16 << 20;
 constexpr uint64_t kOwnDescriptors = 256;  // sockets of our own, lookups, second attempts
 constexpr int kAcceptsInARow = 64;
 constexpr int kReplyMs = 10'000;
-constexpr Milliseconds kFinishMs = 500;    // for connections to end once they are told to
+constexpr Milliseconds kFinishMs = 500;  // for connections to end once they are told to
 
 // A line of JSON at a time; used before the loop runs.
 Result<Value> read_line(int socket) {
@@ -51,12 +51,15 @@ void reply(int socket, const char* key, Value value) {
   for (size_t sent = 0; sent < line.size();) {
     ssize_t count = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     pollfd writable{socket, POLLOUT, 0};
-    if (count > 0) sent += static_cast<size_t>(count);
-    else if (errno != EAGAIN || ::poll(&writable, 1, kReplyMs) <= 0) return;
+    if (count > 0)
+      sent += static_cast<size_t>(count);
+    else if (errno != EAGAIN || ::poll(&writable, 1, kReplyMs) <= 0)
+      return;
   }
 }
 
-// For the hosts that get a header: contexts for both sides, and the trust stores for programs inside.
+// For the hosts that get a header: contexts for both sides, and the trust stores for programs
+// inside.
 struct Interception {
   std::optional<net::TlsContexts> tls;
   Value ready;
@@ -69,10 +72,12 @@ Result<Interception> prepare_interception(const std::vector<Inject>& inject) {
     std::vector<std::string> hosts;
     for (const Inject& entry : inject) hosts.push_back(entry.host);
     std::string system = TRY(net::read_system_bundle());
-    interception.tls.emplace(TRY(net::TlsContexts::create(TRY(net::CertificateAuthority::create(hosts)), system)));
+    interception.tls.emplace(
+        TRY(net::TlsContexts::create(TRY(net::CertificateAuthority::create(hosts)), system)));
     certificate = interception.tls->certificate();
     bundle = cat(system, "\n", certificate);
-    if (::access(kJavaTrustStore, F_OK) == 0) java = base64(net::make_java_trust_store(TRY(net::certificates_in(bundle))));
+    if (::access(kJavaTrustStore, F_OK) == 0)
+      java = base64(net::make_java_trust_store(TRY(net::certificates_in(bundle))));
   }
   interception.ready.set("certificate", certificate);
   interception.ready.set("bundle", bundle);
@@ -82,8 +87,11 @@ Result<Interception> prepare_interception(const std::vector<Inject>& inject) {
 
 Result<void> check_descriptors(const Settings& settings, uint64_t most) {
   if (settings.connections * 2 + kOwnDescriptors <= most) return {};
-  return Error{Code::unsupported, cat("limit connections=", settings.connections, " needs more descriptors than this process may have (", most, ")"),
-               cat("use at most ", (most - std::min(most, kOwnDescriptors)) / 2, " connections, or raise the hard limit of open files (ulimit -Hn)")};
+  return Error{Code::unsupported,
+               cat("limit connections=", settings.connections,
+                   " needs more descriptors than this process may have (", most, ")"),
+               cat("use at most ", (most - std::min(most, kOwnDescriptors)) / 2,
+                   " connections, or raise the hard limit of open files (ulimit -Hn)")};
 }
 
 // What the caller had open is not ours, whoever takes this process over.
@@ -94,8 +102,12 @@ void let_go_of_the_callers() {
 
 class Egress {
  public:
-  Egress(Loop& loop, Fd control, Fd sandbox, Log& log, Resolver& resolver, Routes& routes, uint64_t descriptors)
-      : gate(loop, log, resolver, routes), descriptors_(descriptors), control_(loop, std::move(control)), sandbox_(loop, std::move(sandbox)) {}
+  Egress(Loop& loop, Fd control, Fd sandbox, Log& log, Resolver& resolver, Routes& routes,
+         uint64_t descriptors)
+      : gate(loop, log, resolver, routes),
+        descriptors_(descriptors),
+        control_(loop, std::move(control)),
+        sandbox_(loop, std::move(sandbox)) {}
 
   void start() {
     spawn(obey());
@@ -133,15 +145,18 @@ class Egress {
     Milliseconds patience = gate.loop.now() + kFinishMs;
     while (!gate.connections.empty() && gate.loop.now() < patience) co_await gate.loop.sleep(5);
     for (Connection* connection : gate.connections) connection->tell_unfinished();
-    while (gate.log.has_pending() && gate.loop.now() < patience + kFinishMs) co_await gate.loop.sleep(5);
+    while (gate.log.has_pending() && gate.loop.now() < patience + kFinishMs)
+      co_await gate.loop.sleep(5);
     reply(control_.get(), "summary", gate.log.summary());
     gate.loop.stop();
   }
 
   void reload(const Result<Value>& order) {
     Result<void> taken = take_order(order);
-    if (taken) reply(control_.get(), "taken", true);
-    else reply(control_.get(), "refused", taken.error().message);
+    if (taken)
+      reply(control_.get(), "taken", true);
+    else
+      reply(control_.get(), "refused", taken.error().message);
   }
 
   Result<void> take_order(const Result<Value>& order) {
@@ -149,14 +164,21 @@ class Egress {
     const Value* found = order.value().find("settings");
     if (!found) return Error{Code::invalid, "an order that is not known", ""};
     Settings settings = TRY(settings_from_value(*found));
-    auto same = [](const Inject& a, const Inject& b) { return a.host == b.host && a.header == b.header && a.value == b.value; };
-    if (!std::equal(settings.inject.begin(), settings.inject.end(), gate.settings.inject.begin(), gate.settings.inject.end(), same))
-      return Error{Code::unsupported, "network.inject cannot change while the sandbox lives: its programs trust the authority made for it", ""};
+    auto same = [](const Inject& a, const Inject& b) {
+      return a.host == b.host && a.header == b.header && a.value == b.value;
+    };
+    if (!std::equal(settings.inject.begin(), settings.inject.end(), gate.settings.inject.begin(),
+                    gate.settings.inject.end(), same))
+      return Error{Code::unsupported,
+                   "network.inject cannot change while the sandbox lives: its programs trust the "
+                   "authority made for it",
+                   ""};
     TRY(check_descriptors(settings, descriptors_));
     return gate.use(std::move(settings));
   }
 
-  // One message with the sockets that the sandbox's first process has bound inside: listener, DNS, dropped packets.
+  // One message with the sockets that the sandbox's first process has bound inside: listener, DNS,
+  // dropped packets.
   Task<void> receive_sockets() {
     (void)co_await sandbox_.readable();
     char byte = 0;
@@ -174,7 +196,8 @@ class Egress {
       co_return;
     }
     cmsghdr* head = CMSG_FIRSTHDR(&message);
-    if (count != 1 || !head || head->cmsg_type != SCM_RIGHTS) co_return;  // the sandbox was never made
+    // The sandbox was never made.
+    if (count != 1 || !head || head->cmsg_type != SCM_RIGHTS) co_return;
     size_t sockets = std::min<size_t>(3, (head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     int numbers[3] = {-1, -1, -1};
     std::memcpy(numbers, CMSG_DATA(head), sockets * sizeof(int));
@@ -182,7 +205,8 @@ class Egress {
     if (!listener || !lookups) co_return;
     int domain = 0;
     socklen_t size = sizeof domain;
-    gate.ipv6 = ::getsockopt(listener.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_INET6;
+    gate.ipv6 = ::getsockopt(listener.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                domain == AF_INET6;
     listener_.open(gate.loop, std::move(listener));
     lookups_.open(gate.loop, std::move(lookups));
     spawn(accept_connections());
@@ -206,8 +230,10 @@ class Egress {
         continue;
       }
       if (++accepted % kAcceptsInARow == 0) co_await gate.loop.yield();
-      if (!gate.admit()) Connection::refuse(gate, std::move(client));
-      else spawn(Connection::serve(gate, std::move(client)));
+      if (!gate.admit())
+        Connection::refuse(gate, std::move(client));
+      else
+        spawn(Connection::serve(gate, std::move(client)));
     }
   }
 
@@ -232,7 +258,8 @@ Result<void> run(Fd control, Fd events, Fd sandbox) {
   Routes routes = TRY(Routes::open());
   for (int fd : {control.get(), sandbox.get()}) (void)::fcntl(fd, F_SETFL, O_NONBLOCK);
   int answers = control.get();
-  auto egress = std::make_unique<Egress>(*loop, std::move(control), std::move(sandbox), log, resolver, routes, descriptors);
+  auto egress = std::make_unique<Egress>(*loop, std::move(control), std::move(sandbox), log,
+                                         resolver, routes, descriptors);
   egress->gate.tls = std::move(interception.tls);
   TRY(egress->gate.use(std::move(settings)));
   TRY(lock_down(uid));
@@ -247,10 +274,13 @@ Result<void> run(Fd control, Fd events, Fd sandbox) {
 
 int serve() {
   let_go_of_the_callers();
-  Fd answers(::fcntl(kControl, F_DUPFD_CLOEXEC, 3));  // to say why not, when what owns the other is gone
+  // To say why not, when what owns the other is gone.
+  Fd answers(::fcntl(kControl, F_DUPFD_CLOEXEC, 3));
   Result<void> served = run(Fd(kControl), Fd(kEvents), Fd(kSandbox));
   if (served) return 0;
-  reply(answers.get(), "refused", cat(served.error().message, served.error().hint.empty() ? "" : cat(" (", served.error().hint, ")")));
+  reply(answers.get(), "refused",
+        cat(served.error().message,
+            served.error().hint.empty() ? "" : cat(" (", served.error().hint, ")")));
   return 125;
 }
 

@@ -1,4 +1,5 @@
-// The parts of egress that need no network: names, rates, scrubbing, the log's sums, settings, refusals, tasks.
+// The parts of egress that need no network: names, rates, scrubbing, the log's sums, settings,
+// refusals, tasks.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -29,7 +30,8 @@ TEST(Names, AreGivenOneAddressEachAndFoundAgainByIt) {
 TEST(Names, KnowNoAddressThatWasNotGivenOut) {
   Names names;
   (void)names.address_of("a.example");
-  for (const char* text : {"198.18.0.1", "198.18.1.1", "198.19.255.255", "203.0.113.7", "2001:2::1", "2001:2::c612:101", "2001:db8::c612:100", "2001:2:0:1::c612:100"})
+  for (const char* text : {"198.18.0.1", "198.18.1.1", "198.19.255.255", "203.0.113.7", "2001:2::1",
+                           "2001:2::c612:101", "2001:db8::c612:100", "2001:2:0:1::c612:100"})
     EXPECT_EQ(names.name_at(*net::parse_address(text)), nullptr) << text;
 }
 
@@ -56,8 +58,10 @@ TEST(Rate, MovesSmallBlocksWhenItIsSlow) {
 }
 
 TEST(Scrub, OverwritesASecretThatIsSplitAnywhere) {
-  std::string secret = "s3cr3t-value", text = cat("before ", secret, " between ", secret, secret, " after s3cr3t-val");
-  std::string expected = cat("before ", std::string(12, '*'), " between ", std::string(24, '*'), " after s3cr3t-val");
+  std::string secret = "s3cr3t-value",
+              text = cat("before ", secret, " between ", secret, secret, " after s3cr3t-val");
+  std::string expected =
+      cat("before ", std::string(12, '*'), " between ", std::string(24, '*'), " after s3cr3t-val");
   for (size_t first = 0; first <= text.size(); ++first) {
     for (size_t second = first; second <= text.size(); second += 5) {
       Scrub scrub({secret});
@@ -71,7 +75,9 @@ TEST(Scrub, OverwritesASecretThatIsSplitAnywhere) {
 }
 
 TEST(Scrub, OverwritesSecretsThatOverlap) {
-  for (const std::vector<std::string>& secrets : {std::vector<std::string>{"abcdefgh", "abcdefghSECRETREST"}, {"abcdefghSECRETREST", "abcdefgh"}}) {
+  for (const std::vector<std::string>& secrets :
+       {std::vector<std::string>{"abcdefgh", "abcdefghSECRETREST"},
+        {"abcdefghSECRETREST", "abcdefgh"}}) {
     std::string text = "key=abcdefghSECRETREST;";
     for (size_t split = 0; split <= text.size(); ++split) {
       Scrub scrub(secrets);
@@ -91,9 +97,19 @@ TEST(Scrub, HoldsBackNoMoreThanCouldBecomeASecret) {
 }
 
 TEST(Settings, ComeBackAsTheyWere) {
-  Settings settings{.sandbox = "s1", .allow = {"a.example:443"}, .deny = {"b.example"}, .strict = true, .resolvers = {"192.0.2.53"},
-                    .inject = {{"a.example", "Authorization", "Bearer x", "x"}}, .connections = 5, .up_rate = 1, .down_rate = 2, .total = 3, .uid = 7};
-  Result<Settings> again = settings_from_value(parse_json(to_json(to_value(settings)), "test").value());
+  Settings settings{.sandbox = "s1",
+                    .allow = {"a.example:443"},
+                    .deny = {"b.example"},
+                    .strict = true,
+                    .resolvers = {"192.0.2.53"},
+                    .inject = {{"a.example", "Authorization", "Bearer x", "x"}},
+                    .connections = 5,
+                    .up_rate = 1,
+                    .down_rate = 2,
+                    .total = 3,
+                    .uid = 7};
+  Result<Settings> again =
+      settings_from_value(parse_json(to_json(to_value(settings)), "test").value());
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(to_json(to_value(again.value())), to_json(to_value(settings)));
 }
@@ -112,7 +128,9 @@ TEST(Refusal, NamesHostRuleAndRemedyAsTextAndAsJson) {
   Target target{policy::canonical_host("evil.example").value(), 443};
   policy::Verdict verdict{.allowed = false, .rule = "network.allow", .why = "not on the allowlist"};
   std::string text = denied_response(target, verdict, nullptr);
-  for (const char* part : {"HTTP/1.1 403 ", "evil.example:443", "network.allow", "not on the allowlist", "--allow-net evil.example:443", "Connection: close"})
+  for (const char* part :
+       {"HTTP/1.1 403 ", "evil.example:443", "network.allow", "not on the allowlist",
+        "--allow-net evil.example:443", "Connection: close"})
     EXPECT_NE(text.find(part), std::string::npos) << part;
   net::RequestHead request;
   request.method = "GET";
@@ -125,7 +143,14 @@ TEST(Refusal, NamesHostRuleAndRemedyAsTextAndAsJson) {
 
 class GateTest : public testing::Test {
  protected:
-  GateTest() : loop(*Loop::create().value()), log(loop, Fd(), "s1"), resolver(loop), routes(Routes::open().value()), gate(loop, log, resolver, routes) { resolver.read_system(); }
+  GateTest()
+      : loop(*Loop::create().value()),
+        log(loop, Fd(), "s1"),
+        resolver(loop),
+        routes(Routes::open().value()),
+        gate(loop, log, resolver, routes) {
+    resolver.read_system();
+  }
   Loop& loop;
   Log log;
   Resolver resolver;
@@ -142,7 +167,8 @@ TEST_F(GateTest, KeepsWhatItHasWhenNewSettingsAreWrong) {
 }
 
 TEST_F(GateTest, FindsTheHeadersOfAHost) {
-  ASSERT_TRUE(gate.use({.inject = {{"api.example", "X-A", "v", "v"}, {"*.example", "X-B", "v", "v"}}}));
+  ASSERT_TRUE(
+      gate.use({.inject = {{"api.example", "X-A", "v", "v"}, {"*.example", "X-B", "v", "v"}}}));
   EXPECT_EQ(gate.injections_for(policy::canonical_host("api.example").value()).size(), 2U);
   EXPECT_EQ(gate.injections_for(policy::canonical_host("b.example").value()).size(), 1U);
   EXPECT_TRUE(gate.injections_for(policy::canonical_host("api.example.evil").value()).empty());
@@ -151,8 +177,17 @@ TEST_F(GateTest, FindsTheHeadersOfAHost) {
 
 TEST_F(GateTest, SumsUpByHostAndByDenial) {
   policy::Verdict denied{.allowed = false, .rule = "network.allow", .why = "not on the allowlist"};
-  for (int i = 0; i < 3; ++i) log.add({.name = "evil.example", .port = 443, .protocol = "tls", .verdict = denied});
-  log.add({.name = "good.example", .port = 80, .protocol = "http", .method = "GET", .path = "/", .status = 200, .up = 5, .down = 7, .verdict = {.allowed = true}});
+  for (int i = 0; i < 3; ++i)
+    log.add({.name = "evil.example", .port = 443, .protocol = "tls", .verdict = denied});
+  log.add({.name = "good.example",
+           .port = 80,
+           .protocol = "http",
+           .method = "GET",
+           .path = "/",
+           .status = 200,
+           .up = 5,
+           .down = 7,
+           .verdict = {.allowed = true}});
   Value summary = log.summary();
   const Value& denial = summary.find("denials")->as_array()->at(0);
   EXPECT_EQ(*denial.find("action")->as_string(), "connect evil.example:443");
@@ -165,7 +200,12 @@ TEST_F(GateTest, SumsUpByHostAndByDenial) {
 TEST_F(GateTest, KeepsLittleOfWhatProgramsMakeUp) {
   std::string huge(1 << 20, 'x');
   for (int i = 0; i < 100; ++i)
-    log.add({.name = huge, .port = 1, .protocol = "http", .method = huge + std::to_string(i), .path = huge, .verdict = {.allowed = false, .rule = "r", .why = huge}});
+    log.add({.name = huge,
+             .port = 1,
+             .protocol = "http",
+             .method = huge + std::to_string(i),
+             .path = huge,
+             .verdict = {.allowed = false, .rule = "r", .why = huge}});
   EXPECT_LT(to_json(log.summary()).size(), 10'000U);
 }
 
@@ -206,7 +246,9 @@ Task<int> later(Loop& loop, int value, std::string& order) {
 }
 
 Task<void> both_and_stop(Loop& loop, std::string& order) {
-  auto one = [](Loop& its_loop, int value, std::string& its_order) -> Task<void> { (void)co_await later(its_loop, value, its_order); };
+  auto one = [](Loop& its_loop, int value, std::string& its_order) -> Task<void> {
+    (void)co_await later(its_loop, value, its_order);
+  };
   Both both(one(loop, 3, order), one(loop, 1, order));
   co_await both;
   order += "!";

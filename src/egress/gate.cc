@@ -16,12 +16,16 @@ policy::Host to_host(const net::Address& address) {
   return host;
 }
 
-net::Address to_address(const policy::Host& host) { return {host.address, host.address_bits == 128}; }
+net::Address to_address(const policy::Host& host) {
+  return {host.address, host.address_bits == 128};
+}
 
 Result<void> Gate::use(Settings wanted) {
-  policy::NetworkRules wanted_rules = TRY(policy::NetworkRules::create(wanted.allow, wanted.deny, wanted.granted));
+  policy::NetworkRules wanted_rules =
+      TRY(policy::NetworkRules::create(wanted.allow, wanted.deny, wanted.granted));
   std::vector<policy::NetworkRule> hosts;
-  for (const Inject& inject : wanted.inject) hosts.push_back(TRY(policy::parse_network_rule(inject.host)));
+  for (const Inject& inject : wanted.inject)
+    hosts.push_back(TRY(policy::parse_network_rule(inject.host)));
   TRY(resolver.use_servers(wanted.resolvers));
   // From here on nothing fails.
   settings = std::move(wanted);
@@ -43,10 +47,17 @@ Target Gate::target_for(const policy::Host& host, uint16_t port) const {
 }
 
 policy::Verdict Gate::admit_name(const policy::Host& host, policy::Verdict verdict) {
-  if (!verdict.allowed || host.is_address() || names.knows(host.name) || !rules.is_by_wildcard(host)) return verdict;
-  new_names_left_ = std::min(kNewNamesAtOnce, new_names_left_ + static_cast<double>(loop.now() - new_names_at_) * kNewNamesPerSecond / 1000);
+  if (!verdict.allowed || host.is_address() || names.knows(host.name) ||
+      !rules.is_by_wildcard(host))
+    return verdict;
+  new_names_left_ =
+      std::min(kNewNamesAtOnce, new_names_left_ + static_cast<double>(loop.now() - new_names_at_) *
+                                                      kNewNamesPerSecond / 1000);
   new_names_at_ = loop.now();
-  if (new_names_left_ < 1) return {.allowed = false, .rule = "network.names", .why = "too many new names beneath a wildcard in a short time"};
+  if (new_names_left_ < 1)
+    return {.allowed = false,
+            .rule = "network.names",
+            .why = "too many new names beneath a wildcard in a short time"};
   new_names_left_ -= 1;
   (void)names.address_of(host.name);  // from here on it is known
   return verdict;
@@ -78,7 +89,8 @@ Milliseconds Gate::moved_down(uint64_t bytes) {
 size_t Gate::within_total(size_t most) const {
   if (!settings.total) return most;
   uint64_t used = log.up + log.down;
-  return static_cast<size_t>(std::clamp<uint64_t>(settings.total - std::min(settings.total, used), 1, most));
+  return static_cast<size_t>(
+      std::clamp<uint64_t>(settings.total - std::min(settings.total, used), 1, most));
 }
 
 void Gate::check_total() {

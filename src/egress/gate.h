@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "egress/log.h"
 #include "egress/io.h"
+#include "egress/log.h"
 #include "egress/names.h"
 #include "egress/rate.h"
 #include "egress/resolver.h"
@@ -20,8 +20,8 @@ namespace paddock::egress {
 
 class Connection;
 
-// Where a program wants to go: a name (resolved by us, or asked of the proxy), or an address. Only what the kernel or
-// our own DNS says makes one of a redirected connection.
+// Where a program wants to go: a name (resolved by us, or asked of the proxy), or an address. Only
+// what the kernel or our own DNS says makes one of a redirected connection.
 struct Target {
   policy::Host host;
   uint16_t port = 0;
@@ -35,18 +35,25 @@ net::Address to_address(const policy::Host& host);
 
 class Gate {
  public:
-  Gate(Loop& loop, Log& log, Resolver& resolver, Routes& routes) : loop(loop), log(log), resolver(resolver), routes(routes) {}
+  Gate(Loop& loop, Log& log, Resolver& resolver, Routes& routes)
+      : loop(loop), log(log), resolver(resolver), routes(routes) {}
 
-  // Takes settings over, or leaves everything as it was. Connections to what is no longer allowed end at once.
+  // Takes settings over, or leaves everything as it was. Connections to what is no longer allowed
+  // end at once.
   Result<void> use(Settings wanted);
   uint64_t edition() const { return edition_; }  // of the rules: another number, other rules
 
-  // Which connection a program made when it connected to this address: to a name of ours, or to that very address.
-  Target target_at(const net::Endpoint& endpoint) const { return target_for(to_host(endpoint.address), endpoint.port); }
-  Target target_for(const policy::Host& host, uint16_t port) const;  // the same for what a proxy is asked for
+  // Which connection a program made when it connected to this address: to a name of ours, or to
+  // that very address.
+  Target target_at(const net::Endpoint& endpoint) const {
+    return target_for(to_host(endpoint.address), endpoint.port);
+  }
+  // The same for what a proxy is asked for.
+  Target target_for(const policy::Host& host, uint16_t port) const;
 
-  // May this allowed name be looked up? Labels beneath a wildcard are the program's to choose, so each new one could carry
-  // data out: to the servers of that domain alone, and no faster than kNewNamesPerSecond.
+  // May this allowed name be looked up? Labels beneath a wildcard are the program's to choose, so
+  // each new one could carry data out: to the servers of that domain alone, and no faster than
+  // kNewNamesPerSecond.
   policy::Verdict admit_name(const policy::Host& host, policy::Verdict verdict);
 
   // May another connection begin? If not, the limit in its way has been noted.

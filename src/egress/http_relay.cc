@@ -28,7 +28,8 @@ Result<policy::Host> host_of(const Result<net::Authority>& authority) {
 }
 
 void remove_header(std::vector<net::Header>& headers, std::string_view name) {
-  std::erase_if(headers, [&](const net::Header& header) { return same_ignoring_case(header.name, name); });
+  std::erase_if(headers,
+                [&](const net::Header& header) { return same_ignoring_case(header.name, name); });
 }
 
 }  // namespace
@@ -46,11 +47,14 @@ Task<RequestRead> read_request(Stream& client, Milliseconds deadline) {
       co_return read;
     }
     if (size.value() > 0) {
-      Result<net::RequestHead> head = net::parse_request(std::string_view(client.ahead).substr(0, size.value()));
+      Result<net::RequestHead> head =
+          net::parse_request(std::string_view(client.ahead).substr(0, size.value()));
       client.ahead.erase(0, size.value());
       read.kind = head ? RequestRead::Kind::request : RequestRead::Kind::wrong;
-      if (head) read.head = std::move(head.value());
-      else read.why = head.error().message;
+      if (head)
+        read.head = std::move(head.value());
+      else
+        read.why = head.error().message;
       co_return read;
     }
     Stream::More more = co_await client.read(deadline);
@@ -65,7 +69,11 @@ Task<RequestRead> read_request(Stream& client, Milliseconds deadline) {
 }
 
 HttpRelay::HttpRelay(Connection& connection, Kind kind)
-    : connection_(connection), gate_(connection.gate_), client_(connection.client_), server_(connection.server_), kind_(kind) {}
+    : connection_(connection),
+      gate_(connection.gate_),
+      client_(connection.client_),
+      server_(connection.server_),
+      kind_(kind) {}
 
 Task<void> HttpRelay::run() {
   while (true) {
@@ -136,7 +144,8 @@ bool HttpRelay::check_host() {
   Result<policy::Host> host = host_of(authority);
   bool same_port = authority && (!authority.value().port || *authority.value().port == target.port);
   if (host && host.value() == target.host && same_port) return true;
-  connection_.deny("network.host", cat("the request is for '", printable(request_.host), "' on a connection to ", target.text()));
+  connection_.deny("network.host", cat("the request is for '", printable(request_.host),
+                                       "' on a connection to ", target.text()));
   return false;
 }
 
@@ -153,14 +162,16 @@ Task<bool> HttpRelay::find_server() {
     server_.end();
     co_await answer_denied();
     co_return false;
-  } else if (connection_.sent_ahead_ && request_.form == Form::absolute) {  // another first line than the one begun
+  } else if (connection_.sent_ahead_ &&
+             request_.form == Form::absolute) {  // another first line than the one begun
     co_await answer(400, "a whole URL is for proxies");
     co_return false;
   }
   injections_ = gate_.injections_for(connection_.target_.host);
   if (!injections_.empty() && kind_ != Kind::intercepted) {
     bool in_the_clear = may_show_secrets();
-    (in_the_clear ? gate_.log.secrets_in_the_clear : gate_.log.secrets_withheld).insert(connection_.target_.text());
+    (in_the_clear ? gate_.log.secrets_in_the_clear : gate_.log.secrets_withheld)
+        .insert(connection_.target_.text());
     if (!in_the_clear) injections_.clear();
   }
   secrets_.clear();
@@ -172,12 +183,14 @@ Task<bool> HttpRelay::find_server() {
   co_return true;
 }
 
-// Without TLS everyone on the way could read the secret, and nobody knows who answers. Whoever lists that very port, or a host of
-// a network of their own, wants it so; but not on the ports of HTTPS, where only a hostile program would speak without.
+// Without TLS everyone on the way could read the secret, and nobody knows who answers. Whoever
+// lists that very port, or a host of a network of their own, wants it so; but not on the ports of
+// HTTPS, where only a hostile program would speak without.
 bool HttpRelay::may_show_secrets() const {
   const Target& target = connection_.target_;
   if (target.port == 443 || target.port == 8443) return false;
-  return gate_.rules.lists_port(target.host, target.port) || net::not_public(connection_.dialled_.address);
+  return gate_.rules.lists_port(target.host, target.port) ||
+         net::not_public(connection_.dialled_.address);
 }
 
 Task<bool> HttpRelay::find_server_for_proxy() {
@@ -197,14 +210,16 @@ Task<bool> HttpRelay::find_server_for_proxy() {
   }
   uint16_t port = authority.value().port.value_or(80);
   Target target = gate_.target_for(host.value(), port);
-  if (!connect && !(target.host == host.value())) {  // a synthetic address: the server would not know it by that name
+  // A synthetic address: the server would not know it by that name.
+  if (!connect && !(target.host == host.value())) {
     connection_.target_ = target;
     connection_.deny("network.host", cat("ask for ", target.host_text(), " by its name"));
     co_await answer_denied();
     co_return false;
   }
   Target& current = connection_.target_;
-  bool same = server_.socket && current.host == target.host && current.port == target.port && gate_.rules.decide(target.host, port).allowed;
+  bool same = server_.socket && current.host == target.host && current.port == target.port &&
+              gate_.rules.decide(target.host, port).allowed;
   if (!same || connect) {
     server_.socket.close();
     server_.ahead.clear();
@@ -212,7 +227,8 @@ Task<bool> HttpRelay::find_server_for_proxy() {
     current = target;
     bool reached = co_await connection_.reach();
     Entry fresh = connection_.entry("http");
-    entry_.name = fresh.name, entry_.port = fresh.port, entry_.address = fresh.address, entry_.error = fresh.error;
+    entry_.name = fresh.name, entry_.port = fresh.port, entry_.address = fresh.address,
+    entry_.error = fresh.error;
     if (!reached && connection_.verdict_.allowed) {
       co_await answer(502, cat("cannot reach ", target.text(), ": ", connection_.dialled_.error));
       co_return false;
@@ -251,22 +267,28 @@ void HttpRelay::log() {
   connection_.log(entry_);
 }
 
-// What the server gets is what was judged: the path of the target, without what was meant for a proxy.
+// What the server gets is what was judged: the path of the target, without what was meant for a
+// proxy.
 void HttpRelay::rewrite_request() {
   if (request_.form == net::RequestHead::Form::absolute) request_.target = request_.path;
   if (request_.host.empty()) request_.headers.push_back({"Host", request_.authority});
-  std::erase_if(request_.headers, [](const net::Header& header) { return header.name.size() > 6 && same_ignoring_case(header.name.substr(0, 6), "Proxy-"); });
-  // Cleartext HTTP/2 would carry requests that nobody judges. A server that is not asked stays with HTTP/1.
+  std::erase_if(request_.headers, [](const net::Header& header) {
+    return header.name.size() > 6 && same_ignoring_case(header.name.substr(0, 6), "Proxy-");
+  });
+  // Cleartext HTTP/2 would carry requests that nobody judges. A server that is not asked stays with
+  // HTTP/1.
   if (request_.upgrade && lists(*request_.upgrade, "h2c")) {
     remove_header(request_.headers, "Connection");
     request_.headers.push_back({"Connection", request_.keep_alive ? "keep-alive" : "close"});
     request_.upgrade.reset();
   }
   remove_header(request_.headers, "HTTP2-Settings");
-  if (!request_.upgrade) remove_header(request_.headers, "Upgrade");  // some servers would honour it all the same
+  // Some servers would honour it all the same.
+  if (!request_.upgrade) remove_header(request_.headers, "Upgrade");
   if (injections_.empty()) return;
   // What is compressed, or a part that begins within it, could not be searched for the secret.
-  for (const char* name : {"Accept-Encoding", "Range", "If-Range"}) remove_header(request_.headers, name);
+  for (const char* name : {"Accept-Encoding", "Range", "If-Range"})
+    remove_header(request_.headers, name);
   request_.headers.push_back({"Accept-Encoding", "identity"});
   for (const Inject* inject : injections_) {
     remove_header(request_.headers, inject->header);
@@ -285,11 +307,13 @@ Task<bool> HttpRelay::exchange() {
   }
   if (!response_begun_ && !upgraded_) {
     entry_.error = "the server closed without a response";
-    std::string response = error_response(502, cat(connection_.target_.text(), " closed the connection without a response"), &request_);
+    std::string response = error_response(
+        502, cat(connection_.target_.text(), " closed the connection without a response"),
+        &request_);
     entry_.status = 502;
     (void)co_await client_.write(response);
   }
-  co_return keep_ && request_sent_ && response_done_;
+  co_return keep_&& request_sent_&& response_done_;
 }
 
 Task<void> HttpRelay::send_body() {
@@ -326,7 +350,8 @@ Task<void> HttpRelay::receive() {
       continue;
     }
     std::string head = size ? server_.ahead.substr(0, size.value()) : std::string();
-    Result<net::ResponseHead> parsed = size ? net::parse_response(head, request_.method) : Result<net::ResponseHead>(size.error());
+    Result<net::ResponseHead> parsed =
+        size ? net::parse_response(head, request_.method) : Result<net::ResponseHead>(size.error());
     if (!parsed) {
       entry_.error = cat("a malformed response: ", parsed.error().message);
       break;
@@ -336,11 +361,13 @@ Task<void> HttpRelay::receive() {
     entry_.status = response.status;
     const net::Header* encoding = net::find_header(response.headers, "Content-Encoding");
     if (!injections_.empty() && encoding && !same_ignoring_case(encoding->value, "identity")) {
-      entry_.error = "the server compressed its response, which cannot be searched for the secret then";
+      entry_.error =
+          "the server compressed its response, which cannot be searched for the secret then";
       break;
     }
     if (!injections_.empty()) {
-      for (net::Header& header : response.headers) header = {scrubbed(header.name, secrets_), scrubbed(header.value, secrets_)};
+      for (net::Header& header : response.headers)
+        header = {scrubbed(header.name, secrets_), scrubbed(header.value, secrets_)};
       response.reason = scrubbed(response.reason, secrets_);
       head = net::to_bytes(response);
     }
@@ -355,7 +382,8 @@ Task<void> HttpRelay::receive() {
       continue;
     }
     response_done_ = co_await receive_body(response);
-    keep_ = response_done_ && request_.keep_alive && response.keep_alive && response.body.kind != net::Body::Kind::until_close;
+    keep_ = response_done_ && request_.keep_alive && response.keep_alive &&
+            response.body.kind != net::Body::Kind::until_close;
     break;
   }
   if (response_done_ && request_sent_) co_return;
@@ -399,7 +427,8 @@ Task<bool> HttpRelay::receive_body(const net::ResponseHead& response) {
 // After 101 the two speak something else, still to the host that was judged.
 Task<void> HttpRelay::switch_protocols() {
   if (!client_.tls && injections_.empty()) {
-    std::string from_client = std::exchange(client_.ahead, {}), from_server = std::exchange(server_.ahead, {});
+    std::string from_client = std::exchange(client_.ahead, {}),
+                from_server = std::exchange(server_.ahead, {});
     bool sent = co_await server_.write(from_client);
     if (sent) sent = co_await client_.write(from_server);
     if (sent) co_await relay(gate_, client_, server_);

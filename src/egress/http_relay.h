@@ -31,17 +31,18 @@ class HttpRelay {
   HttpRelay(Connection& connection, Kind kind);
 
   Task<void> run();
-  bool tunnel_wanted() const { return tunnel_; }  // a CONNECT was granted; the connection goes on as something else
+  // A CONNECT was granted; the connection goes on as something else.
+  bool tunnel_wanted() const { return tunnel_; }
 
  private:
   Task<bool> wait_for_request();
-  Task<bool> find_server();              // for request_; false: it was answered
+  Task<bool> find_server();  // for request_; false: it was answered
   Task<bool> find_server_for_proxy();
   bool may_show_secrets() const;
-  bool check_host();                     // direct: the Host is where the connection goes
+  bool check_host();  // direct: the Host is where the connection goes
   Task<void> answer(int status, std::string what);
   Task<void> answer_denied();
-  Task<bool> exchange();                 // true: the connection can go on
+  Task<bool> exchange();  // true: the connection can go on
   void rewrite_request();
   Task<void> send_body();
   Task<void> receive();
@@ -59,7 +60,8 @@ class HttpRelay {
 
   net::RequestHead request_;
   Entry entry_;
-  bool request_sent_ = false, response_done_ = false, response_begun_ = false, keep_ = false, upgraded_ = false, tunnel_ = false;
+  bool request_sent_ = false, response_done_ = false, response_begun_ = false, keep_ = false,
+       upgraded_ = false, tunnel_ = false;
 };
 
 }  // namespace paddock::egress

@@ -19,9 +19,11 @@ namespace paddock::egress {
 
 namespace {
 
-constexpr uint64_t kMostMemory = 1 << 30;  // ten thousand connections take a thirtieth; whoever needs more is being attacked
+// Ten thousand connections take a thirtieth; whoever needs more is being attacked.
+constexpr uint64_t kMostMemory = 1 << 30;
 
-// No file, no directory, no abstract socket, no signal to others. On kernels without it seccomp alone says the same.
+// No file, no directory, no abstract socket, no signal to others. On kernels without it seccomp
+// alone says the same.
 Result<void> give_up_files() {
   int abi = kernel::landlock_abi();
   if (abi == 0) return {};
@@ -53,7 +55,8 @@ Result<void> lock_down(uint32_t uid) {
   TRY(kernel::set_rlimits({{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}}));
   if (!kSanitized) TRY(kernel::set_rlimits({{RLIMIT_DATA, kMostMemory}}));
   std::string_view filter = embedded_filter("egress");
-  if (filter.empty()) return Error{Code::internal, "there is no seccomp filter 'egress'", "rebuild Paddock"};
+  if (filter.empty())
+    return Error{Code::internal, "there is no seccomp filter 'egress'", "rebuild Paddock"};
   return kernel::enter_seccomp(filter);
 }
 

@@ -37,13 +37,16 @@ class Line {
 std::string action_of(const Entry& entry) {
   if (entry.protocol == "dns") return cat("resolve ", printable(entry.name));
   std::string target = cat(printable(entry.name), entry.port ? cat(":", entry.port) : "");
-  if (entry.protocol == "http" || entry.protocol == "https" || entry.protocol == "tls" || entry.protocol == "tcp") return cat("connect ", target);
+  if (entry.protocol == "http" || entry.protocol == "https" || entry.protocol == "tls" ||
+      entry.protocol == "tcp")
+    return cat("connect ", target);
   return cat("send ", entry.protocol, " to ", target);
 }
 
 }  // namespace
 
-Log::Log(Loop& loop, Fd events, std::string sandbox) : loop_(loop), events_(std::move(events)), sandbox_(std::move(sandbox)) {
+Log::Log(Loop& loop, Fd events, std::string sandbox)
+    : loop_(loop), events_(std::move(events)), sandbox_(std::move(sandbox)) {
   loop.after_turn = [this] {
     tell_live();
     flush();
@@ -98,7 +101,8 @@ void Log::sum(const Entry& entry) {
   if (!entry.error.empty()) ++host.failed;
   host.up += entry.up;
   host.down += entry.down;
-  if (!entry.method.empty() && entry.protocol != "dns" && host.methods.size() < 20) ++host.methods[printable(entry.method)];
+  if (!entry.method.empty() && entry.protocol != "dns" && host.methods.size() < 20)
+    ++host.methods[printable(entry.method)];
   if (entry.status) ++host.statuses[entry.status];
 }
 
@@ -117,8 +121,10 @@ void Log::sum_denial(const Entry& entry) {
 // A reader that is slow or gone must not hold up the network: what does not fit is counted instead.
 void Log::send(const std::string& line) {
   if (!events_) return;
-  if (pending_.size() + line.size() > kMostPending) ++dropped_;
-  else pending_ += line;
+  if (pending_.size() + line.size() > kMostPending)
+    ++dropped_;
+  else
+    pending_ += line;
 }
 
 void Log::use_live(Milliseconds live_ms, std::function<uint64_t()> connections) {
@@ -149,7 +155,8 @@ Task<void> Log::tell_live_later() {
 
 void Log::flush() {
   while (!pending_.empty()) {
-    ssize_t count = ::send(events_.get(), pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t count =
+        ::send(events_.get(), pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count <= 0) return;
     pending_.erase(0, static_cast<size_t>(count));
   }
@@ -163,8 +170,11 @@ Value Log::summary() {
   value.set("connections_peak", connections_peak);
   value.set("connections_refused", connections_refused);
   value.set("total_reached", total_reached);
-  value.set("entries_dropped", dropped_ + static_cast<uint64_t>(std::count(pending_.begin(), pending_.end(), '\n')));
-  auto list = [](const std::set<std::string>& texts) { return Value::Array(texts.begin(), texts.end()); };
+  value.set("entries_dropped",
+            dropped_ + static_cast<uint64_t>(std::count(pending_.begin(), pending_.end(), '\n')));
+  auto list = [](const std::set<std::string>& texts) {
+    return Value::Array(texts.begin(), texts.end());
+  };
   value.set("secrets_in_the_clear", list(secrets_in_the_clear));
   value.set("secrets_withheld", list(secrets_withheld));
   Value::Array hosts, denials;

@@ -1,5 +1,6 @@
-// What happened on the network: an entry for each request, connection, lookup and dropped packet, told as it happens;
-// sums by host that never lose anything; and, when asked to, the sums so far while they change, as lines
+// What happened on the network: an entry for each request, connection, lookup and dropped packet,
+// told as it happens; sums by host that never lose anything; and, when asked to, the sums so far
+// while they change, as lines
 //   {"live":[bytes up, bytes down, connections, milliseconds]}
 #pragma once
 
@@ -18,8 +19,8 @@
 namespace paddock::egress {
 
 struct Entry {
-  std::string name;      // the host as it was asked for: a name, or an address
-  std::string address;   // what was dialled; empty: nothing was
+  std::string name;     // the host as it was asked for: a name, or an address
+  std::string address;  // what was dialled; empty: nothing was
   uint16_t port = 0;
   std::string protocol;  // dns, tcp, tls, http, https (read by us), udp, icmp, …
   std::string method;    // of a request; the record type of a lookup
@@ -28,7 +29,7 @@ struct Entry {
   uint64_t up = 0, down = 0;
   Milliseconds started = 0;
   policy::Verdict verdict;
-  std::string error;     // allowed, but it failed: "no such name", "connection refused"
+  std::string error;  // allowed, but it failed: "no such name", "connection refused"
 };
 
 class Log {
@@ -40,7 +41,8 @@ class Log {
   uint64_t up = 0, down = 0;
   uint64_t connections_peak = 0, connections_refused = 0;
   bool total_reached = false;
-  std::set<std::string> secrets_in_the_clear, secrets_withheld;  // hosts asked without TLS: that got their header, or did not
+  // Hosts asked without TLS: that got their header, or did not.
+  std::set<std::string> secrets_in_the_clear, secrets_withheld;
 
   // Every `live_ms` at most, and only what is new; 0: never.
   void use_live(Milliseconds live_ms, std::function<uint64_t()> connections);

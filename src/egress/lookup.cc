@@ -35,10 +35,13 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
     std::optional<uint16_t> id = net::query_id(message);
     co_return id ? net::make_error(*id, net::DnsCode::malformed) : std::string();
   }
-  query->most = static_cast<uint16_t>(std::min<size_t>(most, std::max<uint16_t>(query->most, most == 65535 ? 65535 : 512)));
-  bool wants_ipv4 = query->question.type == static_cast<uint16_t>(net::DnsType::a), wants_ipv6 = query->question.type == static_cast<uint16_t>(net::DnsType::aaaa);
+  query->most = static_cast<uint16_t>(
+      std::min<size_t>(most, std::max<uint16_t>(query->most, most == 65535 ? 65535 : 512)));
+  bool wants_ipv4 = query->question.type == static_cast<uint16_t>(net::DnsType::a),
+       wants_ipv6 = query->question.type == static_cast<uint16_t>(net::DnsType::aaaa);
   Result<policy::Host> host = policy::canonical_host(query->question.name);
-  if (!host || host.value().is_address()) co_return net::make_answer(*query, net::DnsCode::no_such_name, {}, kTtl);
+  if (!host || host.value().is_address())
+    co_return net::make_answer(*query, net::DnsCode::no_such_name, {}, kTtl);
   const std::string& name = host.value().name;
   if (policy::is_localhost(host.value())) {  // its own loopback (RFC 6761)
     std::vector<net::Address> loopback;
@@ -46,7 +49,11 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
     if (wants_ipv6) loopback.push_back(*net::parse_address("::1"));
     co_return net::make_answer(*query, net::DnsCode::ok, loopback, kTtl);
   }
-  Entry entry{.name = name, .port = 53, .protocol = "dns", .method = type_text(query->question.type), .started = gate.loop.now(),
+  Entry entry{.name = name,
+              .port = 53,
+              .protocol = "dns",
+              .method = type_text(query->question.type),
+              .started = gate.loop.now(),
               .verdict = gate.rules.decide_name(host.value())};
   entry.verdict = gate.admit_name(host.value(), entry.verdict);
   if (!entry.verdict.allowed) {
@@ -61,7 +68,9 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
   if (resolved.addresses.empty()) {
     entry.error = resolved.why;
     gate.log.add(entry);
-    net::DnsCode code = resolved.exists ? net::DnsCode::ok : resolved.why == "no such name" ? net::DnsCode::no_such_name : net::DnsCode::failed;
+    net::DnsCode code = resolved.exists                  ? net::DnsCode::ok
+                        : resolved.why == "no such name" ? net::DnsCode::no_such_name
+                                                         : net::DnsCode::failed;
     co_return net::make_answer(*query, code, {}, 5);
   }
   std::optional<net::Address> address = gate.names.address_of(name);
@@ -73,18 +82,23 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
   entry.address = net::to_string(*address);
   gate.log.add(entry);
   std::vector<net::Address> addresses;
-  if (wants_ipv4) addresses.push_back(*address);
-  else if (gate.ipv6) addresses.push_back(net::synthetic_ipv6(*address));
+  if (wants_ipv4)
+    addresses.push_back(*address);
+  else if (gate.ipv6)
+    addresses.push_back(net::synthetic_ipv6(*address));
   co_return net::make_answer(*query, net::DnsCode::ok, addresses, kTtl);
 }
 
 namespace {
 
-Task<void> answer_datagram(Gate& gate, Socket& socket, std::string message, net::SocketAddress from) {
+Task<void> answer_datagram(Gate& gate, Socket& socket, std::string message,
+                           net::SocketAddress from) {
   ++at_once;
   std::string answer = co_await answer_lookup(gate, message, 4096);
   --at_once;
-  if (!answer.empty()) (void)!::sendto(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL, from.get(), from.size);
+  if (!answer.empty())
+    (void)!::sendto(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL, from.get(),
+                    from.size);
 }
 
 }  // namespace

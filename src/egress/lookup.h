@@ -1,5 +1,5 @@
-// The only DNS server a sandbox can reach. Allowed names get their synthetic address; everything else does not exist,
-// and nobody outside hears of it.
+// The only DNS server a sandbox can reach. Allowed names get their synthetic address; everything
+// else does not exist, and nobody outside hears of it.
 #pragma once
 
 #include <string>

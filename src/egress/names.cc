@@ -10,7 +10,8 @@ namespace paddock::egress {
 namespace {
 
 uint32_t number_of(const uint8_t* bytes) {
-  return static_cast<uint32_t>(bytes[0]) << 24 | static_cast<uint32_t>(bytes[1]) << 16 | static_cast<uint32_t>(bytes[2]) << 8 | bytes[3];
+  return static_cast<uint32_t>(bytes[0]) << 24 | static_cast<uint32_t>(bytes[1]) << 16 |
+         static_cast<uint32_t>(bytes[2]) << 8 | bytes[3];
 }
 
 // The IPv4 address that a synthetic IPv6 address carries in its last bytes.
@@ -18,7 +19,8 @@ std::optional<uint32_t> synthetic_number(const net::Address& address) {
   if (!address.ipv6) return number_of(address.bytes.data());
   const uint8_t* bytes = address.bytes.data();
   bool ours = std::memcmp(bytes, net::kSyntheticPrefix6, sizeof net::kSyntheticPrefix6) == 0;
-  bool plain = std::all_of(bytes + sizeof net::kSyntheticPrefix6, bytes + 12, [](uint8_t byte) { return byte == 0; });
+  bool plain = std::all_of(bytes + sizeof net::kSyntheticPrefix6, bytes + 12,
+                           [](uint8_t byte) { return byte == 0; });
   if (!ours || !plain) return std::nullopt;
   return number_of(bytes + 12);
 }
@@ -37,7 +39,9 @@ std::optional<net::Address> Names::address_of(const std::string& name) {
 
 const std::string* Names::name_at(const net::Address& address) const {
   std::optional<uint32_t> number = synthetic_number(address);
-  if (!number || *number < net::kFirstSyntheticName || *number - net::kFirstSyntheticName >= names_.size()) return nullptr;
+  if (!number || *number < net::kFirstSyntheticName ||
+      *number - net::kFirstSyntheticName >= names_.size())
+    return nullptr;
   return &names_[*number - net::kFirstSyntheticName];
 }
 

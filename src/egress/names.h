@@ -1,5 +1,5 @@
-// The synthetic addresses: one per name, the same for as long as the sandbox lives. A connection to one carries the name
-// it was resolved for, and nothing the program says can change that.
+// The synthetic addresses: one per name, the same for as long as the sandbox lives. A connection to
+// one carries the name it was resolved for, and nothing the program says can change that.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,8 @@ class Names {
   // None when there are too many names already.
   std::optional<net::Address> address_of(const std::string& name);
   bool knows(const std::string& name) const { return numbers_.count(name) != 0; }
-  // The name behind a synthetic address, IPv4 or IPv6; null when it is none, or was never given out.
+  // The name behind a synthetic address, IPv4 or IPv6; null when it is none, or was never given
+  // out.
   const std::string* name_at(const net::Address& address) const;
 
  private:

@@ -1,4 +1,5 @@
-// A rate in bytes per second. Who has moved bytes says so, and is told how long to wait before moving more.
+// A rate in bytes per second. Who has moved bytes says so, and is told how long to wait before
+// moving more.
 #pragma once
 
 #include <algorithm>

@@ -25,21 +25,27 @@ bool wants_json(const net::RequestHead* request) {
 }
 
 std::string response(int status, const char* type, const std::string& body, bool with_body) {
-  return cat("HTTP/1.1 ", status, " ", reason_of(status), "\r\nContent-Type: ", type, "\r\nContent-Length: ", body.size(),
-             "\r\nX-Paddock: ", status == 403 || status == 421 ? "denied" : "failed", "\r\nConnection: close\r\n\r\n", with_body ? body : "");
+  return cat("HTTP/1.1 ", status, " ", reason_of(status), "\r\nContent-Type: ", type,
+             "\r\nContent-Length: ", body.size(),
+             "\r\nX-Paddock: ", status == 403 || status == 421 ? "denied" : "failed",
+             "\r\nConnection: close\r\n\r\n", with_body ? body : "");
 }
 
 bool has_body(const net::RequestHead* request) { return !request || request->method != "HEAD"; }
 
 }  // namespace
 
-std::string denied_response(const Target& target, const policy::Verdict& verdict, const net::RequestHead* request) {
+std::string denied_response(const Target& target, const policy::Verdict& verdict,
+                            const net::RequestHead* request) {
   int status = verdict.rule == "network.host" ? 421 : 403;
   std::string listing = verdict.listing.empty() ? target.text() : verdict.listing;
   bool can_be_listed = starts_with(verdict.rule, "network.allow");
-  std::string hint = can_be_listed ? cat("allow it with: paddock run --allow-net ", listing, ", or network.allow = [\"", listing, "\"] in the policy") : "";
+  std::string hint = can_be_listed ? cat("allow it with: paddock run --allow-net ", listing,
+                                         ", or network.allow = [\"", listing, "\"] in the policy")
+                                   : "";
   if (!wants_json(request)) {
-    std::string body = cat("paddock: ", target.text(), " is denied by ", verdict.rule, ": ", verdict.why, "\n", hint.empty() ? "" : cat(hint, "\n"));
+    std::string body = cat("paddock: ", target.text(), " is denied by ", verdict.rule, ": ",
+                           verdict.why, "\n", hint.empty() ? "" : cat(hint, "\n"));
     return response(status, "text/plain; charset=utf-8", body, has_body(request));
   }
   Value error, whole;
@@ -54,7 +60,9 @@ std::string denied_response(const Target& target, const policy::Verdict& verdict
 }
 
 std::string error_response(int status, std::string_view what, const net::RequestHead* request) {
-  if (!wants_json(request)) return response(status, "text/plain; charset=utf-8", cat("paddock: ", what, "\n"), has_body(request));
+  if (!wants_json(request))
+    return response(status, "text/plain; charset=utf-8", cat("paddock: ", what, "\n"),
+                    has_body(request));
   Value error, whole;
   error.set("code", status < 500 ? "invalid" : "failed");
   error.set("message", what);

@@ -10,7 +10,8 @@
 namespace paddock::egress {
 
 // A whole HTTP response that closes the connection; JSON when the request accepts that.
-std::string denied_response(const Target& target, const policy::Verdict& verdict, const net::RequestHead* request);
+std::string denied_response(const Target& target, const policy::Verdict& verdict,
+                            const net::RequestHead* request);
 std::string error_response(int status, std::string_view what, const net::RequestHead* request);
 
 }  // namespace paddock::egress

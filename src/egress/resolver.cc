@@ -29,7 +29,8 @@ bool same_question(const net::DnsQuestion& question, const std::string& name, ne
 Result<net::Endpoint> parse_server(const std::string& text) {
   policy::NetworkRule rule = TRY(policy::parse_network_rule(text));
   if (rule.kind != policy::NetworkRule::Kind::addresses || rule.prefix != rule.address_bits)
-    return Error{Code::invalid, cat("'", printable(text), "' is no DNS server's address"), "write it like 192.0.2.53 or [2001:db8::53]:5353"};
+    return Error{Code::invalid, cat("'", printable(text), "' is no DNS server's address"),
+                 "write it like 192.0.2.53 or [2001:db8::53]:5353"};
   return net::Endpoint{{rule.address, rule.address_bits == 128}, rule.port.value_or(53)};
 }
 
@@ -39,10 +40,12 @@ void Resolver::read_system() {
   if (Result<std::string> text = read_file("/etc/hosts", 1 << 20)) {
     for (const std::string& line : split(text.value(), '\n')) {
       std::vector<std::string> words = words_in(std::string_view(line).substr(0, line.find('#')));
-      std::optional<net::Address> address = words.empty() ? std::nullopt : net::parse_address(words[0]);
+      std::optional<net::Address> address =
+          words.empty() ? std::nullopt : net::parse_address(words[0]);
       if (!address) continue;
       for (size_t i = 1; i < words.size(); ++i)
-        if (Result<policy::Host> host = policy::canonical_host(words[i]); host && !host.value().is_address())
+        if (Result<policy::Host> host = policy::canonical_host(words[i]);
+            host && !host.value().is_address())
           hosts_[host.value().name].push_back(*address);
     }
   }
@@ -50,10 +53,12 @@ void Resolver::read_system() {
     for (const std::string& line : split(text.value(), '\n')) {
       std::vector<std::string> words = words_in(line);
       if (words.size() < 2 || words[0] != "nameserver" || system_servers_.size() == 3) continue;
-      if (std::optional<net::Address> address = net::parse_address(words[1])) system_servers_.push_back({*address, 53});
+      if (std::optional<net::Address> address = net::parse_address(words[1]))
+        system_servers_.push_back({*address, 53});
     }
   }
-  if (system_servers_.empty()) system_servers_.push_back({net::ipv4(0x7f000001), 53});  // as resolv.conf(5) says
+  // As resolv.conf(5) says.
+  if (system_servers_.empty()) system_servers_.push_back({net::ipv4(0x7f000001), 53});
   servers_ = system_servers_;
 }
 
@@ -67,8 +72,10 @@ Result<void> Resolver::use_servers(const std::vector<std::string>& servers) {
 }
 
 Task<Resolved> Resolver::resolve(std::string name) {
-  if (auto found = hosts_.find(name); found != hosts_.end()) co_return Resolved{found->second, true, ""};
-  if (auto found = cache_.find(name); found != cache_.end() && found->second.until > loop_.now()) co_return found->second.resolved;
+  if (auto found = hosts_.find(name); found != hosts_.end())
+    co_return Resolved{found->second, true, ""};
+  if (auto found = cache_.find(name); found != cache_.end() && found->second.until > loop_.now())
+    co_return found->second.resolved;
   if (auto found = lookups_.find(name); found != lookups_.end()) {
     std::shared_ptr<Lookup> lookup = found->second;
     co_await lookup->done;
@@ -97,16 +104,21 @@ Task<Resolved> Resolver::look_up(const std::string& name) {
 }
 
 void Resolver::keep(const std::string& name, const Answer& answer) {
-  if (cache_.size() >= kMostCached) std::erase_if(cache_, [&](const auto& entry) { return entry.second.until <= loop_.now(); });
+  if (cache_.size() >= kMostCached)
+    std::erase_if(cache_, [&](const auto& entry) { return entry.second.until <= loop_.now(); });
   if (cache_.size() >= kMostCached) cache_.clear();
-  cache_[name] = {answer.resolved, loop_.now() + static_cast<Milliseconds>(std::max(answer.ttl, kShortestTtl)) * 1000};
+  cache_[name] = {
+      answer.resolved,
+      loop_.now() + static_cast<Milliseconds>(std::max(answer.ttl, kShortestTtl)) * 1000};
 }
 
-// Both questions on one socket, whose port nobody outside knows; only this server's datagrams reach it.
+// Both questions on one socket, whose port nobody outside knows; only this server's datagrams reach
+// it.
 Task<Resolver::Answer> Resolver::ask(net::Endpoint server, const std::string& name) {
   Answer answer;
   net::SocketAddress to = net::to_socket_address(server);
-  Fd fd(::socket(server.address.ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd fd(::socket(server.address.ipv6 ? AF_INET6 : AF_INET,
+                 SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || ::connect(fd.get(), to.get(), to.size) != 0) co_return answer;
   Socket socket(loop_, std::move(fd));
   struct Question {
@@ -129,15 +141,19 @@ Task<Resolver::Answer> Resolver::ask(net::Endpoint server, const std::string& na
       if (!in_time) co_return answer;
       continue;
     }
-    std::optional<net::DnsReply> reply = net::parse_reply(std::string_view(buffer, static_cast<size_t>(count)));
+    std::optional<net::DnsReply> reply =
+        net::parse_reply(std::string_view(buffer, static_cast<size_t>(count)));
     if (!reply) continue;
     for (Question& question : questions) {
-      if (question.answered || reply->id != question.id || !same_question(reply->question, name, question.type)) continue;
+      if (question.answered || reply->id != question.id ||
+          !same_question(reply->question, name, question.type))
+        continue;
       if (reply->truncated) {
         std::string query = net::make_query(question.id, name, question.type);
         std::string whole = co_await ask_by_tcp(server, query);
         reply = net::parse_reply(whole);
-        if (!reply || reply->truncated || !same_question(reply->question, name, question.type)) co_return answer;
+        if (!reply || reply->truncated || !same_question(reply->question, name, question.type))
+          co_return answer;
       }
       question.answered = true;
       if (!take(*reply, answer)) co_return answer;
@@ -145,8 +161,10 @@ Task<Resolver::Answer> Resolver::ask(net::Endpoint server, const std::string& na
     }
   }
   answer.complete = true;
-  if (!answer.resolved.exists) answer.resolved.why = "no such name";
-  else if (answer.resolved.addresses.empty()) answer.resolved.why = "the name has no address";
+  if (!answer.resolved.exists)
+    answer.resolved.why = "no such name";
+  else if (answer.resolved.addresses.empty())
+    answer.resolved.why = "the name has no address";
   co_return answer;
 }
 
@@ -156,20 +174,25 @@ bool Resolver::take(const net::DnsReply& reply, Answer& answer) {
   if (reply.code == net::DnsCode::ok) answer.resolved.exists = true;
   answer.ttl = std::min(answer.ttl, reply.ttl);
   for (const net::Address& address : reply.addresses)
-    if (answer.resolved.addresses.size() < kMostAddresses) answer.resolved.addresses.push_back(net::unmapped(address));
+    if (answer.resolved.addresses.size() < kMostAddresses)
+      answer.resolved.addresses.push_back(net::unmapped(address));
   return true;
 }
 
 Task<std::string> Resolver::ask_by_tcp(net::Endpoint server, std::string query) {
   net::SocketAddress to = net::to_socket_address(server);
-  Fd fd(::socket(server.address.ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd || (::connect(fd.get(), to.get(), to.size) != 0 && errno != EINPROGRESS)) co_return std::string();
+  Fd fd(::socket(server.address.ipv6 ? AF_INET6 : AF_INET,
+                 SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd || (::connect(fd.get(), to.get(), to.size) != 0 && errno != EINPROGRESS))
+    co_return std::string();
   Socket socket(loop_, std::move(fd));
   Milliseconds deadline = loop_.now() + kTryMs;
   socket.not_writable();
   bool in_time = co_await socket.writable(deadline);
   std::string framed = net::frame_for_tcp(query);
-  if (!in_time || ::send(socket.get(), framed.data(), framed.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(framed.size())) co_return std::string();
+  if (!in_time || ::send(socket.get(), framed.data(), framed.size(), MSG_NOSIGNAL) !=
+                      static_cast<ssize_t>(framed.size()))
+    co_return std::string();
   std::string received;
   char buffer[4096];
   while (true) {

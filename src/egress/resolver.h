@@ -1,5 +1,5 @@
-// Looks names up: in the hosts file, then at DNS servers, both read when the process starts. Answers are kept as long as
-// they say.
+// Looks names up: in the hosts file, then at DNS servers, both read when the process starts.
+// Answers are kept as long as they say.
 #pragma once
 
 #include <map>
@@ -18,14 +18,16 @@ namespace paddock::egress {
 struct Resolved {
   std::vector<net::Address> addresses;
   bool exists = false;  // the name does, with or without an address
-  std::string why;      // there are no addresses: "no such name", "the DNS servers did not answer", …
+  // There are no addresses: "no such name", "the DNS servers did not answer", …
+  std::string why;
 };
 
 class Resolver {
  public:
   explicit Resolver(Loop& loop) : loop_(loop) {}
 
-  // What the system says: /etc/hosts and the servers of /etc/resolv.conf (its defaults where there is none).
+  // What the system says: /etc/hosts and the servers of /etc/resolv.conf (its defaults where there
+  // is none).
   void read_system();
   // The policy's own servers instead; empty: the system's.
   Result<void> use_servers(const std::vector<std::string>& servers);
@@ -36,7 +38,8 @@ class Resolver {
   static constexpr size_t kMostCached = 4096, kMostAtOnce = 64, kMostAddresses = 16;
   static constexpr Milliseconds kTryMs = 2000;
   static constexpr int kRounds = 2;
-  // Long enough that a program which looks a name up and then connects meets one answer, whatever its TTL.
+  // Long enough that a program which looks a name up and then connects meets one answer, whatever
+  // its TTL.
   static constexpr uint32_t kShortestTtl = 5, kLongestTtl = 3600;
 
   struct Cached {

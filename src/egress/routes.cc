@@ -35,7 +35,9 @@ bool Routes::stays_here(const net::Address& address) {
   std::memcpy(question.destination, address.bytes.data(), size);
   sockaddr_nl kernel{};
   kernel.nl_family = AF_NETLINK;
-  if (::sendto(socket_.get(), &question, question.head.nlmsg_len, 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) return true;
+  if (::sendto(socket_.get(), &question, question.head.nlmsg_len, 0,
+               reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0)
+    return true;
   alignas(nlmsghdr) char answer[4096];  // it is there already: the kernel answers within sendto
   ssize_t count = ::recv(socket_.get(), answer, sizeof answer, 0);
   nlmsghdr head;
@@ -45,7 +47,8 @@ bool Routes::stays_here(const net::Address& address) {
   if (head.nlmsg_type == NLMSG_ERROR) {
     nlmsgerr failure;
     std::memcpy(&failure, answer + NLMSG_HDRLEN, sizeof failure);
-    return failure.error != -ENETUNREACH && failure.error != -EHOSTUNREACH;  // no route: it will not be reached at all
+    // No route: it will not be reached at all.
+    return failure.error != -ENETUNREACH && failure.error != -EHOSTUNREACH;
   }
   rtmsg route;
   std::memcpy(&route, answer + NLMSG_HDRLEN, sizeof route);

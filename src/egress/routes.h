@@ -11,8 +11,9 @@ class Routes {
  public:
   static Result<Routes> open();  // before the process gives up netlink sockets
 
-  // Where a packet to this address would go, asked as `ip route get` does: true when it stays on this host (an address
-  // of any interface, first or not, a broadcast or multicast group). An answer that cannot be had counts as true.
+  // Where a packet to this address would go, asked as `ip route get` does: true when it stays on
+  // this host (an address of any interface, first or not, a broadcast or multicast group). An
+  // answer that cannot be had counts as true.
   bool stays_here(const net::Address& address);
 
  private:

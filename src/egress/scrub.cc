@@ -11,7 +11,8 @@ std::string Scrub::feed(std::string_view bytes) {
   shown_ += bytes;
   size_t keep = 0;  // the longest tail that is the beginning of a secret
   for (const std::string& secret : secrets_) {
-    for (size_t at = raw_.find(secret); at != std::string::npos; at = raw_.find(secret, at + 1)) shown_.replace(at, secret.size(), secret.size(), '*');
+    for (size_t at = raw_.find(secret); at != std::string::npos; at = raw_.find(secret, at + 1))
+      shown_.replace(at, secret.size(), secret.size(), '*');
     for (size_t size = std::min(secret.size() - 1, raw_.size()); size > keep; --size)
       if (raw_.compare(raw_.size() - size, size, secret, 0, size) == 0) keep = size;
   }

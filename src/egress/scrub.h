@@ -1,4 +1,5 @@
-// Overwrites secrets in a stream with stars, byte for byte, so that lengths stay what they were announced to be.
+// Overwrites secrets in a stream with stars, byte for byte, so that lengths stay what they were
+// announced to be.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ class Scrub {
  public:
   explicit Scrub(std::vector<std::string> secrets = {}) : secrets_(std::move(secrets)) {}
 
-  // What may be passed on of `bytes` and of what was held back before: all but a tail that could begin a secret.
+  // What may be passed on of `bytes` and of what was held back before: all but a tail that could
+  // begin a secret.
   std::string feed(std::string_view bytes);
   std::string finish();
 

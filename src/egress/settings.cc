@@ -13,19 +13,25 @@ class Reader {
 
   void read(const char* name, std::string& text) {
     const Value* found = value_.find(name);
-    if (found && found->as_string()) text = *found->as_string();
-    else wrong(name);
+    if (found && found->as_string())
+      text = *found->as_string();
+    else
+      wrong(name);
   }
   void read(const char* name, bool& flag) {
     const Value* found = value_.find(name);
-    if (found && found->as_bool()) flag = *found->as_bool();
-    else wrong(name);
+    if (found && found->as_bool())
+      flag = *found->as_bool();
+    else
+      wrong(name);
   }
   template <class Number>
   void read_number(const char* name, Number& number) {
     const Value* found = value_.find(name);
-    if (found && found->as_int() && *found->as_int() >= 0) number = static_cast<Number>(*found->as_int());
-    else wrong(name);
+    if (found && found->as_int() && *found->as_int() >= 0)
+      number = static_cast<Number>(*found->as_int());
+    else
+      wrong(name);
   }
   void read(const char* name, std::vector<std::string>& texts) {
     const Value* found = value_.find(name);
@@ -94,7 +100,8 @@ Result<Settings> settings_from_value(const Value& value) {
   reader.read_number("uid", settings.uid);
   TRY(reader.done());
   const Value* inject = value.find("inject");
-  if (!inject || !inject->as_array()) return Error{Code::invalid, "the settings of egress lack a valid 'inject'", ""};
+  if (!inject || !inject->as_array())
+    return Error{Code::invalid, "the settings of egress lack a valid 'inject'", ""};
   for (const Value& item : *inject->as_array()) {
     Inject entry;
     Reader members(item);

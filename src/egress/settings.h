@@ -1,9 +1,11 @@
-// What an egress process is told. It has three sockets: on `control` it answers each line of JSON with one,
-//   {"settings": {…}}   → {"ready": {"certificate", "bundle", "java"}} the first time, {"taken": true} for a reload,
+// What an egress process is told. It has three sockets: on `control` it answers each line of JSON
+// with one,
+//   {"settings": {…}}   → {"ready": {"certificate", "bundle", "java"}} the first time, {"taken":
+//   true} for a reload,
 //                         {"refused": "why"}: what was in force stays so
 //   {"finish": true}    → {"summary": {…}}, and it ends
-// on `events` it tells what happens (log.h), and on `sandbox` it gets the sockets that live in the sandbox's namespace.
-// When `control` closes it ends.
+// on `events` it tells what happens (log.h), and on `sandbox` it gets the sockets that live in the
+// sandbox's namespace. When `control` closes it ends.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +26,22 @@ struct Inject {
 };
 
 struct Settings {
-  std::string sandbox;                            // its id, for the log
+  std::string sandbox;  // its id, for the log
   std::vector<std::string> allow, deny;
   std::optional<std::vector<std::string>> granted;  // NetworkPolicy::granted
-  bool strict = false;                            // no TLS without a name, no ECH, on 80 and 443 only HTTP and TLS
-  std::vector<std::string> resolvers;             // ADDRESS or ADDRESS:PORT; empty: what /etc/resolv.conf says
-  std::vector<Inject> inject;                     // cannot be changed by a reload
+  // No TLS without a name, no ECH, on 80 and 443 only HTTP and TLS.
+  bool strict = false;
+  // ADDRESS or ADDRESS:PORT; empty: what /etc/resolv.conf says.
+  std::vector<std::string> resolvers;
+  std::vector<Inject> inject;                                       // cannot be changed by a reload
   uint64_t connections = 0, up_rate = 0, down_rate = 0, total = 0;  // 0: no limit
-  uint64_t live_ms = 0;                           // how often sums are told while they change (log.h); 0: not at all
-  uint32_t uid = 0;                               // the host uid to run as; 0: stay who we are
+  // How often sums are told while they change (log.h); 0: not at all.
+  uint64_t live_ms = 0;
+  uint32_t uid = 0;  // the host uid to run as; 0: stay who we are
 };
 
-inline constexpr int kControl = 3, kEvents = 4, kSandbox = 5;  // the descriptors that paddock-egress is started with
+// The descriptors that paddock-egress is started with.
+inline constexpr int kControl = 3, kEvents = 4, kSandbox = 5;
 
 Value to_value(const Settings& settings);
 Result<Settings> settings_from_value(const Value& value);

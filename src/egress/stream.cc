@@ -76,7 +76,9 @@ Task<bool> Stream::write(std::string_view bytes) {
     size_t count = 0;
     if (tls) {
       net::TlsStream::Done done = tls->write(bytes.substr(0, most));
-      if (done.status == net::TlsStream::Status::closed || done.status == net::TlsStream::Status::failed) co_return false;
+      if (done.status == net::TlsStream::Status::closed ||
+          done.status == net::TlsStream::Status::failed)
+        co_return false;
       if (done.status != net::TlsStream::Status::ok) {
         (void)co_await io::wait_for_tls(socket, done.status, Wait::kForever);
         continue;
@@ -128,7 +130,8 @@ void Stream::end() {
 
 namespace {
 
-// One direction of plain sockets: no copy but through the buffer, no allocation but when the receiver is slower.
+// One direction of plain sockets: no copy but through the buffer, no allocation but when the
+// receiver is slower.
 Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
   size_t in_a_row = 0;
   while (true) {
@@ -156,7 +159,8 @@ Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
       Held holding(rest.size());
       sent = 0;
       while (sent < rest.size()) {
-        ssize_t more = ::send(to.socket.get(), rest.data() + sent, rest.size() - sent, MSG_NOSIGNAL);
+        ssize_t more =
+            ::send(to.socket.get(), rest.data() + sent, rest.size() - sent, MSG_NOSIGNAL);
         if (more > 0) {
           sent += static_cast<size_t>(more);
         } else if (errno == EAGAIN) {

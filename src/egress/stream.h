@@ -20,18 +20,19 @@ class Stream {
 
   Socket socket;
   std::optional<net::TlsStream> tls;
-  std::string ahead;       // read and not used yet
+  std::string ahead;  // read and not used yet
   uint64_t up = 0, down = 0;
-  bool ended = false;      // by end(): whatever is still in its buffers goes nowhere
+  bool ended = false;  // by end(): whatever is still in its buffers goes nowhere
 
   enum class More { yes, end, failed, late };
   // Reads what there is, at least a byte, behind what is ahead.
   Task<More> read(Milliseconds deadline = Wait::kForever);
-  Task<bool> write(std::string_view bytes);  // all of it; the bytes must stay where they are meanwhile
+  // All of it; the bytes must stay where they are meanwhile.
+  Task<bool> write(std::string_view bytes);
 
   enum class Seen { bytes, nothing, end };
   std::string peek_at(size_t most);  // the first bytes of it; they stay there
-  Seen peek();  // what waits on the socket, which then may be waited for
+  Seen peek();                       // what waits on the socket, which then may be waited for
 
   void reset();  // the other side gets a reset instead of an ordinary end
   void end();    // wakes who waits for it; their reads and writes fail

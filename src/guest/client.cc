@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kReadAtOnce = 64 << 10;
 char buffer[kReadAtOnce];  // of the whole process: what is in it does not outlive a turn
 
-constexpr size_t kRoomBelow = 256 << 10;       // so much unsent, and send() waits
-constexpr size_t kMostUnsent = 32 << 20;       // a guest that does not read so much never will
-constexpr size_t kMostUnanswered = 64 << 10;   // cancelled channels whose end has not come
-constexpr size_t kTurnBytes = 1 << 20;         // read before others have a turn
-constexpr size_t kLongestMessage = 8 << 10;    // of an error, for people
+constexpr size_t kRoomBelow = 256 << 10;      // so much unsent, and send() waits
+constexpr size_t kMostUnsent = 32 << 20;      // a guest that does not read so much never will
+constexpr size_t kMostUnanswered = 64 << 10;  // cancelled channels whose end has not come
+constexpr size_t kTurnBytes = 1 << 20;        // read before others have a turn
+constexpr size_t kLongestMessage = 8 << 10;   // of an error, for people
 constexpr uint32_t kCreditStep = kWindow / 4;
 
 Error protocol_error(std::string_view why) {
@@ -28,19 +28,21 @@ Error protocol_error(std::string_view why) {
 
 // A refusal of the guest. Its words are untrusted.
 Error refusal(const Value& error) {
-  static constexpr std::array<std::pair<std::string_view, Code>, 9> kCodes = {{{"not_found", Code::not_found},
-                                                                              {"invalid_argument", Code::invalid},
-                                                                              {"already_exists", Code::conflict},
-                                                                              {"failed_precondition", Code::conflict},
-                                                                              {"resource_exhausted", Code::exhausted},
-                                                                              {"unauthenticated", Code::denied},
-                                                                              {"unimplemented", Code::unsupported},
-                                                                              {"internal", Code::internal},
-                                                                              {"unknown", Code::io}}};
+  static constexpr std::array<std::pair<std::string_view, Code>, 9> kCodes = {
+      {{"not_found", Code::not_found},
+       {"invalid_argument", Code::invalid},
+       {"already_exists", Code::conflict},
+       {"failed_precondition", Code::conflict},
+       {"resource_exhausted", Code::exhausted},
+       {"unauthenticated", Code::denied},
+       {"unimplemented", Code::unsupported},
+       {"internal", Code::internal},
+       {"unknown", Code::io}}};
   const Value* message = error.find("message");
   const Value* code = error.find("code");
   Error refused{Code::io, "the guest refused", "unknown"};
-  if (message && message->as_string()) refused.message = printable(message->as_string()->substr(0, kLongestMessage));
+  if (message && message->as_string())
+    refused.message = printable(message->as_string()->substr(0, kLongestMessage));
   for (const auto& [name, number] : kCodes) {
     if (!code || !code->as_string() || *code->as_string() != name) continue;
     refused.code = number;
@@ -54,7 +56,8 @@ Error refusal(const Value& error) {
 // The stream itself. Lives as long as somebody holds it or its socket is being read.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(io::Loop& loop, Fd stream) : loop(loop), greeted_bell(loop), socket_(loop, std::move(stream)), unsent_bell_(loop) {}
+  Connection(io::Loop& loop, Fd stream)
+      : loop(loop), greeted_bell(loop), socket_(loop, std::move(stream)), unsent_bell_(loop) {}
 
   io::Loop& loop;
   Client* client = nullptr;  // whose on_gone is called
@@ -99,7 +102,9 @@ void Connection::begin() {
 }
 
 std::shared_ptr<Channel> Connection::open(const Value& request) {
-  while (next_channel_ == 0 || channels_.contains(next_channel_) || cancelled_.contains(next_channel_)) ++next_channel_;
+  while (next_channel_ == 0 || channels_.contains(next_channel_) ||
+         cancelled_.contains(next_channel_))
+    ++next_channel_;
   uint32_t number = next_channel_++;
   std::shared_ptr<Channel> channel(new Channel(loop, shared_from_this(), number));
   std::string text = to_json(request);
@@ -117,7 +122,8 @@ std::shared_ptr<Channel> Connection::open(const Value& request) {
   return channel;
 }
 
-void Connection::queue(Frame::Type type, uint32_t channel, std::string_view payload, uint8_t stream) {
+void Connection::queue(Frame::Type type, uint32_t channel, std::string_view payload,
+                       uint8_t stream) {
   if (gone) return;
   append_frame(Frame{type, stream, channel, std::string(payload)}, out_);
   if (out_.size() - out_done_ > kMostUnsent) return fail(protocol_error("it does not read"));
@@ -129,7 +135,8 @@ void Connection::forget(Channel& channel) {
   channels_.erase(channel.number_);
   cancelled_[channel.number_] = channel.may_come_;
   queue(Frame::Type::cancel, channel.number_, "");
-  if (cancelled_.size() > kMostUnanswered) fail(protocol_error("it does not end what was cancelled"));
+  if (cancelled_.size() > kMostUnanswered)
+    fail(protocol_error("it does not end what was cancelled"));
 }
 
 void Connection::fail(Error error, bool tell) {
@@ -146,7 +153,8 @@ void Connection::fail(Error error, bool tell) {
   std::map<uint32_t, std::weak_ptr<Channel>> channels = std::exchange(channels_, {});
   cancelled_.clear();
   for (auto& [number, weak] : channels)
-    if (std::shared_ptr<Channel> channel = weak.lock()) channel->finish({.kind = Channel::Item::Kind::failed, .error = why});
+    if (std::shared_ptr<Channel> channel = weak.lock())
+      channel->finish({.kind = Channel::Item::Kind::failed, .error = why});
   if (!tell || !client || !client->on_gone) return;
   auto on_gone = std::exchange(client->on_gone, nullptr);
   on_gone(why);
@@ -176,7 +184,8 @@ io::Task<void> Connection::read_all(std::shared_ptr<Connection> self) {
     while (!self->gone) {
       Result<std::optional<Frame>> frame = self->reader_.next();
       if (frame && !frame.value()) break;
-      Result<void> taken = frame ? self->take(std::move(*frame.value())) : Result<void>(frame.error());
+      Result<void> taken =
+          frame ? self->take(std::move(*frame.value())) : Result<void>(frame.error());
       if (!taken) self->fail(protocol_error(taken.error().message));
     }
     in_a_row += static_cast<size_t>(received);
@@ -196,8 +205,8 @@ io::Task<void> Connection::write_all(std::shared_ptr<Connection> self) {
       continue;
     }
     bool was_full = !self->has_room();
-    ssize_t sent = ::send(self->socket_.get(), self->out_.data() + self->out_done_, self->out_.size() - self->out_done_,
-                          MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = ::send(self->socket_.get(), self->out_.data() + self->out_done_,
+                          self->out_.size() - self->out_done_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) {
       self->out_.erase(0, std::exchange(self->out_done_, 0));
@@ -216,7 +225,8 @@ io::Task<void> Connection::write_all(std::shared_ptr<Connection> self) {
 
 Result<void> Connection::take(Frame frame) {
   if (!greeted) return take_hello(frame);
-  if (frame.type == Frame::Type::hello || frame.type == Frame::Type::open || frame.type == Frame::Type::cancel)
+  if (frame.type == Frame::Type::hello || frame.type == Frame::Type::open ||
+      frame.type == Frame::Type::cancel)
     return Error{Code::invalid, "a frame that only servers send, or a second hello", ""};
   auto found = channels_.find(frame.channel);
   std::shared_ptr<Channel> channel = found == channels_.end() ? nullptr : found->second.lock();
@@ -225,10 +235,12 @@ Result<void> Connection::take(Frame frame) {
 }
 
 Result<void> Connection::take_hello(const Frame& frame) {
-  if (frame.type != Frame::Type::hello || frame.channel != 0) return Error{Code::invalid, "it did not say hello", ""};
+  if (frame.type != Frame::Type::hello || frame.channel != 0)
+    return Error{Code::invalid, "it did not say hello", ""};
   Value said = TRY(parse_json(frame.payload, "hello"));
   const Value* protocol = said.find("protocol");
-  if (!protocol || !protocol->as_int() || *protocol->as_int() != kProtocol) return Error{Code::invalid, "it speaks another version of it", ""};
+  if (!protocol || !protocol->as_int() || *protocol->as_int() != kProtocol)
+    return Error{Code::invalid, "it speaks another version of it", ""};
   hello = std::move(said);
   greeted = true;
   greeted_bell.ring();
@@ -239,7 +251,8 @@ Result<void> Connection::take_item(Channel& channel, Frame frame) {
   using Kind = Channel::Item::Kind;
   if (frame.type == Frame::Type::credit) {
     std::optional<uint32_t> more = read_credit(frame.payload);
-    if (!more || channel.may_send_ + *more > kWindow) return Error{Code::invalid, "credit for what was never sent", ""};
+    if (!more || channel.may_send_ + *more > kWindow)
+      return Error{Code::invalid, "credit for what was never sent", ""};
     channel.may_send_ += *more;
     channel.room_.ring();
     return {};
@@ -248,7 +261,8 @@ Result<void> Connection::take_item(Channel& channel, Frame frame) {
   if (frame.type != Frame::Type::end) {
     // An empty one takes something too: or as many as it likes could wait here.
     item.weight = static_cast<uint32_t>(std::max<size_t>(frame.payload.size(), 1));
-    if (item.weight > channel.may_come_) return Error{Code::invalid, "more than it has credit for", ""};
+    if (item.weight > channel.may_come_)
+      return Error{Code::invalid, "more than it has credit for", ""};
     channel.may_come_ -= item.weight;
   }
   if (frame.type == Frame::Type::data) {
@@ -311,9 +325,13 @@ void Channel::finish(Item last) {
 }
 
 io::Task<Channel::Item> Channel::next(io::Milliseconds deadline) {
-  if (deadline != io::Wait::kForever && connection_->loop.now() >= deadline && !over_) co_return Item{};  // also for one who never stops talking
+  // Also for one who never stops talking.
+  if (deadline != io::Wait::kForever && connection_->loop.now() >= deadline && !over_)
+    co_return Item{};
   while (items_.empty()) {
-    if (over_) co_return Item{.kind = Item::Kind::failed, .error = Error{Code::io, "the channel is over", "unavailable"}};
+    if (over_)
+      co_return Item{.kind = Item::Kind::failed,
+                     .error = Error{Code::io, "the channel is over", "unavailable"}};
     bool in_time = co_await arrived_.wait(deadline);
     if (!in_time && items_.empty()) co_return Item{};
   }
@@ -362,7 +380,9 @@ void Channel::cancel() {
 
 // -- Client
 
-Client::Client(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) { connection_->client = this; }
+Client::Client(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {
+  connection_->client = this;
+}
 
 std::shared_ptr<Client> Client::create(io::Loop& loop, Fd stream) {
   auto connection = std::make_shared<Connection>(loop, std::move(stream));
@@ -380,7 +400,9 @@ io::Task<Result<Value>> Client::shake_hands(io::Milliseconds deadline) {
   std::shared_ptr<Connection> connection = connection_;
   while (!connection->greeted && !connection->gone) {
     bool in_time = co_await connection->greeted_bell.wait(deadline);
-    if (!in_time) co_return Error{Code::io, "greet the sandbox's guest: it did not answer in time", "unavailable"};
+    if (!in_time)
+      co_return Error{Code::io, "greet the sandbox's guest: it did not answer in time",
+                      "unavailable"};
   }
   if (connection->gone) co_return connection->why;
   co_return connection->hello;
@@ -393,12 +415,16 @@ io::Task<Result<Value>> Client::ask(Value request, io::Milliseconds deadline) {
   Channel::Item item = co_await channel->next(deadline);
   if (item.kind == Channel::Item::Kind::end) co_return std::move(item.value);
   if (item.kind == Channel::Item::Kind::failed) co_return std::move(item.error);
-  if (item.kind == Channel::Item::Kind::late) co_return Error{Code::io, "the sandbox's guest did not answer in time", "deadline_exceeded"};
+  if (item.kind == Channel::Item::Kind::late)
+    co_return Error{Code::io, "the sandbox's guest did not answer in time", "deadline_exceeded"};
   co_return protocol_error("more than an answer to a question");
 }
 
 bool Client::is_gone() const { return connection_->gone; }
 const Error& Client::why_gone() const { return connection_->why; }
-void Client::close() { connection_->fail(Error{Code::io, "the connection to the guest was closed", "unavailable"}, false); }
+void Client::close() {
+  connection_->fail(Error{Code::io, "the connection to the guest was closed", "unavailable"},
+                    false);
+}
 
 }  // namespace paddock::guest

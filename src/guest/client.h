@@ -1,5 +1,6 @@
-// The server's side of a guest's stream: many channels over one connection. Trusts nothing that the guest says: what breaks
-// the protocol (a bad frame, too much data, an unknown channel) ends the connection with an error.
+// The server's side of a guest's stream: many channels over one connection. Trusts nothing that the
+// guest says: what breaks the protocol (a bad frame, too much data, an unknown channel) ends the
+// connection with an error.
 //
 //   std::shared_ptr<Channel> channel = client->open(request);
 //   while (true) {
@@ -30,12 +31,14 @@ class Channel {
     uint8_t stream = 0;  // data
     std::string bytes;   // data
     Value value;         // message; end: the result
-    Error error;         // failed: what the guest refused (its "code" is in error.hint), or that the connection is gone
-    uint32_t weight = 0; // what it took of the window
+    // failed: what the guest refused (its "code" is in error.hint), or that the connection is gone.
+    Error error;
+    uint32_t weight = 0;  // what it took of the window
   };
   ~Channel();
 
-  // What comes next; `late` at the deadline. After end or failed nothing comes any more. One waiter at a time.
+  // What comes next; `late` at the deadline. After end or failed nothing comes any more. One waiter
+  // at a time.
   io::Task<Item> next(io::Milliseconds deadline = io::Wait::kForever);
   // Waits for room (credit, and a connection that takes it). False when the channel is over.
   io::Task<bool> send(std::string_view bytes, uint8_t stream = kInput);
@@ -63,7 +66,8 @@ class Client {
   static std::shared_ptr<Client> create(io::Loop& loop, Fd stream);
   ~Client();
 
-  // Exchanges hellos. Gives the guest's own (pid counts, version); fails when it speaks another protocol or nothing in time.
+  // Exchanges hellos. Gives the guest's own (pid counts, version); fails when it speaks another
+  // protocol or nothing in time.
   io::Task<Result<Value>> shake_hands(io::Milliseconds deadline);
 
   std::shared_ptr<Channel> open(const Value& request);

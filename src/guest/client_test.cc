@@ -31,7 +31,8 @@ class ClientTest : public ::testing::Test {
   void say(Frame::Type type, uint32_t channel, const std::string& payload, uint8_t stream = 0) {
     std::string bytes;
     append_frame({type, stream, channel, payload}, bytes);
-    ASSERT_EQ(::send(guest_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    ASSERT_EQ(::send(guest_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
     turns(3);
   }
   void greet() { say(Frame::Type::hello, 0, R"({"protocol":1})"); }
@@ -45,7 +46,9 @@ class ClientTest : public ::testing::Test {
     loop_->run();
     loop_->after_turn = nullptr;
   }
-  Channel::Item next(std::shared_ptr<Channel> channel) { return next(std::move(channel), loop_->now() + 200); }
+  Channel::Item next(std::shared_ptr<Channel> channel) {
+    return next(std::move(channel), loop_->now() + 200);
+  }
   Channel::Item next(std::shared_ptr<Channel> channel, io::Milliseconds deadline) {
     Channel::Item item;
     bool done = false;
@@ -67,7 +70,8 @@ class ClientTest : public ::testing::Test {
     turns(3);
     char bytes[64 << 10];
     ssize_t count;
-    while ((count = ::recv(guest_.get(), bytes, sizeof bytes, MSG_DONTWAIT)) > 0) reader_.add({bytes, static_cast<size_t>(count)});
+    while ((count = ::recv(guest_.get(), bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+      reader_.add({bytes, static_cast<size_t>(count)});
     std::vector<Frame> frames;
     while (true) {
       Result<std::optional<Frame>> frame = reader_.next();
@@ -86,7 +90,8 @@ class ClientTest : public ::testing::Test {
   static io::Task<void> keep_turning(io::Loop& loop, int count) {
     for (int i = 0; i <= count; ++i) co_await loop.yield();
   }
-  static io::Task<void> take(std::shared_ptr<Channel> channel, io::Milliseconds deadline, Channel::Item& item, bool& done) {
+  static io::Task<void> take(std::shared_ptr<Channel> channel, io::Milliseconds deadline,
+                             Channel::Item& item, bool& done) {
     item = co_await channel->next(deadline);
     done = true;
   }
@@ -138,7 +143,8 @@ TEST_F(ClientTest, DeepJsonEndsIt) {
 TEST_F(ClientTest, DataBeyondTheWindowEndsIt) {
   greet();
   std::shared_ptr<Channel> channel = open();
-  for (uint32_t sent = 0; sent < kWindow; sent += kLargestData) say(Frame::Type::data, 1, std::string(kLargestData, 'x'), kOutput);
+  for (uint32_t sent = 0; sent < kWindow; sent += kLargestData)
+    say(Frame::Type::data, 1, std::string(kLargestData, 'x'), kOutput);
   EXPECT_FALSE(client_->is_gone());
   say(Frame::Type::data, 1, "", kOutput);  // not even an empty one
   EXPECT_TRUE(client_->is_gone());

@@ -32,7 +32,8 @@ io::Task<bool> dial(io::Loop& loop, Connected& connected, int family, uint16_t p
   six.sin6_family = AF_INET6;
   six.sin6_port = htons(port);
   six.sin6_addr = in6addr_loopback;
-  const auto* address = family == AF_INET ? reinterpret_cast<sockaddr*>(&four) : reinterpret_cast<sockaddr*>(&six);
+  const auto* address =
+      family == AF_INET ? reinterpret_cast<sockaddr*>(&four) : reinterpret_cast<sockaddr*>(&six);
   socklen_t size = family == AF_INET ? sizeof four : sizeof six;
   int status = ::connect(fd.get(), address, size);
   if (status != 0 && errno != EINPROGRESS) co_return false;
@@ -56,7 +57,8 @@ io::Task<void> pass_in(std::shared_ptr<Connected> connected) {
     std::optional<std::string> bytes = co_await connected->call->input();
     if (!bytes) break;
     for (size_t at = 0; at < bytes->size() && !connected->call->cancelled();) {
-      ssize_t count = ::send(connected->socket.get(), bytes->data() + at, bytes->size() - at, MSG_NOSIGNAL);
+      ssize_t count =
+          ::send(connected->socket.get(), bytes->data() + at, bytes->size() - at, MSG_NOSIGNAL);
       if (count > 0) at += static_cast<size_t>(count);
       if (count > 0 || errno == EINTR) continue;
       if (errno != EAGAIN) co_return;  // the reading side notices, too
@@ -101,7 +103,8 @@ Answer connect_port(Guest& guest, CallPointer call) {
   std::weak_ptr<Connected> weak = connected;
   call->on_change = [weak] {
     std::shared_ptr<Connected> connected = weak.lock();
-    if (connected && connected->call->cancelled()) (void)::shutdown(connected->socket.get(), SHUT_RDWR);
+    if (connected && connected->call->cancelled())
+      (void)::shutdown(connected->socket.get(), SHUT_RDWR);
   };
   Value told;
   told.set("connected", true);
@@ -110,7 +113,8 @@ Answer connect_port(Guest& guest, CallPointer call) {
     io::spawn(pass_in(connected));
     co_await pass_out(guest.loop, connected);
   }
-  (void)::shutdown(connected->socket.get(), SHUT_RDWR);  // wakes the other direction, which holds what it needs
+  // Wakes the other direction, which holds what it needs.
+  (void)::shutdown(connected->socket.get(), SHUT_RDWR);
   call->on_change = nullptr;
   co_return Value();
 }

@@ -25,11 +25,14 @@ struct Node {
   const std::string& path;  // to show
 };
 
-Error failed(const Node& node) { return refuse_errno(errno, cat("copy '", printable(node.path), "'")); }
+Error failed(const Node& node) {
+  return refuse_errno(errno, cat("copy '", printable(node.path), "'"));
+}
 
 // Owner first: it clears set-uid bits, which the mode then brings back.
 Result<void> copy_attributes(const struct stat& info, int from, int to, const Node& node) {
-  if (::fchown(to, info.st_uid, info.st_gid) != 0 || ::fchmod(to, info.st_mode & 07777) != 0) return failed(node);
+  if (::fchown(to, info.st_uid, info.st_gid) != 0 || ::fchmod(to, info.st_mode & 07777) != 0)
+    return failed(node);
   char names[16 << 10], value[64 << 10];
   ssize_t size = ::flistxattr(from, names, sizeof names);
   for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(::strlen(names + at)) + 1) {
@@ -52,11 +55,13 @@ Result<void> copy_link(const struct stat& info, const Node& from, const Node& to
 }
 
 Result<void> copy_file(const Node& from, const Node& to) {
-  Fd source(::openat(from.directory, from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  Fd source(
+      ::openat(from.directory, from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
   if (!source || ::fstat(source.get(), &info) != 0) return failed(from);
   if (::unlinkat(to.directory, to.name.c_str(), 0) != 0 && errno != ENOENT) return failed(to);
-  Fd target(::openat(to.directory, to.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  Fd target(::openat(to.directory, to.name.c_str(),
+                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!target) return failed(to);
   while (true) {
     ssize_t count = ::sendfile(target.get(), source.get(), nullptr, 1 << 20);
@@ -70,11 +75,13 @@ Result<void> copy_file(const Node& from, const Node& to) {
 Result<void> copy_node(const Node& from, const Node& to, int depth);
 
 Result<void> copy_directory(const Node& from, const Node& to, int depth) {
-  Fd source(::openat(from.directory, from.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd source(
+      ::openat(from.directory, from.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
   if (!source || ::fstat(source.get(), &info) != 0) return failed(from);
   if (::mkdirat(to.directory, to.name.c_str(), 0700) != 0) return failed(to);
-  Fd target(::openat(to.directory, to.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd target(
+      ::openat(to.directory, to.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!target) return failed(to);
   for (const std::string& name : TRY(kernel::list_directory(source.get()))) {
     std::string from_path = cat(from.path, "/", name), to_path = cat(to.path, "/", name);
@@ -84,13 +91,16 @@ Result<void> copy_directory(const Node& from, const Node& to, int depth) {
 }
 
 Result<void> copy_node(const Node& from, const Node& to, int depth) {
-  if (depth > kDeepest) return refuse("failed_precondition", cat("copy '", printable(from.path), "': too deep"));
+  if (depth > kDeepest)
+    return refuse("failed_precondition", cat("copy '", printable(from.path), "': too deep"));
   struct stat info;
-  if (::fstatat(from.directory, from.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return failed(from);
+  if (::fstatat(from.directory, from.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return failed(from);
   if (S_ISDIR(info.st_mode)) return copy_directory(from, to, depth);
   if (S_ISLNK(info.st_mode)) return copy_link(info, from, to);
   if (S_ISREG(info.st_mode)) return copy_file(from, to);
-  if (S_ISFIFO(info.st_mode) && ::mkfifoat(to.directory, to.name.c_str(), info.st_mode & 0777) != 0) return failed(to);
+  if (S_ISFIFO(info.st_mode) && ::mkfifoat(to.directory, to.name.c_str(), info.st_mode & 0777) != 0)
+    return failed(to);
   return {};  // sockets and devices have no content to take along
 }
 

@@ -1,4 +1,5 @@
-// A copy of a file or directory with all that belongs to it: owners, modes, times, extended attributes.
+// A copy of a file or directory with all that belongs to it: owners, modes, times, extended
+// attributes.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace paddock::guest {
 
-// `to` must not exist, or be a file that is replaced by one. Links stay links; hard links become files of their own.
+// `to` must not exist, or be a file that is replaced by one. Links stay links; hard links become
+// files of their own.
 Result<void> copy_tree(const std::string& from, const std::string& to);
 
 }  // namespace paddock::guest

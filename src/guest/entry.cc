@@ -55,7 +55,8 @@ bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// The functions for an open file or for a path; a sandbox's files may have any number of attributes, few are ours.
+// The functions for an open file or for a path; a sandbox's files may have any number of
+// attributes, few are ours.
 template <class List, class Get>
 Metadata read_metadata(List list, Get get) {
   Metadata metadata;
@@ -85,7 +86,9 @@ void add_metadata(const Metadata& metadata, Value& entry) {
 
 Metadata metadata_of(int fd) {
   return read_metadata([fd](char* names, size_t size) { return ::flistxattr(fd, names, size); },
-                       [fd](const char* name, char* value, size_t size) { return ::fgetxattr(fd, name, value, size); });
+                       [fd](const char* name, char* value, size_t size) {
+                         return ::fgetxattr(fd, name, value, size);
+                       });
 }
 
 // Where a link leads in the end, or its own text when it leads nowhere.
@@ -128,23 +131,28 @@ Value Describer::of(const struct stat& info, const std::string& path) {
   entry.set("group", group(info.st_gid));
   entry.set("uid", static_cast<int64_t>(info.st_uid));
   entry.set("gid", static_cast<int64_t>(info.st_gid));
-  entry.set("modified_ns", static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec);
+  entry.set("modified_ns",
+            static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec);
   return entry;
 }
 
 Result<Value> Describer::at(const std::string& path) {
   struct stat info;
   if (::lstat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return refuse("not_found", cat("path '", path, "' does not exist"));
+    if (errno == ENOENT || errno == ENOTDIR)
+      return refuse("not_found", cat("path '", path, "' does not exist"));
     return refuse_errno(errno, cat("stat '", path, "'"));
   }
   Value entry = of(info, path);
   if (S_ISLNK(info.st_mode)) add_target(path, entry);
   if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
     const char* name = path.c_str();
-    add_metadata(read_metadata([name](char* names, size_t size) { return ::llistxattr(name, names, size); },
-                               [name](const char* key, char* value, size_t size) { return ::lgetxattr(name, key, value, size); }),
-                 entry);
+    add_metadata(
+        read_metadata([name](char* names, size_t size) { return ::llistxattr(name, names, size); },
+                      [name](const char* key, char* value, size_t size) {
+                        return ::lgetxattr(name, key, value, size);
+                      }),
+        entry);
   }
   return entry;
 }
@@ -161,10 +169,14 @@ Result<void> check_metadata(const Metadata& metadata) {
   size_t total = 0;
   for (const auto& [key, value] : metadata) {
     total += key.size() + value.size();
-    if (key.empty() || key.size() > kLongestKey) return refuse("invalid_argument", cat("a metadata key may have 1 to ", kLongestKey, " bytes"));
-    if (!is_printable(key) || !is_printable(value)) return refuse("invalid_argument", "metadata may only hold printable ASCII");
+    if (key.empty() || key.size() > kLongestKey)
+      return refuse("invalid_argument",
+                    cat("a metadata key may have 1 to ", kLongestKey, " bytes"));
+    if (!is_printable(key) || !is_printable(value))
+      return refuse("invalid_argument", "metadata may only hold printable ASCII");
   }
-  if (total > kMostMetadata) return refuse("invalid_argument", cat("metadata may have ", kMostMetadata, " bytes in all"));
+  if (total > kMostMetadata)
+    return refuse("invalid_argument", cat("metadata may have ", kMostMetadata, " bytes in all"));
   return {};
 }
 
@@ -172,7 +184,8 @@ Result<void> set_metadata(int fd, const Metadata& metadata) {
   for (const auto& [key, value] : metadata_of(fd))
     if (!metadata.contains(key)) (void)::fremovexattr(fd, cat(kPrefix, key).c_str());
   for (const auto& [key, value] : metadata)
-    if (::fsetxattr(fd, cat(kPrefix, key).c_str(), value.data(), value.size(), 0) != 0) return refuse_errno(errno, cat("store the metadata '", key, "'"));
+    if (::fsetxattr(fd, cat(kPrefix, key).c_str(), value.data(), value.size(), 0) != 0)
+      return refuse_errno(errno, cat("store the metadata '", key, "'"));
   return {};
 }
 

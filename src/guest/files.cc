@@ -29,8 +29,10 @@ Result<Value> entry_at(const std::string& path) { return with_entry(TRY(Describe
 Result<Value> make_directory_at(const Place& place) {
   struct stat info;
   if (::stat(place.path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return refuse("already_exists", cat("directory already exists: ", place.path));
-    return refuse("invalid_argument", cat("path already exists but it is not a directory: ", place.path));
+    if (S_ISDIR(info.st_mode))
+      return refuse("already_exists", cat("directory already exists: ", place.path));
+    return refuse("invalid_argument",
+                  cat("path already exists but it is not a directory: ", place.path));
   }
   TRY(make_directories(place.path, place.ownership));
   return entry_at(place.path);
@@ -49,8 +51,9 @@ std::string parent_of(const std::string& path) {
   return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
-// setfsuid away from 0 also takes the capabilities that override the permissions of files out of the effective set, and back
-// to 0 gives them back (capabilities(7)). Its answer is the id from before and says nothing about success, so it is asked twice.
+// setfsuid away from 0 also takes the capabilities that override the permissions of files out of
+// the effective set, and back to 0 gives them back (capabilities(7)). Its answer is the id from
+// before and says nothing about success, so it is asked twice.
 FileRights::FileRights(const Guest& guest, const Place& place) {
   if (!place.with_own_rights || guest.single_id || ::geteuid() != 0 || place.user.uid == 0) return;
   int count = ::getgroups(0, nullptr);
@@ -61,7 +64,8 @@ FileRights::FileRights(const Guest& guest, const Place& place) {
   bool is_done = ::setgroups(groups.size(), groups.data()) == 0;
   (void)::setfsgid(place.user.gid);
   (void)::setfsuid(place.user.uid);
-  is_done = is_done && ::setfsgid(place.user.gid) == static_cast<int>(place.user.gid) && ::setfsuid(place.user.uid) == static_cast<int>(place.user.uid);
+  is_done = is_done && ::setfsgid(place.user.gid) == static_cast<int>(place.user.gid) &&
+            ::setfsuid(place.user.uid) == static_cast<int>(place.user.uid);
   if (!is_done) ::abort();  // going on would be as root
 }
 
@@ -76,7 +80,9 @@ Result<Place> place_in(Guest& guest, const Value& request, std::string_view key)
   Place place;
   place.user = TRY(guest.user_of(request));
   std::string path = TRY(path_of(request, key));
-  std::string otherwise = guest.default_cwd.empty() ? place.user.home : TRY(resolve_path(guest.default_cwd, place.user, place.user.home));
+  std::string otherwise = guest.default_cwd.empty()
+                              ? place.user.home
+                              : TRY(resolve_path(guest.default_cwd, place.user, place.user.home));
   place.path = TRY(resolve_path(path, place.user, otherwise));
   place.ownership = {guest.file_uid(place.user), guest.file_gid(place.user)};
   const Value* own_rights = request.find("own_rights");
@@ -86,7 +92,8 @@ Result<Place> place_in(Guest& guest, const Value& request, std::string_view key)
 
 Result<bool> make_directories(const std::string& path, const Ownership& ownership) {
   if (::mkdir(path.c_str(), 0755) == 0) {
-    if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0) return refuse_errno(errno, cat("give '", path, "' to its owner"));
+    if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0)
+      return refuse_errno(errno, cat("give '", path, "' to its owner"));
     return true;
   }
   struct stat info;
@@ -95,29 +102,38 @@ Result<bool> make_directories(const std::string& path, const Ownership& ownershi
     return refuse("invalid_argument", cat("path is not a directory: ", path));
   }
   if (errno != ENOENT || path == "/") {
-    if (errno == ENOTDIR) return refuse("invalid_argument", cat("path is not a directory: ", parent_of(path)));
+    if (errno == ENOTDIR)
+      return refuse("invalid_argument", cat("path is not a directory: ", parent_of(path)));
     return refuse_errno(errno, cat("make directory '", path, "'"));
   }
   TRY(make_directories(parent_of(path), ownership));
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return refuse_errno(errno, cat("make directory '", path, "'"));
-  if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0) return refuse_errno(errno, cat("give '", path, "' to its owner"));
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    return refuse_errno(errno, cat("make directory '", path, "'"));
+  if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0)
+    return refuse_errno(errno, cat("give '", path, "' to its owner"));
   return true;
 }
 
 Result<Fd> open_for_writing(const Place& place, Existing existing) {
   struct stat info;
   if (::stat(place.path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return refuse("invalid_argument", cat("path is a directory: ", place.path));
-    if (!S_ISREG(info.st_mode)) return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
+    if (S_ISDIR(info.st_mode))
+      return refuse("invalid_argument", cat("path is a directory: ", place.path));
+    if (!S_ISREG(info.st_mode))
+      return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
   } else {
     TRY(make_directories(parent_of(place.path), place.ownership));
   }
-  // O_NONBLOCK: it may have become a pipe meanwhile, which nobody may ever open from the other side.
+  // O_NONBLOCK: it may have become a pipe meanwhile, which nobody may ever open from the other
+  // side.
   int keeps = existing == Existing::added_to ? O_APPEND : O_TRUNC;
-  Fd file(::open(place.path.c_str(), O_WRONLY | O_CREAT | keeps | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666 & ~022));
+  Fd file(::open(place.path.c_str(), O_WRONLY | O_CREAT | keeps | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                 0666 & ~022));
   if (!file) return refuse_errno(errno, cat("open '", place.path, "' for writing"));
-  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
-  bool owned = place.with_own_rights || (info.st_uid == place.ownership.uid && info.st_gid == place.ownership.gid);
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
+  bool owned = place.with_own_rights ||
+               (info.st_uid == place.ownership.uid && info.st_gid == place.ownership.gid);
   if (!owned && ::fchown(file.get(), place.ownership.uid, place.ownership.gid) != 0)
     return refuse_errno(errno, cat("give '", place.path, "' to its owner"));
   return file;
@@ -143,7 +159,8 @@ Answer remove_file(Guest& guest, CallPointer call) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) co_return Value();
   if (errno != EISDIR) co_return refuse_errno(errno, cat("remove '", path, "'"));
   if (::rmdir(path.c_str()) == 0) co_return Value();
-  if (errno != ENOTEMPTY && errno != EEXIST) co_return refuse_errno(errno, cat("remove '", path, "'"));
+  if (errno != ENOTEMPTY && errno != EEXIST)
+    co_return refuse_errno(errno, cat("remove '", path, "'"));
   Work work = [path](HelperStreams) -> Result<Value> {
     Fd parent = TRY(open_file(parent_of(path), O_RDONLY | O_DIRECTORY));
     TRY(kernel::remove_tree(parent.get(), name_of(path)));
@@ -154,13 +171,15 @@ Answer remove_file(Guest& guest, CallPointer call) {
 }
 
 Answer move_file(Guest& guest, CallPointer call) {
-  Result<Place> source = place_in(guest, call->request, "source"), destination = place_in(guest, call->request, "destination");
+  Result<Place> source = place_in(guest, call->request, "source"),
+                destination = place_in(guest, call->request, "destination");
   if (!source) co_return source.error();
   if (!destination) co_return destination.error();
   std::string from = source.value().path, to = destination.value().path;
   struct stat info;
   if (::lstat(from.c_str(), &info) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) co_return refuse("not_found", cat("source file not found: ", from));
+    if (errno == ENOENT || errno == ENOTDIR)
+      co_return refuse("not_found", cat("source file not found: ", from));
     co_return refuse_errno(errno, cat("move '", from, "'"));
   }
   Result<bool> made = make_directories(parent_of(to), destination.value().ownership);

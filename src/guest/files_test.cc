@@ -22,8 +22,10 @@ class FilesTest : public GuestTest {
     std::ofstream(path(name)) << bytes;
   }
   // {"op":op,"path":…,"user":"root", more}
-  Heard on(const std::string& op, const std::string& name, const std::string& more = "", std::string input = "") {
-    return ask(cat(R"({"op":")", op, R"(","path":")", path(name), R"(","user":"root")", more, "}"), std::move(input));
+  Heard on(const std::string& op, const std::string& name, const std::string& more = "",
+           std::string input = "") {
+    return ask(cat(R"({"op":")", op, R"(","path":")", path(name), R"(","user":"root")", more, "}"),
+               std::move(input));
   }
   static std::string text(const Value& entry, std::string_view key) {
     const Value* found = entry.find(key);
@@ -44,7 +46,8 @@ TEST_F(FilesTest, WritesAndReadsLargeFiles) {
   EXPECT_TRUE(content(path("deep/er/file")) == bytes);
   Heard read = on("read", "deep/er/file");
   ASSERT_EQ(read.messages.size(), 1u);
-  EXPECT_EQ(*read.messages[0].find("entry")->find("size")->as_int(), static_cast<int64_t>(bytes.size()));
+  EXPECT_EQ(*read.messages[0].find("entry")->find("size")->as_int(),
+            static_cast<int64_t>(bytes.size()));
   EXPECT_TRUE(read.output == bytes);
   read = on("read", "deep/er/file", R"(,"offset":2,"length":5)");
   EXPECT_EQ(read.output, bytes.substr(2, 5));
@@ -55,7 +58,8 @@ TEST_F(FilesTest, WriteTruncatesInPlaceAndReplacesMetadata) {
   struct stat before, after;
   ASSERT_EQ(::stat(path("f").c_str(), &before), 0);
   Heard wrote = on("write", "f", R"(,"metadata":{"a":"1","b":"2"})", "new");
-  if (wrote.failed && wrote.error.message.find("not supported") != std::string::npos) GTEST_SKIP() << "no extended attributes in /tmp";
+  if (wrote.failed && wrote.error.message.find("not supported") != std::string::npos)
+    GTEST_SKIP() << "no extended attributes in /tmp";
   ASSERT_EQ(::stat(path("f").c_str(), &after), 0);
   EXPECT_EQ(before.st_ino, after.st_ino);
   EXPECT_EQ(content(path("f")), "new");
@@ -90,10 +94,12 @@ TEST_F(FilesTest, DirectoriesAreMadeMovedAndRemoved) {
   make("file", "x");
   EXPECT_EQ(on("make_directory", "file").code(), "invalid_argument");
   EXPECT_EQ(on("make_directory", "file/below").code(), "invalid_argument");
-  Heard moved = ask(cat(R"({"op":"move","user":"root","source":")", path("file"), R"(","destination":")", path("new/place"), R"("})"));
+  Heard moved = ask(cat(R"({"op":"move","user":"root","source":")", path("file"),
+                        R"(","destination":")", path("new/place"), R"("})"));
   EXPECT_EQ(text(entry(moved), "path"), path("new/place"));
   EXPECT_EQ(content(path("new/place")), "x");
-  moved = ask(cat(R"({"op":"move","user":"root","source":")", path("file"), R"(","destination":")", path("x"), R"("})"));
+  moved = ask(cat(R"({"op":"move","user":"root","source":")", path("file"), R"(","destination":")",
+                  path("x"), R"("})"));
   EXPECT_EQ(moved.code(), "not_found");
   make("a/b/c/d", "deep");
   EXPECT_FALSE(on("remove", "a").failed);
@@ -105,10 +111,12 @@ TEST_F(FilesTest, MovesAcrossFileSystems) {
   std::string other = "/dev/shm/paddock-guest-test";
   std::filesystem::remove_all(other);
   struct stat here, there;
-  if (::stat("/dev/shm", &there) != 0 || ::stat("/tmp", &here) != 0 || here.st_dev == there.st_dev) GTEST_SKIP() << "one file system";
+  if (::stat("/dev/shm", &there) != 0 || ::stat("/tmp", &here) != 0 || here.st_dev == there.st_dev)
+    GTEST_SKIP() << "one file system";
   make("tree/sub/file", "content");
   std::filesystem::create_symlink("file", path("tree/sub/link"));
-  Heard moved = ask(cat(R"({"op":"move","user":"root","source":")", path("tree"), R"(","destination":")", other, R"("})"));
+  Heard moved = ask(cat(R"({"op":"move","user":"root","source":")", path("tree"),
+                        R"(","destination":")", other, R"("})"));
   EXPECT_FALSE(moved.failed) << moved.error.message;
   EXPECT_EQ(content(other + "/sub/link"), "content");
   EXPECT_FALSE(std::filesystem::exists(path("tree")));
@@ -124,7 +132,8 @@ TEST_F(FilesTest, ListsInOrderToTheDepth) {
     Heard heard = on("list", "list", more);
     std::vector<std::string> names;
     for (const Value& message : heard.messages)
-      for (const Value& entry : *message.find("entries")->as_array()) names.push_back(text(entry, "path").substr(path("list/").size()));
+      for (const Value& entry : *message.find("entries")->as_array())
+        names.push_back(text(entry, "path").substr(path("list/").size()));
     return join(names, " ");
   };
   EXPECT_EQ(names(""), "a b c link");
@@ -152,7 +161,8 @@ TEST_F(FilesTest, ListsManyEntries) {
 TEST_F(FilesTest, ComposesAndRemovesTheSources) {
   make("one", "1");
   make("two", "2");
-  Heard heard = on("compose", "whole", cat(R"(,"sources":[")", path("one"), R"(",")", path("two"), R"("])"));
+  Heard heard =
+      on("compose", "whole", cat(R"(,"sources":[")", path("one"), R"(",")", path("two"), R"("])"));
   EXPECT_FALSE(heard.failed) << heard.error.message;
   EXPECT_EQ(content(path("whole")), "12");
   EXPECT_FALSE(std::filesystem::exists(path("one")));
@@ -174,7 +184,8 @@ TEST_F(FilesTest, PacksAndUnpacks) {
   EXPECT_EQ(info.st_mode & 07777, 0755u);
   Heard again = on("unpack", "to", "", packed.output);
   EXPECT_FALSE(again.failed) << again.error.message;
-  EXPECT_EQ(on("unpack", "to", "", "this is no archive at all, but some text").code(), "invalid_argument");
+  EXPECT_EQ(on("unpack", "to", "", "this is no archive at all, but some text").code(),
+            "invalid_argument");
   EXPECT_EQ(on("pack", "none").code(), "not_found");
 }
 
@@ -202,7 +213,8 @@ TEST_F(FilesTest, UnpackStaysBeneathItsTarget) {
 
 TEST_F(FilesTest, WatchesWhatIsMadeInNewDirectories) {
   struct Steps {
-    static io::Task<void> watch(std::shared_ptr<Client> client, Value request, std::string folder, io::Milliseconds deadline, std::string& seen) {
+    static io::Task<void> watch(std::shared_ptr<Client> client, Value request, std::string folder,
+                                io::Milliseconds deadline, std::string& seen) {
       std::shared_ptr<Channel> channel = client->open(request);
       Channel::Item started = co_await channel->next(deadline);
       EXPECT_TRUE(started.value.find("started"));
@@ -214,7 +226,8 @@ TEST_F(FilesTest, WatchesWhatIsMadeInNewDirectories) {
         Channel::Item item = co_await channel->next(deadline);
         EXPECT_EQ(item.kind, Channel::Item::Kind::message) << item.error.message;
         if (item.kind != Channel::Item::Kind::message) break;
-        seen += cat(text(item.value, "type"), " ", text(item.value, "name"), item.value.find("entry") ? "+" : "", "\n");
+        seen += cat(text(item.value, "type"), " ", text(item.value, "name"),
+                    item.value.find("entry") ? "+" : "", "\n");
       }
       channel->cancel();
       Channel::Item cancelled = co_await channel->next(deadline);
@@ -222,7 +235,8 @@ TEST_F(FilesTest, WatchesWhatIsMadeInNewDirectories) {
     }
   };
   std::string seen;
-  Value request = json(cat(R"({"op":"watch","user":"root","recursive":true,"path":")", folder_, R"("})"));
+  Value request =
+      json(cat(R"({"op":"watch","user":"root","recursive":true,"path":")", folder_, R"("})"));
   run(Steps::watch(client_, request, folder_, loop_->now() + 10'000, seen));
   EXPECT_NE(seen.find("create new\n"), std::string::npos) << seen;
   EXPECT_NE(seen.find("create new/inner\n"), std::string::npos) << seen;
@@ -248,7 +262,8 @@ TEST_F(FilesTest, ConnectsToAPort) {
     int peer = ::accept(listener.get(), nullptr, nullptr);
     char buffer[4096];
     ssize_t count;
-    while ((count = ::read(peer, buffer, sizeof buffer)) > 0) (void)!::write(peer, buffer, static_cast<size_t>(count));
+    while ((count = ::read(peer, buffer, sizeof buffer)) > 0)
+      (void)!::write(peer, buffer, static_cast<size_t>(count));
     ::_exit(0);
   }
   std::string bytes(100'000, 'e');

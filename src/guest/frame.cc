@@ -12,7 +12,8 @@ void append_u32(uint32_t number, std::string& out) {
 
 uint32_t read_u32(std::string_view bytes) {
   uint32_t number = 0;
-  for (int i = 3; i >= 0; --i) number = number << 8 | static_cast<uint8_t>(bytes[static_cast<size_t>(i)]);
+  for (int i = 3; i >= 0; --i)
+    number = number << 8 | static_cast<uint8_t>(bytes[static_cast<size_t>(i)]);
   return number;
 }
 
@@ -42,12 +43,14 @@ Result<std::optional<Frame>> FrameReader::next() {
   std::string_view left = std::string_view(bytes_).substr(start_);
   if (left.size() < kFrameHead) {
     bytes_.erase(0, std::exchange(start_, 0));
-    if (bytes_.capacity() > kLargestData * 2) bytes_.shrink_to_fit();  // there are many readers, most of them idle
+    // There are many readers, most of them idle.
+    if (bytes_.capacity() > kLargestData * 2) bytes_.shrink_to_fit();
     return std::optional<Frame>();
   }
   uint32_t size = read_u32(left);
   uint8_t type = static_cast<uint8_t>(left[8]), stream = static_cast<uint8_t>(left[9]);
-  if (type > static_cast<uint8_t>(Frame::Type::cancel) || left[10] != 0 || left[11] != 0 || stream > kTerminal)
+  if (type > static_cast<uint8_t>(Frame::Type::cancel) || left[10] != 0 || left[11] != 0 ||
+      stream > kTerminal)
     return Error{Code::invalid, "a frame of no known type", ""};
   if (size > (type == static_cast<uint8_t>(Frame::Type::data) ? kLargestData : kLargestMessage))
     return Error{Code::invalid, cat("a frame of ", size, " bytes"), ""};
@@ -55,7 +58,8 @@ Result<std::optional<Frame>> FrameReader::next() {
     bytes_.erase(0, std::exchange(start_, 0));
     return std::optional<Frame>();
   }
-  Frame frame{static_cast<Frame::Type>(type), stream, read_u32(left.substr(4)), std::string(left.substr(kFrameHead, size))};
+  Frame frame{static_cast<Frame::Type>(type), stream, read_u32(left.substr(4)),
+              std::string(left.substr(kFrameHead, size))};
   start_ += kFrameHead + size;
   return std::optional<Frame>(std::move(frame));
 }

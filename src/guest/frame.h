@@ -1,4 +1,5 @@
-// The wire between a server and the guest of one sandbox, as frames. docs/formats/guest.md has the whole protocol.
+// The wire between a server and the guest of one sandbox, as frames. docs/formats/guest.md has the
+// whole protocol.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,12 @@
 namespace paddock::guest {
 
 inline constexpr int kProtocol = 1;
-inline constexpr size_t kFrameHead = 12;           // u32 payload size, u32 channel, u8 type, u8 stream, u16 zero; little-endian
-inline constexpr size_t kLargestData = 64 << 10;   // payload of a data frame
-inline constexpr size_t kLargestMessage = 1 << 20; // payload of every other frame
-inline constexpr uint32_t kWindow = 256 << 10;     // bytes of data either side may send on a channel before it gets credit
+// u32 payload size, u32 channel, u8 type, u8 stream, u16 zero; little-endian.
+inline constexpr size_t kFrameHead = 12;
+inline constexpr size_t kLargestData = 64 << 10;    // payload of a data frame
+inline constexpr size_t kLargestMessage = 1 << 20;  // payload of every other frame
+// Bytes of data either side may send on a channel before it gets credit.
+inline constexpr uint32_t kWindow = 256 << 10;
 
 // Which bytes a data frame carries.
 enum Stream : uint8_t { kInput = 0, kOutput = 1, kErrors = 2, kTerminal = 3 };
@@ -26,8 +29,10 @@ struct Frame {
     message = 2,  // JSON, on an open channel; the guest's take of the window as data do
     data = 3,     // bytes
     credit = 4,   // u32: so many more bytes of data may be sent on this channel
-    end = 5,      // server → guest: no more data comes. guest → server: JSON, the result or {"error":{"code","message"}}; the channel is over
-    cancel = 6,   // server → guest: no more interest. The guest answers with end
+    // Server → guest: no more data comes. guest → server: JSON, the result or
+    // {"error":{"code","message"}}; the channel is over.
+    end = 5,
+    cancel = 6,  // server → guest: no more interest. The guest answers with end
   } type = Type::message;
   uint8_t stream = 0;  // of data
   uint32_t channel = 0;
@@ -40,7 +45,8 @@ void append_frame(const Frame& frame, std::string& out);
 std::string credit_payload(uint32_t bytes);
 std::optional<uint32_t> read_credit(std::string_view payload);
 
-// Cuts a stream of bytes into frames. An error is final: the other side does not speak the protocol.
+// Cuts a stream of bytes into frames. An error is final: the other side does not speak the
+// protocol.
 class FrameReader {
  public:
   void add(std::string_view bytes) { bytes_.append(bytes); }

@@ -20,25 +20,30 @@ namespace paddock::guest {
 
 namespace {
 
-constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/paddock/bin";
+constexpr const char* kPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/paddock/bin";
 
 using Operation = Answer (*)(Guest&, CallPointer);
 constexpr std::pair<std::string_view, Operation> kOperations[] = {
-    {"start", start_process},       {"attach", attach_process},     {"processes", list_processes}, {"input", send_input},
-    {"close_stdin", close_stdin},   {"signal", signal_process},     {"resize", resize_process},   {"stop_all", signal_all},
-    {"continue_all", signal_all},   {"user", describe_user},        {"settings", change_settings}, {"metrics", measure},
-    {"stat", stat_file},            {"make_directory", make_directory}, {"remove", remove_file},   {"move", move_file},
-    {"list", list_directory_entries}, {"read", read_file_bytes},    {"write", write_file_bytes},   {"compose", compose_file},
-    {"pack", pack_files},           {"unpack", unpack_files},       {"watch", watch_directory},    {"connect", connect_port},
+    {"start", start_process},    {"attach", attach_process},         {"processes", list_processes},
+    {"input", send_input},       {"close_stdin", close_stdin},       {"signal", signal_process},
+    {"resize", resize_process},  {"stop_all", signal_all},           {"continue_all", signal_all},
+    {"user", describe_user},     {"settings", change_settings},      {"metrics", measure},
+    {"stat", stat_file},         {"make_directory", make_directory}, {"remove", remove_file},
+    {"move", move_file},         {"list", list_directory_entries},   {"read", read_file_bytes},
+    {"write", write_file_bytes}, {"compose", compose_file},          {"pack", pack_files},
+    {"unpack", unpack_files},    {"watch", watch_directory},         {"connect", connect_port},
 };
 
-// What the keeper gave the guest is for everyone inside: the policy's variables, and where certificates are.
+// What the keeper gave the guest is for everyone inside: the policy's variables, and where
+// certificates are.
 Environment own_environment() {
   Environment own;
   for (char** entry = environ; entry && *entry; ++entry) {
     std::string_view text = *entry;
     size_t equals = text.find('=');
-    if (equals != 0 && equals != std::string_view::npos) own[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
+    if (equals != 0 && equals != std::string_view::npos)
+      own[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
   }
   return own;
 }
@@ -66,8 +71,8 @@ io::Task<void> watch_signals(Guest& guest, Fd signals) {
   }
 }
 
-// One message, one byte: 'a' with a stream; 's' and 'c', of a keeper whose server is gone, to stop and continue all processes where
-// there is no freezer. Nothing: the other side is gone.
+// One message, one byte: 'a' with a stream; 's' and 'c', of a keeper whose server is gone, to stop
+// and continue all processes where there is no freezer. Nothing: the other side is gone.
 std::optional<Fd> receive_attachment(int control, bool* again) {
   char byte = 0;
   iovec part{&byte, 1};
@@ -117,7 +122,9 @@ void Guest::attach(Fd stream) {
   hello.set("version", PADDOCK_VERSION);
   hello.set("single_id", single_id);
   hello.set("sudo", has_sudo);
-  link_ = Link::create(loop, std::move(stream), hello, [this](std::shared_ptr<Call> call) { return serve(*this, std::move(call)); });
+  link_ = Link::create(loop, std::move(stream), hello, [this](std::shared_ptr<Call> call) {
+    return serve(*this, std::move(call));
+  });
 }
 
 Result<User> Guest::user_of(const Value& request) const {
@@ -148,11 +155,14 @@ Environment Guest::environment_of(const User& user) const {
 uint32_t Guest::file_uid(const User& user) const { return single_id ? ::geteuid() : user.uid; }
 uint32_t Guest::file_gid(const User& user) const { return single_id ? ::getegid() : user.gid; }
 
-Result<std::string> resolve_path(const std::string& path, const User& user, const std::string& otherwise) {
+Result<std::string> resolve_path(const std::string& path, const User& user,
+                                 const std::string& otherwise) {
   if (path.empty()) return otherwise;
   std::string whole = path;
   if (path[0] == '~') {
-    if (path.size() > 1 && path[1] != '/') return refuse("invalid_argument", cat("cannot resolve '", path, "': only '~' and '~/' are known"));
+    if (path.size() > 1 && path[1] != '/')
+      return refuse("invalid_argument",
+                    cat("cannot resolve '", path, "': only '~' and '~/' are known"));
     whole = user.home + path.substr(1);
   } else if (path[0] != '/') {
     whole = cat(user.home, "/", path);

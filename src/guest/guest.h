@@ -24,7 +24,8 @@ class Guest {
   const bool single_id;
   Environment environment;  // of everything started from now on
   std::string default_user, default_cwd;
-  std::optional<User> usual_user;  // the default one as it was when that was settled: /etc/passwd may be spoilt later
+  // The default one as it was when that was settled: /etc/passwd may be spoilt later.
+  std::optional<User> usual_user;
   size_t watched = 0;  // directories, in all watches
   bool has_sudo = false;
 
@@ -45,11 +46,13 @@ class Guest {
 // One request, to its result.
 io::Task<Result<Value>> serve(Guest& guest, std::shared_ptr<Call> call);
 
-// `path` as a request of `user` means it: "~" and "~/x" are the home, relative ones begin there, "" is `otherwise`.
-Result<std::string> resolve_path(const std::string& path, const User& user, const std::string& otherwise);
+// `path` as a request of `user` means it: "~" and "~/x" are the home, relative ones begin there, ""
+// is `otherwise`.
+Result<std::string> resolve_path(const std::string& path, const User& user,
+                                 const std::string& otherwise);
 
-// What the first process of a sandbox does: `control` brings attachments, and its end is the end of everything.
-// (Tests run it in an ordinary process, whose children outlive it then.)
+// What the first process of a sandbox does: `control` brings attachments, and its end is the end of
+// everything. (Tests run it in an ordinary process, whose children outlive it then.)
 [[noreturn]] void run_guest(int control, const std::string& sudo_socket);
 
 }  // namespace paddock::guest

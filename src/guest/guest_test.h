@@ -94,14 +94,14 @@ class GuestTest : public ::testing::Test {
       Channel::Item item = co_await channel->next(deadline);
       switch (item.kind) {
         case Channel::Item::Kind::data:
-          (item.stream == kErrors ? heard.errors : item.stream == kTerminal ? heard.terminal : heard.output) += item.bytes;
+          (item.stream == kErrors     ? heard.errors
+           : item.stream == kTerminal ? heard.terminal
+                                      : heard.output) += item.bytes;
           continue;
         case Channel::Item::Kind::message:
           heard.messages.push_back(std::move(item.value));
           continue;
-        case Channel::Item::Kind::end:
-          heard.result = std::move(item.value);
-          co_return heard;
+        case Channel::Item::Kind::end: heard.result = std::move(item.value); co_return heard;
         case Channel::Item::Kind::late:
           item.error = Error{Code::io, "late", "late"};
           [[fallthrough]];
@@ -139,7 +139,8 @@ class GuestTest : public ::testing::Test {
     co_await task;
     done = true;
   }
-  static io::Task<void> ask_to(std::shared_ptr<Client> client, Value request, std::string input, io::Milliseconds deadline, Heard& heard) {
+  static io::Task<void> ask_to(std::shared_ptr<Client> client, Value request, std::string input,
+                               io::Milliseconds deadline, Heard& heard) {
     std::shared_ptr<Channel> channel = client->open(request);
     if (!input.empty()) (void)co_await channel->send(input);
     channel->end_input();

@@ -32,7 +32,8 @@ struct Helper {
 };
 
 // In the child. Its report is {"result":…} or {"error":{"code","message"}}.
-[[noreturn]] void work_in_child(const std::optional<User>& user, const Work& work, Fd input, Fd output, Fd report) {
+[[noreturn]] void work_in_child(const std::optional<User>& user, const Work& work, Fd input,
+                                Fd output, Fd report) {
   go_first_when_memory_runs_out();
   int kept[3] = {};
   const Fd* given[3] = {&input, &output, &report};
@@ -100,7 +101,8 @@ io::Task<void> pass_output(std::shared_ptr<Helper> helper) {
     if (count <= 0) break;
     helper->said.append(piece.data(), static_cast<size_t>(count));
   }
-  if (!helper->ended) (void)::kill(helper->pid, SIGKILL);  // it is done, or nobody wants it any more
+  // It is done, or nobody wants it any more.
+  if (!helper->ended) (void)::kill(helper->pid, SIGKILL);
 }
 
 // Wakes who waits for the pipes of a call that was cancelled.
@@ -119,7 +121,8 @@ Result<Value> verdict(const Helper& helper) {
   Result<Value> said = parse_json(helper.said, "report");
   if (!said) {
     bool killed = WIFSIGNALED(helper.status);
-    return refuse("internal", killed ? cat("the work was ended by signal ", WTERMSIG(helper.status)) : "the work ended without a result");
+    return refuse("internal", killed ? cat("the work was ended by signal ", WTERMSIG(helper.status))
+                                     : "the work ended without a result");
   }
   if (const Value* result = said.value().find("result")) return *result;
   const Value* error = said.value().find("error");
@@ -129,7 +132,8 @@ Result<Value> verdict(const Helper& helper) {
 
 }  // namespace
 
-io::Task<Result<Value>> run_helper(Guest& guest, std::shared_ptr<Call> call, std::optional<User> user, Work work) {
+io::Task<Result<Value>> run_helper(Guest& guest, std::shared_ptr<Call> call,
+                                   std::optional<User> user, Work work) {
   auto helper = std::make_shared<Helper>(guest.loop, call);
   Result<Pipe> input = make_pipe(), output = make_pipe(), report = make_pipe();
   if (!input) co_return input.error();
@@ -138,7 +142,8 @@ io::Task<Result<Value>> run_helper(Guest& guest, std::shared_ptr<Call> call, std
   helper->pid = ::fork();
   if (helper->pid < 0) co_return refuse_errno(errno, "start a helper process");
   if (helper->pid == 0)
-    work_in_child(user, work, std::move(input.value().read), std::move(output.value().write), std::move(report.value().write));
+    work_in_child(user, work, std::move(input.value().read), std::move(output.value().write),
+                  std::move(report.value().write));
   guest.processes.expect(helper->pid, [helper](int status) {
     helper->ended = true;
     helper->status = status;

@@ -23,7 +23,11 @@ constexpr uint32_t kCreditStep = kWindow / 4;
 // -- Call
 
 Call::Call(io::Loop& loop, std::shared_ptr<Link> link, uint32_t number, Value request)
-    : request(std::move(request)), bell(loop), link_(std::move(link)), number_(number), input_bell_(loop) {}
+    : request(std::move(request)),
+      bell(loop),
+      link_(std::move(link)),
+      number_(number),
+      input_bell_(loop) {}
 
 void Call::changed() {
   bell.ring();
@@ -108,7 +112,8 @@ void Link::end(uint32_t channel, const Result<Value>& result) {
     wrapped.set("error", std::move(error));
     text = to_json(wrapped);
   }
-  if (text.size() > kLargestMessage) text = R"({"error":{"code":"resource_exhausted","message":"the answer is too large"}})";
+  if (text.size() > kLargestMessage)
+    text = R"({"error":{"code":"resource_exhausted","message":"the answer is too large"}})";
   queue(Frame::Type::end, channel, text);
 }
 
@@ -159,8 +164,8 @@ io::Task<void> Link::write_all(std::shared_ptr<Link> self) {
       continue;
     }
     bool was_full = !self->has_room();
-    ssize_t sent = ::send(self->socket_.get(), self->out_.data() + self->out_done_, self->out_.size() - self->out_done_,
-                          MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = ::send(self->socket_.get(), self->out_.data() + self->out_done_,
+                          self->out_.size() - self->out_done_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) {
       self->out_.erase(0, std::exchange(self->out_done_, 0));
@@ -180,13 +185,15 @@ io::Task<void> Link::write_all(std::shared_ptr<Link> self) {
 bool Link::take(Frame frame) {
   if (!greeted_) {
     Result<Value> hello = parse_json(frame.payload, "hello");
-    Result<std::optional<int64_t>> protocol = hello ? number_of(hello.value(), "protocol", kProtocol, kProtocol) : hello.error();
+    Result<std::optional<int64_t>> protocol =
+        hello ? number_of(hello.value(), "protocol", kProtocol, kProtocol) : hello.error();
     greeted_ = frame.type == Frame::Type::hello && protocol && protocol.value();
     return greeted_;
   }
   if (frame.type == Frame::Type::open) return take_open(frame);
   auto found = calls_.find(frame.channel);
-  if (found == calls_.end()) return frame.type != Frame::Type::hello;  // it has ended already; the server learns it soon
+  // It has ended already; the server learns it soon.
+  if (found == calls_.end()) return frame.type != Frame::Type::hello;
   std::shared_ptr<Call> call = found->second;
   switch (frame.type) {
     case Frame::Type::data:
@@ -211,8 +218,7 @@ bool Link::take(Frame frame) {
       call->input_bell_.ring();
       call->changed();
       return true;
-    default:
-      return frame.type == Frame::Type::message;  // no operation takes any
+    default: return frame.type == Frame::Type::message;  // no operation takes any
   }
 }
 
@@ -222,9 +228,11 @@ bool Link::take_open(const Frame& frame) {
   if (!request || !request.value().as_object()) {
     end(frame.channel, refuse("invalid_argument", "the request is not a JSON object"));
   } else if (calls_.size() >= kMostCalls) {
-    end(frame.channel, refuse("resource_exhausted", "too many requests are under way in the sandbox"));
+    end(frame.channel,
+        refuse("resource_exhausted", "too many requests are under way in the sandbox"));
   } else {
-    auto call = std::make_shared<Call>(loop_, shared_from_this(), frame.channel, std::move(request).value());
+    auto call = std::make_shared<Call>(loop_, shared_from_this(), frame.channel,
+                                       std::move(request).value());
     calls_[frame.channel] = call;
     io::spawn(run(shared_from_this(), call));
   }
@@ -236,7 +244,8 @@ io::Task<void> Link::run(std::shared_ptr<Link> self, std::shared_ptr<Call> call)
   call->on_change = nullptr;
   if (call->cancelled_) result = refuse("canceled", "cancelled");
   if (self->calls_.erase(call->number_) > 0) self->end(call->number_, result);
-  call->cancelled_ = true;  // whoever still holds it sends nothing more, and has nothing to wait for
+  // Whoever still holds it sends nothing more, and has nothing to wait for.
+  call->cancelled_ = true;
   call->input_bell_.ring();
 }
 

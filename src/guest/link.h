@@ -22,7 +22,8 @@ class Call {
   Call(io::Loop& loop, std::shared_ptr<Link> link, uint32_t number, Value request);
 
   const Value request;
-  io::Bell bell;                    // something changed: credit, cancelled, or what the operation rings it for
+  // Something changed: credit, cancelled, or what the operation rings it for.
+  io::Bell bell;
   std::function<void()> on_change;  // the same, for who does not wait
 
   bool cancelled() const { return cancelled_; }

@@ -1,4 +1,5 @@
-// The operation `list`: a directory and what lies beneath it, in the order of names, each directory before its content.
+// The operation `list`: a directory and what lies beneath it, in the order of names, each directory
+// before its content.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,7 +19,8 @@ namespace paddock::guest {
 namespace {
 
 constexpr size_t kMostNames = 200'000;  // in one directory
-constexpr size_t kBatchBytes = 16 << 10, kLargestEntry = 40 << 10;  // together less than a message holds
+// Together less than a message holds.
+constexpr size_t kBatchBytes = 16 << 10, kLargestEntry = 40 << 10;
 constexpr int64_t kDeepest = 1000;
 
 Result<std::vector<std::string>> names_in(const std::string& path) {
@@ -28,7 +30,9 @@ Result<std::vector<std::string>> names_in(const std::string& path) {
   while (dirent* entry = ::readdir(directory.get())) {
     std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (names.size() >= kMostNames) return refuse("resource_exhausted", cat("directory '", path, "' has more than ", kMostNames, " entries"));
+    if (names.size() >= kMostNames)
+      return refuse("resource_exhausted",
+                    cat("directory '", path, "' has more than ", kMostNames, " entries"));
     names.emplace_back(name);
   }
   std::sort(names.begin(), names.end(), std::greater<>());  // the first is taken from the back
@@ -43,11 +47,14 @@ struct Level {
 Result<void> check_directory(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
-    if (errno == ELOOP) return refuse("failed_precondition", cat("path '", path, "' is a cycle of links"));
-    if (errno == ENOENT || errno == ENOTDIR) return refuse("not_found", cat("path '", path, "' does not exist"));
+    if (errno == ELOOP)
+      return refuse("failed_precondition", cat("path '", path, "' is a cycle of links"));
+    if (errno == ENOENT || errno == ENOTDIR)
+      return refuse("not_found", cat("path '", path, "' does not exist"));
     return refuse_errno(errno, cat("list '", path, "'"));
   }
-  if (!S_ISDIR(info.st_mode)) return refuse("invalid_argument", cat("path is not a directory: ", path));
+  if (!S_ISDIR(info.st_mode))
+    return refuse("invalid_argument", cat("path is not a directory: ", path));
   return {};
 }
 
@@ -65,8 +72,10 @@ Answer list_directory_entries(Guest& guest, CallPointer call) {
   {
     FileRights rights(guest, place.value());
     Result<void> usable = check_directory(place.value().path);
-    if (usable) first = names_in(place.value().path);
-    else first = usable.error();
+    if (usable)
+      first = names_in(place.value().path);
+    else
+      first = usable.error();
   }
   if (!first) co_return first.error();
   levels.push_back({place.value().path, std::move(first).value()});
@@ -95,7 +104,8 @@ Answer list_directory_entries(Guest& guest, CallPointer call) {
     const Value* type = entry.value().find("type");
     bool deeper = levels.size() < depth && type && *type->as_string() == "directory";
     size_t bytes = to_json(entry.value()).size();
-    if (bytes > kLargestEntry) continue;  // a name made of thousands of bytes that nobody could show
+    // A name made of thousands of bytes that nobody could show.
+    if (bytes > kLargestEntry) continue;
     batch_bytes += bytes;
     batch.push_back(std::move(entry).value());
     if (!deeper) continue;

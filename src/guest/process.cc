@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kPiece = 32 << 10;
 char buffer[kPiece];  // of the whole process: what is in it does not outlive a turn
 
-constexpr size_t kLastBytes = 64 << 10;  // that are still read of a pipe whose process was killed: what a pipe holds
+// That are still read of a pipe whose process was killed: what a pipe holds.
+constexpr size_t kLastBytes = 64 << 10;
 constexpr int kPiecesInARow = 8;
 constexpr io::Milliseconds kStartMs = 30'000;
 
@@ -45,14 +46,16 @@ void kill_session(pid_t leader) {
   DIR* processes = ::opendir("/proc");
   if (!processes) return;
   while (dirent* entry = ::readdir(processes)) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || session_of(entry->d_name) != leader) continue;
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || session_of(entry->d_name) != leader)
+      continue;
     pid_t pid = ::atoi(entry->d_name);
     if (pid > 1) (void)::kill(pid, SIGKILL);
   }
   ::closedir(processes);
 }
 
-Process::Process(io::Loop& loop, ProcessSpec spec) : spec(std::move(spec)), loop_(loop), writers_(loop), timer_(loop) {}
+Process::Process(io::Loop& loop, ProcessSpec spec)
+    : spec(std::move(spec)), loop_(loop), writers_(loop), timer_(loop) {}
 
 Result<void> Process::open_terminal_streams(std::vector<Fd>& theirs) {
   Terminal terminal = TRY(open_terminal(*spec.size, spec.plan.user));
@@ -62,7 +65,8 @@ Result<void> Process::open_terminal_streams(std::vector<Fd>& theirs) {
   output->socket.open(loop_, std::move(terminal.master));
   outputs_.push_back(std::move(output));
   input_.open(loop_, std::move(writer));
-  for (int i = 0; i < 2; ++i) theirs.push_back(Fd(::fcntl(terminal.slave.get(), F_DUPFD_CLOEXEC, 3)));
+  for (int i = 0; i < 2; ++i)
+    theirs.push_back(Fd(::fcntl(terminal.slave.get(), F_DUPFD_CLOEXEC, 3)));
   theirs.push_back(std::move(terminal.slave));
   return {};
 }
@@ -89,8 +93,8 @@ Result<void> Process::open_streams(std::vector<Fd>& theirs) {
   return {};
 }
 
-io::Task<Result<std::shared_ptr<Process>>> Process::start(io::Loop& loop, ProcessSpec spec,
-                                                         std::function<void(std::shared_ptr<Process>)> born) {
+io::Task<Result<std::shared_ptr<Process>>> Process::start(
+    io::Loop& loop, ProcessSpec spec, std::function<void(std::shared_ptr<Process>)> born) {
   auto process = std::make_shared<Process>(loop, std::move(spec));
   std::vector<Fd> theirs;
   Result<void> opened = process->open_streams(theirs);
@@ -120,7 +124,8 @@ io::Task<Result<std::shared_ptr<Process>>> Process::start(io::Loop& loop, Proces
     bool in_time = co_await status.readable(deadline);
     if (in_time) continue;
     (void)::kill(process->pid, SIGKILL);  // somebody inside stopped it half-way
-    co_return refuse("internal", cat("fork/exec ", process->spec.plan.argv[0], ": it did not come up"));
+    co_return refuse("internal",
+                     cat("fork/exec ", process->spec.plan.argv[0], ": it did not come up"));
   }
   co_return process;
 }
@@ -182,7 +187,8 @@ io::Task<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
     }
     if (count <= 0) break;  // EIO of a terminal whose other side is closed, too
     if (self->reaped_) after_kill += static_cast<size_t>(count);
-    for (const std::shared_ptr<Call>& call : self->followers_) call->push({buffer, static_cast<size_t>(count)}, output.stream);
+    for (const std::shared_ptr<Call>& call : self->followers_)
+      call->push({buffer, static_cast<size_t>(count)}, output.stream);
   }
   output.socket.close();
   --self->open_outputs_;
@@ -250,10 +256,12 @@ Result<void> Process::resize(TerminalSize size) {
   return resize_terminal(input_.get(), size);
 }
 
-io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string bytes, bool to_terminal) {
+io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string bytes,
+                                      bool to_terminal) {
   std::shared_ptr<Process> self = shared_from_this();
   if (to_terminal && !spec.size) co_return refuse("internal", "the process has no terminal");
-  if (!to_terminal && spec.size) co_return refuse("internal", "the process has a terminal, no stdin");
+  if (!to_terminal && spec.size)
+    co_return refuse("internal", "the process has a terminal, no stdin");
   co_await writers_.enter();
   Result<void> done;
   for (size_t at = 0; at < bytes.size();) {
@@ -266,7 +274,8 @@ io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string by
     if (count > 0) at += static_cast<size_t>(count);
     if (count > 0 || errno == EINTR) continue;
     if (errno != EAGAIN) {
-      done = refuse("internal", errno == EPIPE || errno == EIO ? "stdin is closed" : "write to stdin failed");
+      done = refuse("internal",
+                    errno == EPIPE || errno == EIO ? "stdin is closed" : "write to stdin failed");
       break;
     }
     input_.not_writable();

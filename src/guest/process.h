@@ -27,7 +27,8 @@ struct ProcessSpec {
 class Process : public std::enable_shared_from_this<Process> {
  public:
   // Starts it, to the point where the program runs. Whoever reaps tells exited().
-  static io::Task<Result<std::shared_ptr<Process>>> start(io::Loop& loop, ProcessSpec spec, std::function<void(std::shared_ptr<Process>)> born);
+  static io::Task<Result<std::shared_ptr<Process>>> start(
+      io::Loop& loop, ProcessSpec spec, std::function<void(std::shared_ptr<Process>)> born);
   Process(io::Loop& loop, ProcessSpec spec);
 
   const ProcessSpec spec;
@@ -37,7 +38,8 @@ class Process : public std::enable_shared_from_this<Process> {
   // Begins to read what it writes. Whoever follows from the start follows before.
   void run();
   void follow(std::shared_ptr<Call> call);
-  void await_end(std::shared_ptr<Call> call) { waiting_.push_back(std::move(call)); }  // without what it writes
+  // Without what it writes.
+  void await_end(std::shared_ptr<Call> call) { waiting_.push_back(std::move(call)); }
   void leave(const std::shared_ptr<Call>& call);
   bool is_running() const { return running_; }  // run() was called
   bool is_ended() const { return ended_; }      // it was reaped, and all it wrote was passed on

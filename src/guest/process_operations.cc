@@ -16,23 +16,24 @@ namespace {
 constexpr size_t kMostArguments = 64 << 10;
 
 constexpr std::array<std::pair<std::string_view, int>, 14> kSignals = {{{"SIGHUP", SIGHUP},
-                                                                       {"SIGINT", SIGINT},
-                                                                       {"SIGQUIT", SIGQUIT},
-                                                                       {"SIGKILL", SIGKILL},
-                                                                       {"SIGUSR1", SIGUSR1},
-                                                                       {"SIGUSR2", SIGUSR2},
-                                                                       {"SIGPIPE", SIGPIPE},
-                                                                       {"SIGALRM", SIGALRM},
-                                                                       {"SIGTERM", SIGTERM},
-                                                                       {"SIGCONT", SIGCONT},
-                                                                       {"SIGSTOP", SIGSTOP},
-                                                                       {"SIGTSTP", SIGTSTP},
-                                                                       {"SIGABRT", SIGABRT},
-                                                                       {"SIGWINCH", SIGWINCH}}};
+                                                                        {"SIGINT", SIGINT},
+                                                                        {"SIGQUIT", SIGQUIT},
+                                                                        {"SIGKILL", SIGKILL},
+                                                                        {"SIGUSR1", SIGUSR1},
+                                                                        {"SIGUSR2", SIGUSR2},
+                                                                        {"SIGPIPE", SIGPIPE},
+                                                                        {"SIGALRM", SIGALRM},
+                                                                        {"SIGTERM", SIGTERM},
+                                                                        {"SIGCONT", SIGCONT},
+                                                                        {"SIGSTOP", SIGSTOP},
+                                                                        {"SIGTSTP", SIGTSTP},
+                                                                        {"SIGABRT", SIGABRT},
+                                                                        {"SIGWINCH", SIGWINCH}}};
 
 Result<int> signal_in(const Value& request) {
   const Value* value = request.find("signal");
-  if (value && value->as_int() && *value->as_int() > 0 && *value->as_int() < NSIG) return static_cast<int>(*value->as_int());
+  if (value && value->as_int() && *value->as_int() > 0 && *value->as_int() < NSIG)
+    return static_cast<int>(*value->as_int());
   if (value && value->as_string())
     for (const auto& [name, number] : kSignals)
       if (*value->as_string() == name) return number;
@@ -40,7 +41,8 @@ Result<int> signal_in(const Value& request) {
 }
 
 Result<TerminalSize> size_in(const Value& value) {
-  std::optional<int64_t> rows = TRY(number_of(value, "rows", 1, 65535)), columns = TRY(number_of(value, "columns", 1, 65535));
+  std::optional<int64_t> rows = TRY(number_of(value, "rows", 1, 65535)),
+                         columns = TRY(number_of(value, "columns", 1, 65535));
   TerminalSize size;
   if (rows) size.rows = static_cast<int>(*rows);
   if (columns) size.columns = static_cast<int>(*columns);
@@ -48,7 +50,8 @@ Result<TerminalSize> size_in(const Value& value) {
 }
 
 Result<std::string> working_directory(Guest& guest, const std::string& asked, const User& user) {
-  std::string otherwise = guest.default_cwd.empty() ? user.home : TRY(resolve_path(guest.default_cwd, user, user.home));
+  std::string otherwise =
+      guest.default_cwd.empty() ? user.home : TRY(resolve_path(guest.default_cwd, user, user.home));
   std::string cwd = TRY(resolve_path(asked, user, otherwise));
   struct stat info;
   bool exists = ::stat(cwd.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -61,8 +64,10 @@ Result<std::string> working_directory(Guest& guest, const std::string& asked, co
 Result<ProcessSpec> spec_in(Guest& guest, const Value& request) {
   ProcessSpec spec;
   spec.plan.argv = TRY(texts_of(request, "argv"));
-  if (spec.plan.argv.empty() || spec.plan.argv[0].empty()) return refuse("invalid_argument", "'argv' names no program");
-  if (spec.plan.argv.size() > kMostArguments) return refuse("invalid_argument", "'argv' has too many arguments");
+  if (spec.plan.argv.empty() || spec.plan.argv[0].empty())
+    return refuse("invalid_argument", "'argv' names no program");
+  if (spec.plan.argv.size() > kMostArguments)
+    return refuse("invalid_argument", "'argv' has too many arguments");
   spec.plan.user = TRY(guest.user_of(request));
   spec.asked_environment = TRY(pairs_of(request, "env"));
   spec.asked_cwd = TRY(path_of(request, "cwd"));
@@ -111,7 +116,8 @@ Answer follow(std::shared_ptr<Process> process, CallPointer call, bool begin) {
 Answer start_process(Guest& guest, CallPointer call) {
   Result<ProcessSpec> spec = spec_in(guest, call->request);
   if (!spec) co_return spec.error();
-  Result<std::shared_ptr<Process>> process = co_await guest.processes.start(std::move(spec).value());
+  Result<std::shared_ptr<Process>> process =
+      co_await guest.processes.start(std::move(spec).value());
   if (!process) co_return process.error();
   Result<Value> result = co_await follow(process.value(), call, true);
   co_return result;
@@ -160,7 +166,8 @@ Answer send_input(Guest& guest, CallPointer call) {
   while (true) {
     std::optional<std::string> bytes = co_await call->input();
     if (!bytes) co_return Value();
-    Result<void> written = co_await process.value()->write(call, std::move(*bytes), terminal.value());
+    Result<void> written =
+        co_await process.value()->write(call, std::move(*bytes), terminal.value());
     if (!written) co_return written.error();
   }
 }
@@ -193,14 +200,16 @@ Answer resize_process(Guest& guest, CallPointer call) {
   co_return Value();
 }
 
-// Where there is no freezer. kill(-1) spares the first process of a PID namespace, which is this one.
+// Where there is no freezer. kill(-1) spares the first process of a PID namespace, which is this
+// one.
 void signal_everyone(bool stop) {
   if (::getpid() == 1) (void)::kill(-1, stop ? SIGSTOP : SIGCONT);
 }
 
 Answer signal_all(Guest&, CallPointer call) {
   Result<std::string> operation = text_of(call->request, "op");
-  if (::getpid() != 1) co_return refuse("failed_precondition", "this guest is not the first process");
+  if (::getpid() != 1)
+    co_return refuse("failed_precondition", "this guest is not the first process");
   signal_everyone(operation && operation.value() == "stop_all");
   co_return Value();
 }

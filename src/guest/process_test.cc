@@ -8,7 +8,9 @@ namespace {
 class ProcessTest : public GuestTest {
  protected:
   Heard shell(const std::string& script, const std::string& more = "", std::string input = "") {
-    return ask(cat(R"({"op":"start","user":"root","cwd":"/","argv":["/bin/sh","-c",)", quoted(script), "]", more, "}"), std::move(input));
+    return ask(cat(R"({"op":"start","user":"root","cwd":"/","argv":["/bin/sh","-c",)",
+                   quoted(script), "]", more, "}"),
+               std::move(input));
   }
   static std::string quoted(const std::string& text) {
     std::string out;
@@ -56,7 +58,8 @@ TEST_F(ProcessTest, ManyBytesComeWhole) {
 }
 
 TEST_F(ProcessTest, GivesATerminalOfTheAskedSize) {
-  Heard heard = shell("stty size; test -t 0 && echo tty", R"(,"terminal":{"rows":33,"columns":77})");
+  Heard heard =
+      shell("stty size; test -t 0 && echo tty", R"(,"terminal":{"rows":33,"columns":77})");
   EXPECT_EQ(heard.terminal, "33 77\r\ntty\r\n");
 }
 
@@ -90,13 +93,16 @@ TEST_F(ProcessTest, EnvironmentIsSettingsThenRequest) {
 
 TEST_F(ProcessTest, LivesOnWhenItsChannelAndItsServerGo) {
   struct Steps {
-    static io::Task<void> start(std::shared_ptr<Client> client, io::Milliseconds deadline, int64_t& pid) {
-      Value request = json(R"({"op":"start","user":"root","cwd":"/","tag":"t","stdin":true,"argv":["/bin/sh","-c","read x; echo got $x; read y; exit 7"]})");
+    static io::Task<void> start(std::shared_ptr<Client> client, io::Milliseconds deadline,
+                                int64_t& pid) {
+      Value request = json(
+          R"({"op":"start","user":"root","cwd":"/","tag":"t","stdin":true,"argv":["/bin/sh","-c","read x; echo got $x; read y; exit 7"]})");
       std::shared_ptr<Channel> channel = client->open(request);
       Channel::Item item = co_await channel->next(deadline);
       pid = number(item.value, "pid");
     }
-    static io::Task<void> reattach(std::shared_ptr<Client> client, io::Milliseconds deadline, Heard& heard) {
+    static io::Task<void> reattach(std::shared_ptr<Client> client, io::Milliseconds deadline,
+                                   Heard& heard) {
       Value request = json(R"({"op":"attach","tag":"t"})");
       std::shared_ptr<Channel> channel = client->open(request);
       Channel::Item item = co_await channel->next(deadline);
@@ -128,8 +134,10 @@ TEST_F(ProcessTest, LivesOnWhenItsChannelAndItsServerGo) {
 
 TEST_F(ProcessTest, TellsWhoWaitsQuietlyOfItsEndAlone) {
   struct Steps {
-    static io::Task<void> all(std::shared_ptr<Client> client, io::Milliseconds deadline, Heard& heard) {
-      Value request = json(R"({"op":"start","user":"root","cwd":"/","tag":"q","stdin":true,"argv":["/bin/sh","-c","read x; echo $x; exit 5"]})");
+    static io::Task<void> all(std::shared_ptr<Client> client, io::Milliseconds deadline,
+                              Heard& heard) {
+      Value request = json(
+          R"({"op":"start","user":"root","cwd":"/","tag":"q","stdin":true,"argv":["/bin/sh","-c","read x; echo $x; exit 5"]})");
       std::shared_ptr<Channel> channel = client->open(request);
       (void)co_await channel->next(deadline);
       Value quiet = json(R"({"op":"attach","tag":"q","quiet":true})");
@@ -148,13 +156,16 @@ TEST_F(ProcessTest, TellsWhoWaitsQuietlyOfItsEndAlone) {
 
 TEST_F(ProcessTest, AKilledProcessDoesNotWaitForItsGrandchildren) {
   struct Steps {
-    static io::Task<void> kill(std::shared_ptr<Client> client, io::Milliseconds deadline, Heard& heard) {
-      Value request = json(R"({"op":"start","user":"root","cwd":"/","argv":["/bin/sh","-c","setsid sleep 3 & echo up; exec sleep 1000"]})");
+    static io::Task<void> kill(std::shared_ptr<Client> client, io::Milliseconds deadline,
+                               Heard& heard) {
+      Value request = json(
+          R"({"op":"start","user":"root","cwd":"/","argv":["/bin/sh","-c","setsid sleep 3 & echo up; exec sleep 1000"]})");
       std::shared_ptr<Channel> channel = client->open(request);
       Channel::Item pid = co_await channel->next(deadline);
       Channel::Item up = co_await channel->next(deadline);
       EXPECT_EQ(up.bytes, "up\n");
-      Value signal = json(cat(R"({"op":"signal","signal":"SIGTERM","pid":)", number(pid.value, "pid"), "}"));
+      Value signal =
+          json(cat(R"({"op":"signal","signal":"SIGTERM","pid":)", number(pid.value, "pid"), "}"));
       Result<Value> sent = co_await client->ask(signal, deadline);
       EXPECT_TRUE(sent);
       heard = co_await hear(channel, deadline);
@@ -168,10 +179,12 @@ TEST_F(ProcessTest, AKilledProcessDoesNotWaitForItsGrandchildren) {
 TEST_F(ProcessTest, InputGoesOnlyWhereThereIsAny) {
   struct Steps {
     static io::Task<void> refused(std::shared_ptr<Client> client, io::Milliseconds deadline) {
-      Value request = json(R"({"op":"start","user":"root","cwd":"/","tag":"s","argv":["sleep","1000"]})");
+      Value request =
+          json(R"({"op":"start","user":"root","cwd":"/","tag":"s","argv":["sleep","1000"]})");
       std::shared_ptr<Channel> channel = client->open(request);
       Channel::Item pid = co_await channel->next(deadline);
-      for (const char* op : {R"({"op":"input","tag":"s"})", R"({"op":"input","tag":"s","terminal":true})"}) {
+      for (const char* op :
+           {R"({"op":"input","tag":"s"})", R"({"op":"input","tag":"s","terminal":true})"}) {
         Value input = json(op);
         std::shared_ptr<Channel> writer = client->open(input);
         std::string x = "x";
@@ -193,7 +206,9 @@ TEST_F(ProcessTest, InputGoesOnlyWhereThereIsAny) {
 }
 
 TEST_F(ProcessTest, ChildrenHaveNoneOfTheGuestsDescriptorsOrSignalMasks) {
-  Heard heard = shell("ls /proc/self/fd | wc -l; grep SigBlk /proc/self/status | cut -f2; cat /proc/self/oom_score_adj");
+  Heard heard = shell(
+      "ls /proc/self/fd | wc -l; grep SigBlk /proc/self/status | cut -f2; cat "
+      "/proc/self/oom_score_adj");
   EXPECT_EQ(heard.output.substr(0, 19), "4\n0000000000000000\n") << heard.output;
 }
 

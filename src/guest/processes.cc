@@ -19,7 +19,8 @@ constexpr int kReapedAtOnce = 256;
 
 io::Task<Result<std::shared_ptr<Process>>> Processes::start(ProcessSpec spec) {
   forget_old();
-  if (running_.size() >= kMostProcesses) co_return refuse("resource_exhausted", "too many processes were started in the sandbox");
+  if (running_.size() >= kMostProcesses)
+    co_return refuse("resource_exhausted", "too many processes were started in the sandbox");
   pid_t pid = -1;
   auto born = [this, &pid](std::shared_ptr<Process> process) {
     pid = process->pid;
@@ -37,13 +38,17 @@ Result<std::shared_ptr<Process>> Processes::find(const Value& request) {
   forget_old();
   std::optional<int64_t> pid = TRY(number_of(request, "pid", 1, INT_MAX));
   std::string tag = TRY(text_of(request, "tag"));
-  if (!pid && tag.empty()) return refuse("invalid_argument", "neither 'pid' nor 'tag' says which process");
-  auto matches = [&](const std::shared_ptr<Process>& process) { return pid ? process->pid == *pid : process->spec.tag == tag; };
+  if (!pid && tag.empty())
+    return refuse("invalid_argument", "neither 'pid' nor 'tag' says which process");
+  auto matches = [&](const std::shared_ptr<Process>& process) {
+    return pid ? process->pid == *pid : process->spec.tag == tag;
+  };
   for (const auto& [number, process] : running_)
     if (process->is_running() && matches(process)) return process;
   for (auto process = ended_.rbegin(); process != ended_.rend(); ++process)
     if (matches(*process)) return *process;
-  return refuse("not_found", pid ? cat("process with pid ", *pid, " not found") : cat("process with tag ", tag, " not found"));
+  return refuse("not_found", pid ? cat("process with pid ", *pid, " not found")
+                                 : cat("process with tag ", tag, " not found"));
 }
 
 std::vector<std::shared_ptr<Process>> Processes::running() const {
@@ -56,7 +61,8 @@ std::vector<std::shared_ptr<Process>> Processes::running() const {
 bool Processes::reap() {
   int status = 0;
   pid_t pid = 0;
-  for (int reaped = 0; reaped < kReapedAtOnce && (pid = ::waitpid(-1, &status, WNOHANG)) > 0; ++reaped) {
+  for (int reaped = 0; reaped < kReapedAtOnce && (pid = ::waitpid(-1, &status, WNOHANG)) > 0;
+       ++reaped) {
     if (auto found = running_.find(pid); found != running_.end()) {
       std::shared_ptr<Process> process = found->second;
       process->exited(status);
@@ -78,7 +84,9 @@ void Processes::forget_old() {
     ended_.push_back(here->second);
     running_.erase(here);
   }
-  while (!ended_.empty() && (ended_.size() > kMostEnded || loop_.now() - ended_.front()->ended_at > kKeptFor)) ended_.pop_front();
+  while (!ended_.empty() &&
+         (ended_.size() > kMostEnded || loop_.now() - ended_.front()->ended_at > kKeptFor))
+    ended_.pop_front();
 }
 
 }  // namespace paddock::guest

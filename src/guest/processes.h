@@ -18,7 +18,8 @@ class Processes {
   Result<std::shared_ptr<Process>> find(const Value& request);  // by its "pid" or "tag"
   std::vector<std::shared_ptr<Process>> running() const;
 
-  // A child that is no process of the server's (a helper, what sudo asked for): `ended` gets its status, once.
+  // A child that is no process of the server's (a helper, what sudo asked for): `ended` gets its
+  // status, once.
   void expect(pid_t pid, std::function<void(int status)> ended) { others_[pid] = std::move(ended); }
   bool reap();  // some of what there is to reap, orphans too; false: there is more
   size_t count() const { return running_.size() + others_.size(); }

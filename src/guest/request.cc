@@ -11,11 +11,15 @@ namespace {
 
 constexpr size_t kLongestPath = 4096;
 
-Error wrong(std::string_view key, const char* what) { return refuse("invalid_argument", cat("'", key, "' is not ", what)); }
+Error wrong(std::string_view key, const char* what) {
+  return refuse("invalid_argument", cat("'", key, "' is not ", what));
+}
 
 }  // namespace
 
-Error refuse(const char* code, std::string message) { return Error{Code::invalid, std::move(message), code}; }
+Error refuse(const char* code, std::string message) {
+  return Error{Code::invalid, std::move(message), code};
+}
 
 Error refuse_errno(int number, std::string_view what) {
   const char* code = "internal";
@@ -47,8 +51,16 @@ Error refuse_errno(int number, std::string_view what) {
 }
 
 const char* wire_code(const Error& error) {
-  static constexpr const char* kCodes[] = {"not_found", "invalid_argument", "already_exists", "failed_precondition", "resource_exhausted",
-                                           "unauthenticated", "unimplemented", "internal", "unknown", "canceled"};
+  static constexpr const char* kCodes[] = {"not_found",
+                                           "invalid_argument",
+                                           "already_exists",
+                                           "failed_precondition",
+                                           "resource_exhausted",
+                                           "unauthenticated",
+                                           "unimplemented",
+                                           "internal",
+                                           "unknown",
+                                           "canceled"};
   for (const char* code : kCodes)
     if (error.hint == code) return code;
   switch (error.code) {
@@ -74,11 +86,13 @@ Result<bool> flag_of(const Value& request, std::string_view key, bool otherwise)
   return *value->as_bool();
 }
 
-Result<std::optional<int64_t>> number_of(const Value& request, std::string_view key, int64_t least, int64_t most) {
+Result<std::optional<int64_t>> number_of(const Value& request, std::string_view key, int64_t least,
+                                         int64_t most) {
   const Value* value = request.find(key);
   if (!value || value->is_null()) return std::optional<int64_t>();
   if (!value->as_int() || *value->as_int() < least || *value->as_int() > most)
-    return refuse("invalid_argument", cat("'", key, "' is not a number from ", least, " to ", most));
+    return refuse("invalid_argument",
+                  cat("'", key, "' is not a number from ", least, " to ", most));
   return std::optional<int64_t>(*value->as_int());
 }
 
@@ -88,7 +102,8 @@ Result<std::vector<std::string>> texts_of(const Value& request, std::string_view
   if (!value || value->is_null()) return texts;
   if (!value->as_array()) return wrong(key, "a list of texts");
   for (const Value& item : *value->as_array()) {
-    if (!item.as_string() || item.as_string()->find('\0') != std::string::npos) return wrong(key, "a list of texts");
+    if (!item.as_string() || item.as_string()->find('\0') != std::string::npos)
+      return wrong(key, "a list of texts");
     texts.push_back(*item.as_string());
   }
   return texts;
@@ -100,7 +115,8 @@ Result<std::map<std::string, std::string>> pairs_of(const Value& request, std::s
   if (!value || value->is_null()) return pairs;
   if (!value->as_object()) return wrong(key, "a table of texts");
   for (const auto& [name, item] : *value->as_object()) {
-    if (!item.as_string() || name.find('\0') != std::string::npos || item.as_string()->find('\0') != std::string::npos)
+    if (!item.as_string() || name.find('\0') != std::string::npos ||
+        item.as_string()->find('\0') != std::string::npos)
       return wrong(key, "a table of texts");
     pairs[name] = *item.as_string();
   }
@@ -110,7 +126,8 @@ Result<std::map<std::string, std::string>> pairs_of(const Value& request, std::s
 Result<std::string> path_of(const Value& request, std::string_view key) {
   std::string path = TRY(text_of(request, key));
   if (path.find('\0') != std::string::npos) return wrong(key, "a path");
-  if (path.size() >= kLongestPath) return refuse("invalid_argument", cat("'", key, "' is too long"));
+  if (path.size() >= kLongestPath)
+    return refuse("invalid_argument", cat("'", key, "' is too long"));
   return path;
 }
 

@@ -21,7 +21,8 @@ const char* wire_code(const Error& error);
 // Members of the request's object: an error when they are there and of another type.
 Result<std::string> text_of(const Value& request, std::string_view key, std::string otherwise = "");
 Result<bool> flag_of(const Value& request, std::string_view key, bool otherwise = false);
-Result<std::optional<int64_t>> number_of(const Value& request, std::string_view key, int64_t least, int64_t most);
+Result<std::optional<int64_t>> number_of(const Value& request, std::string_view key, int64_t least,
+                                         int64_t most);
 Result<std::vector<std::string>> texts_of(const Value& request, std::string_view key);
 Result<std::map<std::string, std::string>> pairs_of(const Value& request, std::string_view key);
 

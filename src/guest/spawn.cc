@@ -25,9 +25,11 @@ namespace paddock::guest {
 
 namespace {
 
-// Enough for package managers, and nothing that reaches beyond the sandbox's own files and processes.
-constexpr int kRootInside[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,          CAP_KILL,
-                               CAP_SETGID, CAP_SETUID,       CAP_SETFCAP, CAP_NET_BIND_SERVICE};
+// Enough for package managers, and nothing that reaches beyond the sandbox's own files and
+// processes.
+constexpr int kRootInside[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,
+                               CAP_FSETID, CAP_KILL,         CAP_SETGID,
+                               CAP_SETUID, CAP_SETFCAP,      CAP_NET_BIND_SERVICE};
 
 uint64_t root_inside() {
   uint64_t set = 0;
@@ -48,7 +50,8 @@ Result<void> keep_root_inside() {
     data[half].effective = data[half].permitted;
     data[half].inheritable = 0;
   }
-  if (::syscall(SYS_capset, &header, data) != 0) return errno_error(errno, "limit the capabilities");
+  if (::syscall(SYS_capset, &header, data) != 0)
+    return errno_error(errno, "limit the capabilities");
   return {};
 }
 
@@ -89,8 +92,10 @@ Result<void> prepare_child(const SpawnPlan& plan, int status) {
     std::vector<std::string> assignments;
     for (const auto& [name, value] : plan.environment) assignments.push_back(cat(name, "=", value));
     std::vector<char*> argv, environment;
-    for (const std::string& argument : plan.argv) argv.push_back(const_cast<char*>(argument.c_str()));
-    for (const std::string& assignment : assignments) environment.push_back(const_cast<char*>(assignment.c_str()));
+    for (const std::string& argument : plan.argv)
+      argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& assignment : assignments)
+      environment.push_back(const_cast<char*>(assignment.c_str()));
     argv.push_back(nullptr);
     environment.push_back(nullptr);
     environ = environment.data();  // its PATH is the one that is searched
@@ -145,8 +150,10 @@ Result<void> become_user(const User& user) {
   bool root = user.uid == 0;
   if (!has_single_id()) {
     if (!root)
-      for (unsigned long capability = 0; ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) {}
-    if (::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0) return errno_error(errno, "set the groups");
+      for (unsigned long capability = 0; ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0;
+           ++capability) {}
+    if (::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0)
+      return errno_error(errno, "set the groups");
     TRY(kernel::become(user.uid, user.gid, false));
   }
   return root ? keep_root_inside() : kernel::drop_all_capabilities();

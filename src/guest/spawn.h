@@ -14,8 +14,8 @@ namespace paddock::guest {
 
 using Environment = std::map<std::string, std::string>;
 
-// How far this process's own privileges reach: with a single id everyone is the guest's own uid, and who is not root goes
-// without capabilities.
+// How far this process's own privileges reach: with a single id everyone is the guest's own uid,
+// and who is not root goes without capabilities.
 bool has_single_id();
 
 struct SpawnPlan {
@@ -40,8 +40,8 @@ Result<void> become_user(const User& user);
 // As many descriptors as this process may have; its children get the number from before.
 void raise_open_files();
 
-// The launcher may have put a proc that can be written to in place of standard output. It is for the next one only, and no
-// program ever has it.
+// The launcher may have put a proc that can be written to in place of standard output. It is for
+// the next one only, and no program ever has it.
 void keep_own_proc();
 // In a child that still has all descriptors: first in line when memory runs out, before the guest.
 void go_first_when_memory_runs_out();

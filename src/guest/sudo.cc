@@ -20,7 +20,8 @@ namespace paddock::guest {
 
 namespace {
 
-constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGALRM};
+constexpr int kForwarded[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
+                              SIGUSR2, SIGWINCH, SIGCONT, SIGALRM};
 
 int complain(const std::string& why) {
   (void)write_all(2, cat("sudo: ", why, "\n"));
@@ -33,14 +34,17 @@ Fd dial(const char* path) {
   if (std::strlen(path) >= sizeof address.sun_path) return Fd();
   std::strcpy(address.sun_path, path);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return Fd();
+  if (!socket ||
+      ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    return Fd();
   return socket;
 }
 
 // The three standard descriptors go along with the first bytes.
 bool send_request(int socket, const SudoRequest& request) {
   std::string bytes = encode(request), whole;
-  for (int shift = 0; shift < 32; shift += 8) whole += static_cast<char>(bytes.size() >> shift & 0xff);
+  for (int shift = 0; shift < 32; shift += 8)
+    whole += static_cast<char>(bytes.size() >> shift & 0xff);
   return send_with_descriptors(socket, whole + bytes, {0, 1, 2});
 }
 
@@ -64,21 +68,26 @@ class RawTerminal {
   bool changed_ = false;
 };
 
-// Waits for the answer, and meanwhile hands on signals and, with a terminal between, keys and what is shown.
+// Waits for the answer, and meanwhile hands on signals and, with a terminal between, keys and what
+// is shown.
 class Session {
  public:
   Session(int socket, int signals) : socket_(socket), signals_(signals) {}
 
   std::string run() {
     while (true) {
-      pollfd watched[4] = {{socket_, POLLIN, 0}, {signals_, POLLIN, 0}, {master_.get(), POLLIN, 0}, {master_ && keys_ ? 0 : -1, POLLIN, 0}};
+      pollfd watched[4] = {{socket_, POLLIN, 0},
+                           {signals_, POLLIN, 0},
+                           {master_.get(), POLLIN, 0},
+                           {master_ && keys_ ? 0 : -1, POLLIN, 0}};
       if (::poll(watched, 4, -1) < 0) continue;
       if (watched[1].revents) pass_signal();
       if (watched[2].revents && !copy(master_.get(), 1)) master_.reset();
       if (watched[3].revents) keys_ = copy(0, master_.get());
       if (watched[0].revents && !receive()) break;
     }
-    while (master_ && copy(master_.get(), 1)) {}  // what it showed last; ends with the terminal's other side
+    // What it showed last; ends with the terminal's other side.
+    while (master_ && copy(master_.get(), 1)) {}
     return answer_;
   }
 
@@ -138,7 +147,8 @@ int end_like(const std::string& answer) {
   if (answer.size() < 2) return complain("the sandbox's guest did not answer");
   int number = static_cast<uint8_t>(answer[1]);
   if (answer[0] == static_cast<char>(SudoAnswer::Kind::exited)) return number;
-  if (answer[0] != static_cast<char>(SudoAnswer::Kind::signalled)) return complain(answer.substr(2));
+  if (answer[0] != static_cast<char>(SudoAnswer::Kind::signalled))
+    return complain(answer.substr(2));
   sigset_t one;
   ::sigemptyset(&one);
   ::sigaddset(&one, number);
@@ -158,10 +168,12 @@ int sudo_main(int argc, char** argv, const char* path) {
   }
   char cwd[PATH_MAX];
   if (command.request.cwd.empty() && ::getcwd(cwd, sizeof cwd)) command.request.cwd = cwd;
-  for (char** entry = environ; entry && *entry; ++entry) command.request.environment.push_back(*entry);
+  for (char** entry = environ; entry && *entry; ++entry)
+    command.request.environment.push_back(*entry);
   winsize size{};
   bool at_terminal = ::isatty(0) && ::isatty(1) && ::isatty(2) && ::tcgetpgrp(0) == ::getpgrp();
-  if (at_terminal && ::ioctl(0, TIOCGWINSZ, &size) == 0) command.request.terminal = TerminalSize{size.ws_row, size.ws_col};
+  if (at_terminal && ::ioctl(0, TIOCGWINSZ, &size) == 0)
+    command.request.terminal = TerminalSize{size.ws_row, size.ws_col};
 
   sigset_t forwarded;
   ::sigemptyset(&forwarded);
@@ -170,7 +182,8 @@ int sudo_main(int argc, char** argv, const char* path) {
   Fd signals(::signalfd(-1, &forwarded, SFD_CLOEXEC));
   Fd socket = dial(path);
   if (!socket) return complain("the sandbox's guest cannot be reached");
-  if (!send_request(socket.get(), command.request)) return complain("the command cannot be handed over");
+  if (!send_request(socket.get(), command.request))
+    return complain("the command cannot be handed over");
   std::string answer = Session(socket.get(), signals.get()).run();
   return end_like(answer);
 }

@@ -22,7 +22,8 @@ namespace {
 
 constexpr size_t kMostVisitors = 256;
 constexpr io::Milliseconds kPatienceMs = 10'000;
-constexpr std::string_view kKept[] = {"TERM", "COLORTERM", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "DISPLAY", "PS1", "TZ"};
+constexpr std::string_view kKept[] = {"TERM",     "COLORTERM",   "LANG",    "LANGUAGE", "LC_ALL",
+                                      "LC_CTYPE", "LC_MESSAGES", "DISPLAY", "PS1",      "TZ"};
 
 struct Visitor {
   explicit Visitor(io::Loop& loop) : ended_bell(loop) {}
@@ -69,12 +70,14 @@ ssize_t receive(Visitor& visitor) {
 }
 
 // The whole request, or nothing when it is none or does not come in time.
-io::Task<std::optional<SudoRequest>> read_request(io::Loop& loop, std::shared_ptr<Visitor> visitor) {
+io::Task<std::optional<SudoRequest>> read_request(io::Loop& loop,
+                                                  std::shared_ptr<Visitor> visitor) {
   io::Milliseconds deadline = loop.now() + kPatienceMs;
   while (true) {
     if (visitor->bytes.size() >= 4) {
       size_t size = 0;
-      for (int i = 3; i >= 0; --i) size = size << 8 | static_cast<uint8_t>(visitor->bytes[static_cast<size_t>(i)]);
+      for (int i = 3; i >= 0; --i)
+        size = size << 8 | static_cast<uint8_t>(visitor->bytes[static_cast<size_t>(i)]);
       if (size > kLargestSudo) co_return std::nullopt;
       if (visitor->bytes.size() >= 4 + size) {
         Result<SudoRequest> request = decode_sudo(std::string_view(visitor->bytes).substr(4, size));
@@ -96,7 +99,8 @@ io::Task<std::optional<SudoRequest>> read_request(io::Loop& loop, std::shared_pt
 Result<void> check_caller(const Guest& guest, const Users& users, uint32_t uid) {
   std::string name = users.name_of(uid);
   Result<User> caller = users.find(name);
-  bool may = uid == 0 || uid == ::geteuid() || name == "user" || (!guest.default_user.empty() && name == guest.default_user) ||
+  bool may = uid == 0 || uid == ::geteuid() || name == "user" ||
+             (!guest.default_user.empty() && name == guest.default_user) ||
              (caller && users.is_in(caller.value(), "sudo"));
   if (may) return {};
   return refuse("unauthenticated", cat(name, " is not in the sudo group"));
@@ -104,7 +108,9 @@ Result<void> check_caller(const Guest& guest, const Users& users, uint32_t uid) 
 
 void set(Environment& environment, std::string_view assignment) {
   size_t equals = assignment.find('=');
-  if (equals != 0 && equals != std::string_view::npos) environment[std::string(assignment.substr(0, equals))] = std::string(assignment.substr(equals + 1));
+  if (equals != 0 && equals != std::string_view::npos)
+    environment[std::string(assignment.substr(0, equals))] =
+        std::string(assignment.substr(equals + 1));
 }
 
 // "a b" 'c' as one word each for a shell.
@@ -166,7 +172,9 @@ void answer(Visitor& visitor, const SudoAnswer& given) {
 Result<void> give_terminal(Visitor& visitor, TerminalSize size, const User& user) {
   Terminal terminal = TRY(open_terminal(size, user));
   (void)::fcntl(terminal.master.get(), F_SETFL, O_RDWR);
-  if (!send_with_descriptors(visitor.socket.get(), std::string(1, static_cast<char>(SudoAnswer::Kind::terminal)), {terminal.master.get()}))
+  if (!send_with_descriptors(visitor.socket.get(),
+                             std::string(1, static_cast<char>(SudoAnswer::Kind::terminal)),
+                             {terminal.master.get()}))
     return refuse_errno(errno, "hand over a terminal");
   for (Fd& fd : visitor.standard) fd = Fd(::fcntl(terminal.slave.get(), F_DUPFD_CLOEXEC, 3));
   return {};
@@ -175,11 +183,13 @@ Result<void> give_terminal(Visitor& visitor, TerminalSize size, const User& user
 // What a terminal would send to a whole group goes to the group.
 void pass_signal(const Visitor& visitor, int number) {
   if (visitor.ended || number <= 0 || number >= NSIG || number == SIGCHLD) return;
-  bool whole = number == SIGINT || number == SIGQUIT || number == SIGHUP || number == SIGWINCH || number == SIGCONT;
+  bool whole = number == SIGINT || number == SIGQUIT || number == SIGHUP || number == SIGWINCH ||
+               number == SIGCONT;
   (void)::kill(whole ? -visitor.pid : visitor.pid, number);
 }
 
-// Signals come as bytes; the end of the stream means that sudo was killed, and its command hears of it.
+// Signals come as bytes; the end of the stream means that sudo was killed, and its command hears of
+// it.
 io::Task<void> pass_signals(std::shared_ptr<Visitor> visitor) {
   while (!visitor->ended) {
     for (char number : std::exchange(visitor->bytes, "")) pass_signal(*visitor, number);
@@ -251,21 +261,24 @@ io::Task<SudoAnswer> serve_visitor(Guest& guest, std::shared_ptr<Visitor> visito
   if (failure) {
     if (!visitor->ended) (void)::kill(visitor->pid, SIGKILL);
     const std::string& program = plan.value().argv[0];
-    given.words = *failure == ENOENT ? cat(program, ": command not found") : cat(program, ": ", ::strerror(*failure));
+    given.words = *failure == ENOENT ? cat(program, ": command not found")
+                                     : cat(program, ": ", ::strerror(*failure));
     co_return given;
   }
   io::spawn(pass_signals(visitor));
   while (!visitor->ended) (void)co_await visitor->ended_bell.wait();
   bool signalled = WIFSIGNALED(visitor->status);
   given.kind = signalled ? SudoAnswer::Kind::signalled : SudoAnswer::Kind::exited;
-  given.number = static_cast<uint8_t>(signalled ? WTERMSIG(visitor->status) : WEXITSTATUS(visitor->status));
+  given.number =
+      static_cast<uint8_t>(signalled ? WTERMSIG(visitor->status) : WEXITSTATUS(visitor->status));
   co_return given;
 }
 
 io::Task<void> receive_visitor(std::shared_ptr<Door> door, Fd connection) {
   auto visitor = std::make_shared<Visitor>(door->guest.loop);
   socklen_t size = sizeof visitor->caller;
-  bool known = ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &visitor->caller, &size) == 0;
+  bool known =
+      ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &visitor->caller, &size) == 0;
   visitor->socket.open(door->guest.loop, std::move(connection));
   if (known) {
     SudoAnswer given = co_await serve_visitor(door->guest, visitor);
@@ -298,13 +311,15 @@ io::Task<void> receive_visitors(std::shared_ptr<Door> door) {
 Result<void> open_sudo_door(Guest& guest, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return refuse("invalid_argument", "the socket's path is too long");
+  if (path.size() >= sizeof address.sun_path)
+    return refuse("invalid_argument", "the socket's path is too long");
   std::strcpy(address.sun_path, path.c_str());
   TRY(make_directories(parent_of(path), {::geteuid(), ::getegid()}));
   (void)::unlink(path.c_str());
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener || ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::chmod(path.c_str(), 0666) != 0 ||
-      ::listen(listener.get(), 64) != 0)
+  if (!listener ||
+      ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0666) != 0 || ::listen(listener.get(), 64) != 0)
     return refuse_errno(errno, cat("listen for sudo at '", path, "'"));
   io::spawn(receive_visitors(std::make_shared<Door>(guest, std::move(listener))));
   return {};

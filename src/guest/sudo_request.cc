@@ -14,7 +14,8 @@ namespace paddock::guest {
 namespace {
 
 constexpr int kMostTexts = 65'535;
-constexpr const char* kUsage = "usage: sudo [-EHinSsv] [-g group] [-u user] [-D directory] [VAR=value] [command [arg ...]]\n";
+constexpr const char* kUsage =
+    "usage: sudo [-EHinSsv] [-g group] [-u user] [-D directory] [VAR=value] [command [arg ...]]\n";
 
 void add(std::string_view text, std::string& out) {
   for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(text.size() >> shift & 0xff);
@@ -33,7 +34,8 @@ class Reader {
   Result<std::string> text() {
     if (bytes_.size() < 4) return bad();
     size_t size = 0;
-    for (int i = 3; i >= 0; --i) size = size << 8 | static_cast<uint8_t>(bytes_[static_cast<size_t>(i)]);
+    for (int i = 3; i >= 0; --i)
+      size = size << 8 | static_cast<uint8_t>(bytes_[static_cast<size_t>(i)]);
     if (size > bytes_.size() - 4) return bad();
     std::string text(bytes_.substr(4, size));
     bytes_.remove_prefix(4 + size);
@@ -46,7 +48,9 @@ class Reader {
     if (digits.empty()) return std::optional<int>();
     int number = 0;
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || end != digits.data() + digits.size() || number < 0 || number > kMostTexts) return bad();
+    if (error != std::errc() || end != digits.data() + digits.size() || number < 0 ||
+        number > kMostTexts)
+      return bad();
     return std::optional<int>(number);
   }
   Result<std::vector<std::string>> texts() {
@@ -93,8 +97,10 @@ class Parser {
       }
     }
     if (command_.status >= 0) return command_;
-    while (at_ < arguments_.size() && is_assignment(arguments_[at_])) command_.request.assignments.push_back(arguments_[at_++]);
-    command_.request.argv.assign(arguments_.begin() + static_cast<std::ptrdiff_t>(at_), arguments_.end());
+    while (at_ < arguments_.size() && is_assignment(arguments_[at_]))
+      command_.request.assignments.push_back(arguments_[at_++]);
+    command_.request.argv.assign(arguments_.begin() + static_cast<std::ptrdiff_t>(at_),
+                                 arguments_.end());
     bool shell = command_.request.login || command_.request.shell;
     if (!command_.request.argv.empty() || shell) return command_;
     if (asks_nothing_) return done(0, "");
@@ -149,21 +155,31 @@ class Parser {
       case 'P': return;
       case 'h': done(0, kUsage); return;
       case 'V': done(0, "Sudo version " PADDOCK_VERSION " (Paddock)\n"); return;
-      case 'l': done(0, "User may run the following commands on this sandbox:\n    (ALL : ALL) NOPASSWD: ALL\n"); return;
+      case 'l':
+        done(0,
+             "User may run the following commands on this sandbox:\n    (ALL : ALL) NOPASSWD: "
+             "ALL\n");
+        return;
       default: done(1, cat("sudo: invalid option -- '", letter, "'\n", kUsage)); return;
     }
   }
 
   void take_long(const std::string& text) {
-    std::string name = text.substr(0, text.find('=')), rest = text.size() > name.size() ? text.substr(name.size() + 1) : "";
+    std::string name = text.substr(0, text.find('=')),
+                rest = text.size() > name.size() ? text.substr(name.size() + 1) : "";
     static constexpr std::pair<std::string_view, char> kNames[] = {
-        {"user", 'u'},      {"group", 'g'},           {"chdir", 'D'},    {"prompt", 'p'}, {"login", 'i'},           {"shell", 's'},
-        {"set-home", 'H'},  {"non-interactive", 'n'}, {"stdin", 'S'},    {"validate", 'v'}, {"reset-timestamp", 'k'}, {"remove-timestamp", 'K'},
-        {"help", 'h'},      {"version", 'V'},         {"list", 'l'},     {"askpass", 'A'}, {"preserve-env", 'E'},    {"preserve-groups", 'P'}};
+        {"user", 'u'},     {"group", 'g'},           {"chdir", 'D'},
+        {"prompt", 'p'},   {"login", 'i'},           {"shell", 's'},
+        {"set-home", 'H'}, {"non-interactive", 'n'}, {"stdin", 'S'},
+        {"validate", 'v'}, {"reset-timestamp", 'k'}, {"remove-timestamp", 'K'},
+        {"help", 'h'},     {"version", 'V'},         {"list", 'l'},
+        {"askpass", 'A'},  {"preserve-env", 'E'},    {"preserve-groups", 'P'}};
     for (const auto& [known, letter] : kNames) {
       if (known != name) continue;
-      if (std::string_view("ugDp").find(letter) != std::string_view::npos) return take_value(letter, value(rest, name));
-      return take_flag(letter);  // of "preserve-env=LIST" the whole environment: nothing here is kept from anyone
+      if (std::string_view("ugDp").find(letter) != std::string_view::npos)
+        return take_value(letter, value(rest, name));
+      // Of "preserve-env=LIST" the whole environment: nothing here is kept from anyone.
+      return take_flag(letter);
     }
     done(1, cat("sudo: unrecognized option '--", name, "'\n", kUsage));
   }
@@ -176,7 +192,8 @@ class Parser {
 
 }  // namespace
 
-bool send_with_descriptors(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
+bool send_with_descriptors(int socket, std::string_view bytes,
+                           const std::vector<int>& descriptors) {
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int) * 3)] = {};
   msghdr message{};
@@ -195,14 +212,17 @@ bool send_with_descriptors(int socket, std::string_view bytes, const std::vector
   return bytes.empty() || static_cast<bool>(write_all(socket, bytes));
 }
 
-SudoCommand parse_sudo(const std::vector<std::string>& arguments) { return Parser(arguments).parse(); }
+SudoCommand parse_sudo(const std::vector<std::string>& arguments) {
+  return Parser(arguments).parse();
+}
 
 std::string encode(const SudoRequest& request) {
   std::string out;
   add(request.user, out);
   add(request.group, out);
   add(request.cwd, out);
-  add(cat(request.login ? "i" : "", request.shell ? "s" : "", request.keep_environment ? "E" : ""), out);
+  add(cat(request.login ? "i" : "", request.shell ? "s" : "", request.keep_environment ? "E" : ""),
+      out);
   add(request.terminal ? cat(request.terminal->rows) : "", out);
   add(request.terminal ? cat(request.terminal->columns) : "", out);
   add(request.argv, out);

@@ -87,11 +87,13 @@ class SudoTest : public GuestTest {
 
 TEST_F(SudoTest, RunsACommandAndEndsLikeIt) {
   int status = 0;
-  EXPECT_EQ(sudo({"A=b", "sh", "-c", "echo $A $SUDO_USER; pwd; exit 4"}, &status).substr(0, 2), "b ");
+  EXPECT_EQ(sudo({"A=b", "sh", "-c", "echo $A $SUDO_USER; pwd; exit 4"}, &status).substr(0, 2),
+            "b ");
   EXPECT_EQ(WEXITSTATUS(status), 4);
   EXPECT_EQ(sudo({"/not/there"}, &status), "sudo: /not/there: command not found\n");
   EXPECT_EQ(WEXITSTATUS(status), 1);
-  EXPECT_EQ(sudo({"-u", "nobody-of-that-name", "id"}, &status), "sudo: unknown user: nobody-of-that-name\n");
+  EXPECT_EQ(sudo({"-u", "nobody-of-that-name", "id"}, &status),
+            "sudo: unknown user: nobody-of-that-name\n");
   EXPECT_EQ(sudo({"-s", "echo", "it's", "$HOME"}, &status), "it's $HOME\n");
   (void)sudo({"sh", "-c", "kill -USR1 $$"}, &status);
   EXPECT_TRUE(WIFSIGNALED(status));
@@ -100,14 +102,18 @@ TEST_F(SudoTest, RunsACommandAndEndsLikeIt) {
 
 TEST_F(SudoTest, HandsSignalsOn) {
   int status = 0;
-  std::string out = sudo({"sh", "-c", "trap 'echo caught; exit 5' TERM; echo up; while :; do sleep 0.1; done"}, &status, SIGTERM);
+  std::string out =
+      sudo({"sh", "-c", "trap 'echo caught; exit 5' TERM; echo up; while :; do sleep 0.1; done"},
+           &status, SIGTERM);
   EXPECT_EQ(out, "up\ncaught\n");
   EXPECT_EQ(WEXITSTATUS(status), 5);
 }
 
 TEST_F(SudoTest, TheCommandHangsUpWithSudo) {
   int status = 0;
-  std::string out = sudo({"sh", "-c", "trap 'echo hup; exit' HUP; echo up; while :; do sleep 0.1; done"}, &status, SIGKILL);
+  std::string out =
+      sudo({"sh", "-c", "trap 'echo hup; exit' HUP; echo up; while :; do sleep 0.1; done"}, &status,
+           SIGKILL);
   EXPECT_EQ(out.substr(0, 3), "up\n");
   EXPECT_TRUE(ends_with(out, "hup\n")) << out;  // the shell may tell of its own child first
   EXPECT_TRUE(WIFSIGNALED(status));
@@ -121,7 +127,8 @@ TEST_F(SudoTest, AtATerminalTheCommandGetsOneOfItsOwn) {
   ASSERT_GE(pid, 0);
   if (pid == 0) {
     (void)!::chdir("/");
-    std::vector<std::string> words = {"sudo", "sh", "-c", "stty size; echo mine > /dev/tty; read line; echo got $line; exit 3"};
+    std::vector<std::string> words = {
+        "sudo", "sh", "-c", "stty size; echo mine > /dev/tty; read line; echo got $line; exit 3"};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     ::_exit(sudo_main(static_cast<int>(argv.size()), argv.data(), socket.c_str()));
@@ -150,7 +157,8 @@ TEST_F(SudoTest, GarbageAtTheDoorHarmsNobody) {
     std::string name = path("sudo.sock");
     name.copy(address.sun_path, sizeof address.sun_path - 1);
     ASSERT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    std::string garbage = i % 2 ? std::string("\xff\xff\xff\xff") : std::string("\x05\x00\x00\x00hello", 9);
+    std::string garbage =
+        i % 2 ? std::string("\xff\xff\xff\xff") : std::string("\x05\x00\x00\x00hello", 9);
     (void)::send(socket.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
   }
   int status = 0;

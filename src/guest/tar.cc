@@ -25,7 +25,8 @@ constexpr size_t kBlock = 64 << 10;
 
 Error failed(const std::string& what, const std::string& path, archive* reason) {
   const char* why = ::archive_error_string(reason);
-  return refuse("invalid_argument", cat(what, path.empty() ? "" : cat(" '", printable(path), "'"), ": ", why ? printable(why) : "not possible"));
+  return refuse("invalid_argument", cat(what, path.empty() ? "" : cat(" '", printable(path), "'"),
+                                        ": ", why ? printable(why) : "not possible"));
 }
 
 // libarchive converts names to the locale; names are bytes.
@@ -42,7 +43,8 @@ class Packer {
     (void)::archive_write_set_bytes_in_last_block(writer, 1);
     if (::archive_write_open_fd(writer, output) != ARCHIVE_OK) return failed("pack", "", writer);
     struct stat info;
-    if (::stat(path.c_str(), &info) != 0) return refuse("not_found", cat("path '", path, "' does not exist"));
+    if (::stat(path.c_str(), &info) != 0)
+      return refuse("not_found", cat("path '", path, "' does not exist"));
     if (S_ISDIR(info.st_mode)) {
       Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (!directory) return refuse_errno(errno, cat("pack '", path, "'"));
@@ -59,43 +61,54 @@ class Packer {
 
  private:
   Result<void> pack_beneath(int directory, const std::string& before, int depth) {
-    if (depth > kDeepest) return refuse("failed_precondition", cat("pack '", printable(before), "': too deep"));
-    for (const std::string& name : TRY(kernel::list_directory(directory))) TRY(pack_one(directory, name, before + name, depth));
+    if (depth > kDeepest)
+      return refuse("failed_precondition", cat("pack '", printable(before), "': too deep"));
+    for (const std::string& name : TRY(kernel::list_directory(directory)))
+      TRY(pack_one(directory, name, before + name, depth));
     return {};
   }
 
   // What vanished meanwhile is left out; so are sockets, pipes and devices.
-  Result<void> pack_one(int directory, const std::string& name, const std::string& path, int depth) {
+  Result<void> pack_one(int directory, const std::string& name, const std::string& path,
+                        int depth) {
     struct stat info;
     if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
     if (S_ISLNK(info.st_mode)) {
       char target[PATH_MAX];
       ssize_t size = ::readlinkat(directory, name.c_str(), target, sizeof target);
-      return size < 0 ? Result<void>() : write_head(path, info, std::string(target, static_cast<size_t>(size)));
+      return size < 0 ? Result<void>()
+                      : write_head(path, info, std::string(target, static_cast<size_t>(size)));
     }
     if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) return {};
     Fd opened(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!opened) return refuse_errno(errno, cat("pack '", printable(path), "'"));
     if (::fstat(opened.get(), &info) != 0) return refuse_errno(errno, "pack");
     TRY(write_head(path, info, ""));
-    return S_ISDIR(info.st_mode) ? pack_beneath(opened.get(), path + "/", depth + 1) : write_content(opened.get(), path, info.st_size);
+    return S_ISDIR(info.st_mode) ? pack_beneath(opened.get(), path + "/", depth + 1)
+                                 : write_content(opened.get(), path, info.st_size);
   }
 
   // As many bytes as its head says: less is filled with zeros by libarchive.
   Result<void> write_content(int file, const std::string& path, int64_t left) {
     char buffer[kBlock];
     while (left > 0) {
-      ssize_t size = ::read(file, buffer, static_cast<size_t>(std::min<int64_t>(left, sizeof buffer)));
+      ssize_t size =
+          ::read(file, buffer, static_cast<size_t>(std::min<int64_t>(left, sizeof buffer)));
       if (size < 0) return refuse_errno(errno, cat("pack '", printable(path), "'"));
       if (size == 0) break;
-      if (::archive_write_data(archive_.get(), buffer, static_cast<size_t>(size)) < 0) return failed("pack", path, archive_.get());
+      if (::archive_write_data(archive_.get(), buffer, static_cast<size_t>(size)) < 0)
+        return failed("pack", path, archive_.get());
       left -= size;
     }
-    return ::archive_write_finish_entry(archive_.get()) == ARCHIVE_OK ? Result<void>() : failed("pack", path, archive_.get());
+    return ::archive_write_finish_entry(archive_.get()) == ARCHIVE_OK
+               ? Result<void>()
+               : failed("pack", path, archive_.get());
   }
 
-  Result<void> write_head(const std::string& path, const struct stat& info, const std::string& target) {
-    std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(::archive_entry_new(), ::archive_entry_free);
+  Result<void> write_head(const std::string& path, const struct stat& info,
+                          const std::string& target) {
+    std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(::archive_entry_new(),
+                                                                   ::archive_entry_free);
     ::archive_entry_copy_pathname(entry.get(), path.c_str());
     ::archive_entry_set_mode(entry.get(), info.st_mode);
     ::archive_entry_set_uid(entry.get(), info.st_uid);
@@ -104,7 +117,8 @@ class Packer {
     if (S_ISREG(info.st_mode)) ::archive_entry_set_size(entry.get(), info.st_size);
     if (S_ISLNK(info.st_mode)) ::archive_entry_copy_symlink(entry.get(), target.c_str());
     int status = ::archive_write_header(archive_.get(), entry.get());
-    return status == ARCHIVE_OK || status == ARCHIVE_WARN ? Result<void>() : failed("pack", path, archive_.get());
+    return status == ARCHIVE_OK || status == ARCHIVE_WARN ? Result<void>()
+                                                          : failed("pack", path, archive_.get());
   }
 
   std::unique_ptr<archive, int (*)(archive*)> archive_{::archive_write_new(), ::archive_write_free};
@@ -121,7 +135,8 @@ class Unpacker {
     (void)::archive_read_support_format_gnutar(reader);
     (void)::archive_read_support_format_empty(reader);
     (void)::archive_read_support_filter_gzip(reader);
-    if (::archive_read_open_fd(reader, input, kBlock) != ARCHIVE_OK) return failed("unpack", "", reader);
+    if (::archive_read_open_fd(reader, input, kBlock) != ARCHIVE_OK)
+      return failed("unpack", "", reader);
     int64_t files = 0;
     while (true) {
       archive_entry* entry = nullptr;
@@ -132,7 +147,8 @@ class Unpacker {
       ++files;
     }
     char rest[kBlock];
-    while (::read(input, rest, sizeof rest) > 0) {}  // padding: who sends it need not see a broken pipe
+    // padding: who sends it need not see a broken pipe.
+    while (::read(input, rest, sizeof rest) > 0) {}
     Value result;
     result.set("files", files);
     return result;
@@ -143,10 +159,13 @@ class Unpacker {
   static Result<std::string> clean(const char* name) {
     std::vector<std::string> parts;
     std::string_view text = name ? name : "";
-    if (starts_with(text, "/")) return refuse("invalid_argument", cat("unpack '", printable(text), "': an absolute path"));
+    if (starts_with(text, "/"))
+      return refuse("invalid_argument", cat("unpack '", printable(text), "': an absolute path"));
     for (std::string& part : split(text, '/')) {
       if (part.empty() || part == ".") continue;
-      if (part == "..") return refuse("invalid_argument", cat("unpack '", printable(text), "': a path that leads out"));
+      if (part == "..")
+        return refuse("invalid_argument",
+                      cat("unpack '", printable(text), "': a path that leads out"));
       parts.push_back(std::move(part));
     }
     return join(parts, "/");
@@ -158,7 +177,8 @@ class Unpacker {
     if (opened || errno != ENOENT || path.empty()) return opened;
     kernel::PathParts parts = kernel::split_path(path);
     Fd parent = TRY(open_directory(parts.parent));
-    if (::mkdirat(parent.get(), parts.name.c_str(), 0755) != 0 && errno != EEXIST) return refuse_errno(errno, cat("unpack '", printable(path), "'"));
+    if (::mkdirat(parent.get(), parts.name.c_str(), 0755) != 0 && errno != EEXIST)
+      return refuse_errno(errno, cat("unpack '", printable(path), "'"));
     return kernel::open_as_root(root_, path, O_RDONLY | O_DIRECTORY);
   }
 
@@ -175,14 +195,18 @@ class Unpacker {
     if (hard_link) {
       kernel::PathParts from = kernel::split_path(TRY(clean(hard_link)));
       Fd source = TRY(kernel::open_as_root(root_, from.parent, O_RDONLY | O_DIRECTORY));
-      return ::linkat(source.get(), from.name.c_str(), parent.get(), parts.name.c_str(), 0) == 0 ? Result<void>() : broken();
+      return ::linkat(source.get(), from.name.c_str(), parent.get(), parts.name.c_str(), 0) == 0
+                 ? Result<void>()
+                 : broken();
     }
     if (type == AE_IFLNK) {
       const char* target = ::archive_entry_symlink(entry);
-      return target && ::symlinkat(target, parent.get(), parts.name.c_str()) == 0 ? Result<void>() : broken();
+      return target && ::symlinkat(target, parent.get(), parts.name.c_str()) == 0 ? Result<void>()
+                                                                                  : broken();
     }
     if (type != AE_IFREG) return {};
-    Fd file(::openat(parent.get(), parts.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    Fd file(::openat(parent.get(), parts.name.c_str(),
+                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return broken();
     TRY(write_content(file.get(), path));
     if (::fchmod(file.get(), ::archive_entry_perm(entry) & 0777) != 0) return broken();
@@ -192,7 +216,8 @@ class Unpacker {
 
   Result<void> unpack_directory(const std::string& path, archive_entry* entry) {
     Fd directory = TRY(open_directory(path));
-    (void)::fchmod(directory.get(), (::archive_entry_perm(entry) & 0777) | 0700);  // one that was there may be another's
+    // One that was there may be another's.
+    (void)::fchmod(directory.get(), (::archive_entry_perm(entry) & 0777) | 0700);
     return {};
   }
 
@@ -203,9 +228,11 @@ class Unpacker {
       la_int64_t offset;
       int status = ::archive_read_data_block(archive_.get(), &bytes, &size, &offset);
       if (status == ARCHIVE_EOF) return {};
-      if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return failed("unpack", path, archive_.get());
+      if (status != ARCHIVE_OK && status != ARCHIVE_WARN)
+        return failed("unpack", path, archive_.get());
       for (size_t at = 0; at < size;) {
-        ssize_t count = ::pwrite(file, static_cast<const char*>(bytes) + at, size - at, offset + static_cast<off_t>(at));
+        ssize_t count = ::pwrite(file, static_cast<const char*>(bytes) + at, size - at,
+                                 offset + static_cast<off_t>(at));
         if (count < 0) return refuse_errno(errno, cat("unpack '", printable(path), "'"));
         at += static_cast<size_t>(count);
       }
@@ -214,7 +241,8 @@ class Unpacker {
 
   static void set_time(int file, archive_entry* entry) {
     if (!::archive_entry_mtime_is_set(entry)) return;
-    timespec times[2] = {{0, UTIME_NOW}, {::archive_entry_mtime(entry), ::archive_entry_mtime_nsec(entry)}};
+    timespec times[2] = {{0, UTIME_NOW},
+                         {::archive_entry_mtime(entry), ::archive_entry_mtime_nsec(entry)}};
     (void)::futimens(file, times);
   }
 

@@ -15,7 +15,8 @@ Result<Terminal> open_terminal(TerminalSize size, const User& user) {
   terminal.master = Fd(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   if (!terminal.master) return refuse_errno(errno, "open a terminal");
   int unlocked = 0;
-  if (::ioctl(terminal.master.get(), TIOCSPTLCK, &unlocked) != 0) return refuse_errno(errno, "unlock a terminal");
+  if (::ioctl(terminal.master.get(), TIOCSPTLCK, &unlocked) != 0)
+    return refuse_errno(errno, "unlock a terminal");
   terminal.slave = Fd(::ioctl(terminal.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.slave) return refuse_errno(errno, "open a terminal's other side");
   TRY(resize_terminal(terminal.master.get(), size));

@@ -1,4 +1,5 @@
-// Operations that move the bytes of files: read, write, compose. A piece at a time, at the pace of who takes them.
+// Operations that move the bytes of files: read, write, compose. A piece at a time, at the pace of
+// who takes them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,12 +22,15 @@ constexpr size_t kMostSources = 10'000;
 // For reading; a regular file, whatever the path leads over.
 Result<Fd> open_for_reading(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file && (errno == ENOENT || errno == ENOTDIR)) return refuse("not_found", cat("path '", path, "' does not exist"));
+  if (!file && (errno == ENOENT || errno == ENOTDIR))
+    return refuse("not_found", cat("path '", path, "' does not exist"));
   if (!file) return refuse_errno(errno, cat("open '", path, "'"));
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return refuse_errno(errno, cat("open '", path, "'"));
-  if (S_ISDIR(info.st_mode)) return refuse("invalid_argument", cat("path '", path, "' is a directory"));
-  if (!S_ISREG(info.st_mode)) return refuse("invalid_argument", cat("path '", path, "' is not a regular file"));
+  if (S_ISDIR(info.st_mode))
+    return refuse("invalid_argument", cat("path '", path, "' is a directory"));
+  if (!S_ISREG(info.st_mode))
+    return refuse("invalid_argument", cat("path '", path, "' is not a regular file"));
   return file;
 }
 
@@ -55,7 +59,8 @@ Answer read_file_bytes(Guest& guest, CallPointer call) {
     file = open_for_reading(place.value().path);
   }
   if (!file) co_return file.error();
-  if (offset.value() && ::lseek(file.value().get(), *offset.value(), SEEK_SET) < 0) co_return refuse_errno(errno, "seek");
+  if (offset.value() && ::lseek(file.value().get(), *offset.value(), SEEK_SET) < 0)
+    co_return refuse_errno(errno, "seek");
 
   Value entry = with_entry(Describer().of_open(file.value().get(), place.value().path));
   bool told = co_await call->message(std::move(entry));
@@ -95,7 +100,8 @@ Answer write_file_bytes(Guest& guest, CallPointer call) {
   {
     FileRights rights(guest, place.value());
     file = open_for_writing(place.value(), adds ? Existing::added_to : Existing::emptied);
-    if (file && mode.value()) has_mode = ::fchmod(file.value().get(), static_cast<mode_t>(*mode.value())) == 0;
+    if (file && mode.value())
+      has_mode = ::fchmod(file.value().get(), static_cast<mode_t>(*mode.value())) == 0;
   }
   if (!file) co_return file.error();
   if (!has_mode) co_return refuse_errno(errno, "set the mode");
@@ -115,12 +121,14 @@ Answer compose_file(Guest& guest, CallPointer call) {
   if (!place) co_return place.error();
   Result<std::vector<std::string>> sources = texts_of(call->request, "sources");
   if (!sources) co_return sources.error();
-  if (sources.value().empty() || sources.value().size() > kMostSources) co_return refuse("invalid_argument", "'sources' has none, or too many");
+  if (sources.value().empty() || sources.value().size() > kMostSources)
+    co_return refuse("invalid_argument", "'sources' has none, or too many");
   std::vector<std::string> paths;
   for (const std::string& source : sources.value()) {
     Result<std::string> path = resolve_path(source, place.value().user, place.value().user.home);
     if (!path) co_return path.error();
-    if (path.value() == place.value().path) co_return refuse("invalid_argument", "the destination is among the sources");
+    if (path.value() == place.value().path)
+      co_return refuse("invalid_argument", "the destination is among the sources");
     Result<Fd> opened = open_for_reading(path.value());  // all of them, before anything changes
     if (!opened) co_return opened.error();
     paths.push_back(std::move(path).value());
@@ -135,7 +143,8 @@ Answer compose_file(Guest& guest, CallPointer call) {
       ssize_t count = ::read(source.value().get(), piece.data(), piece.size());
       if (count < 0) co_return refuse_errno(errno, cat("read '", path, "'"));
       if (count == 0) break;
-      Result<void> written = write_piece(file.value().get(), {piece.data(), static_cast<size_t>(count)}, place.value().path);
+      Result<void> written = write_piece(
+          file.value().get(), {piece.data(), static_cast<size_t>(count)}, place.value().path);
       if (!written) co_return written.error();
       co_await guest.loop.yield();
     }

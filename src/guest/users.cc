@@ -21,7 +21,8 @@ constexpr size_t kMostGroups = 1024;
 std::optional<uint32_t> id_in(std::string_view text) {
   uint32_t id = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size() || id == UINT32_MAX) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || id == UINT32_MAX)
+    return std::nullopt;
   return id;
 }
 
@@ -75,7 +76,8 @@ Result<User> Users::find(const std::string& name) const {
   each_line(group_, 4, [&](const std::vector<std::string>& line) {
     std::vector<std::string> members = split(line[3], ',');
     std::optional<uint32_t> gid = id_in(line[2]);
-    if (gid && std::find(members.begin(), members.end(), found->name) != members.end()) found->groups.push_back(*gid);
+    if (gid && std::find(members.begin(), members.end(), found->name) != members.end())
+      found->groups.push_back(*gid);
     return found->groups.size() >= kMostGroups;
   });
   return std::move(*found);
@@ -115,7 +117,8 @@ Result<uint32_t> Users::find_group(const std::string& name) const {
 bool Users::is_in(const User& user, std::string_view group) const {
   Result<uint32_t> gid = find_group(std::string(group));
   if (!gid) return false;
-  return user.gid == gid.value() || std::find(user.groups.begin(), user.groups.end(), gid.value()) != user.groups.end();
+  return user.gid == gid.value() ||
+         std::find(user.groups.begin(), user.groups.end(), gid.value()) != user.groups.end();
 }
 
 }  // namespace paddock::guest

@@ -1,5 +1,5 @@
-// Users and groups of the sandbox, from its own /etc/passwd and /etc/group. Read by hand: a static program cannot use libc's
-// lookups, and these files are the workload's to write.
+// Users and groups of the sandbox, from its own /etc/passwd and /etc/group. Read by hand: a static
+// program cannot use libc's lookups, and these files are the workload's to write.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,14 @@ struct User {
 class Users {
  public:
   static Users read();  // as they are now
-  Users(std::string passwd, std::string group) : passwd_(std::move(passwd)), group_(std::move(group)) {}
+  Users(std::string passwd, std::string group)
+      : passwd_(std::move(passwd)), group_(std::move(group)) {}
 
-  // By name, or by number when it has one. root is always there. Fails with the wire's `invalid username: 'x'`.
+  // By name, or by number when it has one. root is always there. Fails with the wire's `invalid
+  // username: 'x'`.
   Result<User> find(const std::string& name) const;
   bool knows(const std::string& name) const { return static_cast<bool>(find(name)); }
-  std::string name_of(uint32_t uid) const;        // "1000" when it has none
+  std::string name_of(uint32_t uid) const;  // "1000" when it has none
   std::string group_name_of(uint32_t gid) const;
   Result<uint32_t> find_group(const std::string& name) const;
   bool is_in(const User& user, std::string_view group) const;

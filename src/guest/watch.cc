@@ -23,7 +23,8 @@ namespace {
 constexpr size_t kMostWatched = 16'384;  // directories, in all watches together
 constexpr size_t kMostAtOnce = 4096;     // names found in directories that are new
 constexpr int kDeepest = 256;
-constexpr uint32_t kMask = IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR | IN_EXCL_UNLINK;
+constexpr uint32_t kMask = IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM |
+                           IN_DELETE | IN_ONLYDIR | IN_EXCL_UNLINK;
 constexpr uint32_t kOwnMask = kMask | IN_DELETE_SELF | IN_MOVE_SELF;
 
 bool is_on_network(const std::string& path) {
@@ -31,7 +32,8 @@ bool is_on_network(const std::string& path) {
   if (::statfs(path.c_str(), &info) != 0) return false;
   constexpr unsigned long kCifs = 0xff534d42, kSmb2 = 0xfe534d42, kFuse = 0x65735546;
   unsigned long type = static_cast<unsigned long>(info.f_type) & 0xffffffff;
-  return type == NFS_SUPER_MAGIC || type == SMB_SUPER_MAGIC || type == kCifs || type == kSmb2 || type == kFuse;
+  return type == NFS_SUPER_MAGIC || type == SMB_SUPER_MAGIC || type == kCifs || type == kSmb2 ||
+         type == kFuse;
 }
 
 struct Change {
@@ -41,7 +43,8 @@ struct Change {
 
 class Watch {
  public:
-  Watch(Guest& guest, std::string root, bool recursive) : guest_(guest), root_(std::move(root)), recursive_(recursive) {}
+  Watch(Guest& guest, std::string root, bool recursive)
+      : guest_(guest), root_(std::move(root)), recursive_(recursive) {}
   ~Watch() { guest_.watched -= directories_.size(); }
 
   io::Socket socket;
@@ -64,7 +67,9 @@ class Watch {
     }
   }
 
-  std::string path_of(const std::string& name) const { return name.empty() ? root_ : cat(root_ == "/" ? "" : root_, "/", name); }
+  std::string path_of(const std::string& name) const {
+    return name.empty() ? root_ : cat(root_ == "/" ? "" : root_, "/", name);
+  }
 
  private:
   static std::string beneath(const std::string& directory, const std::string& name) {
@@ -72,14 +77,18 @@ class Watch {
   }
 
   Result<void> add(const std::string& name, uint32_t mask) {
-    if (guest_.watched >= kMostWatched) return refuse("resource_exhausted", "too many directories are being watched");
-    int number = ::inotify_add_watch(socket.get(), path_of(name).c_str(), mask | (name.empty() ? 0U : static_cast<uint32_t>(IN_DONT_FOLLOW)));
+    if (guest_.watched >= kMostWatched)
+      return refuse("resource_exhausted", "too many directories are being watched");
+    int number =
+        ::inotify_add_watch(socket.get(), path_of(name).c_str(),
+                            mask | (name.empty() ? 0U : static_cast<uint32_t>(IN_DONT_FOLLOW)));
     if (number < 0) return refuse_errno(errno, cat("watch '", path_of(name), "'"));
     if (directories_.insert_or_assign(number, name).second) ++guest_.watched;
     return {};
   }
 
-  // All directories beneath. What is found in one that is new itself is told of as created: it may be older than the watch.
+  // All directories beneath. What is found in one that is new itself is told of as created: it may
+  // be older than the watch.
   Result<void> add_beneath(const std::string& name, std::vector<Change>* changes, int depth) {
     if (depth > kDeepest) return {};
     std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path_of(name).c_str()), ::closedir);
@@ -91,7 +100,8 @@ class Watch {
       if (changes && changes->size() < kMostAtOnce) changes->push_back({inner, "create"});
       struct stat info;
       bool is_directory = entry->d_type == DT_DIR;
-      if (entry->d_type == DT_UNKNOWN) is_directory = ::lstat(path_of(inner).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+      if (entry->d_type == DT_UNKNOWN)
+        is_directory = ::lstat(path_of(inner).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
       if (!is_directory) continue;
       Result<void> added = add(inner, kMask);
       if (!added && added.error().hint == "resource_exhausted") return added.error();
@@ -102,7 +112,9 @@ class Watch {
 
   void forget_beneath(const std::string& name) {
     for (const auto& [number, directory] : directories_)
-      if (directory == name || starts_with(directory, name + "/")) (void)::inotify_rm_watch(socket.get(), number);  // IN_IGNORED follows
+      // IN_IGNORED follows.
+      if (directory == name || starts_with(directory, name + "/"))
+        (void)::inotify_rm_watch(socket.get(), number);
   }
 
   void take(const inotify_event& event, const std::string& child, std::vector<Change>& changes) {
@@ -118,7 +130,8 @@ class Watch {
       return;
     }
     bool own = event.mask & (IN_DELETE_SELF | IN_MOVE_SELF) || child.empty();
-    std::string name = own ? (found->second.empty() ? "." : found->second) : beneath(found->second, child);
+    std::string name =
+        own ? (found->second.empty() ? "." : found->second) : beneath(found->second, child);
     if (own && !found->second.empty()) return;  // its parent tells of it
     bool is_directory = event.mask & IN_ISDIR && !own;
     if (event.mask & (IN_CREATE | IN_MOVED_TO)) changes.push_back({name, "create"});
@@ -154,11 +167,14 @@ Value message_of(const Watch& watch, const Change& change, Describer* describer)
 Result<void> check_watchable(const std::string& path, bool network_mounts) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return refuse("not_found", cat("path '", path, "' does not exist"));
+    if (errno == ENOENT || errno == ENOTDIR)
+      return refuse("not_found", cat("path '", path, "' does not exist"));
     return refuse_errno(errno, cat("watch '", path, "'"));
   }
-  if (!S_ISDIR(info.st_mode)) return refuse("invalid_argument", cat("path is not a directory: ", path));
-  if (!network_mounts && is_on_network(path)) return refuse("invalid_argument", cat("cannot watch path on network filesystem: ", path));
+  if (!S_ISDIR(info.st_mode))
+    return refuse("invalid_argument", cat("path is not a directory: ", path));
+  if (!network_mounts && is_on_network(path))
+    return refuse("invalid_argument", cat("cannot watch path on network filesystem: ", path));
   return {};
 }
 
@@ -167,7 +183,8 @@ Result<void> check_watchable(const std::string& path, bool network_mounts) {
 Answer watch_directory(Guest& guest, CallPointer call) {
   Result<Place> place = place_in(guest, call->request);
   if (!place) co_return place.error();
-  Result<bool> recursive = flag_of(call->request, "recursive"), entries = flag_of(call->request, "entries"),
+  Result<bool> recursive = flag_of(call->request, "recursive"),
+               entries = flag_of(call->request, "entries"),
                network = flag_of(call->request, "network_mounts");
   if (!recursive) co_return recursive.error();
   if (!entries) co_return entries.error();
@@ -195,7 +212,8 @@ Answer watch_directory(Guest& guest, CallPointer call) {
     }
     std::vector<Change> changes;
     watch->read(bytes, static_cast<size_t>(count), changes);
-    std::unique_ptr<Describer> describer = entries.value() ? std::make_unique<Describer>() : nullptr;
+    std::unique_ptr<Describer> describer =
+        entries.value() ? std::make_unique<Describer>() : nullptr;
     for (const Change& change : changes) {
       Value message = message_of(*watch, change, describer.get());
       (void)co_await call->message(std::move(message));

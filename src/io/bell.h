@@ -1,4 +1,5 @@
-// A bell: coroutines wait for it, whoever changed something they look at rings it. They look again and may wait again.
+// A bell: coroutines wait for it, whoever changed something they look at rings it. They look again
+// and may wait again.
 #pragma once
 
 #include "io/loop.h"
@@ -10,9 +11,7 @@ class Bell {
   explicit Bell(Loop& loop) : loop_(loop) {}
   void ring() { socket_.nudge(); }
   // `co_await bell.wait()`; false at the deadline. At most two may wait at a time.
-  Wait wait(Milliseconds deadline = Wait::kForever) {
-    return Wait(loop_, interest(), deadline);
-  }
+  Wait wait(Milliseconds deadline = Wait::kForever) { return Wait(loop_, interest(), deadline); }
   Interest interest() {  // for a Wait that has others, too
     socket_.not_readable();
     return {&socket_, false};

@@ -16,9 +16,9 @@ namespace paddock::io {
 namespace {
 
 constexpr size_t kMostAddresses = 8;
-constexpr Milliseconds kKept = 4'000;       // many servers close what was idle for five seconds
+constexpr Milliseconds kKept = 4'000;  // many servers close what was idle for five seconds
 constexpr Milliseconds kLongestDial = 10'000;
-constexpr int kMostInterim = 8;             // "early hints" and the like before an answer
+constexpr int kMostInterim = 8;  // "early hints" and the like before an answer
 
 Error failed(const HttpUrl& url, const std::string& why, const std::string& hint = "") {
   return Error{Code::io, cat("reach ", printable(url.authority), ": ", why), hint};
@@ -35,28 +35,38 @@ Result<std::vector<net::Address>> look_up(const std::string& host) {
     if (each->ai_addrlen > sizeof address.storage) continue;
     std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
     address.size = each->ai_addrlen;
-    if (std::optional<net::Endpoint> endpoint = net::from_socket_address(address)) addresses.push_back(endpoint->address);
+    if (std::optional<net::Endpoint> endpoint = net::from_socket_address(address))
+      addresses.push_back(endpoint->address);
   }
   ::freeaddrinfo(found);
   return addresses;
 }
 
-bool is_clean(std::string_view text) { return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos; }
+bool is_clean(std::string_view text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
 
 }  // namespace
 
 Result<HttpUrl> parse_http_url(std::string_view text) {
   HttpUrl url;
-  Error wrong{Code::invalid, cat("'", printable(text.substr(0, 200)), "' is no URL that can be gone to"), "as in https://mcp.example/mcp"};
+  Error wrong{Code::invalid,
+              cat("'", printable(text.substr(0, 200)), "' is no URL that can be gone to"),
+              "as in https://mcp.example/mcp"};
   for (char c : text)
     if (c <= ' ' || c > '~' || c == '\\' || c == '"' || c == '<' || c == '>') return wrong;
-  if (starts_with(text, "https://")) text.remove_prefix(8);
-  else if (starts_with(text, "http://")) url.tls = false, url.port = 80, text.remove_prefix(7);
-  else return wrong;
+  if (starts_with(text, "https://"))
+    text.remove_prefix(8);
+  else if (starts_with(text, "http://"))
+    url.tls = false, url.port = 80, text.remove_prefix(7);
+  else
+    return wrong;
   size_t end = std::min(text.find_first_of("/?#"), text.size());
   url.path = text.substr(end);
   if (url.path.empty() || url.path[0] == '?') url.path.insert(0, "/");
-  if (url.path.find('#') != std::string::npos || text.substr(0, end).find('@') != std::string_view::npos) return wrong;
+  if (url.path.find('#') != std::string::npos ||
+      text.substr(0, end).find('@') != std::string_view::npos)
+    return wrong;
   url.authority = text.substr(0, end);
   Result<net::Authority> parts = net::parse_authority(url.authority);
   if (!parts || parts.value().host.empty()) return wrong;
@@ -84,7 +94,8 @@ struct HttpExchange::Shared {
   bool closed = false;
 
   std::unique_ptr<Stream> take_idle();
-  static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Shared> self, Milliseconds deadline);
+  static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Shared> self,
+                                                    Milliseconds deadline);
 };
 
 // A connection that its server has closed meanwhile, or said something on, is of no use.
@@ -93,13 +104,15 @@ std::unique_ptr<Stream> HttpExchange::Shared::take_idle() {
     Idle last = std::move(idle.back());
     idle.pop_back();
     char byte;
-    bool is_quiet = ::recv(last.stream->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    bool is_quiet =
+        ::recv(last.stream->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
     if (is_quiet && loop.now() - last.since < kKept) return std::move(last.stream);
   }
   return nullptr;
 }
 
-Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr<Shared> self, Milliseconds deadline) {
+Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr<Shared> self,
+                                                                 Milliseconds deadline) {
   const HttpUrl& url = self->options.url;
   Result<std::vector<net::Address>> found = std::vector<net::Address>();
   if (std::optional<net::Address> literal = net::parse_address(url.host)) {
@@ -113,12 +126,15 @@ Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr
   for (const net::Address& address : found.value()) {
     const char* kind = self->options.private_addresses ? nullptr : net::not_public(address);
     if (kind) {
-      last = Error{Code::denied, cat("reach ", printable(url.authority), ": ", net::to_string(address), " is not public (", kind, ")"),
+      last = Error{Code::denied,
+                   cat("reach ", printable(url.authority), ": ", net::to_string(address),
+                       " is not public (", kind, ")"),
                    "private_addresses = true allows it, for a server of your own"};
       continue;
     }
     net::SocketAddress to = net::to_socket_address({address, url.port});
-    Fd fd(::socket(address.ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    Fd fd(
+        ::socket(address.ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) {
       last = errno_error(errno, "make a socket");
       continue;
@@ -133,8 +149,10 @@ Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr
       bool in_time = co_await stream->socket.writable(until);
       socklen_t size = sizeof error;
       error = 0;
-      if (!in_time) error = ETIMEDOUT;
-      else if (::getsockopt(stream->socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+      if (!in_time)
+        error = ETIMEDOUT;
+      else if (::getsockopt(stream->socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+        error = errno;
     }
     if (error) {
       last = failed(url, std::strerror(error));
@@ -158,9 +176,11 @@ HttpExchange::~HttpExchange() {
 void HttpExchange::let_go() {
   if (!stream_) return;
   --shared_->in_use;
-  bool is_whole = body_.done() && head.keep_alive && stream_->ahead.empty() && !stream_->is_cut() && !shared_->closed;
+  bool is_whole = body_.done() && head.keep_alive && stream_->ahead.empty() && !stream_->is_cut() &&
+                  !shared_->closed;
   Milliseconds now = shared_->loop.now();
-  std::erase_if(shared_->idle, [now](const Shared::Idle& each) { return now - each.since >= kKept; });
+  std::erase_if(shared_->idle,
+                [now](const Shared::Idle& each) { return now - each.since >= kKept; });
   if (is_whole) shared_->idle.push_back({std::move(stream_), now});
   stream_.reset();
 }
@@ -193,17 +213,23 @@ Task<Stream::More> HttpExchange::read(std::string& content, Milliseconds deadlin
     if (!body_.done()) more = Stream::More::failed;
   }
   reading_ = false;
-  if (!stream_ && more == Stream::More::yes && content.size() == before) more = body_.done() ? Stream::More::end : Stream::More::failed;
+  if (!stream_ && more == Stream::More::yes && content.size() == before)
+    more = body_.done() ? Stream::More::end : Stream::More::failed;
   if (body_.done() || more != Stream::More::yes) let_go();
   co_return more;
 }
 
 Result<std::unique_ptr<HttpClient>> HttpClient::create(Loop& loop, HttpClientOptions options) {
   if (!options.url.tls && !options.private_addresses)
-    return Error{Code::denied, cat("http://", printable(options.url.authority), ": what is sent could be read and changed on its way"), "use https, or private_addresses = true for a server of your own"};
+    return Error{Code::denied,
+                 cat("http://", printable(options.url.authority),
+                     ": what is sent could be read and changed on its way"),
+                 "use https, or private_addresses = true for a server of your own"};
   auto shared = std::make_shared<HttpExchange::Shared>(loop, std::move(options));
   const HttpClientOptions& with = shared->options;
-  if (with.url.tls) shared->tls = TRY(net::TlsClient::create(with.trust.empty() ? TRY(net::read_system_bundle()) : with.trust));
+  if (with.url.tls)
+    shared->tls = TRY(
+        net::TlsClient::create(with.trust.empty() ? TRY(net::read_system_bundle()) : with.trust));
   if (!net::parse_address(with.url.host)) shared->resolver = TRY(Worker::create(loop, 1));
   return std::unique_ptr<HttpClient>(new HttpClient(std::move(shared)));
 }
@@ -215,18 +241,23 @@ HttpClient::~HttpClient() {
 
 const HttpUrl& HttpClient::url() const { return shared_->options.url; }
 
-Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExchange> exchange, Milliseconds deadline) {
+Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExchange> exchange,
+                                    Milliseconds deadline) {
   std::shared_ptr<HttpExchange::Shared> shared = shared_;
   const HttpUrl& url = shared->options.url;
-  std::string bytes = cat(request.method, " ", url.path, " HTTP/1.1\r\nHost: ", url.authority, "\r\nUser-Agent: paddock/", PADDOCK_VERSION, "\r\n");
+  std::string bytes = cat(request.method, " ", url.path, " HTTP/1.1\r\nHost: ", url.authority,
+                          "\r\nUser-Agent: paddock/", PADDOCK_VERSION, "\r\n");
   for (const net::Header& header : request.headers) {
-    if (!is_clean(header.name) || !is_clean(header.value)) co_return failed(url, cat("the header ", printable(header.name), " cannot be sent"));
+    if (!is_clean(header.name) || !is_clean(header.value))
+      co_return failed(url, cat("the header ", printable(header.name), " cannot be sent"));
     bytes += cat(header.name, ": ", header.value, "\r\n");
   }
-  if (!request.body.empty() || request.method == "POST") bytes += cat("Content-Length: ", request.body.size(), "\r\n");
+  if (!request.body.empty() || request.method == "POST")
+    bytes += cat("Content-Length: ", request.body.size(), "\r\n");
   bytes += "\r\n";
   bytes += request.body;
-  if (shared->in_use >= shared->options.most_connections) co_return failed(url, cat(shared->in_use, " connections are in use"));
+  if (shared->in_use >= shared->options.most_connections)
+    co_return failed(url, cat(shared->in_use, " connections are in use"));
   exchange->shared_ = shared;
   ++shared->in_use;
   std::unique_ptr<Stream> stream = shared->take_idle();
@@ -246,7 +277,8 @@ Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExc
   co_return answered;
 }
 
-Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view bytes, std::string method, Milliseconds deadline) {
+Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view bytes,
+                                      std::string method, Milliseconds deadline) {
   const HttpUrl& url = exchange.shared_->options.url;
   Stream& on = *exchange.stream_;
   if (exchange.cut_) on.cut();
@@ -259,10 +291,12 @@ Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view b
     if (size.value() == 0) {
       Stream::More more = co_await on.read(deadline);
       if (more == Stream::More::late) co_return failed(url, "there was no answer in time");
-      if (more != Stream::More::yes) co_return failed(url, "it closed the connection without an answer");
+      if (more != Stream::More::yes)
+        co_return failed(url, "it closed the connection without an answer");
       continue;
     }
-    Result<net::ResponseHead> head = net::parse_response(std::string_view(on.ahead).substr(0, size.value()), method);
+    Result<net::ResponseHead> head =
+        net::parse_response(std::string_view(on.ahead).substr(0, size.value()), method);
     if (!head) co_return failed(url, cat("its answer is no HTTP: ", head.error().message));
     on.ahead.erase(0, size.value());
     if (head.value().status == 101) co_return failed(url, "it wants to speak another protocol");

@@ -1,11 +1,12 @@
-// HTTP/1.1 towards one server, on connections that are kept for the next request. Names are looked up by a thread; the address that was
-// vetted is the one that is dialled. Redirects are answers like any other.
+// HTTP/1.1 towards one server, on connections that are kept for the next request. Names are looked
+// up by a thread; the address that was vetted is the one that is dialled. Redirects are answers
+// like any other.
 //
-//   std::unique_ptr<HttpClient> client = TRY(HttpClient::create(loop, {.url = TRY(parse_http_url("https://mcp.example/mcp"))}));
-//   auto exchange = std::make_shared<HttpExchange>();
-//   Result<void> sent = co_await client->send(request, exchange, deadline);
-//   … exchange->head.status …
-//   Stream::More more = co_await exchange->read(content, deadline);   // until it is not `yes`
+//   std::unique_ptr<HttpClient> client = TRY(HttpClient::create(loop, {.url =
+//   TRY(parse_http_url("https://mcp.example/mcp"))})); auto exchange =
+//   std::make_shared<HttpExchange>(); Result<void> sent = co_await client->send(request, exchange,
+//   deadline); … exchange->head.status … Stream::More more = co_await exchange->read(content,
+//   deadline);   // until it is not `yes`
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ struct HttpUrl {
   std::string host;       // a name, or an address without brackets
   std::string authority;  // for the Host header
   uint16_t port = 443;
-  std::string path;       // with the query
+  std::string path;  // with the query
 };
 // http://HOST[:PORT][/PATH] and https://…; without user information and fragment.
 Result<HttpUrl> parse_http_url(std::string_view text);
@@ -48,7 +49,8 @@ class HttpExchange {
  public:
   ~HttpExchange();
   net::ResponseHead head;
-  // Adds what there is of the body, at least a byte. `end`: all of it was there. `failed`: it was cut short, or is no HTTP.
+  // Adds what there is of the body, at least a byte. `end`: all of it was there. `failed`: it was
+  // cut short, or is no HTTP.
   Task<Stream::More> read(std::string& content, Milliseconds deadline);
   void cut();  // also before its head has come: who waits for it or reads is woken, and fails
 
@@ -68,12 +70,14 @@ class HttpClient {
   ~HttpClient();
 
   // Up to the answer's head. The error arm: nothing could be sent, or nothing came that is HTTP.
-  Task<Result<void>> send(HttpRequest request, std::shared_ptr<HttpExchange> exchange, Milliseconds deadline);
+  Task<Result<void>> send(HttpRequest request, std::shared_ptr<HttpExchange> exchange,
+                          Milliseconds deadline);
   const HttpUrl& url() const;
 
  private:
   explicit HttpClient(std::shared_ptr<HttpExchange::Shared> shared) : shared_(std::move(shared)) {}
-  static Task<Result<void>> answer(HttpExchange& exchange, std::string_view bytes, std::string method, Milliseconds deadline);
+  static Task<Result<void>> answer(HttpExchange& exchange, std::string_view bytes,
+                                   std::string method, Milliseconds deadline);
   std::shared_ptr<HttpExchange::Shared> shared_;
 };
 

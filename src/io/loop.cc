@@ -47,14 +47,16 @@ Wait::Wait(Loop& loop, const Interest* interests, size_t count, Milliseconds dea
 }
 
 bool Wait::await_ready() const {
-  return std::any_of(interests_, interests_ + count_,
-                     [](const Interest& interest) { return interest.to_write ? interest.socket->writable_ : interest.socket->readable_; });
+  return std::any_of(interests_, interests_ + count_, [](const Interest& interest) {
+    return interest.to_write ? interest.socket->writable_ : interest.socket->readable_;
+  });
 }
 
 void Wait::await_suspend(std::coroutine_handle<> waiting) {
   waiting_ = waiting;
   for (size_t i = 0; i < count_; ++i) {
-    Wait** slots = interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
+    Wait** slots =
+        interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
     if (slots[0] && slots[1]) std::abort();
     slots[slots[0] ? 1 : 0] = this;
   }
@@ -74,7 +76,8 @@ void Socket::nudge() {
 void Wait::leave(bool late) {
   late_ = late;
   for (size_t i = 0; i < count_; ++i) {
-    Wait** slots = interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
+    Wait** slots =
+        interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
     for (int slot : {0, 1})
       if (slots[slot] == this) slots[slot] = nullptr;
   }
@@ -131,12 +134,14 @@ void Loop::fire(const epoll_event& event) {
     found->ends_ = found->ends_ || broken || event.events & (EPOLLRDHUP | EPOLLPRI);
     if (found->readers_[0]) found->readers_[0]->wake(false);
   }
-  if (Socket* found = socket(); found && found->readable_ && found->readers_[1]) found->readers_[1]->wake(false);
+  if (Socket* found = socket(); found && found->readable_ && found->readers_[1])
+    found->readers_[1]->wake(false);
   if (Socket* found = socket(); found && (broken || event.events & EPOLLOUT)) {
     found->writable_ = true;
     if (found->writers_[0]) found->writers_[0]->wake(false);
   }
-  if (Socket* found = socket(); found && found->writable_ && found->writers_[1]) found->writers_[1]->wake(false);
+  if (Socket* found = socket(); found && found->writable_ && found->writers_[1])
+    found->writers_[1]->wake(false);
 }
 
 void Loop::run_timers() {
@@ -155,7 +160,8 @@ void Loop::run() {
   std::array<epoll_event, 256> events;
   while (!stopped_) {
     int timeout = -1;
-    if (!timers_.empty()) timeout = static_cast<int>(std::clamp<Milliseconds>(timers_.begin()->when - now_, 0, 60'000));
+    if (!timers_.empty())
+      timeout = static_cast<int>(std::clamp<Milliseconds>(timers_.begin()->when - now_, 0, 60'000));
     if (!turns_.empty()) timeout = 0;
     int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
     update_time();

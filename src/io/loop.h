@@ -25,13 +25,15 @@ struct Interest {
   bool to_write;
 };
 
-// `co_await Wait(…)` goes on when one of the sockets may be ready, or at the deadline; it is false for the deadline.
+// `co_await Wait(…)` goes on when one of the sockets may be ready, or at the deadline; it is false
+// for the deadline.
 class Wait {
  public:
   static constexpr Milliseconds kForever = INT64_MAX;
   static constexpr size_t kMost = 8;
 
-  Wait(Loop& loop, const Interest* interests, size_t count, Milliseconds deadline);  // at most kMost
+  // At most kMost.
+  Wait(Loop& loop, const Interest* interests, size_t count, Milliseconds deadline);
   Wait(Loop& loop, Interest one, Milliseconds deadline) : Wait(loop, &one, 1, deadline) {}
   Wait(Wait&&) = delete;
   bool await_ready() const;
@@ -52,8 +54,9 @@ class Wait {
   std::coroutine_handle<> waiting_;
 };
 
-// A descriptor that does not block, known to the loop. At most two coroutines wait for it (under TLS reading may need to
-// write, and the reverse); it must not be closed meanwhile (shutdown(2) wakes them).
+// A descriptor that does not block, known to the loop. At most two coroutines wait for it (under
+// TLS reading may need to write, and the reverse); it must not be closed meanwhile (shutdown(2)
+// wakes them).
 class Socket {
  public:
   Socket() = default;
@@ -67,18 +70,24 @@ class Socket {
   void take(Socket& other);  // its descriptor; nobody may be waiting for it
   void close();
 
-  Wait readable(Milliseconds deadline = Wait::kForever) { return Wait(*loop_, {this, false}, deadline); }
-  Wait writable(Milliseconds deadline = Wait::kForever) { return Wait(*loop_, {this, true}, deadline); }
+  Wait readable(Milliseconds deadline = Wait::kForever) {
+    return Wait(*loop_, {this, false}, deadline);
+  }
+  Wait writable(Milliseconds deadline = Wait::kForever) {
+    return Wait(*loop_, {this, true}, deadline);
+  }
 
   void wake_readers();  // who waits to read goes on, as if there were something
 
   // Readiness is edge-triggered: who got EAGAIN says so before waiting.
   void not_readable() { readable_ = false; }
-  // A read that got less than it asked for has emptied the socket, unless its end is near or urgent data stands in it.
+  // A read that got less than it asked for has emptied the socket, unless its end is near or urgent
+  // data stands in it.
   void read_short() { readable_ = ends_; }
   void not_writable() { writable_ = false; }
 
-  // Who waits for it gets a turn, as if it were ready. (A socket without a descriptor is thus a bell: io/bell.h.)
+  // Who waits for it gets a turn, as if it were ready. (A socket without a descriptor is thus a
+  // bell: io/bell.h.)
   void nudge();
 
  private:
@@ -141,8 +150,9 @@ class Loop {
   void update_time();
 
   Fd epoll_;
-  std::vector<Socket*> sockets_;        // by descriptor
-  std::vector<uint32_t> generations_;   // by descriptor: events of a closed one's past are not its successor's
+  std::vector<Socket*> sockets_;  // by descriptor
+  // By descriptor: events of a closed one's past are not its successor's.
+  std::vector<uint32_t> generations_;
   std::set<Timer> timers_;
   std::deque<std::coroutine_handle<>> turns_;
   Milliseconds now_ = 0;
@@ -161,7 +171,8 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Not the event itself: g++ 12 copies what is awaited when it is a member or behind a pointer, and waits for the copy.
+  // Not the event itself: g++ 12 copies what is awaited when it is a member or behind a pointer,
+  // and waits for the copy.
   struct Happening {
     Event& event;
     bool await_ready() const { return event.happened_; }

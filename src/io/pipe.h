@@ -10,13 +10,16 @@ namespace paddock::io {
 
 class PipeEnd {
  public:
-  PipeEnd(Loop& loop, Fd fd);  // made not to block. From then on this process ignores SIGPIPE: a pipe has no other way to be written to
+  // Made not to block. From then on this process ignores SIGPIPE: a pipe has no other way to be
+  // written to.
+  PipeEnd(Loop& loop, Fd fd);
 
   std::string ahead;  // read and not used yet
 
   // Reads what there is, at least a byte and at most `most`, behind what is ahead.
   Task<Stream::More> read(Milliseconds deadline = Wait::kForever, size_t most = 64 << 10);
-  // All of it, or false; the bytes must stay where they are meanwhile, and no other write may be under way.
+  // All of it, or false; the bytes must stay where they are meanwhile, and no other write may be
+  // under way.
   Task<bool> write(std::string_view bytes, Milliseconds patience = Wait::kForever);
 
   void close();  // at once; who reads or writes is woken and fails

@@ -14,7 +14,9 @@ char buffer[kBuffer];  // of the whole process: what is in it does not outlive a
 constexpr Milliseconds kGentleMs = 1000;
 constexpr size_t kGentleBytes = 4 << 20;
 
-Milliseconds after(Loop& loop, Milliseconds patience) { return patience == Wait::kForever ? patience : loop.now() + patience; }
+Milliseconds after(Loop& loop, Milliseconds patience) {
+  return patience == Wait::kForever ? patience : loop.now() + patience;
+}
 
 }  // namespace
 
@@ -34,7 +36,9 @@ Task<bool> shake_tls_hands(Socket& socket, net::TlsStream& tls, Milliseconds dea
   while (true) {
     net::TlsStream::Done done = tls.handshake();
     if (done.status == net::TlsStream::Status::ok) co_return true;
-    if (done.status != net::TlsStream::Status::want_read && done.status != net::TlsStream::Status::want_write) co_return false;
+    if (done.status != net::TlsStream::Status::want_read &&
+        done.status != net::TlsStream::Status::want_write)
+      co_return false;
     bool in_time = co_await wait_for_tls(socket, done.status, deadline);
     if (!in_time) co_return false;
   }
@@ -103,7 +107,9 @@ Task<bool> Stream::write(std::string_view bytes, Milliseconds patience) {
     size_t count = 0;
     if (tls) {
       net::TlsStream::Done done = tls->write(bytes);
-      if (done.status == net::TlsStream::Status::closed || done.status == net::TlsStream::Status::failed) co_return false;
+      if (done.status == net::TlsStream::Status::closed ||
+          done.status == net::TlsStream::Status::failed)
+        co_return false;
       if (done.status != net::TlsStream::Status::ok) {
         Milliseconds deadline = after(loop_, patience);
         bool in_time = co_await wait_for_tls(socket, done.status, deadline);

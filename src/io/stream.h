@@ -11,10 +11,12 @@
 namespace paddock::io {
 
 // What every connection needs, whatever keeps it.
-Task<bool> wait_for_tls(Socket& socket, net::TlsStream::Status status, Milliseconds deadline);  // want_read or want_write
+// want_read or want_write.
+Task<bool> wait_for_tls(Socket& socket, net::TlsStream::Status status, Milliseconds deadline);
 Task<bool> shake_tls_hands(Socket& socket, net::TlsStream& tls, Milliseconds deadline);
 void reset_at_close(int socket);  // the other side gets a reset instead of an ordinary end
-// An ordinary end that lets the other side read what was sent, also while it is still sending itself; for a second at most.
+// An ordinary end that lets the other side read what was sent, also while it is still sending
+// itself; for a second at most.
 Task<void> close_gently(Loop& loop, Socket& socket, std::optional<net::TlsStream>& tls);
 
 class Stream {
@@ -28,7 +30,8 @@ class Stream {
   enum class More { yes, end, failed, late };
   // Reads what there is, at least a byte and at most about `most`, behind what is ahead.
   Task<More> read(Milliseconds deadline = Wait::kForever, size_t most = 256 << 10);
-  // All of it, or false; the bytes must stay where they are meanwhile. The deadline is for each step forward.
+  // All of it, or false; the bytes must stay where they are meanwhile. The deadline is for each
+  // step forward.
   Task<bool> write(std::string_view bytes, Milliseconds patience = Wait::kForever);
   Task<bool> shake_hands(Milliseconds deadline);  // TLS
   Task<void> close_gently();

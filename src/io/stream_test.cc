@@ -64,9 +64,11 @@ TEST_F(StreamTest, BytesComeWholeAndEnd) {
 }
 
 TEST_F(StreamTest, TheSameUnderTls) {
-  net::CertificateAuthority authority = std::move(net::CertificateAuthority::create({"a.test"})).value();
+  net::CertificateAuthority authority =
+      std::move(net::CertificateAuthority::create({"a.test"})).value();
   std::string trust = authority.certificate();
-  net::TlsContexts contexts = std::move(net::TlsContexts::create(std::move(authority), trust)).value();
+  net::TlsContexts contexts =
+      std::move(net::TlsContexts::create(std::move(authority), trust)).value();
   here_->tls = std::move(contexts.connect(here_->socket.get(), "a.test")).value();
   there_->tls = std::move(contexts.accept(there_->socket.get(), "a.test", "")).value();
   auto greet = [](Stream& stream, Milliseconds deadline) -> Task<void> {
@@ -111,7 +113,9 @@ TEST_F(StreamTest, CuttingWakesWhoWaits) {
 TEST_F(StreamTest, ABellWakesItsWaiterOrIsLate) {
   Bell bell(*loop_);
   bool rung = false, late = true;
-  auto wait = [](Bell& bell, Milliseconds deadline, bool& rung) -> Task<void> { rung = co_await bell.wait(deadline); };
+  auto wait = [](Bell& bell, Milliseconds deadline, bool& rung) -> Task<void> {
+    rung = co_await bell.wait(deadline);
+  };
   auto ring = [](Loop& loop, Bell& bell) -> Task<void> {
     co_await loop.yield();
     bell.ring();

@@ -1,4 +1,5 @@
-// A coroutine that somebody waits for. It starts when it is awaited, or when spawn() lets it run on its own.
+// A coroutine that somebody waits for. It starts when it is awaited, or when spawn() lets it run on
+// its own.
 //
 //   Task<Bytes> read_head(Socket& socket);
 //   Task<void> serve(Socket& socket) {
@@ -6,8 +7,8 @@
 //     …
 //   }
 //
-// Kept simple on purpose, and used simply: awaited calls stand alone or behind `=`, their arguments are plain variables
-// (g++ 12 destroys temporaries in more complicated ones twice).
+// Kept simple on purpose, and used simply: awaited calls stand alone or behind `=`, their arguments
+// are plain variables (g++ 12 destroys temporaries in more complicated ones twice).
 #pragma once
 
 #include <coroutine>
@@ -107,7 +108,8 @@ inline detail::Alone spawn(Task<void> task) { co_await task; }
 // Two tasks at the same time; goes on when both are done.
 class Both {
  public:
-  Both(Task<void> first, Task<void> second) : first_(std::move(first)), second_(std::move(second)) {}
+  Both(Task<void> first, Task<void> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
   bool await_ready() {
     run(first_);
     run(second_);

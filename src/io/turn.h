@@ -1,5 +1,5 @@
-// Fairness on the one loop: who works through many bytes lets the others have their turn in between. Count what is read and what
-// is produced, since a few bytes can become many.
+// Fairness on the one loop: who works through many bytes lets the others have their turn in
+// between. Count what is read and what is produced, since a few bytes can become many.
 //
 //   Turn turn;
 //   while (…) {
@@ -17,7 +17,8 @@ class Turn {
   static constexpr size_t kBytes = 256 << 10;
   static constexpr size_t kStep = 64;  // what a step costs that moves no bytes
 
-  // Whether so many have been worked through, with these, that others should have a turn. Then it begins again.
+  // Whether so many have been worked through, with these, that others should have a turn. Then it
+  // begins again.
   bool is_over(size_t bytes) {
     spent_ += bytes + kStep;
     if (spent_ < kBytes) return false;

@@ -43,7 +43,8 @@ void serve(Worker::State& state) {
   }
 }
 
-// Gives turns to whose work is done. Outlives the worker by one turn of the loop, hence the shared state.
+// Gives turns to whose work is done. Outlives the worker by one turn of the loop, hence the shared
+// state.
 Task<void> collect(Loop& loop, std::shared_ptr<Worker::State> state) {
   while (true) {
     (void)co_await state->wake.readable();
@@ -69,7 +70,8 @@ Result<std::unique_ptr<Worker>> Worker::create(Loop& loop, size_t threads) {
   sigset_t all, before;
   (void)::sigfillset(&all);
   (void)::pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (size_t i = 0; i < threads; ++i) worker->threads_.emplace_back([state = worker->state_] { serve(*state); });
+  for (size_t i = 0; i < threads; ++i)
+    worker->threads_.emplace_back([state = worker->state_] { serve(*state); });
   (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   spawn(collect(loop, worker->state_));
   return worker;

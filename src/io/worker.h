@@ -28,8 +28,8 @@ class Worker {
     void await_suspend(std::coroutine_handle<> handle);
     void await_resume() const {}
   };
-  // The work must not touch what coroutines of the loop change meanwhile. It stays where it is until it is done: a variable
-  // of the waiter, as what it refers to.
+  // The work must not touch what coroutines of the loop change meanwhile. It stays where it is
+  // until it is done: a variable of the waiter, as what it refers to.
   Job run(const std::function<void()>& work) { return {*state_, work, {}}; }
 
  private:

@@ -19,15 +19,17 @@ constexpr size_t kMaxDescriptors = 253;  // the kernel's SCM_MAX_FD
 constexpr size_t kMaxPlan = 64 << 20;
 
 struct Incoming {
-  size_t size = 0;  // 0: the other side is gone, unless
+  size_t size = 0;     // 0: the other side is gone, unless
   bool later = false;  // there is nothing yet
   pid_t sender = 0;
 };
 
 // One read of at most `size` bytes, collecting descriptors.
-Result<Incoming> receive_some(int socket, void* bytes, size_t size, int flags, std::vector<Fd>& descriptors) {
+Result<Incoming> receive_some(int socket, void* bytes, size_t size, int flags,
+                              std::vector<Fd>& descriptors) {
   iovec part{bytes, size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors) + CMSG_SPACE(sizeof(ucred))];
+  alignas(
+      cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors) + CMSG_SPACE(sizeof(ucred))];
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -59,12 +61,15 @@ Result<Incoming> receive_some(int socket, void* bytes, size_t size, int flags, s
 }
 
 // Reads exactly `size` bytes (or none at the end).
-Result<Incoming> receive_exactly(int socket, void* bytes, size_t size, std::vector<Fd>& descriptors) {
+Result<Incoming> receive_exactly(int socket, void* bytes, size_t size,
+                                 std::vector<Fd>& descriptors) {
   Incoming all;
   while (all.size < size) {
-    Incoming incoming = TRY(receive_some(socket, static_cast<char*>(bytes) + all.size, size - all.size, 0, descriptors));
+    Incoming incoming = TRY(receive_some(socket, static_cast<char*>(bytes) + all.size,
+                                         size - all.size, 0, descriptors));
     if (incoming.size == 0 && all.size == 0) return all;
-    if (incoming.size == 0) return Error{Code::io, "receive from another part of Paddock: cut short", ""};
+    if (incoming.size == 0)
+      return Error{Code::io, "receive from another part of Paddock: cut short", ""};
     all.size += incoming.size;
     if (incoming.sender) all.sender = incoming.sender;
   }
@@ -75,20 +80,34 @@ Result<Incoming> receive_exactly(int socket, void* bytes, size_t size, std::vect
 
 Record Ended::to_record() const {
   Record record{.kind = Record::Kind::ended, .number = status};
-  record.numbers = {static_cast<uint64_t>(static_cast<int64_t>(killed_by)), cpu_us, memory_peak, pids_peak, disk_bytes,
-                    disk_inodes, disk_full, inodes_full, oom_kills, pids_refused, wall_us};
+  record.numbers = {static_cast<uint64_t>(static_cast<int64_t>(killed_by)),
+                    cpu_us,
+                    memory_peak,
+                    pids_peak,
+                    disk_bytes,
+                    disk_inodes,
+                    disk_full,
+                    inodes_full,
+                    oom_kills,
+                    pids_refused,
+                    wall_us};
   return record;
 }
 
 Ended Ended::from_record(const Record& record) {
   const auto& n = record.numbers;
-  return Ended{record.number, static_cast<int32_t>(static_cast<int64_t>(n[0])), n[1], n[2], n[3], n[4], n[5], n[6],
-               n[7], n[8], n[9], n[10]};
+  return Ended{record.number, static_cast<int32_t>(static_cast<int64_t>(n[0])),
+               n[1],          n[2],
+               n[3],          n[4],
+               n[5],          n[6],
+               n[7],          n[8],
+               n[9],          n[10]};
 }
 
 Record LivingUsage::to_record() const {
   Record record{.kind = Record::Kind::usage};
-  record.numbers = {cpu_us, memory, memory_cache, memory_peak, pids, disk, oom_kills, frozen, paused_by_keeper};
+  record.numbers = {cpu_us, memory,    memory_cache, memory_peak,     pids,
+                    disk,   oom_kills, frozen,       paused_by_keeper};
   return record;
 }
 
@@ -110,7 +129,14 @@ LifetimeOrder LifetimeOrder::from_record(const Record& record) {
 
 Record RuleOrder::to_record() const {
   Record record{.kind = Record::Kind::rule};
-  record.numbers = {first, static_cast<uint64_t>(rule.action), static_cast<uint64_t>(rule.metric), std::bit_cast<uint64_t>(rule.above), rule.of_limit, rule.for_ms, every_ms, limit};
+  record.numbers = {first,
+                    static_cast<uint64_t>(rule.action),
+                    static_cast<uint64_t>(rule.metric),
+                    std::bit_cast<uint64_t>(rule.above),
+                    rule.of_limit,
+                    rule.for_ms,
+                    every_ms,
+                    limit};
   std::strncpy(record.text, rule.name.c_str(), sizeof record.text - 1);
   std::strncpy(record.hint, rule.text.c_str(), sizeof record.hint - 1);
   return record;
@@ -118,7 +144,8 @@ Record RuleOrder::to_record() const {
 
 std::optional<RuleOrder> RuleOrder::from_record(const Record& record) {
   const auto& n = record.numbers;
-  if (n[1] > static_cast<uint64_t>(MonitorAction::kill) || n[2] >= std::size(kMonitorMetrics)) return std::nullopt;
+  if (n[1] > static_cast<uint64_t>(MonitorAction::kill) || n[2] >= std::size(kMonitorMetrics))
+    return std::nullopt;
   RuleOrder order{.first = n[0] != 0, .rule = {}, .every_ms = n[6], .limit = n[7]};
   order.rule.action = static_cast<MonitorAction>(n[1]);
   order.rule.metric = static_cast<MonitorMetric>(n[2]);
@@ -138,15 +165,20 @@ Record failure(const Error& error) {
 }
 
 Error to_error(const Record& record) {
-  auto bounded = [](const char* text, size_t size) { return std::string(text, ::strnlen(text, size)); };
-  Code code = record.number >= 0 && record.number <= static_cast<int>(Code::internal) ? static_cast<Code>(record.number)
-                                                                                      : Code::internal;
-  return Error{code, bounded(record.text, sizeof record.text), bounded(record.hint, sizeof record.hint)};
+  auto bounded = [](const char* text, size_t size) {
+    return std::string(text, ::strnlen(text, size));
+  };
+  Code code = record.number >= 0 && record.number <= static_cast<int>(Code::internal)
+                  ? static_cast<Code>(record.number)
+                  : Code::internal;
+  return Error{code, bounded(record.text, sizeof record.text),
+               bounded(record.hint, sizeof record.hint)};
 }
 
 Result<std::pair<Fd, Fd>> make_channel() {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "make a socket pair");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return errno_error(errno, "make a socket pair");
   return std::pair<Fd, Fd>{Fd(ends[0]), Fd(ends[1])};
 }
 
@@ -159,8 +191,9 @@ ssize_t send_message(int socket, const msghdr& message) {
   return sent;
 }
 
-// The descriptors in flight are counted for all processes of the user, and a program may have used up as many as it may open. It may
-// open fewer than our hard limit (kernel::set_rlimits), which counts here.
+// The descriptors in flight are counted for all processes of the user, and a program may have used
+// up as many as it may open. It may open fewer than our hard limit (kernel::set_rlimits), which
+// counts here.
 ssize_t send_with_all_descriptors(int socket, const msghdr& message) {
   rlimit before{};
   if (::getrlimit(RLIMIT_NOFILE, &before) != 0) return -1;
@@ -182,7 +215,8 @@ Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<in
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   if (!descriptors.empty()) {
-    if (descriptors.size() > kMaxDescriptors) return Error{Code::internal, "send: too many descriptors", ""};
+    if (descriptors.size() > kMaxDescriptors)
+      return Error{Code::internal, "send: too many descriptors", ""};
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
     cmsghdr* header = CMSG_FIRSTHDR(&message);
@@ -211,7 +245,8 @@ Result<void> send_record(int socket, const Record& record, const std::vector<int
 
 Result<Received> receive_record(int socket) {
   Received received;
-  Incoming incoming = TRY(receive_exactly(socket, &received.record, sizeof received.record, received.descriptors));
+  Incoming incoming =
+      TRY(receive_exactly(socket, &received.record, sizeof received.record, received.descriptors));
   received.closed = incoming.size == 0;
   received.sender = incoming.sender;
   return received;
@@ -219,7 +254,8 @@ Result<Received> receive_record(int socket) {
 
 Result<std::optional<Received>> RecordReader::read(int socket) {
   while (size_ < sizeof(Record)) {
-    Incoming incoming = TRY(receive_some(socket, reinterpret_cast<char*>(&next_.record) + size_, sizeof(Record) - size_, MSG_DONTWAIT, next_.descriptors));
+    Incoming incoming = TRY(receive_some(socket, reinterpret_cast<char*>(&next_.record) + size_,
+                                         sizeof(Record) - size_, MSG_DONTWAIT, next_.descriptors));
     if (incoming.later) return std::optional<Received>();
     next_.closed = incoming.size == 0;
     if (next_.closed) break;
@@ -236,7 +272,8 @@ Result<void> send_plan(int socket, const std::string& bytes, const std::vector<i
   return send_bytes(socket, bytes, {});
 }
 
-// A caller that dies in the middle of it is gone like any other: what it was making must be known all the same.
+// A caller that dies in the middle of it is gone like any other: what it was making must be known
+// all the same.
 Result<ReceivedPlan> receive_plan(int socket) {
   ReceivedPlan plan;
   while (true) {
@@ -244,12 +281,15 @@ Result<ReceivedPlan> receive_plan(int socket) {
     plan.closed = !received || received.value().closed;
     if (plan.closed) return plan;
     const Record& record = received.value().record;
-    if (record.kind == Record::Kind::making) plan.making.assign(record.text, ::strnlen(record.text, sizeof record.text));
+    if (record.kind == Record::Kind::making)
+      plan.making.assign(record.text, ::strnlen(record.text, sizeof record.text));
     if (record.kind != Record::Kind::plan) continue;
-    if (record.numbers[0] == 0 || record.numbers[0] > kMaxPlan) return Error{Code::invalid, "receive the plan: impossible size", ""};
+    if (record.numbers[0] == 0 || record.numbers[0] > kMaxPlan)
+      return Error{Code::invalid, "receive the plan: impossible size", ""};
     plan.bytes.resize(record.numbers[0]);
     plan.descriptors = std::move(received.value().descriptors);
-    Result<Incoming> body = receive_exactly(socket, plan.bytes.data(), plan.bytes.size(), plan.descriptors);
+    Result<Incoming> body =
+        receive_exactly(socket, plan.bytes.data(), plan.bytes.size(), plan.descriptors);
     plan.closed = !body || body.value().size == 0;
     return plan;
   }

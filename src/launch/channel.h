@@ -1,5 +1,5 @@
-// The sockets between caller, keeper and the sandbox's first process. All are stream sockets that carry fixed-size
-// records, some with descriptors; a plan follows the record that announces it.
+// The sockets between caller, keeper and the sandbox's first process. All are stream sockets that
+// carry fixed-size records, some with descriptors; a plan follows the record that announces it.
 #pragma once
 
 #include <array>
@@ -22,28 +22,36 @@ struct Record {
     go,          // caller → keeper → program: exec now
     signal,      // caller → keeper → PID 1: number is a signal for the program
     // first process → keeper (→ caller)
-    built,       // the root stands; descriptors: /proc inside, the scratch filesystem, the user namespace, the terminal if there is one
-    ready,       // the program waits before its exec; number is its pid on the host, numbers its namespaces
-    failed,      // Paddock failed; text is the error, number its Code
-    not_run,     // exec failed; number is errno
-    exited,      // number is the wait status
+    // The root stands; descriptors: /proc inside, the scratch filesystem, the user namespace, the
+    // terminal if there is one.
+    built,
+    // The program waits before its exec; number is its pid on the host, numbers its namespaces.
+    ready,
+    failed,   // Paddock failed; text is the error, number its Code
+    not_run,  // exec failed; number is errno
+    exited,   // number is the wait status
     // caller → keeper
-    plan,        // numbers[0] bytes of a plan follow; the program's descriptors come along (also keeper → first process)
-    making,      // text is a directory that is being made for this run: without a plan it is to go
-    kill,        // number is the LimitKind that was hit, or -1
-    alive,       // the program printed something: it is not idle
+    // numbers[0] bytes of a plan follow; the program's descriptors come along (also keeper → first
+    // process).
+    plan,
+    making,  // text is a directory that is being made for this run: without a plan it is to go
+    kill,    // number is the LimitKind that was hit, or -1
+    alive,   // the program printed something: it is not idle
     // keeper → caller
-    ended,       // numbers as in Ended; text says why
+    ended,  // numbers as in Ended; text says why
     // server → keeper of a living sandbox; each is answered in turn, by itself or by `failed`
-    attach,      // descriptors of the answer: the stream to the guest, and with a network egress's control and event sockets;
-                 // numbers[0] is 1 when it is frozen
+    // Descriptors of the answer: the stream to the guest, and with a network egress's control and
+    // event sockets;
+    // numbers[0] is 1 when it is frozen.
+    attach,
     freeze,
     thaw,
-    usage,       // numbers of the answer as in LivingUsage; the keeper of a run answers it, too
-    replaced,    // keeper → server: another one has come, and this was the last word to you
-    // server → keeper of a living sandbox, not answered: what the keeper does by itself when there is no server
-    lifetime,    // numbers as in LifetimeOrder
-    rule,        // numbers and texts as in RuleOrder
+    usage,     // numbers of the answer as in LivingUsage; the keeper of a run answers it, too
+    replaced,  // keeper → server: another one has come, and this was the last word to you
+    // server → keeper of a living sandbox, not answered: what the keeper does by itself when there
+    // is no server
+    lifetime,  // numbers as in LifetimeOrder
+    rule,      // numbers and texts as in RuleOrder
   } kind;
   int32_t number = 0;
   std::array<uint64_t, 16> numbers{};
@@ -52,15 +60,16 @@ struct Record {
 };
 
 // The order of the namespaces in Record::numbers of `ready`.
-inline constexpr std::array<const char*, 7> kNamespaceNames = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"};
+inline constexpr std::array<const char*, 7> kNamespaceNames = {"user", "mnt", "pid",   "net",
+                                                               "ipc",  "uts", "cgroup"};
 
 // Instead of a number that could not be measured.
 inline constexpr uint64_t kUnmeasured = UINT64_MAX;
 
 // What the keeper saw, in Record::numbers of `ended`.
 struct Ended {
-  int32_t status = 0;       // wait status of the program
-  int32_t killed_by = -1;   // LimitKind that the keeper or the caller enforced by killing
+  int32_t status = 0;      // wait status of the program
+  int32_t killed_by = -1;  // LimitKind that the keeper or the caller enforced by killing
   uint64_t cpu_us = 0, memory_peak = 0, pids_peak = 0, disk_bytes = 0, disk_inodes = 0;
   uint64_t disk_full = 0, inodes_full = 0;  // seen at its cap
   uint64_t oom_kills = 0, pids_refused = 0;
@@ -72,7 +81,8 @@ struct Ended {
 
 // What a sandbox uses, in Record::numbers of `usage`.
 struct LivingUsage {
-  uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0, oom_kills = 0;
+  uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0,
+           oom_kills = 0;
   bool frozen = false;
   bool paused_by_keeper = false;  // its time was over, or a rule held, and no server was there
 
@@ -93,13 +103,14 @@ struct LifetimeOrder {
 
 // One rule of [monitor] that kills or pauses.
 struct RuleOrder {
-  bool first = false;      // those told before do not count any more
+  bool first = false;  // those told before do not count any more
   MonitorRule rule;
-  uint64_t every_ms = 0;   // between two looks
-  uint64_t limit = 0;      // the sandbox's, of which the rule may be a percentage
+  uint64_t every_ms = 0;  // between two looks
+  uint64_t limit = 0;     // the sandbox's, of which the rule may be a percentage
 
   Record to_record() const;
-  static std::optional<RuleOrder> from_record(const Record& record);  // nothing: of a version that knows more
+  // nothing: of a version that knows more.
+  static std::optional<RuleOrder> from_record(const Record& record);
 };
 
 Record failure(const Error& error);
@@ -107,7 +118,8 @@ Error to_error(const Record& record);
 
 Result<std::pair<Fd, Fd>> make_channel();
 Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<int>& descriptors);
-Result<void> send_record(int socket, const Record& record, const std::vector<int>& descriptors = {});
+Result<void> send_record(int socket, const Record& record,
+                         const std::vector<int>& descriptors = {});
 
 struct Received {
   bool closed = false;
@@ -120,7 +132,8 @@ Result<Received> receive_record(int socket);
 // The same without waiting, for who has several sockets to look at.
 class RecordReader {
  public:
-  // A whole record, or nothing yet. `closed` at the end, also when it comes in the middle of a record.
+  // A whole record, or nothing yet. `closed` at the end, also when it comes in the middle of a
+  // record.
   Result<std::optional<Received>> read(int socket);
 
  private:

@@ -23,7 +23,8 @@ Result<void> Hold::make_first_process(uint64_t namespaces, Fd& control) {
     if (group.plan().version() == 2) cgroup = group.folder_fd();
   auto [inner, outer] = TRY(make_channel());
   int on = 1;
-  if (::setsockopt(outer.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(errno, "watch the sandbox");
+  if (::setsockopt(outer.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+    return errno_error(errno, "watch the sandbox");
   child_ = TRY(kernel::fork_child(namespaces, cgroup));
   if (child_.pid == 0) {
     outer.reset();
@@ -35,23 +36,31 @@ Result<void> Hold::make_first_process(uint64_t namespaces, Fd& control) {
   return {};
 }
 
-Result<void> Hold::start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed, Fd& control, Watcher& watcher) {
+Result<void> Hold::start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed,
+                         Fd& control, Watcher& watcher) {
   Sources sources;
   if (plan.privileged) TRY(take_sources(plan, Taker::keeper, sources));
   uint64_t wanted = plan.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP);
-  bool version_2 = std::any_of(plan.cgroups.begin(), plan.cgroups.end(), [](const kernel::CgroupPlan& group) { return group.version() == 2; });
+  bool version_2 =
+      std::any_of(plan.cgroups.begin(), plan.cgroups.end(),
+                  [](const kernel::CgroupPlan& group) { return group.version() == 2; });
   // One made ahead is in no cgroup yet, and a version 2 one cannot be joined later.
   if (namespaces_ != wanted || version_2) forget_first_process();
   // Daemonised grandchildren of a program without its own PID namespace come to us.
-  if (!plan.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
+  if (!plan.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+    return errno_error(errno, "become a subreaper");
   if (child_.pid < 0) {
     TRY(make_cgroups(plan, watcher));
     TRY(make_first_process(wanted, control));
   }
-  bool cpu_group = std::any_of(plan.cgroups.begin(), plan.cgroups.end(), [](const kernel::CgroupPlan& group) { return group.uses & kernel::kCpuUsage; });
+  bool cpu_group =
+      std::any_of(plan.cgroups.begin(), plan.cgroups.end(),
+                  [](const kernel::CgroupPlan& group) { return group.uses & kernel::kCpuUsage; });
   if ((plan.watch.cpu_time || plan.living) && !cpu_group)
-    if (Result<Fd> clock = kernel::open_cpu_clock(child_.pid)) watcher.use_cpu_clock(std::move(clock.value()));
-  if (plan.namespaces & CLONE_NEWUSER) TRY(kernel::write_id_map(child_.pid, plan.ids, plan.privileged));
+    if (Result<Fd> clock = kernel::open_cpu_clock(child_.pid))
+      watcher.use_cpu_clock(std::move(clock.value()));
+  if (plan.namespaces & CLONE_NEWUSER)
+    TRY(kernel::write_id_map(child_.pid, plan.ids, plan.privileged));
   std::vector<int> descriptors;
   size_t inner = program_descriptors(plan);
   for (size_t i = 0; i < inner; ++i) descriptors.push_back(passed.at(i).get());
@@ -71,7 +80,8 @@ Result<void> Hold::open_the_way() const {
 }
 
 Result<void> Hold::make_cgroups(const Plan& plan, Watcher& watcher) {
-  for (const kernel::CgroupPlan& group : plan.cgroups) groups_.push_back(TRY(kernel::Cgroup::create(group)));
+  for (const kernel::CgroupPlan& group : plan.cgroups)
+    groups_.push_back(TRY(kernel::Cgroup::create(group)));
   watcher.use_cgroups(&groups_);
   return {};
 }

@@ -18,14 +18,17 @@ class Hold {
   Hold(Hold&&) = delete;
   ~Hold() { forget_first_process(); }
 
-  // The first process, in its namespaces, waiting for its plan. `control` is not to stay open in it.
+  // The first process, in its namespaces, waiting for its plan. `control` is not to stay open in
+  // it.
   Result<void> make_first_process(uint64_t namespaces, Fd& control);
   // One that was made ahead, in namespaces that turn out to be others than the plan's, is replaced.
   bool has_first_process() const { return child_.pid > 0; }
   void forget_first_process();
 
-  // Makes the sandbox up to the point where the first process may go on. Takes what goes inside from `passed`.
-  Result<void> start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed, Fd& control, Watcher& watcher);
+  // Makes the sandbox up to the point where the first process may go on. Takes what goes inside
+  // from `passed`.
+  Result<void> start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed,
+                     Fd& control, Watcher& watcher);
   // Lets it join its version 1 cgroups and go on; in a version 2 one it was born.
   Result<void> open_the_way() const;
 

@@ -14,7 +14,8 @@ namespace paddock::launch {
 
 namespace {
 
-// PID 1 ignores every signal from inside that it has no handler for, and it installs none: it reads them instead.
+// PID 1 ignores every signal from inside that it has no handler for, and it installs none: it reads
+// them instead.
 sigset_t all_signals() {
   sigset_t all;
   ::sigfillset(&all);
@@ -23,8 +24,9 @@ sigset_t all_signals() {
 
 constexpr int kReapedAtOnce = 64;
 
-// Reaps some of what there is to reap (`more`: not all of it): orphans without end must not keep us from the rest. True, with its
-// status, once the program itself has ended, which is looked for first.
+// Reaps some of what there is to reap (`more`: not all of it): orphans without end must not keep us
+// from the rest. True, with its status, once the program itself has ended, which is looked for
+// first.
 bool reap(pid_t program, int* program_status, bool* more) {
   *more = false;
   if (::waitpid(program, program_status, WNOHANG) == program) return true;
@@ -42,7 +44,8 @@ bool reap(pid_t program, int* program_status, bool* more) {
 
 }  // namespace
 
-Result<pid_t> start_program(const LaunchInput& input, const std::function<Result<void>()>& program) {
+Result<pid_t> start_program(const LaunchInput& input,
+                            const std::function<Result<void>()>& program) {
   sigset_t all = all_signals();
   (void)::sigprocmask(SIG_SETMASK, &all, nullptr);
   struct Start {
@@ -63,7 +66,8 @@ Result<pid_t> start_program(const LaunchInput& input, const std::function<Result
 
 void run_init(LaunchInput& input, pid_t program) {
   int keeper = input.keeper.get();
-  // What the program gets (terminal, pipes) must not stay open here: its readers wait for the last writer.
+  // What the program gets (terminal, pipes) must not stay open here: its readers wait for the last
+  // writer.
   input.stdio.clear();
   input.sources.clear();
   (void)kernel::close_all_but(keeper);
@@ -77,12 +81,14 @@ void run_init(LaunchInput& input, pid_t program) {
     if (::poll(watched, 2, more ? 0 : -1) < 0) continue;
     if (watched[1].revents) {
       Result<Received> received = receive_record(keeper);
-      if (!received || received.value().closed) ::_exit(125);  // and the kernel ends all others with us
+      // And the kernel ends all others with us.
+      if (!received || received.value().closed) ::_exit(125);
       const Record& record = received.value().record;
       if (record.kind == Record::Kind::signal) (void)::kill(-program, record.number);
     }
     if (!watched[0].revents && !more) continue;
-    // Some at a time: whoever floods us with signals must not keep us from seeing the program's end.
+    // Some at a time: whoever floods us with signals must not keep us from seeing the program's
+    // end.
     signalfd_siginfo info[16];
     (void)!::read(signals.get(), info, sizeof info);
     int status = 0;

@@ -27,7 +27,8 @@ namespace paddock::launch {
 
 namespace {
 
-constexpr uint64_t kContainerNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+constexpr uint64_t kContainerNamespaces =
+    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
 void remove_directory(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -52,10 +53,13 @@ class Keeper {
     passed_ = std::move(passed);
     watcher_ = Watcher(plan_.watch, plan_.container);
     Result<void> started = start();
-    if (started) watch_until_end();
-    else failure_ = std::move(started.error());
+    if (started)
+      watch_until_end();
+    else
+      failure_ = std::move(started.error());
     end_everything();
-    Result<void> told = failure_ ? send_record(control_.get(), failure(*failure_)) : send_record(control_.get(), ended_.to_record());
+    Result<void> told = failure_ ? send_record(control_.get(), failure(*failure_))
+                                 : send_record(control_.get(), ended_.to_record());
     (void)told;  // a caller that is gone does not want to know
   }
 
@@ -77,11 +81,16 @@ class Keeper {
 
   void watch_until_end() {
     while (!over_) {
-      pollfd watched[5] = {{control_.get(), POLLIN, 0}, {hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0},
-                           {walker_.fd(), POLLIN, 0}, {parent_.get(), POLLIN, 0}};
+      pollfd watched[5] = {{control_.get(), POLLIN, 0},
+                           {hold_.guard().get(), POLLIN, 0},
+                           {hold_.child().pidfd.get(), POLLIN, 0},
+                           {walker_.fd(), POLLIN, 0},
+                           {parent_.get(), POLLIN, 0}};
       (void)::poll(watched, 5, milliseconds_to_next_look());
-      if (watched[1].revents) from_sandbox();
-      else if (watched[2].revents) first_process_ended();
+      if (watched[1].revents)
+        from_sandbox();
+      else if (watched[2].revents)
+        first_process_ended();
       if (watched[0].revents && !over_) from_caller();
       if (watched[3].revents && !over_) from_walker();
       if (watched[4].revents && !over_) parent_ended();
@@ -91,7 +100,8 @@ class Keeper {
 
   void from_sandbox() {
     Result<Received> received = receive_record(hold_.guard().get());
-    if (!received || received.value().closed) {  // it has ended, or (without PID 1) the program was started
+    // It has ended, or (without PID 1) the program was started.
+    if (!received || received.value().closed) {
       hold_.guard().reset();
       return;
     }
@@ -109,21 +119,14 @@ class Keeper {
         if (!descriptors.empty()) (void)send_record(control_.get(), record, {descriptors[0].get()});
         return;
       }
-      case Record::Kind::ready:
-        record.number = received.value().sender;
-        [[fallthrough]];
-      case Record::Kind::not_run:
-        (void)send_record(control_.get(), record);
-        return;
+      case Record::Kind::ready: record.number = received.value().sender; [[fallthrough]];
+      case Record::Kind::not_run: (void)send_record(control_.get(), record); return;
       case Record::Kind::failed:
         failure_ = to_error(record);
         over_ = true;
         return;
-      case Record::Kind::exited:
-        program_ended(record.number);
-        return;
-      default:
-        return;
+      case Record::Kind::exited: program_ended(record.number); return;
+      default: return;
     }
   }
 
@@ -137,12 +140,15 @@ class Keeper {
     if (record.kind == Record::Kind::alive) {
       last_active_us_ = now_us();
     } else if (record.kind == Record::Kind::usage) {
-      (void)send_record(control_.get(), usage_of(watcher_, latest_, ended_.memory_peak, plan_.container ? 1 : 0).to_record());
+      (void)send_record(
+          control_.get(),
+          usage_of(watcher_, latest_, ended_.memory_peak, plan_.container ? 1 : 0).to_record());
     } else if (record.kind == Record::Kind::kill) {
       ended_.killed_by = record.number;
       over_ = true;
     } else if (record.kind == Record::Kind::signal && !plan_.container) {
-      if (hold_.child().pid > 0) (void)::kill(-hold_.child().pid, record.number);  // -1 would be everyone
+      // -1 would be everyone.
+      if (hold_.child().pid > 0) (void)::kill(-hold_.child().pid, record.number);
     } else if (record.kind == Record::Kind::go || record.kind == Record::Kind::signal) {
       if (record.kind == Record::Kind::go) started_us_ = last_active_us_ = now_us();
       (void)send_record(hold_.guard().get(), record);
@@ -151,7 +157,9 @@ class Keeper {
 
   // Nobody would end the program if we were killed as well: so it ends now.
   void parent_ended() {
-    failure_ = Error{Code::internal, "a process that watches the sandbox was killed, and the sandbox was ended", "see the kernel log for an out-of-memory kill"};
+    failure_ = Error{Code::internal,
+                     "a process that watches the sandbox was killed, and the sandbox was ended",
+                     "see the kernel log for an out-of-memory kill"};
     over_ = true;
   }
 
@@ -160,7 +168,8 @@ class Keeper {
     if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
     hear_last_words();
     if (program_ended_) return;
-    // In a container PID 1 speaks before it goes; if it could not, it was killed with all the others.
+    // In a container PID 1 speaks before it goes; if it could not, it was killed with all the
+    // others.
     program_ended(status);
   }
 
@@ -187,21 +196,25 @@ class Keeper {
   void look() {
     uint64_t now = now_us();
     if (over_) return;
-    if (plan_.watch.wall_time && now >= started_us_ + plan_.watch.wall_time * 1000) return stop_for(LimitKind::wall_time);
+    if (plan_.watch.wall_time && now >= started_us_ + plan_.watch.wall_time * 1000)
+      return stop_for(LimitKind::wall_time);
     if (now < next_look_us_) return;
     if (!swept_) sweep();
     if (!plan_.container) reap_orphans();
-    if (!watcher_.needs_walks() || !has_started()) return judge(watcher_.needs_walks() ? latest_ : watcher_.sample());
+    if (!watcher_.needs_walks() || !has_started())
+      return judge(watcher_.needs_walks() ? latest_ : watcher_.sample());
     if (!walker_.running()) {
       watcher_.count_all();
-      if (Result<void> started = walker_.start(watcher_, user_namespace_); !started) return fail(std::move(started.error()));
+      if (Result<void> started = walker_.start(watcher_, user_namespace_); !started)
+        return fail(std::move(started.error()));
     }
     if (walker_.lost()) return stop_unmeasured();
     walker_.ask();
     judge(latest_);
   }
 
-  // Until then there is no /proc to look at; or the program is still a copy of ours, which cannot be looked into.
+  // Until then there is no /proc to look at; or the program is still a copy of ours, which cannot
+  // be looked into.
   bool has_started() { return plan_.container ? built_ : !hold_.guard(); }
 
   void from_walker() {
@@ -215,8 +228,10 @@ class Keeper {
     if (watch.memory) return stop_for(LimitKind::memory, ended_.memory_peak);
     if (watch.disk || watch.measured_disk) return stop_for(LimitKind::disk, ended_.disk_bytes);
     if (watch.pids) return stop_for(LimitKind::pids, ended_.pids_peak);
-    if (watch.cpu_time && !watcher_.kernel_counts_cpu()) return stop_for(LimitKind::cpu_time, ended_.cpu_us);
-    fail(Error{Code::internal, "the process that measures the sandbox died", "see the kernel log for an out-of-memory kill"});
+    if (watch.cpu_time && !watcher_.kernel_counts_cpu())
+      return stop_for(LimitKind::cpu_time, ended_.cpu_us);
+    fail(Error{Code::internal, "the process that measures the sandbox died",
+               "see the kernel log for an out-of-memory kill"});
   }
 
   void fail(Error error) {
@@ -232,25 +247,32 @@ class Keeper {
     note_peaks(sample);
     const Watch& watch = plan_.watch;
     bool known = (sample.memory_known || !watch.memory) && (sample.pids_known || !watch.pids);
-    if (known) unknown_since_us_ = 0;
-    else if (!unknown_since_us_) unknown_since_us_ = now;
-    else if (now - unknown_since_us_ > kUnknown) return stop_unmeasured();
+    if (known)
+      unknown_since_us_ = 0;
+    else if (!unknown_since_us_)
+      unknown_since_us_ = now;
+    else if (now - unknown_since_us_ > kUnknown)
+      return stop_unmeasured();
     if (watch.memory && sample.memory > watch.memory) return stop_for(LimitKind::memory);
     if (watch.pids && sample.pids > watch.pids) return stop_for(LimitKind::pids);
     if (watch.disk && sample.disk > watch.disk) return stop_for(LimitKind::disk);
     if (watch.inodes && sample.inodes > watch.inodes) return stop_for(LimitKind::inodes);
     if (watch.measured_disk && sample.disk > watch.measured_disk) return stop_for(LimitKind::disk);
-    if (watch.measured_inodes && sample.inodes > watch.measured_inodes) return stop_for(LimitKind::inodes);
-    if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000) return stop_for(LimitKind::cpu_time);
+    if (watch.measured_inodes && sample.inodes > watch.measured_inodes)
+      return stop_for(LimitKind::inodes);
+    if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000)
+      return stop_for(LimitKind::cpu_time);
     if (sample.cpu_us > active_cpu_us_ + kIdleCpu) {
       active_cpu_us_ = sample.cpu_us;
       last_active_us_ = now;
     }
-    if (watch.idle_time && now - last_active_us_ >= watch.idle_time * 1000) return stop_for(LimitKind::idle_time);
+    if (watch.idle_time && now - last_active_us_ >= watch.idle_time * 1000)
+      return stop_for(LimitKind::idle_time);
     next_look_us_ = now + until_next_look(sample);
   }
 
-  // Without a PID 1 of their own, daemonised processes end with us. Until they are waited for they count.
+  // Without a PID 1 of their own, daemonised processes end with us. Until they are waited for they
+  // count.
   void reap_orphans() {
     int status = 0;
     pid_t pid;
@@ -262,17 +284,23 @@ class Keeper {
     }
   }
 
-  // Short enough that a limit cannot be passed by far: memory fills at some 4 GB/s, CPU time passes on every core.
+  // Short enough that a limit cannot be passed by far: memory fills at some 4 GB/s, CPU time passes
+  // on every core.
   uint64_t until_next_look(const Sample& sample) const {
     const Watch& watch = plan_.watch;
     uint64_t wait = kLongestLook;
     auto at_most = [&](uint64_t us) { wait = std::min(wait, us); };
     if (watch.memory) at_most((watch.memory - std::min(watch.memory, sample.memory)) / 4096);
     if (watch.disk) at_most((watch.disk - std::min(watch.disk, sample.disk)) / 4096);
-    if (watch.cpu_time) at_most((watch.cpu_time * 1000 - sample.cpu_us) / static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
-    if (watch.cpu_time && !watcher_.kernel_counts_cpu()) at_most(10'000);  // or short-lived processes go unseen
+    if (watch.cpu_time)
+      at_most((watch.cpu_time * 1000 - sample.cpu_us) /
+              static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+    // Or short-lived processes go unseen.
+    if (watch.cpu_time && !watcher_.kernel_counts_cpu()) at_most(10'000);
     if (watch.idle_time) at_most(watch.idle_time * 1000 / 4);
-    if (watch.pids || watch.kernel_pids || watch.inodes || watch.kernel_disk || watch.measured_disk || !plan_.container) at_most(25'000);
+    if (watch.pids || watch.kernel_pids || watch.inodes || watch.kernel_disk ||
+        watch.measured_disk || !plan_.container)
+      at_most(25'000);
     return std::max<uint64_t>(wait, kShortestLook);
   }
 
@@ -285,13 +313,16 @@ class Keeper {
     ended_.disk_full |= sample.disk_full;
     ended_.inodes_full |= sample.inodes_full;
     // It may end by itself before it is ended for that.
-    ended_.disk_full |= is_over(sample.disk, plan_.watch.measured_disk) || is_over(sample.disk, plan_.watch.disk);
-    ended_.inodes_full |= is_over(sample.inodes, plan_.watch.measured_inodes) || is_over(sample.inodes, plan_.watch.inodes);
+    ended_.disk_full |=
+        is_over(sample.disk, plan_.watch.measured_disk) || is_over(sample.disk, plan_.watch.disk);
+    ended_.inodes_full |= is_over(sample.inodes, plan_.watch.measured_inodes) ||
+                          is_over(sample.inodes, plan_.watch.inodes);
   }
 
   static bool is_over(uint64_t used, uint64_t limit) { return limit && used > limit; }
 
-  // Before the processes and what they used are gone. Where the walker does not come back, the numbers are not known.
+  // Before the processes and what they used are gone. Where the walker does not come back, the
+  // numbers are not known.
   void take_last_sample() {
     if (!walker_.running()) return note_peaks(watcher_.sample(ended_.killed_by >= 0));
     if (ended_.killed_by >= 0) return;  // a program that must go does not go later for that
@@ -303,11 +334,14 @@ class Keeper {
     if (!whole && plan_.watch.measured_disk) ended_.disk_bytes = kUnmeasured;
   }
 
-  // Of a run that was over before the first look the kernel kept what its processes used, but not how many there were.
+  // Of a run that was over before the first look the kernel kept what its processes used, but not
+  // how many there were.
   void take_from_kernel() {
     rusage used{};
     if (::getrusage(RUSAGE_CHILDREN, &used) != 0) return;
-    auto to_us = [](const timeval& time) { return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec); };
+    auto to_us = [](const timeval& time) {
+      return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec);
+    };
     ended_.cpu_us = std::max(ended_.cpu_us, to_us(used.ru_utime) + to_us(used.ru_stime));
     // With the pages of files, which the limit does not count.
     uint64_t resident = static_cast<uint64_t>(used.ru_maxrss) << 10;
@@ -336,7 +370,8 @@ class Keeper {
     if (watcher_.needs_walks() && !looked && !failure_) take_from_kernel();
     Counters counters = watcher_.counters();
     if (counters.memory_peak) ended_.memory_peak = *counters.memory_peak;
-    if (counters.pids_peak) ended_.pids_peak = *counters.pids_peak - (plan_.container && *counters.pids_peak ? 1 : 0);
+    if (counters.pids_peak)
+      ended_.pids_peak = *counters.pids_peak - (plan_.container && *counters.pids_peak ? 1 : 0);
     ended_.oom_kills = counters.oom_kills;
     ended_.pids_refused = counters.pids_refused;
     hold_.remove_groups();
@@ -359,22 +394,25 @@ class Keeper {
     if (!plan_.container) end_descendants(hold_.groups());
   }
 
-  // What keepers that were killed left behind. Done once in a run that lasts: the shortest ones do not wait for it.
+  // What keepers that were killed left behind. Done once in a run that lasts: the shortest ones do
+  // not wait for it.
   void sweep() {
     swept_ = true;
     for (const std::string& directory : plan_.sweep) kernel::remove_stale_cgroups(directory);
     remove_stale_spaces(plan_);
   }
 
-  static constexpr uint64_t kFirstLook = 10'000, kShortestLook = 2'000, kLongestLook = 100'000;  // µs
-  static constexpr uint64_t kUnknown = 1'000'000, kLastWalk = 1'000'000;                         // µs
+  // µs.
+  static constexpr uint64_t kFirstLook = 10'000, kShortestLook = 2'000, kLongestLook = 100'000;
+  // µs.
+  static constexpr uint64_t kUnknown = 1'000'000, kLastWalk = 1'000'000;
   static constexpr uint64_t kIdleCpu = 2'000;  // µs of CPU that count as being active
 
   Plan plan_;
-  std::string plan_bytes_;   // as it came, to be passed on
+  std::string plan_bytes_;  // as it came, to be passed on
   Hold hold_;
-  Fd control_, space_;  // the space is locked while we live
-  Fd parent_;           // process wall: who ends everything if we cannot
+  Fd control_, space_;      // the space is locked while we live
+  Fd parent_;               // process wall: who ends everything if we cannot
   std::vector<Fd> passed_;  // locks to hold until the end
   Watcher watcher_{{}, true};
   Walker walker_;
@@ -383,21 +421,25 @@ class Keeper {
   Ended ended_;
   std::optional<Error> failure_;
   bool over_ = false, program_ended_ = false, caller_gone_ = false, swept_ = false, built_ = false;
-  uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0, unknown_since_us_ = 0;
+  uint64_t started_us_ = 0, next_look_us_ = 0, last_active_us_ = 0, active_cpu_us_ = 0,
+           unknown_since_us_ = 0;
 };
 
 // Signals meant for the caller's terminal or service must not end us before we cleaned up.
 void ignore_signals() {
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})
+  for (int number :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})
     (void)::signal(number, SIG_IGN);
   (void)::signal(SIGCHLD, SIG_DFL);  // an ignored one, inherited, would take the exit statuses away
 }
 
-// Without a PID namespace nothing in the kernel ends the program's descendants with us. So our parent stays and waits for us,
-// with nothing else to do and nothing to read: if we are killed they become its children, and it ends them and cleans up. If it is
-// killed we end everything ourselves. Returns in the keeper, with a descriptor of that parent.
+// Without a PID namespace nothing in the kernel ends the program's descendants with us. So our
+// parent stays and waits for us, with nothing else to do and nothing to read: if we are killed they
+// become its children, and it ends them and cleans up. If it is killed we end everything ourselves.
+// Returns in the keeper, with a descriptor of that parent.
 Result<Fd> leave_watcher_behind(const Plan& plan, int control, std::vector<Fd>& passed) {
-  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "become a subreaper");
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+    return errno_error(errno, "become a subreaper");
   Fd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   pid_t keeper = self ? ::fork() : -1;
   if (keeper < 0) return errno_error(errno, "start the keeper");
@@ -416,7 +458,8 @@ Result<Fd> leave_watcher_behind(const Plan& plan, int control, std::vector<Fd>& 
 
 void clean_up_after(const Plan& plan) {
   for (const kernel::CgroupPlan& group : plan.cgroups)
-    for (int attempt = 0; attempt < 1000 && !kernel::end_cgroup(group.directory); ++attempt) ::usleep(1000);
+    for (int attempt = 0; attempt < 1000 && !kernel::end_cgroup(group.directory); ++attempt)
+      ::usleep(1000);
   if (!plan.space_folders.empty()) remove_space(plan);
   if (!plan.discard.empty()) remove_directory(plan.discard);
 }
@@ -429,8 +472,9 @@ int keep(int control_number, bool ahead) {
   int number = control.get();
   (void)::fcntl(number, F_SETFD, FD_CLOEXEC);
   Keeper keeper(std::move(control));
-  // What fails ahead of the plan is tried again, and reported, when the plan is there. Where all cgroups are version 2
-  // the first process must be forked into its own, so nothing can be made ahead.
+  // What fails ahead of the plan is tried again, and reported, when the plan is there. Where all
+  // cgroups are version 2 the first process must be forked into its own, so nothing can be made
+  // ahead.
   bool only_version_2 = ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
   if (ahead && !only_version_2) (void)keeper.make_ahead();
   Result<ReceivedPlan> received = receive_plan(number);
@@ -440,7 +484,8 @@ int keep(int control_number, bool ahead) {
     return 125;
   }
   Result<Plan> plan = decode(received.value().bytes);
-  if (plan && received.value().descriptors.size() < program_descriptors(plan.value())) plan = Error{Code::internal, "the plan came without its descriptors", ""};
+  if (plan && received.value().descriptors.size() < program_descriptors(plan.value()))
+    plan = Error{Code::internal, "the plan came without its descriptors", ""};
   if (!plan) {
     (void)send_record(number, failure(plan.error()));
     return 125;
@@ -454,8 +499,11 @@ int keep(int control_number, bool ahead) {
     }
     keeper.watch_parent(std::move(parent).value());
   }
-  if (plan.value().living) return live(keeper.take_control(), std::move(plan.value()), std::move(received.value().bytes), std::move(received.value().descriptors));
-  keeper.run(std::move(plan.value()), std::move(received.value().bytes), std::move(received.value().descriptors));
+  if (plan.value().living)
+    return live(keeper.take_control(), std::move(plan.value()), std::move(received.value().bytes),
+                std::move(received.value().descriptors));
+  keeper.run(std::move(plan.value()), std::move(received.value().bytes),
+             std::move(received.value().descriptors));
   return 0;
 }
 

@@ -30,17 +30,20 @@ namespace {
 Result<std::vector<Fd>> await(int keeper, Record::Kind kind) {
   Received received = TRY(receive_record(keeper));
   if (received.closed) ::_exit(125);  // the keeper is gone: so are we
-  if (received.record.kind != kind) return Error{Code::internal, "the keeper sent something else than expected", ""};
+  if (received.record.kind != kind)
+    return Error{Code::internal, "the keeper sent something else than expected", ""};
   return std::move(received.descriptors);
 }
 
 Result<void> hide_from_ptrace(const Plan& plan) {
-  if (::prctl(PR_SET_DUMPABLE, plan.undumpable ? 0 : 1, 0, 0, 0) != 0) return errno_error(errno, "become undumpable");
+  if (::prctl(PR_SET_DUMPABLE, plan.undumpable ? 0 : 1, 0, 0, 0) != 0)
+    return errno_error(errno, "become undumpable");
   return {};
 }
 
 Result<void> set_hostname(const std::string& name) {
-  if (!name.empty() && ::sethostname(name.data(), name.size()) != 0) return errno_error(errno, "set the hostname");
+  if (!name.empty() && ::sethostname(name.data(), name.size()) != 0)
+    return errno_error(errno, "set the hostname");
   return {};
 }
 
@@ -48,7 +51,8 @@ Result<void> set_hostname(const std::string& name) {
 Result<void> join_cgroups(int keeper, uint64_t namespaces) {
   for (const Fd& join : TRY(await(keeper, Record::Kind::joined)))
     if (::write(join.get(), "0", 1) != 1) return errno_error(errno, "join the cgroup");
-  if (namespaces & CLONE_NEWCGROUP && ::unshare(CLONE_NEWCGROUP) != 0) return errno_error(errno, "enter a cgroup namespace");
+  if (namespaces & CLONE_NEWCGROUP && ::unshare(CLONE_NEWCGROUP) != 0)
+    return errno_error(errno, "enter a cgroup namespace");
   return {};
 }
 
@@ -57,12 +61,14 @@ struct Terminal {
 };
 
 Result<Terminal> open_terminal(const Plan& plan) {
-  bool wanted = plan.stdio[0] == kTerminal || plan.stdio[1] == kTerminal || plan.stdio[2] == kTerminal;
+  bool wanted =
+      plan.stdio[0] == kTerminal || plan.stdio[1] == kTerminal || plan.stdio[2] == kTerminal;
   if (!wanted) return Terminal{};
   const char* multiplexer = plan.container ? "/dev/pts/ptmx" : "/dev/ptmx";
   Terminal terminal{TRY(open_file(multiplexer, O_RDWR | O_NOCTTY)), Fd()};
   int unlock = 0;
-  if (::ioctl(terminal.master.get(), TIOCSPTLCK, &unlock) != 0) return errno_error(errno, "unlock the terminal");
+  if (::ioctl(terminal.master.get(), TIOCSPTLCK, &unlock) != 0)
+    return errno_error(errno, "unlock the terminal");
   terminal.slave = Fd(::ioctl(terminal.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.slave) return errno_error(errno, "open the terminal");
   winsize size{plan.rows, plan.columns, 0, 0};
@@ -70,13 +76,16 @@ Result<Terminal> open_terminal(const Plan& plan) {
   return terminal;
 }
 
-// Only the guest gets a proc that can be written to, at no path and with processes alone: it makes its children the first to
-// go when memory runs out. The kernel lets us make one only while a complete one is in sight. Without one it goes without.
+// Only the guest gets a proc that can be written to, at no path and with processes alone: it makes
+// its children the first to go when memory runs out. The kernel lets us make one only while a
+// complete one is in sight. Without one it goes without.
 void give_guest_proc(LaunchInput& input) {
-  Result<Fd> proc = kernel::new_mount("proc", {"subset=pid"}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+  Result<Fd> proc = kernel::new_mount("proc", {"subset=pid"},
+                                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
   if (!proc) return;
   input.stdio.at(1) = std::move(proc).value();
-  input.plan.landlock.rules.push_back({cat("/proc/self/fd/", input.stdio[1].get()), kernel::kLandlockWriteFile});
+  input.plan.landlock.rules.push_back(
+      {cat("/proc/self/fd/", input.stdio[1].get()), kernel::kLandlockWriteFile});
 }
 
 // Tells the keeper that the root stands, and gives it what it needs to watch us.
@@ -97,10 +106,12 @@ Result<void> set_stdio(const LaunchInput& input, const Terminal& terminal) {
   if (::setsid() < 0) return errno_error(errno, "start a session");
   for (int i = 0; i < 3; ++i) {
     int index = input.plan.stdio[i];
-    int source = index == kTerminal ? terminal.slave.get() : input.stdio.at(static_cast<size_t>(index)).get();
+    int source = index == kTerminal ? terminal.slave.get()
+                                    : input.stdio.at(static_cast<size_t>(index)).get();
     if (::dup2(source, i) < 0) return errno_error(errno, "set the standard descriptors");
   }
-  if (terminal.slave && ::ioctl(terminal.slave.get(), TIOCSCTTY, 0) != 0) return errno_error(errno, "take the terminal");
+  if (terminal.slave && ::ioctl(terminal.slave.get(), TIOCSCTTY, 0) != 0)
+    return errno_error(errno, "take the terminal");
   return {};
 }
 
@@ -113,17 +124,21 @@ void reset_signals() {
 }
 
 Result<void> enter_directory(const std::string& path) {
-  if (::chdir(path.c_str()) != 0) return errno_error(errno, cat("change to '", printable(path), "' inside"));
-  // The kernel marks a working directory outside the root like this; none may slip in (CVE-2024-21626).
+  if (::chdir(path.c_str()) != 0)
+    return errno_error(errno, cat("change to '", printable(path), "' inside"));
+  // The kernel marks a working directory outside the root like this; none may slip in
+  // (CVE-2024-21626).
   char current[4096];
   if (!::getcwd(current, sizeof current) || current[0] != '/')
-    return Error{Code::denied, cat("change to '", printable(path), "': it lies outside the sandbox's root"), ""};
+    return Error{Code::denied,
+                 cat("change to '", printable(path), "': it lies outside the sandbox's root"), ""};
   return {};
 }
 
 // Marks instead of closing: the socket to the keeper lives until the exec succeeds.
 Result<void> close_descriptors_at_exec(const Plan& plan) {
-  if (plan.close_descriptors && ::syscall(SYS_close_range, 3, ~0U, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) != 0)
+  if (plan.close_descriptors &&
+      ::syscall(SYS_close_range, 3, ~0U, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) != 0)
     return errno_error(errno, "close inherited descriptors");
   return {};
 }
@@ -147,23 +162,28 @@ ExecArguments prepare_exec(Plan& plan) {
   if (plan.argv[0].find('/') != std::string::npos) {
     arguments.candidates = {plan.argv[0]};
   } else {
-    for (const std::string& directory : split(plan.search_path, ':')) arguments.candidates.push_back(directory + "/" + plan.argv[0]);
+    for (const std::string& directory : split(plan.search_path, ':'))
+      arguments.candidates.push_back(directory + "/" + plan.argv[0]);
   }
   return arguments;
 }
 
-// As execvp(3): the first that runs; a file that may not be executed is remembered while the search goes on.
+// As execvp(3): the first that runs; a file that may not be executed is remembered while the search
+// goes on.
 int exec_first(const ExecArguments& arguments) {
   int found = ENOENT;
   for (const std::string& path : arguments.candidates) {
     ::execve(path.c_str(), arguments.argv.data(), arguments.env.data());
-    if (errno == EACCES) found = EACCES;
-    else if (errno != ENOENT && errno != ENOTDIR) return errno;
+    if (errno == EACCES)
+      found = EACCES;
+    else if (errno != ENOENT && errno != ENOTDIR)
+      return errno;
   }
   return found;
 }
 
-// The namespaces this process is in, by inode number as in /proc/PID/ns, for the caller to compare with its own.
+// The namespaces this process is in, by inode number as in /proc/PID/ns, for the caller to compare
+// with its own.
 Record where_we_are() {
   Record ready{.kind = Record::Kind::ready};
   for (size_t i = 0; i < kNamespaceNames.size(); ++i) {
@@ -183,10 +203,11 @@ Result<void> await_go(int keeper) {
   return {};
 }
 
-// What the kernel counts per user, also for the host's own processes, is bounded for the users of this namespace. Where /proc/sys is
-// read-only it stays as it is; `ready` says which.
+// What the kernel counts per user, also for the host's own processes, is bounded for the users of
+// this namespace. Where /proc/sys is read-only it stays as it is; `ready` says which.
 bool bound_user_counters() {
-  constexpr std::pair<const char*, std::string_view> kMost[] = {{"max_inotify_instances", "32"}, {"max_inotify_watches", "32768"}};
+  constexpr std::pair<const char*, std::string_view> kMost[] = {{"max_inotify_instances", "32"},
+                                                                {"max_inotify_watches", "32768"}};
   bool all = true;
   for (const auto& [name, most] : kMost) {
     Result<Fd> file = open_file(cat("/proc/sys/user/", name), O_WRONLY);
@@ -195,8 +216,10 @@ bool bound_user_counters() {
   return all;
 }
 
-// The last stretch, in the process that becomes the program. All of it the program could do as well.
-Result<void> become_program(LaunchInput& input, const Terminal& terminal, const ExecArguments& arguments) {
+// The last stretch, in the process that becomes the program. All of it the program could do as
+// well.
+Result<void> become_program(LaunchInput& input, const Terminal& terminal,
+                            const ExecArguments& arguments) {
   Record not_run{.kind = Record::Kind::not_run};
   TRY(set_stdio(input, terminal));
   TRY(enter_directory(input.plan.cwd));
@@ -213,17 +236,20 @@ Result<void> become_program(LaunchInput& input, const Terminal& terminal, const 
   return send_record(input.keeper.get(), not_run);
 }
 
-// The plan comes when the id maps are written, with the program's descriptors and what the keeper took for the root.
+// The plan comes when the id maps are written, with the program's descriptors and what the keeper
+// took for the root.
 Result<void> receive_input(LaunchInput& input) {
   ReceivedPlan received = TRY(receive_plan(input.keeper.get()));
   if (received.closed) ::_exit(125);  // the keeper is gone: so are we
   input.plan = TRY(decode(received.bytes));
-  if (received.descriptors.size() < program_descriptors(input.plan)) return Error{Code::internal, "the plan came without its descriptors", ""};
+  if (received.descriptors.size() < program_descriptors(input.plan))
+    return Error{Code::internal, "the plan came without its descriptors", ""};
   auto next = received.descriptors.begin() + 3;
   if (input.plan.network.enabled) input.egress = std::move(*next++);
   for (const Step& step : input.plan.steps) {
     input.sources.emplace_back();
-    if (takes_source(step, Taker::keeper) && next != received.descriptors.end()) input.sources.back() = std::move(*next++);
+    if (takes_source(step, Taker::keeper) && next != received.descriptors.end())
+      input.sources.back() = std::move(*next++);
   }
   received.descriptors.resize(3);
   input.stdio = std::move(received.descriptors);
@@ -258,15 +284,18 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   Terminal terminal = TRY(open_terminal(plan));
   TRY(report_built(input, terminal));
   TRY(join_cgroups(input.keeper.get(), plan.namespaces));
-  TRY(plan.drop_capabilities ? kernel::limit_capabilities(plan.capabilities) : kernel::pass_capabilities_on());
+  TRY(plan.drop_capabilities ? kernel::limit_capabilities(plan.capabilities)
+                             : kernel::pass_capabilities_on());
   if (plan.no_new_privs) TRY(kernel::set_no_new_privs());
   if (plan.landlock_own_proc) plan.landlock.rules.push_back({"/proc/self", kernel::kLandlockRead});
   TRY(kernel::enter_landlock(plan.landlock));
   TRY(kernel::set_rlimits(plan.rlimits));
   ExecArguments arguments = prepare_exec(plan);
-  TRY(enter_filter(plan));  // last: from here on neither PID 1 nor the program needs more than the program may do
+  // last: from here on neither PID 1 nor the program needs more than the program may do.
+  TRY(enter_filter(plan));
   auto program = [&] { return become_program(input, terminal, arguments); };
-  if (plan.container && !plan.living) run_init(input, TRY(start_program(input, program)));  // goes on as PID 1 and does not return
+  // Goes on as PID 1 and does not return.
+  if (plan.container && !plan.living) run_init(input, TRY(start_program(input, program)));
   return program();
 }
 

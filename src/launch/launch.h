@@ -11,15 +11,16 @@ namespace paddock::launch {
 
 struct LaunchInput {
   Plan plan;
-  Fd keeper;               // the socket to the keeper
-  Sources sources;         // what the keeper took ahead
-  std::vector<Fd> stdio;   // for the program: stdin, stdout, stderr
-  Fd egress;               // the socket to the egress process, when the plan has a network
-  bool counters_bounded = false;  // what the kernel counts per user, inside; told after the namespaces in `ready`
+  Fd keeper;              // the socket to the keeper
+  Sources sources;        // what the keeper took ahead
+  std::vector<Fd> stdio;  // for the program: stdin, stdout, stderr
+  Fd egress;              // the socket to the egress process, when the plan has a network
+  // What the kernel counts per user, inside; told after the namespaces in `ready`.
+  bool counters_bounded = false;
 };
 
-// Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program (process; living, where the
-// program is PID 1), or with a failure reported to the keeper.
+// Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program
+// (process; living, where the program is PID 1), or with a failure reported to the keeper.
 // `namespaces`: the new ones this process is in.
 [[noreturn]] void launch(Fd keeper, uint64_t namespaces);
 

@@ -40,7 +40,8 @@ void KeeperProcess::ask_for_scope(std::vector<pid_t> companions) {
 
 kernel::CgroupFacts KeeperProcess::find_cgroups() {
   if (!scope) return kernel::probe_cgroups(true);
-  Result<kernel::CgroupFacts> given = *scope ? scope->value().await() : Result<kernel::CgroupFacts>(scope->error());
+  Result<kernel::CgroupFacts> given =
+      *scope ? scope->value().await() : Result<kernel::CgroupFacts>(scope->error());
   scope.reset();
   if (given) return std::move(given).value();
   return kernel::probe_cgroups_without_scope(given.error().message);
@@ -64,7 +65,9 @@ std::string find_data(const std::string& name) {
   if (!folder) return "";
   for (const char* relative : {"/../share/paddock/", "/../../share/paddock/", "/", "/../"}) {
     char real[PATH_MAX];
-    if (std::string candidate = folder.value() + relative + name; ::realpath(candidate.c_str(), real)) return real;
+    if (std::string candidate = folder.value() + relative + name;
+        ::realpath(candidate.c_str(), real))
+      return real;
   }
   return "";
 }
@@ -72,8 +75,10 @@ std::string find_data(const std::string& name) {
 Result<std::string> find_program(const std::string& name) {
   std::string folder = TRY(own_folder());
   for (const char* relative : {"/", "/../libexec/paddock/", "/../"})
-    if (std::string candidate = folder + relative + name; ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  return Error{Code::not_found, cat("find ", name, " beside ", folder, "/paddock"), "build or install all of Paddock's programs together"};
+    if (std::string candidate = folder + relative + name; ::access(candidate.c_str(), X_OK) == 0)
+      return candidate;
+  return Error{Code::not_found, cat("find ", name, " beside ", folder, "/paddock"),
+               "build or install all of Paddock's programs together"};
 }
 
 Result<KeeperProcess> fork_keeper(char** argv, bool ahead) {
@@ -103,9 +108,12 @@ Result<KeeperProcess> spawn_keeper(bool ahead, std::vector<pid_t> companions) {
   const char* argv[] = {"paddock-launch", ahead ? "ahead" : nullptr, nullptr};
   char* env[] = {nullptr};
   pid_t pid = -1;
-  int failed = ::posix_spawn(&pid, launcher.c_str(), &actions, nullptr, const_cast<char* const*>(argv), env);
+  int failed =
+      ::posix_spawn(&pid, launcher.c_str(), &actions, nullptr, const_cast<char* const*>(argv), env);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failed) return errno_error(failed, cat("start '", launcher, "'"), "build or install all of Paddock's programs together");
+  if (failed)
+    return errno_error(failed, cat("start '", launcher, "'"),
+                       "build or install all of Paddock's programs together");
   KeeperProcess keeper(pid, std::move(ours));
   keeper.ask_for_scope(std::move(companions));
   return keeper;

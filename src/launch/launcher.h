@@ -15,25 +15,28 @@
 
 namespace paddock::launch {
 
-// A running keeper. Letting go of it (or dying) makes it end the sandbox and clean up; it is waited for, since an
-// orphan would be left to a PID 1 that may never reap.
+// A running keeper. Letting go of it (or dying) makes it end the sandbox and clean up; it is waited
+// for, since an orphan would be left to a PID 1 that may never reap.
 class KeeperProcess {
  public:
   KeeperProcess(pid_t pid, Fd control) : control(std::move(control)), pid_(pid) {}
   KeeperProcess(KeeperProcess&& other) noexcept
-      : control(std::move(other.control)), scope(std::move(other.scope)), pid_(std::exchange(other.pid_, -1)) {}
+      : control(std::move(other.control)),
+        scope(std::move(other.scope)),
+        pid_(std::exchange(other.pid_, -1)) {}
   ~KeeperProcess();
 
   Fd control;
-  // The answer of the service manager, which was asked for a scope for this keeper when it started. Nothing where
-  // there is no such manager.
+  // The answer of the service manager, which was asked for a scope for this keeper when it started.
+  // Nothing where there is no such manager.
   std::optional<Result<kernel::ScopeRequest>> scope;
 
-  // Where the cgroups of its sandbox can be made: in its scope, or else where this process may make them. Waits for
-  // the service manager; call it once.
+  // Where the cgroups of its sandbox can be made: in its scope, or else where this process may make
+  // them. Waits for the service manager; call it once.
   kernel::CgroupFacts find_cgroups();
 
-  // For a keeper that is to outlive its caller (launch/living.h): it is not waited for here any more.
+  // For a keeper that is to outlive its caller (launch/living.h): it is not waited for here any
+  // more.
   pid_t release() { return std::exchange(pid_, -1); }
 
  private:
@@ -44,16 +47,19 @@ class KeeperProcess {
   pid_t pid_;
 };
 
-// A keeper in a fork of this process, which must be static and single-threaded: an exec would cost a third of a
-// millisecond, most of it libc asking the CPU for its features. The copy wipes the command line and the environment it
-// inherited. `ahead`: it makes a container's namespaces while the plan is still being made.
+// A keeper in a fork of this process, which must be static and single-threaded: an exec would cost
+// a third of a millisecond, most of it libc asking the CPU for its features. The copy wipes the
+// command line and the environment it inherited. `ahead`: it makes a container's namespaces while
+// the plan is still being made.
 Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
 
-// The same as a program of its own, paddock-launch, for callers that have threads or are not static. `companions` are
-// processes that are to live as long as it does, and get into the same scope.
+// The same as a program of its own, paddock-launch, for callers that have threads or are not
+// static. `companions` are processes that are to live as long as it does, and get into the same
+// scope.
 Result<KeeperProcess> spawn_keeper(bool ahead, std::vector<pid_t> companions = {});
 
-// Another of Paddock's programs: beside this one, in ../libexec/paddock, or one folder up (the tests of a build tree).
+// Another of Paddock's programs: beside this one, in ../libexec/paddock, or one folder up (the
+// tests of a build tree).
 Result<std::string> find_program(const std::string& name);
 
 // A folder of Paddock's own data: in share/paddock, or in the build tree. Empty if there is none.

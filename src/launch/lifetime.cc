@@ -18,7 +18,8 @@ void Lifetime::add_rule(const RuleOrder& order) {
     limits_ = {};
   }
   every_ms_ = std::max(order.every_ms, monitor::kLeastEveryMs);
-  if (std::optional<LimitKind> kind = info(order.rule.metric).limit; kind && order.limit) limits_[*kind] = order.limit;
+  if (std::optional<LimitKind> kind = info(order.rule.metric).limit; kind && order.limit)
+    limits_[*kind] = order.limit;
   rules_.push_back(order.rule);
 }
 
@@ -90,12 +91,14 @@ std::optional<Lifetime::Due> Lifetime::judge(const LivingUsage& usage, uint64_t 
   reading.disk = usage.disk;
   reading.oom_kills = usage.oom_kills;
   reading.deep = true;
-  UsageSample sample = meter_.measure(reading, static_cast<int64_t>(now), static_cast<int64_t>(now / 1000));
+  UsageSample sample =
+      meter_.measure(reading, static_cast<int64_t>(now), static_cast<int64_t>(now / 1000));
   std::optional<Due> found;
   for (const monitor::Finding& finding : judge_->judge(sample)) {
     bool kills = finding.rule->action == MonitorAction::kill;
     if (found && !kills) continue;  // of several that hold, one that kills wins
-    found = Due{monitor::because(finding), kills ? Action::kill : Action::pause, monitor::to_hit(finding)};
+    found = Due{monitor::because(finding), kills ? Action::kill : Action::pause,
+                monitor::to_hit(finding)};
   }
   return found;
 }

@@ -1,5 +1,6 @@
-// When a living sandbox ends or pauses by itself. Its server sees to that; this is what the keeper does when there is no server,
-// or one that hangs: the same times and the same rules, as far as a keeper can see them.
+// When a living sandbox ends or pauses by itself. Its server sees to that; this is what the keeper
+// does when there is no server, or one that hangs: the same times and the same rules, as far as a
+// keeper can see them.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,8 @@ namespace paddock::launch {
 // What the server told last, and whether there is a server. Times in µs of CLOCK_MONOTONIC.
 class Lifetime {
  public:
-  enum class Action : uint8_t { kill, pause, pause_files };  // pause_files: ends the processes and keeps the files
+  // pause_files: ends the processes and keeps the files.
+  enum class Action : uint8_t { kill, pause, pause_files };
   struct Due {
     std::string because;  // "timeout", "idle timeout", or the rule that held
     Action action = Action::kill;
@@ -27,8 +29,10 @@ class Lifetime {
   void add_rule(const RuleOrder& order);
   void server_came();
   void server_gone(uint64_t now);
-  void defer(uint64_t until) { deferred_ = until; }  // what was due could not be done: not before then
-  void paused(bool is_paused);                       // rules say nothing about a sandbox that stands still
+  // What was due could not be done: not before then.
+  void defer(uint64_t until) { deferred_ = until; }
+  // Rules say nothing about a sandbox that stands still.
+  void paused(bool is_paused);
 
   // When the next of these is to be looked at; 0: never.
   uint64_t next(uint64_t now) const;
@@ -39,7 +43,8 @@ class Lifetime {
   std::optional<Due> judge(const LivingUsage& usage, uint64_t now);
 
  private:
-  static constexpr uint64_t kHungServer = 10'000'000;  // a server that is there has this long to do it itself
+  // A server that is there has this long to do it itself.
+  static constexpr uint64_t kHungServer = 10'000'000;
 
   void begin_rules(uint64_t now);
   Action on_timeout() const;

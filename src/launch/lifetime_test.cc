@@ -60,7 +60,11 @@ TEST(Lifetime, APauseThatFailedIsTriedLater) {
 TEST(Lifetime, RulesAreJudgedOnlyWithoutAServer) {
   Lifetime lifetime;
   RuleOrder order{.first = true, .rule = {}, .every_ms = 1000, .limit = 0};
-  order.rule = {.action = MonitorAction::kill, .metric = MonitorMetric::memory, .above = 100, .name = "monitor.kill_if.memory", .text = ">100"};
+  order.rule = {.action = MonitorAction::kill,
+                .metric = MonitorMetric::memory,
+                .above = 100,
+                .name = "monitor.kill_if.memory",
+                .text = ">100"};
   std::optional<RuleOrder> arrived = RuleOrder::from_record(order.to_record());
   ASSERT_TRUE(arrived);
   lifetime.add_rule(*arrived);

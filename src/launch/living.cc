@@ -37,31 +37,41 @@ Result<Fd> listen_in(int directory) {
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) return errno_error(errno, "open the keeper's socket");
   sockaddr_un address{.sun_family = AF_UNIX};
-  std::strncpy(address.sun_path, cat("/proc/self/fd/", directory, "/", kKeeperSocket).c_str(), sizeof address.sun_path - 1);
+  std::strncpy(address.sun_path, cat("/proc/self/fd/", directory, "/", kKeeperSocket).c_str(),
+               sizeof address.sun_path - 1);
   mode_t before = ::umask(0177);
   int bound = ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   (void)::umask(before);
-  if (bound != 0 || ::listen(listener.get(), kBacklog) != 0) return errno_error(errno, "listen for servers");
+  if (bound != 0 || ::listen(listener.get(), kBacklog) != 0)
+    return errno_error(errno, "listen for servers");
   return listener;
 }
 
 // Whole or not at all, under its name.
 void write_whole(int directory, const char* name, const std::string& text) {
   std::string other = cat(name, ".new");
-  Fd file(::openat(directory, other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  Fd file(::openat(directory, other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                   0600));
   bool written = file && write_all(file.get(), text);
-  if (!written || ::renameat(directory, other.c_str(), directory, name) != 0) (void)::unlinkat(directory, other.c_str(), 0);
+  if (!written || ::renameat(directory, other.c_str(), directory, name) != 0)
+    (void)::unlinkat(directory, other.c_str(), 0);
 }
 
 class Living {
  public:
   Living(Fd control, Plan plan, std::string bytes, std::vector<Fd> passed)
-      : plan_(std::move(plan)), plan_bytes_(std::move(bytes)), passed_(std::move(passed)), server_(std::move(control)), watcher_(plan_.watch, true) {}
+      : plan_(std::move(plan)),
+        plan_bytes_(std::move(bytes)),
+        passed_(std::move(passed)),
+        server_(std::move(control)),
+        watcher_(plan_.watch, true) {}
 
   void run() {
     Result<void> started = start();
-    if (started) watch_until_end();
-    else failure_ = std::move(started.error());
+    if (started)
+      watch_until_end();
+    else
+      failure_ = std::move(started.error());
     end_everything();
     tell(failure_ ? failure(*failure_) : ended());
   }
@@ -73,28 +83,36 @@ class Living {
     listener_ = TRY(listen_in(directory_.get()));
     (void)::unlinkat(directory_.get(), kEndFile, 0);  // of its life before this one
     int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "make the guest's socket");
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+      return errno_error(errno, "make the guest's socket");
     link_ = Fd(ends[0]);
     passed_.at(0) = Fd(ends[1]);
     TRY(hold_.start(plan_, plan_bytes_, passed_, server_, watcher_));
     if (plan_.network.enabled) {
-      if (passed_.size() < kEgressDescriptors) return Error{Code::internal, "the plan came without the egress process", ""};
+      if (passed_.size() < kEgressDescriptors)
+        return Error{Code::internal, "the plan came without the egress process", ""};
       for (size_t i = 0; i < kEgressDescriptors; ++i) egress_[i] = std::move(passed_[i]);
       passed_.erase(passed_.begin(), passed_.begin() + kEgressDescriptors);
     }
     watcher_.measure_from_here();
-    (void)::fcntl(server_.get(), F_SETFL, O_NONBLOCK);  // a server that does not read must not hold us up
+    // A server that does not read must not hold us up.
+    (void)::fcntl(server_.get(), F_SETFL, O_NONBLOCK);
     next_look_us_ = now_us() + kShortestLook;
     return hold_.open_the_way();
   }
 
   void watch_until_end() {
     while (!over_) {
-      pollfd watched[5] = {{hold_.guard().get(), POLLIN, 0}, {hold_.child().pidfd.get(), POLLIN, 0}, {server_.get(), POLLIN, 0},
-                           {listener_.get(), POLLIN, 0}, {walker_.fd(), POLLIN, 0}};
+      pollfd watched[5] = {{hold_.guard().get(), POLLIN, 0},
+                           {hold_.child().pidfd.get(), POLLIN, 0},
+                           {server_.get(), POLLIN, 0},
+                           {listener_.get(), POLLIN, 0},
+                           {walker_.fd(), POLLIN, 0}};
       (void)::poll(watched, 5, milliseconds_to_next());
-      if (watched[0].revents) from_first_process();
-      else if (watched[1].revents) guest_ended();
+      if (watched[0].revents)
+        from_first_process();
+      else if (watched[1].revents)
+        guest_ended();
       if (watched[2].revents && !over_) from_server();
       if (watched[3].revents && !over_) accept_server();
       if (watched[4].revents && !over_) from_walker();
@@ -120,7 +138,8 @@ class Living {
       record.number = received.value().sender;
       tell(record);
     } else if (record.kind == Record::Kind::not_run) {
-      fail(errno_error(record.number, "start the guest inside", "build or install all of Paddock's programs together"));
+      fail(errno_error(record.number, "start the guest inside",
+                       "build or install all of Paddock's programs together"));
     } else if (record.kind == Record::Kind::failed) {
       fail(to_error(record));
     }
@@ -145,14 +164,17 @@ class Living {
   void guest_ended() {
     int status = 0;
     if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
-    pollfd guard{hold_.guard().get(), POLLIN, 0};  // why it could not become the guest may have come after we looked
+    // Why it could not become the guest may have come after we looked.
+    pollfd guard{hold_.guard().get(), POLLIN, 0};
     while (hold_.guard() && ::poll(&guard, 1, 0) > 0) from_first_process();
     ended_.status = status;
-    why_ = WIFSIGNALED(status) ? cat("the guest was killed by signal ", WTERMSIG(status)) : cat("the guest ended with status ", WEXITSTATUS(status));
+    why_ = WIFSIGNALED(status) ? cat("the guest was killed by signal ", WTERMSIG(status))
+                               : cat("the guest ended with status ", WEXITSTATUS(status));
     over_ = true;
   }
 
-  // One server at a time, and it is the newest. Its directory is closed to others; this is the second lock.
+  // One server at a time, and it is the newest. Its directory is closed to others; this is the
+  // second lock.
   void accept_server() {
     Fd server(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     ucred peer{};
@@ -194,7 +216,8 @@ class Living {
       case Record::Kind::usage: return tell(usage().to_record());
       case Record::Kind::lifetime: return set_lifetime(LifetimeOrder::from_record(order));
       case Record::Kind::rule:
-        if (std::optional<RuleOrder> rule = RuleOrder::from_record(order)) lifetime_.add_rule(*rule);
+        if (std::optional<RuleOrder> rule = RuleOrder::from_record(order))
+          lifetime_.add_rule(*rule);
         return;
       case Record::Kind::kill:
         ended_.killed_by = order.number;
@@ -205,7 +228,9 @@ class Living {
     }
   }
 
-  void answer(Record::Kind kind, const Result<void>& done) { tell(done ? Record{.kind = kind} : failure(done.error())); }
+  void answer(Record::Kind kind, const Result<void>& done) {
+    tell(done ? Record{.kind = kind} : failure(done.error()));
+  }
 
   void tell(const Record& record, const std::vector<int>& descriptors = {}) {
     if (server_ && !send_record(server_.get(), record, descriptors)) server_gone();
@@ -216,7 +241,8 @@ class Living {
     Result<std::pair<Fd, Fd>> stream = make_channel();
     if (!stream) return tell(failure(stream.error()));
     (void)::fcntl(link_.get(), F_SETFL, O_NONBLOCK);
-    if (Result<void> sent = send_bytes(link_.get(), "a", {stream.value().second.get()}); !sent) return tell(failure(sent.error()));
+    if (Result<void> sent = send_bytes(link_.get(), "a", {stream.value().second.get()}); !sent)
+      return tell(failure(sent.error()));
     std::vector<int> descriptors{stream.value().first.get()};
     if (egress_[0]) descriptors.insert(descriptors.end(), {egress_[0].get(), egress_[1].get()});
     Record attached{.kind = Record::Kind::attach};
@@ -224,15 +250,21 @@ class Living {
     tell(attached, descriptors);
   }
 
-  // Where there is no freezer the guest has stopped the processes itself, and this only remembers it.
+  // Where there is no freezer the guest has stopped the processes itself, and this only remembers
+  // it.
   Result<void> set_frozen(bool frozen) {
     const kernel::Cgroup* group = watcher_.group_for(kernel::kFreezer);
-    for (uint64_t end = now_us() + kFreezePatience, pause = 200; group; pause = std::min<uint64_t>(pause * 2, 10'000)) {
-      TRY(group->set_frozen(frozen));  // again and again: version 1 misses processes that are being forked
+    for (uint64_t end = now_us() + kFreezePatience, pause = 200; group;
+         pause = std::min<uint64_t>(pause * 2, 10'000)) {
+      // Again and again: version 1 misses processes that are being forked.
+      TRY(group->set_frozen(frozen));
       if (group->is_frozen() == frozen) break;
       if (now_us() > end) {
         (void)group->set_frozen(!frozen);
-        return Error{Code::io, cat(frozen ? "freeze" : "thaw", " the sandbox: the kernel did not stop all of its processes in time"), "a process waits for a device or a file server"};
+        return Error{Code::io,
+                     cat(frozen ? "freeze" : "thaw",
+                         " the sandbox: the kernel did not stop all of its processes in time"),
+                     "a process waits for a device or a file server"};
       }
       ::usleep(static_cast<useconds_t>(pause));
     }
@@ -303,8 +335,8 @@ class Living {
     return set_frozen(paused);
   }
 
-  // Where nothing ran since the last time nothing grew, so that an idle sandbox costs one number read a second, and soon
-  // no walker either.
+  // Where nothing ran since the last time nothing grew, so that an idle sandbox costs one number
+  // read a second, and soon no walker either.
   void look() {
     uint64_t now = now_us();
     if (now < next_look_us_ || frozen_) return;
@@ -320,7 +352,8 @@ class Living {
     if (ran) ran_us_ = now;
     pace_ = ran ? kShortestLook : std::min(pace_ * 2, kLongestLook);
     next_look_us_ = now + pace_;
-    bool counted = watcher_.kernel_counts_cpu();  // else only the walker knows whether something ran
+    // Else only the walker knows whether something ran.
+    bool counted = watcher_.kernel_counts_cpu();
     if (counted && !ran && !walker_.pending() && now - ran_us_ > kIdleWalker) walker_.stop();
     if (counted && !ran) return;
     looked_ = true;
@@ -359,15 +392,24 @@ class Living {
     ended_.pids_peak = std::max(ended_.pids_peak, sample.pids);
     const Watch& watch = plan_.watch;
     bool known = (sample.memory_known || !watch.memory) && (sample.pids_known || !watch.pids);
-    if (known) unknown_since_us_ = 0;
-    else if (!unknown_since_us_) unknown_since_us_ = now;
-    else if (now - unknown_since_us_ > kPatience) return stop_unmeasured();
+    if (known)
+      unknown_since_us_ = 0;
+    else if (!unknown_since_us_)
+      unknown_since_us_ = now;
+    else if (now - unknown_since_us_ > kPatience)
+      return stop_unmeasured();
     if (watch.memory && sample.memory > watch.memory) return stop_for(LimitKind::memory);
     if (watch.pids && sample.pids > watch.pids) return stop_for(LimitKind::pids);
     if (watch.measured_disk && sample.disk > watch.measured_disk) return stop_for(LimitKind::disk);
-    if (watch.measured_inodes && sample.inodes > watch.measured_inodes) return stop_for(LimitKind::inodes);
-    if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000) return stop_for(LimitKind::cpu_time);
-    if (watch.memory) next_look_us_ = std::min(next_look_us_, now + std::clamp<uint64_t>((watch.memory - sample.memory) / 4096, 10'000, pace_));  // it fills at some 4 GB/s
+    if (watch.measured_inodes && sample.inodes > watch.measured_inodes)
+      return stop_for(LimitKind::inodes);
+    if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000)
+      return stop_for(LimitKind::cpu_time);
+    // It fills at some 4 GB/s.
+    if (watch.memory)
+      next_look_us_ = std::min(
+          next_look_us_,
+          now + std::clamp<uint64_t>((watch.memory - sample.memory) / 4096, 10'000, pace_));
   }
 
   // Nobody knows what is used: it ends, and a limit that was measured gets the blame.
@@ -388,7 +430,8 @@ class Living {
     if (hold_.child().pid > 0) {
       (void)kernel::pidfd_send_signal(hold_.child().pidfd.get(), SIGKILL);
       const kernel::Cgroup* freezer = watcher_.group_for(kernel::kFreezer);
-      if (frozen_ && freezer) (void)freezer->set_frozen(false);  // version 1: the frozen do not even die
+      // Version 1: the frozen do not even die.
+      if (frozen_ && freezer) (void)freezer->set_frozen(false);
       int status = 0;
       (void)::waitpid(hold_.child().pid, &status, 0);  // the end of PID 1 is the end of all
       hold_.child().pid = -1;
@@ -400,7 +443,8 @@ class Living {
     ended_.oom_kills = counters.oom_kills;
     ended_.pids_refused = counters.pids_refused;
     bool killed = WIFSIGNALED(ended_.status) && WTERMSIG(ended_.status) == SIGKILL;
-    if (ended_.killed_by < 0 && killed && ended_.oom_kills) ended_.killed_by = static_cast<int32_t>(LimitKind::memory);
+    if (ended_.killed_by < 0 && killed && ended_.oom_kills)
+      ended_.killed_by = static_cast<int32_t>(LimitKind::memory);
     watcher_.use_proc(Fd());  // what is open of its filesystems would keep them mounted
     watcher_.use_root(Fd());
     user_namespace_.reset();
@@ -425,11 +469,15 @@ class Living {
   void write_end() {
     timespec now{};
     (void)::clock_gettime(CLOCK_REALTIME, &now);
-    Value end = Value::Object{{"format", kEndFormat}, {"version", 1}, {"time_ms", static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000}};
+    Value end = Value::Object{
+        {"format", kEndFormat},
+        {"version", 1},
+        {"time_ms", static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000}};
     end.set("because", failure_ ? failure_->message : why_);
     end.set("keep_files", keep_files_);
     if (std::optional<LimitHit> hit = limit_hit()) {
-      Value limit = Value::Object{{"limit", info(hit->limit).name}, {"value", hit->value}, {"peak", hit->peak}};
+      Value limit = Value::Object{
+          {"limit", info(hit->limit).name}, {"value", hit->value}, {"peak", hit->peak}};
       if (!hit->rule.empty()) limit.set("rule", hit->rule), limit.set("text", hit->text);
       end.set("limit", std::move(limit));
     }
@@ -443,15 +491,23 @@ class Living {
 
   std::optional<LimitHit> limit_hit() const {
     if (limit_) return limit_;
-    if (ended_.killed_by < 0 || ended_.killed_by >= static_cast<int32_t>(kLimitCount)) return std::nullopt;
+    if (ended_.killed_by < 0 || ended_.killed_by >= static_cast<int32_t>(kLimitCount))
+      return std::nullopt;
     const Watch& watch = plan_.watch;
-    auto hit = [](LimitKind kind, uint64_t value, uint64_t peak) { return LimitHit{.limit = kind, .value = value, .peak = peak}; };
+    auto hit = [](LimitKind kind, uint64_t value, uint64_t peak) {
+      return LimitHit{.limit = kind, .value = value, .peak = peak};
+    };
     switch (static_cast<LimitKind>(ended_.killed_by)) {
-      case LimitKind::memory: return hit(LimitKind::memory, watch.memory ? watch.memory : watch.kernel_memory, ended_.memory_peak);
-      case LimitKind::pids: return hit(LimitKind::pids, watch.pids ? watch.pids : watch.kernel_pids, ended_.pids_peak);
+      case LimitKind::memory:
+        return hit(LimitKind::memory, watch.memory ? watch.memory : watch.kernel_memory,
+                   ended_.memory_peak);
+      case LimitKind::pids:
+        return hit(LimitKind::pids, watch.pids ? watch.pids : watch.kernel_pids, ended_.pids_peak);
       case LimitKind::disk: return hit(LimitKind::disk, watch.measured_disk, ended_.disk_bytes);
-      case LimitKind::inodes: return hit(LimitKind::inodes, watch.measured_inodes, ended_.disk_inodes);
-      case LimitKind::cpu_time: return hit(LimitKind::cpu_time, watch.cpu_time, ended_.cpu_us / 1000);
+      case LimitKind::inodes:
+        return hit(LimitKind::inodes, watch.measured_inodes, ended_.disk_inodes);
+      case LimitKind::cpu_time:
+        return hit(LimitKind::cpu_time, watch.cpu_time, ended_.cpu_us / 1000);
       default: return hit(static_cast<LimitKind>(ended_.killed_by), 0, 0);
     }
   }
@@ -463,11 +519,14 @@ class Living {
   }
 
   static constexpr uint64_t kShortestLook = 100'000, kLongestLook = 1'000'000;  // µs
-  static constexpr uint64_t kIdleCpu = 500;                                     // µs of CPU that are nothing
-  static constexpr uint64_t kPatience = 1'000'000, kUsagePatience = 300'000;     // µs
-  static constexpr uint64_t kIdleWalker = 10'000'000;                           // µs without work until it goes
-  static constexpr uint64_t kFreezePatience = 5'000'000;                        // µs
-  static constexpr uint64_t kPauseAgain = 30'000'000;                           // µs, after a pause that was due and failed
+  // µs of CPU that are nothing.
+  static constexpr uint64_t kIdleCpu = 500;
+  static constexpr uint64_t kPatience = 1'000'000, kUsagePatience = 300'000;  // µs
+  // µs without work until it goes.
+  static constexpr uint64_t kIdleWalker = 10'000'000;
+  static constexpr uint64_t kFreezePatience = 5'000'000;  // µs
+  // µs, after a pause that was due and failed.
+  static constexpr uint64_t kPauseAgain = 30'000'000;
   static constexpr int kEgressMs = 5'000;
 
   Plan plan_;
@@ -489,7 +548,8 @@ class Living {
   bool paused_by_keeper_ = false;
   std::optional<Error> failure_;
   bool over_ = false, went_ = false, frozen_ = false, looked_ = false;
-  uint64_t next_look_us_ = 0, pace_ = kShortestLook, seen_cpu_us_ = 0, ran_us_ = 0, unknown_since_us_ = 0;
+  uint64_t next_look_us_ = 0, pace_ = kShortestLook, seen_cpu_us_ = 0, ran_us_ = 0,
+           unknown_since_us_ = 0;
 };
 
 }  // namespace

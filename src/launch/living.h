@@ -1,7 +1,9 @@
-// The keeper of a living sandbox. It outlives the server that started it: it listens in the sandbox's directory, and whoever
-// connects there last is its server. It ends when the guest ends, when a limit is passed, or when it is told to; never because
-// a server is gone. Times to live and rules are the server's business while there is one; without it the keeper sees to what it
-// was told of them (launch/lifetime.h). How it ended stands in a file of the directory, for the server that comes too late to hear it.
+// The keeper of a living sandbox. It outlives the server that started it: it listens in the
+// sandbox's directory, and whoever connects there last is its server. It ends when the guest ends,
+// when a limit is passed, or when it is told to; never because a server is gone. Times to live and
+// rules are the server's business while there is one; without it the keeper sees to what it was
+// told of them (launch/lifetime.h). How it ended stands in a file of the directory, for the server
+// that comes too late to hear it.
 #pragma once
 
 #include <string>
@@ -13,8 +15,10 @@
 namespace paddock::launch {
 
 inline constexpr char kKeeperSocket[] = "keeper";  // in Plan::directory
-// Also there, once it has ended: {"format":"paddock-end","version":1,"time_ms":…,"because":"timeout","keep_files":false}, with
-// "limit" (limit, value, peak; of a rule also rule and text) when it was one, and "memory_peak", "disk_bytes", "cpu_us" and "oom_kills".
+// Also there, once it has ended:
+// {"format":"paddock-end","version":1,"time_ms":…,"because":"timeout","keep_files":false}, with
+// "limit" (limit, value, peak; of a rule also rule and text) when it was one, and "memory_peak",
+// "disk_bytes", "cpu_us" and "oom_kills".
 inline constexpr char kEndFile[] = "end.json", kEndFormat[] = "paddock-end";
 
 // `control` is the first server. Returns the keeper's exit status.

@@ -32,7 +32,8 @@ ProcText read_text(int fd) {
   while (true) {
     ssize_t count = ::read(fd, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return {means_gone(errno) ? ProcText::State::gone : ProcText::State::unreadable, ""};
+    if (count < 0)
+      return {means_gone(errno) ? ProcText::State::gone : ProcText::State::unreadable, ""};
     if (count == 0) break;
     found.text.append(buffer, static_cast<size_t>(count));
     if (found.text.size() > kLongestText) return {};
@@ -42,18 +43,23 @@ ProcText read_text(int fd) {
 }
 
 std::optional<ProcessMemory> parse_resident(std::string_view status) {
-  std::optional<uint64_t> own = number_after(status, "RssAnon:"), shared = number_after(status, "RssShmem:");
+  std::optional<uint64_t> own = number_after(status, "RssAnon:"),
+                          shared = number_after(status, "RssShmem:");
   if (!own || !shared) return std::nullopt;
-  uint64_t swapped = number_after(status, "VmSwap:").value_or(0), huge = number_after(status, "HugetlbPages:").value_or(0);
-  return ProcessMemory{(*own + swapped + huge) << 10, *shared << 10, number_after(status, "VmPTE:").value_or(0) << 10};
+  uint64_t swapped = number_after(status, "VmSwap:").value_or(0),
+           huge = number_after(status, "HugetlbPages:").value_or(0);
+  return ProcessMemory{(*own + swapped + huge) << 10, *shared << 10,
+                       number_after(status, "VmPTE:").value_or(0) << 10};
 }
 
-// A file that every thread of a process has; of a process whose leader has ended, that of another thread. `has` says whether
-// there is something in the text. Whole and empty: no thread has anything.
+// A file that every thread of a process has; of a process whose leader has ended, that of another
+// thread. `has` says whether there is something in the text. Whole and empty: no thread has
+// anything.
 template <class Has>
 ProcText read_of_any_thread(int proc, const std::string& pid, const char* file, Has has) {
   ProcText leader = read_proc(proc, cat(pid, "/", file));
-  if (leader.state == ProcText::State::unreadable || (leader.whole() && has(leader.text))) return leader;
+  if (leader.state == ProcText::State::unreadable || (leader.whole() && has(leader.text)))
+    return leader;
   std::optional<std::vector<std::string>> threads = numbers_in(proc, pid + "/task");
   if (!threads) return {};
   for (const std::string& thread : *threads) {
@@ -116,13 +122,16 @@ class Search {
         return false;
       }
       note_file(info);
-      if (S_ISSOCK(info.st_mode) && sockets_.insert(info.st_ino).second && !look_at_socket(cat(open.folder, "/fdinfo/", number))) return false;
+      if (S_ISSOCK(info.st_mode) && sockets_.insert(info.st_ino).second &&
+          !look_at_socket(cat(open.folder, "/fdinfo/", number)))
+        return false;
     }
     return true;
   }
 
   void note_file(const struct stat& info) {
-    if (S_ISREG(info.st_mode) && info.st_nlink == 0) found_.nameless[{info.st_dev, info.st_ino}] = static_cast<uint64_t>(info.st_blocks) * 512;
+    if (S_ISREG(info.st_mode) && info.st_nlink == 0)
+      found_.nameless[{info.st_dev, info.st_ino}] = static_cast<uint64_t>(info.st_blocks) * 512;
   }
 
   // "scm_fds: N" stands there for UNIX sockets, since Linux 5.6.
@@ -132,9 +141,11 @@ class Search {
     return text.whole() || text.gone();
   }
 
-  // Files that are mapped and have no name any more. Root is told their true size, others see how much of them is mapped.
+  // Files that are mapped and have no name any more. Root is told their true size, others see how
+  // much of them is mapped.
   bool look_at_mappings(const std::string& pid) {
-    ProcText maps = read_of_any_thread(proc_, pid, "maps", [](const std::string& text) { return !text.empty(); });
+    ProcText maps = read_of_any_thread(proc_, pid, "maps",
+                                       [](const std::string& text) { return !text.empty(); });
     if (!maps.whole()) return maps.gone();
     std::map<FileId, uint64_t> mapped;
     for (size_t at = 0; at < maps.text.size();) {
@@ -144,12 +155,19 @@ class Search {
       if (!ends_with(line, " (deleted)")) continue;
       unsigned long from = 0, to = 0, inode = 0;
       unsigned major_number = 0, minor_number = 0;
-      if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %x:%x %lu", &from, &to, &major_number, &minor_number, &inode) != 5 || inode == 0) continue;
+      if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %x:%x %lu", &from, &to, &major_number,
+                      &minor_number, &inode) != 5 ||
+          inode == 0)
+        continue;
       struct stat info;
-      if (::fstatat(proc_, cat(pid, "/map_files/", line.substr(0, line.find(' '))).c_str(), &info, 0) == 0) note_file(info);
-      else mapped[{makedev(major_number, minor_number), inode}] += to - from;
+      if (::fstatat(proc_, cat(pid, "/map_files/", line.substr(0, line.find(' '))).c_str(), &info,
+                    0) == 0)
+        note_file(info);
+      else
+        mapped[{makedev(major_number, minor_number), inode}] += to - from;
     }
-    for (const auto& [file, bytes] : mapped) found_.mapped[file] = std::max(found_.mapped[file], bytes);
+    for (const auto& [file, bytes] : mapped)
+      found_.mapped[file] = std::max(found_.mapped[file], bytes);
     return true;
   }
 
@@ -174,10 +192,11 @@ std::optional<std::vector<std::string>> numbers_in(int folder, const std::string
   if (!opened) return means_gone(errno) ? std::optional(numbers) : std::nullopt;
   std::string buffer(32768, '\0');
   while (true) {
-    Result<bool> more = kernel::read_names(opened.get(), buffer, [&](const char* name, unsigned char) {
-      if (name[0] >= '0' && name[0] <= '9') numbers.emplace_back(name);
-      return true;
-    });
+    Result<bool> more =
+        kernel::read_names(opened.get(), buffer, [&](const char* name, unsigned char) {
+          if (name[0] >= '0' && name[0] <= '9') numbers.emplace_back(name);
+          return true;
+        });
     if (!more) return means_gone(errno) ? std::optional(numbers) : std::nullopt;
     if (!more.value()) return numbers;
   }
@@ -192,7 +211,8 @@ std::optional<uint64_t> number_after(std::string_view text, std::string_view key
     line.remove_prefix(key.size());
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     uint64_t number = 0;
-    if (std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc()) return number;
+    if (std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc())
+      return number;
     return std::nullopt;
   }
   return std::nullopt;
@@ -214,7 +234,9 @@ uint64_t stat_field(const std::string& stat, int number) {
 }
 
 std::optional<ProcessMemory> resident_memory(int proc, const std::string& pid) {
-  ProcText status = read_of_any_thread(proc, pid, "status", [](const std::string& text) { return number_after(text, "RssAnon:").has_value(); });
+  ProcText status = read_of_any_thread(proc, pid, "status", [](const std::string& text) {
+    return number_after(text, "RssAnon:").has_value();
+  });
   if (status.gone()) return ProcessMemory{};
   if (!status.whole()) return std::nullopt;
   if (status.text.empty()) return ProcessMemory{};  // no thread has memory any more
@@ -222,17 +244,22 @@ std::optional<ProcessMemory> resident_memory(int proc, const std::string& pid) {
 }
 
 std::optional<ProcessMemory> proportional_memory(int proc, const std::string& pid) {
-  ProcText rollup = read_of_any_thread(proc, pid, "smaps_rollup", [](const std::string& text) { return !text.empty(); });
+  ProcText rollup = read_of_any_thread(proc, pid, "smaps_rollup",
+                                       [](const std::string& text) { return !text.empty(); });
   if (rollup.gone()) return ProcessMemory{};
   if (!rollup.whole()) return std::nullopt;
   if (rollup.text.empty()) return ProcessMemory{};
-  std::optional<uint64_t> own = number_after(rollup.text, "Pss_Anon:"), shared = number_after(rollup.text, "Pss_Shmem:");
+  std::optional<uint64_t> own = number_after(rollup.text, "Pss_Anon:"),
+                          shared = number_after(rollup.text, "Pss_Shmem:");
   if (!own || !shared) return std::nullopt;  // before Linux 5.9
-  uint64_t huge = number_after(rollup.text, "Private_Hugetlb:").value_or(0) + number_after(rollup.text, "Shared_Hugetlb:").value_or(0);
-  return ProcessMemory{(*own + number_after(rollup.text, "SwapPss:").value_or(0) + huge) << 10, *shared << 10, 0};
+  uint64_t huge = number_after(rollup.text, "Private_Hugetlb:").value_or(0) +
+                  number_after(rollup.text, "Shared_Hugetlb:").value_or(0);
+  return ProcessMemory{(*own + number_after(rollup.text, "SwapPss:").value_or(0) + huge) << 10,
+                       *shared << 10, 0};
 }
 
-Holdings find_holdings(int proc, const std::vector<std::string>& pids, const std::function<void()>& breathe) {
+Holdings find_holdings(int proc, const std::vector<std::string>& pids,
+                       const std::function<void()>& breathe) {
   return Search(proc, breathe).look_at(pids);
 }
 

@@ -1,6 +1,7 @@
-// What the processes of a sandbox hold, read from /proc. They are hostile: a process can name itself like a line of its
-// status, end its first thread, or forbid to be looked into. So text is parsed line by line, a missing leader is read
-// through another thread, and what cannot be read is reported as unknown, never as zero.
+// What the processes of a sandbox hold, read from /proc. They are hostile: a process can name
+// itself like a line of its status, end its first thread, or forbid to be looked into. So text is
+// parsed line by line, a missing leader is read through another thread, and what cannot be read is
+// reported as unknown, never as zero.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +27,8 @@ struct ProcText {
 };
 ProcText read_proc(int folder, const std::string& path);
 
-// The names in a directory that are numbers. Nothing when it cannot be read to its end; a directory that is gone is empty.
+// The names in a directory that are numbers. Nothing when it cannot be read to its end; a directory
+// that is gone is empty.
 std::optional<std::vector<std::string>> numbers_in(int folder, const std::string& path);
 
 // The number after `key`, which must begin a line ("VmPTE:"). The first such line counts.
@@ -41,7 +43,8 @@ struct ProcessMemory {
   uint64_t tables = 0;  // page tables
 };
 
-// Nothing when it cannot be known. A process that is gone has none. `proc` is a /proc, `pid` a process in it.
+// Nothing when it cannot be known. A process that is gone has none. `proc` is a /proc, `pid` a
+// process in it.
 std::optional<ProcessMemory> resident_memory(int proc, const std::string& pid);
 
 // The same, where a page that n processes share counts as an n-th of one; only `own` and `shared`.
@@ -51,14 +54,18 @@ using FileId = std::pair<dev_t, ino_t>;
 
 // What descriptors and mappings keep alive though no directory shows it.
 struct Holdings {
-  std::map<FileId, uint64_t> nameless;  // files that were deleted or never had a name → bytes of blocks
-  std::map<FileId, uint64_t> mapped;    // those that are mapped, and no descriptor shows their size → bytes of mappings
-  uint64_t in_flight = 0;               // descriptors that lie unread in UNIX sockets: nobody can look at them
-  uint64_t unreadable = 0;              // processes that cannot be looked into
+  // Files that were deleted or never had a name → bytes of blocks.
+  std::map<FileId, uint64_t> nameless;
+  // Those that are mapped, and no descriptor shows their size → bytes of mappings.
+  std::map<FileId, uint64_t> mapped;
+  // Descriptors that lie unread in UNIX sockets: nobody can look at them.
+  uint64_t in_flight = 0;
+  uint64_t unreadable = 0;  // processes that cannot be looked into
 };
 
-// Looks through the descriptors and mappings of `pids`. Threads share their descriptors: the filters see to that.
-// `breathe` is called every thousand descriptors or so.
-Holdings find_holdings(int proc, const std::vector<std::string>& pids, const std::function<void()>& breathe);
+// Looks through the descriptors and mappings of `pids`. Threads share their descriptors: the
+// filters see to that. `breathe` is called every thousand descriptors or so.
+Holdings find_holdings(int proc, const std::vector<std::string>& pids,
+                       const std::function<void()>& breathe);
 
 }  // namespace paddock::launch

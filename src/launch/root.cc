@@ -11,15 +11,16 @@ namespace paddock::launch {
 
 namespace {
 
-// Carries the steps out. Every place is reached from the root's descriptor without following a link; directories that
-// hold several things are opened once.
+// Carries the steps out. Every place is reached from the root's descriptor without following a
+// link; directories that hold several things are opened once.
 class Builder {
  public:
   explicit Builder(int root) : root_(root) {}
 
   int root() const { return root_; }
 
-  // The masks stay where they are; their names are not needed any more, and a root that can be written to goes without.
+  // The masks stay where they are; their names are not needed any more, and a root that can be
+  // written to goes without.
   void remove_mask_names() const {
     if (mask_place_.empty() || !mask_file_) return;
     (void)::unlink((mask_place_ + kMaskFile).c_str());
@@ -35,10 +36,18 @@ class Builder {
       case Step::Kind::unmount: return kernel::unmount(step.target);
       case Step::Kind::bind:
       case Step::Kind::proc: return place(step, std::move(source));
-      case Step::Kind::tmpfs: return place(step, kernel::new_mount("tmpfs", {cat("size=", step.size), cat("nr_inodes=", step.inodes), step.mode & 01000 ? "mode=1777" : "mode=0755"}, step.attributes));
-      case Step::Kind::devpts: return place(step, kernel::new_mount("devpts", {"ptmxmode=0666", "mode=0600", "max=256"}, step.attributes));
+      case Step::Kind::tmpfs:
+        return place(step,
+                     kernel::new_mount("tmpfs",
+                                       {cat("size=", step.size), cat("nr_inodes=", step.inodes),
+                                        step.mode & 01000 ? "mode=1777" : "mode=0755"},
+                                       step.attributes));
+      case Step::Kind::devpts:
+        return place(step, kernel::new_mount("devpts", {"ptmxmode=0666", "mode=0600", "max=256"},
+                                             step.attributes));
       case Step::Kind::mqueue: return place(step, kernel::new_mount("mqueue", {}, step.attributes));
-      case Step::Kind::overlay: return place(step, kernel::new_mount("overlay", split(step.text, '\n'), step.attributes));
+      case Step::Kind::overlay:
+        return place(step, kernel::new_mount("overlay", split(step.text, '\n'), step.attributes));
       case Step::Kind::inner_bind: return bind_inner(step);
       case Step::Kind::enter: return enter(step);
     }
@@ -46,7 +55,8 @@ class Builder {
   }
 
  private:
-  // Masks come from the root's own files of mode 0, never from a device or path that could have been replaced.
+  // Masks come from the root's own files of mode 0, never from a device or path that could have
+  // been replaced.
   static constexpr char kMaskFile[] = "/.mask-file";
   static constexpr char kMaskDirectory[] = "/.mask-directory";
 
@@ -130,12 +140,15 @@ class Builder {
     if (!place && place.error().code == Code::not_found && !step.required) return {};
     if (!place) return std::move(place.error());
     struct stat info;
-    if (::fstat(place.value().get(), &info) != 0) return errno_error(errno, cat("stat '", printable(step.target), "'"));
+    if (::fstat(place.value().get(), &info) != 0)
+      return errno_error(errno, cat("stat '", printable(step.target), "'"));
     // A copy of a cover that is in place has its attributes already.
     Fd& placed = S_ISDIR(info.st_mode) ? placed_directory_ : placed_file_;
     const Fd& source = S_ISDIR(info.st_mode) ? mask_directory_ : mask_file_;
     Fd cover = TRY(kernel::clone_mount_of(placed ? placed.get() : source.get()));
-    if (!placed) TRY(kernel::add_mount_attributes(cover.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+    if (!placed)
+      TRY(kernel::add_mount_attributes(cover.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+                                                        MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
     TRY(kernel::place_mount_on(cover.get(), place.value().get()));
     if (!placed) placed = std::move(cover);
     return {};
@@ -171,7 +184,9 @@ class Shifts {
   std::vector<std::pair<kernel::OwnerShift, Fd>> made_;
 };
 
-Result<void> shift(int mount, const kernel::OwnerShift& owner, Shifts& shifts) { return kernel::apply_shift(mount, TRY(shifts.find(owner))); }
+Result<void> shift(int mount, const kernel::OwnerShift& owner, Shifts& shifts) {
+  return kernel::apply_shift(mount, TRY(shifts.find(owner)));
+}
 
 Result<Fd> take_source(const Step& step, Shifts& shifts) {
   if (step.kind == Step::Kind::proc) return kernel::new_mount("proc", {}, step.attributes);
@@ -196,14 +211,16 @@ Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources) {
 
 Result<void> build_root(const Plan& plan, Sources& sources) {
   TRY(take_sources(plan, Taker::first_process, sources));
-  Fd root = TRY(kernel::new_mount("tmpfs", {"size=64M", "nr_inodes=20000", "mode=0755"}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  Fd root = TRY(kernel::new_mount("tmpfs", {"size=64M", "nr_inodes=20000", "mode=0755"},
+                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY(kernel::enter_new_root(root.get()));
   Builder builder(root.get());
   for (size_t i = 0; i < plan.steps.size(); ++i) TRY(builder.apply(plan.steps[i], sources[i]));
   mount_attr seal{};
   seal.attr_set = plan.root_attributes;
   builder.remove_mask_names();
-  if (::mount_setattr(builder.root(), "", AT_EMPTY_PATH, &seal, sizeof seal) != 0) return errno_error(errno, "seal the root");
+  if (::mount_setattr(builder.root(), "", AT_EMPTY_PATH, &seal, sizeof seal) != 0)
+    return errno_error(errno, "seal the root");
   return {};
 }
 

@@ -8,15 +8,18 @@
 
 namespace paddock::launch {
 
-// Detached copies of what a plan takes from the host, one per step; empty where a step takes nothing.
+// Detached copies of what a plan takes from the host, one per step; empty where a step takes
+// nothing.
 using Sources = std::vector<Fd>;
 
-// Which binds to take: a privileged keeper takes those that need its rights, the first process the others.
+// Which binds to take: a privileged keeper takes those that need its rights, the first process the
+// others.
 enum class Taker { keeper, first_process };
 bool takes_source(const Step& step, Taker taker);
 Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources);
 
-// Enters an empty root and builds the plan's inside it. The host's tree is out of reach from then on.
+// Enters an empty root and builds the plan's inside it. The host's tree is out of reach from then
+// on.
 Result<void> build_root(const Plan& plan, Sources& sources);
 
 }  // namespace paddock::launch

@@ -37,11 +37,14 @@ Result<Fd> open_spaces(const std::string& path) {
   std::string what = cat("open the directory of private spaces '", path, "'");
   Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
-  if (!folder || ::fstat(folder.get(), &info) != 0) return errno_error(errno, what, "remove what is there");
+  if (!folder || ::fstat(folder.get(), &info) != 0)
+    return errno_error(errno, what, "remove what is there");
   if (info.st_uid != ::geteuid())
-    return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid), "ask its owner or root to remove it"};
+    return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid),
+                 "ask its owner or root to remove it"};
   if (info.st_mode & 066)
-    return Error{Code::denied, cat(what, ": others may read it or write to it"), cat("chmod 711 ", path)};
+    return Error{Code::denied, cat(what, ": others may read it or write to it"),
+                 cat("chmod 711 ", path)};
   return folder;
 }
 
@@ -62,7 +65,8 @@ Result<void> fill(const Plan& plan, int space) {
     if (::mkdirat(space, folder.c_str(), 0700) != 0 || !give_away(folder.c_str()))
       return errno_error(errno, cat("make '", plan.space, "/", folder, "'"));
   for (const auto& [name, content] : plan.space_files) {
-    Fd file(::openat(space, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444));
+    Fd file(
+        ::openat(space, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444));
     if (!file) return errno_error(errno, cat("make '", plan.space, "/", printable(name), "'"));
     TRY(write_all(file.get(), content));
   }
@@ -81,7 +85,8 @@ Result<void> fill_own_filesystem(const Plan& plan) {
 
 std::string space_of(const std::string& id) {
   struct stat info;
-  bool var_tmp = ::stat("/var/tmp", &info) == 0 && S_ISDIR(info.st_mode) && ::access("/var/tmp", W_OK) == 0;
+  bool var_tmp =
+      ::stat("/var/tmp", &info) == 0 && S_ISDIR(info.st_mode) && ::access("/var/tmp", W_OK) == 0;
   return cat(var_tmp ? "/var/tmp" : "/tmp", "/paddock-", ::geteuid(), "/", kPrefix, id);
 }
 
@@ -90,9 +95,12 @@ Result<Fd> make_space(const Plan& plan) {
   if (::mkdir(place.parent.c_str(), 0700) != 0 && errno != EEXIST)
     return errno_error(errno, cat("make '", place.parent, "'"));
   Fd spaces = TRY(open_spaces(place.parent));
-  // A program that root starts runs as another user, who must be able to pass through. Names inside cannot be guessed.
-  if (plan.privileged && ::fchmod(spaces.get(), 0711) != 0) return errno_error(errno, cat("open the way to '", place.parent, "'"));
-  if (::mkdirat(spaces.get(), place.name.c_str(), 0700) != 0) return errno_error(errno, cat("make '", plan.space, "'"));
+  // A program that root starts runs as another user, who must be able to pass through. Names inside
+  // cannot be guessed.
+  if (plan.privileged && ::fchmod(spaces.get(), 0711) != 0)
+    return errno_error(errno, cat("open the way to '", place.parent, "'"));
+  if (::mkdirat(spaces.get(), place.name.c_str(), 0700) != 0)
+    return errno_error(errno, cat("make '", plan.space, "'"));
   Result<Fd> space = kernel::open_beneath(spaces.get(), place.name, O_RDONLY | O_DIRECTORY);
   Result<void> made = space ? Result<void>() : Result<void>(space.error());
   if (made && ::flock(space.value().get(), LOCK_EX | LOCK_NB) != 0)
@@ -118,8 +126,10 @@ void remove_stale_spaces(const Plan& plan) {
   for (const std::string& name : names.value()) {
     if (!is_name_of_space(name)) continue;
     Result<Fd> space = kernel::open_beneath(spaces.value().get(), name, O_RDONLY | O_DIRECTORY);
-    if (!space || !is_ours(space.value().get(), plan) || kernel::was_just_made(space.value().get())) continue;
-    if (::flock(space.value().get(), LOCK_EX | LOCK_NB) == 0) (void)kernel::remove_tree(spaces.value().get(), name);
+    if (!space || !is_ours(space.value().get(), plan) || kernel::was_just_made(space.value().get()))
+      continue;
+    if (::flock(space.value().get(), LOCK_EX | LOCK_NB) == 0)
+      (void)kernel::remove_tree(spaces.value().get(), name);
   }
 }
 

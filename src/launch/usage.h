@@ -6,7 +6,9 @@
 
 namespace paddock::launch {
 
-// `seen`: what the last look found; `memory_peak`: the most of it so far, which counts where no cgroup keeps it.
-LivingUsage usage_of(Watcher& watcher, const Sample& seen, uint64_t memory_peak, uint64_t own_processes);
+// `seen`: what the last look found; `memory_peak`: the most of it so far, which counts where no
+// cgroup keeps it.
+LivingUsage usage_of(Watcher& watcher, const Sample& seen, uint64_t memory_peak,
+                     uint64_t own_processes);
 
 }  // namespace paddock::launch

@@ -30,7 +30,9 @@ constexpr uint64_t kBreath = 20'000;  // µs between two partial samples in the 
     if (now_us() - last_us < kBreath) return;
     Sample sample = watcher.sample(true);
     last_us = now_us();
-    if (::send(socket.get(), &sample, sizeof sample, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) ::_exit(0);
+    if (::send(socket.get(), &sample, sizeof sample, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+        errno != EAGAIN)
+      ::_exit(0);
   });
   char byte;
   while (::recv(socket.get(), &byte, 1, 0) > 0) {
@@ -45,7 +47,8 @@ constexpr uint64_t kBreath = 20'000;  // µs between two partial samples in the 
 
 Result<void> Walker::start(Watcher& watcher, const Fd& user_namespace) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "make the walker's socket");
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return errno_error(errno, "make the walker's socket");
   Fd ours(ends[0]), theirs(ends[1]);
   child_ = TRY(kernel::fork_child(0));
   if (child_.pid == 0) {

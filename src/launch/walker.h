@@ -1,5 +1,6 @@
-// The process that looks through /proc and directories for the keeper, which itself keeps the clocks: however much there
-// is to look at, no clock waits for it. It is a child of the keeper, made when something must be sampled and not before.
+// The process that looks through /proc and directories for the keeper, which itself keeps the
+// clocks: however much there is to look at, no clock waits for it. It is a child of the keeper,
+// made when something must be sampled and not before.
 //
 //   TRY(walker.start(watcher, user_namespace));
 //   walker.ask();                                      // never blocks
@@ -16,7 +17,8 @@ class Walker {
   Walker() = default;
   ~Walker() { stop(); }
 
-  // `user_namespace`: the sandbox's, to read what the program locked; or nothing, where that takes no more rights.
+  // `user_namespace`: the sandbox's, to read what the program locked; or nothing, where that takes
+  // no more rights.
   Result<void> start(Watcher& watcher, const Fd& user_namespace);
   void stop();
 
@@ -25,7 +27,8 @@ class Walker {
 
   // Asks for a sample, unless one is under way.
   void ask();
-  // Takes the next message: true when there was one. Several partial samples can come before a complete one.
+  // Takes the next message: true when there was one. Several partial samples can come before a
+  // complete one.
   bool receive();
   // Waits for the answer to ask(), at most so long.
   bool wait(uint64_t us);

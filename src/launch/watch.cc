@@ -30,9 +30,12 @@ namespace paddock::launch {
 
 namespace {
 
-uint64_t to_us(uint64_t ticks) { return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK)); }
+uint64_t to_us(uint64_t ticks) {
+  return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+}
 
-// Bytes that wait in the queues of a protocol's sockets: "tx_queue:rx_queue" in hex, the fifth column.
+// Bytes that wait in the queues of a protocol's sockets: "tx_queue:rx_queue" in hex, the fifth
+// column.
 uint64_t queued_bytes(const std::string& table) {
   uint64_t total = 0;
   for (const std::string& line : split(table, '\n')) {
@@ -41,7 +44,8 @@ uint64_t queued_bytes(const std::string& table) {
     // SYN_SENT: the sequence numbers that the queue is computed from are being set while we read.
     if (words[3] == "02") continue;
     const std::string& queues = words[4];
-    total += std::strtoull(queues.c_str(), nullptr, 16) + std::strtoull(queues.c_str() + 9, nullptr, 16);
+    total +=
+        std::strtoull(queues.c_str(), nullptr, 16) + std::strtoull(queues.c_str() + 9, nullptr, 16);
   }
   return total;
 }
@@ -49,7 +53,8 @@ uint64_t queued_bytes(const std::string& table) {
 // Shared memory of the whole host: no sandbox has more of it than this grew by.
 std::optional<uint64_t> shared_memory_of_host() {
   ProcText text = read_proc(AT_FDCWD, "/proc/meminfo");
-  std::optional<uint64_t> kilobytes = text.whole() ? number_after(text.text, "Shmem:") : std::nullopt;
+  std::optional<uint64_t> kilobytes =
+      text.whole() ? number_after(text.text, "Shmem:") : std::nullopt;
   if (!kilobytes) return std::nullopt;
   return *kilobytes << 10;
 }
@@ -57,13 +62,14 @@ std::optional<uint64_t> shared_memory_of_host() {
 // The filesystem inside the kernel on which memfds and shared anonymous mappings are files.
 dev_t device_of_shared_memory() {
   Fd file(::memfd_create("paddock", MFD_CLOEXEC));
-  struct stat info{};
+  struct stat info {};
   return file && ::fstat(file.get(), &info) == 0 ? info.st_dev : 0;
 }
 
 dev_t device_of(int folder, const char* place) {
-  struct stat info{};
-  return ::fstatat(folder, place, &info, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) == 0 ? info.st_dev : 0;
+  struct stat info {};
+  return ::fstatat(folder, place, &info, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) == 0 ? info.st_dev
+                                                                                   : 0;
 }
 
 // What a tmpfs holds. The place is a mount of ours, which nobody inside can take away.
@@ -81,7 +87,8 @@ uint64_t less(uint64_t from, uint64_t what) { return from - std::min(from, what)
 uint64_t now_us() {
   timespec time;
   (void)::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
 
 std::vector<int> descendants(int pid) {
@@ -89,8 +96,10 @@ std::vector<int> descendants(int pid) {
   while (!open.empty()) {
     std::string tasks = cat("/proc/", open.back(), "/task");
     open.pop_back();
-    for (const std::string& task : numbers_in(AT_FDCWD, tasks).value_or(std::vector<std::string>())) {
-      for (const std::string& child : words_in(read_proc(AT_FDCWD, cat(tasks, "/", task, "/children")).text)) {
+    for (const std::string& task :
+         numbers_in(AT_FDCWD, tasks).value_or(std::vector<std::string>())) {
+      for (const std::string& child :
+           words_in(read_proc(AT_FDCWD, cat(tasks, "/", task, "/children")).text)) {
         found.push_back(std::atoi(child.c_str()));
         open.push_back(found.back());
       }
@@ -121,7 +130,8 @@ const kernel::Cgroup* Watcher::group_for(kernel::CgroupUse use) const {
 void Watcher::use_scratch(Fd scratch) {
   scratch_ = std::move(scratch);
   if (!scratch_ || !(watch_.disk || watch_.inodes)) return;
-  // A directory on disk, with no quota to read: it is measured like the others, and all in it is new.
+  // A directory on disk, with no quota to read: it is measured like the others, and all in it is
+  // new.
   if (Result<Fd> again = open_file(cat("/proc/self/fd/", scratch_.get()), O_RDONLY | O_DIRECTORY)) {
     measured_.push_back({.place = std::move(again.value()), .own = true});
     if (!room_at_start_) room_at_start_ = room_before_ = room_ = room();
@@ -132,7 +142,8 @@ Watcher::Processes Watcher::processes() const {
   if (container_) {
     std::optional<std::vector<std::string>> pids = numbers_in(proc_.get(), ".");
     bool known = pids.has_value();
-    if (kSanitized && known) std::erase(*pids, "1");  // ours, and larger than all that the program may have
+    // Ours, and larger than all that the program may have.
+    if (kSanitized && known) std::erase(*pids, "1");
     return {Fd(), proc_.get(), known, known ? std::move(*pids) : std::vector<std::string>()};
   }
   Fd host(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -164,9 +175,9 @@ void Watcher::add_processes(Sample& sample) {
     now[{pid, stat_field(stat, 22)}] = own;
   }
   if (container_ && !kSanitized && sample.pids > 0) --sample.pids;  // PID 1 is ours
-  // Two counts that can each miss something, so the larger holds: what the living used together with the children they
-  // waited for (misses children nobody waits for), and what each process had used when it was last seen (misses what
-  // it used after that).
+  // Two counts that can each miss something, so the larger holds: what the living used together
+  // with the children they waited for (misses children nobody waits for), and what each process had
+  // used when it was last seen (misses what it used after that).
   for (const auto& [process, cpu] : own_cpu_)
     if (!now.count(process)) ended_cpu_ += cpu;
   own_cpu_ = std::move(now);
@@ -174,7 +185,8 @@ void Watcher::add_processes(Sample& sample) {
   if (counts_memory()) add_memory(sample, all);
 }
 
-// The kernel walks the sockets of the whole host for these tables: at most one part in ten of the time is spent on it.
+// The kernel walks the sockets of the whole host for these tables: at most one part in ten of the
+// time is spent on it.
 std::optional<uint64_t> Watcher::queued(int proc) {
   uint64_t begin = now_us();
   if (begin < queued_again_us_) return queued_;
@@ -191,7 +203,8 @@ std::optional<uint64_t> Watcher::queued(int proc) {
 void Watcher::add_memory(Sample& sample, const Processes& all) {
   std::optional<uint64_t> waiting = container_ ? queued(all.proc) : 0;
   bool known = all.known && waiting && unseen_.memory_known;
-  uint64_t own = 0, shared = 0, elsewhere = waiting.value_or(0), files = in_tmpfs() + unseen_.memory;
+  uint64_t own = 0, shared = 0, elsewhere = waiting.value_or(0),
+           files = in_tmpfs() + unseen_.memory;
   std::vector<ProcessMemory> each;
   for (const std::string& pid : all.pids) {
     std::optional<ProcessMemory> memory = resident_memory(all.proc, pid);
@@ -201,7 +214,8 @@ void Watcher::add_memory(Sample& sample, const Processes& all) {
     shared += each.back().shared;
     elsewhere += each.back().tables;
   }
-  // Mapped pages of shared memory belong to the files that were counted, or to some that were not seen.
+  // Mapped pages of shared memory belong to the files that were counted, or to some that were not
+  // seen.
   sample.memory = own + elsewhere + std::max(shared, files);
   sample.memory_known = known;
   // Forked processes share pages that were counted for each: look closer before it matters.
@@ -209,7 +223,8 @@ void Watcher::add_memory(Sample& sample, const Processes& all) {
   if (sample.memory <= near) return;
   own = shared = 0;
   for (size_t i = 0; i < all.pids.size(); ++i) {
-    ProcessMemory memory = proportional_memory(all.proc, all.pids[i]).value_or(each[i]);  // without credit for what is shared
+    // Without credit for what is shared.
+    ProcessMemory memory = proportional_memory(all.proc, all.pids[i]).value_or(each[i]);
     own += memory.own;
     shared += memory.shared;
   }
@@ -228,7 +243,8 @@ void Watcher::look_for_unseen() {
   if (begin < unseen_again_us_) return;
   Processes all = processes();
   // PID 1 is ours: it cannot be looked into, and hides nothing.
-  all.pids.erase(std::remove(all.pids.begin(), all.pids.end(), container_ ? "1" : ""), all.pids.end());
+  all.pids.erase(std::remove(all.pids.begin(), all.pids.end(), container_ ? "1" : ""),
+                 all.pids.end());
   Holdings held = find_holdings(all.proc, all.pids, breathe_);
   if (container_ && root_) {  // but the guest of a living sandbox opens files for others
     Holdings ours = find_holdings(all.proc, {"1"}, breathe_);
@@ -242,8 +258,8 @@ void Watcher::look_for_unseen() {
   unseen_again_us_ = now_us() + 2 * (now_us() - begin);
 }
 
-// In the midst of an exec a process cannot be looked into either, nor can the program before its first one: until then
-// PID 1 waits for it in vfork(2), "D".
+// In the midst of an exec a process cannot be looked into either, nor can the program before its
+// first one: until then PID 1 waits for it in vfork(2), "D".
 bool Watcher::cannot_look_into(const Holdings& held) {
   if (held.unreadable == 0) {
     blind_since_us_ = 0;
@@ -262,7 +278,8 @@ uint64_t Watcher::mapped_bytes(const FileId& file, uint64_t mapped) const {
   return seen == file_bytes_.end() ? mapped : std::max(mapped, seen->second);
 }
 
-// What can be hidden is bounded by what the host's shared memory grew by: then the run pays for the others, too.
+// What can be hidden is bounded by what the host's shared memory grew by: then the run pays for the
+// others, too.
 void Watcher::judge_unseen_memory(Holdings& held, bool blind) {
   uint64_t open = 0, mapped = 0;
   size_t only_mapped = 0;
@@ -284,12 +301,15 @@ void Watcher::judge_unseen_memory(Holdings& held, bool blind) {
   unseen_.memory = unseen_.memory_known ? most : open;
 }
 
-// The same with the free space of the disk as bound. A file that is only mapped, and never was seen open, may be as large
-// as what the disk lost since the last time.
+// The same with the free space of the disk as bound. A file that is only mapped, and never was seen
+// open, may be as large as what the disk lost since the last time.
 void Watcher::judge_unseen_disk(Holdings& held, bool blind) {
-  dev_t in_memory[] = {shared_device_, watch_.kernel_disk && scratch_ ? device_of(scratch_.get(), "") : 0,
-                       root_ ? device_of(root_.get(), "dev/shm") : 0, root_ ? device_of(root_.get(), "run") : 0};
-  auto on_disk = [&](const FileId& file) { return std::find(std::begin(in_memory), std::end(in_memory), file.first) == std::end(in_memory); };
+  dev_t in_memory[] = {
+      shared_device_, watch_.kernel_disk && scratch_ ? device_of(scratch_.get(), "") : 0,
+      root_ ? device_of(root_.get(), "dev/shm") : 0, root_ ? device_of(root_.get(), "run") : 0};
+  auto on_disk = [&](const FileId& file) {
+    return std::find(std::begin(in_memory), std::end(in_memory), file.first) == std::end(in_memory);
+  };
   uint64_t bytes = 0, now = room();
   uint64_t lost = less(less(room_before_, now), less(growth_.first, growth_before_));
   size_t only_mapped = 0;
@@ -301,16 +321,17 @@ void Watcher::judge_unseen_disk(Holdings& held, bool blind) {
     bytes += size;
     ++only_mapped;
   }
-  if (blind || held.in_flight || only_mapped > kFewMapped || hidden_folders_ || failed_walks_ >= kMostFailedWalks)
+  if (blind || held.in_flight || only_mapped > kFewMapped || hidden_folders_ ||
+      failed_walks_ >= kMostFailedWalks)
     bytes = std::max(bytes, less(less(room_at_start_, now), growth_.first));
   unseen_.disk = bytes;
   room_before_ = now;
   growth_before_ = growth_.first;
 }
 
-// Walking a large tree takes a while: at most one part in ten of the time is spent on it, and far less for the living, of
-// which there are many. Who makes many names must not gain time by it, so that the pause stays short, and ends when the
-// disk fills quickly.
+// Walking a large tree takes a while: at most one part in ten of the time is spent on it, and far
+// less for the living, of which there are many. Who makes many names must not gain time by it, so
+// that the pause stays short, and ends when the disk fills quickly.
 void Watcher::measure() {
   uint64_t begin = now_us();
   owed_ = begin < measure_again_us_;
@@ -322,8 +343,10 @@ void Watcher::measure() {
   std::pair<uint64_t, uint64_t> growth{0, 0};
   for (const Measured& place : measured_) {
     Result<kernel::TreeSize> size = measure(place);
-    if (size && size.value().unreadable > place.unreadable && enter_user_namespace()) size = measure(place);
-    if (!size && size.error().code == Code::exhausted) growth.second = most_inodes() + 1;  // too deep to be looked at
+    if (size && size.value().unreadable > place.unreadable && enter_user_namespace())
+      size = measure(place);
+    // Too deep to be looked at.
+    if (!size && size.error().code == Code::exhausted) growth.second = most_inodes() + 1;
     whole = whole && size;
     if (!size) continue;
     growth.first += less(size.value().bytes, place.bytes);
@@ -332,11 +355,13 @@ void Watcher::measure() {
   }
   failed_walks_ = whole ? 0 : failed_walks_ + 1;
   // Half a walk (directories were moved about) never shows less than the last one did.
-  if (!whole) growth = {std::max(growth.first, growth_.first), std::max(growth.second, growth_.second)};
+  if (!whole)
+    growth = {std::max(growth.first, growth_.first), std::max(growth.second, growth_.second)};
   growth_ = growth;
   uint64_t took = now_us() - begin;
   may_measure_us_ = now_us() + took;
-  measure_again_us_ = now_us() + std::min<uint64_t>((watch_.measured_whole ? 49 : 9) * took, kLongestPause);
+  measure_again_us_ =
+      now_us() + std::min<uint64_t>((watch_.measured_whole ? 49 : 9) * took, kLongestPause);
 }
 
 Result<kernel::TreeSize> Watcher::measure(const Measured& place) const {
@@ -347,7 +372,8 @@ Result<kernel::TreeSize> Watcher::measure(const Measured& place) const {
   }
   bool open_up = ::geteuid() != 0 && place.own;
   // A tree that grows faster than it is walked ends the walk, and with it the run.
-  kernel::MeasureOptions options{.make_readable = open_up, .most_inodes = place.inodes + most_inodes() + 1};
+  kernel::MeasureOptions options{.make_readable = open_up,
+                                 .most_inodes = place.inodes + most_inodes() + 1};
   options.stop = [this] {
     if (breathe_) breathe_();
     return false;
@@ -370,17 +396,21 @@ uint64_t Watcher::room() const {
   return space.f_bfree * static_cast<uint64_t>(space.f_bsize);
 }
 
-bool Watcher::walk_is_due() const { return (owed_ && now_us() >= measure_again_us_) || room_fell(); }
+bool Watcher::walk_is_due() const {
+  return (owed_ && now_us() >= measure_again_us_) || room_fell();
+}
 
 // Others write to the same disk: then a walk is made for nothing.
 bool Watcher::room_fell() const {
-  uint64_t most = watch_.measured_disk && watch_.disk ? std::min(watch_.measured_disk, watch_.disk) : std::max(watch_.measured_disk, watch_.disk);
+  uint64_t most = watch_.measured_disk && watch_.disk ? std::min(watch_.measured_disk, watch_.disk)
+                                                      : std::max(watch_.measured_disk, watch_.disk);
   if (measured_.empty() || !most) return false;
   return room() + std::max(less(most, growth_.first) / 2, kNoticed) < room_;
 }
 
 void Watcher::measure_from_here() {
-  if (counts_memory() || !watch_.measured.empty() || watch_.disk) shared_device_ = device_of_shared_memory();
+  if (counts_memory() || !watch_.measured.empty() || watch_.disk)
+    shared_device_ = device_of_shared_memory();
   if (counts_memory()) shared_at_start_ = shared_memory_of_host();
   for (const std::string& path : watch_.measured) {
     Measured place{.place = Fd(::open(path.c_str(), O_PATH | O_CLOEXEC))};
@@ -417,7 +447,8 @@ void Watcher::add_disk(Sample& sample, bool quick) {
 
 std::optional<uint64_t> Watcher::counted_cpu_us() const {
   const kernel::Cgroup* cpu = group_for(kernel::kCpuUsage);
-  if (cpu && cpu->plan().version() == 1) return cpu->read_number("cpuacct.usage").value_or(0) / 1000;
+  if (cpu && cpu->plan().version() == 1)
+    return cpu->read_number("cpuacct.usage").value_or(0) / 1000;
   if (cpu) return cpu->read_keyed("cpu.stat", "usage_usec").value_or(0);
   if (cpu_clock_) return kernel::read_cpu_clock_us(cpu_clock_.get());
   return std::nullopt;
@@ -431,7 +462,9 @@ uint64_t Watcher::cpu_us() {
 }
 
 bool Watcher::counts_processes() const {
-  return counts_memory() || watch_.pids || ((watch_.kernel_pids || all_) && !group_for(kernel::kPids)) || !group_for(kernel::kCpuUsage);
+  return counts_memory() || watch_.pids ||
+         ((watch_.kernel_pids || all_) && !group_for(kernel::kPids)) ||
+         !group_for(kernel::kCpuUsage);
 }
 
 std::vector<int> Watcher::descriptors() const {
@@ -462,7 +495,8 @@ Sample Watcher::sample(bool quick) {
 
 void Watcher::add_counted_cpu(Sample& sample) const {
   std::optional<uint64_t> counted = counted_cpu_us();
-  if (counted) sample.cpu_us = group_for(kernel::kCpuUsage) ? *counted : std::max(sample.cpu_us, *counted);
+  if (counted)
+    sample.cpu_us = group_for(kernel::kCpuUsage) ? *counted : std::max(sample.cpu_us, *counted);
 }
 
 Counters Watcher::counters() const {
@@ -470,7 +504,8 @@ Counters Watcher::counters() const {
   if (const kernel::Cgroup* memory = group_for(kernel::kMemory)) {
     bool v1 = memory->plan().version() == 1;
     counters.memory_peak = memory->read_number(v1 ? "memory.max_usage_in_bytes" : "memory.peak");
-    counters.oom_kills = memory->read_keyed(v1 ? "memory.oom_control" : "memory.events", "oom_kill").value_or(0);
+    counters.oom_kills =
+        memory->read_keyed(v1 ? "memory.oom_control" : "memory.events", "oom_kill").value_or(0);
   }
   if (const kernel::Cgroup* pids = group_for(kernel::kPids)) {
     counters.pids_peak = pids->read_number("pids.peak");

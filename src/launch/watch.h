@@ -22,7 +22,8 @@ struct Sample {
   bool disk_full = false, inodes_full = false;
   // False: something could not be read, and the number is only what was seen of it.
   bool memory_known = true, pids_known = true;
-  bool complete = false;       // false: in the midst of a walk, whose result is that of the last one
+  // false: in the midst of a walk, whose result is that of the last one.
+  bool complete = false;
   bool walk_owed = false;      // the last walk was too short a time ago for another
   uint64_t measured_disk = 0;  // of `disk`, what a walk found
 };
@@ -45,8 +46,9 @@ class Watcher {
   // Living: "/" of the sandbox.
   void use_root(Fd root) { root_ = std::move(root); }
 
-  // The sandbox's user namespace, which this process may enter for good to read directories that the program locked. It
-  // then counts as one of the sandbox's processes, so that this is done only when there are such directories.
+  // The sandbox's user namespace, which this process may enter for good to read directories that
+  // the program locked. It then counts as one of the sandbox's processes, so that this is done only
+  // when there are such directories.
   void use_user_namespace(int number) { user_namespace_ = number; }
 
   // Called now and then in the midst of a walk, which can take long.
@@ -69,8 +71,8 @@ class Watcher {
 
   // `quick`: without walks; what they find is that of the last one.
   Sample sample(bool quick = false);
-  // Whether another sample would tell more though nothing ran since: the last one was without a walk, or the disk has
-  // filled quickly, whoever filled it. Costs little.
+  // Whether another sample would tell more though nothing ran since: the last one was without a
+  // walk, or the disk has filled quickly, whoever filled it. Costs little.
   bool walk_is_due() const;
   uint64_t cpu_us();  // alone, which is much cheaper
   Counters counters() const;
@@ -86,7 +88,7 @@ class Watcher {
     std::vector<std::string> pids;
   };
   struct Measured {
-    Fd place;                                        // a directory or a file
+    Fd place;  // a directory or a file
     bool directory = true;
     bool own = false;                                // made for this sandbox
     uint64_t bytes = 0, inodes = 0, unreadable = 0;  // at the start
@@ -123,17 +125,23 @@ class Watcher {
   pid_t top_ = ::getpid();  // the keeper
   const std::vector<kernel::Cgroup>* groups_ = nullptr;
   Fd proc_, scratch_, root_, cpu_clock_;
-  std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;  // pid and start time → µs when last seen alive
+  // Pid and start time → µs when last seen alive.
+  std::map<std::pair<std::string, uint64_t>, uint64_t> own_cpu_;
   std::vector<Measured> measured_;
   std::pair<uint64_t, uint64_t> growth_;  // bytes and inodes, when last measured
-  bool hidden_folders_ = false;           // directories that were readable, or not there, at the start
-  size_t failed_walks_ = 0;               // one after the other
+  // Directories that were readable, or not there, at the start.
+  bool hidden_folders_ = false;
+  size_t failed_walks_ = 0;  // one after the other
   int user_namespace_ = -1;
   static constexpr uint64_t kLongestPause = 2'000'000;  // µs between two walks
-  static constexpr uint64_t kMatters = 64 << 20;        // bytes of memory: from here on counts are exact
-  static constexpr uint64_t kNoticed = 32 << 20;        // bytes: less on a disk that others use too says nothing
-  static constexpr uint64_t kBlindness = 300'000;       // µs for which a process may be unreadable, as in the midst of exec
-  static constexpr size_t kFewShared = 8, kFewMapped = 64, kMostFailedWalks = 3;  // files that are only mapped; more of them are a hiding place
+  // Bytes of memory: from here on counts are exact.
+  static constexpr uint64_t kMatters = 64 << 20;
+  // bytes: less on a disk that others use too says nothing.
+  static constexpr uint64_t kNoticed = 32 << 20;
+  // µs for which a process may be unreadable, as in the midst of exec.
+  static constexpr uint64_t kBlindness = 300'000;
+  // Files that are only mapped; more of them are a hiding place.
+  static constexpr size_t kFewShared = 8, kFewMapped = 64, kMostFailedWalks = 3;
   uint64_t measure_again_us_ = 0, may_measure_us_ = 0, room_ = 0, room_at_start_ = 0;
   bool owed_ = false;  // a walk, when the last sample came too soon for one
   std::function<void()> breathe_;
@@ -152,8 +160,9 @@ uint64_t now_us();  // CLOCK_MONOTONIC
 // Pids of all descendants of `pid`, from /proc/PID/task/TID/children.
 std::vector<int> descendants(int pid);
 
-// Kills and reaps every descendant of this process, a subreaper, until none is left: they are ours to reap, so no pid
-// can be reused under us. Only for processes that have no other children: never in a library. `groups`: version 2 cgroups, which kill at once.
+// Kills and reaps every descendant of this process, a subreaper, until none is left: they are ours
+// to reap, so no pid can be reused under us. Only for processes that have no other children: never
+// in a library. `groups`: version 2 cgroups, which kill at once.
 void end_descendants(const std::vector<kernel::Cgroup>& groups);
 
 }  // namespace paddock::launch

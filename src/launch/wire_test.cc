@@ -14,8 +14,20 @@ Plan full_plan() {
   plan.living = true;
   plan.directory = "/state/s";
   plan.watch.measured_whole = true;
-  plan.network = {.enabled = true, .addresses = "a", .rules = std::string("\0r", 2), .log_rule = "l", .log_listen = "s", .ipv6 = false, .port = 18128};
-  plan.steps = {{.kind = Step::Kind::bind, .target = "/usr", .text = "/usr", .attributes = 7, .identity = {1, 2}, .shift_owner = true, .owner = {1, 2, 3, 4, 5}},
+  plan.network = {.enabled = true,
+                  .addresses = "a",
+                  .rules = std::string("\0r", 2),
+                  .log_rule = "l",
+                  .log_listen = "s",
+                  .ipv6 = false,
+                  .port = 18128};
+  plan.steps = {{.kind = Step::Kind::bind,
+                 .target = "/usr",
+                 .text = "/usr",
+                 .attributes = 7,
+                 .identity = {1, 2},
+                 .shift_owner = true,
+                 .owner = {1, 2, 3, 4, 5}},
                 {.kind = Step::Kind::file, .target = "/x", .optional = true, .replace = true}};
   plan.cgroups = {{"/sys/fs/cgroup/x", "tasks", {{"pids.max", "5"}}}};
   plan.landlock.rules = {{"/", 12}};
@@ -48,7 +60,8 @@ TEST(Wire, RoundTripsEveryField) {
 
 TEST(Wire, RefusesEveryTruncation) {
   std::string bytes = encode(full_plan());
-  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(decode(std::string_view(bytes).substr(0, size))) << size;
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode(std::string_view(bytes).substr(0, size))) << size;
 }
 
 TEST(Wire, RefusesTrailingBytesOtherVersionsAndHugeCounts) {

@@ -20,8 +20,9 @@ namespace paddock::kernel {
 
 namespace {
 
-// The sticky bit does nothing here, and nobody else sets it on a cgroup: it marks the groups that Paddock made, on every
-// version and without privilege, where extended attributes would need one or the other.
+// The sticky bit does nothing here, and nobody else sets it on a cgroup: it marks the groups that
+// Paddock made, on every version and without privilege, where extended attributes would need one or
+// the other.
 constexpr mode_t kMode = 01755;
 
 struct MountedTree {
@@ -38,7 +39,8 @@ std::vector<MountedTree> mounted_trees() {
   for (const std::string& line : split(text.value(), '\n')) {
     size_t separator = line.find(" - ");
     if (separator == std::string::npos) continue;
-    std::vector<std::string> left = split(line.substr(0, separator), ' '), right = split(line.substr(separator + 3), ' ');
+    std::vector<std::string> left = split(line.substr(0, separator), ' '),
+                             right = split(line.substr(separator + 3), ' ');
     if (left.size() < 6 || right.size() < 3 || !starts_with(right[0], "cgroup")) continue;
     trees.push_back({left[4], left[3], right[0] == "cgroup2" ? 2 : 1, split(right[2], ',')});
   }
@@ -59,7 +61,8 @@ std::map<std::string, std::string> groups_of(const std::string& process) {
   return groups;
 }
 
-// Where `group` is found below a mount that shows the hierarchy from `root` on. Empty when it is out of sight.
+// Where `group` is found below a mount that shows the hierarchy from `root` on. Empty when it is
+// out of sight.
 std::string directory_of(const MountedTree& tree, const std::string& group) {
   if (tree.root == "/") return group == "/" ? tree.directory : tree.directory + group;
   if (group == tree.root) return tree.directory;
@@ -67,7 +70,9 @@ std::string directory_of(const MountedTree& tree, const std::string& group) {
   return "";
 }
 
-bool can_make_groups_in(const std::string& directory) { return ::access(directory.c_str(), W_OK | X_OK) == 0; }
+bool can_make_groups_in(const std::string& directory) {
+  return ::access(directory.c_str(), W_OK | X_OK) == 0;
+}
 
 bool write_text(const std::string& path, const std::string& text) {
   Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -83,8 +88,9 @@ bool contains(const std::vector<std::string>& words, const char* word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Version 2: a directory whose children get `controller`. Enables it below `group` if that can be done: a group with
-// processes of its own must be emptied first, so they (all ours, or it fails) move into a group beside the sandboxes.
+// Version 2: a directory whose children get `controller`. Enables it below `group` if that can be
+// done: a group with processes of its own must be emptied first, so they (all ours, or it fails)
+// move into a group beside the sandboxes.
 bool enable_below(const std::string& group, const char* controller, bool prepare) {
   if (contains(words_of(group + "/cgroup.subtree_control"), controller)) return true;
   if (!contains(words_of(group + "/cgroup.controllers"), controller)) return false;
@@ -97,24 +103,29 @@ bool enable_below(const std::string& group, const char* controller, bool prepare
   return write_text(group + "/cgroup.subtree_control", cat("+", controller));
 }
 
-Controller find_controller(const char* name_v1, const char* name_v2, const std::vector<MountedTree>& trees,
+Controller find_controller(const char* name_v1, const char* name_v2,
+                           const std::vector<MountedTree>& trees,
                            const std::map<std::string, std::string>& groups, bool prepare) {
   for (const MountedTree& tree : trees) {
     if (tree.version != 1 || !contains(tree.options, name_v1) || !groups.count(name_v1)) continue;
     std::string directory = directory_of(tree, groups.at(name_v1));
-    if (directory.empty()) return {0, "", cat("the group of this process is not visible below ", tree.directory)};
-    if (!can_make_groups_in(directory)) return {0, "", cat(directory, " is not writable for this user")};
+    if (directory.empty())
+      return {0, "", cat("the group of this process is not visible below ", tree.directory)};
+    if (!can_make_groups_in(directory))
+      return {0, "", cat(directory, " is not writable for this user")};
     return {1, directory, ""};
   }
   for (const MountedTree& tree : trees) {
     if (tree.version != 2 || !groups.count("")) continue;
     std::string directory = directory_of(tree, groups.at(""));
     if (!contains(words_of(tree.directory + "/cgroup.controllers"), name_v2)) continue;
-    // The top of the tree if it is ours (root), else the group this process was put in (systemd delegation). Once
-    // this process has been moved aside, the delegated group is its parent.
-    if (ends_with(directory, "/paddock-callers")) directory.resize(directory.size() - std::strlen("/paddock-callers"));
+    // The top of the tree if it is ours (root), else the group this process was put in (systemd
+    // delegation). Once this process has been moved aside, the delegated group is its parent.
+    if (ends_with(directory, "/paddock-callers"))
+      directory.resize(directory.size() - std::strlen("/paddock-callers"));
     for (const std::string& candidate : {tree.directory, directory})
-      if (!candidate.empty() && can_make_groups_in(candidate) && enable_below(candidate, name_v2, prepare))
+      if (!candidate.empty() && can_make_groups_in(candidate) &&
+          enable_below(candidate, name_v2, prepare))
         return {2, candidate, ""};
     return {0, "", cat("the cgroup of this user is not delegated (", directory, ")")};
   }
@@ -127,7 +138,9 @@ CgroupFacts probe_cgroups(bool prepare) {
   std::vector<MountedTree> trees = mounted_trees();
   std::map<std::string, std::string> groups = groups_of("self");
   CgroupFacts facts;
-  auto find = [&](const char* v1, const char* v2) { return find_controller(v1, v2, trees, groups, prepare); };
+  auto find = [&](const char* v1, const char* v2) {
+    return find_controller(v1, v2, trees, groups, prepare);
+  };
   facts.memory = find("memory", "memory");
   facts.pids = find("pids", "pids");
   facts.cpu = find("cpu", "cpu");
@@ -136,18 +149,25 @@ CgroupFacts probe_cgroups(bool prepare) {
   for (const MountedTree& tree : trees) {
     if (tree.version != 2 || !groups.count("")) continue;
     std::string directory = directory_of(tree, groups.at(""));
-    // A process is in one version 2 group only: the same place as for the controllers that are there.
+    // A process is in one version 2 group only: the same place as for the controllers that are
+    // there.
     for (const Controller* controller : {&facts.memory, &facts.pids, &facts.cpu})
       if (controller->version == 2) directory = controller->directory;
-    if (!directory.empty() && can_make_groups_in(directory)) facts.unified = {2, directory, ""};
-    else facts.unified = {0, "", cat(tree.directory, " is not writable for this user")};
+    if (!directory.empty() && can_make_groups_in(directory))
+      facts.unified = {2, directory, ""};
+    else
+      facts.unified = {0, "", cat(tree.directory, " is not writable for this user")};
   }
-  if (facts.unified.version == 0 && facts.unified.why_not.empty()) facts.unified.why_not = "no version 2 tree is mounted";
-  facts.pressure = facts.unified.version && ::access((facts.unified.directory + "/cpu.pressure").c_str(), F_OK) == 0;
+  if (facts.unified.version == 0 && facts.unified.why_not.empty())
+    facts.unified.why_not = "no version 2 tree is mounted";
+  facts.pressure = facts.unified.version &&
+                   ::access((facts.unified.directory + "/cpu.pressure").c_str(), F_OK) == 0;
   facts.freezer = facts.unified.version ? facts.unified : find("freezer", "freezer");
   if (facts.memory.version == 1) {
-    facts.swap_limit = ::access((facts.memory.directory + "/memory.memsw.limit_in_bytes").c_str(), F_OK) == 0;
-    facts.socket_limit = ::access((facts.memory.directory + "/memory.kmem.tcp.limit_in_bytes").c_str(), F_OK) == 0;
+    facts.swap_limit =
+        ::access((facts.memory.directory + "/memory.memsw.limit_in_bytes").c_str(), F_OK) == 0;
+    facts.socket_limit =
+        ::access((facts.memory.directory + "/memory.kmem.tcp.limit_in_bytes").c_str(), F_OK) == 0;
   }
   if (facts.memory.version == 2) facts.swap_limit = true;
   return facts;
@@ -156,7 +176,8 @@ CgroupFacts probe_cgroups(bool prepare) {
 CgroupFacts probe_cgroups_without_scope(const std::string& trouble) {
   CgroupFacts facts = probe_cgroups(true);
   facts.scope_trouble = trouble;
-  for (Controller* controller : {&facts.memory, &facts.pids, &facts.cpu, &facts.cpuacct, &facts.io, &facts.unified, &facts.freezer})
+  for (Controller* controller : {&facts.memory, &facts.pids, &facts.cpu, &facts.cpuacct, &facts.io,
+                                 &facts.unified, &facts.freezer})
     if (controller->version == 0) controller->why_not += cat("; ", trouble);
   return facts;
 }
@@ -168,23 +189,29 @@ bool has_unified_controllers() {
   return false;
 }
 
-Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t>& pids, const std::string& manager) {
+Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t>& pids,
+                                const std::string& manager) {
   std::string scope;
   for (pid_t pid : pids) {
     std::map<std::string, std::string> groups = groups_of(std::to_string(pid));
-    if (!groups.count("") || !ends_with(groups[""], "/" + unit)) return Error{Code::io, cat("process ", pid, " is not in ", unit), ""};
-    if (!scope.empty() && scope != groups[""]) return Error{Code::io, cat("there is more than one ", unit), ""};
+    if (!groups.count("") || !ends_with(groups[""], "/" + unit))
+      return Error{Code::io, cat("process ", pid, " is not in ", unit), ""};
+    if (!scope.empty() && scope != groups[""])
+      return Error{Code::io, cat("there is more than one ", unit), ""};
     scope = groups[""];
   }
   CgroupFacts facts;
   facts.manager = manager;
   for (const MountedTree& tree : mounted_trees())
     if (tree.version == 2 && facts.scope.empty()) facts.scope = directory_of(tree, scope);
-  if (facts.scope.empty()) return Error{Code::io, cat("the cgroup ", scope, " is not visible here"), ""};
+  if (facts.scope.empty())
+    return Error{Code::io, cat("the cgroup ", scope, " is not visible here"), ""};
   std::string aside = facts.scope + "/keeper";
-  if (::mkdir(aside.c_str(), 0755) != 0) return errno_error(errno, cat("make the cgroup '", aside, "'"));
+  if (::mkdir(aside.c_str(), 0755) != 0)
+    return errno_error(errno, cat("make the cgroup '", aside, "'"));
   for (pid_t pid : pids)
-    if (!write_text(aside + "/cgroup.procs", std::to_string(pid))) return errno_error(errno, cat("move process ", pid, " to '", aside, "'"));
+    if (!write_text(aside + "/cgroup.procs", std::to_string(pid)))
+      return errno_error(errno, cat("move process ", pid, " to '", aside, "'"));
   auto enable = [&](const char* name) -> Controller {
     if (enable_below(facts.scope, name, false)) return {2, facts.scope, ""};
     return {0, "", cat(manager, " does not delegate ", name)};
@@ -193,7 +220,8 @@ Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t
   facts.pids = enable("pids");
   facts.cpu = facts.cpuacct = enable("cpu");
   facts.io = enable("io");
-  if (!facts.memory.version && !facts.pids.version && !facts.cpu.version) return Error{Code::io, cat(manager, " delegates none of memory, pids and cpu"), ""};
+  if (!facts.memory.version && !facts.pids.version && !facts.cpu.version)
+    return Error{Code::io, cat(manager, " delegates none of memory, pids and cpu"), ""};
   facts.unified = facts.freezer = {2, facts.scope, ""};
   facts.pressure = ::access((facts.scope + "/cpu.pressure").c_str(), F_OK) == 0;
   facts.swap_limit = ::access((aside + "/memory.swap.max").c_str(), F_OK) == 0;
@@ -203,10 +231,12 @@ Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t
 Result<Cgroup> Cgroup::create(const CgroupPlan& plan) {
   Cgroup group;
   group.plan_ = plan;
-  if (::mkdir(plan.directory.c_str(), kMode) != 0) return errno_error(errno, cat("make the cgroup '", plan.directory, "'"));
+  if (::mkdir(plan.directory.c_str(), kMode) != 0)
+    return errno_error(errno, cat("make the cgroup '", plan.directory, "'"));
   group.folder_ = Fd(::open(plan.directory.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
   Result<void> made;
-  if (!group.folder_ || ::flock(group.folder_.get(), LOCK_EX | LOCK_NB) != 0) made = errno_error(errno, cat("lock the cgroup '", plan.directory, "'"));
+  if (!group.folder_ || ::flock(group.folder_.get(), LOCK_EX | LOCK_NB) != 0)
+    made = errno_error(errno, cat("lock the cgroup '", plan.directory, "'"));
   for (const auto& [file, value] : plan.writes) {
     if (made) made = group.write(file.c_str(), value);
   }
@@ -274,7 +304,8 @@ bool end_cgroup(const std::string& directory) {
   if (!write_text(directory + "/cgroup.kill", "1"))  // version 2
     for (const std::string& word : words_of(directory + "/cgroup.procs"))
       if (int pid = std::atoi(word.c_str()); pid > 0) (void)::kill(pid, SIGKILL);
-  (void)write_text(directory + "/freezer.state", "THAWED");  // version 1: frozen processes do not even die
+  // Version 1: frozen processes do not even die.
+  (void)write_text(directory + "/freezer.state", "THAWED");
   return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;
 }
 
@@ -302,7 +333,9 @@ void remove_stale_cgroups(const std::string& parent) {
     if (!is_name_of_sandbox(entry->d_name)) continue;
     std::string path = cat(parent, "/", entry->d_name);
     Fd folder(::open(path.c_str(), O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    if (!folder || !was_made_by_us(folder.get()) || was_just_made(folder.get()) || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    if (!folder || !was_made_by_us(folder.get()) || was_just_made(folder.get()) ||
+        ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0)
+      continue;
     (void)end_cgroup(path);
   }
   ::closedir(entries);

@@ -23,35 +23,43 @@ struct Controller {
 
 struct CgroupFacts {
   Controller memory, pids, cpu, cpuacct, io;
-  Controller unified;      // a version 2 tree, with or without controllers: gives cgroup.kill
-  Controller freezer;      // version 2: of any group there; killing frozen processes works at once there, so it is preferred
-  bool pressure = false;     // groups of the unified tree tell how much something waited (PSI)
-  bool swap_limit = false;   // the memory controller can limit swap
-  bool socket_limit = false; // version 1: it counts socket buffers, apart, when asked to
-  std::string scope;         // all of it lies in this directory of a systemd scope (linux/scope.h); empty: it does not
-  std::string manager;       // who gave that scope
-  bool until_logout = false; // it ends with the last session of this user
-  std::string scope_trouble; // why a service manager that is there gave none
+  Controller unified;  // a version 2 tree, with or without controllers: gives cgroup.kill
+  // Version 2: of any group there; killing frozen processes works at once there, so it is
+  // preferred.
+  Controller freezer;
+  bool pressure = false;      // groups of the unified tree tell how much something waited (PSI)
+  bool swap_limit = false;    // the memory controller can limit swap
+  bool socket_limit = false;  // version 1: it counts socket buffers, apart, when asked to
+  // All of it lies in this directory of a systemd scope (linux/scope.h); empty: it does not.
+  std::string scope;
+  std::string manager;        // who gave that scope
+  bool until_logout = false;  // it ends with the last session of this user
+  std::string scope_trouble;  // why a service manager that is there gave none
 };
 
-// Looks at /proc/self/cgroup and /proc/self/mountinfo. `prepare` may create the group that version 2 needs between
-// us and our sandboxes (version 2 allows no processes beside child groups), and move this process out of its way.
+// Looks at /proc/self/cgroup and /proc/self/mountinfo. `prepare` may create the group that version
+// 2 needs between us and our sandboxes (version 2 allows no processes beside child groups), and
+// move this process out of its way.
 CgroupFacts probe_cgroups(bool prepare);
 
-// The same where a service manager should have given a scope: what is missing without it names the reason.
+// The same where a service manager should have given a scope: what is missing without it names the
+// reason.
 CgroupFacts probe_cgroups_without_scope(const std::string& trouble);
 
 // Whether a version 2 tree has any controllers: else a service manager has none to delegate.
 bool has_unified_controllers();
 
-// Processes that a service manager has put into the new scope `unit` go into a group of their own there, since version 2
-// allows no processes beside child groups, and the scope's controllers are turned on for the groups beside it.
-Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t>& pids, const std::string& manager);
+// Processes that a service manager has put into the new scope `unit` go into a group of their own
+// there, since version 2 allows no processes beside child groups, and the scope's controllers are
+// turned on for the groups beside it.
+Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t>& pids,
+                                const std::string& manager);
 
 // What a group was made for.
 enum CgroupUse : uint8_t { kMemory = 1, kPids = 2, kCpuUsage = 4, kFreezer = 8 };
 
-// A group to make: its directory, what to write into it, and the file through which a process joins.
+// A group to make: its directory, what to write into it, and the file through which a process
+// joins.
 struct CgroupPlan {
   std::string directory;
   std::string join;  // "tasks" (version 1) or "cgroup.procs"

@@ -31,14 +31,16 @@ Result<Child> fork_child(uint64_t namespaces, int cgroup) {
   }
   long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   // Container managers answer ENOSYS, as we do, since clone3 hides its flags from their filters.
-  if (pid < 0 && errno == ENOSYS && cgroup < 0) pid = ::syscall(SYS_clone, arguments.flags | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
+  if (pid < 0 && errno == ENOSYS && cgroup < 0)
+    pid = ::syscall(SYS_clone, arguments.flags | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
   if (pid < 0) return errno_error(errno, "start a process in new namespaces");
   if (pid == 0) return Child{0, Fd()};
   return Child{static_cast<pid_t>(pid), Fd(pidfd)};
 }
 
 Result<void> die_with_parent() {
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return errno_error(errno, "ask for a signal at the parent's death");
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+    return errno_error(errno, "ask for a signal at the parent's death");
   return {};
 }
 
@@ -47,7 +49,8 @@ namespace {
 Result<void> write_proc(pid_t pid, const char* file, const std::string& text) {
   Fd fd = TRY(open_file(cat("/proc/", pid, "/", file), O_WRONLY));
   Result<void> written = write_all(fd.get(), text);
-  if (!written) written.error().message = cat("write /proc/", pid, "/", file, ": ", written.error().message);
+  if (!written)
+    written.error().message = cat("write /proc/", pid, "/", file, ": ", written.error().message);
   return written;
 }
 
@@ -55,12 +58,16 @@ Result<void> write_proc(pid_t pid, const char* file, const std::string& text) {
 
 Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged) {
   if (map.sub_count) {
-    TRY(map_sub_ids("newuidmap", child, {map.inside_uid, map.outside_uid, map.count}, map.sub_uid, map.sub_count));
-    return map_sub_ids("newgidmap", child, {map.inside_gid, map.outside_gid, map.count}, map.sub_gid, map.sub_count);
+    TRY(map_sub_ids("newuidmap", child, {map.inside_uid, map.outside_uid, map.count}, map.sub_uid,
+                    map.sub_count));
+    return map_sub_ids("newgidmap", child, {map.inside_gid, map.outside_gid, map.count},
+                       map.sub_gid, map.sub_count);
   }
-  TRY(write_proc(child, "uid_map", cat(map.inside_uid, " ", map.outside_uid, " ", map.count, "\n")));
+  TRY(write_proc(child, "uid_map",
+                 cat(map.inside_uid, " ", map.outside_uid, " ", map.count, "\n")));
   if (!privileged) TRY(write_proc(child, "setgroups", "deny"));
-  return write_proc(child, "gid_map", cat(map.inside_gid, " ", map.outside_gid, " ", map.count, "\n"));
+  return write_proc(child, "gid_map",
+                    cat(map.inside_gid, " ", map.outside_gid, " ", map.count, "\n"));
 }
 
 Result<void> write_id_lines(pid_t child, const std::string& uids, const std::string& gids) {
@@ -70,9 +77,12 @@ Result<void> write_id_lines(pid_t child, const std::string& uids, const std::str
 
 Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups) {
   // The raw calls: libc's would signal every thread, and there is only one.
-  if (drop_groups && ::syscall(SYS_setgroups, 0, nullptr) != 0) return errno_error(errno, "drop the groups");
-  if (::syscall(SYS_setresgid, gid, gid, gid) != 0) return errno_error(errno, cat("become gid ", gid));
-  if (::syscall(SYS_setresuid, uid, uid, uid) != 0) return errno_error(errno, cat("become uid ", uid));
+  if (drop_groups && ::syscall(SYS_setgroups, 0, nullptr) != 0)
+    return errno_error(errno, "drop the groups");
+  if (::syscall(SYS_setresgid, gid, gid, gid) != 0)
+    return errno_error(errno, cat("become gid ", gid));
+  if (::syscall(SYS_setresuid, uid, uid, uid) != 0)
+    return errno_error(errno, cat("become uid ", uid));
   return {};
 }
 
@@ -85,7 +95,9 @@ Result<void> close_all_but(int fd) { return close_all_but(std::vector<int>{fd});
 
 Result<void> close_all_but(std::vector<int> fds) {
   std::sort(fds.begin(), fds.end());
-  auto close_range = [](int from, int to) { return from > to || ::syscall(SYS_close_range, from, to, 0) == 0; };
+  auto close_range = [](int from, int to) {
+    return from > to || ::syscall(SYS_close_range, from, to, 0) == 0;
+  };
   int from = 0;
   for (int fd : fds) {
     if (!close_range(from, fd - 1)) return errno_error(errno, "close inherited descriptors");

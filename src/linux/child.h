@@ -15,12 +15,13 @@ struct Child {
   Fd pidfd;
 };
 
-// fork() into new namespaces (CLONE_NEW* flags, may be 0), and into a version 2 cgroup if `cgroup` is a descriptor of
-// one: a process that joins by itself waits for milliseconds there. Returns pid 0 in the child.
+// fork() into new namespaces (CLONE_NEW* flags, may be 0), and into a version 2 cgroup if `cgroup`
+// is a descriptor of one: a process that joins by itself waits for milliseconds there. Returns pid
+// 0 in the child.
 Result<Child> fork_child(uint64_t namespaces, int cgroup = -1);
 
-// SIGKILL for this process when its parent dies. A change of uid clears it, so call it after become(). A parent
-// that died before the call goes unnoticed: watch a socket to it as well.
+// SIGKILL for this process when its parent dies. A change of uid clears it, so call it after
+// become(). A parent that died before the call goes unnoticed: watch a socket to it as well.
 Result<void> die_with_parent();
 
 // `count` ids inside, from the first on, are as many outside.
@@ -28,7 +29,8 @@ struct IdMap {
   uint32_t inside_uid = 0, outside_uid = 0;
   uint32_t inside_gid = 0, outside_gid = 0;
   uint32_t count = 1;
-  // Ids that the administrator gave this user (linux/sub_ids.h), right behind those above; mapped by newuidmap and newgidmap.
+  // Ids that the administrator gave this user (linux/sub_ids.h), right behind those above; mapped
+  // by newuidmap and newgidmap.
   uint32_t sub_uid = 0, sub_gid = 0, sub_count = 0;
 };
 // Without privilege and subordinate ids setgroups is denied first, as the kernel wants it.
@@ -44,7 +46,8 @@ void turn_stdio_to_null();  // so that the caller's streams do not stay open bec
 Result<void> close_all_but(int fd);  // everything, the standard descriptors too
 Result<void> close_all_but(std::vector<int> fds);
 
-// Takes this process out of any session keyring it shares with the host. Kernels without keys have none to share.
+// Takes this process out of any session keyring it shares with the host. Kernels without keys have
+// none to share.
 Result<void> join_new_session_keyring();
 
 }  // namespace paddock::kernel

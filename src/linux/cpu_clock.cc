@@ -16,7 +16,8 @@ Result<Fd> open_cpu_clock(pid_t pid) {
   wanted.inherit = 1;         // children too, also those nobody waits for
   wanted.exclude_kernel = 1;  // asked of ordinary users; a clock counts all the same
   wanted.exclude_hv = 1;
-  Fd clock(static_cast<int>(::syscall(SYS_perf_event_open, &wanted, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  Fd clock(
+      static_cast<int>(::syscall(SYS_perf_event_open, &wanted, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!clock) return errno_error(errno, "open a CPU clock");
   return clock;
 }

@@ -1,4 +1,5 @@
-// The CPU time of a process and of everything it starts from then on, counted by the kernel without a cgroup.
+// The CPU time of a process and of everything it starts from then on, counted by the kernel without
+// a cgroup.
 #pragma once
 
 #include <sys/types.h>

@@ -11,7 +11,15 @@ namespace {
 
 // Codes of header fields.
 enum Field : uint8_t {
-  kPath = 1, kInterface, kMember, kErrorName, kReplySerial, kDestination, kSender, kSignature, kUnixFds
+  kPath = 1,
+  kInterface,
+  kMember,
+  kErrorName,
+  kReplySerial,
+  kDestination,
+  kSender,
+  kSignature,
+  kUnixFds
 };
 
 constexpr size_t kLongestName = 255;
@@ -20,7 +28,8 @@ size_t aligned(size_t size, size_t to) { return (size + to - 1) / to * to; }
 
 uint32_t number_at(std::string_view bytes, size_t at) {
   uint32_t value = 0;
-  for (int i = 3; i >= 0; --i) value = value << 8 | static_cast<uint8_t>(bytes[at + static_cast<size_t>(i)]);
+  for (int i = 3; i >= 0; --i)
+    value = value << 8 | static_cast<uint8_t>(bytes[at + static_cast<size_t>(i)]);
   return value;
 }
 
@@ -113,7 +122,8 @@ bool is_dbus_path(std::string_view text) {
   if (text.empty() || text.front() != '/' || text.back() == '/') return false;
   for (size_t i = 1; i < text.size(); ++i) {
     char c = text[i];
-    bool part = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    bool part =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!part && (c != '/' || text[i - 1] == '/')) return false;
   }
   return true;
@@ -136,8 +146,10 @@ std::string encode(const DbusMessage& message) {
   auto text = [&](Field code, const char* type, const std::string& value) {
     if (value.empty()) return;
     open(code, type);
-    if (code == kSignature) head.signature(value);
-    else head.text(value);
+    if (code == kSignature)
+      head.signature(value);
+    else
+      head.text(value);
   };
   text(kPath, "o", message.path);
   text(kInterface, "s", message.interface);
@@ -160,7 +172,8 @@ Result<std::optional<size_t>> dbus_message_size(std::string_view head) {
   if (head[0] != 'l') return malformed("it is not little-endian");
   if (head[3] != 1) return malformed("it is of another version of the protocol");
   size_t body = number_at(head, 4), fields = number_at(head, 12);
-  if (body > kLongestDbusMessage || fields > kLongestDbusMessage) return malformed("it is too long");
+  if (body > kLongestDbusMessage || fields > kLongestDbusMessage)
+    return malformed("it is too long");
   size_t size = aligned(kDbusFixedHeader + fields, 8) + body;
   if (size > kLongestDbusMessage) return malformed("it is too long");
   return std::optional<size_t>(size);
@@ -168,26 +181,31 @@ Result<std::optional<size_t>> dbus_message_size(std::string_view head) {
 
 namespace {
 
-// One header field behind its code. Fields of later versions of the protocol are skipped, as the specification wants,
-// as long as they hold a basic value.
+// One header field behind its code. Fields of later versions of the protocol are skipped, as the
+// specification wants, as long as they hold a basic value.
 bool read_field(DbusReader& reader, uint8_t code, DbusMessage& message) {
   std::string type, other;
   uint32_t number = 0;
   if (!reader.signature(type)) return false;
   auto text = [&](std::string& into, const char* wanted) {
-    bool read = type == wanted && (type == "o" ? reader.path(into) : type == "g" ? reader.signature(into) : reader.text(into));
-    return read && !(code != kSignature && into.empty()) && (code == kPath || into.size() <= kLongestName);
+    bool read = type == wanted && (type == "o"   ? reader.path(into)
+                                   : type == "g" ? reader.signature(into)
+                                                 : reader.text(into));
+    return read && !(code != kSignature && into.empty()) &&
+           (code == kPath || into.size() <= kLongestName);
   };
   switch (code) {
     case kPath: return text(message.path, "o");
     case kInterface: return text(message.interface, "s");
     case kMember: return text(message.member, "s");
     case kErrorName: return text(message.error_name, "s");
-    case kReplySerial: return type == "u" && reader.number(message.reply_serial) && message.reply_serial != 0;
+    case kReplySerial:
+      return type == "u" && reader.number(message.reply_serial) && message.reply_serial != 0;
     case kDestination: return text(message.destination, "s");
     case kSender: return text(message.sender, "s");
     case kSignature: return text(message.signature, "g");
-    case kUnixFds: return type == "u" && reader.number(number) && number == 0;  // we never agreed to take any
+    // We never agreed to take any.
+    case kUnixFds: return type == "u" && reader.number(number) && number == 0;
     default: break;
   }
   if (code == 0) return false;
@@ -202,7 +220,8 @@ bool has_required_fields(const DbusMessage& message) {
     case DbusMessage::Type::call: return !message.path.empty() && !message.member.empty();
     case DbusMessage::Type::reply: return message.reply_serial != 0;
     case DbusMessage::Type::error: return message.reply_serial != 0 && !message.error_name.empty();
-    case DbusMessage::Type::signal: return !message.path.empty() && !message.interface.empty() && !message.member.empty();
+    case DbusMessage::Type::signal:
+      return !message.path.empty() && !message.interface.empty() && !message.member.empty();
   }
   return false;
 }
@@ -227,13 +246,17 @@ Result<DbusMessage> parse_dbus_message(std::string_view bytes) {
   std::bitset<256> seen;
   while (!reader.at_end()) {
     uint8_t code = 0;
-    if (!reader.align(8) || !reader.byte(code) || seen[code] || !read_field(reader, code, message)) return malformed("its header fields are malformed");
+    if (!reader.align(8) || !reader.byte(code) || seen[code] || !read_field(reader, code, message))
+      return malformed("its header fields are malformed");
     seen[code] = true;
   }
   size_t start = bytes.size() - body;
-  if (bytes.substr(fields_end, start - fields_end).find_first_not_of('\0') != std::string_view::npos) return malformed("its padding is not empty");
+  if (bytes.substr(fields_end, start - fields_end).find_first_not_of('\0') !=
+      std::string_view::npos)
+    return malformed("its padding is not empty");
   if (!has_required_fields(message)) return malformed("a required header field is missing");
-  if ((body != 0) != !message.signature.empty()) return malformed("its body and its signature do not fit");
+  if ((body != 0) != !message.signature.empty())
+    return malformed("its body and its signature do not fit");
   message.body = bytes.substr(start);
   return message;
 }

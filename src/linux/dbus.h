@@ -1,10 +1,11 @@
-// As much of the D-Bus wire format as it takes to call a service manager: messages with basic types, little-endian, as
-// specified at https://dbus.freedesktop.org/doc/dbus-specification.html. The parser refuses everything else, because
-// what it reads comes from another process.
+// As much of the D-Bus wire format as it takes to call a service manager: messages with basic
+// types, little-endian, as specified at https://dbus.freedesktop.org/doc/dbus-specification.html.
+// The parser refuses everything else, because what it reads comes from another process.
 //
 //   DbusBody body;
 //   body.text("paddock-1.scope");
-//   std::string bytes = encode(DbusMessage{.serial = 1, .path = "/org/…", .member = "GetUnit", .signature = "s",
+//   std::string bytes = encode(DbusMessage{.serial = 1, .path = "/org/…", .member = "GetUnit",
+//   .signature = "s",
 //                                          .body = std::move(body).take()});
 #pragma once
 
@@ -29,7 +30,7 @@ struct DbusMessage {
   bool operator==(const DbusMessage&) const = default;
 };
 
-inline constexpr size_t kDbusFixedHeader = 16;       // these bytes tell how long a message is
+inline constexpr size_t kDbusFixedHeader = 16;          // these bytes tell how long a message is
 inline constexpr size_t kLongestDbusMessage = 1 << 20;  // the specification allows 128 MiB
 
 // A body, value by value. The signature is the caller's to write.
@@ -41,7 +42,8 @@ class DbusBody {
   void long_number(uint64_t value);
   void text(std::string_view value);       // also an object path
   void signature(std::string_view value);  // also the type that opens a variant
-  // An array: write its elements between the two calls, whose alignment is 4 for numbers and texts, 8 for structs.
+  // An array: write its elements between the two calls, whose alignment is 4 for numbers and texts,
+  // 8 for structs.
   size_t open_array(size_t alignment);
   void close_array(size_t array);
   void open_struct() { align(8); }
@@ -77,7 +79,8 @@ bool is_dbus_path(std::string_view text);
 
 std::string encode(const DbusMessage& message);
 
-// How long the message is that starts with `head`; nothing while fewer than kDbusFixedHeader bytes are there.
+// How long the message is that starts with `head`; nothing while fewer than kDbusFixedHeader bytes
+// are there.
 Result<std::optional<size_t>> dbus_message_size(std::string_view head);
 
 // Exactly one message.

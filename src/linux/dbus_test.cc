@@ -11,14 +11,22 @@ DbusMessage call() {
   DbusBody body;
   body.text("unit.scope");
   body.text("fail");
-  return {.serial = 7, .path = "/org/freedesktop/systemd1", .interface = "org.freedesktop.systemd1.Manager",
-          .member = "StopUnit", .destination = "org.freedesktop.systemd1", .signature = "ss", .body = std::move(body).take()};
+  return {.serial = 7,
+          .path = "/org/freedesktop/systemd1",
+          .interface = "org.freedesktop.systemd1.Manager",
+          .member = "StopUnit",
+          .destination = "org.freedesktop.systemd1",
+          .signature = "ss",
+          .body = std::move(body).take()};
 }
 
 // The first bytes of this call as sd-bus writes them, up to its first header field.
 TEST(Dbus, WritesTheHeaderAsSpecified) {
   std::string bytes = encode({.serial = 1, .path = "/a", .member = "M"});
-  std::string expected("l\1\0\1\0\0\0\0\1\0\0\0\x1a\0\0\0\1\1o\0\2\0\0\0/a\0\0\0\0\0\0\3\1s\0\1\0\0\0M\0\0\0\0\0\0\0", 48);
+  std::string expected(
+      "l\1\0\1\0\0\0\0\1\0\0\0\x1a\0\0\0\1\1o\0\2\0\0\0/"
+      "a\0\0\0\0\0\0\3\1s\0\1\0\0\0M\0\0\0\0\0\0\0",
+      48);
   EXPECT_EQ(bytes, expected);
 }
 
@@ -43,7 +51,8 @@ TEST(Dbus, CountsAnArrayWithoutThePaddingBeforeIt) {
 
 TEST(Dbus, RefusesEveryCutMessage) {
   std::string bytes = encode(call());
-  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(parse_dbus_message(bytes.substr(0, size))) << size;
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(parse_dbus_message(bytes.substr(0, size))) << size;
   EXPECT_FALSE(parse_dbus_message(bytes + '\0'));
 }
 
@@ -78,8 +87,10 @@ TEST(Dbus, RefusesMissingRepeatedAndSurplusFields) {
 }
 
 TEST(Dbus, KnowsObjectPaths) {
-  for (const char* path : {"/", "/a", "/org/freedesktop/systemd1/job/7"}) EXPECT_TRUE(is_dbus_path(path)) << path;
-  for (const char* path : {"", "a", "/a/", "//", "/a//b", "/a-b", "/a b"}) EXPECT_FALSE(is_dbus_path(path)) << path;
+  for (const char* path : {"/", "/a", "/org/freedesktop/systemd1/job/7"})
+    EXPECT_TRUE(is_dbus_path(path)) << path;
+  for (const char* path : {"", "a", "/a/", "//", "/a//b", "/a-b", "/a b"})
+    EXPECT_FALSE(is_dbus_path(path)) << path;
 }
 
 }  // namespace

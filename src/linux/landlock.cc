@@ -37,19 +37,25 @@ Result<void> enter_landlock(const LandlockRules& rules) {
   if (!ruleset) return errno_error(errno, "create a Landlock ruleset");
   for (const LandlockRule& rule : rules.rules) {
     Fd place(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
-    if (!place) return errno_error(errno, cat("open '", printable(rule.path), "' for a Landlock rule"));
+    if (!place)
+      return errno_error(errno, cat("open '", printable(rule.path), "' for a Landlock rule"));
     struct stat info;
-    if (::fstat(place.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(rule.path), "'"));
+    if (::fstat(place.get(), &info) != 0)
+      return errno_error(errno, cat("stat '", printable(rule.path), "'"));
     if (rule.inode && (rule.device != info.st_dev || rule.inode != info.st_ino))
-      return Error{Code::conflict, cat("allow '", printable(rule.path), "': it was replaced while the sandbox was being made"),
+      return Error{Code::conflict,
+                   cat("allow '", printable(rule.path),
+                       "': it was replaced while the sandbox was being made"),
                    "run it again; if this persists, something is swapping that path"};
     uint64_t rights = rule.rights & rules.handled_files;
     if (!S_ISDIR(info.st_mode)) rights &= kLandlockFileOnly;
     landlock_path_beneath_attr beneath{.allowed_access = rights, .parent_fd = place.get()};
-    if (::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) != 0)
+    if (::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) !=
+        0)
       return errno_error(errno, cat("add a Landlock rule for '", printable(rule.path), "'"));
   }
-  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) return errno_error(errno, "enter Landlock");
+  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0)
+    return errno_error(errno, "enter Landlock");
   return {};
 }
 

@@ -34,7 +34,8 @@ struct LandlockRules {
   std::vector<LandlockRule> rules;
 };
 
-// Restricts this thread's file access to `rules`. Irreversible. A rule whose path does not exist is an error.
+// Restricts this thread's file access to `rules`. Irreversible. A rule whose path does not exist is
+// an error.
 Result<void> enter_landlock(const LandlockRules& rules);
 
 }  // namespace paddock::kernel

@@ -17,7 +17,8 @@ Result<void> bring_loopback_up() {
   ifreq request{};
   std::strcpy(request.ifr_name, "lo");
   request.ifr_flags = IFF_UP | IFF_RUNNING;
-  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) return errno_error(errno, "bring loopback up");
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0)
+    return errno_error(errno, "bring loopback up");
   return {};
 }
 

@@ -30,11 +30,14 @@ Result<Fd> clone_mount(const std::string& path, const FileIdentity& expected) {
   }
   Fd place = TRY(open_file(path, O_PATH));
   struct stat info;
-  if (::fstat(place.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(path), "'"));
+  if (::fstat(place.get(), &info) != 0)
+    return errno_error(errno, cat("stat '", printable(path), "'"));
   FileIdentity found{info.st_dev, info.st_ino};
   if (expected != found)
-    return Error{Code::conflict, cat("mount '", printable(path), "': it was replaced while the sandbox was being made"),
-                 "run it again; if this persists, something is swapping that path"};
+    return Error{
+        Code::conflict,
+        cat("mount '", printable(path), "': it was replaced while the sandbox was being made"),
+        "run it again; if this persists, something is swapping that path"};
   Fd mount(::open_tree(place.get(), "", kCloneTree | AT_EMPTY_PATH));
   if (!mount) return errno_error(errno, cat("clone the mount of '", printable(path), "'"));
   return mount;
@@ -56,7 +59,8 @@ Result<Fd> clone_mount_beneath(int root, const std::string& path) {
 Result<void> add_mount_attributes(int mount, uint64_t attributes) {
   mount_attr change{};
   change.attr_set = attributes;
-  change.propagation = MS_PRIVATE;  // a copy is a peer of its original: what the host mounts there later would appear inside
+  // A copy is a peer of its original: what the host mounts there later would appear inside.
+  change.propagation = MS_PRIVATE;
   if (::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &change, sizeof change) != 0)
     return errno_error(errno, "restrict a mount");
   return {};
@@ -71,7 +75,8 @@ Result<Fd> make_user_namespace(const std::string& uids, const std::string& gids)
     while (true) ::pause();
   }
   Result<void> mapped = write_id_lines(child.pid, uids, gids);
-  Result<Fd> user_namespace = mapped ? open_file(cat("/proc/", child.pid, "/ns/user"), O_RDONLY) : Result<Fd>(mapped.error());
+  Result<Fd> user_namespace = mapped ? open_file(cat("/proc/", child.pid, "/ns/user"), O_RDONLY)
+                                     : Result<Fd>(mapped.error());
   (void)pidfd_send_signal(child.pidfd.get(), SIGKILL);
   (void)::waitpid(child.pid, nullptr, 0);
   return user_namespace;
@@ -83,9 +88,11 @@ Result<Fd> make_shift(const OwnerShift& shift) {
   auto lines = [&](uint32_t from, uint32_t to, uint32_t person_id) {
     uint32_t person = shift.person;
     if (person == 0) return cat(from, " ", to, " ", shift.count, "\n");
-    return cat(from, " ", to, " ", person, "\n", person_id, " ", to + person, " 1\n", from + person + 1, " ", to + person + 1, " ", shift.count - person - 1, "\n");
+    return cat(from, " ", to, " ", person, "\n", person_id, " ", to + person, " 1\n",
+               from + person + 1, " ", to + person + 1, " ", shift.count - person - 1, "\n");
   };
-  return make_user_namespace(lines(shift.from_uid, shift.to_uid, shift.person_uid), lines(shift.from_gid, shift.to_gid, shift.person_gid));
+  return make_user_namespace(lines(shift.from_uid, shift.to_uid, shift.person_uid),
+                             lines(shift.from_gid, shift.to_gid, shift.person_gid));
 }
 
 Result<void> shift_mount_owner(int mount, const OwnerShift& shift) {
@@ -99,11 +106,13 @@ Result<void> apply_shift(int mount, int shift) {
   change.userns_fd = static_cast<uint64_t>(shift);
   if (::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &change, sizeof change) != 0)
     return errno_error(errno, "map the owner of a mount",
-                       "this filesystem cannot map owners; use :ro or :copy, or run paddock as the owner of the directory");
+                       "this filesystem cannot map owners; use :ro or :copy, or run paddock as the "
+                       "owner of the directory");
   return {};
 }
 
-Result<Fd> new_mount(const char* type, const std::vector<std::string>& options, uint64_t attributes) {
+Result<Fd> new_mount(const char* type, const std::vector<std::string>& options,
+                     uint64_t attributes) {
   Fd context(::fsopen(type, FSOPEN_CLOEXEC));
   if (!context) return errno_error(errno, cat("open filesystem type ", type));
   for (const std::string& option : options) {
@@ -126,19 +135,22 @@ Result<Fd> open_in_root(int root, const std::string& path, int flags) {
   how.flags = static_cast<uint64_t>((flags ? flags : O_PATH) | O_CLOEXEC);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   int fd = static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
-  if (fd < 0) return errno_error(errno, cat("open '", printable(path), "' inside the sandbox's root"));
+  if (fd < 0)
+    return errno_error(errno, cat("open '", printable(path), "' inside the sandbox's root"));
   return Fd(fd);
 }
 
 Result<void> place_mount(int mount, int root, const std::string& target) {
   Fd place = TRY(open_in_root(root, target));
   Result<void> placed = place_mount_on(mount, place.get());
-  if (!placed) placed.error().message = cat("mount at '", printable(target), "': ", placed.error().message);
+  if (!placed)
+    placed.error().message = cat("mount at '", printable(target), "': ", placed.error().message);
   return placed;
 }
 
 Result<void> place_mount_on(int mount, int place) {
-  if (::move_mount(mount, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) return errno_error(errno, "place a mount");
+  if (::move_mount(mount, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
+    return errno_error(errno, "place a mount");
   return {};
 }
 
@@ -154,7 +166,8 @@ namespace {
 
 // The working directory becomes the root.
 Result<void> leave_old_root() {
-  // pivot_root(".", ".") stacks the old root on the new one; the lazy unmount takes it away (pivot_root(2), NOTES).
+  // pivot_root(".", ".") stacks the old root on the new one; the lazy unmount takes it away
+  // (pivot_root(2), NOTES).
   if (pivot_root(".", ".") != 0) return errno_error(errno, "pivot into the new root");
   if (::umount2(".", MNT_DETACH) != 0) return errno_error(errno, "let go of the old root");
   if (::chdir("/") != 0) return errno_error(errno, "change to the new root");
@@ -164,7 +177,8 @@ Result<void> leave_old_root() {
 }  // namespace
 
 Result<void> enter_new_root(int mount) {
-  // pivot_root wants a mounted new root; any directory will do to mount it on, and /proc is on every Linux.
+  // pivot_root wants a mounted new root; any directory will do to mount it on, and /proc is on
+  // every Linux.
   if (::move_mount(mount, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) != 0)
     return errno_error(errno, "mount the new root");
   if (::fchdir(mount) != 0) return errno_error(errno, "enter the new root");
@@ -177,7 +191,8 @@ Result<void> enter_mount(const std::string& path) {
 }
 
 Result<void> unmount(const std::string& path) {
-  if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) return errno_error(errno, cat("unmount '", path, "'"));
+  if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
+    return errno_error(errno, cat("unmount '", path, "'"));
   return {};
 }
 

@@ -14,7 +14,10 @@ std::string ask_for_link(int index, uint32_t sequence) {
     nlmsghdr header;
     ifinfomsg link;
   } message{};
-  message.header = {.nlmsg_len = sizeof message, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK, .nlmsg_seq = sequence};
+  message.header = {.nlmsg_len = sizeof message,
+                    .nlmsg_type = RTM_GETLINK,
+                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+                    .nlmsg_seq = sequence};
   message.link.ifi_index = index;
   return {reinterpret_cast<const char*>(&message), sizeof message};
 }
@@ -24,9 +27,11 @@ TEST(Netlink, TakesTheKernelsYesToEveryMessage) {
 }
 
 TEST(Netlink, NamesTheMessageThatTheKernelRefuses) {
-  Result<void> sent = send_netlink(NETLINK_ROUTE, ask_for_link(1, 1) + ask_for_link(999'999'999, 2));
+  Result<void> sent =
+      send_netlink(NETLINK_ROUTE, ask_for_link(1, 1) + ask_for_link(999'999'999, 2));
   ASSERT_FALSE(sent);
-  EXPECT_NE(sent.error().message.find("netlink message 2 of 2 (type 18)"), std::string::npos) << sent.error().message;
+  EXPECT_NE(sent.error().message.find("netlink message 2 of 2 (type 18)"), std::string::npos)
+      << sent.error().message;
 }
 
 TEST(Netlink, SendsNothingThatIsMalformed) {

@@ -23,7 +23,8 @@ constexpr char kService[] = "org.freedesktop.systemd1", kObject[] = "/org/freede
 constexpr char kInterface[] = "org.freedesktop.systemd1.Manager";
 constexpr char kBus[] = "org.freedesktop.DBus", kBusObject[] = "/org/freedesktop/DBus";
 constexpr uint64_t kPatienceMs = 5'000;
-constexpr uint64_t kStopUs = 5'000'000;   // keepers ignore SIGTERM: at a logout they are killed after this
+// Keepers ignore SIGTERM: at a logout they are killed after this.
+constexpr uint64_t kStopUs = 5'000'000;
 constexpr size_t kLongestGreeting = 4096;
 
 bool is_socket(const std::string& path) {
@@ -52,7 +53,8 @@ uint64_t now_ms() {
 
 Result<std::string> new_unit_name() {
   unsigned char bytes[8];
-  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return errno_error(errno, "name a scope");
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+    return errno_error(errno, "name a scope");
   std::string name = "paddock-";
   for (unsigned char byte : bytes) {
     name += "0123456789abcdef"[byte >> 4];
@@ -81,7 +83,8 @@ std::string start_body(const std::string& unit, const std::vector<pid_t>& pids) 
   body.close_array(list);
   open_property(body, "Delegate", "b");
   body.flag(true);
-  open_property(body, "TasksMax", "t");  // the default is a share of the machine's, below what a policy may allow
+  // The default is a share of the machine's, below what a policy may allow.
+  open_property(body, "TasksMax", "t");
   body.long_number(UINT64_MAX);
   open_property(body, "TimeoutStopUSec", "t");
   body.long_number(kStopUs);
@@ -104,7 +107,9 @@ DbusMessage call_bus(const char* member, const std::string& argument = "") {
 
 // A bus that has only just started holds these back until the manager has joined it.
 DbusMessage call_manager(const char* member, bool is_bus) {
-  return {.path = kObject, .interface = kInterface, .member = member,
+  return {.path = kObject,
+          .interface = kInterface,
+          .member = member,
           .destination = is_bus ? kService : ""};
 }
 
@@ -120,7 +125,9 @@ std::optional<ServiceManager> find_service_manager() {
   } else {
     std::string runtime = environment("XDG_RUNTIME_DIR");
     if (runtime.empty()) runtime = cat("/run/user/", manager.uid);
-    candidates = {{runtime + "/systemd/private", false}, {path_in_address(environment("DBUS_SESSION_BUS_ADDRESS")), true}, {runtime + "/bus", true}};
+    candidates = {{runtime + "/systemd/private", false},
+                  {path_in_address(environment("DBUS_SESSION_BUS_ADDRESS")), true},
+                  {runtime + "/bus", true}};
   }
   for (const auto& [path, is_bus] : candidates) {
     if (path.empty() || !is_socket(path)) continue;
@@ -132,12 +139,15 @@ std::optional<ServiceManager> find_service_manager() {
   return std::nullopt;
 }
 
-ScopeConversation::ScopeConversation(std::string unit, const std::vector<pid_t>& pids, bool is_bus, uint32_t uid) : unit_(std::move(unit)) {
+ScopeConversation::ScopeConversation(std::string unit, const std::vector<pid_t>& pids, bool is_bus,
+                                     uint32_t uid)
+    : unit_(std::move(unit)) {
   // A private socket tells every client of every job; a bus has to be told who wants to know.
   std::vector<DbusMessage> messages;
   if (is_bus) {
     messages.push_back(call_bus("Hello"));
-    messages.push_back(call_bus("AddMatch", cat("type='signal',sender='", kService, "',interface='", kInterface, "',member='JobRemoved'")));
+    messages.push_back(call_bus("AddMatch", cat("type='signal',sender='", kService, "',interface='",
+                                                kInterface, "',member='JobRemoved'")));
     messages.push_back(call_manager("Subscribe", is_bus));
   }
   messages.push_back(call_manager("StartTransientUnit", is_bus));
@@ -173,7 +183,11 @@ Result<void> ScopeConversation::take_greeting() {
     if (input_.size() > kLongestGreeting) return Error{Code::io, "no D-Bus server answers", ""};
     return {};
   }
-  if (!starts_with(input_, "OK ")) return Error{Code::io, cat("it refuses our credentials: ", printable(input_.substr(0, std::min<size_t>(end, 200)))), ""};
+  if (!starts_with(input_, "OK "))
+    return Error{Code::io,
+                 cat("it refuses our credentials: ",
+                     printable(input_.substr(0, std::min<size_t>(end, 200)))),
+                 ""};
   input_.erase(0, end + 2);
   greeted_ = true;
   output_ = std::move(requests_);
@@ -185,45 +199,72 @@ Result<void> ScopeConversation::take_message(std::string_view bytes) {
   bool is_answer = message.reply_serial != 0 && message.reply_serial <= start_serial_;
   if (message.type == DbusMessage::Type::error && is_answer) {
     std::string text;
-    if (!starts_with(message.signature, "s") || !DbusReader(message.body).text(text)) text = "no reason given";
-    return Error{Code::io, cat(printable(text.substr(0, 300)), " (", printable(message.error_name), ")"), ""};
+    if (!starts_with(message.signature, "s") || !DbusReader(message.body).text(text))
+      text = "no reason given";
+    return Error{Code::io,
+                 cat(printable(text.substr(0, 300)), " (", printable(message.error_name), ")"), ""};
   }
-  if (message.type == DbusMessage::Type::reply && message.reply_serial == start_serial_) accepted_ = true;
-  if (message.type != DbusMessage::Type::signal || message.member != "JobRemoved" || message.interface != kInterface) return {};
+  if (message.type == DbusMessage::Type::reply && message.reply_serial == start_serial_)
+    accepted_ = true;
+  if (message.type != DbusMessage::Type::signal || message.member != "JobRemoved" ||
+      message.interface != kInterface)
+    return {};
   DbusReader reader(message.body);
   uint32_t id = 0;
   std::string job, unit, result;
-  if (message.signature != "uoss" || !reader.number(id) || !reader.path(job) || !reader.text(unit) || !reader.text(result) || !reader.at_end())
+  if (message.signature != "uoss" || !reader.number(id) || !reader.path(job) ||
+      !reader.text(unit) || !reader.text(result) || !reader.at_end())
     return Error{Code::io, "JobRemoved is not what the manager of a systemd sends", ""};
   if (unit != unit_) return {};
-  if (result != "done") return Error{Code::io, cat("the job that makes the scope ended as '", printable(result.substr(0, 100)), "'"), ""};
+  if (result != "done")
+    return Error{
+        Code::io,
+        cat("the job that makes the scope ended as '", printable(result.substr(0, 100)), "'"), ""};
   if (!accepted_) return Error{Code::io, "the job ended before it was accepted", ""};
   finished_ = true;
   return {};
 }
 
-ScopeRequest::ScopeRequest(const ServiceManager& manager, std::string unit, std::vector<pid_t> pids, Fd socket)
-    : manager_(manager), unit_(unit), pids_(pids), socket_(std::move(socket)), conversation_(unit, pids, manager.is_bus, ::geteuid()), begun_ms_(now_ms()) {}
+ScopeRequest::ScopeRequest(const ServiceManager& manager, std::string unit, std::vector<pid_t> pids,
+                           Fd socket)
+    : manager_(manager),
+      unit_(unit),
+      pids_(pids),
+      socket_(std::move(socket)),
+      conversation_(unit, pids, manager.is_bus, ::geteuid()),
+      begun_ms_(now_ms()) {}
 
 Result<ScopeRequest> ScopeRequest::begin(const ServiceManager& manager, std::vector<pid_t> pids) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  if (manager.socket.size() >= sizeof address.sun_path) return Error{Code::invalid, cat("the path of '", printable(manager.socket), "' is too long for a socket"), ""};
+  if (manager.socket.size() >= sizeof address.sun_path)
+    return Error{Code::invalid,
+                 cat("the path of '", printable(manager.socket), "' is too long for a socket"), ""};
   std::memcpy(address.sun_path, manager.socket.data(), manager.socket.size());
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket || ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+  if (!socket ||
+      ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     return errno_error(errno, cat("connect to '", printable(manager.socket), "'"));
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return errno_error(errno, "ask who listens");
-  if (peer.uid != manager.uid) return Error{Code::denied, cat("'", printable(manager.socket), "' belongs to uid ", peer.uid, ", not to ", manager.uid), ""};
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return errno_error(errno, "ask who listens");
+  if (peer.uid != manager.uid)
+    return Error{Code::denied,
+                 cat("'", printable(manager.socket), "' belongs to uid ", peer.uid, ", not to ",
+                     manager.uid),
+                 ""};
   // A manager outside of our PID namespace would take our numbers for those of other processes.
-  if (peer.pid == 0) return Error{Code::denied, cat("'", printable(manager.socket), "' leads out of this container"), ""};
+  if (peer.pid == 0)
+    return Error{Code::denied, cat("'", printable(manager.socket), "' leads out of this container"),
+                 ""};
   ScopeRequest request(manager, TRY(new_unit_name()), std::move(pids), std::move(socket));
   TRY(request.send());
   return request;
 }
 
-Error ScopeRequest::trouble(const std::string& why) const { return Error{Code::io, cat(manager_.name(), " gave no scope: ", why), ""}; }
+Error ScopeRequest::trouble(const std::string& why) const {
+  return Error{Code::io, cat(manager_.name(), " gave no scope: ", why), ""};
+}
 
 int ScopeRequest::milliseconds_left() const {
   uint64_t spent = now_ms() - begun_ms_;
@@ -273,7 +314,8 @@ bool ends_at_logout(const ServiceManager& manager) {
   if (manager.is_system) return false;
   std::string user = user_name(manager.uid);
   if (user.empty()) user = environment("USER");  // an account from elsewhere than /etc/passwd
-  return user.empty() || user.find('/') != std::string::npos || ::access(cat("/var/lib/systemd/linger/", user).c_str(), F_OK) != 0;
+  return user.empty() || user.find('/') != std::string::npos ||
+         ::access(cat("/var/lib/systemd/linger/", user).c_str(), F_OK) != 0;
 }
 
 }  // namespace paddock::kernel

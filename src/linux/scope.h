@@ -1,6 +1,7 @@
-// A scope of systemd: a cgroup with controllers that an ordinary user can have. The user's service manager (or PID 1, for
-// root) makes it for processes that already run, delegates it, and removes it after the last of them. Only the manager
-// can move a process into it, so it is asked for with the keeper of one sandbox, before there is anything inside.
+// A scope of systemd: a cgroup with controllers that an ordinary user can have. The user's service
+// manager (or PID 1, for root) makes it for processes that already run, delegates it, and removes
+// it after the last of them. Only the manager can move a process into it, so it is asked for with
+// the keeper of one sandbox, before there is anything inside.
 //
 //   if (std::optional<ServiceManager> manager = find_service_manager()) {
 //     ScopeRequest request = TRY(ScopeRequest::begin(*manager, {keeper}));
@@ -32,7 +33,8 @@ struct ServiceManager {
   const char* name() const { return is_system ? "systemd" : "the systemd user manager"; }
 };
 
-// The manager to ask for a scope. Nothing where there is none, or where it has no version 2 controllers to delegate.
+// The manager to ask for a scope. Nothing where there is none, or where it has no version 2
+// controllers to delegate.
 std::optional<ServiceManager> find_service_manager();
 
 // What is said to a manager and heard from it until a scope stands, without the socket.
@@ -62,8 +64,9 @@ class ScopeRequest {
   int milliseconds_left() const;
   // Takes what has come, without waiting. True: the scope stands; then await() returns at once.
   Result<bool> advance();
-  // Waits, takes the processes into a group of their own and turns the controllers on for groups beside it. Where a
-  // sandbox's groups go is then known. Fails when the manager refuses, or takes longer than a few seconds.
+  // Waits, takes the processes into a group of their own and turns the controllers on for groups
+  // beside it. Where a sandbox's groups go is then known. Fails when the manager refuses, or takes
+  // longer than a few seconds.
   Result<CgroupFacts> await();
 
   const std::string& unit() const { return unit_; }

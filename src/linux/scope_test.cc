@@ -22,20 +22,33 @@ std::string job_removed(const std::string& unit, const std::string& result) {
   body.text("/org/freedesktop/systemd1/job/3");
   body.text(unit);
   body.text(result);
-  return encode({.type = DbusMessage::Type::signal, .serial = 9, .path = "/org/freedesktop/systemd1",
-                 .interface = "org.freedesktop.systemd1.Manager", .member = "JobRemoved", .signature = "uoss", .body = std::move(body).take()});
+  return encode({.type = DbusMessage::Type::signal,
+                 .serial = 9,
+                 .path = "/org/freedesktop/systemd1",
+                 .interface = "org.freedesktop.systemd1.Manager",
+                 .member = "JobRemoved",
+                 .signature = "uoss",
+                 .body = std::move(body).take()});
 }
 
 std::string accepted(uint32_t serial) {
   DbusBody body;
   body.text("/org/freedesktop/systemd1/job/3");
-  return encode({.type = DbusMessage::Type::reply, .serial = 8, .reply_serial = serial, .signature = "o", .body = std::move(body).take()});
+  return encode({.type = DbusMessage::Type::reply,
+                 .serial = 8,
+                 .reply_serial = serial,
+                 .signature = "o",
+                 .body = std::move(body).take()});
 }
 
 std::string refused(uint32_t serial, const std::string& why) {
   DbusBody body;
   body.text(why);
-  return encode({.type = DbusMessage::Type::error, .serial = 8, .reply_serial = serial, .error_name = "org.example.No", .signature = "s",
+  return encode({.type = DbusMessage::Type::error,
+                 .serial = 8,
+                 .reply_serial = serial,
+                 .error_name = "org.example.No",
+                 .signature = "s",
                  .body = std::move(body).take()});
 }
 
@@ -66,15 +79,18 @@ TEST(ScopeConversation, SubscribesOnABus) {
   ScopeConversation conversation(kUnit, {42}, true, 1000);
   (void)conversation.take("OK 0123\r\n");
   std::string members;
-  for (const DbusMessage& message : messages_in(conversation.take_output())) members += message.member + " ";
+  for (const DbusMessage& message : messages_in(conversation.take_output()))
+    members += message.member + " ";
   EXPECT_EQ(members, "Hello AddMatch Subscribe StartTransientUnit ");
 }
 
 TEST(ScopeConversation, EndsWithTheJobOfItsOwnUnit) {
   ScopeConversation conversation(kUnit, {42}, false, 1000);
-  EXPECT_FALSE(conversation.take("OK 0123\r\n" + job_removed("other.scope", "failed") + accepted(1)).value());
+  EXPECT_FALSE(conversation.take("OK 0123\r\n" + job_removed("other.scope", "failed") + accepted(1))
+                   .value());
   std::string last = job_removed(kUnit, "done");
-  for (size_t i = 0; i + 1 < last.size(); ++i) ASSERT_FALSE(conversation.take(last.substr(i, 1)).value()) << i;
+  for (size_t i = 0; i + 1 < last.size(); ++i)
+    ASSERT_FALSE(conversation.take(last.substr(i, 1)).value()) << i;
   EXPECT_TRUE(conversation.take(last.substr(last.size() - 1)).value());
 }
 
@@ -86,9 +102,12 @@ TEST(ScopeConversation, FailsWithTheReasonOfTheManager) {
   };
   EXPECT_NE(answer("REJECTED EXTERNAL\r\n").find("credentials"), std::string::npos);
   EXPECT_NE(answer(std::string(5000, 'x')).find("no D-Bus server"), std::string::npos);
-  EXPECT_EQ(answer("OK 0\r\n" + refused(1, "no such\nthing")), "no such\\x0athing (org.example.No)");
-  EXPECT_NE(answer("OK 0\r\n" + accepted(1) + job_removed(kUnit, "failed")).find("'failed'"), std::string::npos);
-  EXPECT_NE(answer("OK 0\r\n" + job_removed(kUnit, "done")).find("before it was accepted"), std::string::npos);
+  EXPECT_EQ(answer("OK 0\r\n" + refused(1, "no such\nthing")),
+            "no such\\x0athing (org.example.No)");
+  EXPECT_NE(answer("OK 0\r\n" + accepted(1) + job_removed(kUnit, "failed")).find("'failed'"),
+            std::string::npos);
+  EXPECT_NE(answer("OK 0\r\n" + job_removed(kUnit, "done")).find("before it was accepted"),
+            std::string::npos);
   EXPECT_NE(answer("OK 0\r\n" + std::string(16, 'l')).find("D-Bus message"), std::string::npos);
 }
 
@@ -131,7 +150,8 @@ TEST(ScopeRequest, NamesTheManagerThatCloses) {
   ASSERT_TRUE(request) << request.error().message;
   Result<CgroupFacts> facts = request.value().await();
   ASSERT_FALSE(facts);
-  EXPECT_EQ(facts.error().message, "the systemd user manager gave no scope: it closed the connection");
+  EXPECT_EQ(facts.error().message,
+            "the systemd user manager gave no scope: it closed the connection");
 }
 
 TEST(ScopeRequest, SpeaksToItsOwnUserOnly) {
@@ -149,7 +169,9 @@ TEST(ScopeRequest, DoesNotConnectToNothing) {
 TEST(Scope, BelievesTheKernelAndNotTheManager) {
   Result<CgroupFacts> facts = enter_scope(kUnit, {::getpid()}, "systemd");
   ASSERT_FALSE(facts);
-  EXPECT_NE(facts.error().message.find("is not in paddock-0123456789abcdef.scope"), std::string::npos) << facts.error().message;
+  EXPECT_NE(facts.error().message.find("is not in paddock-0123456789abcdef.scope"),
+            std::string::npos)
+      << facts.error().message;
 }
 
 }  // namespace

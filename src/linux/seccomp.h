@@ -8,8 +8,8 @@
 
 namespace paddock::kernel {
 
-// Installs the filter (bytes of struct sock_filter) for this thread and all it starts. Irreversible.
-// Needs no_new_privs.
+// Installs the filter (bytes of struct sock_filter) for this thread and all it starts.
+// Irreversible. Needs no_new_privs.
 Result<void> enter_seccomp(std::string_view filter);
 
 bool seccomp_works();

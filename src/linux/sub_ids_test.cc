@@ -15,7 +15,8 @@ TEST(SubIds, AreFoundByNameAndByNumber) {
 TEST(SubIds, OfOthersAndTooFewAreNot) {
   EXPECT_EQ(find_sub_range("bob:100000:10\n", 1000, "bob", 65535), std::nullopt);
   EXPECT_EQ(find_sub_range(":100000:65536\n", 1000, "", 65535), std::nullopt);
-  EXPECT_EQ(find_sub_range("bob:0:65536\nbob:4294967290:65536\nbob\n", 1000, "bob", 65535), std::nullopt);
+  EXPECT_EQ(find_sub_range("bob:0:65536\nbob:4294967290:65536\nbob\n", 1000, "bob", 65535),
+            std::nullopt);
 }
 
 }  // namespace

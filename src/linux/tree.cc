@@ -24,14 +24,16 @@ constexpr long kFchmodat2 = SYS_fchmodat2;
 constexpr long kFchmodat2 = 452;  // Linux 6.6
 #endif
 
-// How deep a walk keeps its directories open; below that it finds the way up by "..", checked by identity.
+// How deep a walk keeps its directories open; below that it finds the way up by "..", checked by
+// identity.
 constexpr size_t kOpenLevels = 64;
 constexpr size_t kDeepestRemoved = 4096, kDeepestMeasured = 65536;
 constexpr uint64_t kBeneath = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
 
 Result<Fd> open_resolved(int root, const std::string& relative, const open_how& how) {
   const char* path = relative.empty() ? "." : relative.c_str();
-  if (relative.find('\0') != std::string::npos) return Error{Code::invalid, cat("open '", printable(relative), "': not a name"), ""};
+  if (relative.find('\0') != std::string::npos)
+    return Error{Code::invalid, cat("open '", printable(relative), "': not a name"), ""};
   // EAGAIN: something was renamed while the kernel walked.
   for (int tries = 0; tries < 64; ++tries) {
     int fd = static_cast<int>(::syscall(SYS_openat2, root, path, &how, sizeof how));
@@ -74,8 +76,9 @@ struct Level {
   bool read = false;              // to the end
 };
 
-// Goes through a tree without recursion and with little memory, however many names a directory has. `visit` sees every
-// name and says whether to enter it; `leave` is called with the parent once all beneath is done.
+// Goes through a tree without recursion and with little memory, however many names a directory has.
+// `visit` sees every name and says whether to enter it; `leave` is called with the parent once all
+// beneath is done.
 class Walk {
  public:
   std::function<bool(int directory, const std::string& name, unsigned char type)> visit;
@@ -87,7 +90,8 @@ class Walk {
 
   size_t depth() const { return levels_.size(); }
 
-  // Code::conflict when it was stopped, or a directory was moved; Code::exhausted for a tree that is too deep.
+  // Code::conflict when it was stopped, or a directory was moved; Code::exhausted for a tree that
+  // is too deep.
   Result<void> run(Fd root) {
     TRY(push(std::move(root), ""));
     while (!levels_.empty()) {
@@ -109,20 +113,24 @@ class Walk {
 
  private:
   void read_part(Level& level) {
-    // Of one whose descriptor will be closed on the way down, nothing is kept: one directory at a time.
+    // Of one whose descriptor will be closed on the way down, nothing is kept: one directory at a
+    // time.
     bool deep = levels_.size() > kOpenLevels;
     buffer_.resize(deep ? 4096 : 32768);
-    Result<bool> more = read_names(level.open.get(), buffer_, [&](const char* entry, unsigned char type) {
-      std::string name = entry;
-      if (visit(level.open.get(), name, type)) level.todo.push_back(std::move(name));
-      return !deep || level.todo.empty();
-    });
+    Result<bool> more =
+        read_names(level.open.get(), buffer_, [&](const char* entry, unsigned char type) {
+          std::string name = entry;
+          if (visit(level.open.get(), name, type)) level.todo.push_back(std::move(name));
+          return !deep || level.todo.empty();
+        });
     if (!more) unreadable(more.error());
     level.read = !more || !more.value();
   }
 
   Result<void> push(Fd directory, std::string name) {
-    if (levels_.size() >= deepest) return Error{Code::exhausted, cat("walk a tree: its directories are more than ", deepest, " deep"), ""};
+    if (levels_.size() >= deepest)
+      return Error{Code::exhausted,
+                   cat("walk a tree: its directories are more than ", deepest, " deep"), ""};
     std::optional<Identity> identity = identity_of(directory.get());
     if (!identity) return errno_error(errno, "stat a directory");
     if (levels_.size() > kOpenLevels) {
@@ -139,7 +147,8 @@ class Walk {
     if (levels_.empty()) return {};
     Level& parent = levels_.back();
     if (!parent.open) {
-      parent.open = Fd(::openat(done.open.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+      parent.open =
+          Fd(::openat(done.open.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
       if (!parent.open || identity_of(parent.open.get()) != parent.identity)
         return Error{Code::conflict, "walk a tree: a directory was moved meanwhile", ""};
       (void)::lseek(parent.open.get(), parent.offset, SEEK_SET);
@@ -172,7 +181,8 @@ Fd open_directory_by_force(int parent, const std::string& name) {
 Result<void> remove_once(int parent, const std::string& name, bool& again) {
   again = false;
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  if (errno != EISDIR && errno != EPERM && errno != EACCES)  // unlink of a directory: EISDIR, or EPERM by POSIX
+  // Unlink of a directory: EISDIR, or EPERM by POSIX.
+  if (errno != EISDIR && errno != EPERM && errno != EACCES)
     return errno_error(errno, cat("remove '", printable(name), "'"));
 
   std::optional<Error> first;
@@ -191,7 +201,9 @@ Result<void> remove_once(int parent, const std::string& name, bool& again) {
     if (::unlinkat(directory, entry.c_str(), 0) == 0 || errno == ENOENT) return false;
     struct stat info;
     int number = errno;
-    if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) return true;
+    if (::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(info.st_mode))
+      return true;
     errno = number;
     failed(entry);
     return false;
@@ -202,8 +214,10 @@ Result<void> remove_once(int parent, const std::string& name, bool& again) {
     // However deep it goes, we remember so many names and no more.
     if (child && walk.depth() >= kDeepestRemoved) {
       std::optional<Identity> identity = identity_of(child.get());
-      std::string free_name = cat(".paddock-deep-", identity ? static_cast<uint64_t>(identity->inode) : 0);
-      if (::syscall(SYS_renameat2, directory, entry.c_str(), highest, free_name.c_str(), 1 /* RENAME_NOREPLACE */) == 0) {
+      std::string free_name =
+          cat(".paddock-deep-", identity ? static_cast<uint64_t>(identity->inode) : 0);
+      if (::syscall(SYS_renameat2, directory, entry.c_str(), highest, free_name.c_str(),
+                    1 /* RENAME_NOREPLACE */) == 0) {
         again = true;
         return Fd();
       }
@@ -214,8 +228,10 @@ Result<void> remove_once(int parent, const std::string& name, bool& again) {
     if (::unlinkat(directory, entry.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) failed(entry);
   };
   TRY(walk.run(std::move(top)));
-  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) failed(name);
-  else again = false;
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    failed(name);
+  else
+    again = false;
   if (first) return *first;
   return {};
 }
@@ -250,7 +266,8 @@ Result<std::vector<std::string>> list_directory(int directory, size_t most) {
   while (dirent* entry = ::readdir(stream)) {
     std::string name = entry->d_name;
     if (name != "." && name != "..") {
-      if (names.size() >= most) return Error{Code::exhausted, cat("list a directory: more than ", most, " entries"), ""};
+      if (names.size() >= most)
+        return Error{Code::exhausted, cat("list a directory: more than ", most, " entries"), ""};
       names.push_back(std::move(name));
     }
     errno = 0;
@@ -260,7 +277,8 @@ Result<std::vector<std::string>> list_directory(int directory, size_t most) {
   return names;
 }
 
-Result<bool> read_names(int directory, std::string& buffer, const std::function<bool(const char* name, unsigned char type)>& each) {
+Result<bool> read_names(int directory, std::string& buffer,
+                        const std::function<bool(const char* name, unsigned char type)>& each) {
   long size = ::syscall(SYS_getdents64, directory, buffer.data(), buffer.size());
   if (size < 0 && errno == ENOENT) return false;  // it was removed
   if (size < 0) return errno_error(errno, "read a directory");
@@ -270,7 +288,8 @@ Result<bool> read_names(int directory, std::string& buffer, const std::function<
     std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (each(entry->d_name, entry->d_type)) continue;
-    if (::lseek(directory, entry->d_off, SEEK_SET) < 0) return errno_error(errno, "read a directory");
+    if (::lseek(directory, entry->d_off, SEEK_SET) < 0)
+      return errno_error(errno, "read a directory");
     break;
   }
   return size > 0;
@@ -283,9 +302,11 @@ PathParts split_path(const std::string& relative) {
 }
 
 Result<void> change_mode(int path_fd, unsigned mode) {
-  // Old kernels answer ENOSYS, old seccomp filters around a container EPERM: then the way through /proc decides.
+  // Old kernels answer ENOSYS, old seccomp filters around a container EPERM: then the way through
+  // /proc decides.
   if (::syscall(kFchmodat2, path_fd, "", mode, AT_EMPTY_PATH) == 0) return {};
-  if (::chmod(cat("/proc/self/fd/", path_fd).c_str(), mode) != 0) return errno_error(errno, "change a mode");
+  if (::chmod(cat("/proc/self/fd/", path_fd).c_str(), mode) != 0)
+    return errno_error(errno, "change a mode");
   return {};
 }
 
@@ -304,7 +325,8 @@ bool was_just_made(int fd) {
   struct stat info;
   timespec now;
   if (::fstat(fd, &info) != 0 || ::clock_gettime(CLOCK_REALTIME, &now) != 0) return true;
-  int64_t age_ms = (now.tv_sec - info.st_ctim.tv_sec) * 1000 + (now.tv_nsec - info.st_ctim.tv_nsec) / 1'000'000;
+  int64_t age_ms =
+      (now.tv_sec - info.st_ctim.tv_sec) * 1000 + (now.tv_nsec - info.st_ctim.tv_nsec) / 1'000'000;
   return age_ms < 100;
 }
 
@@ -322,12 +344,14 @@ Result<TreeSize> measure_tree(int root, const MeasureOptions& options) {
     if (full || ::fstatat(directory, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
     ++size.inodes;
     bool is_directory = S_ISDIR(info.st_mode);
-    if (!is_directory && info.st_nlink > 1 && !linked.insert({info.st_dev, info.st_ino}).second) return false;
+    if (!is_directory && info.st_nlink > 1 && !linked.insert({info.st_dev, info.st_ino}).second)
+      return false;
     size.bytes += static_cast<uint64_t>(info.st_blocks) * 512;
     return is_directory;
   };
   walk.open_child = [&](int directory, const std::string& entry) {
-    Fd child = options.make_readable ? open_directory_by_force(directory, entry) : open_directory(directory, entry);
+    Fd child = options.make_readable ? open_directory_by_force(directory, entry)
+                                     : open_directory(directory, entry);
     if (!child && errno == EACCES) ++size.unreadable;
     return child;
   };

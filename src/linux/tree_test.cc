@@ -36,7 +36,9 @@ class TreeTest : public testing::Test {
     struct stat info;
     return ::fstatat(root_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
   }
-  void make(const std::string& name) { ASSERT_EQ(::mkdirat(root_.get(), name.c_str(), 0755), 0) << name; }
+  void make(const std::string& name) {
+    ASSERT_EQ(::mkdirat(root_.get(), name.c_str(), 0755), 0) << name;
+  }
 
   std::string path_;
   Fd root_;
@@ -89,10 +91,12 @@ TEST_F(TreeTest, RemovesLockedDirectoriesAsOrdinaryUser) {
   ASSERT_EQ(::fchown(root_.get(), 65534, 65534), 0);
   pid_t child = ::fork();
   if (child == 0) {
-    bool ok = ::setgid(65534) == 0 && ::setuid(65534) == 0 && ::mkdirat(root_.get(), "t", 0755) == 0 &&
-              ::mkdirat(root_.get(), "t/locked", 0755) == 0 && ::mkdirat(root_.get(), "t/locked/deep", 0) == 0 &&
-              ::fchmodat(root_.get(), "t/locked", 0, 0) == 0 && ::fchmodat(root_.get(), "t", 0555, 0) == 0 &&
-              remove_tree(root_.get(), "t");
+    bool ok = ::setgid(65534) == 0 && ::setuid(65534) == 0 &&
+              ::mkdirat(root_.get(), "t", 0755) == 0 &&
+              ::mkdirat(root_.get(), "t/locked", 0755) == 0 &&
+              ::mkdirat(root_.get(), "t/locked/deep", 0) == 0 &&
+              ::fchmodat(root_.get(), "t/locked", 0, 0) == 0 &&
+              ::fchmodat(root_.get(), "t", 0555, 0) == 0 && remove_tree(root_.get(), "t");
     ::_exit(ok ? 0 : 1);
   }
   int status = 0;
@@ -119,7 +123,10 @@ TEST_F(TreeTest, RemovesAndMeasuresTreesDeeperThanAnyPath) {
 TEST_F(TreeTest, CountsEveryNameAndStopsAtTheMost) {
   make("t");
   write("t/file", std::string(5000, 'x'));
-  for (int i = 0; i < 3000; ++i) ASSERT_EQ(::linkat(root_.get(), "t/file", root_.get(), cat("t/", std::string(40, 'n'), i).c_str(), 0), 0);
+  for (int i = 0; i < 3000; ++i)
+    ASSERT_EQ(
+        ::linkat(root_.get(), "t/file", root_.get(), cat("t/", std::string(40, 'n'), i).c_str(), 0),
+        0);
   for (int i = 0; i < 500; ++i) make(cat("t/dir", i));
   Fd top = open_beneath(root_.get(), "t", O_RDONLY | O_DIRECTORY).value();
   TreeSize size = measure_tree(top.get()).value();
@@ -147,7 +154,8 @@ TEST_F(TreeTest, RemovesMoreLevelsThanItRemembers) {
 }
 
 TEST_F(TreeTest, RemoveRefusesNamesThatAreNone) {
-  for (const char* name : {"", ".", "..", "a/b"}) EXPECT_FALSE(remove_tree(root_.get(), name)) << name;
+  for (const char* name : {"", ".", "..", "a/b"})
+    EXPECT_FALSE(remove_tree(root_.get(), name)) << name;
   EXPECT_TRUE(remove_tree(root_.get(), "never there"));
 }
 
@@ -159,9 +167,11 @@ TEST_F(TreeTest, LeavesMountsAlone) {
   make("t/mount");
   pid_t child = ::fork();  // an own mount namespace, so that a failed test leaves no mount
   if (child == 0) {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ::_exit(2);
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      ::_exit(2);
     std::string from = path_ + "/victim", to = path_ + "/t/mount";
-    if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) != 0) ::_exit(3);  // same st_dev
+    // Same st_dev.
+    if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) != 0) ::_exit(3);
     ::_exit(remove_tree(root_.get(), "t") ? 1 : 0);
   }
   int status = 0;

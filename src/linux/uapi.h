@@ -1,4 +1,5 @@
-// Kernel constants that Debian bookworm's headers (Linux 6.1) lack, and system calls without a libc wrapper.
+// Kernel constants that Debian bookworm's headers (Linux 6.1) lack, and system calls without a libc
+// wrapper.
 #pragma once
 
 #include <linux/landlock.h>

@@ -8,7 +8,8 @@
 namespace paddock::kernel {
 
 Result<void> enter_user_namespace(int fd) {
-  if (::setns(fd, CLONE_NEWUSER) != 0) return errno_error(errno, "enter the sandbox's user namespace");
+  if (::setns(fd, CLONE_NEWUSER) != 0)
+    return errno_error(errno, "enter the sandbox's user namespace");
   return {};
 }
 

@@ -5,8 +5,9 @@
 
 namespace paddock::kernel {
 
-// Moves this process into the user namespace that the descriptor stands for, with every capability in it: for those who own
-// it. Irreversible. It clears the signal that was asked for with die_with_parent().
+// Moves this process into the user namespace that the descriptor stands for, with every capability
+// in it: for those who own it. Irreversible. It clears the signal that was asked for with
+// die_with_parent().
 Result<void> enter_user_namespace(int fd);
 
 }  // namespace paddock::kernel

@@ -12,7 +12,8 @@ namespace paddock::manager {
 namespace {
 
 constexpr size_t kMostNotes = 20;
-constexpr size_t kMostAsked = 4 << 10;  // of a policy that is recorded whole; of a larger one its beginning and its hash
+// Of a policy that is recorded whole; of a larger one its beginning and its hash.
+constexpr size_t kMostAsked = 4 << 10;
 
 Value names_of(const std::map<std::string, std::string>& table) {
   Value::Array names;
@@ -29,7 +30,9 @@ Value limits_of(const Policy& policy) {
 
 }  // namespace
 
-std::string policy_hash(const Policy& policy) { return to_hex(sha256_bytes(policy::canonical(policy))); }
+std::string policy_hash(const Policy& policy) {
+  return to_hex(sha256_bytes(policy::canonical(policy)));
+}
 
 Value recorded_policy(const Policy& policy) {
   Policy shown = policy;
@@ -96,19 +99,25 @@ Value creation_of(const SandboxInfo& info, const CreateOptions& asked, const std
   data.set("env", names_of(info.env));
   data.set("secrets", names_of(info.secrets));
   Value::Array volumes;
-  for (const VolumeMount& mount : info.volumes) volumes.push_back(cat(mount.name, ":", mount.path, mount.read_only ? ":ro" : ":rw"));
-  if (!info.workspace.empty()) volumes.push_back(cat(info.workspace.substr(0, info.workspace.rfind(':')), ":", wall::kWorkspace, info.workspace.substr(info.workspace.rfind(':'))));
+  for (const VolumeMount& mount : info.volumes)
+    volumes.push_back(cat(mount.name, ":", mount.path, mount.read_only ? ":ro" : ":rw"));
+  if (!info.workspace.empty())
+    volumes.push_back(cat(info.workspace.substr(0, info.workspace.rfind(':')), ":",
+                          wall::kWorkspace, info.workspace.substr(info.workspace.rfind(':'))));
   data.set("volumes", std::move(volumes));
   Value wish = recorded_policy(asked.policy);
   std::string text = to_json(wish);
   if (text.size() > kMostAsked) data.set("asked_sha256", to_hex(sha256_bytes(text)));
   data.set("asked", std::move(wish));
-  std::vector<std::string> notes(info.notes.begin(), info.notes.begin() + static_cast<ptrdiff_t>(std::min(info.notes.size(), kMostNotes)));
+  std::vector<std::string> notes(
+      info.notes.begin(),
+      info.notes.begin() + static_cast<ptrdiff_t>(std::min(info.notes.size(), kMostNotes)));
   data.set("notes", text_list(notes));
   return data;
 }
 
-// Whether a host made it necessary (a limit that it cannot enforce, say) is not known here: then what is accepted counts.
+// Whether a host made it necessary (a limit that it cannot enforce, say) is not known here: then
+// what is accepted counts.
 bool is_weakened(const Policy& policy, const std::string& danger) {
   if (!policy.danger.count(danger)) return false;
   if (danger == "redact.less") return !policy.redact.skip.empty();
@@ -126,9 +135,15 @@ Event connection_of(const Sandbox& sandbox, const Value& entry) {
   const Value::Object* members = entry.as_object();
   if (!members) return event;
   for (const auto& [name, value] : *members) {
-    if (name == "verdict") event.verdict = value.as_string() && *value.as_string() == "deny" ? "deny" : "allow";
-    else if (name == "duration_ms") event.duration_us = static_cast<int64_t>((value.as_double() ? *value.as_double() : static_cast<double>(value.as_int() ? *value.as_int() : 0)) * 1000);
-    else if (name != "time" && name != "sandbox") event.data.set(name, value);
+    if (name == "verdict")
+      event.verdict = value.as_string() && *value.as_string() == "deny" ? "deny" : "allow";
+    else if (name == "duration_ms")
+      event.duration_us = static_cast<int64_t>(
+          (value.as_double() ? *value.as_double()
+                             : static_cast<double>(value.as_int() ? *value.as_int() : 0)) *
+          1000);
+    else if (name != "time" && name != "sandbox")
+      event.data.set(name, value);
   }
   return event;
 }

@@ -36,13 +36,17 @@ WallTime now() {
   return WallTime{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
 }
 
-bool is_over(const Build& build) { return build.state == BuildState::ready || build.state == BuildState::error; }
+bool is_over(const Build& build) {
+  return build.state == BuildState::ready || build.state == BuildState::error;
+}
 
 // ENV name value …: all values as they were before the step.
 Result<void> set_variables(const BuildStep& step, std::map<std::string, std::string>& env) {
-  Error too_much{Code::exhausted, cat("set variables: together they are longer than ", human_size(kMostEnv)), ""};
+  Error too_much{Code::exhausted,
+                 cat("set variables: together they are longer than ", human_size(kMostEnv)), ""};
   std::map<std::string, std::string> known = env;
-  known.emplace("PATH", "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  known.emplace("PATH",
+                "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   size_t made = 0, all = 0;
   for (size_t i = 0; i + 1 < step.args.size(); i += 2) {
     std::string value = TRY(expand_variables(step.args[i + 1], known));
@@ -55,7 +59,9 @@ Result<void> set_variables(const BuildStep& step, std::map<std::string, std::str
   return {};
 }
 
-Caller as_tenant(const std::string& tenant) { return Caller{tenant, {"read", "sandboxes", "templates"}}; }
+Caller as_tenant(const std::string& tenant) {
+  return Caller{tenant, {"read", "sandboxes", "templates"}};
+}
 
 }  // namespace
 
@@ -72,17 +78,20 @@ const char* to_string(BuildState state) {
 void Build::log(const std::string& level, const std::string& step, const std::string& message) {
   bool full = logs.size() >= kMostLogs || log_bytes >= kMostLogBytes;
   if (full && level != "error") {
-    if (log_bytes != SIZE_MAX) logs.push_back({now(), "warn", "more was printed, and is not kept", step});
+    if (log_bytes != SIZE_MAX)
+      logs.push_back({now(), "warn", "more was printed, and is not kept", step});
     log_bytes = SIZE_MAX;
     return;
   }
   if (!full) log_bytes += message.size();
-  logs.push_back({now(), level, to_utf8(redact::redacted(*redaction, message).substr(0, kLongestLog)), step});
+  logs.push_back(
+      {now(), level, to_utf8(redact::redacted(*redaction, message).substr(0, kLongestLog)), step});
 }
 
 Result<void> Builder::open(const std::string& directory) {
   directory_ = cat(directory, "/builds");
-  if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", printable(directory_), "'"));
+  if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
+    return errno_error(errno, cat("make '", printable(directory_), "'"));
   files_ = TRY(BuildFiles::open(cat(directory, "/files")));
   read_interrupted();
   return {};
@@ -105,7 +114,10 @@ void Builder::read_interrupted() {
     Result<Value> note = parse_json(text.value(), name);
     if (!note) continue;
     auto build = std::make_shared<Build>();
-    for (auto [key, into] : {std::pair{"id", &build->id}, {"family", &build->family}, {"tenant", &build->tenant}, {"name", &build->name}}) {
+    for (auto [key, into] : {std::pair{"id", &build->id},
+                             {"family", &build->family},
+                             {"tenant", &build->tenant},
+                             {"name", &build->name}}) {
       const Value* member = note.value().find(key);
       if (member && member->as_string()) *into = *member->as_string();
     }
@@ -146,7 +158,9 @@ io::Task<void> Builder::kill_left_over() {
 
 // Of each tenant the last ones are remembered.
 void Builder::forget_old(const std::string& tenant) {
-  auto is_theirs = [&](const std::string& id) { return builds_.count(id) && builds_[id]->tenant == tenant; };
+  auto is_theirs = [&](const std::string& id) {
+    return builds_.count(id) && builds_[id]->tenant == tenant;
+  };
   size_t theirs = static_cast<size_t>(std::count_if(order_.begin(), order_.end(), is_theirs));
   for (auto it = order_.begin(); theirs > kMostRemembered && it != order_.end();) {
     std::shared_ptr<Build> build = builds_[*it];
@@ -166,7 +180,10 @@ Result<std::shared_ptr<Build>> Builder::request(const Caller& caller, BuildReque
   TRY(manager_.check_template_size(caller.tenant, request.cpu_millicores, request.memory_bytes));
   auto build = std::make_shared<Build>();
   for (const std::string& tag : request.tags) {
-    if (!store::is_template_tag(tag)) return Error{Code::invalid, cat("build template '", name.name, "': '", printable(tag), "' is not a tag"), ""};
+    if (!store::is_template_tag(tag))
+      return Error{Code::invalid,
+                   cat("build template '", name.name, "': '", printable(tag), "' is not a tag"),
+                   ""};
     build->tags[tag] = 0;
   }
   if (!name.tag.empty()) build->tags[name.tag] = 0;
@@ -191,9 +208,15 @@ Result<std::shared_ptr<Build>> Builder::find(const Caller& caller, const std::st
 
 Result<void> Builder::begin(const Caller& caller, const std::string& id, Recipe recipe) {
   std::shared_ptr<Build> build = TRY(find(caller, id));
-  if (build->begun) return Error{Code::conflict, cat("begin build '", id, "': it was begun already"), ""};
-  size_t waiting = static_cast<size_t>(std::count_if(queue_.begin(), queue_.end(), [&](const auto& other) { return other->tenant == caller.tenant; }));
-  if (waiting >= kMostWaiting) return Error{Code::exhausted, cat("begin build '", id, "': ", waiting, " builds are waiting"), "try again when some are done"};
+  if (build->begun)
+    return Error{Code::conflict, cat("begin build '", id, "': it was begun already"), ""};
+  size_t waiting =
+      static_cast<size_t>(std::count_if(queue_.begin(), queue_.end(), [&](const auto& other) {
+        return other->tenant == caller.tenant;
+      }));
+  if (waiting >= kMostWaiting)
+    return Error{Code::exhausted, cat("begin build '", id, "': ", waiting, " builds are waiting"),
+                 "try again when some are done"};
   build->recipe = std::move(recipe);
   build->caller = caller;
   build->begun = true;
@@ -236,13 +259,17 @@ namespace {
 
 // What is going to be run, for the record.
 Event act_of_build(const Build& build) {
-  auto clean = [](const std::string& script) { return redact::redacted_script(*redact::Rules::common(), script); };
+  auto clean = [](const std::string& script) {
+    return redact::redacted_script(*redact::Rules::common(), script);
+  };
   Value::Array steps;
-  for (const BuildStep& step : build.recipe.steps) steps.push_back(clean(describe(step, Values::hidden)));
+  for (const BuildStep& step : build.recipe.steps)
+    steps.push_back(clean(describe(step, Values::hidden)));
   Value data;
   data.set("build", build.id);
   data.set("name", build.name);
-  data.set("from", build.recipe.from_image.empty() ? build.recipe.from_template : build.recipe.from_image);
+  data.set("from",
+           build.recipe.from_image.empty() ? build.recipe.from_template : build.recipe.from_image);
   data.set("steps", std::move(steps));
   data.set("start_command", clean(build.recipe.start_command));
   data.set("ready_command", clean(build.recipe.ready_command));
@@ -253,7 +280,10 @@ Event end_of_build(const Build& build, const Event& begin) {
   Event end = begin;
   end.time_us = wall_clock_us();
   end.duration_us = end.time_us - begin.time_us;
-  end.data = Value::Object{{"act", "template.built"}, {"key", build.caller.key}, {"build", build.id}, {"name", build.name}};
+  end.data = Value::Object{{"act", "template.built"},
+                           {"key", build.caller.key},
+                           {"build", build.id},
+                           {"name", build.name}};
   if (build.state == BuildState::error) end.data.set("error", build.reason.message);
   return end;
 }
@@ -270,7 +300,8 @@ io::Task<void> Builder::run(std::shared_ptr<Build> build) {
     build->log("info", "finalize", cat("Build finished: ", build->name));
     build->state = BuildState::ready;
   } else {
-    build->reason = build->cancelled ? Error{Code::conflict, "the build was cancelled", ""} : done.error();
+    build->reason =
+        build->cancelled ? Error{Code::conflict, "the build was cancelled", ""} : done.error();
     build->reason.message = redact::redacted_script(*build->redaction, build->reason.message);
     build->log("error", build->failed_step, cat("Build failed: ", build->reason.message));
     build->state = BuildState::error;
@@ -319,7 +350,8 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
     std::string number = std::to_string(i + 1);
     build->failed_step = number;
     if (build->cancelled) co_return Error{Code::conflict, "the build was cancelled", ""};
-    std::string title = cat("[builder ", number, "/", recipe.steps.size(), "] ", redact::redacted_script(*build->redaction, describe(step)));
+    std::string title = cat("[builder ", number, "/", recipe.steps.size(), "] ",
+                            redact::redacted_script(*build->redaction, describe(step)));
     if (step.kind == StepKind::env) {
       build->log("info", number, title);
       Result<void> set = set_variables(step, last.env);
@@ -328,7 +360,8 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
     }
     force = force || step.force;
     std::string key = step_key(last, step);
-    const store::Template* cached = force ? nullptr : manager_.templates().find_cached(build->tenant, key);
+    const store::Template* cached =
+        force ? nullptr : manager_.templates().find_cached(build->tenant, key);
     if (cached) {
       build->log("info", number, cat("CACHED ", title));
       last = *cached;
@@ -366,7 +399,10 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
 
 io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build) {
   const Recipe& recipe = build->recipe;
-  std::string what = recipe.from_image.empty() ? cat("FROM template ", recipe.from_template.empty() ? "base" : recipe.from_template) : cat("FROM ", recipe.from_image);
+  std::string what =
+      recipe.from_image.empty()
+          ? cat("FROM template ", recipe.from_template.empty() ? "base" : recipe.from_template)
+          : cat("FROM ", recipe.from_image);
   build->log("info", "base", cat("[base] ", what));
   Result<void> ready = co_await manager_.base_ready();
   if (!ready) co_return ready.error();
@@ -374,7 +410,8 @@ io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build)
     std::string name = recipe.from_template.empty() ? "base" : recipe.from_template;
     Result<store::Template> found = manager_.templates().find(build->tenant, name);
     bool for_code = found && found.value().tenant.empty() && found.value().name == kCodeTemplate;
-    if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty()) build->log("warn", "base", missing);
+    if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty())
+      build->log("warn", "base", missing);
     co_return found;
   }
   std::string name = image_name_for(recipe.from_image);
@@ -390,15 +427,19 @@ io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build)
     Result<store::Template> base = manager_.templates().find(build->tenant, "base");
     co_return base;
   }
-  co_return Error{Code::not_found, cat("build from image '", printable(recipe.from_image), "': it was not imported, and no registry is asked"),
-                  cat("import it with: paddock image import ", printable(name), " FILE; or make a template of that name")};
+  co_return Error{Code::not_found,
+                  cat("build from image '", printable(recipe.from_image),
+                      "': it was not imported, and no registry is asked"),
+                  cat("import it with: paddock image import ", printable(name),
+                      " FILE; or make a template of that name")};
 }
 
 // The image's files with owners as inside, once for all who build from it.
 io::Task<Result<store::Template>> Builder::from_image(std::string image) {
   Result<store::Image> found = store::find_image(image);
   if (!found) co_return found.error();
-  std::string key = cat("image ", image, " ", found.value().imported_seconds, " ", found.value().bytes);
+  std::string key =
+      cat("image ", image, " ", found.value().imported_seconds, " ", found.value().bytes);
   if (const store::Template* cached = manager_.templates().find_cached("", key)) co_return *cached;
   Result<store::Staged> staged = manager_.templates().stage();
   if (!staged) co_return staged.error();

@@ -1,5 +1,6 @@
-// Builds of templates. Each step runs in a sandbox of the tenant, made from the layers so far; what it wrote becomes the next
-// layer, and is found again when the same step is asked for on the same layers. docs/templates.md says what users see.
+// Builds of templates. Each step runs in a sandbox of the tenant, made from the layers so far; what
+// it wrote becomes the next layer, and is found again when the same step is asked for on the same
+// layers. docs/templates.md says what users see.
 #pragma once
 
 #include <deque>
@@ -22,38 +23,40 @@ const char* to_string(BuildState state);
 
 struct BuildLog {
   WallTime time = 0;
-  std::string level;    // "debug", "info", "warn", "error"
+  std::string level;  // "debug", "info", "warn", "error"
   std::string message;
-  std::string step;     // "base", "1", …, "finalize"
+  std::string step;  // "base", "1", …, "finalize"
 };
 
 struct BuildRequest {
   std::string name;            // "name" or "name:tag"
   std::set<std::string> tags;  // besides
   uint64_t cpu_millicores = 0, memory_bytes = 0;
-  Policy policy;               // of the sandboxes that its steps run in
+  Policy policy;  // of the sandboxes that its steps run in
 };
 
 struct Build {
-  std::string id;             // of the template that comes of it
-  std::string family;         // its E2B templateID
+  std::string id;      // of the template that comes of it
+  std::string family;  // its E2B templateID
   std::string tenant, name;
   std::map<std::string, int64_t> tags;
   BuildRequest request;
   Recipe recipe;
   BuildState state = BuildState::waiting;
-  bool begun = false;         // else it waits for its recipe
+  bool begun = false;  // else it waits for its recipe
   WallTime created = 0;
   std::vector<BuildLog> logs;  // the first megabyte
   size_t log_bytes = 0;
-  Error reason;                // state error
+  Error reason;  // state error
   std::string failed_step;
   bool cancelled = false;
-  std::string sandbox;         // in which the present step runs
-  Caller caller;               // who began it
-  std::shared_ptr<const redact::Rules> redaction = redact::Rules::common();  // of the sandbox of the present step
+  std::string sandbox;  // in which the present step runs
+  Caller caller;        // who began it
+  // Of the sandbox of the present step.
+  std::shared_ptr<const redact::Rules> redaction = redact::Rules::common();
 
-  void log(const std::string& level, const std::string& step, const std::string& message);  // redacted here
+  // Redacted here.
+  void log(const std::string& level, const std::string& step, const std::string& message);
 };
 
 class Builder {
@@ -64,7 +67,8 @@ class Builder {
 
   // A build to come. E2B's clients ask for it, upload files, and then begin it.
   Result<std::shared_ptr<Build>> request(const Caller& caller, BuildRequest request);
-  Result<void> begin(const Caller& caller, const std::string& id, Recipe recipe);  // Code::conflict when it was begun already
+  // Code::conflict when it was begun already.
+  Result<void> begin(const Caller& caller, const std::string& id, Recipe recipe);
   Result<std::shared_ptr<Build>> find(const Caller& caller, const std::string& id) const;
   void cancel(const std::shared_ptr<Build>& build);
 
@@ -86,10 +90,11 @@ class Builder {
   std::string directory_;  // notes of builds under way
   std::optional<BuildFiles> files_;
   std::map<std::string, std::shared_ptr<Build>> builds_;
-  std::deque<std::string> order_;   // of builds_, the oldest first
+  std::deque<std::string> order_;  // of builds_, the oldest first
   std::deque<std::shared_ptr<Build>> queue_;
-  std::map<std::string, std::set<std::string>> busy_;  // by tenant: the families that are being built
-  size_t under_way_ = 0;            // builds, of all tenants
+  // By tenant: the families that are being built.
+  std::map<std::string, std::set<std::string>> busy_;
+  size_t under_way_ = 0;  // builds, of all tenants
 };
 
 }  // namespace paddock::manager

@@ -25,7 +25,8 @@ std::string key_of_both(const store::Templates& templates) {
 
 }  // namespace
 
-io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates, std::function<void()> usable) {
+io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
+                                   std::function<void()> usable) {
   Result<std::unique_ptr<io::Worker>> worker = io::Worker::create(loop, 1);
   if (!worker) co_return worker.error();
 
@@ -75,12 +76,13 @@ std::string missing_for_code() {
   struct Part {
     const char *name, *path, *package;
   };
-  constexpr Part kParts[] = {{"IPython", "/usr/lib/python3/dist-packages/IPython", "python3-ipython"},
-                             {"matplotlib", "/usr/lib/python3/dist-packages/matplotlib", "python3-matplotlib"},
-                             {"pandas", "/usr/lib/python3/dist-packages/pandas", "python3-pandas"},
-                             {"Pillow", "/usr/lib/python3/dist-packages/PIL", "python3-pil"},
-                             {"node", "/usr/bin/node", "nodejs"},
-                             {"R", "/usr/bin/R", "r-base-core"}};
+  constexpr Part kParts[] = {
+      {"IPython", "/usr/lib/python3/dist-packages/IPython", "python3-ipython"},
+      {"matplotlib", "/usr/lib/python3/dist-packages/matplotlib", "python3-matplotlib"},
+      {"pandas", "/usr/lib/python3/dist-packages/pandas", "python3-pandas"},
+      {"Pillow", "/usr/lib/python3/dist-packages/PIL", "python3-pil"},
+      {"node", "/usr/bin/node", "nodejs"},
+      {"R", "/usr/bin/R", "r-base-core"}};
   std::vector<std::string> names, packages;
   for (const Part& part : kParts) {
     if (::access(part.path, F_OK) == 0) continue;
@@ -88,7 +90,8 @@ std::string missing_for_code() {
     packages.push_back(part.package);
   }
   if (names.empty()) return "";
-  return cat("code: this host has no ", join(names, ", "), "; install on it: apt-get install ", join(packages, " "), ", or inside (%pip install …)");
+  return cat("code: this host has no ", join(names, ", "), "; install on it: apt-get install ",
+             join(packages, " "), ", or inside (%pip install …)");
 }
 
 }  // namespace paddock::manager

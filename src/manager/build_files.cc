@@ -5,25 +5,30 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
-#include "base/digest.h"
 #include "store/state.h"
 
 namespace paddock::manager {
 
 namespace {
 
-constexpr uint64_t kLargest = uint64_t{1} << 30;         // one archive
+constexpr uint64_t kLargest = uint64_t{1} << 30;  // one archive
 constexpr uint64_t kMostPerTenant = uint64_t{4} << 30;
-constexpr int64_t kKept = int64_t{7} * 24 * 3600;        // seconds
+constexpr int64_t kKept = int64_t{7} * 24 * 3600;  // seconds
 constexpr int64_t kPermitLives = 3600;
 constexpr size_t kMostPermits = 200;  // of one tenant: as many as a build has steps
 
 int64_t seconds_now() { return ::time(nullptr); }
 
-Error too_much() { return Error{Code::exhausted, cat("upload files: those of this week's builds take more than ", human_size(kMostPerTenant)), ""}; }
+Error too_much() {
+  return Error{
+      Code::exhausted,
+      cat("upload files: those of this week's builds take more than ", human_size(kMostPerTenant)),
+      ""};
+}
 
 // An upload that was not finished, or a finished one: the tenant's hash and the file's.
 bool is_ours(const std::string& name) {
@@ -35,13 +40,15 @@ bool is_ours(const std::string& name) {
 
 Result<BuildFiles> BuildFiles::open(const std::string& directory) {
   BuildFiles files;
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", printable(directory), "'"));
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return errno_error(errno, cat("make '", printable(directory), "'"));
   files.directory_ = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   for (const std::string& name : TRY(kernel::list_directory(files.directory_.get()))) {
     if (!is_ours(name)) continue;
     struct stat info;
     if (::fstatat(files.directory_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    if (name[0] == '.' || info.st_mtime + kKept < seconds_now()) (void)::unlinkat(files.directory_.get(), name.c_str(), 0);
+    if (name[0] == '.' || info.st_mtime + kKept < seconds_now())
+      (void)::unlinkat(files.directory_.get(), name.c_str(), 0);
   }
   return files;
 }
@@ -58,8 +65,12 @@ bool BuildFiles::has(const std::string& tenant, const std::string& hash) const {
 Result<Fd> BuildFiles::read(const std::string& tenant, const std::string& hash) const {
   std::string name = name_of(tenant, hash);
   Fd file(::openat(directory_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return Error{Code::not_found, cat("copy files: nothing was uploaded under ", hash.substr(0, 12), "…"), "upload them first"};
-  (void)::utimensat(directory_.get(), name.c_str(), nullptr, 0);  // in use: not to be forgotten soon
+  if (!file)
+    return Error{Code::not_found,
+                 cat("copy files: nothing was uploaded under ", hash.substr(0, 12), "…"),
+                 "upload them first"};
+  // In use: not to be forgotten soon.
+  (void)::utimensat(directory_.get(), name.c_str(), nullptr, 0);
   return file;
 }
 
@@ -68,13 +79,16 @@ Result<uint64_t> BuildFiles::used(const std::string& tenant) const {
   uint64_t bytes = 0;
   for (const std::string& name : TRY(kernel::list_directory(directory_.get()))) {
     struct stat info;
-    if (starts_with(name, prefix) && ::fstatat(directory_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) bytes += static_cast<uint64_t>(info.st_size);
+    if (starts_with(name, prefix) &&
+        ::fstatat(directory_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
+      bytes += static_cast<uint64_t>(info.st_size);
   }
   return bytes;
 }
 
 Result<std::string> BuildFiles::permit(const std::string& tenant, const std::string& hash) {
-  for (auto it = permits_.begin(); it != permits_.end();) it = it->second.until < seconds_now() ? permits_.erase(it) : std::next(it);
+  for (auto it = permits_.begin(); it != permits_.end();)
+    it = it->second.until < seconds_now() ? permits_.erase(it) : std::next(it);
   size_t theirs = 0;
   auto oldest = permits_.end();
   for (auto it = permits_.begin(); it != permits_.end(); ++it) {
@@ -96,7 +110,8 @@ BuildFiles::Upload::~Upload() {
 Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string& permit) {
   auto found = permits_.find(permit);
   if (found == permits_.end() || found->second.until < seconds_now())
-    return Error{Code::not_found, "upload files: this address was used, or is too old", "ask for a new one"};
+    return Error{Code::not_found, "upload files: this address was used, or is too old",
+                 "ask for a new one"};
   auto upload = std::make_unique<Upload>();
   upload->tenant = found->second.tenant;
   upload->hash = found->second.hash;
@@ -108,7 +123,8 @@ Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string&
   upload->tally = tally;
   upload->directory = directory_.get();
   upload->temporary = cat(".", TRY(store::random_name(20)));
-  upload->file = Fd(::openat(directory_.get(), upload->temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  upload->file = Fd(::openat(directory_.get(), upload->temporary.c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!upload->file) return errno_error(errno, "upload files");
   return upload;
 }
@@ -117,13 +133,15 @@ Result<void> BuildFiles::charge(Upload& upload, size_t bytes) {
   upload.bytes += bytes;
   upload.tally->open += bytes;
   if (upload.tally->kept + upload.tally->open > kMostPerTenant) return too_much();
-  if (upload.bytes > kLargest) return Error{Code::exhausted, cat("upload files: more than ", human_size(kLargest)), ""};
+  if (upload.bytes > kLargest)
+    return Error{Code::exhausted, cat("upload files: more than ", human_size(kLargest)), ""};
   return {};
 }
 
 Result<void> BuildFiles::finish(Upload& upload) {
   std::string name = name_of(upload.tenant, upload.hash);
-  if (::renameat(directory_.get(), upload.temporary.c_str(), directory_.get(), name.c_str()) != 0) return errno_error(errno, "keep uploaded files");
+  if (::renameat(directory_.get(), upload.temporary.c_str(), directory_.get(), name.c_str()) != 0)
+    return errno_error(errno, "keep uploaded files");
   upload.temporary.clear();
   upload.tally->open -= upload.bytes;
   upload.bytes = 0;

@@ -1,5 +1,5 @@
-// Files for COPY steps, as clients upload them: archives by hash, per tenant. Nothing here looks into one; they are unpacked
-// inside the sandbox of the build.
+// Files for COPY steps, as clients upload them: archives by hash, per tenant. Nothing here looks
+// into one; they are unpacked inside the sandbox of the build.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,14 @@ namespace paddock::manager {
 
 class BuildFiles {
  public:
-  static Result<BuildFiles> open(const std::string& directory);  // made when missing; forgets what is older than a week
+  // Made when missing; forgets what is older than a week.
+  static Result<BuildFiles> open(const std::string& directory);
 
   bool has(const std::string& tenant, const std::string& hash) const;
   Result<Fd> read(const std::string& tenant, const std::string& hash) const;
 
-  // Permission to upload one archive once, to be shown as part of a URL. Of too many a tenant's oldest goes.
+  // Permission to upload one archive once, to be shown as part of a URL. Of too many a tenant's
+  // oldest goes.
   Result<std::string> permit(const std::string& tenant, const std::string& hash);
   // What a tenant has in bytes: kept, and of uploads under way.
   struct Tally {

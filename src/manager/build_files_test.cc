@@ -23,7 +23,11 @@ class BuildFilesTest : public testing::Test {
     Fd tmp = open_file("/tmp", O_RDONLY | O_DIRECTORY).value();
     EXPECT_TRUE(kernel::remove_tree(tmp.get(), base_.substr(5)));
   }
-  size_t count() const { return kernel::list_directory(open_file(base_ + "/files", O_RDONLY | O_DIRECTORY).value().get()).value().size(); }
+  size_t count() const {
+    return kernel::list_directory(open_file(base_ + "/files", O_RDONLY | O_DIRECTORY).value().get())
+        .value()
+        .size();
+  }
 
   Result<void> write(BuildFiles::Upload& upload, std::string_view bytes) {
     Result<void> charged = files_->charge(upload, bytes.size());
@@ -63,7 +67,9 @@ TEST_F(BuildFilesTest, APermitWorksOnce) {
 }
 
 TEST_F(BuildFilesTest, OfTooManyPermitsTheTenantsOldestGoes) {
-  std::string first = files_->permit("t", hash_).value(), others = files_->permit("other", hash_).value(), second = files_->permit("t", hash_).value();
+  std::string first = files_->permit("t", hash_).value(),
+              others = files_->permit("other", hash_).value(),
+              second = files_->permit("t", hash_).value();
   for (int i = 0; i < 199; ++i) (void)files_->permit("t", hash_);
   EXPECT_FALSE(files_->begin(first));
   EXPECT_TRUE(files_->begin(second));
@@ -73,7 +79,9 @@ TEST_F(BuildFilesTest, OfTooManyPermitsTheTenantsOldestGoes) {
 TEST_F(BuildFilesTest, UploadsUnderWayCountToo) {
   auto kept = files_->begin(files_->permit("t", hash_).value()).value();
   ASSERT_TRUE(files_->finish(*kept));
-  std::string name = kernel::list_directory(open_file(base_ + "/files", O_RDONLY | O_DIRECTORY).value().get()).value()[0];
+  std::string name =
+      kernel::list_directory(open_file(base_ + "/files", O_RDONLY | O_DIRECTORY).value().get())
+          .value()[0];
   ASSERT_EQ(::truncate(cat(base_, "/files/", name).c_str(), (off_t{4} << 30) - 10), 0);
   auto one = files_->begin(files_->permit("t", std::string(64, 'b')).value()).value();
   auto two = files_->begin(files_->permit("t", std::string(64, 'c')).value()).value();

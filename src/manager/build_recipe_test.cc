@@ -8,7 +8,9 @@
 namespace paddock::manager {
 namespace {
 
-Result<Recipe> recipe(const std::string& text) { return parse_recipe(parse_json(text, "test").value()); }
+Result<Recipe> recipe(const std::string& text) {
+  return parse_recipe(parse_json(text, "test").value());
+}
 std::string why_not(const std::string& text) {
   Result<Recipe> read = recipe(text);
   return read ? "" : read.error().message;
@@ -16,10 +18,14 @@ std::string why_not(const std::string& text) {
 
 TEST(Recipe, ReadsWhatTheSdkSends) {
   std::string hash(64, 'a');
-  Recipe read = recipe(cat(R"({"fromImage":"e2bdev/base","force":true,"startCmd":"serve","readyCmd":"true","steps":[
+  Recipe read =
+      recipe(
+          cat(R"({"fromImage":"e2bdev/base","force":true,"startCmd":"serve","readyCmd":"true","steps":[
       {"type":"RUN","args":["id","root"],"force":false},
-      {"type":"COPY","args":["a/*","b","","0755"],"filesHash":")", hash, R"(","forceUpload":true},
-      {"type":"ENV","args":["A","1"]},{"type":"WORKDIR","args":["/app"]},{"type":"USER","args":["user"]}]})")).value();
+      {"type":"COPY","args":["a/*","b","","0755"],"filesHash":")",
+              hash, R"(","forceUpload":true},
+      {"type":"ENV","args":["A","1"]},{"type":"WORKDIR","args":["/app"]},{"type":"USER","args":["user"]}]})"))
+          .value();
   EXPECT_EQ(read.from_image, "e2bdev/base");
   EXPECT_TRUE(read.force);
   EXPECT_EQ(read.start_command, "serve");
@@ -32,10 +38,13 @@ TEST(Recipe, ReadsWhatTheSdkSends) {
 }
 
 TEST(Recipe, RefusesWhatCannotBeAStep) {
-  EXPECT_NE(why_not(R"({"steps":[{"type":"ADD","args":["a","b"]}]})").find("step 1"), std::string::npos);
+  EXPECT_NE(why_not(R"({"steps":[{"type":"ADD","args":["a","b"]}]})").find("step 1"),
+            std::string::npos);
   EXPECT_NE(why_not(R"({"steps":[{"type":"RUN","args":[]}]})"), "");
   EXPECT_NE(why_not(R"({"steps":[{"type":"COPY","args":["a","b"],"filesHash":"../../etc"}]})"), "");
-  EXPECT_NE(why_not(R"({"steps":[{"type":"COPY","args":["a","b","","9"],"filesHash":")" + std::string(64, 'a') + R"("}]})"), "");
+  EXPECT_NE(why_not(R"({"steps":[{"type":"COPY","args":["a","b","","9"],"filesHash":")" +
+                    std::string(64, 'a') + R"("}]})"),
+            "");
   EXPECT_NE(why_not(R"({"steps":[{"type":"ENV","args":["A"]}]})"), "");
   EXPECT_NE(why_not(R"({"steps":[{"type":"ENV","args":["A=B","x"]}]})"), "");
   EXPECT_NE(why_not(R"({"steps":[{"type":"USER","args":["-x"]}]})"), "");
@@ -80,7 +89,8 @@ TEST(Recipe, AStepIsAnotherOneOnOtherLayersOrWithOtherFiles) {
   other = last;
   other.env["A"] = "1";
   EXPECT_NE(step_key(other, step), key);
-  BuildStep copy{StepKind::copy, {"a", "b"}, "1", false}, changed{StepKind::copy, {"a", "b"}, "2", false};
+  BuildStep copy{StepKind::copy, {"a", "b"}, "1", false},
+      changed{StepKind::copy, {"a", "b"}, "2", false};
   EXPECT_NE(step_key(last, copy), step_key(last, changed));
 }
 

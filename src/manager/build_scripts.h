@@ -1,5 +1,6 @@
-// What the builder does inside a sandbox, as root there. Plain sh, since a root may be very small; everything that a user named
-// comes as an argument, never as part of the text. What is made on the way belongs to whom the files belong to.
+// What the builder does inside a sandbox, as root there. Plain sh, since a root may be very small;
+// everything that a user named comes as an argument, never as part of the text. What is made on the
+// way belongs to whom the files belong to.
 #pragma once
 
 namespace paddock::manager {
@@ -7,8 +8,9 @@ namespace paddock::manager {
 // STAGE
 inline constexpr char kMakeStage[] = R"sh(rm -rf "$1" && mkdir -p "$1" && chmod 700 "$1")sh";
 
-// STAGE SOURCE TARGET OWNER MODE USER CWD. A directory's content is merged into the target; a file becomes the target, or goes
-// into it when that ends with a slash, is a directory, or SOURCE is a pattern.
+// STAGE SOURCE TARGET OWNER MODE USER CWD. A directory's content is merged into the target; a file
+// becomes the target, or goes into it when that ends with a slash, is a directory, or SOURCE is a
+// pattern.
 inline constexpr char kCopyScript[] = R"sh(
 stage=$1 source=$2 target=$3 owner=$4 mode=$5 user=$6 cwd=$7
 fail() { echo "$1" >&2; rm -rf "$stage"; exit 1; }
@@ -74,7 +76,8 @@ esac
 cd / && rm -rf "$stage"
 )sh";
 
-// PATH USER CWD: prints "made PATH" or "kept PATH". Directories that were missing belong to the user.
+// PATH USER CWD: prints "made PATH" or "kept PATH". Directories that were missing belong to the
+// user.
 inline constexpr char kWorkdirScript[] = R"sh(
 path=$1 user=$2 cwd=$3
 case $path in

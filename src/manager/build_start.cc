@@ -10,7 +10,7 @@ namespace paddock::manager {
 namespace {
 
 constexpr io::Milliseconds kAtCreation = 30'000;
-constexpr io::Milliseconds kGrace = 10'000;   // for a guest that ends a late command itself
+constexpr io::Milliseconds kGrace = 10'000;  // for a guest that ends a late command itself
 constexpr size_t kLongestLine = 4096;
 
 io::Milliseconds monotonic() {
@@ -70,13 +70,15 @@ CommandEnd end_from(const Value& result) {
 }
 
 // Starts it and lets go of it: it lives on.
-io::Task<Result<void>> start_and_leave(std::shared_ptr<guest::Client> guest, CommandOptions options) {
+io::Task<Result<void>> start_and_leave(std::shared_ptr<guest::Client> guest,
+                                       CommandOptions options) {
   Value request = request_for(options);
   std::shared_ptr<guest::Channel> channel = guest->open(request);
   io::Milliseconds deadline = monotonic() + kGrace;
   guest::Channel::Item item = co_await channel->next(deadline);
   if (item.kind == guest::Channel::Item::Kind::failed) co_return item.error;
-  if (item.kind == guest::Channel::Item::Kind::late) co_return Error{Code::io, "start the template's command: the guest does not answer", ""};
+  if (item.kind == guest::Channel::Item::Kind::late)
+    co_return Error{Code::io, "start the template's command: the guest does not answer", ""};
   co_return Result<void>();
 }
 
@@ -93,13 +95,18 @@ std::string CommandEnd::text() const {
 }
 
 std::vector<std::string> shell_command(const std::string& command) {
-  return {"/bin/sh", "-c", "if [ -x /bin/bash ]; then exec /bin/bash -l -c \"$1\"; else exec /bin/sh -l -c \"$1\"; fi", "sh", command};
+  return {
+      "/bin/sh", "-c",
+      "if [ -x /bin/bash ]; then exec /bin/bash -l -c \"$1\"; else exec /bin/sh -l -c \"$1\"; fi",
+      "sh", command};
 }
 
-io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest, CommandOptions options) {
+io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest,
+                                          CommandOptions options) {
   Value request = request_for(options);
   std::shared_ptr<guest::Channel> channel = guest->open(request);
-  io::Milliseconds deadline = options.timeout > 0 ? monotonic() + options.timeout + kGrace : io::Wait::kForever;
+  io::Milliseconds deadline =
+      options.timeout > 0 ? monotonic() + options.timeout + kGrace : io::Wait::kForever;
   Lines out(options, false), err(options, true);
   while (true) {
     guest::Channel::Item item = co_await channel->next(deadline);
@@ -112,13 +119,16 @@ io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest, 
     err.flush();
     if (item.kind == guest::Channel::Item::Kind::failed) co_return item.error;
     CommandEnd end;
-    if (item.kind == guest::Channel::Item::Kind::end) end = end_from(item.value);
-    else end.timed_out = true;
+    if (item.kind == guest::Channel::Item::Kind::end)
+      end = end_from(item.value);
+    else
+      end.timed_out = true;
     co_return end;
   }
 }
 
-io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> guest, store::Template made_from, StartChecks checks) {
+io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> guest,
+                                              store::Template made_from, StartChecks checks) {
   if (!made_from.start_command.empty()) {
     CommandOptions start = as_template_user(made_from);
     start.argv = shell_command(made_from.start_command);
@@ -138,11 +148,15 @@ io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> gue
   if (!end) co_return end.error();
   if (end.value().ok()) co_return Result<void>();
   if (end.value().timed_out)
-    co_return Error{Code::exhausted, cat("wait for the start command: it was not ready within ", checks.patience / 1000, " seconds"), "look at what the ready command asks for"};
+    co_return Error{Code::exhausted,
+                    cat("wait for the start command: it was not ready within ",
+                        checks.patience / 1000, " seconds"),
+                    "look at what the ready command asks for"};
   co_return Error{Code::invalid, cat("run the ready command: ", end.value().text()), ""};
 }
 
-io::Task<Result<void>> start_template_command(std::shared_ptr<guest::Client> guest, store::Template made_from) {
+io::Task<Result<void>> start_template_command(std::shared_ptr<guest::Client> guest,
+                                              store::Template made_from) {
   if (made_from.start_command.empty()) co_return Result<void>();
   StartChecks checks;
   checks.patience = kAtCreation;

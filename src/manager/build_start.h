@@ -25,18 +25,23 @@ struct CommandEnd {
   bool ok() const { return code == 0; }
   std::string text() const;  // "exit status 3", "signal: killed", "it took longer than …"
 };
-io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest, CommandOptions options);
-std::vector<std::string> shell_command(const std::string& command);  // a login shell's argv: bash where there is one
+io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest,
+                                          CommandOptions options);
+// A login shell's argv: bash where there is one.
+std::vector<std::string> shell_command(const std::string& command);
 
-// At the creation of a sandbox: starts the template's command, which lives on, and waits until its ready command says that it
-// is ready, but not for long: one that is not ready in time is a sandbox all the same.
-io::Task<Result<void>> start_template_command(std::shared_ptr<guest::Client> guest, store::Template made_from);
+// At the creation of a sandbox: starts the template's command, which lives on, and waits until its
+// ready command says that it is ready, but not for long: one that is not ready in time is a sandbox
+// all the same.
+io::Task<Result<void>> start_template_command(std::shared_ptr<guest::Client> guest,
+                                              store::Template made_from);
 
 // During the build of the template: the same, and an error when it is not ready in time.
 struct StartChecks {
   io::Milliseconds patience = 300'000;
   std::function<void(bool is_error, const std::string& line)> on_line;
 };
-io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> guest, store::Template made_from, StartChecks checks);
+io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> guest,
+                                              store::Template made_from, StartChecks checks);
 
 }  // namespace paddock::manager

@@ -5,30 +5,38 @@
 #include <array>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "manager/build_scripts.h"
 #include "manager/build_start.h"
-#include "base/digest.h"
 
 namespace paddock::manager {
 
 namespace {
 
-constexpr int64_t kBuildLives = 3'600'000;     // the sandbox of a step
+constexpr int64_t kBuildLives = 3'600'000;  // the sandbox of a step
 constexpr io::Milliseconds kRunTime = 3'000'000;
 constexpr io::Milliseconds kScriptTime = 600'000;
 
 constexpr char kStage[] = "/var/tmp/.paddock-copy";
 
 // What a guest refused reads as E2B's builder says it: the code first.
-std::string refusal(const Error& error) { return error.hint.empty() ? error.message : cat(error.hint, ": ", error.message); }
+std::string refusal(const Error& error) {
+  return error.hint.empty() ? error.message : cat(error.hint, ": ", error.message);
+}
 
-Error failed(const std::string& what, const std::string& why) { return Error{Code::invalid, cat(what, ": ", why), ""}; }
+Error failed(const std::string& what, const std::string& why) {
+  return Error{Code::invalid, cat(what, ": ", why), ""};
+}
 
-// The lines of one command without its secrets, also those that go over several lines: what is held back is told at the end.
+// The lines of one command without its secrets, also those that go over several lines: what is held
+// back is told at the end.
 class CleanLines {
  public:
-  CleanLines(std::shared_ptr<Build> build, std::string number) : build_(std::move(build)), number_(std::move(number)), streams_{redact::Stream(build_->redaction), redact::Stream(build_->redaction)} {}
+  CleanLines(std::shared_ptr<Build> build, std::string number)
+      : build_(std::move(build)),
+        number_(std::move(number)),
+        streams_{redact::Stream(build_->redaction), redact::Stream(build_->redaction)} {}
   CleanLines(const CleanLines&) = delete;
   CleanLines& operator=(const CleanLines&) = delete;
   ~CleanLines() {
@@ -48,7 +56,8 @@ class CleanLines {
   void tell(size_t which) {
     std::string& shown = shown_[which];
     size_t begin = 0;
-    for (size_t end; (end = shown.find('\n', begin)) != std::string::npos; begin = end + 1) build_->log(which ? "warn" : "info", number_, shown.substr(begin, end - begin));
+    for (size_t end; (end = shown.find('\n', begin)) != std::string::npos; begin = end + 1)
+      build_->log(which ? "warn" : "info", number_, shown.substr(begin, end - begin));
     shown.erase(0, begin);
   }
 
@@ -58,7 +67,8 @@ class CleanLines {
   std::array<std::string, 2> shown_;
 };
 
-std::function<void(bool, const std::string&)> lines_to(std::shared_ptr<Build> build, std::string number) {
+std::function<void(bool, const std::string&)> lines_to(std::shared_ptr<Build> build,
+                                                       std::string number) {
   auto lines = std::make_shared<CleanLines>(std::move(build), std::move(number));
   return [lines](bool is_error, const std::string& line) { lines->add(is_error, line); };
 }
@@ -69,7 +79,8 @@ struct ScriptEnd {
   std::string errors;
   bool ok = false;
 };
-io::Task<Result<ScriptEnd>> run_script(std::shared_ptr<guest::Client> guest, const char* script, std::vector<std::string> args) {
+io::Task<Result<ScriptEnd>> run_script(std::shared_ptr<guest::Client> guest, const char* script,
+                                       std::vector<std::string> args) {
   auto end = std::make_shared<ScriptEnd>();
   CommandOptions options;
   options.argv = {"/bin/sh", "-c", script, "sh"};
@@ -78,8 +89,10 @@ io::Task<Result<ScriptEnd>> run_script(std::shared_ptr<guest::Client> guest, con
   options.cwd = "/";
   options.timeout = kScriptTime;
   options.on_line = [end](bool is_error, const std::string& line) {
-    if (!is_error) end->answer = line;
-    else if (end->errors.size() < 2000) end->errors += (end->errors.empty() ? "" : "; ") + line;
+    if (!is_error)
+      end->answer = line;
+    else if (end->errors.size() < 2000)
+      end->errors += (end->errors.empty() ? "" : "; ") + line;
   };
   Result<CommandEnd> ended = co_await run_in_guest(guest, options);
   if (!ended) co_return ended.error();
@@ -114,7 +127,8 @@ io::Task<Result<void>> unpack(std::shared_ptr<guest::Client> guest, Fd archive) 
 }
 
 // Each gives whether it changed files.
-io::Task<Result<bool>> do_run(StepContext context, std::shared_ptr<guest::Client> guest, store::Template& last, BuildStep step, std::string number) {
+io::Task<Result<bool>> do_run(StepContext context, std::shared_ptr<guest::Client> guest,
+                              store::Template& last, BuildStep step, std::string number) {
   CommandOptions options;
   options.argv = shell_command(step.args[0]);
   options.user = step.args.size() > 1 && !step.args[1].empty() ? step.args[1] : last.user;
@@ -129,7 +143,8 @@ io::Task<Result<bool>> do_run(StepContext context, std::shared_ptr<guest::Client
   co_return true;
 }
 
-io::Task<Result<bool>> do_copy(StepContext context, std::shared_ptr<guest::Client> guest, store::Template& last, BuildStep step) {
+io::Task<Result<bool>> do_copy(StepContext context, std::shared_ptr<guest::Client> guest,
+                               store::Template& last, BuildStep step) {
   std::string what = cat("failed to copy '", step.args[0], "' to '", step.args[1], "'");
   Result<Fd> archive = context.files.read(context.build->tenant, step.files);
   if (!archive) co_return failed(what, archive.error().message);
@@ -142,14 +157,16 @@ io::Task<Result<bool>> do_copy(StepContext context, std::shared_ptr<guest::Clien
   if (!unpacked) co_return failed(what, refusal(unpacked.error()));
   std::string owner = step.args.size() > 2 && !step.args[2].empty() ? step.args[2] : last.user;
   std::string mode = step.args.size() > 3 ? step.args[3] : "";
-  std::vector<std::string> args{kStage, step.args[0], step.args[1], owner, mode, last.user, last.cwd};
+  std::vector<std::string> args{kStage, step.args[0], step.args[1], owner,
+                                mode,   last.user,    last.cwd};
   Result<ScriptEnd> copied = co_await run_script(guest, kCopyScript, args);
   if (!copied) co_return failed(what, refusal(copied.error()));
   if (!copied.value().ok) co_return failed(what, copied.value().errors);
   co_return true;
 }
 
-io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::Template& last, BuildStep step) {
+io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::Template& last,
+                                  BuildStep step) {
   Result<std::string> expanded = expand_variables(step.args[0], last.env);
   if (!expanded) co_return expanded.error();
   std::string path = expanded.value();
@@ -165,7 +182,8 @@ io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::T
   co_return made;
 }
 
-io::Task<Result<bool>> do_user(std::shared_ptr<guest::Client> guest, store::Template& last, BuildStep step) {
+io::Task<Result<bool>> do_user(std::shared_ptr<guest::Client> guest, store::Template& last,
+                               BuildStep step) {
   Result<std::string> expanded = expand_variables(step.args[0], last.env);
   if (!expanded) co_return expanded.error();
   std::string name = expanded.value();
@@ -178,7 +196,8 @@ io::Task<Result<bool>> do_user(std::shared_ptr<guest::Client> guest, store::Temp
   co_return end.value().answer == "made";
 }
 
-io::Task<Result<std::shared_ptr<Sandbox>>> start_sandbox(StepContext context, std::string made_from) {
+io::Task<Result<std::shared_ptr<Sandbox>>> start_sandbox(StepContext context,
+                                                         std::string made_from) {
   CreateOptions options;
   options.yields = Yields::wide_network;  // "*" is what the operator lets the steps reach
   options.template_name = made_from;
@@ -215,11 +234,13 @@ store::Template as_step(const StepContext& context, store::Template last, const 
 }
 
 // The files of the sandbox as a layer, or when nothing changed the layers there are.
-io::Task<Result<store::Template>> keep(StepContext context, std::string sandbox, store::Template asked, bool changed) {
+io::Task<Result<store::Template>> keep(StepContext context, std::string sandbox,
+                                       store::Template asked, bool changed) {
   Caller caller = context.caller;
   context.build->sandbox.clear();
   if (changed) {
-    Result<store::Template> kept = co_await context.manager.finish_into_template(caller, sandbox, asked);
+    Result<store::Template> kept =
+        co_await context.manager.finish_into_template(caller, sandbox, asked);
     co_return kept;
   }
   Result<void> killed = co_await context.manager.kill(caller, sandbox);
@@ -229,7 +250,8 @@ io::Task<Result<store::Template>> keep(StepContext context, std::string sandbox,
 
 // Why a sandbox that is gone went, when it was not the step's own fault.
 Error explain(Error error, const std::shared_ptr<Sandbox>& sandbox) {
-  if (!sandbox->info().ended_because.empty()) error.message += cat(" (the sandbox ended: ", sandbox->info().ended_because, ")");
+  if (!sandbox->info().ended_because.empty())
+    error.message += cat(" (the sandbox ended: ", sandbox->info().ended_because, ")");
   return error;
 }
 
@@ -248,7 +270,8 @@ std::string step_key(const store::Template& last, const BuildStep& step) {
   return to_hex(sha256_bytes(to_json(key)));
 }
 
-io::Task<Result<store::Template>> run_step(StepContext context, store::Template last, BuildStep step, std::string number, std::string key) {
+io::Task<Result<store::Template>> run_step(StepContext context, store::Template last,
+                                           BuildStep step, std::string number, std::string key) {
   std::string from = last.id;
   Result<std::shared_ptr<Sandbox>> made = co_await start_sandbox(context, from);
   if (!made) co_return made.error();
@@ -256,7 +279,8 @@ io::Task<Result<store::Template>> run_step(StepContext context, store::Template 
   std::string id = sandbox->info().id;
   std::shared_ptr<guest::Client> guest = sandbox->guest();
   Result<bool> changed = Error{Code::io, "the sandbox of the step ended at once", ""};
-  if (guest && step.kind == StepKind::run) changed = co_await do_run(context, guest, last, step, number);
+  if (guest && step.kind == StepKind::run)
+    changed = co_await do_run(context, guest, last, step, number);
   if (guest && step.kind == StepKind::copy) changed = co_await do_copy(context, guest, last, step);
   if (guest && step.kind == StepKind::workdir) changed = co_await do_workdir(guest, last, step);
   if (guest && step.kind == StepKind::user) changed = co_await do_user(guest, last, step);
@@ -274,7 +298,8 @@ io::Task<Result<store::Template>> run_step(StepContext context, store::Template 
   co_return kept;
 }
 
-io::Task<Result<store::Template>> run_start_command(StepContext context, store::Template last, Recipe recipe) {
+io::Task<Result<store::Template>> run_start_command(StepContext context, store::Template last,
+                                                    Recipe recipe) {
   std::string from = last.id;
   Result<std::shared_ptr<Sandbox>> made = co_await start_sandbox(context, from);
   if (!made) co_return made.error();
@@ -286,7 +311,9 @@ io::Task<Result<store::Template>> run_start_command(StepContext context, store::
   StartChecks checks;
   // Asked many times, mostly too early: what it prints is for who looks closely.
   std::shared_ptr<Build> build = context.build;
-  checks.on_line = [build](bool, const std::string& line) { build->log("debug", "finalize", line); };
+  checks.on_line = [build](bool, const std::string& line) {
+    build->log("debug", "finalize", line);
+  };
   std::shared_ptr<guest::Client> guest = sandbox->guest();
   Result<void> ready = Error{Code::io, "the sandbox of the start command ended at once", ""};
   if (guest) ready = co_await check_template_command(guest, started, checks);

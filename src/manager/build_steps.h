@@ -8,8 +8,8 @@
 
 namespace paddock::manager {
 
-// What every step works on: `last` is the template so far (its id names a record with its layers; user, cwd and env may be
-// newer than that record's).
+// What every step works on: `last` is the template so far (its id names a record with its layers;
+// user, cwd and env may be newer than that record's).
 struct StepContext {
   Manager& manager;
   std::shared_ptr<Build> build;
@@ -21,9 +21,11 @@ struct StepContext {
 std::string step_key(const store::Template& last, const BuildStep& step);
 
 // Runs the step in a sandbox made from `last` and gives what comes of it, kept under `key`.
-io::Task<Result<store::Template>> run_step(StepContext context, store::Template last, BuildStep step, std::string number, std::string key);
+io::Task<Result<store::Template>> run_step(StepContext context, store::Template last,
+                                           BuildStep step, std::string number, std::string key);
 
 // After the last step: the start command runs until it is ready; what it wrote until then is kept.
-io::Task<Result<store::Template>> run_start_command(StepContext context, store::Template last, Recipe recipe);
+io::Task<Result<store::Template>> run_start_command(StepContext context, store::Template last,
+                                                    Recipe recipe);
 
 }  // namespace paddock::manager

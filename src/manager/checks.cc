@@ -13,13 +13,16 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr size_t kMostEntries = 256, kLongestKey = 256, kLongestText = 64 << 10, kMostText = 256 << 10;
-constexpr size_t kMostSecrets = 64, kShortestSecret = 4, kLongestSecret = 4 << 10, kMostSecretText = 32 << 10;
+constexpr size_t kMostEntries = 256, kLongestKey = 256, kLongestText = 64 << 10,
+                 kMostText = 256 << 10;
+constexpr size_t kMostSecrets = 64, kShortestSecret = 4, kLongestSecret = 4 << 10,
+                 kMostSecretText = 32 << 10;
 constexpr size_t kMostVolumes = 16;
 constexpr size_t kMostExtra = 256 << 10;
 
 // Mounting there would hide what the sandbox itself stands on.
-constexpr const char* kNoMountPoints[] = {"/", "/proc", "/sys", "/dev", "/run", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot"};
+constexpr const char* kNoMountPoints[] = {"/",    "/proc", "/sys",  "/dev", "/run",   "/etc",
+                                          "/usr", "/bin",  "/sbin", "/lib", "/lib64", "/boot"};
 
 bool is_plain(const std::string& text) {
   for (unsigned char c : text)
@@ -31,17 +34,22 @@ bool is_plain(const std::string& text) {
 
 Error invalid(std::string message) { return Error{Code::invalid, std::move(message), ""}; }
 
-Result<void> check_texts(const std::map<std::string, std::string>& texts, const char* what, bool are_variables) {
-  if (texts.size() > kMostEntries) return invalid(cat(what, ": more than ", kMostEntries, " entries"));
+Result<void> check_texts(const std::map<std::string, std::string>& texts, const char* what,
+                         bool are_variables) {
+  if (texts.size() > kMostEntries)
+    return invalid(cat(what, ": more than ", kMostEntries, " entries"));
   size_t sum = 0;
   for (const auto& [key, value] : texts) {
     sum += key.size() + value.size();
-    if (key.empty() || key.size() > kLongestKey || !is_plain(key)) return invalid(cat(what, ": '", printable(key.substr(0, 64)), "' is not a key"));
-    if (value.size() > kLongestText || value.find('\0') != std::string::npos) return invalid(cat(what, ": the value of '", printable(key), "' is too long or holds a NUL"));
+    if (key.empty() || key.size() > kLongestKey || !is_plain(key))
+      return invalid(cat(what, ": '", printable(key.substr(0, 64)), "' is not a key"));
+    if (value.size() > kLongestText || value.find('\0') != std::string::npos)
+      return invalid(cat(what, ": the value of '", printable(key), "' is too long or holds a NUL"));
     bool changed = false;
     (void)to_utf8(value, &changed);
     if (changed) return invalid(cat(what, ": the value of '", printable(key), "' is not UTF-8"));
-    if (are_variables && key.find('=') != std::string::npos) return invalid(cat(what, ": '", printable(key), "' is not a variable's name"));
+    if (are_variables && key.find('=') != std::string::npos)
+      return invalid(cat(what, ": '", printable(key), "' is not a variable's name"));
   }
   if (sum > kMostText) return invalid(cat(what, ": more than ", human_size(kMostText), " in all"));
   return {};
@@ -49,23 +57,31 @@ Result<void> check_texts(const std::map<std::string, std::string>& texts, const 
 
 // Each costs memory several times its size, in all the forms in which it is looked for.
 Result<void> check_secrets(const CreateOptions& options) {
-  if (options.secrets.size() > kMostSecrets) return invalid(cat("secrets: more than ", kMostSecrets));
+  if (options.secrets.size() > kMostSecrets)
+    return invalid(cat("secrets: more than ", kMostSecrets));
   TRY(check_texts(options.secrets, "secrets", true));
   size_t sum = 0;
   for (const auto& [name, value] : options.secrets) {
     std::string shown = printable(name.substr(0, 64));
     sum += value.size();
-    if (value.size() < kShortestSecret) return invalid(cat("secrets: '", shown, "' is shorter than ", kShortestSecret, " bytes, and would be taken out of ordinary text"));
-    if (value.size() > kLongestSecret) return invalid(cat("secrets: '", shown, "' is longer than ", human_size(kLongestSecret)));
-    if (is_own_secret_name(name)) return invalid(cat("secrets: '", shown, "' is the name of a secret of Paddock's own"));
-    if (options.env.count(name)) return invalid(cat("secrets: '", shown, "' stands in env as well"));
+    if (value.size() < kShortestSecret)
+      return invalid(cat("secrets: '", shown, "' is shorter than ", kShortestSecret,
+                         " bytes, and would be taken out of ordinary text"));
+    if (value.size() > kLongestSecret)
+      return invalid(cat("secrets: '", shown, "' is longer than ", human_size(kLongestSecret)));
+    if (is_own_secret_name(name))
+      return invalid(cat("secrets: '", shown, "' is the name of a secret of Paddock's own"));
+    if (options.env.count(name))
+      return invalid(cat("secrets: '", shown, "' stands in env as well"));
   }
-  if (sum > kMostSecretText) return invalid(cat("secrets: more than ", human_size(kMostSecretText), " in all"));
+  if (sum > kMostSecretText)
+    return invalid(cat("secrets: more than ", human_size(kMostSecretText), " in all"));
   return {};
 }
 
 bool consists_of(const std::string& text, const char* letters, size_t longest) {
-  return !text.empty() && text.size() <= longest && text.find_first_not_of(letters) == std::string::npos;
+  return !text.empty() && text.size() <= longest &&
+         text.find_first_not_of(letters) == std::string::npos;
 }
 
 constexpr char kIdLetters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -75,7 +91,8 @@ constexpr char kTokenLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST
 // Random characters out of 64 or 32 letters, so that each is equally likely.
 Result<std::string> random_letters(const char* letters, size_t count, size_t length) {
   std::string text(length, '\0');
-  if (::getrandom(text.data(), length, 0) != static_cast<ssize_t>(length)) return errno_error(errno, "read random bytes");
+  if (::getrandom(text.data(), length, 0) != static_cast<ssize_t>(length))
+    return errno_error(errno, "read random bytes");
   for (char& c : text) c = letters[static_cast<unsigned char>(c) % count];
   return text;
 }
@@ -84,7 +101,9 @@ Result<std::string> random_letters(const char* letters, size_t count, size_t len
 
 bool is_id(const std::string& text) { return consists_of(text, kIdLetters, 40); }
 
-bool is_name(const std::string& text) { return consists_of(text, kNameLetters, 64) && text[0] != '.' && text[0] != '-' && text[0] != '_'; }
+bool is_name(const std::string& text) {
+  return consists_of(text, kNameLetters, 64) && text[0] != '.' && text[0] != '-' && text[0] != '_';
+}
 
 Result<std::string> make_id() { return "i" + TRY(store::random_name(20)); }
 
@@ -94,7 +113,8 @@ Result<std::string> make_boot_id() {
   std::string hex = TRY(random_letters("0123456789abcdef", 16, 32));
   hex[12] = '4';  // a random UUID, as the kernel's
   hex[16] = 'a';
-  return cat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-", hex.substr(16, 4), "-", hex.substr(20));
+  return cat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
+             hex.substr(16, 4), "-", hex.substr(20));
 }
 
 Result<std::string> check_mount_path(const std::string& path) {
@@ -104,27 +124,36 @@ Result<std::string> check_mount_path(const std::string& path) {
   for (const char* place : kNoMountPoints)
     if (clean == place) return invalid(cat("volume: cannot be mounted on ", clean));
   for (const char* tree : {"/proc", "/sys", "/dev", "/run/paddock"})
-    if (policy::contains_path(tree, clean)) return invalid(cat("volume: cannot be mounted beneath ", tree));
+    if (policy::contains_path(tree, clean))
+      return invalid(cat("volume: cannot be mounted beneath ", tree));
   return clean;
 }
 
 Result<void> check_options(const CreateOptions& options) {
   if (!options.name.empty() && !is_name(options.name))
-    return Error{Code::invalid, cat("name '", printable(options.name.substr(0, 64)), "': not a name"), "letters, digits, '.', '_' and '-', at most 64"};
+    return Error{Code::invalid,
+                 cat("name '", printable(options.name.substr(0, 64)), "': not a name"),
+                 "letters, digits, '.', '_' and '-', at most 64"};
   TRY(check_texts(options.env, "env", true));
   TRY(check_secrets(options));
   TRY(check_texts(options.metadata, "metadata", false));
   if (options.timeout_ms < 0 || options.idle_timeout_ms < 0) return invalid("timeout: negative");
-  if (options.timeout_ms > kLongestTimeout || options.idle_timeout_ms > kLongestTimeout) return invalid("timeout: more than ten years");
-  if (options.template_name.size() > 300 || !is_plain(options.template_name)) return invalid("template: not a name");
-  if (options.mask_request_host.size() > 255 || !is_plain(options.mask_request_host)) return invalid("the host for previews: not a name");
-  if (options.lifecycle.auto_resume && options.lifecycle.pause_on_timeout && !options.lifecycle.pause_keeps_memory)
+  if (options.timeout_ms > kLongestTimeout || options.idle_timeout_ms > kLongestTimeout)
+    return invalid("timeout: more than ten years");
+  if (options.template_name.size() > 300 || !is_plain(options.template_name))
+    return invalid("template: not a name");
+  if (options.mask_request_host.size() > 255 || !is_plain(options.mask_request_host))
+    return invalid("the host for previews: not a name");
+  if (options.lifecycle.auto_resume && options.lifecycle.pause_on_timeout &&
+      !options.lifecycle.pause_keeps_memory)
     return invalid("auto-resume needs a pause that keeps the memory");
   if (to_json(options.extra).size() > kMostExtra) return invalid("extra: too long");
-  if (options.volumes.size() > kMostVolumes) return invalid(cat("volumes: more than ", kMostVolumes));
+  if (options.volumes.size() > kMostVolumes)
+    return invalid(cat("volumes: more than ", kMostVolumes));
   std::set<std::string> paths;
   for (const VolumeMount& mount : options.volumes) {
-    if (!is_name(mount.name)) return invalid(cat("volume '", printable(mount.name.substr(0, 64)), "': not a name"));
+    if (!is_name(mount.name))
+      return invalid(cat("volume '", printable(mount.name.substr(0, 64)), "': not a name"));
     std::string path = TRY(check_mount_path(mount.path));
     if (!paths.insert(path).second) return invalid(cat("volumes: two on ", path));
   }

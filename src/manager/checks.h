@@ -9,10 +9,12 @@
 
 namespace paddock::manager {
 
-bool is_id(const std::string& text);    // ^[a-z0-9]{1,40}$: looked at before an id becomes part of a path
+// ^[a-z0-9]{1,40}$: looked at before an id becomes part of a path.
+bool is_id(const std::string& text);
 bool is_name(const std::string& text);  // [A-Za-z0-9][A-Za-z0-9._-]*, at most 64
 
-constexpr int64_t kLongestTimeout = int64_t{10} * 365 * 24 * 3600 * 1000;  // ten years: far from where sums overflow
+// Ten years: far from where sums overflow.
+constexpr int64_t kLongestTimeout = int64_t{10} * 365 * 24 * 3600 * 1000;
 
 Result<std::string> make_id();     // "i" and 20 random characters
 Result<std::string> make_token();  // 43 URL-safe characters

@@ -11,7 +11,8 @@ std::string text_in(const Value& entry, const char* key) {
 
 uint64_t number_in(const Value& entry, const char* key) {
   const Value* found = entry.find(key);
-  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int()) : 0;
+  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int())
+                                                          : 0;
 }
 
 }  // namespace
@@ -46,7 +47,8 @@ std::vector<Value> ConnectionTally::left_out() const {
     hosts.clear();
     count = 0;
   };
-  auto add = [&](const std::string& name, uint64_t port, const std::string& verdict, const Sum& sum) {
+  auto add = [&](const std::string& name, uint64_t port, const std::string& verdict,
+                 const Sum& sum) {
     Value host;
     host.set("name", name);
     if (port) host.set("port", port);

@@ -1,5 +1,6 @@
-// How many connections of a run get a record of their own. A program can make as many as it likes, but must not push out of the record
-// where it went: allowed and denied ones have room of their own, and what is beyond is summed by host.
+// How many connections of a run get a record of their own. A program can make as many as it likes,
+// but must not push out of the record where it went: allowed and denied ones have room of their
+// own, and what is beyond is summed by host.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,13 @@ class ConnectionTally {
   bool take(const Value& entry);
   void add_lost(uint64_t count) { lost_ += count; }  // of which nothing is known
 
-  // {"count", "kinds", "hosts": [{"name", "port", "verdict", "count", "bytes_up", "bytes_down"}]}, in pieces that fit into a record each.
+  // {"count", "kinds", "hosts": [{"name", "port", "verdict", "count", "bytes_up", "bytes_down"}]},
+  // in pieces that fit into a record each.
   std::vector<Value> left_out() const;
 
  private:
-  static constexpr size_t kHostsInARecord = 40;  // a name of 255 bytes can be five times as long when all of it is escaped
+  // A name of 255 bytes can be five times as long when all of it is escaped.
+  static constexpr size_t kHostsInARecord = 40;
 
   struct Sum {
     uint64_t count = 0, up = 0, down = 0;

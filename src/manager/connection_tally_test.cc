@@ -8,7 +8,8 @@ namespace paddock::manager {
 namespace {
 
 Value entry(const std::string& name, const char* verdict) {
-  return Value::Object{{"name", name}, {"port", 443}, {"verdict", verdict}, {"bytes_up", 10}, {"bytes_down", 20}};
+  return Value::Object{
+      {"name", name}, {"port", 443}, {"verdict", verdict}, {"bytes_up", 10}, {"bytes_down", 20}};
 }
 
 uint64_t sum_of(const std::vector<Value>& pieces) {
@@ -26,13 +27,16 @@ TEST(ConnectionTally, DeniedOnesDoNotTakeTheRoomOfThoseThatWereAllowed) {
 
 TEST(ConnectionTally, WhatIsBeyondIsSummedByHost) {
   ConnectionTally tally;
-  for (uint64_t i = 0; i < ConnectionTally::kMostRecorded; ++i) ASSERT_TRUE(tally.take(entry("filler.example", "allow")));
+  for (uint64_t i = 0; i < ConnectionTally::kMostRecorded; ++i)
+    ASSERT_TRUE(tally.take(entry("filler.example", "allow")));
   EXPECT_TRUE(tally.left_out().empty());
   EXPECT_FALSE(tally.take(entry("reached.example", "allow")));
   EXPECT_FALSE(tally.take(entry("reached.example", "allow")));
   std::vector<Value> pieces = tally.left_out();
   ASSERT_EQ(pieces.size(), 1u);
-  EXPECT_EQ(to_json(pieces[0]), R"({"count":2,"kinds":{"connection":2},"hosts":[{"name":"reached.example","port":443,"verdict":"allow","count":2,"bytes_up":20,"bytes_down":40}]})");
+  EXPECT_EQ(
+      to_json(pieces[0]),
+      R"({"count":2,"kinds":{"connection":2},"hosts":[{"name":"reached.example","port":443,"verdict":"allow","count":2,"bytes_up":20,"bytes_down":40}]})");
 }
 
 TEST(ConnectionTally, HostsAreBoundedAndTheCountIsExact) {

@@ -1,4 +1,5 @@
-// Making a sandbox: everything that can be refused is refused before anything is made, and a failure leaves nothing.
+// Making a sandbox: everything that can be refused is refused before anything is made, and a
+// failure leaves nothing.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,8 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr int64_t kStartSlack = 600'000;  // ms that a start may take before its keeper, left alone, counts its time
+// Ms that a start may take before its keeper, left alone, counts its time.
+constexpr int64_t kStartSlack = 600'000;
 constexpr size_t kManyBytes = 2 << 10;  // of secrets: less is compiled within a millisecond
 
 uint64_t limit(const Policy& policy, LimitKind kind) { return policy.limits[kind].value_or(0); }
@@ -37,52 +39,77 @@ constexpr uint64_t kUsualMillicores = 2000;  // what older SDKs ask for on their
 
 // What a template asks for counts where the call is silent.
 Policy with_wishes_of(const store::Template& made_from, Policy call) {
-  if (made_from.memory_bytes != 0 && !call.limits[LimitKind::memory]) call.limits[LimitKind::memory] = made_from.memory_bytes;
-  if (is_part_of_cpu(made_from.cpu_millicores) && can_hold_cpu() && !call.limits[LimitKind::cpu]) call.limits[LimitKind::cpu] = made_from.cpu_millicores;
+  if (made_from.memory_bytes != 0 && !call.limits[LimitKind::memory])
+    call.limits[LimitKind::memory] = made_from.memory_bytes;
+  if (is_part_of_cpu(made_from.cpu_millicores) && can_hold_cpu() && !call.limits[LimitKind::cpu])
+    call.limits[LimitKind::cpu] = made_from.cpu_millicores;
   return call;
 }
 
 // A template's wish is not the call's: where it cannot be met, that is noted.
 void note_wishes(const Policy& call, CombinedPolicy& combined) {
   std::erase_if(combined.refusals, [&](const policy::Refusal& refusal) {
-    auto is_wish_for = [&](LimitKind kind) { return refusal.key == info(kind).name && !call.limits[kind]; };
+    auto is_wish_for = [&](LimitKind kind) {
+      return refusal.key == info(kind).name && !call.limits[kind];
+    };
     bool is_wish = is_wish_for(LimitKind::memory) || is_wish_for(LimitKind::cpu);
     if (is_wish) combined.notes.push_back(cat(to_string(refusal), " (by the template)"));
     return is_wish;
   });
 }
 
-Amount cost_of(const SandboxInfo& info) { return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes}; }
+Amount cost_of(const SandboxInfo& info) {
+  return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
+}
 
 }  // namespace
 
-TemplateSize Manager::template_size(const std::string& tenant, const store::Template& made_from) const {
-  Result<CombinedPolicy> given = policies_->combine(tenants_.find(tenant).policy, with_wishes_of(made_from, {}));
+TemplateSize Manager::template_size(const std::string& tenant,
+                                    const store::Template& made_from) const {
+  Result<CombinedPolicy> given =
+      policies_->combine(tenants_.find(tenant).policy, with_wishes_of(made_from, {}));
   uint64_t cpu = cores() * 1000;
   if (!given) return {cpu, 0};
-  return {given.value().policy.limits[LimitKind::cpu].value_or(cpu), limit(given.value().policy, LimitKind::memory)};
+  return {given.value().policy.limits[LimitKind::cpu].value_or(cpu),
+          limit(given.value().policy, LimitKind::memory)};
 }
 
-Result<void> Manager::check_template_size(const std::string& tenant, uint64_t cpu_millicores, uint64_t memory_bytes) const {
-  uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+Result<void> Manager::check_template_size(const std::string& tenant, uint64_t cpu_millicores,
+                                          uint64_t memory_bytes) const {
+  uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                    static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   bool usual = cpu_millicores == kUsualMillicores;
   if (is_part_of_cpu(cpu_millicores) && !can_hold_cpu() && !usual)
-    return Error{Code::unsupported, cat("build a template: cpuCount ", cpu_millicores / 1000, ": nothing holds this user's sandboxes to a share of the processor"),
-                 "leave it out, or run the server as root or with a delegated cgroup (paddock doctor says how)"};
+    return Error{Code::unsupported,
+                 cat("build a template: cpuCount ", cpu_millicores / 1000,
+                     ": nothing holds this user's sandboxes to a share of the processor"),
+                 "leave it out, or run the server as root or with a delegated cgroup (paddock "
+                 "doctor says how)"};
   if (cpu_millicores > cores() * 1000 && !usual)
-    return Error{Code::invalid, cat("build a template: cpuCount ", cpu_millicores / 1000, ": this machine has ", cores(), " cores"), "ask for less"};
+    return Error{Code::invalid,
+                 cat("build a template: cpuCount ", cpu_millicores / 1000, ": this machine has ",
+                     cores(), " cores"),
+                 "ask for less"};
   if (memory_bytes > memory)
-    return Error{Code::invalid, cat("build a template: memoryMB ", memory_bytes >> 20, ": this machine has ", memory >> 20), "ask for less"};
+    return Error{
+        Code::invalid,
+        cat("build a template: memoryMB ", memory_bytes >> 20, ": this machine has ", memory >> 20),
+        "ask for less"};
   store::Template asked;
   asked.cpu_millicores = cpu_millicores;
   asked.memory_bytes = memory_bytes;
   Policy wanted = with_wishes_of(asked, {});
   Policy given = TRY(policies_->combine(tenants_.find(tenant).policy, wanted)).policy;
   for (LimitKind kind : {LimitKind::cpu, LimitKind::memory}) {
-    if (!wanted.limits[kind] || given.limits[kind].value_or(UINT64_MAX) >= *wanted.limits[kind]) continue;
-    std::string most = kind == LimitKind::cpu ? cat(*given.limits[kind], " millicores") : human_size(*given.limits[kind]);
-    return Error{Code::invalid, cat("build a template: ", kind == LimitKind::cpu ? "cpuCount" : "memoryMB", ": the policy gives a sandbox ", most, " at most"),
-                 "ask for less, or let the operator raise limits.cpu or limits.memory of the server's policy"};
+    if (!wanted.limits[kind] || given.limits[kind].value_or(UINT64_MAX) >= *wanted.limits[kind])
+      continue;
+    std::string most = kind == LimitKind::cpu ? cat(*given.limits[kind], " millicores")
+                                              : human_size(*given.limits[kind]);
+    return Error{Code::invalid,
+                 cat("build a template: ", kind == LimitKind::cpu ? "cpuCount" : "memoryMB",
+                     ": the policy gives a sandbox ", most, " at most"),
+                 "ask for less, or let the operator raise limits.cpu or limits.memory of the "
+                 "server's policy"};
   }
   return {};
 }
@@ -92,7 +119,8 @@ Result<int64_t> Manager::check_timeout(const std::string& tenant, int64_t timeou
   if (timeout_ms < 0) return Error{Code::invalid, "timeout: negative", ""};
   if (timeout_ms > kLongestTimeout) return Error{Code::invalid, "timeout: more than ten years", ""};
   if (longest != 0 && (timeout_ms == 0 || static_cast<uint64_t>(timeout_ms) > longest))
-    return Error{Code::invalid, cat("timeout: at most ", longest / 1000, " s"), "the operator may raise longest_timeout_ms of the tenant"};
+    return Error{Code::invalid, cat("timeout: at most ", longest / 1000, " s"),
+                 "the operator may raise longest_timeout_ms of the tenant"};
   return timeout_ms;
 }
 
@@ -100,11 +128,13 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   TRY(check_goes_on());
   TRY(check_options(options));
   for (const auto& [id, other] : sandboxes_)
-    if (!options.name.empty() && !other->doomed_ && other->info_.tenant == caller.tenant && other->info_.name == options.name)
+    if (!options.name.empty() && !other->doomed_ && other->info_.tenant == caller.tenant &&
+        other->info_.name == options.name)
       return Error{Code::conflict, cat("name '", options.name, "': another sandbox has it"), ""};
   Tenant tenant = tenants_.find(caller.tenant);
   store::Template made_from = TRY(templates_->find(caller.tenant, options.template_name));
-  CombinedPolicy combined = TRY(policies_->combine(tenant.policy, with_wishes_of(made_from, options.policy), options.presets));
+  CombinedPolicy combined = TRY(policies_->combine(
+      tenant.policy, with_wishes_of(made_from, options.policy), options.presets));
   note_wishes(options.policy, combined);
   TRY(refuse_narrowed(combined, options.yields));
 
@@ -119,22 +149,30 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   Result<store::Template> shown = templates_->find(caller.tenant, info.template_id);
   if (shown) {
     info.template_alias = shown.value().name;
-    info.template_id = shown.value().family;  // which stays the same when the template is made again
+    // Which stays the same when the template is made again.
+    info.template_id = shown.value().family;
   }
   info.created = wall_time_now();
   info.timeout_ms = TRY(check_timeout(caller.tenant, options.timeout_ms));
-  // A client may send its own default as the timeout, so that a shorter one is noted rather than refused.
+  // A client may send its own default as the timeout, so that a shorter one is noted rather than
+  // refused.
   auto at_most = [&](const char* what, int64_t asked, int64_t most) {
     if (most == 0 || (asked != 0 && asked <= most)) return asked;
-    combined.notes.push_back(cat(what, ": ", asked == 0 ? "none" : format_duration(static_cast<uint64_t>(asked)), " asked for, the policy allows ", format_duration(static_cast<uint64_t>(most))));
+    combined.notes.push_back(
+        cat(what, ": ", asked == 0 ? "none" : format_duration(static_cast<uint64_t>(asked)),
+            " asked for, the policy allows ", format_duration(static_cast<uint64_t>(most))));
     return most;
   };
   info.timeout_ms = at_most("timeout", info.timeout_ms, combined.longest_life_ms);
-  info.idle_timeout_ms = options.idle_timeout_ms == 0 ? combined.longest_idle_ms : at_most("idle timeout", options.idle_timeout_ms, combined.longest_idle_ms);
+  info.idle_timeout_ms =
+      options.idle_timeout_ms == 0
+          ? combined.longest_idle_ms
+          : at_most("idle timeout", options.idle_timeout_ms, combined.longest_idle_ms);
   info.env = options.env;
   info.secrets = options.secrets;
   info.metadata = options.metadata;
-  for (const VolumeMount& mount : options.volumes) info.volumes.push_back({mount.name, TRY(check_mount_path(mount.path)), mount.read_only});
+  for (const VolumeMount& mount : options.volumes)
+    info.volumes.push_back({mount.name, TRY(check_mount_path(mount.path)), mount.read_only});
   if (workspace_ && !options.hidden)  // not for builds: it would become part of a template
     info.workspace = cat(workspace_->path.path, workspace_->read_only ? ":ro" : ":rw");
   info.lifecycle = options.lifecycle;
@@ -148,10 +186,13 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   (void)TRY(redact_options(info.policy, {}));  // its kinds and patterns are ones that can be used
   info.notes = std::move(combined.notes);
   bool for_code = shown && shown.value().tenant.empty() && shown.value().name == kCodeTemplate;
-  if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty()) info.notes.push_back(missing);
+  if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty())
+    info.notes.push_back(missing);
   for (const auto& [name, value] : options.env)
     if (std::string why = redact::looks_secret(name, value); !why.empty())
-      info.notes.push_back(cat("env: '", printable(name), "' seems to be a secret (", why, "): under secrets it is not shown, and taken out of what comes back"));
+      info.notes.push_back(
+          cat("env: '", printable(name), "' seems to be a secret (", why,
+              "): under secrets it is not shown, and taken out of what comes back"));
   info.memory_bytes = limit(info.policy, LimitKind::memory);
   info.disk_bytes = limit(info.policy, LimitKind::disk);
   info.cpu_millicores = info.policy.limits[LimitKind::cpu].value_or(cores() * 1000);
@@ -176,7 +217,9 @@ Result<std::vector<MountedVolume>> Manager::mounts_of(const Sandbox& sandbox) co
   for (const VolumeMount& mount : sandbox.info_.volumes) {
     VolumeInfo volume = TRY(volumes_->find(sandbox.info_.tenant, mount.name));
     if (volume.is_over() && !mount.read_only)
-      return Error{Code::exhausted, cat("volume '", volume.name, "': holds ", human_size(volume.used_bytes), " of ", human_size(volume.quota_bytes)),
+      return Error{Code::exhausted,
+                   cat("volume '", volume.name, "': holds ", human_size(volume.used_bytes), " of ",
+                       human_size(volume.quota_bytes)),
                    "mount it read-only, or remove files from it"};
     mounts.push_back({volume.directory, mount.path, mount.read_only});
   }
@@ -196,12 +239,15 @@ InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
   spec.boot_id = info.boot_id;
   spec.lifetime = lifetime_of(info, info.timeout_ms == 0 ? 0 : info.timeout_ms + kStartSlack);
   spec.rules = rules_of(info);
-  spec.files = {{"e2b/.E2B_SANDBOX", "true"}, {"e2b/.E2B_SANDBOX_ID", info.id}, {"e2b/.E2B_TEMPLATE_ID", info.template_id}};
+  spec.files = {{"e2b/.E2B_SANDBOX", "true"},
+                {"e2b/.E2B_SANDBOX_ID", info.id},
+                {"e2b/.E2B_TEMPLATE_ID", info.template_id}};
   return spec;
 }
 
-// What everything in it starts with: the template's environment, who it is, and what the call asked for, which wins.
-// With a workspace they start in it; and where its files are root's inside, because no others can be mapped, as root.
+// What everything in it starts with: the template's environment, who it is, and what the call asked
+// for, which wins. With a workspace they start in it; and where its files are root's inside,
+// because no others can be mapped, as root.
 static Value settings_of(const SandboxInfo& info, const store::Template& made_from) {
   std::map<std::string, std::string> env = made_from.env;
   env["PADDOCK"] = env["E2B_SANDBOX"] = "true";
@@ -215,11 +261,16 @@ static Value settings_of(const SandboxInfo& info, const store::Template& made_fr
   settings.set("op", "settings");
   settings.set("env", std::move(table));
   bool has_workspace = !info.workspace.empty();
-  bool as_root = has_workspace && ::geteuid() != 0 && kernel::find_sub_ids(::geteuid(), store::kIdCount - 1);
-  if (as_root) settings.set("user", "root");
-  else if (!made_from.user.empty()) settings.set("user", made_from.user);
-  if (has_workspace) settings.set("cwd", wall::kWorkspace);
-  else if (!made_from.cwd.empty()) settings.set("cwd", made_from.cwd);
+  bool as_root =
+      has_workspace && ::geteuid() != 0 && kernel::find_sub_ids(::geteuid(), store::kIdCount - 1);
+  if (as_root)
+    settings.set("user", "root");
+  else if (!made_from.user.empty())
+    settings.set("user", made_from.user);
+  if (has_workspace)
+    settings.set("cwd", wall::kWorkspace);
+  else if (!made_from.cwd.empty())
+    settings.set("cwd", made_from.cwd);
   return settings;
 }
 
@@ -260,7 +311,8 @@ io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
   co_return commanded;
 }
 
-// Before anything of it can say something. What could not be taken out of its output is refused here.
+// Before anything of it can say something. What could not be taken out of its output is refused
+// here.
 io::Task<Result<void>> Manager::make_redaction(std::shared_ptr<Sandbox> sandbox) {
   Result<redact::Options> options = redaction_of(sandbox->info_);
   if (!options) co_return options.error();
@@ -269,8 +321,10 @@ io::Task<Result<void>> Manager::make_redaction(std::shared_ptr<Sandbox> sandbox)
   Result<std::shared_ptr<const redact::Rules>> rules = Error{};
   std::function<void()> compile = [&] { rules = redact::Rules::compile(options.value()); };
   bool is_long = bytes > kManyBytes || !options.value().custom.empty();
-  if (is_long) co_await worker_->run(compile);
-  else compile();
+  if (is_long)
+    co_await worker_->run(compile);
+  else
+    compile();
   if (!rules) co_return rules.error();
   sandbox->redaction_ = rules.value();
   co_return Result<void>();
@@ -290,12 +344,14 @@ io::Task<Result<void>> Manager::record_creation(std::shared_ptr<Sandbox> sandbox
     Event weakening = event_about(*sandbox, "weakening");
     weakening.data.set("danger", danger.name);
     weakening.data.set("what", danger.what);
-    events_->note(std::move(weakening));  // what is accepted is in the record of the creation already
+    // What is accepted is in the record of the creation already.
+    events_->note(std::move(weakening));
   }
   co_return Result<void>();
 }
 
-io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller, CreateOptions options) {
+io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller,
+                                                           CreateOptions options) {
   Busy busy(*this);
   Result<store::Template> own = templates_->find(caller.tenant, options.template_name);
   bool is_own = own && !own.value().tenant.empty();
@@ -316,17 +372,21 @@ io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller,
     creation.data = creation_of(sandbox->info_, options, caller.key);
     if (begun) begun = co_await record_creation(sandbox, std::move(creation));
     sandbox->is_recorded_ = static_cast<bool>(begun);
-    if (begun && ::mkdir(sandbox->directory_.c_str(), 0700) != 0) begun = errno_error(errno, "make a sandbox's directory");
+    if (begun && ::mkdir(sandbox->directory_.c_str(), 0700) != 0)
+      begun = errno_error(errno, "make a sandbox's directory");
     if (begun) begun = co_await begin(sandbox);
-    if (begun && !sandbox->body_over_.empty()) begun = Error{Code::io, cat("start a sandbox: ", sandbox->body_over_), ""};
+    if (begun && !sandbox->body_over_.empty())
+      begun = Error{Code::io, cat("start a sandbox: ", sandbox->body_over_), ""};
     if (begun && !sandbox->doomed_) {
       sandbox->info_.started = wall_time_now();
       sandbox->enter(SandboxState::running);
       live_until(*sandbox, sandbox->info_.timeout_ms);
-      begun = write(*sandbox, store::Durability::atomic);  // nothing of it survives a power failure anyway
+      // Nothing of it survives a power failure anyway.
+      begun = write(*sandbox, store::Durability::atomic);
     }
   }
-  if (begun && sandbox->doomed_) begun = Error{Code::conflict, cat("create a sandbox: ", sandbox->info_.ended_because), ""};
+  if (begun && sandbox->doomed_)
+    begun = Error{Code::conflict, cat("create a sandbox: ", sandbox->info_.ended_because), ""};
   if (!begun) {
     std::string because = cat("it could not be started: ", begun.error().message);
     co_await finish(sandbox, because);

@@ -11,9 +11,12 @@ class Creates : public ManagerTest {};
 
 io::Task<void> create_one(Creates* self, size_t* made, size_t* refused, size_t* left) {
   CreateOptions options;
-  Result<std::shared_ptr<Sandbox>> sandbox = co_await self->manager_->create(self->caller_, options);
-  if (sandbox) ++*made;
-  else if (sandbox.error().code == Code::exhausted) ++*refused;
+  Result<std::shared_ptr<Sandbox>> sandbox =
+      co_await self->manager_->create(self->caller_, options);
+  if (sandbox)
+    ++*made;
+  else if (sandbox.error().code == Code::exhausted)
+    ++*refused;
   --*left;
 }
 
@@ -45,7 +48,8 @@ TEST_F(Creates, WaitForTheBaseAndNothingElseDoes) {
   auto story = [](Creates* self) -> io::Task<void> {
     self->world_->base_takes = 50;
     co_await self->begin();
-    EXPECT_FALSE(self->manager_->templates().find("", "base"));  // the server is up before it is made
+    // The server is up before it is made.
+    EXPECT_FALSE(self->manager_->templates().find("", "base"));
     EXPECT_TRUE(self->manager_->list(self->caller_, {}));
     CreateOptions options;
     std::shared_ptr<Sandbox> made = co_await self->make(options);
@@ -73,7 +77,8 @@ TEST_F(Creates, GiveWhatTheTemplateAsksForOrRefuseIt) {
     co_await self->begin();
     (void)co_await self->manager_->base_ready();
     EXPECT_TRUE(self->manager_->check_template_size("one", 0, 0));
-    EXPECT_TRUE(self->manager_->check_template_size("one", 2000, 64 << 20));  // what older SDKs ask for on their own
+    // What older SDKs ask for on their own.
+    EXPECT_TRUE(self->manager_->check_template_size("one", 2000, 64 << 20));
     Result<void> cores = self->manager_->check_template_size("one", 1'000'000, 0);
     std::string said = cores ? "it was given" : cores.error().message;
     EXPECT_NE(said.find("cpuCount 1000"), std::string::npos) << said;
@@ -101,7 +106,8 @@ TEST_F(Creates, RefusesWhatCannotBe) {
     wrong[8].metadata = {{"k", std::string(100'000, 'x')}};
     wrong[9].idle_timeout_ms = INT64_MAX;
     for (const CreateOptions& options : wrong) {
-      Result<std::shared_ptr<Sandbox>> made = co_await self->manager_->create(self->caller_, options);
+      Result<std::shared_ptr<Sandbox>> made =
+          co_await self->manager_->create(self->caller_, options);
       EXPECT_FALSE(made);
     }
     EXPECT_EQ(self->world_->starts, 0u);
@@ -111,7 +117,8 @@ TEST_F(Creates, RefusesWhatCannotBe) {
     std::shared_ptr<Sandbox> first = co_await self->make(named);
     Result<std::shared_ptr<Sandbox>> second = co_await self->manager_->create(self->caller_, named);
     EXPECT_TRUE(!second && second.error().code == Code::conflict);
-    for (const char* id : {"", "../x", "a/b", "A%2f", "x\n", "i00000000000000000000"}) EXPECT_FALSE(self->manager_->find(self->caller_, id)) << id;
+    for (const char* id : {"", "../x", "a/b", "A%2f", "x\n", "i00000000000000000000"})
+      EXPECT_FALSE(self->manager_->find(self->caller_, id)) << id;
     co_await self->end();
   };
   tell(story(this));
@@ -133,7 +140,8 @@ TEST_F(Creates, ListsInPages) {
       Result<Page> page = self->manager_->list(self->caller_, page_options);
       EXPECT_TRUE(page);
       if (!page) break;
-      for (const std::shared_ptr<Sandbox>& sandbox : page.value().sandboxes) EXPECT_TRUE(seen.insert(sandbox->info().id).second);
+      for (const std::shared_ptr<Sandbox>& sandbox : page.value().sandboxes)
+        EXPECT_TRUE(seen.insert(sandbox->info().id).second);
       page_options.token = page.value().next;
       ++pages;
     } while (!page_options.token.empty());
@@ -225,9 +233,11 @@ TEST_F(Creates, SnapshotsAtOnceDoNotShareRoom) {
     for (int i = 0; i < 2; ++i) {
       std::shared_ptr<Sandbox> sandbox = co_await self->make(options);
       ids.push_back(sandbox->info().id);
-      std::ofstream(self->directory_of(ids.back()) + "/root/upper/file") << std::string(1 << 20, 'x') << std::flush;
+      std::ofstream(self->directory_of(ids.back()) + "/root/upper/file")
+          << std::string(1 << 20, 'x') << std::flush;
     }
-    Tenant tenant{.name = "one", .quota = {.disk_bytes = (2 << 20) + (3 << 19)}};  // both, and one and a half of their copies
+    // Both, and one and a half of their copies.
+    Tenant tenant{.name = "one", .quota = {.disk_bytes = (2 << 20) + (3 << 19)}};
     EXPECT_TRUE(self->manager_->set_tenant(tenant));
     int made = 0, done = 0;
     auto one = [](Creates* self, std::string id, int* made, int* done) -> io::Task<void> {
@@ -256,17 +266,20 @@ TEST_F(Creates, StepsOfBuildsCountAndMakeWay) {
       std::shared_ptr<Sandbox> sandbox = co_await self->make(options);
       if (!sandbox) co_return;
       std::string id = sandbox->info().id;
-      std::ofstream(self->directory_of(id) + "/root/upper/file") << std::string(kib << 10, 'x') << std::flush;
+      std::ofstream(self->directory_of(id) + "/root/upper/file")
+          << std::string(kib << 10, 'x') << std::flush;
       store::Template asked = sandbox->made_from();
       asked.kind = store::TemplateKind::step;
       asked.tenant = "one";
       asked.cache_key = cat("key ", kib);
-      Result<store::Template> made = co_await self->manager_->finish_into_template(self->caller_, id, asked);
+      Result<store::Template> made =
+          co_await self->manager_->finish_into_template(self->caller_, id, asked);
       EXPECT_EQ(static_cast<bool>(made), kib == 1024);
       EXPECT_TRUE(made || made.error().code == Code::exhausted);
       EXPECT_LE(self->manager_->templates().bytes_of("one"), tenant.quota.disk_bytes);
     }
-    EXPECT_GE(self->manager_->templates().bytes_of("one"), 1u << 20);  // the first made way for the third's sandbox
+    // The first made way for the third's sandbox.
+    EXPECT_GE(self->manager_->templates().bytes_of("one"), 1u << 20);
     EXPECT_LT(self->manager_->templates().bytes_of("one"), 2u << 20);
     co_await self->end();
   };

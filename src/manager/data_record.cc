@@ -16,7 +16,8 @@ namespace {
 
 using io::Task;
 
-constexpr size_t kMostArgv = 32 << 10;      // bytes of arguments in a record; beyond that their hash stands for the rest
+// Bytes of arguments in a record; beyond that their hash stands for the rest.
+constexpr size_t kMostArgv = 32 << 10;
 constexpr size_t kLongestArgument = 4 << 10;
 constexpr size_t kShownCode = 2 << 10, kLookedAtCode = 64 << 10;
 constexpr size_t kMostNames = 256;
@@ -34,7 +35,8 @@ std::string beginning(const redact::Rules& rules, std::string_view text, size_t 
 void put_argv(const redact::Rules& rules, const Value& argv, Value& data) {
   size_t bytes = 0;
   std::string whole;
-  for (const Value& word : *argv.as_array()) bytes += word.as_string() ? word.as_string()->size() + 1 : 0;
+  for (const Value& word : *argv.as_array())
+    bytes += word.as_string() ? word.as_string()->size() + 1 : 0;
   Value clean = redact::redacted_argv(rules, argv);
   if (bytes <= kMostArgv) {
     data.set("argv", std::move(clean));
@@ -108,9 +110,11 @@ Task<void> follow(Manager& manager, Inside inside, Event end, int64_t pid, int64
   guest::Channel::Item item;
   do {
     item = co_await channel->next();
-  } while (item.kind == guest::Channel::Item::Kind::message || item.kind == guest::Channel::Item::Kind::data);
+  } while (item.kind == guest::Channel::Item::Kind::message ||
+           item.kind == guest::Channel::Item::Kind::data);
   Value outcome = unknown_outcome(*inside.sandbox);
-  if (item.kind == guest::Channel::Item::Kind::end) outcome = co_await outcome_of(manager, inside, item.value, timeout_ms);
+  if (item.kind == guest::Channel::Item::Kind::end)
+    outcome = co_await outcome_of(manager, inside, item.value, timeout_ms);
   note_end(manager, std::move(end), std::move(outcome));
 }
 
@@ -130,7 +134,8 @@ Value signal_fields(const Value& request) {
   return fields;
 }
 
-Task<Result<Event>> record_doing(Manager& manager, Caller caller, std::shared_ptr<Sandbox> sandbox, std::string kind, Value data) {
+Task<Result<Event>> record_doing(Manager& manager, Caller caller, std::shared_ptr<Sandbox> sandbox,
+                                 std::string kind, Value data) {
   Event event = event_about(*sandbox, kind, caller);
   event.span = caller.cause.child().span;
   event.verdict = "allow";
@@ -144,16 +149,19 @@ Task<Result<Event>> record_doing(Manager& manager, Caller caller, std::shared_pt
   co_return gone;
 }
 
-Task<Result<Event>> record_write(Manager& manager, Caller caller, std::shared_ptr<Sandbox> sandbox, std::string act, Value data) {
+Task<Result<Event>> record_write(Manager& manager, Caller caller, std::shared_ptr<Sandbox> sandbox,
+                                 std::string act, Value data) {
   Value fields = Value::Object{{"act", act}};
   if (const Value::Object* members = data.as_object())
     for (const auto& [name, value] : *members) fields.set(name, value);
   std::string kind = "file.write";
-  Result<Event> recorded = co_await record_doing(manager, std::move(caller), std::move(sandbox), kind, std::move(fields));
+  Result<Event> recorded = co_await record_doing(manager, std::move(caller), std::move(sandbox),
+                                                 kind, std::move(fields));
   co_return recorded;
 }
 
-void note_input(Manager& manager, const Caller& caller, const Sandbox& sandbox, const InputGiven& input) {
+void note_input(Manager& manager, const Caller& caller, const Sandbox& sandbox,
+                const InputGiven& input) {
   Event event = event_about(sandbox, "command.input", caller);
   for (const char* key : {"pid", "tag"})
     if (const Value* value = input.process.find(key)) event.data.set(key, *value);
@@ -162,14 +170,17 @@ void note_input(Manager& manager, const Caller& caller, const Sandbox& sandbox, 
   manager.events().note_input(std::move(event));
 }
 
-void note_read(Manager& manager, const Caller& caller, const Sandbox& sandbox, Value data, const redact::Counts& counts) {
+void note_read(Manager& manager, const Caller& caller, const Sandbox& sandbox, Value data,
+               const redact::Counts& counts) {
   Event event = event_about(sandbox, "file.read", caller);
   put_fields(*sandbox.redaction(), data, event.data);
   note_redactions(manager, event, counts);
   manager.events().note(std::move(event));
 }
 
-bool redacts_files(const Sandbox& sandbox) { return sandbox.info().policy.redact.files.value_or(false); }
+bool redacts_files(const Sandbox& sandbox) {
+  return sandbox.info().policy.redact.files.value_or(false);
+}
 
 void note_redactions(Manager& manager, const Event& about, const redact::Counts& counts) {
   if (counts.empty()) return;
@@ -186,7 +197,7 @@ void note_redactions(Manager& manager, const Event& about, const redact::Counts&
   manager.events().note(std::move(event));
 }
 
-// ---- commands and cells -----------------------------------------------------------------------------------------
+// ---- commands and cells ---
 
 Recorded::Recorded(Manager& manager, Caller caller, std::shared_ptr<Sandbox> sandbox)
     : manager_(manager), sandbox_(std::move(sandbox)), caller_(std::move(caller)) {}
@@ -251,7 +262,8 @@ Task<Result<void>> Recorded::start_command(Value request, const char* via) {
   co_return recorded;
 }
 
-Task<Result<void>> Recorded::start_code(std::string code, std::string language, std::string context) {
+Task<Result<void>> Recorded::start_code(std::string code, std::string language,
+                                        std::string context) {
   Event event = begin("code.start");
   event.data.set("language", language.empty() && context.empty() ? "python" : language);
   event.data.set("context", context.empty() ? "default" : context);
@@ -262,7 +274,9 @@ Task<Result<void>> Recorded::start_code(std::string code, std::string language, 
   co_return recorded;
 }
 
-void Recorded::count(uint8_t stream, size_t bytes) { (stream == guest::kErrors ? stderr_bytes_ : stdout_bytes_) += bytes; }
+void Recorded::count(uint8_t stream, size_t bytes) {
+  (stream == guest::kErrors ? stderr_bytes_ : stdout_bytes_) += bytes;
+}
 
 void Recorded::end(Value outcome, const redact::Counts& counts) {
   if (!is_open()) return;
@@ -287,7 +301,9 @@ void Recorded::not_started(const Error& why) {
 void end_record(Recorded& recorded, const Cell& cell) {
   Value outcome;
   bool failed = !cell.error_name().empty();
-  outcome.set("kind", cell.is_abandoned() && !cell.is_finished() ? "interrupted" : failed ? "error" : "done");
+  outcome.set("kind", cell.is_abandoned() && !cell.is_finished() ? "interrupted"
+                      : failed                                   ? "error"
+                                                                 : "done");
   if (failed) outcome.set("name", cell.error_name());
   recorded.end(std::move(outcome), cell.redacted());
 }

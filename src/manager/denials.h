@@ -1,4 +1,5 @@
-// Denied paths as far as they can be held: what exists is covered by a mount; what cannot be covered is refused.
+// Denied paths as far as they can be held: what exists is covered by a mount; what cannot be
+// covered is refused.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace paddock::manager {
 
-// Fills request.denied with the host paths to cover: exact ones, and what the globs match in the granted trees now.
-// Returns the [danger] entries that were needed.
+// Fills request.denied with the host paths to cover: exact ones, and what the globs match in the
+// granted trees now. Returns the [danger] entries that were needed.
 Result<std::vector<std::string>> expand_denials(wall::Request& request);
 
 }  // namespace paddock::manager

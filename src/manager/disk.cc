@@ -18,7 +18,8 @@ std::optional<std::pair<uint32_t, uint32_t>> disk_behind(const std::string& path
   uint32_t disk_major = major(info.st_dev), disk_minor = minor(info.st_dev);
   if (::access((node + "/partition").c_str(), F_OK) == 0) {
     Result<std::string> parent = read_file(node + "/../dev", 64);
-    if (!parent || std::sscanf(parent.value().c_str(), "%u:%u", &disk_major, &disk_minor) != 2) return std::nullopt;
+    if (!parent || std::sscanf(parent.value().c_str(), "%u:%u", &disk_major, &disk_minor) != 2)
+      return std::nullopt;
   }
   return std::pair{disk_major, disk_minor};
 }

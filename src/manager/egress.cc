@@ -33,7 +33,10 @@ Result<std::string> secret_to_inject(const InjectPolicy& inject, const EnvPolicy
   if (starts_with(inject.secret, "env:")) {
     std::string name = inject.secret.substr(4);
     if (env.pass && std::find(env.pass->begin(), env.pass->end(), name) != env.pass->end())
-      return Error{Code::invalid, cat("network.inject keeps ", name, " out of the sandbox, but env.pass passes it in"), cat("take ", name, " out of env.pass")};
+      return Error{
+          Code::invalid,
+          cat("network.inject keeps ", name, " out of the sandbox, but env.pass passes it in"),
+          cat("take ", name, " out of env.pass")};
   }
   return read_secret(inject.secret, cat("network.inject for ", inject.host));
 }
@@ -42,7 +45,8 @@ Result<std::string> secret_to_inject(const InjectPolicy& inject, const EnvPolicy
 Result<void> send_line(int socket, const Value& value, int patience = kAnswerMs) {
   std::string line = to_json(value) + "\n";
   for (size_t sent = 0; sent < line.size();) {
-    ssize_t count = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t count =
+        ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     pollfd writable{socket, POLLOUT, 0};
     if (count < 0 && errno == EAGAIN && ::poll(&writable, 1, patience) > 0) continue;
@@ -54,7 +58,8 @@ Result<void> send_line(int socket, const Value& value, int patience = kAnswerMs)
 
 uint64_t number(const Value& value, const char* name) {
   const Value* found = value.find(name);
-  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int()) : 0;
+  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int())
+                                                          : 0;
 }
 
 std::string text(const Value& value, const char* name) {
@@ -85,7 +90,9 @@ std::optional<LiveNetwork> parse_live(std::string_view line) {
     at = read.ptr + 1;
   }
   std::from_chars_result read = std::from_chars(at, end, live.time_ms);
-  if (read.ec != std::errc() || live.time_ms <= 0 || std::string_view(read.ptr, static_cast<size_t>(end - read.ptr)) != "]}") return std::nullopt;
+  if (read.ec != std::errc() || live.time_ms <= 0 ||
+      std::string_view(read.ptr, static_cast<size_t>(end - read.ptr)) != "]}")
+    return std::nullopt;
   return live;
 }
 
@@ -107,7 +114,8 @@ Result<egress::Settings> egress_settings(const Policy& policy, const std::string
   settings.down_rate = policy.limits[LimitKind::net_down_rate].value_or(0);
   settings.total = policy.limits[LimitKind::net_total].value_or(0);
   // Twice as often as they are looked at, so that each look finds something new.
-  if (!policy.monitor.rules.empty()) settings.live_ms = std::min(kLiveMs, monitor::every_ms(policy.monitor) / 2);
+  if (!policy.monitor.rules.empty())
+    settings.live_ms = std::min(kLiveMs, monitor::every_ms(policy.monitor) / 2);
   return settings;
 }
 
@@ -121,7 +129,8 @@ Result<std::unique_ptr<Egress>> Egress::start(egress::Settings settings, bool pr
   auto [control, its_control] = TRY(launch::make_channel());
   auto [events, its_events] = TRY(launch::make_channel());
   auto [sandbox, its_sandbox] = TRY(launch::make_channel());
-  // Numbers out of the way of the ones it expects, so that no dup2 below overwrites what another still needs.
+  // Numbers out of the way of the ones it expects, so that no dup2 below overwrites what another
+  // still needs.
   int high[3], wanted[3] = {egress::kControl, egress::kEvents, egress::kSandbox};
   const Fd* theirs[3] = {&its_control, &its_events, &its_sandbox};
   std::vector<Fd> copies;
@@ -134,11 +143,13 @@ Result<std::unique_ptr<Egress>> Egress::start(egress::Settings settings, bool pr
   }
   const char* argv[] = {"paddock-egress", nullptr};
   char* env[] = {nullptr};
-  int failed = ::posix_spawn(&egress->pid_, program.c_str(), &actions, nullptr, const_cast<char* const*>(argv), env);
+  int failed = ::posix_spawn(&egress->pid_, program.c_str(), &actions, nullptr,
+                             const_cast<char* const*>(argv), env);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed) {
     egress->pid_ = -1;
-    return errno_error(failed, cat("start '", program, "'"), "build or install all of Paddock's programs together");
+    return errno_error(failed, cat("start '", program, "'"),
+                       "build or install all of Paddock's programs together");
   }
   egress->control_ = std::move(control);
   egress->events_ = std::move(events);
@@ -181,8 +192,11 @@ Result<Value> Egress::read_answer(bool reads_events, int patience) {
   char buffer[65536];
   auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience);
   while (line.empty() || line.back() != '\n') {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    pollfd waiting[2] = {{control_.get(), POLLIN, 0}, {reads_events ? events_.get() : -1, POLLIN, 0}};
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                    end - std::chrono::steady_clock::now())
+                    .count();
+    pollfd waiting[2] = {{control_.get(), POLLIN, 0},
+                         {reads_events ? events_.get() : -1, POLLIN, 0}};
     int ready = ::poll(waiting, 2, static_cast<int>(std::max<int64_t>(left, 0)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready > 0 && waiting[1].revents) (void)read_events();
@@ -190,7 +204,8 @@ Result<Value> Egress::read_answer(bool reads_events, int patience) {
     ssize_t count = ready > 0 ? ::read(control_.get(), buffer, sizeof buffer) : 0;
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0 || line.size() > kLongestAnswer)
-      return Error{Code::internal, "the egress process ended without an answer", "see the kernel log for an out-of-memory kill"};
+      return Error{Code::internal, "the egress process ended without an answer",
+                   "see the kernel log for an out-of-memory kill"};
     line.append(buffer, static_cast<size_t>(count));
   }
   return parse_answer(line);
@@ -199,7 +214,10 @@ Result<Value> Egress::read_answer(bool reads_events, int patience) {
 Result<Value> Egress::parse_answer(const std::string& line) {
   Value answer = TRY(parse_json(line, "egress"));
   if (const Value* refused = answer.find("refused"))
-    return Error{Code::unsupported, cat("the network cannot be opened: ", refused->as_string() ? *refused->as_string() : ""), ""};
+    return Error{
+        Code::unsupported,
+        cat("the network cannot be opened: ", refused->as_string() ? *refused->as_string() : ""),
+        ""};
   return answer;
 }
 
@@ -209,7 +227,9 @@ Result<Value> Egress::ask(const Value& order, bool reads_events, int patience) {
   return read_answer(reads_events, patience);
 }
 
-Result<Egress::Ready> Egress::await_ready() { return parse_ready(TRY(read_answer(false, kAnswerMs))); }
+Result<Egress::Ready> Egress::await_ready() {
+  return parse_ready(TRY(read_answer(false, kAnswerMs)));
+}
 
 io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
   io::Milliseconds deadline = loop.now() + kAnswerMs;
@@ -223,10 +243,14 @@ io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
     if (count < 0 && errno == EAGAIN) {
       socket.not_readable();
       bool in_time = co_await socket.readable(deadline);
-      if (!in_time) count = 0;
-      else continue;
+      if (!in_time)
+        count = 0;
+      else
+        continue;
     }
-    if (count <= 0 || line.size() > kLongestAnswer) co_return Error{Code::internal, "the egress process ended without an answer", "see the kernel log for an out-of-memory kill"};
+    if (count <= 0 || line.size() > kLongestAnswer)
+      co_return Error{Code::internal, "the egress process ended without an answer",
+                      "see the kernel log for an out-of-memory kill"};
     line.append(buffer, static_cast<size_t>(count));
   }
   Result<Value> answer = parse_answer(line);
@@ -237,7 +261,8 @@ io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
 Result<Egress::Ready> Egress::parse_ready(const Value& answer) {
   const Value* ready = answer.find("ready");
   if (!ready) return Error{Code::internal, "the egress process said something unexpected", ""};
-  return Ready{text(*ready, "certificate"), text(*ready, "bundle"), TRY(from_base64(text(*ready, "java")))};
+  return Ready{text(*ready, "certificate"), text(*ready, "bundle"),
+               TRY(from_base64(text(*ready, "java")))};
 }
 
 Result<void> Egress::reload(const Policy& policy) {
@@ -246,7 +271,9 @@ Result<void> Egress::reload(const Policy& policy) {
   if (!settings.live_ms) settings.live_ms = settings_.live_ms;
   Value order;
   order.set("settings", egress::to_value(settings));
-  if (!control_) return Error{Code::io, "change the network: its egress process was ended, since it did not answer", ""};
+  if (!control_)
+    return Error{Code::io,
+                 "change the network: its egress process was ended, since it did not answer", ""};
   Result<Value> taken = ask(order, false, kReloadMs);
   if (!taken && taken.error().code != Code::unsupported) end_now();
   if (!taken) return std::move(taken.error());
@@ -254,7 +281,8 @@ Result<void> Egress::reload(const Policy& policy) {
   return {};
 }
 
-// No network rather than one whose rules nobody knows. One that another server started ends with its control socket.
+// No network rather than one whose rules nobody knows. One that another server started ends with
+// its control socket.
 void Egress::end_now() {
   (void)::shutdown(control_.get(), SHUT_RDWR);
   control_.reset();
@@ -262,7 +290,8 @@ void Egress::end_now() {
 }
 
 void Egress::add_secrets(std::map<std::string, std::string>& secrets) const {
-  for (const egress::Inject& inject : settings_.inject) secrets.emplace(cat(inject.host, " ", inject.header), inject.secret);
+  for (const egress::Inject& inject : settings_.inject)
+    secrets.emplace(cat(inject.host, " ", inject.header), inject.secret);
 }
 
 bool Egress::read_events() {
@@ -290,8 +319,10 @@ void Egress::take_lines() {
       continue;
     }
     if (on_entry) on_entry(line);
-    if (entries_.size() < kMostEntries) entries_.push_back(std::move(line));
-    else ++entries_left_out_;
+    if (entries_.size() < kMostEntries)
+      entries_.push_back(std::move(line));
+    else
+      ++entries_left_out_;
   }
   lines_.erase(0, start);
 }
@@ -299,18 +330,27 @@ void Egress::take_lines() {
 void Egress::take_summary(const Value& summary, RunResult& result) {
   result.usage.net_tx_bytes = number(summary, "bytes_up");
   result.usage.net_rx_bytes = number(summary, "bytes_down");
-  if (number(summary, "connections_refused")) result.limits_hit.push_back({LimitKind::connections, settings_.connections, number(summary, "connections_peak")});
+  if (number(summary, "connections_refused"))
+    result.limits_hit.push_back(
+        {LimitKind::connections, settings_.connections, number(summary, "connections_peak")});
   const Value* total = summary.find("total_reached");
   if (total && total->as_bool() && *total->as_bool())
-    result.limits_hit.push_back({LimitKind::net_total, settings_.total, number(summary, "bytes_up") + number(summary, "bytes_down")});
+    result.limits_hit.push_back({LimitKind::net_total, settings_.total,
+                                 number(summary, "bytes_up") + number(summary, "bytes_down")});
   const Value* denials = summary.find("denials");
   if (denials && denials->as_array())
     for (const Value& denial : *denials->as_array())
-      result.denials.push_back({"network", text(denial, "action"), text(denial, "rule"), text(denial, "why")});
-  for (const std::string& host : texts(summary, "secrets_in_the_clear")) result.notes.push_back(cat("a secret of network.inject went to ", host, " without TLS"));
+      result.denials.push_back(
+          {"network", text(denial, "action"), text(denial, "rule"), text(denial, "why")});
+  for (const std::string& host : texts(summary, "secrets_in_the_clear"))
+    result.notes.push_back(cat("a secret of network.inject went to ", host, " without TLS"));
   for (const std::string& host : texts(summary, "secrets_withheld"))
-    result.notes.push_back(cat("requests to ", host, " went without the header of network.inject, which would be readable on its way; list ", host, " in network.allow to send it all the same"));
-  if (uint64_t more = number(summary, "denials_left_out")) result.notes.push_back(cat(more, " more denials on the network are not listed"));
+    result.notes.push_back(
+        cat("requests to ", host,
+            " went without the header of network.inject, which would be readable on its way; list ",
+            host, " in network.allow to send it all the same"));
+  if (uint64_t more = number(summary, "denials_left_out"))
+    result.notes.push_back(cat(more, " more denials on the network are not listed"));
 }
 
 void Egress::finish(RunResult& result) {
@@ -319,14 +359,19 @@ void Egress::finish(RunResult& result) {
   Result<Value> answer = ask(order, true, kAnswerMs);
   if (events_) (void)read_events();
   const Value* found = answer ? answer.value().find("summary") : nullptr;
-  if (found) take_summary(*found, result);
-  else result.notes.push_back(cat("the network's summary is lost: ", answer ? "egress said something unexpected" : answer.error().message));
+  if (found)
+    take_summary(*found, result);
+  else
+    result.notes.push_back(
+        cat("the network's summary is lost: ",
+            answer ? "egress said something unexpected" : answer.error().message));
   // The entries are JSON already.
   std::string hosts = "[]";
   if (const Value* list = found ? found->find("hosts") : nullptr) hosts = to_json(*list);
   entries_lost_ = found ? number(*found, "entries_dropped") : 0;
   uint64_t dropped = entries_left_out_ + entries_lost_;
-  result.network = cat("{\"requests\":[", join(entries_, ","), "],\"requests_dropped\":", dropped, ",\"hosts\":", hosts, "}");
+  result.network = cat("{\"requests\":[", join(entries_, ","), "],\"requests_dropped\":", dropped,
+                       ",\"hosts\":", hosts, "}");
 }
 
 }  // namespace paddock::manager

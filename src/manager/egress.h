@@ -19,8 +19,8 @@
 
 namespace paddock::manager {
 
-// What the policy says about the network, for egress. Reads the secrets of network.inject, from the caller's environment
-// or its files.
+// What the policy says about the network, for egress. Reads the secrets of network.inject, from the
+// caller's environment or its files.
 Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox);
 
 // Sums of a network so far, as egress tells them while they change (egress/log.h).
@@ -43,32 +43,36 @@ class Egress {
     std::string certificate, bundle;  // PEM
     std::string java_trust_store;
   };
-  Result<Ready> await_ready();  // once; it serves from then on
+  Result<Ready> await_ready();                          // once; it serves from then on
   io::Task<Result<Ready>> await_ready(io::Loop& loop);  // the same for who has a loop to run
 
-  // New rules for a living sandbox. Connections to what is no longer allowed are torn down; rules that cannot be taken
-  // leave the old ones in force. Safe to call from another thread than the one that supervises.
+  // New rules for a living sandbox. Connections to what is no longer allowed are torn down; rules
+  // that cannot be taken leave the old ones in force. Safe to call from another thread than the one
+  // that supervises.
   Result<void> reload(const Policy& policy);
 
-  // Of a sandbox that outlives its server: whoever holds these keeps the egress process alive, and can end it. Control socket,
-  // event socket, pidfd, and the lock of its uid if it has one.
+  // Of a sandbox that outlives its server: whoever holds these keeps the egress process alive, and
+  // can end it. Control socket, event socket, pidfd, and the lock of its uid if it has one.
   Result<std::vector<int>> handover();
   // One that another server started: what the keeper held of it.
   static std::unique_ptr<Egress> adopt(const std::string& sandbox, Fd control);
-  void let_go() { pid_ = -1; }  // it lives on when this is gone
+  void let_go() { pid_ = -1; }                     // it lives on when this is gone
   Fd take_events() { return std::move(events_); }  // for who reads them elsewhere
 
   Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
   int events() const { return events_.get(); }
   bool read_events();  // what there is; false when egress is gone
   const LiveNetwork& live() const { return live_; }
-  std::function<void(const std::string& line)> on_entry;  // each entry of the request log, as a line of JSON
+  // Each entry of the request log, as a line of JSON.
+  std::function<void(const std::string& line)> on_entry;
 
   // No more network. What happened goes into the result: denials, use, limits that bit.
   void finish(RunResult& result);
-  uint64_t entries_lost() const { return entries_lost_; }  // then: of its log, because nobody read it fast enough
+  // then: of its log, because nobody read it fast enough.
+  uint64_t entries_lost() const { return entries_lost_; }
 
-  void add_secrets(std::map<std::string, std::string>& secrets) const;  // those of network.inject, by host and header
+  // Those of network.inject, by host and header.
+  void add_secrets(std::map<std::string, std::string>& secrets) const;
   pid_t pid() const { return pid_; }
 
  private:

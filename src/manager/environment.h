@@ -8,8 +8,9 @@
 
 namespace paddock::manager {
 
-// A note for each variable that was passed openly although it looks like a secret, or that makes programs run other code than
-// their own. The presets' own variables are not the caller's and get none.
+// A note for each variable that was passed openly although it looks like a secret, or that makes
+// programs run other code than their own. The presets' own variables are not the caller's and get
+// none.
 std::vector<std::string> environment_notes(const Command& command, const Policy& policy);
 
 // Whether a program that finds this variable loads or runs what it names.

@@ -31,7 +31,8 @@ std::string line_of(const Epitaph& epitaph) {
                               {"disk_bytes", epitaph.disk}};
   if (epitaph.limit) {
     const LimitHit& hit = *epitaph.limit;
-    Value limit = Value::Object{{"limit", info(hit.limit).name}, {"value", hit.value}, {"peak", hit.peak}};
+    Value limit =
+        Value::Object{{"limit", info(hit.limit).name}, {"value", hit.value}, {"peak", hit.peak}};
     if (!hit.rule.empty()) limit.set("rule", hit.rule), limit.set("text", hit.text);
     value.set("limit", std::move(limit));
   }
@@ -52,7 +53,10 @@ std::optional<Epitaph> epitaph_from(const std::string& line) {
   Result<Value> parsed = parse_json(line, kFile);
   if (!parsed || text(parsed.value(), "id").empty()) return std::nullopt;
   const Value& value = parsed.value();
-  Epitaph epitaph{.id = text(value, "id"), .tenant = text(value, "tenant"), .name = text(value, "name"), .template_name = text(value, "template")};
+  Epitaph epitaph{.id = text(value, "id"),
+                  .tenant = text(value, "tenant"),
+                  .name = text(value, "name"),
+                  .template_name = text(value, "template")};
   epitaph.created = number(value, "created_ms");
   epitaph.ended = number(value, "ended_ms");
   epitaph.because = text(value, "because");
@@ -67,7 +71,9 @@ std::optional<Epitaph> epitaph_from(const std::string& line) {
 }  // namespace
 
 std::string limit_words(const LimitHit& hit) {
-  if (!hit.rule.empty()) return cat("rule ", hit.rule, " ", hit.text, " held (peak ", monitor::describe(hit.rule, hit.exact_peak), ")");
+  if (!hit.rule.empty())
+    return cat("rule ", hit.rule, " ", hit.text, " held (peak ",
+               monitor::describe(hit.rule, hit.exact_peak), ")");
   std::string words = cat(info(hit.limit).name, " limit");
   if (hit.value) words += cat(" of ", format_limit(info(hit.limit), hit.value));
   words += " reached";
@@ -77,21 +83,30 @@ std::string limit_words(const LimitHit& hit) {
 
 std::string ending_words(const Epitaph& epitaph) {
   if (epitaph.limit) return limit_words(*epitaph.limit);
-  auto duration = [](int64_t ms) { return ms > 0 ? cat(" (", format_duration(static_cast<uint64_t>(ms)), ")") : std::string(); };
-  if (epitaph.because == "timeout") return cat("reached its time to live", duration(epitaph.timeout_ms));
-  if (epitaph.because == "idle timeout") return cat("was idle for as long as it may be", duration(epitaph.idle_timeout_ms));
+  auto duration = [](int64_t ms) {
+    return ms > 0 ? cat(" (", format_duration(static_cast<uint64_t>(ms)), ")") : std::string();
+  };
+  if (epitaph.because == "timeout")
+    return cat("reached its time to live", duration(epitaph.timeout_ms));
+  if (epitaph.because == "idle timeout")
+    return cat("was idle for as long as it may be", duration(epitaph.idle_timeout_ms));
   if (epitaph.because == "killed") return "it was killed";
   return epitaph.because;
 }
 
 Epitaph epitaph_of(const SandboxInfo& info, const std::string& because, WallTime ended) {
-  Epitaph epitaph{.id = info.id, .tenant = info.tenant, .name = info.name, .template_name = info.template_alias.empty() ? info.template_id : info.template_alias};
+  Epitaph epitaph{
+      .id = info.id,
+      .tenant = info.tenant,
+      .name = info.name,
+      .template_name = info.template_alias.empty() ? info.template_id : info.template_alias};
   epitaph.created = info.created;
   epitaph.ended = ended;
   epitaph.because = because;
   // Its time may have been moved since.
   WallTime lived = info.ends - info.started;
-  bool moved = info.ends != 0 && info.started != 0 && (lived < info.timeout_ms || lived - info.timeout_ms > kSameMs);
+  bool moved = info.ends != 0 && info.started != 0 &&
+               (lived < info.timeout_ms || lived - info.timeout_ms > kSameMs);
   epitaph.timeout_ms = moved ? std::max<WallTime>(1, lived / 1000) * 1000 : info.timeout_ms;
   epitaph.idle_timeout_ms = info.idle_timeout_ms;
   epitaph.limit = info.ended_by;
@@ -100,31 +115,40 @@ Epitaph epitaph_of(const SandboxInfo& info, const std::string& because, WallTime
 
 std::string describe(const Epitaph& epitaph, WallTime now) {
   int64_t seconds = std::max<int64_t>(0, (now - epitaph.ended) / 1000);
-  auto count = [](int64_t number, const char* unit) { return cat(number, " ", unit, number == 1 ? "" : "s"); };
-  std::string age = seconds < 120 ? count(seconds, "second") : seconds < 7200 ? count(seconds / 60, "minute") : count(seconds / 3600, "hour");
+  auto count = [](int64_t number, const char* unit) {
+    return cat(number, " ", unit, number == 1 ? "" : "s");
+  };
+  std::string age = seconds < 120    ? count(seconds, "second")
+                    : seconds < 7200 ? count(seconds / 60, "minute")
+                                     : count(seconds / 3600, "hour");
   return cat("ended ", age, " ago: ", ending_words(epitaph));
 }
 
 Epitaphs::Epitaphs(int directory) : directory_(directory) {
   Fd file(::openat(directory, kFile, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  Result<std::string> all = file ? read_all(file.get(), kMostBytes) : Result<std::string>(std::string());
+  Result<std::string> all =
+      file ? read_all(file.get(), kMostBytes) : Result<std::string>(std::string());
   if (all)
     for (const std::string& line : split(all.value(), '\n'))
-      if (std::optional<Epitaph> epitaph = epitaph_from(line)) known_.push_back(std::move(*epitaph));
+      if (std::optional<Epitaph> epitaph = epitaph_from(line))
+        known_.push_back(std::move(*epitaph));
   prune();
   if (file) rewrite();
 }
 
 void Epitaphs::prune() {
   WallTime oldest = wall_time_now() - kKeepMs;
-  while (!known_.empty() && (known_.size() > kMost || known_.front().ended < oldest)) known_.pop_front();
+  while (!known_.empty() && (known_.size() > kMost || known_.front().ended < oldest))
+    known_.pop_front();
 }
 
 void Epitaphs::rewrite() {
   std::string all;
   for (const Epitaph& epitaph : known_) all += line_of(epitaph);
-  Fd file(::openat(directory_, kNewFile, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  bool written = file && write_all(file.get(), all) && ::renameat(directory_, kNewFile, directory_, kFile) == 0;
+  Fd file(
+      ::openat(directory_, kNewFile, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  bool written = file && write_all(file.get(), all) &&
+                 ::renameat(directory_, kNewFile, directory_, kFile) == 0;
   if (!written) (void)::unlinkat(directory_, kNewFile, 0);
   lines_ = known_.size();
 }
@@ -134,14 +158,17 @@ void Epitaphs::add(Epitaph epitaph) {
   known_.push_back(std::move(epitaph));
   prune();
   if (++lines_ > 2 * kMost) return rewrite();
-  Fd file(::openat(directory_, kFile, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  Fd file(
+      ::openat(directory_, kFile, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file) (void)write_all(file.get(), line);
 }
 
 const Epitaph* Epitaphs::find(const std::string& tenant, const std::string& id_or_name) const {
   WallTime oldest = wall_time_now() - kKeepMs;
   for (auto at = known_.rbegin(); at != known_.rend() && at->ended >= oldest; ++at)
-    if (at->tenant == tenant && (!id_or_name.empty() && (at->id == id_or_name || at->name == id_or_name))) return &*at;
+    if (at->tenant == tenant &&
+        (!id_or_name.empty() && (at->id == id_or_name || at->name == id_or_name)))
+      return &*at;
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
-// What is remembered of sandboxes that have ended: why and when, for a day. In `ended.jsonl` of the server's directory, a line each,
-// so that a server that was started later knows it, too (docs/formats/sandbox_record.md).
+// What is remembered of sandboxes that have ended: why and when, for a day. In `ended.jsonl` of the
+// server's directory, a line each, so that a server that was started later knows it, too
+// (docs/formats/sandbox_record.md).
 #pragma once
 
 #include <deque>
@@ -14,7 +15,7 @@ namespace paddock::manager {
 struct Epitaph {
   std::string id, tenant, name, template_name;
   WallTime created = 0, ended = 0;
-  std::string because;               // as in SandboxInfo::ended_because
+  std::string because;  // as in SandboxInfo::ended_because
   int64_t timeout_ms = 0, idle_timeout_ms = 0;
   std::optional<LimitHit> limit;
   uint64_t memory_peak = 0, disk = 0;  // bytes
@@ -22,7 +23,8 @@ struct Epitaph {
 
 // "memory limit of 64M reached (peak 65M)"
 std::string limit_words(const LimitHit& hit);
-// Why it ended, for people: "reached its time to live (5m)", "memory limit of 64M reached (peak 65M)", "it was killed".
+// Why it ended, for people: "reached its time to live (5m)", "memory limit of 64M reached (peak
+// 65M)", "it was killed".
 std::string ending_words(const Epitaph& epitaph);
 Epitaph epitaph_of(const SandboxInfo& info, const std::string& because, WallTime ended);
 // "ended 3m ago: reached its time to live (5m)"

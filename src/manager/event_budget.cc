@@ -10,23 +10,28 @@ namespace paddock::manager {
 namespace {
 
 constexpr size_t kLongestField = (4 << 10) + 16, kLongestList = 32 << 10;
-constexpr size_t kEach = 3;     // quotes and a comma
-constexpr size_t kWorthASize = 64;  // shorter pieces would be outweighed by telling how long the whole was
-constexpr size_t kLeast = 16;   // of each part: with more parts than have room for that, the last ones are left out
+constexpr size_t kEach = 3;  // quotes and a comma
+// Shorter pieces would be outweighed by telling how long the whole was.
+constexpr size_t kWorthASize = 64;
+// Of each part: with more parts than have room for that, the last ones are left out.
+constexpr size_t kLeast = 16;
 
 // About how much of a record it takes, up to `most`.
 size_t size_of(const Value& value, size_t most) {
   if (const std::string* text = value.as_string()) return std::min(most, text->size() + kEach);
   size_t size = kEach;
   if (const Value::Array* list = value.as_array())
-    for (auto item = list->begin(); item != list->end() && size < most; ++item) size += size_of(*item, most - size);
+    for (auto item = list->begin(); item != list->end() && size < most; ++item)
+      size += size_of(*item, most - size);
   if (const Value::Object* members = value.as_object())
-    for (auto member = members->begin(); member != members->end() && size < most; ++member) size += member->first.size() + kEach + size_of(member->second, most - std::min(most, size));
+    for (auto member = members->begin(); member != members->end() && size < most; ++member)
+      size += member->first.size() + kEach + size_of(member->second, most - std::min(most, size));
   return std::min(most, size);
 }
 
-// How much each may take so that all of them together take no more than `room`: what is short stays whole, and the long ones share the
-// rest. So nothing is pushed out of the record by what stands before it.
+// How much each may take so that all of them together take no more than `room`: what is short stays
+// whole, and the long ones share the rest. So nothing is pushed out of the record by what stands
+// before it.
 size_t fair_share(std::vector<size_t> sizes, size_t room) {
   std::sort(sizes.begin(), sizes.end());
   size_t share = 0;
@@ -45,7 +50,8 @@ std::string cut_text(const std::string& text, size_t room) {
 }
 
 Value cut(const Value& value, size_t room) {
-  if (const std::string* text = value.as_string()) return text->size() <= room ? value : Value(cut_text(*text, room));
+  if (const std::string* text = value.as_string())
+    return text->size() <= room ? value : Value(cut_text(*text, room));
   const Value::Array* list = value.as_array();
   const Value::Object* members = value.as_object();
   if (!list && !members) return value;
@@ -53,7 +59,9 @@ Value cut(const Value& value, size_t room) {
   size_t all = list ? list->size() : members->size(), shown = std::min(all, room / kLeast);
   std::vector<size_t> sizes;
   for (size_t i = 0; i < shown; ++i)
-    sizes.push_back(list ? kEach + size_of((*list)[i], room) : kEach + (*members)[i].first.size() + size_of((*members)[i].second, room));
+    sizes.push_back(list
+                        ? kEach + size_of((*list)[i], room)
+                        : kEach + (*members)[i].first.size() + size_of((*members)[i].second, room));
   size_t share = fair_share(std::move(sizes), room);
   auto rest = [&](size_t used) { return share - std::min(share, used + kEach); };
   if (list) {
@@ -65,8 +73,10 @@ Value cut(const Value& value, size_t room) {
   Value kept{Value::Object{}};
   for (size_t i = 0; i < shown; ++i) {
     const auto& [name, member] = (*members)[i];
-    // A name that takes more than its half is cut, too; its place tells it from others that begin the same.
-    std::string shown_name = name.size() <= share / 2 ? name : cat(cut_text(name, share / 2), " #", i);
+    // A name that takes more than its half is cut, too; its place tells it from others that begin
+    // the same.
+    std::string shown_name =
+        name.size() <= share / 2 ? name : cat(cut_text(name, share / 2), " #", i);
     kept.set(shown_name, cut(member, rest(std::min(name.size(), share / 2))));
   }
   if (shown < all) kept.set("…", cat("(cut, of ", all, ")"));
@@ -81,7 +91,8 @@ const Value& member(const Event& event, const char* name) {
 
 // By number, or as envd's callers may: by tag.
 std::string process_of(const Event& event) {
-  return cat(event.sandbox, " ", to_json(member(event, "pid")), to_json(member(event, "tag")), " ", event.agent);
+  return cat(event.sandbox, " ", to_json(member(event, "pid")), to_json(member(event, "tag")), " ",
+             event.agent);
 }
 
 }  // namespace
@@ -90,7 +101,8 @@ void shorten(Event& event) {
   Value::Object* members = event.data.as_object();
   if (!members) return;
   for (auto& [name, value] : *members) {
-    size_t left = name == "argv" || name == "steps" || name == "command" ? kLongestList : kLongestField;
+    size_t left =
+        name == "argv" || name == "steps" || name == "command" ? kLongestList : kLongestField;
     if (value.as_string() || value.as_array() || value.as_object()) value = cut(value, left);
   }
 }
@@ -136,7 +148,8 @@ std::vector<Event> InputTally::take_all(const std::string& sandbox) {
   std::vector<Event> all;
   std::string prefix = sandbox.empty() ? "" : sandbox + " ";
   auto first = open_.lower_bound(prefix), last = first;
-  for (; last != open_.end() && starts_with(last->first, prefix); ++last) all.push_back(std::move(last->second));
+  for (; last != open_.end() && starts_with(last->first, prefix); ++last)
+    all.push_back(std::move(last->second));
   open_.erase(first, last);
   return all;
 }
@@ -150,7 +163,8 @@ bool EventBudget::take(const std::string& sandbox, int64_t now_ms) {
   auto [found, is_new] = shares_.try_emplace(sandbox);
   Share& share = found->second;
   if (is_new) share.filled_ms = now_ms;
-  share.tokens = std::min(kBurst, share.tokens + kPerSecond * static_cast<double>(now_ms - share.filled_ms) / 1000);
+  share.tokens = std::min(
+      kBurst, share.tokens + kPerSecond * static_cast<double>(now_ms - share.filled_ms) / 1000);
   share.filled_ms = now_ms;
   if (share.tokens < 1) return false;
   share.tokens -= 1;

@@ -1,4 +1,5 @@
-// How many events may be caused, and how long they may be: who floods what is recorded must not fill the disk, nor hide the rest.
+// How many events may be caused, and how long they may be: who floods what is recorded must not
+// fill the disk, nor hide the rest.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,23 @@
 
 namespace paddock::manager {
 
-// What programs cause at will. Ends, limits, denials of the policy itself and what callers ask for are few.
+// What programs cause at will. Ends, limits, denials of the policy itself and what callers ask for
+// are few.
 bool may_be_dropped(std::string_view kind);
 
-// What is longer than a record should be is cut, with a mark where. To be called once secrets are taken out: half a one would not be
-// known for one.
+// What is longer than a record should be is cut, with a mark where. To be called once secrets are
+// taken out: half a one would not be known for one.
 void shorten(Event& event);
 
-// What is told of something that was recorded before it was done, and then failed: the same kind and span.
+// What is told of something that was recorded before it was done, and then failed: the same kind
+// and span.
 Event failure_of(const Event& recorded, const Error& why);
 
 // Input of processes: one event a second of each, with the sum.
 class InputTally {
  public:
-  std::string add(const Event& event);              // of which process, when nobody is going to tell of that yet; else empty
+  // Of which process, when nobody is going to tell of that yet; else empty.
+  std::string add(const Event& event);
   std::optional<Event> take(const std::string& process);
   std::vector<Event> take_all(const std::string& sandbox);  // empty: of every one
 
@@ -39,7 +43,8 @@ class EventBudget {
   static constexpr double kPerSecond = 200, kBurst = 1000;
 
   bool take(const std::string& sandbox, int64_t now_ms);  // false: it has had its share
-  bool drop(const Event& event);                          // counts it; true for the first since dropped() was asked
+  // Counts it; true for the first since dropped() was asked.
+  bool drop(const Event& event);
   // The event that tells how many are missing; none when none are.
   std::optional<Event> dropped(const std::string& sandbox);
   void forget(const std::string& sandbox) { shares_.erase(sandbox); }

@@ -42,7 +42,8 @@ struct Bridge {
   }
 };
 
-// Gives turns to whose record is on the disk. Outlives the hub by one turn of the loop, hence the shared bridge.
+// Gives turns to whose record is on the disk. Outlives the hub by one turn of the loop, hence the
+// shared bridge.
 Task<void> collect(io::Loop& loop, std::shared_ptr<Bridge> bridge) {
   while (true) {
     (void)co_await bridge->wake.readable();
@@ -77,7 +78,8 @@ struct Subscriber {
   std::function<void(const Event&)> hear;
 };
 
-Result<std::unique_ptr<audit::Journal>> open_journal(const std::string& directory, const EventsOptions& wanted) {
+Result<std::unique_ptr<audit::Journal>> open_journal(const std::string& directory,
+                                                     const EventsOptions& wanted) {
   const AuditPolicy& policy = wanted.audit;
   audit::JournalOptions options;
   options.log.directory = directory;
@@ -111,7 +113,9 @@ Events::Events(std::shared_ptr<State> state) : state_(std::move(state)) { state_
 Result<std::unique_ptr<Events>> Events::start(io::Loop& loop, const EventsOptions& options) {
   auto state = std::make_shared<State>(loop);
   if (options.keep) {
-    state->directory = options.audit.path ? *options.audit.path : options.beside ? TRY(log_place(options.state_directory)) : options.state_directory + "/audit";
+    state->directory = options.audit.path ? *options.audit.path
+                       : options.beside   ? TRY(log_place(options.state_directory))
+                                          : options.state_directory + "/audit";
     state->journal = TRY(open_journal(state->directory, options));
     if (!options.beside) TRY(leave_log_place(options.state_directory, state->directory));
     Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -120,7 +124,8 @@ Result<std::unique_ptr<Events>> Events::start(io::Loop& loop, const EventsOption
     state->bridge->wake.open(loop, std::move(wake));
     io::spawn(collect(loop, state->bridge));
   }
-  std::optional<telemetry::Endpoint> endpoint = TRY(telemetry::find_endpoint(options.otlp, options.telemetry));
+  std::optional<telemetry::Endpoint> endpoint =
+      TRY(telemetry::find_endpoint(options.otlp, options.telemetry));
   if (endpoint) state->exporter = TRY(telemetry::Exporter::start(loop, *endpoint));
   return std::unique_ptr<Events>(new Events(std::move(state)));
 }
@@ -134,7 +139,7 @@ Events::~Events() {
   state_->bridge->poke();
 }
 
-// ---- in ---------------------------------------------------------------------------------------------------------
+// ---- in ---
 
 namespace {
 
@@ -149,7 +154,8 @@ void redact_texts(const redact::Rules& rules, Event& event) {
 Task<Result<void>> Events::record(Event event) {
   std::shared_ptr<State> state = state_;
   if (event.time_us == 0) event.time_us = wall_clock_us();
-  std::shared_ptr<const redact::Rules> rules = rules_for && !event.sandbox.empty() ? rules_for(event.sandbox) : nullptr;
+  std::shared_ptr<const redact::Rules> rules =
+      rules_for && !event.sandbox.empty() ? rules_for(event.sandbox) : nullptr;
   redact_texts(rules ? *rules : *redact::Rules::common(), event);
   if (state->journal) {
     Event kept = event;
@@ -159,8 +165,14 @@ Task<Result<void>> Events::record(Event event) {
     if (!waiter.result) {
       const Error& why = waiter.result.error();
       bool is_full = why.code == Code::exhausted;
-      std::string hint = why.hint.empty() && is_full ? "free some space where the audit log is; [audit] on_full = \"gap\" would go on without a record" : why.hint;
-      co_return Error{.code = is_full ? Code::exhausted : Code::io, .message = cat("record what is to be done: ", why.message), .hint = hint, .unrecorded = true};
+      std::string hint = why.hint.empty() && is_full
+                             ? "free some space where the audit log is; [audit] on_full = \"gap\" "
+                               "would go on without a record"
+                             : why.hint;
+      co_return Error{.code = is_full ? Code::exhausted : Code::io,
+                      .message = cat("record what is to be done: ", why.message),
+                      .hint = hint,
+                      .unrecorded = true};
     }
   }
   if (state->owner) state->owner->distribute(event);
@@ -181,18 +193,21 @@ void Events::note_input(Event event) {
 
 void Events::note(Event event) {
   if (event.time_us == 0) event.time_us = wall_clock_us();
-  if (!event.sandbox.empty() && may_be_dropped(event.kind) && !state_->budget.take(event.sandbox, state_->loop.now())) {
+  if (!event.sandbox.empty() && may_be_dropped(event.kind) &&
+      !state_->budget.take(event.sandbox, state_->loop.now())) {
     if (!state_->budget.drop(event)) return;  // somebody is going to tell already
     auto tell = [](io::Loop& loop, std::weak_ptr<State> weak, std::string sandbox) -> Task<void> {
       co_await loop.sleep(kTellDropped);
       std::shared_ptr<State> state = weak.lock();
       if (!state || !state->owner) co_return;
-      if (std::optional<Event> told = state->budget.dropped(sandbox)) state->owner->note(std::move(*told));
+      if (std::optional<Event> told = state->budget.dropped(sandbox))
+        state->owner->note(std::move(*told));
     };
     io::spawn(tell(state_->loop, state_, event.sandbox));
     return;
   }
-  std::shared_ptr<const redact::Rules> rules = rules_for && !event.sandbox.empty() ? rules_for(event.sandbox) : nullptr;
+  std::shared_ptr<const redact::Rules> rules =
+      rules_for && !event.sandbox.empty() ? rules_for(event.sandbox) : nullptr;
   redact_texts(rules ? *rules : *redact::Rules::common(), event);
   bool is_last = event.kind == "sandbox.end";
   if (is_last) {
@@ -213,7 +228,7 @@ void Events::trace(const Event& event) {
 
 bool Events::is_traced() const { return state_->exporter != nullptr; }
 
-// ---- out --------------------------------------------------------------------------------------------------------
+// ---- out ---
 
 void Events::distribute(const Event& event) {
   ++state_->counts[event.kind];
@@ -223,7 +238,8 @@ void Events::distribute(const Event& event) {
     if (subscriber.tenant.empty() || subscriber.tenant == event.tenant) subscriber.hear(event);
 }
 
-std::shared_ptr<void> Events::subscribe(const std::string& tenant, std::function<void(const Event&)> hear) {
+std::shared_ptr<void> Events::subscribe(const std::string& tenant,
+                                        std::function<void(const Event&)> hear) {
   auto place = state_->subscribers.insert(state_->subscribers.end(), {tenant, std::move(hear)});
   std::weak_ptr<State> weak = state_;
   return std::shared_ptr<void>(nullptr, [weak, place](void*) {
@@ -241,8 +257,12 @@ Result<void> Events::seal() {
   return state_->journal->seal();
 }
 
-audit::Journal::Health Events::health() const { return state_->journal ? state_->journal->health() : audit::Journal::Health{}; }
-telemetry::Exporter::Stats Events::traced() const { return state_->exporter ? state_->exporter->stats() : telemetry::Exporter::Stats{}; }
+audit::Journal::Health Events::health() const {
+  return state_->journal ? state_->journal->health() : audit::Journal::Health{};
+}
+telemetry::Exporter::Stats Events::traced() const {
+  return state_->exporter ? state_->exporter->stats() : telemetry::Exporter::Stats{};
+}
 std::map<std::string, uint64_t> Events::counts() const { return state_->counts; }
 std::string Events::directory() const { return state_->directory; }
 

@@ -1,10 +1,11 @@
-// Where everything that happens on a server goes: the audit log, the logs of sandboxes, whoever listens, traces. Texts pass the
-// redaction of the sandbox they are about before anyone gets them.
+// Where everything that happens on a server goes: the audit log, the logs of sandboxes, whoever
+// listens, traces. Texts pass the redaction of the sandbox they are about before anyone gets them.
 //
 //   Event event = caller.cause.instant("admin");
 //   event.tenant = caller.tenant;
 //   event.data.set("act", "key.create");
-//   Result<void> recorded = co_await events.record(event);   // on the disk; or what it tells of must not happen
+//   Result<void> recorded = co_await events.record(event);   // on the disk; or what it tells of
+//   must not happen
 #pragma once
 
 #include <functional>
@@ -22,13 +23,15 @@
 namespace paddock::manager {
 
 struct EventsOptions {
-  std::string state_directory;   // its audit/ is the log, unless the policy names another place
+  std::string state_directory;  // its audit/ is the log, unless the policy names another place
   AuditPolicy audit;
   TelemetryPolicy telemetry;
-  std::string otlp;              // an endpoint that was given besides
-  bool keep = true;              // tests of the lifecycle keep no log
-  bool beside = false;           // not a server: writes to the log that a server named here (manager/log_place.h), and names none itself
-  audit::Disk* disk = nullptr;   // for tests
+  std::string otlp;  // an endpoint that was given besides
+  bool keep = true;  // tests of the lifecycle keep no log
+  // Not a server: writes to the log that a server named here (manager/log_place.h), and names none
+  // itself.
+  bool beside = false;
+  audit::Disk* disk = nullptr;  // for tests
 };
 
 class Events {
@@ -36,10 +39,11 @@ class Events {
   static Result<std::unique_ptr<Events>> start(io::Loop& loop, const EventsOptions& options);
   ~Events();
 
-  // Goes on once the event is on the disk. The error arm (Error::unrecorded): it cannot be recorded, so what it tells of must
-  // not happen.
+  // Goes on once the event is on the disk. The error arm (Error::unrecorded): it cannot be
+  // recorded, so what it tells of must not happen.
   io::Task<Result<void>> record(Event event);
-  // For what has happened already. A sandbox that causes more of these than so many a second has the rest counted
+  // For what has happened already. A sandbox that causes more of these than so many a second has
+  // the rest counted
   // ("events.dropped"); ends, limits and denials of the policy itself are never dropped.
   void note(Event event);
   // Of "command.input": one a second and process, with the sum.
@@ -53,10 +57,13 @@ class Events {
   // Each event that is about a sandbox, redacted: for its own log.
   std::function<void(const Event&)> on_sandbox_event;
 
-  // Every event of the tenant from now on (empty: of all), until the token is let go of. Called on the loop's thread.
-  std::shared_ptr<void> subscribe(const std::string& tenant, std::function<void(const Event&)> hear);
+  // Every event of the tenant from now on (empty: of all), until the token is let go of. Called on
+  // the loop's thread.
+  std::shared_ptr<void> subscribe(const std::string& tenant,
+                                  std::function<void(const Event&)> hear);
 
-  io::Task<void> drain(io::Milliseconds patience);  // traces that wait are sent, if they can be in that time
+  // Traces that wait are sent, if they can be in that time.
+  io::Task<void> drain(io::Milliseconds patience);
   Result<void> seal();
   audit::Journal::Health health() const;
   telemetry::Exporter::Stats traced() const;

@@ -52,7 +52,9 @@ TEST(EventBudget, CountsWhatIsMissingByKind) {
 TEST(EventBudget, OnlyWhatProgramsCauseAtWillIsDropped) {
   for (const EventKind& kind : kEventKinds) {
     std::string name = kind.name;
-    EXPECT_EQ(may_be_dropped(name), name == "connection" || name == "file.read" || name == "redaction") << name;
+    EXPECT_EQ(may_be_dropped(name),
+              name == "connection" || name == "file.read" || name == "redaction")
+        << name;
   }
 }
 
@@ -82,7 +84,8 @@ TEST(EventFailure, IsOfTheSameKindAndSpanAndSaysWhy) {
   Event event = failure_of(act, {Code::io, "no", "hint"});
   EXPECT_EQ(event.span, act.span);
   EXPECT_EQ(event.verdict, "");
-  EXPECT_EQ(to_json(event.data), "{\"act\":\"volume.create\",\"key\":\"k\",\"failed\":\"io\",\"message\":\"no\"}");
+  EXPECT_EQ(to_json(event.data),
+            "{\"act\":\"volume.create\",\"key\":\"k\",\"failed\":\"io\",\"message\":\"no\"}");
 }
 
 TEST(InputTally, SumsUpByProcess) {
@@ -107,11 +110,14 @@ TEST(RecordedPolicy, HasNoValues) {
   Policy policy;
   policy.env.set = {{"LANG", "plain-value"}};
   policy.env.pass = std::vector<std::string>{"HOME"};
-  policy.tools = std::vector<ToolPolicy>{{"search", "{\"name\":\"search\",\"token\":\"plain-value\"}"}};
-  policy.network.inject.push_back({.host = "a.example", .header = "X-Key", .secret = "plain-value"});
+  policy.tools =
+      std::vector<ToolPolicy>{{"search", "{\"name\":\"search\",\"token\":\"plain-value\"}"}};
+  policy.network.inject.push_back(
+      {.host = "a.example", .header = "X-Key", .secret = "plain-value"});
   std::string text = to_json(recorded_policy(policy));
   EXPECT_EQ(text.find("plain-value"), std::string::npos) << text;
-  EXPECT_NE(text.find("\"env\":{\"set\":[\"LANG\"],\"pass\":[\"HOME\"]}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"env\":{\"set\":[\"LANG\"],\"pass\":[\"HOME\"]}"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("\"tools\":[\"search\"]"), std::string::npos) << text;
 }
 
@@ -153,7 +159,8 @@ class EventsTest : public testing::Test {
     std::filesystem::remove_all(state_);
   }
   void start(bool keep) {
-    Result<std::unique_ptr<Events>> events = Events::start(*loop_, {.state_directory = state_, .keep = keep});
+    Result<std::unique_ptr<Events>> events =
+        Events::start(*loop_, {.state_directory = state_, .keep = keep});
     ASSERT_TRUE(events) << events.error().message;
     events_ = std::move(events).value();
   }
@@ -218,16 +225,19 @@ struct FullDisk : audit::Disk {
 TEST_F(EventsTest, WhatCannotBeRecordedIsToldToNobody) {
   static FullDisk disk;
   disk.is_full = false;
-  Result<std::unique_ptr<Events>> events = Events::start(*loop_, {.state_directory = state_, .disk = &disk});
+  Result<std::unique_ptr<Events>> events =
+      Events::start(*loop_, {.state_directory = state_, .disk = &disk});
   ASSERT_TRUE(events) << events.error().message;
   events_ = std::move(events).value();
   tell([](EventsTest* self) -> io::Task<void> {
     Event event = about("abc", "command.start");
     disk.is_full = true;
-    std::shared_ptr<void> token = self->events_->subscribe("", [self](const Event& one) { self->heard_.push_back(one); });
+    std::shared_ptr<void> token =
+        self->events_->subscribe("", [self](const Event& one) { self->heard_.push_back(one); });
     Result<void> recorded = co_await self->events_->record(event);
     EXPECT_FALSE(recorded);
-    EXPECT_TRUE(!recorded && recorded.error().unrecorded && recorded.error().code == Code::exhausted);
+    EXPECT_TRUE(!recorded && recorded.error().unrecorded &&
+                recorded.error().code == Code::exhausted);
     EXPECT_TRUE(self->heard_.empty());
     EXPECT_TRUE(self->events_->health().failing);
     disk.is_full = false;
@@ -241,8 +251,10 @@ TEST_F(EventsTest, WhatCannotBeRecordedIsToldToNobody) {
 TEST_F(EventsTest, SubscribersHearOfTheirTenantUntilTheyLetGo) {
   start(false);
   std::vector<std::string> all, theirs;
-  std::shared_ptr<void> one = events_->subscribe("", [&](const Event& event) { all.push_back(event.kind); });
-  std::shared_ptr<void> two = events_->subscribe("two", [&](const Event& event) { theirs.push_back(event.kind); });
+  std::shared_ptr<void> one =
+      events_->subscribe("", [&](const Event& event) { all.push_back(event.kind); });
+  std::shared_ptr<void> two =
+      events_->subscribe("two", [&](const Event& event) { theirs.push_back(event.kind); });
   events_->note(about("abc", "limit"));
   Event other = about("def", "denial");
   other.tenant = "two";
@@ -256,7 +268,8 @@ TEST_F(EventsTest, SubscribersHearOfTheirTenantUntilTheyLetGo) {
 TEST_F(EventsTest, ASandboxThatFloodsLosesEventsAndIsToldOf) {
   start(false);
   std::map<std::string, int> heard;
-  std::shared_ptr<void> token = events_->subscribe("", [&](const Event& event) { ++heard[event.kind]; });
+  std::shared_ptr<void> token =
+      events_->subscribe("", [&](const Event& event) { ++heard[event.kind]; });
   for (int i = 0; i < 5000; ++i) {
     events_->note(about("abc", "connection"));
     events_->note(about("abc", "limit"));
@@ -269,12 +282,14 @@ TEST_F(EventsTest, ASandboxThatFloodsLosesEventsAndIsToldOf) {
 
 TEST_F(EventsTest, SecretsAreTakenOutBeforeAnybodyHears) {
   start(false);
-  Result<std::shared_ptr<const redact::Rules>> rules = redact::Rules::compile({.secrets = {{"TOKEN", "correct-horse-battery"}}});
+  Result<std::shared_ptr<const redact::Rules>> rules =
+      redact::Rules::compile({.secrets = {{"TOKEN", "correct-horse-battery"}}});
   ASSERT_TRUE(rules);
   events_->rules_for = [&](const std::string&) { return rules.value(); };
   std::string own, heard;
   events_->on_sandbox_event = [&](const Event& event) { own = to_json(to_value(event)); };
-  std::shared_ptr<void> token = events_->subscribe("", [&](const Event& event) { heard = to_json(to_value(event)); });
+  std::shared_ptr<void> token =
+      events_->subscribe("", [&](const Event& event) { heard = to_json(to_value(event)); });
   Event event = about("abc", "limit");
   event.agent = "correct-horse-battery";
   event.data.set("argv", text_list({"--token=correct-horse-battery"}));

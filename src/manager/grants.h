@@ -1,4 +1,5 @@
-// The host paths that a policy grants: looked at once, and refused where a grant would give the host away.
+// The host paths that a policy grants: looked at once, and refused where a grant would give the
+// host away.
 #pragma once
 
 #include <string>
@@ -15,7 +16,8 @@ Result<std::vector<std::string>> look_at_grants(wall::Request& request);
 // The workspace of living sandboxes, with the protection that `paddock run --workspace` has.
 Result<wall::HostPath> look_at_workspace(Policy operators, const Workspace& workspace);
 
-// Why a path is not granted without a word in [danger]; empty when it is harmless. `home` may be empty.
+// Why a path is not granted without a word in [danger]; empty when it is harmless. `home` may be
+// empty.
 std::string dangerous_grant(const std::string& path, const std::string& home, bool writable);
 
 }  // namespace paddock::manager

@@ -15,16 +15,19 @@ using io::Task;
 
 Code code_of(std::string_view name) {
   if (name == "not_found") return Code::not_found;
-  if (name == "already_exists" || name == "failed_precondition" || name == "aborted") return Code::conflict;
+  if (name == "already_exists" || name == "failed_precondition" || name == "aborted")
+    return Code::conflict;
   if (name == "resource_exhausted") return Code::exhausted;
   if (name == "permission_denied") return Code::denied;
   if (name == "unimplemented") return Code::unsupported;
-  if (name == "invalid_argument" || name == "unauthenticated" || name == "out_of_range") return Code::invalid;
+  if (name == "invalid_argument" || name == "unauthenticated" || name == "out_of_range")
+    return Code::invalid;
   return Code::io;
 }
 
 std::string signal_name(int64_t number) {
-  const char* name = number > 0 && number < NSIG ? ::sigabbrev_np(static_cast<int>(number)) : nullptr;
+  const char* name =
+      number > 0 && number < NSIG ? ::sigabbrev_np(static_cast<int>(number)) : nullptr;
   return name ? cat("SIG", name) : cat("signal ", number);
 }
 
@@ -36,16 +39,22 @@ Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
   (void)co_await guest->ask(std::move(request));
 }
 
-Value limit_outcome(const LimitHit& hit) { return to_value(Outcome{.kind = Outcome::Kind::limit, .limit = hit}); }
+Value limit_outcome(const LimitHit& hit) {
+  return to_value(Outcome{.kind = Outcome::Kind::limit, .limit = hit});
+}
 
 }  // namespace
 
 Task<Result<Inside>> enter(Manager& manager, std::shared_ptr<Sandbox> sandbox, Caller caller) {
   if (const Error* withheld = sandbox->why_withheld()) co_return *withheld;
-  if (!sandbox->is_reachable() && sandbox->info().lifecycle.auto_resume) (void)co_await manager.wake(sandbox, caller);
+  if (!sandbox->is_reachable() && sandbox->info().lifecycle.auto_resume)
+    (void)co_await manager.wake(sandbox, caller);
   std::shared_ptr<guest::Client> guest = sandbox->guest();
   if (!guest || !sandbox->is_reachable())
-    co_return Error{Code::conflict, cat("the sandbox ", sandbox->info().id, " is ", to_string(sandbox->info().state)), "resume it first: paddock resume ID"};
+    co_return Error{
+        Code::conflict,
+        cat("the sandbox ", sandbox->info().id, " is ", to_string(sandbox->info().state)),
+        "resume it first: paddock resume ID"};
   sandbox->touch();
   co_return Inside{sandbox, guest};
 }
@@ -54,20 +63,24 @@ Task<Result<Inside>> enter(Manager& manager, std::shared_ptr<Sandbox> sandbox, C
 static std::string why_gone(const Sandbox& sandbox) {
   const SandboxInfo& info = sandbox.info();
   if (info.ended_because.empty()) return "";
-  return cat("the sandbox ended: ", ending_words(epitaph_of(info, info.ended_because, wall_time_now())));
+  return cat("the sandbox ended: ",
+             ending_words(epitaph_of(info, info.ended_because, wall_time_now())));
 }
 
 Error gone_meanwhile(const Sandbox& sandbox) {
   std::string why = why_gone(sandbox);
   if (why.empty()) return gone_meanwhile();
-  return {Code::conflict, redact::redacted(*sandbox.redaction(), why), "make another one: paddock create"};
+  return {Code::conflict, redact::redacted(*sandbox.redaction(), why),
+          "make another one: paddock create"};
 }
 
-Error gone_meanwhile() { return {Code::conflict, "the sandbox was paused or ended meanwhile", "see its state: GET /v1/sandboxes/ID"}; }
+Error gone_meanwhile() {
+  return {Code::conflict, "the sandbox was paused or ended meanwhile",
+          "see its state: GET /v1/sandboxes/ID"};
+}
 
 Error from_guest(const Error& error) {
-  if (error.hint == "unavailable" || error.hint == "canceled")
-    return gone_meanwhile();
+  if (error.hint == "unavailable" || error.hint == "canceled") return gone_meanwhile();
   if (error.hint == "deadline_exceeded") return {Code::io, "the sandbox does not answer", ""};
   return {code_of(error.hint), error.message, ""};
 }
@@ -87,12 +100,14 @@ std::shared_ptr<void> cancel_with(const Inside& inside, std::shared_ptr<guest::C
 }
 
 Task<Value> outcome_of(Manager& manager, Inside inside, Value result, int64_t timeout_ms) {
-  const Value *timed_out = result.find("timed_out"), *signal = result.find("signal"), *code = result.find("code");
+  const Value *timed_out = result.find("timed_out"), *signal = result.find("signal"),
+              *code = result.find("code");
   if (timed_out && timed_out->as_bool() && *timed_out->as_bool()) {
     uint64_t limit = static_cast<uint64_t>(timeout_ms);
     co_return limit_outcome({LimitKind::wall_time, limit, limit});
   }
-  int64_t number = signal && signal->as_int() ? *signal->as_int() : 0, exited = code && code->as_int() ? *code->as_int() : 0;
+  int64_t number = signal && signal->as_int() ? *signal->as_int() : 0,
+          exited = code && code->as_int() ? *code->as_int() : 0;
   if (number == SIGKILL || exited == 128 + SIGKILL) {
     // Or the whole sandbox is about to end, and this was the first that died of it.
     if (std::optional<LimitHit> hit = inside.sandbox->memory_kill()) co_return limit_outcome(*hit);
@@ -102,8 +117,10 @@ Task<Value> outcome_of(Manager& manager, Inside inside, Value result, int64_t ti
   }
   Value outcome;
   outcome.set("kind", number > 0 ? "signaled" : "exited");
-  if (number > 0) outcome.set("signal", signal_name(number));
-  else outcome.set("code", exited);
+  if (number > 0)
+    outcome.set("signal", signal_name(number));
+  else
+    outcome.set("code", exited);
   co_return outcome;
 }
 
@@ -116,6 +133,8 @@ Task<std::optional<Value>> limit_that_ended(Manager& manager, Inside inside, con
   co_return std::nullopt;
 }
 
-void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid) { io::spawn(send_kill(std::move(guest), pid)); }
+void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid) {
+  io::spawn(send_kill(std::move(guest), pid));
+}
 
 }  // namespace paddock::manager

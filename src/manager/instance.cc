@@ -58,15 +58,18 @@ Result<void> start_keeper(Instance::Life& life, InstancePlan& plan, launch::Keep
   }
   if (plan.ids) descriptors.push_back(plan.ids->lock.get());
   TRY(launch::send_plan(keeper.control.get(), launch::encode(plan.compiled.plan), descriptors));
-  if (life.egress) (void)life.egress->take_events();  // they come with the keeper's answer, as for every server
+  // They come with the keeper's answer, as for every server.
+  if (life.egress) (void)life.egress->take_events();
   life.keeper_pid = keeper.release();
   life.keeper = KeeperLink::create(life.loop, std::move(keeper.control));
   life.begin();
   return {};
 }
 
-// Where the service manager was asked for a scope, its answer is waited for without holding up the others.
-io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper, kernel::CgroupFacts& cgroups) {
+// Where the service manager was asked for a scope, its answer is waited for without holding up the
+// others.
+io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper,
+                            kernel::CgroupFacts& cgroups) {
   if (!keeper.scope) {
     cgroups = living_cgroups();
     co_return;
@@ -87,14 +90,17 @@ io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper, kerne
 }
 
 // From a keeper with a plan to a guest that has said hello.
-io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, InstancePlan& plan, const InstanceSpec& spec) {
+io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, InstancePlan& plan,
+                                     const InstanceSpec& spec) {
   Result<launch::Received> ready = co_await life->keeper->hear(kStartMs);
   if (!ready) co_return ready.error();
   const Record& record = ready.value().record;
-  Result<std::map<std::string, Enforced>> enforced = wall::read_back(plan.request, plan.facts, plan.compiled, record.number, record.numbers);
+  Result<std::map<std::string, Enforced>> enforced =
+      wall::read_back(plan.request, plan.facts, plan.compiled, record.number, record.numbers);
   if (!enforced) co_return enforced.error();
   life->facts.enforced = describe(enforced.value());
-  Result<void> saved = life->facts.save(life->directory);  // before it lives: who finds it must know it
+  // Before it lives: who finds it must know it.
+  Result<void> saved = life->facts.save(life->directory);
   if (!saved) co_return saved.error();
   life->keeper->tell(spec.lifetime.to_record());  // before it lives: it may never hear of us again
   for (const launch::RuleOrder& rule : spec.rules) life->keeper->tell(rule.to_record());
@@ -108,7 +114,8 @@ io::Task<Result<void>> open_egress(std::shared_ptr<Instance::Life> life, Instanc
   Result<egress::Settings> settings = egress_settings(plan.request.policy, plan.request.id);
   if (!settings) co_return settings.error();
   if (!settings.value().live_ms) settings.value().live_ms = kLiveMs;
-  Result<std::unique_ptr<Egress>> started = Egress::start(std::move(settings.value()), plan.facts.privileged);
+  Result<std::unique_ptr<Egress>> started =
+      Egress::start(std::move(settings.value()), plan.facts.privileged);
   if (!started) co_return started.error();
   life->egress = std::move(started.value());
   Result<Egress::Ready> ready = co_await life->egress->await_ready(life->loop);
@@ -150,7 +157,8 @@ io::Task<Started> Instance::start(io::Loop& loop, InstanceSpec spec) {
   if (Result<void> finished = finish_plan(plan); !finished) co_return finished.error();
   life->facts = facts_of(plan);
   life->network_known = true;
-  if (Result<void> begun = start_keeper(*life, plan, std::move(keeper.value())); !begun) co_return begun.error();
+  if (Result<void> begun = start_keeper(*life, plan, std::move(keeper.value())); !begun)
+    co_return begun.error();
   std::unique_ptr<Instance> instance(new Instance(life));
   Result<void> alive = co_await bring_to_life(life, plan, spec);
   if (!alive) {
@@ -167,7 +175,8 @@ io::Task<Started> Instance::reattach(io::Loop& loop, std::string id, std::string
     if (!socket && socket.error().code != Code::not_found) co_return socket.error();
     std::vector<std::string> groups = facts ? facts.value().cgroups : std::vector<std::string>();
     if (!facts)
-      for (const std::string& place : wall::cgroup_places(living_cgroups())) groups.push_back(cat(place, "/paddock-", id));
+      for (const std::string& place : wall::cgroup_places(living_cgroups()))
+        groups.push_back(cat(place, "/paddock-", id));
     co_await remove_cgroups(loop, groups);
     InstanceFacts::remove(directory);
     co_return Error{Code::not_found, cat("the processes of ", id, " are gone"), ""};
@@ -180,7 +189,8 @@ io::Task<Started> Instance::reattach(io::Loop& loop, std::string id, std::string
   Result<void> attached = co_await life->attach();
   if (!attached) {
     co_await life->end();
-    co_return Error{Code::not_found, cat("the processes of ", id, " were ended: ", attached.error().message), ""};
+    co_return Error{Code::not_found,
+                    cat("the processes of ", id, " were ended: ", attached.error().message), ""};
   }
   co_return instance;
 }
@@ -230,13 +240,16 @@ io::Task<Result<InstanceUsage>> Instance::usage() {
   Result<launch::Received> answer = co_await life->keeper->ask(question, kUsageMs);
   if (!answer) co_return answer.error();
   launch::LivingUsage used = launch::LivingUsage::from_record(answer.value().record);
-  InstanceUsage usage{used.cpu_us, used.memory, used.memory_cache, used.memory_peak, used.pids, used.disk, used.oom_kills, used.frozen, used.paused_by_keeper};
+  InstanceUsage usage{used.cpu_us,      used.memory, used.memory_cache,
+                      used.memory_peak, used.pids,   used.disk,
+                      used.oom_kills,   used.frozen, used.paused_by_keeper};
   if (!usage.frozen) life->check_guest();
   co_return usage;
 }
 
 bool Instance::read(monitor::Reading& reading, bool deep) {
-  if (!life_->sampler) life_->sampler = std::make_unique<monitor::Sampler>(life_->facts.cgroups, 1);  // the guest is ours
+  // The guest is ours.
+  if (!life_->sampler) life_->sampler = std::make_unique<monitor::Sampler>(life_->facts.cgroups, 1);
   reading.net_up = life_->network.up;
   reading.net_down = life_->network.down;
   reading.connections = life_->network.connections;
@@ -245,10 +258,14 @@ bool Instance::read(monitor::Reading& reading, bool deep) {
   return life_->sampler->read(reading, deep);
 }
 
-void Instance::set_lifetime(const launch::LifetimeOrder& order) { life_->keeper->tell(order.to_record()); }
+void Instance::set_lifetime(const launch::LifetimeOrder& order) {
+  life_->keeper->tell(order.to_record());
+}
 
 Result<void> Instance::set_network(const Policy& policy) {
-  if (!life_->egress) return Error{Code::unsupported, "this sandbox was started without a network", "create it with a network to change it later"};
+  if (!life_->egress)
+    return Error{Code::unsupported, "this sandbox was started without a network",
+                 "create it with a network to change it later"};
   return life_->egress->reload(policy);
 }
 

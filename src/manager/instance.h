@@ -1,5 +1,6 @@
-// One living sandbox as processes: its keeper, the guest's stream, its egress. Knows nothing of tenants, names or times to
-// live; manager/sandbox.h does. The keeper outlives this process, and so do the guest and the egress: reattach() finds them.
+// One living sandbox as processes: its keeper, the guest's stream, its egress. Knows nothing of
+// tenants, names or times to live; manager/sandbox.h does. The keeper outlives this process, and so
+// do the guest and the egress: reattach() finds them.
 #pragma once
 
 #include <functional>
@@ -34,24 +35,27 @@ struct MountedWorkspace {
 };
 
 struct InstanceSpec {
-  std::string id;         // [a-z0-9]; names its cgroups too
-  std::string directory;  // of this sandbox on the host, mode 0700, made by the caller; start() makes upper/ and work/ for the
-                          // overlays in it when they are missing, so that files outlive the processes
-  Policy policy;          // combined; the container wall only
+  std::string id;  // [a-z0-9]; names its cgroups too
+  // Of this sandbox on the host, mode 0700, made by the caller; start() makes upper/ and work/ for
+  // the overlays in it when they are missing, so that files outlive the processes.
+  std::string directory;
+  Policy policy;  // combined; the container wall only
   store::Rootfs root;
   std::vector<MountedVolume> volumes;
   std::optional<MountedWorkspace> workspace;  // as /workspace
   std::string hostname;
-  std::string boot_id;    // what /proc/sys/kernel/random/boot_id says inside
+  std::string boot_id;                   // what /proc/sys/kernel/random/boot_id says inside
   launch::LifetimeOrder lifetime;        // what its keeper does by itself, where no server is there
   std::vector<launch::RuleOrder> rules;  // likewise
-  std::map<std::string, std::string> files;  // small read-only files for /run inside: "e2b/.E2B_SANDBOX" → "true"
+  // Small read-only files for /run inside: "e2b/.E2B_SANDBOX" → "true".
+  std::map<std::string, std::string> files;
 };
 
 // How it ended when nobody asked it to.
 struct InstanceEnd {
   std::optional<LimitHit> limit;  // a limit ended it
-  std::string why;                // for people: "limit memory=256M", "the guest ended", "the keeper was killed"
+  // For people: "limit memory=256M", "the guest ended", "the keeper was killed".
+  std::string why;
 };
 
 struct InstanceUsage {
@@ -61,7 +65,8 @@ struct InstanceUsage {
   bool paused_by_keeper = false;  // while no server was there
 };
 
-// How it ended while no server was there: what its keeper left in `directory`. Nothing: it left nothing (it was killed itself).
+// How it ended while no server was there: what its keeper left in `directory`. Nothing: it left
+// nothing (it was killed itself).
 struct InstanceEpilogue {
   InstanceEnd end;
   int64_t time_ms = 0;      // since 1970
@@ -69,34 +74,42 @@ struct InstanceEpilogue {
   InstanceUsage usage;
 };
 std::optional<InstanceEpilogue> read_epilogue(const std::string& directory);
-std::optional<LimitHit> limit_from(const Value& value);  // {"limit":"memory","value":…,"peak":…}; of a rule also "rule" and "text"
+// {"limit":"memory","value":…,"peak":…}; of a rule also "rule" and "text".
+std::optional<LimitHit> limit_from(const Value& value);
 
 class Instance {
  public:
-  // Everything from nothing to a guest that has said hello. Nothing is left behind when it fails, but for `directory`.
+  // Everything from nothing to a guest that has said hello. Nothing is left behind when it fails,
+  // but for `directory`.
   static io::Task<Result<std::unique_ptr<Instance>>> start(io::Loop& loop, InstanceSpec spec);
-  // After a restart of the server: to the keeper that listens in `directory`. Code::not_found: it is gone; what it left
-  // (cgroups) has then been removed. The guest of one that is frozen is greeted by thaw().
-  static io::Task<Result<std::unique_ptr<Instance>>> reattach(io::Loop& loop, std::string id, std::string directory);
+  // After a restart of the server: to the keeper that listens in `directory`. Code::not_found: it
+  // is gone; what it left (cgroups) has then been removed. The guest of one that is frozen is
+  // greeted by thaw().
+  static io::Task<Result<std::unique_ptr<Instance>>> reattach(io::Loop& loop, std::string id,
+                                                              std::string directory);
   ~Instance();  // lets go of it; it lives on. kill() ends it
 
   const std::shared_ptr<guest::Client>& guest() const;
-  std::function<void(InstanceEnd)> on_end;                      // once, and not after kill()
-  std::function<void(const std::string& line)> on_network;     // each entry of the request log, as a line of JSON
+  std::function<void(InstanceEnd)> on_end;  // once, and not after kill()
+  // Each entry of the request log, as a line of JSON.
+  std::function<void(const std::string& line)> on_network;
 
-  // Stops every process and lets it go on. By the cgroup freezer, or where there is none by signals (`freezes_by` says).
+  // Stops every process and lets it go on. By the cgroup freezer, or where there is none by signals
+  // (`freezes_by` says).
   io::Task<Result<void>> freeze();
   io::Task<Result<void>> thaw();
   std::string freezes_by() const;
 
   io::Task<Result<InstanceUsage>> usage();
-  // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no cgroups for it, ask usage().
-  // `deep`: also what is dear to read.
+  // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no
+  // cgroups for it, ask usage(). `deep`: also what is dear to read.
   bool read(monitor::Reading& reading, bool deep);
   void set_lifetime(const launch::LifetimeOrder& order);
-  Result<void> set_network(const Policy& policy);  // the network part; only when it was started with a network
+  // The network part; only when it was started with a network.
+  Result<void> set_network(const Policy& policy);
   bool has_network() const;
-  // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should know ("with a single id, …").
+  // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should
+  // know ("with a single id, …").
   Value enforced() const;
   std::vector<std::string> notes() const;
 

@@ -23,7 +23,8 @@ std::vector<std::string> texts(const Value& value, const char* name) {
 
 uint64_t number(const Value& value, const char* name) {
   const Value* found = value.find(name);
-  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int()) : 0;
+  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int())
+                                                          : 0;
 }
 
 std::string text(const Value& value, const char* name) {
@@ -42,7 +43,8 @@ std::optional<LimitHit> limit_from(const Value& value) {
   std::string name = text(value, "limit");
   for (const LimitInfo& limit : kLimits) {
     if (name != limit.name) continue;
-    LimitHit hit{.limit = limit.kind, .value = number(value, "value"), .peak = number(value, "peak")};
+    LimitHit hit{
+        .limit = limit.kind, .value = number(value, "value"), .peak = number(value, "peak")};
     hit.rule = text(value, "rule");
     hit.text = text(value, "text");
     hit.exact_value = static_cast<double>(hit.value);
@@ -75,19 +77,22 @@ Result<InstanceFacts> InstanceFacts::load(const std::string& directory) {
   if (const Value* enforced = record.find("enforced")) facts.enforced = *enforced;
   facts.notes = texts(record, "notes");
   facts.cgroups = texts(record, "cgroups");
-  if (const Value* by = record.find("freezes_by"); by && by->as_string()) facts.freezes_by = *by->as_string();
+  if (const Value* by = record.find("freezes_by"); by && by->as_string())
+    facts.freezes_by = *by->as_string();
   facts.freezer = flag(record, "freezer");
   facts.network = flag(record, "network");
   const Value* limits = record.find("limits");
   for (const LimitInfo& limit : kLimits)
-    if (const Value* value = limits ? limits->find(limit.name) : nullptr; value && value->as_int()) facts.limits[limit.kind] = static_cast<uint64_t>(*value->as_int());
+    if (const Value* value = limits ? limits->find(limit.name) : nullptr; value && value->as_int())
+      facts.limits[limit.kind] = static_cast<uint64_t>(*value->as_int());
   return facts;
 }
 
 std::optional<InstanceEpilogue> read_epilogue(const std::string& directory) {
   Result<Fd> folder = open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!folder) return std::nullopt;
-  Result<Value> record = store::read_record(folder.value().get(), launch::kEndFile, launch::kEndFormat);
+  Result<Value> record =
+      store::read_record(folder.value().get(), launch::kEndFile, launch::kEndFormat);
   if (!record) return std::nullopt;
   const Value& value = record.value();
   InstanceEpilogue epilogue;
@@ -95,7 +100,8 @@ std::optional<InstanceEpilogue> read_epilogue(const std::string& directory) {
   epilogue.keep_files = flag(value, "keep_files");
   epilogue.end.why = text(value, "because");
   if (const Value* limit = value.find("limit")) epilogue.end.limit = limit_from(*limit);
-  if (epilogue.end.limit && epilogue.end.limit->rule.empty()) epilogue.end.why = why_of(*epilogue.end.limit);
+  if (epilogue.end.limit && epilogue.end.limit->rule.empty())
+    epilogue.end.why = why_of(*epilogue.end.limit);
   epilogue.usage.memory_peak = number(value, "memory_peak");
   epilogue.usage.disk = number(value, "disk_bytes");
   epilogue.usage.cpu_us = number(value, "cpu_us");

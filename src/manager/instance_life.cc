@@ -23,21 +23,22 @@ namespace {
 constexpr io::Milliseconds kAttachMs = 20'000, kHelloMs = 20'000, kEndMs = 30'000, kReapMs = 10'000;
 constexpr io::Milliseconds kGuestGraceMs = 500;  // for its keeper to say why
 constexpr io::Milliseconds kCheckEveryMs = 20'000, kSignOfLifeMs = 30'000;
-constexpr size_t kLongestLine = 256 << 10;       // of the request log
+constexpr size_t kLongestLine = 256 << 10;  // of the request log
 
 }  // namespace
 
 io::Task<void> remove_cgroups(io::Loop& loop, std::vector<std::string> directories) {
   for (const std::string& directory : directories) {
-    for (int attempt = 0; attempt < 500 && !kernel::end_cgroup(directory); ++attempt) co_await loop.sleep(10);
+    for (int attempt = 0; attempt < 500 && !kernel::end_cgroup(directory); ++attempt)
+      co_await loop.sleep(10);
   }
 }
 
-std::string why_of(const LimitHit& hit) { return cat("limit ", info(hit.limit).name, "=", format_limit(info(hit.limit), hit.value)); }
-
-void Instance::Life::begin() {
-  io::spawn(follow(shared_from_this()));
+std::string why_of(const LimitHit& hit) {
+  return cat("limit ", info(hit.limit).name, "=", format_limit(info(hit.limit), hit.value));
 }
+
+void Instance::Life::begin() { io::spawn(follow(shared_from_this())); }
 
 // Until the keeper is gone; then what it left behind goes, too, and whoever owns this hears of it.
 io::Task<void> Instance::Life::follow(std::shared_ptr<Life> life) {
@@ -86,7 +87,8 @@ InstanceEnd Instance::Life::why() const {
   if (!last) return {{}, "the keeper was killed"};
   if (last->kind == Record::Kind::failed) return {{}, launch::to_error(*last).message};
   launch::Ended ended = launch::Ended::from_record(*last);
-  if (ended.killed_by < 0 || ended.killed_by >= static_cast<int32_t>(kLimitCount)) return {{}, std::string(last->text, ::strnlen(last->text, sizeof last->text))};
+  if (ended.killed_by < 0 || ended.killed_by >= static_cast<int32_t>(kLimitCount))
+    return {{}, std::string(last->text, ::strnlen(last->text, sizeof last->text))};
   LimitKind kind = static_cast<LimitKind>(ended.killed_by);
   auto limit = facts.limits.find(kind);
   LimitHit hit{kind, limit == facts.limits.end() ? 0 : limit->second, 0};
@@ -103,7 +105,8 @@ io::Task<Result<void>> Instance::Life::attach() {
   Result<launch::Received> answer = co_await keeper->ask(question, kAttachMs);
   if (!answer) co_return answer.error();
   std::vector<Fd>& descriptors = answer.value().descriptors;
-  if (descriptors.empty()) co_return Error{Code::internal, "attach to the sandbox: the keeper gave no stream", ""};
+  if (descriptors.empty())
+    co_return Error{Code::internal, "attach to the sandbox: the keeper gave no stream", ""};
   (void)::fcntl(descriptors[0].get(), F_SETFL, O_NONBLOCK);
   greeted = false;
   guest = guest::Client::create(loop, std::move(descriptors[0]));
@@ -133,7 +136,8 @@ io::Task<Result<void>> Instance::Life::greet() {
   co_return Result<void>();
 }
 
-// Its stream broke. As a rule the guest is gone, and the keeper tells more; else it does not speak the protocol, and has to go.
+// Its stream broke. As a rule the guest is gone, and the keeper tells more; else it does not speak
+// the protocol, and has to go.
 io::Task<void> Instance::Life::give_up_guest(std::shared_ptr<Life> life) {
   // Not wait_for_end(): follow() and end() wait there already, and a bell takes two.
   io::Milliseconds deadline = life->loop.now() + kGuestGraceMs;
@@ -211,7 +215,8 @@ io::Task<void> Instance::Life::end() {
   keeper->tell({.kind = Record::Kind::kill, .number = -1});
   io::Milliseconds deadline = loop.now() + kEndMs;
   bool over = co_await keeper->wait_for_end(deadline);
-  if (!over && keeper_pid > 0) (void)::kill(keeper_pid, SIGKILL);  // it hangs: with it goes PID 1, and with that all
+  // It hangs: with it goes PID 1, and with that all.
+  if (!over && keeper_pid > 0) (void)::kill(keeper_pid, SIGKILL);
   co_await ended;
 }
 

@@ -1,4 +1,5 @@
-// What goes on with one living sandbox: its keeper's and its guest's connections, and what follows when they end.
+// What goes on with one living sandbox: its keeper's and its guest's connections, and what follows
+// when they end.
 #pragma once
 
 #include <memory>
@@ -26,33 +27,35 @@ struct InstanceFacts {
 };
 
 struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
-  Life(io::Loop& loop, std::string id, std::string directory) : loop(loop), id(std::move(id)), directory(std::move(directory)), ended(loop) {}
+  Life(io::Loop& loop, std::string id, std::string directory)
+      : loop(loop), id(std::move(id)), directory(std::move(directory)), ended(loop) {}
 
   io::Loop& loop;
   std::string id, directory;
   InstanceFacts facts;
   std::shared_ptr<KeeperLink> keeper;
-  pid_t keeper_pid = -1;           // when this process is its parent
+  pid_t keeper_pid = -1;  // when this process is its parent
   std::unique_ptr<Egress> egress;
   std::shared_ptr<guest::Client> guest;
   std::unique_ptr<monitor::Sampler> sampler;
-  LiveNetwork network;             // as egress told it last
-  bool network_known = false;      // from its beginning, or since egress told the first time
-  bool greeted = false;            // the guest has said hello
-  bool checking = false;           // whether the guest still answers
+  LiveNetwork network;         // as egress told it last
+  bool network_known = false;  // from its beginning, or since egress told the first time
+  bool greeted = false;        // the guest has said hello
+  bool checking = false;       // whether the guest still answers
   io::Milliseconds next_check = 0;
-  uint64_t pauses = 0;             // how often it was frozen or thawed
-  bool killed = false;             // somebody asked for the end
-  std::string guest_trouble;       // why its stream broke
-  bool gave_up = false;            // for which the sandbox had to go
-  Instance* owner = nullptr;       // whose on_end and on_network are called
-  io::Event ended;                 // nothing of it is left
+  uint64_t pauses = 0;        // how often it was frozen or thawed
+  bool killed = false;        // somebody asked for the end
+  std::string guest_trouble;  // why its stream broke
+  bool gave_up = false;       // for which the sandbox had to go
+  Instance* owner = nullptr;  // whose on_end and on_network are called
+  io::Event ended;            // nothing of it is left
 
-  void begin();                                      // follows the keeper until its end
-  io::Task<Result<void>> attach();                   // a new stream to the guest
-  io::Task<Result<void>> greet();                    // the guest's hello
-  void check_guest();                                // now and then: one that does not answer has to go
-  io::Task<void> end();                              // kills it, and returns when nothing is left
+  void begin();                     // follows the keeper until its end
+  io::Task<Result<void>> attach();  // a new stream to the guest
+  io::Task<Result<void>> greet();   // the guest's hello
+  // Now and then: one that does not answer has to go.
+  void check_guest();
+  io::Task<void> end();  // kills it, and returns when nothing is left
 
  private:
   static io::Task<void> follow(std::shared_ptr<Life> life);

@@ -23,7 +23,8 @@ Result<void> choose_ids(InstancePlan& plan) {
     plan.request.living->disk_base = store::kDiskBase;
   } else {
     ids = {0, plan.facts.uid, 0, plan.facts.gid};
-    if (std::optional<kernel::SubIds> more = kernel::find_sub_ids(plan.facts.uid, store::kIdCount - 1)) {
+    if (std::optional<kernel::SubIds> more =
+            kernel::find_sub_ids(plan.facts.uid, store::kIdCount - 1)) {
       ids.sub_uid = more->uid;
       ids.sub_gid = more->gid;
       ids.sub_count = store::kIdCount - 1;
@@ -47,7 +48,9 @@ Result<void> add_workspace(const MountedWorkspace& workspace, wall::Request& req
   wall::Request asked;
   asked.policy.danger = request.policy.danger;
   asked.policy.files.deny = request.policy.files.deny;
-  asked.policy.files.workspace = Workspace{workspace.path.path, workspace.read_only ? WorkspaceMode::read_only : WorkspaceMode::read_write};
+  asked.policy.files.workspace =
+      Workspace{workspace.path.path,
+                workspace.read_only ? WorkspaceMode::read_only : WorkspaceMode::read_write};
   asked.workspace = workspace.path;
   (void)TRY(expand_denials(asked));
   request.denied = std::move(asked.denied);
@@ -55,8 +58,12 @@ Result<void> add_workspace(const MountedWorkspace& workspace, wall::Request& req
 }
 
 Result<void> make_directory(int parent, const char* name, uint32_t owner) {
-  if (::mkdirat(parent, name, 0755) != 0) return errno == EEXIST ? Result<void>() : errno_error(errno, cat("make '", name, "' in the sandbox's directory"));
-  if (owner && ::fchownat(parent, name, owner, owner, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("give '", name, "' to the sandbox"));
+  if (::mkdirat(parent, name, 0755) != 0)
+    return errno == EEXIST
+               ? Result<void>()
+               : errno_error(errno, cat("make '", name, "' in the sandbox's directory"));
+  if (owner && ::fchownat(parent, name, owner, owner, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno_error(errno, cat("give '", name, "' to the sandbox"));
   return {};
 }
 
@@ -88,7 +95,9 @@ const kernel::CgroupFacts& living_cgroups() {
 Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
   WallKind wall = spec.policy.wall.value_or(WallKind::container);
   if (wall != WallKind::container && wall != WallKind::automatic)
-    return Error{Code::unsupported, cat("a living sandbox cannot have the wall '", to_string(wall), "'"), "use container"};
+    return Error{Code::unsupported,
+                 cat("a living sandbox cannot have the wall '", to_string(wall), "'"),
+                 "use container"};
   InstancePlan plan;
   plan.facts = living_facts();
   plan.request.id = spec.id;
@@ -98,7 +107,8 @@ Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
   living.host_usr = spec.root.host_usr;
   living.layers = spec.root.layers;
   living.usr_layers = spec.root.usr_layers;
-  for (const MountedVolume& volume : spec.volumes) living.volumes.push_back({volume.source, volume.target, volume.read_only});
+  for (const MountedVolume& volume : spec.volumes)
+    living.volumes.push_back({volume.source, volume.target, volume.read_only});
   if (spec.workspace) TRY(add_workspace(*spec.workspace, plan.request));
   living.hostname = spec.hostname.empty() ? "paddock" : spec.hostname;
   living.boot_id = spec.boot_id;

@@ -18,10 +18,12 @@ struct InstancePlan {
   std::optional<IdRange> ids;  // root: of this sandbox alone
 };
 
-// This host, looked at once: all but the cgroups, which each sandbox may have in a scope of its own.
+// This host, looked at once: all but the cgroups, which each sandbox may have in a scope of its
+// own.
 const wall::HostFacts& living_facts();
 
-// Where this process may make cgroups, looked at once. For sandboxes that have no scope of a service manager.
+// Where this process may make cgroups, looked at once. For sandboxes that have no scope of a
+// service manager.
 const kernel::CgroupFacts& living_cgroups();
 
 // Everything but what only a running egress process knows (its certificates go into the request).

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "manager/interpreter_languages.h"
-#include "base/digest.h"
 
 namespace paddock::manager {
 
@@ -17,7 +17,8 @@ constexpr io::Milliseconds kAskPatience = 10'000;
 
 // 8-4-4-4-12 hexadecimal digits, as clients know ids of contexts.
 std::string dashed(const std::string& hex) {
-  return cat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-", hex.substr(16, 4), "-", hex.substr(20, 12));
+  return cat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
+             hex.substr(16, 4), "-", hex.substr(20, 12));
 }
 
 Error no_context(const std::string& id) {
@@ -27,14 +28,20 @@ Error no_context(const std::string& id) {
 }  // namespace
 
 Interpreter::Interpreter(std::shared_ptr<Sandbox> sandbox, io::Loop& loop)
-    : loop_(loop), sandbox_(sandbox), sandbox_id_(sandbox->info().id), recovering_(loop), next_cell_(static_cast<uint64_t>(wall_time_now())) {}
+    : loop_(loop),
+      sandbox_(sandbox),
+      sandbox_id_(sandbox->info().id),
+      recovering_(loop),
+      next_cell_(static_cast<uint64_t>(wall_time_now())) {}
 
 Interpreter::~Interpreter() {
   for (const std::shared_ptr<Kernel>& kernel : kernels_) kernel->let_go();
 }
 
-Task<Result<std::shared_ptr<Interpreter>>> Interpreter::of(std::shared_ptr<Sandbox> sandbox, io::Loop& loop) {
-  if (!sandbox->is_reachable()) co_return Error{Code::conflict, "run code: the sandbox is not running", "resume it first"};
+Task<Result<std::shared_ptr<Interpreter>>> Interpreter::of(std::shared_ptr<Sandbox> sandbox,
+                                                           io::Loop& loop) {
+  if (!sandbox->is_reachable())
+    co_return Error{Code::conflict, "run code: the sandbox is not running", "resume it first"};
   std::shared_ptr<void>& part = sandbox->parts[kPart];
   if (!part) part = std::shared_ptr<Interpreter>(new Interpreter(sandbox, loop));
   std::shared_ptr<Interpreter> interpreter = std::static_pointer_cast<Interpreter>(part);
@@ -53,7 +60,8 @@ Task<Result<void>> Interpreter::recover() {
   std::shared_ptr<Sandbox> sandbox = sandbox_.lock();
   std::shared_ptr<guest::Client> guest = sandbox ? sandbox->guest() : nullptr;
   if (!guest) co_return Error{Code::conflict, "run code: the sandbox is not running", ""};
-  Value about_user = Value::Object{{"op", "user"}}, about_processes = Value::Object{{"op", "processes"}};
+  Value about_user = Value::Object{{"op", "user"}},
+        about_processes = Value::Object{{"op", "processes"}};
   Result<Value> user = co_await guest->ask(about_user, loop_.now() + kAskPatience);
   if (!user) co_return user.error();
   Result<Value> processes = co_await guest->ask(about_processes, loop_.now() + kAskPatience);
@@ -70,7 +78,9 @@ Task<Result<void>> Interpreter::recover() {
     const Value* cwd = process.find("cwd");
     const Value* pid = process.find("pid");
     ContextInfo info;
-    if (!tag || !tag->as_string() || !pid || !pid->as_int() || !Kernel::parse_tag(*tag->as_string(), info)) continue;
+    if (!tag || !tag->as_string() || !pid || !pid->as_int() ||
+        !Kernel::parse_tag(*tag->as_string(), info))
+      continue;
     info.cwd = cwd && cwd->as_string() ? *cwd->as_string() : home_;
     std::shared_ptr<Kernel> kernel = info.is_default ? default_of(info.language) : find(info.id);
     if (!kernel && kernels_.size() >= kMostContexts) continue;
@@ -109,11 +119,15 @@ std::vector<ContextInfo> Interpreter::contexts() const {
 Task<Result<ContextInfo>> Interpreter::create(std::string language, std::string cwd) {
   Result<std::string> name = language_of(language.empty() ? "python" : language);
   if (!name) co_return name.error();
-  if (kernels_.size() >= kMostContexts) co_return Error{Code::exhausted, cat("make a context: this sandbox has ", kMostContexts, " already"), "remove some"};
+  if (kernels_.size() >= kMostContexts)
+    co_return Error{Code::exhausted,
+                    cat("make a context: this sandbox has ", kMostContexts, " already"),
+                    "remove some"};
   Result<std::string> random = random_bytes(16);
   if (!random) co_return random.error();
   if (cwd.empty()) cwd = home_;
-  std::shared_ptr<Kernel> kernel = add(ContextInfo{dashed(to_hex(random.value())), name.value(), cwd, false});
+  std::shared_ptr<Kernel> kernel =
+      add(ContextInfo{dashed(to_hex(random.value())), name.value(), cwd, false});
   Result<void> started = co_await Kernel::start(kernel);
   if (started) co_return kernel->info;
   std::erase(kernels_, kernel);
@@ -151,7 +165,8 @@ Task<Result<std::shared_ptr<Cell>>> Interpreter::run(Where where, CellRequest re
   if (!kernel) co_return kernel.error();
   std::shared_ptr<Kernel> chosen = kernel.value();
   std::shared_ptr<Sandbox> sandbox = sandbox_.lock();
-  std::shared_ptr<const redact::Rules> rules = sandbox ? sandbox->redaction() : redact::Rules::common();
+  std::shared_ptr<const redact::Rules> rules =
+      sandbox ? sandbox->redaction() : redact::Rules::common();
   std::shared_ptr<Cell> cell = std::make_shared<Cell>(loop_, std::move(request), std::move(rules));
   cell->number = next_cell_++;
   // The first time, so that a language that is missing is an answer of its own.

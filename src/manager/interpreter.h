@@ -1,5 +1,5 @@
-// The contexts of one sandbox: stateful interpreters, made when they are first needed. They outlive the server: the programs
-// are processes of the sandbox, and a new server finds them by their tags.
+// The contexts of one sandbox: stateful interpreters, made when they are first needed. They outlive
+// the server: the programs are processes of the sandbox, and a new server finds them by their tags.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,19 @@ class Interpreter {
   static constexpr size_t kMostContexts = 64;
 
   // The sandbox's own; kept in its parts. Fails when the sandbox does not run.
-  static io::Task<Result<std::shared_ptr<Interpreter>>> of(std::shared_ptr<Sandbox> sandbox, io::Loop& loop);
+  static io::Task<Result<std::shared_ptr<Interpreter>>> of(std::shared_ptr<Sandbox> sandbox,
+                                                           io::Loop& loop);
   ~Interpreter();
 
-  std::vector<ContextInfo> contexts() const;  // in the order they were made; the default ones of python and javascript first
+  // In the order they were made; the default ones of python and javascript first.
+  std::vector<ContextInfo> contexts() const;
   // `language` and `cwd` may be empty: python, and the user's home.
   io::Task<Result<ContextInfo>> create(std::string language, std::string cwd);
   io::Task<Result<void>> remove(std::string id);
   io::Task<Result<void>> restart(std::string id);  // Code::not_found: "Context ID not found"
 
-  // Begins a cell, in a context or in the default one of a language (both empty: python). It runs when it is its turn.
+  // Begins a cell, in a context or in the default one of a language (both empty: python). It runs
+  // when it is its turn.
   struct Where {
     std::string context, language;
   };

@@ -38,7 +38,8 @@ void Cell::fail(std::string name, std::string value) {
   if (finished_) return;
   failed_as_ = name;
   value = redact::redacted(*rules_, value);
-  Value event = Value::Object{{"type", "error"}, {"name", name}, {"value", value}, {"traceback", name + ": " + value}};
+  Value event = Value::Object{
+      {"type", "error"}, {"name", name}, {"value", value}, {"traceback", name + ": " + value}};
   last_ = to_json(event) + "\n";
   finish();
 }

@@ -15,11 +15,17 @@ struct CellRequest {
   std::map<std::string, std::string> env;  // for this cell alone
 };
 
-// What happens in a cell, event by event: docs/code.md. The kernel gives, one reader takes, and what passes is redacted.
+// What happens in a cell, event by event: docs/code.md. The kernel gives, one reader takes, and
+// what passes is redacted.
 class Cell {
  public:
   Cell(io::Loop& loop, CellRequest request, std::shared_ptr<const redact::Rules> rules)
-      : request(std::move(request)), loop_(loop), rules_(rules), redaction_(std::move(rules)), arrived_(loop), room_(loop) {}
+      : request(std::move(request)),
+        loop_(loop),
+        rules_(rules),
+        redaction_(std::move(rules)),
+        arrived_(loop),
+        room_(loop) {}
 
   const CellRequest request;
   uint64_t number = 0;
@@ -36,13 +42,17 @@ class Cell {
   bool is_finished() const { return finished_; }
 
   redact::Counts redacted() const { return redaction_.counts(); }
-  const std::string& error_name() const { return failed_as_.empty() ? redaction_.error_name() : failed_as_; }  // empty: none
+  // empty: none.
+  const std::string& error_name() const {
+    return failed_as_.empty() ? redaction_.error_name() : failed_as_;
+  }
 
   // For the kernel.
   io::Task<void> give(std::string type, std::string event);  // waits while the reader is far behind
-  void announce() { arrived_.ring(); }    // what was given: several at a time save the reader a turn
+  // What was given: several at a time save the reader a turn.
+  void announce() { arrived_.ring(); }
   void fail(std::string name, std::string value);  // an error event, and the end
-  void finish();                          // nothing comes after
+  void finish();                                   // nothing comes after
   std::function<void()> on_abandon;
 
  private:

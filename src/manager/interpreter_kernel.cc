@@ -16,15 +16,17 @@ using io::Task;
 using Item = guest::Channel::Item;
 
 constexpr char kTagPrefix[] = "paddock-kernel/";
-constexpr io::Milliseconds kStartPatience = 60'000;    // a sandbox with a tenth of a core imports slowly
+// A sandbox with a tenth of a core imports slowly.
+constexpr io::Milliseconds kStartPatience = 60'000;
 constexpr io::Milliseconds kAttachPatience = 5'000;
 constexpr io::Milliseconds kSignalPatience = 5'000;
-constexpr io::Milliseconds kInterruptAgain = 2'000;    // code may catch the first
+constexpr io::Milliseconds kInterruptAgain = 2'000;  // code may catch the first
 constexpr io::Milliseconds kInterruptPatience = 5'000;
 constexpr int kReasonTries = 50;
 constexpr io::Milliseconds kReasonPause = 20;
 constexpr size_t kLongestLine = (16 << 20) + (64 << 10);
-constexpr size_t kParsedLine = 64 << 10;               // longer ones are only looked at: parsing them would hold up the server
+// Longer ones are only looked at: parsing them would hold up the server.
+constexpr size_t kParsedLine = 64 << 10;
 constexpr size_t kLastWords = 2000;
 
 // What a line of a kernel begins with: the cell it is about.
@@ -50,11 +52,13 @@ std::string event_type(std::string_view event) {
   } else {
     constexpr std::string_view kBegin = "{\"type\":\"";
     size_t quote = event.find('"', kBegin.size());
-    if (starts_with(event, kBegin) && quote < 64) type = std::string(event.substr(kBegin.size(), quote - kBegin.size()));
+    if (starts_with(event, kBegin) && quote < 64)
+      type = std::string(event.substr(kBegin.size(), quote - kBegin.size()));
     bool clean = std::none_of(event.begin(), event.end(), [](unsigned char c) { return c < 0x20; });
     if (!clean) type.clear();
   }
-  for (const char* known : {"ready", "stdout", "stderr", "result", "error", "number_of_executions", "end_of_execution"})
+  for (const char* known :
+       {"ready", "stdout", "stderr", "result", "error", "number_of_executions", "end_of_execution"})
     if (type == known) return type;
   return "";
 }
@@ -68,7 +72,8 @@ bool was_killed(const Item& item) {
 std::string limit_error_name(const LimitHit& hit) {
   if (!hit.rule.empty()) return "MonitorLimit";
   std::string name;
-  for (const std::string& word : split(info(hit.limit).name, '_')) name += cat(static_cast<char>(word[0] - 'a' + 'A'), word.substr(1));
+  for (const std::string& word : split(info(hit.limit).name, '_'))
+    name += cat(static_cast<char>(word[0] - 'a' + 'A'), word.substr(1));
   return name + "Limit";
 }
 
@@ -83,8 +88,16 @@ std::string how_it_ended(const Item& item) {
 
 }  // namespace
 
-Kernel::Kernel(io::Loop& loop, std::weak_ptr<Sandbox> sandbox, ContextInfo info, std::shared_ptr<LineBudget> budget)
-    : info(std::move(info)), loop_(loop), sandbox_(std::move(sandbox)), budget_(std::move(budget)), starting_(loop), turn_(loop), changed_(loop), ended_(loop) {}
+Kernel::Kernel(io::Loop& loop, std::weak_ptr<Sandbox> sandbox, ContextInfo info,
+               std::shared_ptr<LineBudget> budget)
+    : info(std::move(info)),
+      loop_(loop),
+      sandbox_(std::move(sandbox)),
+      budget_(std::move(budget)),
+      starting_(loop),
+      turn_(loop),
+      changed_(loop),
+      ended_(loop) {}
 
 std::string Kernel::tag_of(const ContextInfo& info) {
   return cat(kTagPrefix, info.language, "/", info.id, info.is_default ? "/default" : "");
@@ -94,7 +107,9 @@ bool Kernel::parse_tag(const std::string& tag, ContextInfo& info) {
   if (!starts_with(tag, kTagPrefix)) return false;
   std::vector<std::string> parts = split(std::string_view(tag).substr(sizeof kTagPrefix - 1), '/');
   if (parts.size() < 2 || parts.size() > 3 || parts[1].size() > 64) return false;
-  bool plain = std::all_of(parts[1].begin(), parts[1].end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  bool plain = std::all_of(parts[1].begin(), parts[1].end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
   Result<std::string> language = language_of(parts[0]);
   if (!plain || parts[1].empty() || !language) return false;
   info = ContextInfo{parts[1], language.value(), "", parts.size() == 3 && parts[2] == "default"};
@@ -124,7 +139,11 @@ Task<Result<void>> Kernel::start_alone(std::shared_ptr<Kernel> self, bool as_roo
   std::shared_ptr<guest::Client> guest = self->guest();
   if (!guest) co_return Error{Code::conflict, "run code: the sandbox is not running", ""};
   KernelProgram program = kernel_program(self->info.language);
-  Value request = Value::Object{{"op", "start"}, {"argv", text_list(program.argv)}, {"cwd", self->info.cwd}, {"stdin", true}, {"tag", tag_of(self->info)}};
+  Value request = Value::Object{{"op", "start"},
+                                {"argv", text_list(program.argv)},
+                                {"cwd", self->info.cwd},
+                                {"stdin", true},
+                                {"tag", tag_of(self->info)}};
   if (as_root) request.set("user", "root");
   self->last_words_.clear();
   self->pid_ = 0;
@@ -139,7 +158,11 @@ Task<Result<void>> Kernel::start_alone(std::shared_ptr<Kernel> self, bool as_roo
   Error error = ready.error();
   error.message = cat("start a ", self->info.language, " context: ", error.message);
   bool missing = error.hint == "not_found" || self->why_down_ == "it exited with 127";
-  if (missing) error = Error{Code::unsupported, cat("start a ", self->info.language, " context: ", program.needs, " is not installed in this sandbox"), ""};
+  if (missing)
+    error = Error{Code::unsupported,
+                  cat("start a ", self->info.language, " context: ", program.needs,
+                      " is not installed in this sandbox"),
+                  ""};
   co_return error;
 }
 
@@ -200,7 +223,8 @@ Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Cha
         self->refusal_hint_ = item.error.hint;
       }
       self->killed_ = was_killed(item);
-      if (mine && item.kind == Item::Kind::failed && item.error.hint == "unavailable") co_await await_reason(self);
+      if (mine && item.kind == Item::Kind::failed && item.error.hint == "unavailable")
+        co_await await_reason(self);
       if (mine) self->down(how_it_ended(item));
       break;
     }
@@ -210,12 +234,14 @@ Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Cha
       if (pid && pid->as_int()) self->pid_ = *pid->as_int();
     }
     if (item.kind != Item::Kind::data) continue;
-    if (item.stream == guest::kErrors && self->last_words_.size() < kLastWords) words.feed(item.bytes, self->last_words_);
+    if (item.stream == guest::kErrors && self->last_words_.size() < kLastWords)
+      words.feed(item.bytes, self->last_words_);
     if (item.stream != guest::kOutput) continue;
     size_t from = begun.size(), start = 0;
     self->budget_->used += item.bytes.size();
     begun += item.bytes;
-    for (size_t end = begun.find('\n', from); end != std::string::npos; end = begun.find('\n', start)) {
+    for (size_t end = begun.find('\n', from); end != std::string::npos;
+         end = begun.find('\n', start)) {
       std::string line = begun.substr(start, end - start);
       start = end + 1;
       co_await self->take(std::move(line));
@@ -253,7 +279,8 @@ Task<void> Kernel::take(std::string line) {
   ended_.ring();
 }
 
-// A limit is named where one is to blame: of the sandbox's memory, for which the kernel ended this process, or one that ended the sandbox.
+// A limit is named where one is to blame: of the sandbox's memory, for which the kernel ended this
+// process, or one that ended the sandbox.
 Kernel::Failure Kernel::why_cell_failed() const {
   if (!ending_.empty()) return {"ContextRestarting", ending_};
   std::shared_ptr<Sandbox> sandbox = sandbox_.lock();
@@ -263,13 +290,17 @@ Kernel::Failure Kernel::why_cell_failed() const {
   }
   if (sandbox && !sandbox->info().ended_because.empty()) {
     const SandboxInfo& ended = sandbox->info();
-    return {"SandboxEnded", cat("the sandbox ended: ", ending_words(epitaph_of(ended, ended.ended_because, wall_time_now())))};
+    return {"SandboxEnded",
+            cat("the sandbox ended: ",
+                ending_words(epitaph_of(ended, ended.ended_because, wall_time_now())))};
   }
   if (killed_) {
     if (std::optional<LimitHit> hit = sandbox ? sandbox->memory_kill() : std::nullopt)
-      return {limit_error_name(*hit), cat("the interpreter was stopped: ", limit_words(*hit), ". The next call starts it afresh, without its state.")};
+      return {limit_error_name(*hit), cat("the interpreter was stopped: ", limit_words(*hit),
+                                          ". The next call starts it afresh, without its state.")};
   }
-  return {"KernelDied", cat("The kernel died: ", why_down_, ". The next call starts it afresh, without its state.")};
+  return {"KernelDied", cat("The kernel died: ", why_down_,
+                            ". The next call starts it afresh, without its state.")};
 }
 
 void Kernel::down(std::string why) {
@@ -314,7 +345,10 @@ Task<void> Kernel::run(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell)
     cell->finish();
     co_return;
   }
-  Value command = Value::Object{{"op", "run"}, {"cell", cell->number}, {"code", cell->request.code}, {"language", self->info.language}};
+  Value command = Value::Object{{"op", "run"},
+                                {"cell", cell->number},
+                                {"code", cell->request.code},
+                                {"language", self->info.language}};
   if (!cell->request.env.empty()) {
     Value env = Value::Object{};
     for (const auto& [name, value] : cell->request.env) env.set(name, value);
@@ -345,7 +379,8 @@ Task<void> Kernel::stop(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell
     if (self->current_ != cell) co_return;
     (void)co_await self->signal("SIGINT");
     io::Milliseconds deadline = begun + (time == 0 ? kInterruptAgain : kInterruptPatience);
-    while (self->current_ == cell && self->loop_.now() < deadline) (void)co_await self->ended_.wait(deadline);
+    while (self->current_ == cell && self->loop_.now() < deadline)
+      (void)co_await self->ended_.wait(deadline);
   }
   if (self->current_ != cell) co_return;
   (void)co_await self->signal("SIGKILL");

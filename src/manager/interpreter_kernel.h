@@ -1,5 +1,6 @@
-// One context: a program inside the sandbox that keeps the state of a language between cells. It is an ordinary process of
-// the sandbox, and what it says is believed only as far as its own client's results go.
+// One context: a program inside the sandbox that keeps the state of a language between cells. It is
+// an ordinary process of the sandbox, and what it says is believed only as far as its own client's
+// results go.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,8 @@ struct LineBudget {
 
 class Kernel : public std::enable_shared_from_this<Kernel> {
  public:
-  Kernel(io::Loop& loop, std::weak_ptr<Sandbox> sandbox, ContextInfo info, std::shared_ptr<LineBudget> budget);
+  Kernel(io::Loop& loop, std::weak_ptr<Sandbox> sandbox, ContextInfo info,
+         std::shared_ptr<LineBudget> budget);
 
   const ContextInfo info;
   static std::string tag_of(const ContextInfo& info);
@@ -63,12 +65,12 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
   std::shared_ptr<guest::Channel> channel_;
   int64_t pid_ = 0;
   std::shared_ptr<Cell> current_;
-  std::string why_down_;   // the last time; when the guest refused, with its code and hint
+  std::string why_down_;  // the last time; when the guest refused, with its code and hint
   std::optional<Code> refused_;
   std::string refusal_hint_;
-  std::string last_words_; // on its stderr, before it was ready
-  std::string ending_;     // why we end it
-  bool killed_ = false;    // it died by SIGKILL
+  std::string last_words_;  // on its stderr, before it was ready
+  std::string ending_;      // why we end it
+  bool killed_ = false;     // it died by SIGKILL
   struct Failure {
     std::string name, words;
   };

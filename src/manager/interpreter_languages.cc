@@ -9,17 +9,30 @@
 namespace paddock::manager {
 
 Result<std::string> language_of(std::string asked) {
-  static const std::map<std::string, std::string> kNames = {
-      {"python", "python"}, {"python3", "python"},        {"py", "python"},     {"javascript", "javascript"}, {"js", "javascript"},
-      {"node", "javascript"}, {"typescript", "typescript"}, {"ts", "typescript"}, {"bash", "bash"},             {"sh", "bash"},
-      {"shell", "bash"},      {"java", "java"},           {"r", "r"},           {"rscript", "r"}};
+  static const std::map<std::string, std::string> kNames = {{"python", "python"},
+                                                            {"python3", "python"},
+                                                            {"py", "python"},
+                                                            {"javascript", "javascript"},
+                                                            {"js", "javascript"},
+                                                            {"node", "javascript"},
+                                                            {"typescript", "typescript"},
+                                                            {"ts", "typescript"},
+                                                            {"bash", "bash"},
+                                                            {"sh", "bash"},
+                                                            {"shell", "bash"},
+                                                            {"java", "java"},
+                                                            {"r", "r"},
+                                                            {"rscript", "r"}};
   std::vector<std::string> words = words_in(asked);
   std::string name = words.size() == 1 ? words[0] : asked;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(c < 128 ? ::tolower(c) : c); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(c < 128 ? ::tolower(c) : c); });
   auto found = kNames.find(name);
   if (found != kNames.end()) return found->second;
-  return Error{Code::invalid, cat("run code: '", printable(asked.substr(0, 64)), "' is not a language that is known here"),
-               "there are python, javascript, typescript, bash, java and r"};
+  return Error{
+      Code::invalid,
+      cat("run code: '", printable(asked.substr(0, 64)), "' is not a language that is known here"),
+      "there are python, javascript, typescript, bash, java and r"};
 }
 
 KernelProgram kernel_program(const std::string& language) {

@@ -8,7 +8,8 @@
 
 namespace paddock::manager {
 
-// As clients write it ("JS ", "ts") → as it is called here. Code::invalid for one that nobody knows.
+// As clients write it ("JS ", "ts") → as it is called here. Code::invalid for one that nobody
+// knows.
 Result<std::string> language_of(std::string asked);
 
 struct KernelProgram {

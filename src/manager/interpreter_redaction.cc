@@ -10,11 +10,14 @@ namespace paddock::manager {
 
 namespace {
 
-// Visits the strings of a JSON text without making a tree of it: what comes from inside may be 16 MiB of brackets.
+// Visits the strings of a JSON text without making a tree of it: what comes from inside may be 16
+// MiB of brackets.
 class Walker {
  public:
-  // Gets the member of the outermost object that a string belongs to, and the string. Gives what it becomes; nothing: it stays.
-  using Change = std::function<std::optional<std::string>(std::string_view member, std::string text)>;
+  // Gets the member of the outermost object that a string belongs to, and the string. Gives what it
+  // becomes; nothing: it stays.
+  using Change =
+      std::function<std::optional<std::string>(std::string_view member, std::string text)>;
 
   Walker(std::string_view json, Change change) : json_(json), change_(std::move(change)) {}
 
@@ -46,8 +49,10 @@ class Walker {
     if (is_key && depth_ == 1) member_ = *text;
     std::optional<std::string> changed;
     if (!is_key || depth_ > 1) changed = change_(member_, std::move(*text));
-    if (changed) append_json_string(*changed, out_);
-    else out_ += json_.substr(begin, at_ - begin);
+    if (changed)
+      append_json_string(*changed, out_);
+    else
+      out_ += json_.substr(begin, at_ - begin);
     return true;
   }
 
@@ -81,7 +86,8 @@ class Walker {
     at_ += 4;
     uint32_t point = *unit;
     bool high = point >= 0xd800 && point < 0xdc00;
-    std::optional<uint32_t> low = high && json_.substr(at_ + 1, 2) == "\\u" ? hex(at_ + 3) : std::nullopt;
+    std::optional<uint32_t> low =
+        high && json_.substr(at_ + 1, 2) == "\\u" ? hex(at_ + 3) : std::nullopt;
     if (low && *low >= 0xdc00 && *low < 0xe000) {
       point = 0x10000 + ((point - 0xd800) << 10) + (*low - 0xdc00);
       at_ += 6;
@@ -94,7 +100,10 @@ class Walker {
     if (from + 4 > json_.size()) return std::nullopt;
     uint32_t value = 0;
     for (char c : json_.substr(from, 4)) {
-      int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      int digit = c >= '0' && c <= '9'   ? c - '0'
+                  : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                  : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                         : -1;
       if (digit < 0) return std::nullopt;
       value = value * 16 + static_cast<uint32_t>(digit);
     }
@@ -108,8 +117,10 @@ class Walker {
     if (point < 0x800) {
       add(0xc0 | point >> 6);
     } else {
-      if (point < 0x10000) add(0xe0 | point >> 12);
-      else add(0xf0 | point >> 18), add(0x80 | (point >> 12 & 0x3f));
+      if (point < 0x10000)
+        add(0xe0 | point >> 12);
+      else
+        add(0xf0 | point >> 18), add(0x80 | (point >> 12 & 0x3f));
       add(0x80 | (point >> 6 & 0x3f));
     }
     add(0x80 | (point & 0x3f));
@@ -122,30 +133,36 @@ class Walker {
   std::string member_, out_;
 };
 
-// Pictures are bytes: what would be found in them by chance is none. Only what is one: other text may stand under that name too.
+// Pictures are bytes: what would be found in them by chance is none. Only what is one: other text
+// may stand under that name too.
 bool is_picture(std::string_view member, std::string_view text) {
-  return (member == "png" && starts_with(text, "iVBORw0KGgo")) || (member == "jpeg" && starts_with(text, "/9j/")) ||
+  return (member == "png" && starts_with(text, "iVBORw0KGgo")) ||
+         (member == "jpeg" && starts_with(text, "/9j/")) ||
          (member == "pdf" && starts_with(text, "JVBERi0"));
 }
 
 }  // namespace
 
-CellRedaction::CellRedaction(std::shared_ptr<const redact::Rules> rules) : rules_(rules), stdout_(rules), stderr_(std::move(rules)) {}
+CellRedaction::CellRedaction(std::shared_ptr<const redact::Rules> rules)
+    : rules_(rules), stdout_(rules), stderr_(std::move(rules)) {}
 
 std::string CellRedaction::take(const std::string& type, std::string_view event) {
   redact::Stream* printed = type == "stdout" ? &stdout_ : type == "stderr" ? &stderr_ : nullptr;
   bool held = false;
-  Walker walker(event, [&](std::string_view member, std::string text) -> std::optional<std::string> {
-    if (member == "type" || is_picture(member, text)) return std::nullopt;
-    std::string shown;
-    bool streams = printed && member == "text";
-    if (streams) printed->feed(text, shown);
-    else shown = redact::redacted(*rules_, text, &others_);
-    held = held || (streams && shown.empty() && !text.empty());
-    if (type == "error" && member == "name") error_name_ = shown;
-    if (shown == text) return std::nullopt;
-    return shown;
-  });
+  Walker walker(event,
+                [&](std::string_view member, std::string text) -> std::optional<std::string> {
+                  if (member == "type" || is_picture(member, text)) return std::nullopt;
+                  std::string shown;
+                  bool streams = printed && member == "text";
+                  if (streams)
+                    printed->feed(text, shown);
+                  else
+                    shown = redact::redacted(*rules_, text, &others_);
+                  held = held || (streams && shown.empty() && !text.empty());
+                  if (type == "error" && member == "name") error_name_ = shown;
+                  if (shown == text) return std::nullopt;
+                  return shown;
+                });
   std::optional<std::string> told = walker.run();
   return told && !held ? std::move(*told) : std::string();
 }

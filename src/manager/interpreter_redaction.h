@@ -1,5 +1,5 @@
-// What a cell says, without the secrets of its sandbox: every text of every event. What it prints is looked at as one stream, so
-// that a secret which comes in several events is found.
+// What a cell says, without the secrets of its sandbox: every text of every event. What it prints
+// is looked at as one stream, so that a secret which comes in several events is found.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ class CellRedaction {
  public:
   explicit CellRedaction(std::shared_ptr<const redact::Rules> rules);
 
-  // The event (one JSON object) as it may be told now; empty when all of it is held back, or when it is no JSON.
+  // The event (one JSON object) as it may be told now; empty when all of it is held back, or when
+  // it is no JSON.
   std::string take(const std::string& type, std::string_view event);
   // What was held back, as events with a line break each. Nothing comes after.
   std::string finish();

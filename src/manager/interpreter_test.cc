@@ -8,7 +8,8 @@ namespace paddock::manager {
 namespace {
 
 TEST(Interpreter, KnowsLanguagesByTheNamesThatClientsUse) {
-  for (const char* name : {"js", " JavaScript ", "node"}) EXPECT_EQ(language_of(name).value(), "javascript");
+  for (const char* name : {"js", " JavaScript ", "node"})
+    EXPECT_EQ(language_of(name).value(), "javascript");
   EXPECT_EQ(language_of("TS").value(), "typescript");
   EXPECT_EQ(language_of("python").value(), "python");
   EXPECT_EQ(language_of("cobol").error().code, Code::invalid);
@@ -29,8 +30,10 @@ TEST(Interpreter, FindsContextsByTheTagsOfTheirProcesses) {
 
 TEST(Interpreter, TakesNoOtherTagForItsOwn) {
   ContextInfo found;
-  for (const char* tag : {"", "mine", "paddock-kernel/", "paddock-kernel/python", "paddock-kernel/python/", "paddock-kernel/cobol/1", "paddock-kernel/python/../x",
-                          "paddock-kernel/python/A B", "paddock-kernel/python/1/default/more"})
+  for (const char* tag :
+       {"", "mine", "paddock-kernel/", "paddock-kernel/python", "paddock-kernel/python/",
+        "paddock-kernel/cobol/1", "paddock-kernel/python/../x", "paddock-kernel/python/A B",
+        "paddock-kernel/python/1/default/more"})
     EXPECT_FALSE(Kernel::parse_tag(tag, found)) << tag;
 }
 

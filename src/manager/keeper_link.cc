@@ -33,9 +33,13 @@ Result<Fd> KeeperLink::connect(const std::string& directory) {
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return errno_error(errno, "open a socket to the keeper");
   sockaddr_un address{.sun_family = AF_UNIX};
-  std::strncpy(address.sun_path, cat("/proc/self/fd/", folder.get(), "/", launch::kKeeperSocket).c_str(), sizeof address.sun_path - 1);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return socket;
-  if (errno == ENOENT || errno == ECONNREFUSED) return Error{Code::not_found, "no keeper listens for the sandbox", ""};
+  std::strncpy(address.sun_path,
+               cat("/proc/self/fd/", folder.get(), "/", launch::kKeeperSocket).c_str(),
+               sizeof address.sun_path - 1);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return socket;
+  if (errno == ENOENT || errno == ECONNREFUSED)
+    return Error{Code::not_found, "no keeper listens for the sandbox", ""};
   return errno_error(errno, "connect to the keeper");
 }
 
@@ -61,15 +65,18 @@ void KeeperLink::take(Received received) {
   if (!is_answer) return;
   std::shared_ptr<Answer> answer = awaited_.front();
   awaited_.pop_front();
-  if (kind == Record::Kind::failed) answer->received.emplace(launch::to_error(received.record));
-  else answer->received.emplace(std::move(received));
+  if (kind == Record::Kind::failed)
+    answer->received.emplace(launch::to_error(received.record));
+  else
+    answer->received.emplace(std::move(received));
   answer->bell.ring();
 }
 
 void KeeperLink::end() {
   over_ = true;
   for (const std::shared_ptr<Answer>& answer : std::exchange(awaited_, {})) {
-    answer->received.emplace(last_ && last_->kind == Record::Kind::failed ? launch::to_error(*last_) : gone());
+    answer->received.emplace(last_ && last_->kind == Record::Kind::failed ? launch::to_error(*last_)
+                                                                          : gone());
     answer->bell.ring();
   }
   over_bell_.ring();
@@ -92,18 +99,22 @@ io::Task<Result<Received>> KeeperLink::hear(io::Milliseconds patience) {
   co_return received;
 }
 
-io::Task<Result<Received>> KeeperLink::await(std::shared_ptr<Answer> answer, io::Milliseconds patience) {
+io::Task<Result<Received>> KeeperLink::await(std::shared_ptr<Answer> answer,
+                                             io::Milliseconds patience) {
   std::shared_ptr<KeeperLink> self = shared_from_this();
   io::Milliseconds deadline = loop_.now() + patience;
   while (!answer->received) {
     bool in_time = co_await answer->bell.wait(deadline);
-    if (!in_time && !answer->received) co_return Error{Code::io, "the sandbox's keeper does not answer", ""};
+    if (!in_time && !answer->received)
+      co_return Error{Code::io, "the sandbox's keeper does not answer", ""};
   }
   co_return std::move(*answer->received);
 }
 
 void KeeperLink::tell(const Record& record) {
-  if (!over_ && !launch::send_record(socket_.get(), record)) (void)::shutdown(socket_.get(), SHUT_RDWR);  // listen() notices
+  // listen() notices.
+  if (!over_ && !launch::send_record(socket_.get(), record))
+    (void)::shutdown(socket_.get(), SHUT_RDWR);
 }
 
 io::Task<bool> KeeperLink::wait_for_end(io::Milliseconds deadline) {

@@ -1,4 +1,5 @@
-// The server's side of a living sandbox's keeper: questions and answers, in turn, and the news of its end.
+// The server's side of a living sandbox's keeper: questions and answers, in turn, and the news of
+// its end.
 #pragma once
 
 #include <deque>
@@ -28,9 +29,11 @@ class KeeperLink : public std::enable_shared_from_this<KeeperLink> {
 
   bool is_over() const { return over_; }
   const std::optional<launch::Record>& last_words() const { return last_; }  // once it is over
-  bool is_replaced() const { return last_ && last_->kind == launch::Record::Kind::replaced; }  // by another server: it lives on
-  io::Task<bool> wait_for_end(io::Milliseconds deadline);                    // true when it is over
-  void let_go();                                                             // the keeper goes on without us
+  // By another server: it lives on.
+  bool is_replaced() const { return last_ && last_->kind == launch::Record::Kind::replaced; }
+  io::Task<bool> wait_for_end(io::Milliseconds deadline);  // true when it is over
+  // The keeper goes on without us.
+  void let_go();
 
  private:
   struct Answer {
@@ -38,11 +41,13 @@ class KeeperLink : public std::enable_shared_from_this<KeeperLink> {
     io::Bell bell;
     std::optional<Result<launch::Received>> received;
   };
-  KeeperLink(io::Loop& loop, Fd socket) : loop_(loop), socket_(loop, std::move(socket)), over_bell_(loop) {}
+  KeeperLink(io::Loop& loop, Fd socket)
+      : loop_(loop), socket_(loop, std::move(socket)), over_bell_(loop) {}
   static io::Task<void> listen(std::shared_ptr<KeeperLink> link);
   void take(launch::Received received);
   void end();
-  io::Task<Result<launch::Received>> await(std::shared_ptr<Answer> answer, io::Milliseconds patience);
+  io::Task<Result<launch::Received>> await(std::shared_ptr<Answer> answer,
+                                           io::Milliseconds patience);
 
   io::Loop& loop_;
   io::Socket socket_;

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/base64.h"
-#include "base/text.h"
 #include "base/digest.h"
+#include "base/text.h"
 #include "store/state.h"
 
 namespace paddock::manager {
@@ -52,23 +52,31 @@ Result<void> Keys::read_if_changed() {
     seen_ = {};
     return {};
   }
-  bool same = now.st_ino == seen_.st_ino && now.st_size == seen_.st_size && now.st_mtim.tv_sec == seen_.st_mtim.tv_sec &&
+  bool same = now.st_ino == seen_.st_ino && now.st_size == seen_.st_size &&
+              now.st_mtim.tv_sec == seen_.st_mtim.tv_sec &&
               now.st_mtim.tv_nsec == seen_.st_mtim.tv_nsec;
   if (same) return {};
   Value all = TRY(parse_json(TRY(read_file(path)), path));
   std::vector<Entry> entries;
   const Value* keys = all.find("keys");
   const Value::Array* list = keys ? keys->as_array() : nullptr;
-  Error broken{Code::invalid, cat("read '", path, "': it is not a file of keys"), "move it away; keys must then be made anew"};
+  Error broken{Code::invalid, cat("read '", path, "': it is not a file of keys"),
+               "move it away; keys must then be made anew"};
   if (!list) return broken;
   for (const Value& item : *list) {
     Entry entry;
-    entry.info = {.id = text_of(item, "id"), .tenant = text_of(item, "tenant"), .name = text_of(item, "name"), .scopes = {},
-                  .last_four = text_of(item, "last_four"), .created = time_of(item, "created_ms"), .expires = time_of(item, "expires_ms")};
+    entry.info = {.id = text_of(item, "id"),
+                  .tenant = text_of(item, "tenant"),
+                  .name = text_of(item, "name"),
+                  .scopes = {},
+                  .last_four = text_of(item, "last_four"),
+                  .created = time_of(item, "created_ms"),
+                  .expires = time_of(item, "expires_ms")};
     const Value* scopes = item.find("scopes");
     if (!scopes || !scopes->as_array()) return broken;
     for (const Value& scope : *scopes->as_array())
-      if (scope.as_string() && kScopes.count(*scope.as_string())) entry.info.scopes.insert(*scope.as_string());
+      if (scope.as_string() && kScopes.count(*scope.as_string()))
+        entry.info.scopes.insert(*scope.as_string());
     Result<std::string> hash = from_base64(text_of(item, "hash"));
     if (!hash || hash.value().size() != 32 || !is_tenant_name(entry.info.tenant)) return broken;
     entry.hash = std::move(hash.value());
@@ -106,11 +114,18 @@ Result<void> Keys::write() {
 
 Result<void> Keys::can_create(const KeyInfo& wanted) {
   if (!is_tenant_name(wanted.tenant))
-    return Error{Code::invalid, cat("make a key for tenant '", printable(wanted.tenant), "': a tenant's name has lower-case letters, digits and '-'"), ""};
-  if (wanted.name.size() > 100) return Error{Code::invalid, "make a key: its name is longer than 100 bytes", ""};
+    return Error{Code::invalid,
+                 cat("make a key for tenant '", printable(wanted.tenant),
+                     "': a tenant's name has lower-case letters, digits and '-'"),
+                 ""};
+  if (wanted.name.size() > 100)
+    return Error{Code::invalid, "make a key: its name is longer than 100 bytes", ""};
   for (const std::string& scope : wanted.scopes)
-    if (!kScopes.count(scope)) return Error{Code::invalid, cat("make a key: there is no scope '", printable(scope), "'"), "scopes are: read, sandboxes, templates, metrics, admin"};
-  if (wanted.scopes.empty()) return Error{Code::invalid, "make a key: it would be good for nothing", "name a scope"};
+    if (!kScopes.count(scope))
+      return Error{Code::invalid, cat("make a key: there is no scope '", printable(scope), "'"),
+                   "scopes are: read, sandboxes, templates, metrics, admin"};
+  if (wanted.scopes.empty())
+    return Error{Code::invalid, "make a key: it would be good for nothing", "name a scope"};
   return {};
 }
 
@@ -118,7 +133,9 @@ Result<NewKey> Keys::create(KeyInfo wanted) {
   TRY(can_create(wanted));
   Fd held = TRY(lock());
   TRY(read_if_changed());
-  if (entries_.size() >= kMostKeys) return Error{Code::exhausted, "make a key: there are too many", "revoke some: paddock key revoke ID"};
+  if (entries_.size() >= kMostKeys)
+    return Error{Code::exhausted, "make a key: there are too many",
+                 "revoke some: paddock key revoke ID"};
   if (secret_.empty()) secret_ = TRY(random_bytes(32));
   NewKey made{.info = std::move(wanted), .key = cat("e2b_", to_hex(TRY(random_bytes(20))))};
   made.info.id = TRY(store::random_name(8));
@@ -138,8 +155,12 @@ Result<std::vector<KeyInfo>> Keys::list() {
 
 Result<void> Keys::can_revoke(const std::string& id) {
   TRY(read_if_changed());
-  if (std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.info.id == id; })) return {};
-  return Error{Code::not_found, cat("revoke the key '", printable(id), "': there is none of that id"), "see: paddock key ls"};
+  if (std::any_of(entries_.begin(), entries_.end(),
+                  [&](const Entry& entry) { return entry.info.id == id; }))
+    return {};
+  return Error{Code::not_found,
+               cat("revoke the key '", printable(id), "': there is none of that id"),
+               "see: paddock key ls"};
 }
 
 Result<void> Keys::revoke(const std::string& id) {

@@ -1,5 +1,6 @@
-// API keys: who may ask the server for what. Kept in one file of the state directory, by keyed hash only; a key itself is
-// shown once, when it is made. Programs beside the server may change the file (under a lock); the server notices.
+// API keys: who may ask the server for what. Kept in one file of the state directory, by keyed hash
+// only; a key itself is shown once, when it is made. Programs beside the server may change the file
+// (under a lock); the server notices.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,10 +17,10 @@ namespace paddock::manager {
 inline const std::set<std::string> kScopes = {"read", "sandboxes", "templates", "metrics", "admin"};
 
 struct KeyInfo {
-  std::string id;             // names it; no secret
+  std::string id;  // names it; no secret
   std::string tenant, name;
   std::set<std::string> scopes;
-  std::string last_four;      // of the key, to recognise it by
+  std::string last_four;              // of the key, to recognise it by
   WallTime created = 0, expires = 0;  // expires: 0 for never
 };
 
@@ -33,7 +34,7 @@ class Keys {
   static Result<Keys> open(const std::string& state_directory);
 
   static Result<void> can_create(const KeyInfo& wanted);
-  Result<NewKey> create(KeyInfo wanted);           // id, last_four and created are filled in
+  Result<NewKey> create(KeyInfo wanted);  // id, last_four and created are filled in
   Result<std::vector<KeyInfo>> list();
   Result<void> can_revoke(const std::string& id);  // Code::not_found
   Result<void> revoke(const std::string& id);

@@ -1,7 +1,7 @@
 #include "manager/keys.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -17,7 +17,15 @@ class KeysTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   Keys open() { return std::move(Keys::open(folder_)).value(); }
-  static KeyInfo wanted(const std::string& tenant = "local") { return {.id = "", .tenant = tenant, .name = "", .scopes = {"read"}, .last_four = "", .created = 0, .expires = 0}; }
+  static KeyInfo wanted(const std::string& tenant = "local") {
+    return {.id = "",
+            .tenant = tenant,
+            .name = "",
+            .scopes = {"read"},
+            .last_four = "",
+            .created = 0,
+            .expires = 0};
+  }
 
   std::string folder_;
 };
@@ -65,7 +73,10 @@ TEST_F(KeysTest, RefusesWhatIsNoTenantOrScope) {
 TEST_F(KeysTest, LetsNobodyInWhenTheFileIsBroken) {
   Keys keys = open();
   NewKey made = std::move(keys.create(wanted())).value();
-  { Fd file = std::move(open_file(folder_ + "/keys.json", O_WRONLY | O_TRUNC)).value(); ASSERT_TRUE(write_all(file.get(), "{}")); }
+  {
+    Fd file = std::move(open_file(folder_ + "/keys.json", O_WRONLY | O_TRUNC)).value();
+    ASSERT_TRUE(write_all(file.get(), "{}"));
+  }
   EXPECT_FALSE(keys.check(made.key));
   EXPECT_FALSE(Keys::open(folder_));
 }

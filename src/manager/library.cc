@@ -16,7 +16,8 @@ namespace {
 policy::LoadContext load_context() {
   char path[PATH_MAX];
   const char* directory = ::getcwd(path, sizeof path) ? path : "/";
-  return {{directory, store::home_directory()}, [](const std::string& file) { return read_file(file); }};
+  return {{directory, store::home_directory()},
+          [](const std::string& file) { return read_file(file); }};
 }
 
 }  // namespace
@@ -25,11 +26,18 @@ Result<RunResult> run(const Command& command, const Policy& policy, const RunOpt
   Policy call = policy;
   if (call.name.empty()) call.name = "the call";
   policy::Combined combined = TRY(policy::load(options.policies, call, load_context()));
-  manager::RunRecordOptions record{.agent = options.agent, .traceparent = options.traceparent, .policies = join(options.policies, " ")};
+  manager::RunRecordOptions record{.agent = options.agent,
+                                   .traceparent = options.traceparent,
+                                   .policies = join(options.policies, " ")};
   TRY(manager::find_collector(combined.policy, record));
   Result<manager::Prepared> prepared = manager::prepare(command, combined.policy, {});
-  if (!prepared) return manager::record_refusal(command, combined.policy, record, std::move(prepared.error()));
-  return manager::run(std::move(prepared).value(), {.capture = true, .report = options.report, .discard = options.discard, .record = std::move(record), .notes = combined.notes});
+  if (!prepared)
+    return manager::record_refusal(command, combined.policy, record, std::move(prepared.error()));
+  return manager::run(std::move(prepared).value(), {.capture = true,
+                                                    .report = options.report,
+                                                    .discard = options.discard,
+                                                    .record = std::move(record),
+                                                    .notes = combined.notes});
 }
 
 }  // namespace paddock

@@ -1,6 +1,6 @@
-// A sandbox's life after its birth: pause, resume, end, and the times at which these happen by themselves. Operations on one
-// sandbox take turns; the end does not wait to be seen: from the instant it is decided the sandbox is out of reach, and who has
-// the turn gives up.
+// A sandbox's life after its birth: pause, resume, end, and the times at which these happen by
+// themselves. Operations on one sandbox take turns; the end does not wait to be seen: from the
+// instant it is decided the sandbox is out of reach, and who has the turn gives up.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,11 +19,14 @@ namespace {
 
 constexpr io::Milliseconds kPauseAgain = 30'000;  // after a pause that was due and failed
 
-Error gone(const Sandbox& sandbox) { return Error{Code::not_found, cat("sandbox '", sandbox.info().id, "': it has ended"), ""}; }
+Error gone(const Sandbox& sandbox) {
+  return Error{Code::not_found, cat("sandbox '", sandbox.info().id, "': it has ended"), ""};
+}
 
 // What it costs its tenant: without processes, its files alone.
 Amount cost_of(const SandboxInfo& info) {
-  if (info.state == SandboxState::paused && !info.has_memory) return {.disk_bytes = info.disk_bytes};
+  if (info.state == SandboxState::paused && !info.has_memory)
+    return {.disk_bytes = info.disk_bytes};
   return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
 }
 
@@ -34,7 +37,7 @@ void sync_files(const std::string& directory) {
 
 }  // namespace
 
-// ---- times ------------------------------------------------------------------------------------------------------
+// ---- times ---
 
 void Manager::live_until(Sandbox& sandbox, int64_t timeout_ms) {
   sandbox.info_.ends = timeout_ms == 0 ? 0 : wall_time_now() + timeout_ms;
@@ -52,23 +55,30 @@ void Manager::tell_keeper(const Sandbox& sandbox, int64_t left_ms) {
 void Manager::set_timer(const Sandbox& sandbox) {
   io::Milliseconds next = sandbox.ends_at_;
   if (sandbox.info_.idle_timeout_ms != 0) {
-    io::Milliseconds idle = std::max(sandbox.last_used_ + sandbox.info_.idle_timeout_ms, loop_.now() + 1);
+    io::Milliseconds idle =
+        std::max(sandbox.last_used_ + sandbox.info_.idle_timeout_ms, loop_.now() + 1);
     if (next == 0 || idle < next) next = idle;
   }
-  if (next == 0) timers_->clear(sandbox.info_.id);
-  else timers_->set(sandbox.info_.id, next);
+  if (next == 0)
+    timers_->clear(sandbox.info_.id);
+  else
+    timers_->set(sandbox.info_.id, next);
 }
 
 void Manager::on_due(const std::string& id) {
   if (id.empty()) return tick();
   auto found = sandboxes_.find(id);
-  if (found == sandboxes_.end() || found->second->info_.state != SandboxState::running || stopping_) return;
+  if (found == sandboxes_.end() || found->second->info_.state != SandboxState::running || stopping_)
+    return;
   std::shared_ptr<Sandbox> sandbox = found->second;
   if (!sandbox->watchers_.empty()) sandbox->touch();
   bool is_over = sandbox->ends_at_ != 0 && sandbox->ends_at_ <= loop_.now();
-  bool is_idle = sandbox->info_.idle_timeout_ms != 0 && sandbox->last_used_ + sandbox->info_.idle_timeout_ms <= loop_.now();
-  if (is_over || is_idle) io::spawn(expire(sandbox, is_over ? "timeout" : "idle timeout"));
-  else set_timer(*sandbox);
+  bool is_idle = sandbox->info_.idle_timeout_ms != 0 &&
+                 sandbox->last_used_ + sandbox->info_.idle_timeout_ms <= loop_.now();
+  if (is_over || is_idle)
+    io::spawn(expire(sandbox, is_over ? "timeout" : "idle timeout"));
+  else
+    set_timer(*sandbox);
 }
 
 io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string because) {
@@ -80,7 +90,8 @@ io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string bec
   bool keep_memory = sandbox->info_.lifecycle.pause_keeps_memory;
   io::Milliseconds ends_at = sandbox->ends_at_;
   Result<void> paused = co_await pause_it(sandbox, keep_memory);
-  if (paused || sandbox->info_.state != SandboxState::running || sandbox->ends_at_ != ends_at) co_return;
+  if (paused || sandbox->info_.state != SandboxState::running || sandbox->ends_at_ != ends_at)
+    co_return;
   // Somebody's files are at stake: it lives a little longer, and is paused then.
   note_trouble(*sandbox, cat("it could not be paused: ", paused.error().message));
   sandbox->ends_at_ = loop_.now() + kPauseAgain;
@@ -89,10 +100,15 @@ io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string bec
   set_timer(*sandbox);
 }
 
-Result<void> Manager::can_set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) const {
+Result<void> Manager::can_set_timeout(const Caller& caller, const std::string& id,
+                                      int64_t timeout_ms) const {
   std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
   if (timeout_ms != 0) (void)TRY(check_timeout(caller.tenant, timeout_ms));
-  if (sandbox->info_.state != SandboxState::running) return Error{Code::conflict, cat("set the timeout of '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state)), "resume it first"};
+  if (sandbox->info_.state != SandboxState::running)
+    return Error{Code::conflict,
+                 cat("set the timeout of '", sandbox->info_.id, "': it is ",
+                     to_string(sandbox->info_.state)),
+                 "resume it first"};
   return {};
 }
 
@@ -103,7 +119,7 @@ Result<void> Manager::set_timeout(const Caller& caller, const std::string& id, i
   return write(*sandbox, store::Durability::atomic);
 }
 
-// ---- what is told of it -----------------------------------------------------------------------------------------
+// ---- what is told of it ---
 
 void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
   Event event = event_about(sandbox, "sandbox.state");
@@ -112,11 +128,13 @@ void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
   events_->note(std::move(event));
 }
 
-void Manager::note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage, WallTime when) {
+void Manager::note_end(const Sandbox& sandbox, const std::string& because,
+                       const InstanceUsage& usage, WallTime when) {
   if (!sandbox.is_recorded_) return;
   const SandboxInfo& info = sandbox.info_;
   if (!info.hidden && info.started != 0) {  // else nobody was ever told of it
-    Epitaph epitaph = epitaph_of(info, redact::redacted(*sandbox.redaction(), because), when ? when : wall_time_now());
+    Epitaph epitaph = epitaph_of(info, redact::redacted(*sandbox.redaction(), because),
+                                 when ? when : wall_time_now());
     epitaph.memory_peak = usage.memory_peak;
     epitaph.disk = usage.disk;
     epitaphs_->add(std::move(epitaph));
@@ -142,7 +160,7 @@ void Manager::note_end(const Sandbox& sandbox, const std::string& because, const
   events_->note(std::move(event));
 }
 
-// ---- the end ----------------------------------------------------------------------------------------------------
+// ---- the end ---
 
 void Manager::body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end) {
   if (stopping_ || sandbox->doomed_) return;
@@ -150,9 +168,12 @@ void Manager::body_ended(const std::shared_ptr<Sandbox>& sandbox, const Instance
   sandbox->info_.ended_by = end.limit;
   SandboxState state = sandbox->info_.state;
   // Whoever is starting it looks here when that is done, and cleans up.
-  if (state == SandboxState::starting || state == SandboxState::resuming) sandbox->body_over_ = why;
-  else if (state == SandboxState::paused) io::spawn(lose_memory(sandbox, why));
-  else io::spawn(finish(sandbox, why));
+  if (state == SandboxState::starting || state == SandboxState::resuming)
+    sandbox->body_over_ = why;
+  else if (state == SandboxState::paused)
+    io::spawn(lose_memory(sandbox, why));
+  else
+    io::spawn(finish(sandbox, why));
 }
 
 // A paused one whose processes died keeps its files; its owner asked for them to be kept.
@@ -160,7 +181,8 @@ io::Task<void> Manager::lose_memory(std::shared_ptr<Sandbox> sandbox, std::strin
   Busy busy(*this);
   co_await loop_.yield();  // the body is calling us
   Turn::Held held = co_await sandbox->turn_.take();
-  if (sandbox->doomed_ || sandbox->info_.state != SandboxState::paused || !sandbox->body_) co_return;
+  if (sandbox->doomed_ || sandbox->info_.state != SandboxState::paused || !sandbox->body_)
+    co_return;
   co_await sandbox->body_->kill();
   if (sandbox->doomed_) co_return;
   forget_body(*sandbox);
@@ -182,7 +204,8 @@ io::Task<void> Manager::finish(std::shared_ptr<Sandbox> sandbox, std::string bec
 }
 
 // `keep` takes what is to be kept of its files, once nothing runs any more.
-io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> keep) {
+io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because,
+                                       std::function<void()> keep) {
   if (sandbox->doomed_) co_return;
   Busy busy(*this);
   sandbox->doomed_ = true;
@@ -195,7 +218,9 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
 
   if (guest) guest->close();  // who has the turn must not wait for it
   Turn::Held held = co_await sandbox->turn_.take();
-  InstanceUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us, .memory_peak = sandbox->watch_.reading.memory_peak, .disk = sandbox->watch_.reading.disk,
+  InstanceUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us,
+                      .memory_peak = sandbox->watch_.reading.memory_peak,
+                      .disk = sandbox->watch_.reading.disk,
                       .oom_kills = sandbox->watch_.reading.oom_kills};
   if (sandbox->body_) {
     Result<InstanceUsage> last = co_await sandbox->body_->usage();
@@ -226,9 +251,10 @@ io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id
   co_return Result<void>();
 }
 
-// ---- pause ------------------------------------------------------------------------------------------------------
+// ---- pause ---
 
-io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& id, bool keep_memory) {
+io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& id,
+                                      bool keep_memory) {
   Busy busy(*this);
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
@@ -246,12 +272,17 @@ io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool 
   Turn::Held held = co_await sandbox->turn_.take();
   if (sandbox->doomed_) co_return gone(*sandbox);
   if (sandbox->info_.state != SandboxState::running)
-    co_return Error{Code::conflict, cat("pause '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state), " already"), ""};
+    co_return Error{
+        Code::conflict,
+        cat("pause '", sandbox->info_.id, "': it is ", to_string(sandbox->info_.state), " already"),
+        ""};
   timers_->clear(sandbox->info_.id);
   sandbox->enter(SandboxState::pausing);
   Result<void> done;
-  if (keep_memory) done = co_await sandbox->body_->freeze();
-  else done = co_await drop_memory(sandbox);
+  if (keep_memory)
+    done = co_await sandbox->body_->freeze();
+  else
+    done = co_await drop_memory(sandbox);
   if (sandbox->doomed_) co_return gone(*sandbox);
   if (!done) {
     sandbox->enter(SandboxState::running);
@@ -264,7 +295,8 @@ io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool 
   if (sandbox->doomed_) co_return gone(*sandbox);
   if (written) tell_keeper(*sandbox, 0);  // a paused one stays until somebody ends or resumes it
   sandbox->charge_->change(cost_of(sandbox->info_));
-  // Without its own record the next server would take it for running, or (files only) knows by the record of the intent.
+  // Without its own record the next server would take it for running, or (files only) knows by the
+  // record of the intent.
   if (!written && keep_memory) {
     sandbox->enter(SandboxState::resuming);
     (void)co_await sandbox->body_->thaw();
@@ -276,8 +308,8 @@ io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool 
   co_return Result<void>();
 }
 
-// Ends the processes and keeps the files. Written down before: a server that starts in the middle must not take it for a
-// sandbox that died.
+// Ends the processes and keeps the files. Written down before: a server that starts in the middle
+// must not take it for a sandbox that died.
 io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
   bool had_memory = sandbox->info_.has_memory;
   sandbox->info_.has_memory = false;
@@ -295,7 +327,7 @@ io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
   co_return Result<void>();
 }
 
-// ---- resume -----------------------------------------------------------------------------------------------------
+// ---- resume ---
 
 // True when it was paused and runs now; false when it was running all along.
 io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resume how) {
@@ -304,7 +336,8 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   SandboxInfo& info = sandbox->info_;
   int64_t timeout_ms = how.timeout_ms;
   if (info.state == SandboxState::running) {
-    if (timeout_ms > 0 && sandbox->ends_at_ != 0 && loop_.now() + timeout_ms > sandbox->ends_at_) live_until(*sandbox, timeout_ms);
+    if (timeout_ms > 0 && sandbox->ends_at_ != 0 && loop_.now() + timeout_ms > sandbox->ends_at_)
+      live_until(*sandbox, timeout_ms);
     sandbox->touch();
     Result<void> written = write(*sandbox, store::Durability::atomic);
     if (!written) co_return written.error();
@@ -335,7 +368,8 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
     Result<std::string> boot_id = make_boot_id();
     if (boot_id) info.boot_id = boot_id.value();
     done = co_await begin(sandbox);
-    if (done && !sandbox->body_over_.empty()) done = Error{Code::io, cat("start '", info.id, "' again: ", sandbox->body_over_), ""};
+    if (done && !sandbox->body_over_.empty())
+      done = Error{Code::io, cat("start '", info.id, "' again: ", sandbox->body_over_), ""};
     if (!done && sandbox->body_) {
       co_await sandbox->body_->kill();
       forget_body(*sandbox);
@@ -345,7 +379,9 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   if (!sandbox->body_over_.empty()) {
     sandbox->enter(SandboxState::paused);
     io::spawn(lose_memory(sandbox, sandbox->body_over_));
-    co_return Error{Code::conflict, cat("resume '", info.id, "': its processes are gone: ", sandbox->body_over_), "resume it from its files"};
+    co_return Error{Code::conflict,
+                    cat("resume '", info.id, "': its processes are gone: ", sandbox->body_over_),
+                    "resume it from its files"};
   }
   if (!done) {
     sandbox->enter(SandboxState::paused);
@@ -357,7 +393,8 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   info.started = wall_time_now();
   sandbox->enter(SandboxState::running);
   live_until(*sandbox, timeout_ms);
-  // Found paused after a crash before this: a frozen one stays frozen, one from its files is ended and stays as files.
+  // Found paused after a crash before this: a frozen one stays frozen, one from its files is ended
+  // and stays as files.
   Result<void> written = write(*sandbox, store::Durability::atomic);
   if (!written) {
     note_trouble(*sandbox, written.error().message);
@@ -365,7 +402,8 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   co_return true;
 }
 
-io::Task<Result<Manager::Connected>> Manager::connect(const Caller& caller, const std::string& id, int64_t timeout_ms, bool reboot) {
+io::Task<Result<Manager::Connected>> Manager::connect(const Caller& caller, const std::string& id,
+                                                      int64_t timeout_ms, bool reboot) {
   Busy busy(*this);
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();

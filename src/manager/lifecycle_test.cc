@@ -17,8 +17,10 @@ TEST(SandboxStates, OnlyLeadForward) {
   EXPECT_TRUE(may_follow(pausing, running));  // it could not be paused
   EXPECT_FALSE(may_follow(paused, running));
   EXPECT_FALSE(may_follow(ending, running));
-  for (SandboxState state : {starting, running, pausing, paused, resuming}) EXPECT_TRUE(may_follow(state, ending));
-  for (SandboxState state : {starting, running, pausing, paused, resuming, ending, ended}) EXPECT_FALSE(may_follow(ended, state));
+  for (SandboxState state : {starting, running, pausing, paused, resuming})
+    EXPECT_TRUE(may_follow(state, ending));
+  for (SandboxState state : {starting, running, pausing, paused, resuming, ending, ended})
+    EXPECT_FALSE(may_follow(ended, state));
 }
 
 TEST_F(Lifecycles, ASandboxIsMadeAndKilled) {
@@ -108,7 +110,8 @@ TEST_F(Lifecycles, ATimeoutIsExtendedAndShortened) {
     EXPECT_TRUE(self->manager_->set_timeout(self->caller_, shorter->info().id, 10));
     std::shared_ptr<Sandbox> connected = co_await self->make(options);
     std::string id = connected->info().id;
-    Result<Manager::Connected> only_extended = co_await self->manager_->connect(self->caller_, id, 10, false);
+    Result<Manager::Connected> only_extended =
+        co_await self->manager_->connect(self->caller_, id, 10, false);
     EXPECT_TRUE(only_extended && !only_extended.value().resumed);
     EXPECT_FALSE(self->manager_->set_timeout(self->caller_, id, -1));
     EXPECT_FALSE(self->manager_->set_timeout(self->caller_, id, int64_t{1} << 60));
@@ -126,7 +129,8 @@ TEST_F(Lifecycles, PauseCutsAndResumeKeepsTheToken) {
     co_await self->begin();
     CreateOptions plain;
     std::shared_ptr<Sandbox> sandbox = co_await self->make(plain);
-    std::string id = sandbox->info().id, token = sandbox->info().access_token, boot = sandbox->info().boot_id;
+    std::string id = sandbox->info().id, token = sandbox->info().access_token,
+                boot = sandbox->info().boot_id;
     bool cut = false;
     std::shared_ptr<void> watching = sandbox->watch([&] { cut = !sandbox->is_reachable(); });
     Result<void> paused = co_await self->manager_->pause(self->caller_, id, true);
@@ -134,12 +138,14 @@ TEST_F(Lifecycles, PauseCutsAndResumeKeepsTheToken) {
     EXPECT_TRUE(cut);
     Result<void> twice = co_await self->manager_->pause(self->caller_, id, true);
     EXPECT_TRUE(!twice && twice.error().code == Code::conflict);
-    Result<Manager::Connected> resumed = co_await self->manager_->connect(self->caller_, id, 0, false);
+    Result<Manager::Connected> resumed =
+        co_await self->manager_->connect(self->caller_, id, 0, false);
     EXPECT_TRUE(resumed && resumed.value().resumed);
     EXPECT_EQ(sandbox->info().boot_id, boot);
     Result<void> filed = co_await self->manager_->pause(self->caller_, id, false);
     EXPECT_TRUE(filed);
-    Result<Manager::Connected> rebooted = co_await self->manager_->connect(self->caller_, id, 0, false);
+    Result<Manager::Connected> rebooted =
+        co_await self->manager_->connect(self->caller_, id, 0, false);
     EXPECT_TRUE(rebooted && rebooted.value().resumed);
     EXPECT_NE(sandbox->info().boot_id, boot);
     EXPECT_EQ(sandbox->info().access_token, token);
@@ -199,7 +205,8 @@ TEST_F(Lifecycles, ASandboxThatDiesIsCleanedAndAPausedOneKeepsItsFiles) {
     EXPECT_EQ(running->info().ended_because, "limit memory=1G");
     EXPECT_EQ(paused->info().state, SandboxState::paused);
     EXPECT_FALSE(paused->info().has_memory);
-    Result<Manager::Connected> resumed = co_await self->manager_->connect(self->caller_, id, 0, false);
+    Result<Manager::Connected> resumed =
+        co_await self->manager_->connect(self->caller_, id, 0, false);
     EXPECT_TRUE(resumed && resumed.value().resumed);
     EXPECT_EQ(self->directories(), 1u);
     co_await self->end();

@@ -1,5 +1,6 @@
-// Where the audit log of this state directory is: audit/ in it, unless a server's policy named another place. Then the server leaves
-// that name here, so that commands beside it (runs, keys, `paddock audit`) write to and look at the same log.
+// Where the audit log of this state directory is: audit/ in it, unless a server's policy named
+// another place. Then the server leaves that name here, so that commands beside it (runs, keys,
+// `paddock audit`) write to and look at the same log.
 #pragma once
 
 #include <string>
@@ -8,7 +9,9 @@
 
 namespace paddock::manager {
 
-Result<void> leave_log_place(const std::string& state_directory, const std::string& log);  // audit/ itself: nothing is left
-Result<std::string> log_place(const std::string& state_directory);  // the error arm: what was left there cannot be trusted
+// audit/ itself: nothing is left.
+Result<void> leave_log_place(const std::string& state_directory, const std::string& log);
+// The error arm: what was left there cannot be trusted.
+Result<std::string> log_place(const std::string& state_directory);
 
 }  // namespace paddock::manager

@@ -1,6 +1,7 @@
-// The only owner of the state of living sandboxes: who they belong to, how long they live, what they are made of. One
-// thread, one event loop; what takes long runs elsewhere and is awaited. Everything it promises is on disk before it says so.
-// docs/lifecycle.md has the states, docs/formats/sandbox_record.md what is on disk.
+// The only owner of the state of living sandboxes: who they belong to, how long they live, what
+// they are made of. One thread, one event loop; what takes long runs elsewhere and is awaited.
+// Everything it promises is on disk before it says so. docs/lifecycle.md has the states,
+// docs/formats/sandbox_record.md what is on disk.
 #pragma once
 
 #include <functional>
@@ -34,29 +35,36 @@ namespace paddock::manager {
 
 class Builder;   // manager/build.h
 class Epitaphs;  // manager/epitaphs.h
-class Events;   // manager/events.h
+class Events;    // manager/events.h
 
-// Who asks. Everything below happens in the caller's tenant alone: what belongs to another does not exist (Code::not_found).
+// Who asks. Everything below happens in the caller's tenant alone: what belongs to another does not
+// exist (Code::not_found).
 struct Caller {
   std::string tenant;
-  std::set<std::string> scopes;  // "read", "sandboxes", "templates", "metrics", "admin"; admin includes all
-  std::string agent;             // on whose behalf, as they say it; for records alone
-  std::string key;               // the id of the key that was shown; empty: the owner of the server, over its socket
+  // "read", "sandboxes", "templates", "metrics", "admin"; admin includes all.
+  std::set<std::string> scopes;
+  std::string agent;  // on whose behalf, as they say it; for records alone
+  // The id of the key that was shown; empty: the owner of the server, over its socket.
+  std::string key;
   Cause cause = Cause::begin();  // what this call is, in the records
   bool may(const std::string& scope) const { return scopes.count("admin") || scopes.count(scope); }
 };
 
 struct ManagerOptions {
-  std::string policy;           // the operator's: a preset or a file. Default: "server"
+  std::string policy;                 // the operator's: a preset or a file. Default: "server"
   std::vector<std::string> narrower;  // further ones of the operator's
-  std::optional<Policy> flags;        // what the operator said on the command line: a ceiling like the policies
-  std::string records;          // the state directory whose audit log is written to, beside a server's; empty: its own
+  // What the operator said on the command line: a ceiling like the policies.
+  std::optional<Policy> flags;
+  // The state directory whose audit log is written to, beside a server's; empty: its own.
+  std::string records;
   std::string state_directory;  // empty: store::state_directory()
   uint64_t most_sandboxes = 0;  // of all tenants; 0: what memory and descriptors allow
   std::optional<Seams> seams;   // tests give their own
   bool keep_events = true;      // in an audit log; tests of the lifecycle keep none
   std::string otlp;             // where traces go, instead of where the policy says; may be empty
-  std::optional<Workspace> workspace;  // a directory of this machine that every sandbox sees as /workspace: the operator's word, never a call's
+  // A directory of this machine that every sandbox sees as /workspace: the operator's word, never a
+  // call's.
+  std::optional<Workspace> workspace;
 };
 
 struct TemplateSize {
@@ -64,20 +72,20 @@ struct TemplateSize {
 };
 
 struct Snapshot {
-  std::string id;       // a template's id
+  std::string id;  // a template's id
   std::string tenant, sandbox, name, tag;
   WallTime created = 0;
   uint64_t bytes = 0;
 };
 
 struct ListOptions {
-  std::set<SandboxState> states;                 // empty: running and paused
-  std::map<std::string, std::string> metadata;   // all must match
-  std::optional<WallTime> started_after;         // inclusive
+  std::set<SandboxState> states;                // empty: running and paused
+  std::map<std::string, std::string> metadata;  // all must match
+  std::optional<WallTime> started_after;        // inclusive
   std::string template_name;
-  bool ascending = false;                        // by start, then id
+  bool ascending = false;  // by start, then id
   size_t limit = 100;
-  std::string token;                             // of the page before
+  std::string token;  // of the page before
 };
 struct Page {
   std::vector<std::shared_ptr<Sandbox>> sandboxes;
@@ -87,7 +95,8 @@ struct Page {
 
 class Manager {
  public:
-  // Takes the state directory (one server at a time), knows what existed, cleans what died, reattaches to what lives.
+  // Takes the state directory (one server at a time), knows what existed, cleans what died,
+  // reattaches to what lives.
   static io::Task<Result<std::unique_ptr<Manager>>> start(io::Loop& loop, ManagerOptions options);
   ~Manager();
   io::Loop& loop();
@@ -95,68 +104,96 @@ class Manager {
   // Sandboxes. `id` may be a name as well.
   io::Task<Result<std::shared_ptr<Sandbox>>> create(const Caller& caller, CreateOptions options);
   Result<std::shared_ptr<Sandbox>> find(const Caller& caller, const std::string& id) const;
-  std::shared_ptr<Sandbox> find_for_data(const std::string& id) const;  // for callers who show one of its tokens instead; may be null
+  // For callers who show one of its tokens instead; may be null.
+  std::shared_ptr<Sandbox> find_for_data(const std::string& id) const;
   std::vector<std::shared_ptr<Sandbox>> all() const;
   Result<Page> list(const Caller& caller, const ListOptions& options) const;
   io::Task<Result<void>> kill(const Caller& caller, const std::string& id);
-  // Code::conflict when it is paused already. Running commands, their pids and memory are kept, or only the files.
+  // Code::conflict when it is paused already. Running commands, their pids and memory are kept, or
+  // only the files.
   io::Task<Result<void>> pause(const Caller& caller, const std::string& id, bool keep_memory);
   // Resumes when paused, and extends its life when that is later. `reboot`: from its files alone.
   struct Connected {
     std::shared_ptr<Sandbox> sandbox;
     bool resumed = false;
   };
-  io::Task<Result<Connected>> connect(const Caller& caller, const std::string& id, int64_t timeout_ms, bool reboot);
-  io::Task<bool> wake(std::shared_ptr<Sandbox> sandbox, Caller caller);  // for auto_resume; true when it is running now
+  io::Task<Result<Connected>> connect(const Caller& caller, const std::string& id,
+                                      int64_t timeout_ms, bool reboot);
+  // For auto_resume; true when it is running now.
+  io::Task<bool> wake(std::shared_ptr<Sandbox> sandbox, Caller caller);
   // The can_… say whether it would be refused, for who records it before.
-  Result<void> can_set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) const;
-  Result<void> set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms);  // from now; may shorten
-  Result<void> can_set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Yields yields = Yields::nothing) const;
-  Result<void> set_network(const Caller& caller, const std::string& id, const NetworkPolicy& network, Value extra, Yields yields = Yields::nothing);
+  Result<void> can_set_timeout(const Caller& caller, const std::string& id,
+                               int64_t timeout_ms) const;
+  // From now; may shorten.
+  Result<void> set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms);
+  Result<void> can_set_network(const Caller& caller, const std::string& id,
+                               const NetworkPolicy& network, Yields yields = Yields::nothing) const;
+  Result<void> set_network(const Caller& caller, const std::string& id,
+                           const NetworkPolicy& network, Value extra,
+                           Yields yields = Yields::nothing);
   io::Task<Result<InstanceUsage>> usage(const Caller& caller, const std::string& id);
   Result<Value> enforced(const Caller& caller, const std::string& id) const;  // with "notes"
 
   // Snapshots (templates made from a sandbox) and forks.
-  io::Task<Result<Snapshot>> snapshot(const Caller& caller, const std::string& id, const std::string& name_and_tag);
-  Result<std::vector<Snapshot>> list_snapshots(const Caller& caller, const std::string& sandbox, const std::string& name) const;
-  io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> fork(const Caller& caller, const std::string& id, size_t count, std::optional<int64_t> timeout_ms);
+  io::Task<Result<Snapshot>> snapshot(const Caller& caller, const std::string& id,
+                                      const std::string& name_and_tag);
+  Result<std::vector<Snapshot>> list_snapshots(const Caller& caller, const std::string& sandbox,
+                                               const std::string& name) const;
+  io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> fork(
+      const Caller& caller, const std::string& id, size_t count, std::optional<int64_t> timeout_ms);
 
-  // For builds: ends the sandbox and makes what it wrote the top layer of a new template, without copying it.
-  io::Task<Result<store::Template>> finish_into_template(const Caller& caller, const std::string& id, store::Template asked);
+  // For builds: ends the sandbox and makes what it wrote the top layer of a new template, without
+  // copying it.
+  io::Task<Result<store::Template>> finish_into_template(const Caller& caller,
+                                                         const std::string& id,
+                                                         store::Template asked);
   store::Templates& templates() { return *templates_; }
-  TemplateSize template_size(const std::string& tenant, const store::Template& made_from) const;  // what its sandboxes get
-  // Whether sandboxes of a template would get as much as it asks for (0: nothing in particular), rather than be narrowed.
-  Result<void> check_template_size(const std::string& tenant, uint64_t cpu_millicores, uint64_t memory_bytes) const;
+  // What its sandboxes get.
+  TemplateSize template_size(const std::string& tenant, const store::Template& made_from) const;
+  // Whether sandboxes of a template would get as much as it asks for (0: nothing in particular),
+  // rather than be narrowed.
+  Result<void> check_template_size(const std::string& tenant, uint64_t cpu_millicores,
+                                   uint64_t memory_bytes) const;
   void templates_changed();  // some were removed: layers that nobody uses go
   Builder& builder() { return *builder_; }
-  // The templates that come out of the box are made beside the first requests: returns once they may be used, or why they may not.
+  // The templates that come out of the box are made beside the first requests: returns once they
+  // may be used, or why they may not.
   io::Task<Result<void>> base_ready();
   Events& events() { return *events_; }
   const Policies& policies() const { return *policies_; }
   const Tally& tally() const { return tally_; }
   const Epitaphs& epitaphs() const { return *epitaphs_; }  // of sandboxes that have ended
-  io::Worker& worker() { return *worker_; }  // for what is short
-  io::Worker& copier() { return *copier_; }  // for trees of files
+  io::Worker& worker() { return *worker_; }                // for what is short
+  io::Worker& copier() { return *copier_; }                // for trees of files
 
   // Volumes.
-  Result<void> can_create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes) const;
-  Result<VolumeInfo> create_volume(const Caller& caller, const std::string& name, uint64_t quota_bytes);
+  Result<void> can_create_volume(const Caller& caller, const std::string& name,
+                                 uint64_t quota_bytes) const;
+  Result<VolumeInfo> create_volume(const Caller& caller, const std::string& name,
+                                   uint64_t quota_bytes);
   Result<std::vector<VolumeInfo>> list_volumes(const Caller& caller) const;
   Result<VolumeInfo> find_volume(const Caller& caller, const std::string& id_or_name) const;
   Result<void> can_remove_volume(const Caller& caller, const std::string& id_or_name) const;
-  Result<void> remove_volume(const Caller& caller, const std::string& id_or_name);  // Code::conflict while mounted
-  std::optional<VolumeInfo> volume_for_content(const std::string& id) const;  // of any tenant: for callers who show its token instead
-  bool reserve_volume(const std::string& id, uint64_t bytes);  // before they are written; false: above its quota
+  // Code::conflict while mounted.
+  Result<void> remove_volume(const Caller& caller, const std::string& id_or_name);
+  // Of any tenant: for callers who show its token instead.
+  std::optional<VolumeInfo> volume_for_content(const std::string& id) const;
+  // Before they are written; false: above its quota.
+  bool reserve_volume(const std::string& id, uint64_t bytes);
 
   // Tenants.
   Result<std::vector<Tenant>> tenants() const;
   Result<void> can_set_tenant(const Tenant& tenant) const;
   Result<void> set_tenant(const Tenant& tenant);
-  uint64_t longest_timeout(const std::string& tenant) const { return tenants_.find(tenant).quota.longest_timeout_ms; }  // 0: any
+  // 0: any.
+  uint64_t longest_timeout(const std::string& tenant) const {
+    return tenants_.find(tenant).quota.longest_timeout_ms;
+  }
 
-  // Records that `caller` is about to do something to the server, or to a sandbox. The error arm: it must not be done. When it then
-  // fails, note_failure tells of that.
-  io::Task<Result<Event>> record_act(Caller caller, std::string act, Value data, std::string sandbox);
+  // Records that `caller` is about to do something to the server, or to a sandbox. The error arm:
+  // it must not be done. When it then fails, note_failure tells of that.
+  io::Task<Result<Event>> record_act(Caller caller, std::string act, Value data,
+                                     std::string sandbox);
   void note_failure(const Event& act, const Error& why);
 
   io::Task<void> stop();  // the server goes; the sandboxes stay
@@ -177,7 +214,7 @@ class Manager {
 
   explicit Manager(io::Loop& loop);
   std::string why_missing(const std::string& tenant, const std::string& id) const;  // for people
-  Result<void> open(const ManagerOptions& options);             // restart.cc
+  Result<void> open(const ManagerOptions& options);                                 // restart.cc
   Result<void> open_events(const ManagerOptions& options);
   Result<void> look_at_workspace(const ManagerOptions& options);
   io::Task<Result<void>> recover();
@@ -186,7 +223,8 @@ class Manager {
   void remember(std::shared_ptr<Sandbox> sandbox);
   io::Task<void> settle_recovered(std::shared_ptr<Sandbox> sandbox);
 
-  Result<std::shared_ptr<Sandbox>> plan(const Caller& caller, const CreateOptions& options);  // create.cc
+  // Defined in create.cc.
+  Result<std::shared_ptr<Sandbox>> plan(const Caller& caller, const CreateOptions& options);
   InstanceSpec spec_of(const Sandbox& sandbox) const;
   io::Task<Result<void>> make_redaction(std::shared_ptr<Sandbox> sandbox);
   io::Task<Result<void>> record_creation(std::shared_ptr<Sandbox> sandbox, Event creation);
@@ -195,7 +233,8 @@ class Manager {
   Result<int64_t> check_timeout(const std::string& tenant, int64_t timeout_ms) const;
   Result<std::vector<MountedVolume>> mounts_of(const Sandbox& sandbox) const;
 
-  io::Task<Result<void>> pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory);        // lifecycle.cc
+  // lifecycle.cc.
+  io::Task<Result<void>> pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory);
   io::Task<Result<void>> drop_memory(std::shared_ptr<Sandbox> sandbox);
   struct Resume {
     int64_t timeout_ms = 0;
@@ -205,21 +244,25 @@ class Manager {
   io::Task<Result<bool>> resume_it(std::shared_ptr<Sandbox> sandbox, Resume how);
   io::Task<Result<Snapshot>> make_snapshot(std::shared_ptr<Sandbox> sandbox, store::Template asked);
   io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because);
-  io::Task<void> finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because, std::function<void()> keep);
+  io::Task<void> finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because,
+                                std::function<void()> keep);
   void body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end);
   io::Task<void> lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why);
   static void forget_body(Sandbox& sandbox);
   void note_trouble(const Sandbox& sandbox, const std::string& what);
-  void note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage, WallTime when = 0);
+  void note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage,
+                WallTime when = 0);
   void live_until(Sandbox& sandbox, int64_t timeout_ms);
   void set_timer(const Sandbox& sandbox);
   static void tell_keeper(const Sandbox& sandbox, int64_t left_ms);  // 0: it does not end by itself
   void on_due(const std::string& id);
   io::Task<void> expire(std::shared_ptr<Sandbox> sandbox, std::string because);
 
-  Result<void> write(const Sandbox& sandbox, store::Durability durability) const;             // records.h has the format
+  // records.h has the format.
+  Result<void> write(const Sandbox& sandbox, store::Durability durability) const;
   io::Task<Result<void>> write_on_disk(std::shared_ptr<Sandbox> sandbox);
-  void discard(const std::string& path);                                                      // trash.cc
+  // trash.cc.
+  void discard(const std::string& path);
   io::Task<void> remove_trash(std::string name);
   Result<void> check_goes_on() const;
 
@@ -228,19 +271,22 @@ class Manager {
     uint64_t bytes = 0;
     std::unique_ptr<Ledger::Charge> reserved;  // until it is charged as a template
   };
-  io::Task<Result<Layer>> copy_layer(std::shared_ptr<Sandbox> sandbox);                       // snapshots.cc
+  // snapshots.cc.
+  io::Task<Result<Layer>> copy_layer(std::shared_ptr<Sandbox> sandbox);
   store::Template template_of(const Sandbox& sandbox) const;
   void charge_templates(const std::string& tenant);
   std::set<std::string> layers_in_use() const;
   void make_room(const std::string& tenant, uint64_t bytes, const std::vector<std::string>& needed);
   void sweep();
 
-  void tick();                                                                                // metrics.cc
+  // metrics.cc.
+  void tick();
   void begin_watch(Sandbox& sandbox);
   void look_at(const std::shared_ptr<Sandbox>& sandbox);
   io::Task<void> ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sample);
   void take_reading(const std::shared_ptr<Sandbox>& sandbox, const monitor::Reading& reading);
-  void act_on(const std::shared_ptr<Sandbox>& sandbox, const std::vector<monitor::Finding>& findings);
+  void act_on(const std::shared_ptr<Sandbox>& sandbox,
+              const std::vector<monitor::Finding>& findings);
   io::Task<void> pause_for(std::shared_ptr<Sandbox> sandbox, std::string rule);
   io::Task<void> measure_volumes();
 
@@ -258,12 +304,13 @@ class Manager {
   std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;  // by tenant
   std::multiset<std::string> held_layers_;  // ids of those that a template to come lies on
   std::unique_ptr<Builder> builder_;
-  Turn base_turn_;                   // held while the templates that come out of the box may not be used
+  // Held while the templates that come out of the box may not be used.
+  Turn base_turn_;
   std::optional<Error> base_error_;  // why there are none
   std::unique_ptr<Events> events_;
   std::optional<MountedWorkspace> workspace_;
   Tally tally_;
-  std::shared_ptr<void> tallying_;  // of all events
+  std::shared_ptr<void> tallying_;                             // of all events
   std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;  // by id; until they have ended
   bool stopping_ = false, sweep_due_ = false, measuring_ = false;
   io::Milliseconds next_tick_ = 0, next_sweep_ = 0, next_measure_ = 0;

@@ -1,4 +1,5 @@
-// A manager over a world without processes: sandboxes are entries in a table, which outlives servers as real ones do.
+// A manager over a world without processes: sandboxes are entries in a table, which outlives
+// servers as real ones do.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +40,8 @@ struct World {
 
 class FakeBody : public Body {
  public:
-  FakeBody(io::Loop& loop, std::shared_ptr<World> world, std::string id) : loop_(loop), world_(std::move(world)), id_(std::move(id)) {
+  FakeBody(io::Loop& loop, std::shared_ptr<World> world, std::string id)
+      : loop_(loop), world_(std::move(world)), id_(std::move(id)) {
     int ends[2];
     (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends);
     guest_ = guest::Client::create(loop, Fd(ends[0]));
@@ -51,7 +53,8 @@ class FakeBody : public Body {
   std::shared_ptr<guest::Client> guest() const override { return guest_; }
   io::Task<Result<void>> freeze() override {
     co_await loop_.sleep(world_->takes);
-    if (world_->freezes_fail || !world_->alive.count(id_)) co_return Error{Code::io, "freeze: it does not", ""};
+    if (world_->freezes_fail || !world_->alive.count(id_))
+      co_return Error{Code::io, "freeze: it does not", ""};
     world_->alive[id_].frozen = true;
     co_return Result<void>();
   }
@@ -71,7 +74,9 @@ class FakeBody : public Body {
     world_->alive[id_].policy = policy;
     return {};
   }
-  bool has_network() const override { return !world_->alive[id_].policy.network.allow.value_or(std::vector<std::string>{}).empty(); }
+  bool has_network() const override {
+    return !world_->alive[id_].policy.network.allow.value_or(std::vector<std::string>{}).empty();
+  }
   Value enforced() const override { return Value::Object{}; }
   std::vector<std::string> notes() const override { return {}; }
   io::Task<void> kill() override {
@@ -90,7 +95,8 @@ class FakeBody : public Body {
 
 inline BodyTask fake_start(io::Loop& loop, std::shared_ptr<World> world, InstanceSpec spec) {
   ++world->starts;
-  for (const char* place : {"/root/upper", "/usr/upper"}) std::filesystem::create_directories(spec.directory + place);
+  for (const char* place : {"/root/upper", "/usr/upper"})
+    std::filesystem::create_directories(spec.directory + place);
   co_await loop.sleep(world->takes);
   if (world->starts_fail) co_return Error{Code::io, "start: it does not", ""};
   world->alive[spec.id] = {.frozen = false, .policy = spec.policy};
@@ -105,13 +111,19 @@ inline BodyTask fake_reattach(io::Loop& loop, std::shared_ptr<World> world, std:
   co_return std::move(body);
 }
 
-inline io::Task<Result<void>> fake_settle(io::Loop&, std::shared_ptr<guest::Client>, Value) { co_return Result<void>(); }
-inline io::Task<Result<void>> fake_command(std::shared_ptr<guest::Client>, store::Template) { co_return Result<void>(); }
+inline io::Task<Result<void>> fake_settle(io::Loop&, std::shared_ptr<guest::Client>, Value) {
+  co_return Result<void>();
+}
+inline io::Task<Result<void>> fake_command(std::shared_ptr<guest::Client>, store::Template) {
+  co_return Result<void>();
+}
 
 // A template `base` of one empty layer.
-inline io::Task<Result<void>> fake_base(io::Loop& loop, std::shared_ptr<World> world, store::Templates& templates) {
+inline io::Task<Result<void>> fake_base(io::Loop& loop, std::shared_ptr<World> world,
+                                        store::Templates& templates) {
   if (world->base_takes > 0) co_await loop.sleep(world->base_takes);
-  if (world->base_fails) co_return Error{Code::unsupported, "make the template 'base': not here", ""};
+  if (world->base_fails)
+    co_return Error{Code::unsupported, "make the template 'base': not here", ""};
   if (templates.find("", "base")) co_return Result<void>();
   Result<store::Staged> staged = templates.stage();
   if (!staged) co_return staged.error();
@@ -149,11 +161,17 @@ class ManagerTest : public testing::Test {
     ManagerOptions options = options_;
     options.keep_events = false;
     std::shared_ptr<World> world = world_;
-    options.seams = Seams{
-        [world](io::Loop& loop, InstanceSpec spec) { return fake_start(loop, world, std::move(spec)); },
-        [world](io::Loop& loop, std::string id, std::string) { return fake_reattach(loop, world, std::move(id)); },
-        fake_settle, fake_command,
-        [world](io::Loop& loop, store::Templates& templates, std::function<void()>) { return fake_base(loop, world, templates); }};
+    options.seams =
+        Seams{[world](io::Loop& loop, InstanceSpec spec) {
+                return fake_start(loop, world, std::move(spec));
+              },
+              [world](io::Loop& loop, std::string id, std::string) {
+                return fake_reattach(loop, world, std::move(id));
+              },
+              fake_settle, fake_command,
+              [world](io::Loop& loop, store::Templates& templates, std::function<void()>) {
+                return fake_base(loop, world, templates);
+              }};
     Result<std::unique_ptr<Manager>> started = co_await Manager::start(*loop_, options);
     EXPECT_TRUE(started) << started.error().message;
     if (started) manager_ = std::move(started).value();
@@ -167,9 +185,12 @@ class ManagerTest : public testing::Test {
     co_await begin();
   }
 
-  std::string directory_of(const std::string& id) const { return cat(state_, "/server/sandboxes/", id); }
+  std::string directory_of(const std::string& id) const {
+    return cat(state_, "/server/sandboxes/", id);
+  }
   size_t directories() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(state_ + "/server/sandboxes"), {}));
+    return static_cast<size_t>(
+        std::distance(std::filesystem::directory_iterator(state_ + "/server/sandboxes"), {}));
   }
 
   io::Task<std::shared_ptr<Sandbox>> make(CreateOptions options) {

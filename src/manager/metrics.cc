@@ -1,5 +1,5 @@
-// What sandboxes use, looked at each second or as often as their policy says, and held against the rules of [monitor]; and
-// what is due now and then: volumes' sizes, layers that nobody uses.
+// What sandboxes use, looked at each second or as often as their policy says, and held against the
+// rules of [monitor]; and what is due now and then: volumes' sizes, layers that nobody uses.
 #include <functional>
 
 #include "base/text.h"
@@ -16,23 +16,28 @@ namespace {
 
 constexpr io::Milliseconds kTick = 250, kShortTick = 100, kTickForNobody = 5'000;
 constexpr io::Milliseconds kSweepEvery = 60'000, kMeasureEvery = 10'000;
-// A keeper is asked for the disk, where something ran since; and in any case now and then, whether the guest still answers.
+// A keeper is asked for the disk, where something ran since; and in any case now and then, whether
+// the guest still answers.
 constexpr io::Milliseconds kAskBusy = 5'000, kAskIdle = 30'000;
-constexpr io::Milliseconds kIdleByKeeper = 5'000;  // between samples of an idle one that only its keeper can look at
+// Between samples of an idle one that only its keeper can look at.
+constexpr io::Milliseconds kIdleByKeeper = 5'000;
 constexpr double kIdlePercent = 0.5;
 constexpr uint64_t kDeepBusy = 5, kDeepIdle = 60;  // samples
-constexpr uint64_t kMovedCpu = 10'000, kMovedMemory = 1 << 20;  // µs, bytes: enough to look at the rest
+// µs, bytes: enough to look at the rest.
+constexpr uint64_t kMovedCpu = 10'000, kMovedMemory = 1 << 20;
 
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 std::unique_ptr<monitor::Judge> judge_for(const SandboxInfo& info) {
   if (info.policy.monitor.rules.empty() || info.hidden) return nullptr;
-  return std::make_unique<monitor::Judge>(info.policy.monitor.rules, info.policy.limits, monitor::every_ms(info.policy.monitor));
+  return std::make_unique<monitor::Judge>(info.policy.monitor.rules, info.policy.limits,
+                                          monitor::every_ms(info.policy.monitor));
 }
 
 bool wants_deep(SandboxWatch& watch) {
   const monitor::Reading& now = watch.reading;
-  bool moved = now.cpu_us > watch.deep_cpu_us + kMovedCpu || distance(now.memory, watch.deep_memory) > kMovedMemory;
+  bool moved = now.cpu_us > watch.deep_cpu_us + kMovedCpu ||
+               distance(now.memory, watch.deep_memory) > kMovedMemory;
   bool deep = watch.needs_deep || ++watch.since_deep >= (moved ? kDeepBusy : kDeepIdle);
   if (!deep) return false;
   watch.since_deep = 0;
@@ -73,7 +78,10 @@ void Manager::begin_watch(Sandbox& sandbox) {
 // Many sandboxes share a turn: those that are due within the same part of a second.
 void Manager::tick() {
   if (stopping_) return;
-  io::Milliseconds now = loop_.now(), next = now + (sandboxes_.empty() ? kTickForNobody : static_cast<io::Milliseconds>(monitor::kEveryMs));
+  io::Milliseconds now = loop_.now(),
+                   next = now + (sandboxes_.empty()
+                                     ? kTickForNobody
+                                     : static_cast<io::Milliseconds>(monitor::kEveryMs));
   io::Milliseconds grid = kTick;
   std::vector<std::shared_ptr<Sandbox>> due;
   for (const auto& [id, sandbox] : sandboxes_) {
@@ -82,7 +90,8 @@ void Manager::tick() {
     if (watch.every_ms < monitor::kEveryMs) grid = kShortTick;
     if (watch.next <= now) {
       due.push_back(sandbox);
-      watch.next = std::max(watch.next, now - static_cast<io::Milliseconds>(watch.every_ms)) + static_cast<io::Milliseconds>(watch.every_ms);
+      watch.next = std::max(watch.next, now - static_cast<io::Milliseconds>(watch.every_ms)) +
+                   static_cast<io::Milliseconds>(watch.every_ms);
       if (watch.next <= now) watch.next = now + static_cast<io::Milliseconds>(watch.every_ms);
     }
     next = std::min(next, watch.next);
@@ -106,12 +115,15 @@ void Manager::look_at(const std::shared_ptr<Sandbox>& sandbox) {
   monitor::Reading reading = watch.reading;
   bool whole = sandbox->body_->read(reading, wants_deep(watch));
   bool ask = !watch.asking && (!whole || wants_keeper(watch, loop_.now()));
-  if (whole) take_reading(sandbox, reading);
-  else watch.reading = reading;
+  if (whole)
+    take_reading(sandbox, reading);
+  else
+    watch.reading = reading;
   if (ask && sandbox->info_.state == SandboxState::running) io::spawn(ask_keeper(sandbox, !whole));
 }
 
-// What the kernel does not count for us. An operation in the middle of things has the turn; then this waits for it.
+// What the kernel does not count for us. An operation in the middle of things has the turn; then
+// this waits for it.
 io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sample) {
   Busy busy(*this);
   SandboxWatch& watch = sandbox->watch_;
@@ -133,22 +145,26 @@ io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sa
         reading.oom_kills = usage.value().oom_kills;
         take_reading(sandbox, reading);
         const UsageSample* last = sandbox->usage();
-        if (!watch.judge && last && last->cpu_percent < kIdlePercent) watch.next = loop_.now() + kIdleByKeeper;
+        if (!watch.judge && last && last->cpu_percent < kIdlePercent)
+          watch.next = loop_.now() + kIdleByKeeper;
       }
     }
   }
   watch.asking = false;
 }
 
-void Manager::take_reading(const std::shared_ptr<Sandbox>& sandbox, const monitor::Reading& reading) {
+void Manager::take_reading(const std::shared_ptr<Sandbox>& sandbox,
+                           const monitor::Reading& reading) {
   SandboxWatch& watch = sandbox->watch_;
-  UsageSample sample = watch.meter.measure(reading, static_cast<int64_t>(launch::now_us()), wall_time_now());
+  UsageSample sample =
+      watch.meter.measure(reading, static_cast<int64_t>(launch::now_us()), wall_time_now());
   watch.reading = reading;
   watch.history.add(sample);
   if (watch.judge) act_on(sandbox, watch.judge->judge(sample));
 }
 
-void Manager::act_on(const std::shared_ptr<Sandbox>& sandbox, const std::vector<monitor::Finding>& findings) {
+void Manager::act_on(const std::shared_ptr<Sandbox>& sandbox,
+                     const std::vector<monitor::Finding>& findings) {
   const monitor::Finding *pause = nullptr, *kill = nullptr;
   for (const monitor::Finding& finding : findings) {
     if (finding.rule->action == MonitorAction::pause) pause = &finding;
@@ -158,7 +174,9 @@ void Manager::act_on(const std::shared_ptr<Sandbox>& sandbox, const std::vector<
     MonitorAction action = finding.rule->action;
     bool acts = &finding == kill || (&finding == pause && !kill);
     if (action != MonitorAction::warn && !acts) continue;
-    Event event = event_about(*sandbox, action == MonitorAction::warn ? "monitor.warn" : action == MonitorAction::pause ? "monitor.pause" : "monitor.kill");
+    Event event = event_about(*sandbox, action == MonitorAction::warn    ? "monitor.warn"
+                                        : action == MonitorAction::pause ? "monitor.pause"
+                                                                         : "monitor.kill");
     event.data = to_value(monitor::to_hit(finding));
     event.data.set("now", finding.value);
     event.data.set("held_ms", finding.held_ms);
@@ -173,7 +191,8 @@ void Manager::act_on(const std::shared_ptr<Sandbox>& sandbox, const std::vector<
   }
 }
 
-// It keeps its memory. Who resumes it takes that on: the rule acts again only after it has not held for a sample.
+// It keeps its memory. Who resumes it takes that on: the rule acts again only after it has not held
+// for a sample.
 io::Task<void> Manager::pause_for(std::shared_ptr<Sandbox> sandbox, std::string rule) {
   Busy busy(*this);
   Result<void> paused = co_await pause_it(sandbox, true);
@@ -182,7 +201,8 @@ io::Task<void> Manager::pause_for(std::shared_ptr<Sandbox> sandbox, std::string 
   sandbox->watch_.judge = judge_for(sandbox->info_);  // the rule is still to act
 }
 
-// No filesystem quota stands behind a volume: who writes more than it may hold is found out by looking, and ended.
+// No filesystem quota stands behind a volume: who writes more than it may hold is found out by
+// looking, and ended.
 io::Task<void> Manager::measure_volumes() {
   Busy busy(*this);
   measuring_ = true;
@@ -207,7 +227,8 @@ io::Task<void> Manager::measure_volumes() {
     if (!bytes) continue;
     volume = volumes_->find_by_id(id);
     if (!volume || !volume->is_over()) continue;
-    std::string why = cat("limit disk: volume '", volume->name, "' holds ", human_size(volume->used_bytes), " of ", human_size(volume->quota_bytes));
+    std::string why = cat("limit disk: volume '", volume->name, "' holds ",
+                          human_size(volume->used_bytes), " of ", human_size(volume->quota_bytes));
     for (const std::shared_ptr<Sandbox>& sandbox : sandboxes) io::spawn(finish(sandbox, why));
   }
   measuring_ = false;

@@ -20,14 +20,17 @@ Outlet::Outlet(int fd) : fd_(fd) {
   if (S_ISSOCK(status.st_mode)) {
     kind_ = Kind::socket;
   } else if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
-    // A terminal of another user, say, cannot be opened again: it is asked for room before each small write then.
-    own_ = Fd(::open(cat("/proc/self/fd/", fd).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    // A terminal of another user, say, cannot be opened again: it is asked for room before each
+    // small write then.
+    own_ =
+        Fd(::open(cat("/proc/self/fd/", fd).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!own_) kind_ = Kind::polled;
   }
 }
 
 ssize_t Outlet::write_some() const {
-  if (kind_ == Kind::socket) return ::send(fd_, pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (kind_ == Kind::socket)
+    return ::send(fd_, pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (kind_ == Kind::file) return ::write(fd(), pending_.data(), pending_.size());
   pollfd room{fd_, POLLOUT, 0};
   if (::poll(&room, 1, 0) <= 0) {

@@ -1,5 +1,5 @@
-// One of our own output descriptors, written to without ever waiting: who does not read us must not make us deaf to signals,
-// limits and the keeper.
+// One of our own output descriptors, written to without ever waiting: who does not read us must not
+// make us deaf to signals, limits and the keeper.
 #pragma once
 
 #include <string>
@@ -18,9 +18,10 @@ class Outlet {
   // Writes what there is room for. True when something went out.
   bool write();
 
-  int fd() const { return own_ ? own_.get() : fd_; }       // to wait for room
-  bool is_full() const { return !pending_.empty(); }       // nothing more should be taken before that is out
-  bool is_closed() const { return closed_; }               // nobody reads any more
+  int fd() const { return own_ ? own_.get() : fd_; }  // to wait for room
+  // Nothing more should be taken before that is out.
+  bool is_full() const { return !pending_.empty(); }
+  bool is_closed() const { return closed_; }  // nobody reads any more
   void drop() { pending_.clear(); }
 
  private:
@@ -28,7 +29,9 @@ class Outlet {
   ssize_t write_some() const;
 
   int fd_;
-  Fd own_;  // the same pipe or terminal with a flag of its own: others share our descriptor, and must not find it non-blocking
+  // The same pipe or terminal with a flag of its own: others share our descriptor, and must not
+  // find it non-blocking.
+  Fd own_;
   std::string pending_;
   bool closed_ = false;
 };

@@ -1,5 +1,6 @@
-// What a command writes, on its way back to whoever asked for it, without the secrets of its sandbox. Each stream remembers what
-// a secret may have begun with, so that one which comes in pieces is found.
+// What a command writes, on its way back to whoever asked for it, without the secrets of its
+// sandbox. Each stream remembers what a secret may have begun with, so that one which comes in
+// pieces is found.
 #pragma once
 
 #include <array>
@@ -27,10 +28,13 @@ class OutputRedaction {
     return shown;
   }
 
-  // A terminal shows each letter that is typed, and one that begins some secret must not stay unseen until the next: after so long
-  // without a word the first letters of what is held back are shown. The rest of it is found all the same.
+  // A terminal shows each letter that is typed, and one that begins some secret must not stay
+  // unseen until the next: after so long without a word the first letters of what is held back are
+  // shown. The rest of it is found all the same.
   static constexpr int64_t kTypingMs = 30;
-  bool holds_typing() const { return streams_[guest::kTerminal] && streams_[guest::kTerminal]->holds(); }
+  bool holds_typing() const {
+    return streams_[guest::kTerminal] && streams_[guest::kTerminal]->holds();
+  }
   std::string show_typing() {
     std::string shown;
     if (streams_[guest::kTerminal]) streams_[guest::kTerminal]->idle(shown);

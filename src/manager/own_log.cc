@@ -17,7 +17,8 @@ namespace {
 constexpr int kSealMs = 10'000;
 
 bool is_set(const AuditPolicy& audit) {
-  return audit.path || audit.durable || audit.on_full || audit.rotate_bytes || audit.most_bytes || audit.keep_ms;
+  return audit.path || audit.durable || audit.on_full || audit.rotate_bytes || audit.most_bytes ||
+         audit.keep_ms;
 }
 
 bool exists(const std::string& path) {
@@ -27,13 +28,17 @@ bool exists(const std::string& path) {
 
 Error not_recorded(const Error& error) {
   return Error{error.code, cat("refused, since it could not be recorded: ", error.message),
-               error.code == Code::exhausted ? "make room, or let [audit] on_full = \"gap\" go on without a record" : error.hint};
+               error.code == Code::exhausted
+                   ? "make room, or let [audit] on_full = \"gap\" go on without a record"
+                   : error.hint};
 }
 
 }  // namespace
 
 OwnLog::OwnLog(const Policy& policy, audit::Sync sync)
-    : audit_(policy.audit), durable_(sync == audit::Sync::disk), may_be_off_(policy.danger.count("audit.off") > 0) {}
+    : audit_(policy.audit),
+      durable_(sync == audit::Sync::disk),
+      may_be_off_(policy.danger.count("audit.off") > 0) {}
 
 Result<void> OwnLog::open() {
   if (log_) return {};
@@ -61,7 +66,8 @@ audit::LogOptions OwnLog::log_options() const {
 
 Result<void> OwnLog::append(const std::vector<Event>& events) {
   TRY(open());
-  TRY(log_->append(events, audit_.durable.value_or(durable_) ? audit::Sync::disk : audit::Sync::none));
+  TRY(log_->append(events,
+                   audit_.durable.value_or(durable_) ? audit::Sync::disk : audit::Sync::none));
   if (!told_.first) told_.first = log_->appended().first;
   told_.last = log_->appended().last;
   return {};
@@ -73,9 +79,11 @@ void OwnLog::miss(const std::vector<Event>& events, const Error& error) {
   if (log_) (void)log_->count_missing(events.size());
 }
 
-// No room is never "there was no log": it will be there again, and then the record would be missing.
+// No room is never "there was no log": it will be there again, and then the record would be
+// missing.
 bool OwnLog::must_record(const Error& error) const {
-  return is_set(audit_) || is_elsewhere_ || error.code == Code::exhausted || (!told_.path.empty() && exists(told_.path));
+  return is_set(audit_) || is_elsewhere_ || error.code == Code::exhausted ||
+         (!told_.path.empty() && exists(told_.path));
 }
 
 Result<void> OwnLog::record(const std::vector<Event>& events) {
@@ -98,8 +106,11 @@ void OwnLog::seal_if_full() {
   if (!log_ || !log_->is_full()) return;
   log_.reset();
   audit::LogOptions options = log_options();
-  std::vector<std::string> words{"audit", "seal", "--dir", options.directory, "--rotate", std::to_string(options.rotate_bytes)};
-  if (options.most_bytes) words.insert(words.end(), {"--max-size", std::to_string(options.most_bytes)});
+  std::vector<std::string> words{"audit",    "seal",
+                                 "--dir",    options.directory,
+                                 "--rotate", std::to_string(options.rotate_bytes)};
+  if (options.most_bytes)
+    words.insert(words.end(), {"--max-size", std::to_string(options.most_bytes)});
   if (options.keep_ms) words.insert(words.end(), {"--keep", cat(options.keep_ms, "ms")});
   (void)run_server_program(words, "", kSealMs);  // the next who finds it full tries again
 }

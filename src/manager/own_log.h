@@ -1,8 +1,10 @@
-// The audit log as a program uses it that is no server: it appends by itself, a few records at a time.
+// The audit log as a program uses it that is no server: it appends by itself, a few records at a
+// time.
 //
-// Whether something may happen without a record: where nobody named a place and the usual one cannot be made, yes, with a note;
-// where [audit] or PADDOCK_STATE is set, or a log is there and cannot be written, no: else who chooses the environment of a run would
-// choose whether it is recorded. What is about room follows [audit] on_full.
+// Whether something may happen without a record: where nobody named a place and the usual one
+// cannot be made, yes, with a note; where [audit] or PADDOCK_STATE is set, or a log is there and
+// cannot be written, no: else who chooses the environment of a run would choose whether it is
+// recorded. What is about room follows [audit] on_full.
 #pragma once
 
 #include <optional>
@@ -27,8 +29,9 @@ class OwnLog {
   // Signs a segment that is full, by the program that can; waits for it.
   void seal_if_full();
 
-  const RunAudit& told() const { return told_; }             // but for `recorded` and `trace`, which the caller knows
-  bool ran_unrecorded_by_danger() const { return off_; }     // [danger] audit.off was used
+  // But for `recorded` and `trace`, which the caller knows.
+  const RunAudit& told() const { return told_; }
+  bool ran_unrecorded_by_danger() const { return off_; }  // [danger] audit.off was used
 
  private:
   Result<void> open();
@@ -44,8 +47,10 @@ class OwnLog {
   RunAudit told_;
 };
 
-// An administrative act of a command of the user's own, before it happens: {"act":"image.rm","name":…}.
+// An administrative act of a command of the user's own, before it happens:
+// {"act":"image.rm","name":…}.
 Result<void> record_act(const std::string& act, Value data, Event* recorded = nullptr);
-void note_failure(const Event& recorded, const Error& why);  // it was recorded, and then did not happen
+// It was recorded, and then did not happen.
+void note_failure(const Event& recorded, const Error& why);
 
 }  // namespace paddock::manager

@@ -26,15 +26,21 @@ TEST(Policies, ACallThatSaysNothingGetsNoNetwork) {
 
 TEST(Policies, ACallMayAskForEveryPublicHostButNotForPrivateNetworks) {
   Policy call;
-  call.network.allow = {"*", "pypi.org", "10.0.0.5", "192.168.0.0/16", "8.0.0.0/6", "localhost", "169.254.169.254", "203.0.113.7", "8.8.8.8", "[fd00::1]"};
+  call.network.allow = {"*",         "pypi.org",  "10.0.0.5",        "192.168.0.0/16",
+                        "8.0.0.0/6", "localhost", "169.254.169.254", "203.0.113.7",
+                        "8.8.8.8",   "[fd00::1]"};
   Result<CombinedPolicy> combined = combine(call);
   ASSERT_TRUE(combined) << combined.error().message;
-  EXPECT_EQ(*combined.value().policy.network.allow, (std::vector<std::string>{"*", "pypi.org", "203.0.113.7", "8.8.8.8"}));
+  EXPECT_EQ(*combined.value().policy.network.allow,
+            (std::vector<std::string>{"*", "pypi.org", "203.0.113.7", "8.8.8.8"}));
   EXPECT_EQ(combined.value().refusals.size(), 6u);
   Result<void> refused = refuse_narrowed(combined.value(), Yields::wide_network);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::denied);
-  EXPECT_NE(refused.error().message.find("network.allow: 'localhost' asked for, policy 'server' has to name it, because it is not public"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("network.allow: 'localhost' asked for, policy 'server' "
+                                         "has to name it, because it is not public"),
+            std::string::npos)
+      << refused.error().message;
 }
 
 TEST(Policies, ACallNamesNothingOfTheServersMachine) {
@@ -75,7 +81,8 @@ TEST(Policies, ACallNarrowsAndWhatItAsksForInVainIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "memory: 4G asked for, policy 'server' allows 1G");
   ASSERT_TRUE(refuse_narrowed(forked, Yields::everything));
-  EXPECT_EQ(forked.notes, std::vector<std::string>{"memory: 4G asked for, policy 'server' allows 1G"});
+  EXPECT_EQ(forked.notes,
+            std::vector<std::string>{"memory: 4G asked for, policy 'server' allows 1G"});
 }
 
 TEST(Policies, APresetThatACallNamesNarrowsIt) {
@@ -84,14 +91,16 @@ TEST(Policies, APresetThatACallNamesNarrowsIt) {
   Policy preset, call;
   preset.name = "small";
   preset.limits[LimitKind::memory] = 64 << 20;
-  preset.limits[LimitKind::disk] = 1ull << 40;  // more than the operator allows: a preset asks for nothing
+  // More than the operator allows: a preset asks for nothing.
+  preset.limits[LimitKind::disk] = 1ull << 40;
   call.limits[LimitKind::memory] = 128 << 20;
   Result<CombinedPolicy> combined = policies.value().combine("", call, {preset});
   ASSERT_TRUE(combined) << combined.error().message;
   EXPECT_EQ(combined.value().policy.limits[LimitKind::memory], 64u << 20);
   EXPECT_EQ(combined.value().policy.limits[LimitKind::disk], 10ull << 30);
   ASSERT_EQ(combined.value().refusals.size(), 1u);
-  EXPECT_EQ(to_string(combined.value().refusals[0]), "memory: 128M asked for, policy 'small' allows 64M");
+  EXPECT_EQ(to_string(combined.value().refusals[0]),
+            "memory: 128M asked for, policy 'small' allows 64M");
 }
 
 TEST(Policies, WhatALivingSandboxCannotHoldIsRefused) {
@@ -103,20 +112,26 @@ TEST(Policies, WhatALivingSandboxCannotHoldIsRefused) {
   EXPECT_EQ(combine(process).error().code, Code::denied);
 }
 
-// Calls of tools are judged outside: the operator's policy has them, and sandboxes are made without.
+// Calls of tools are judged outside: the operator's policy has them, and sandboxes are made
+// without.
 TEST(Policies, TheOperatorsToolsAreNoPartOfASandbox) {
   char path[] = "/tmp/paddock-test-XXXXXX.toml";
   int file = ::mkstemps(path, 5);
   ASSERT_GE(file, 0);
-  std::string text = "[calls]\nat_once = 2\n[[tools]]\nname = \"t\"\nrun = [\"x\"]\nsandbox = { isolation = { wall = \"container\" } }\n[mcp.servers.far]\nurl = \"https://mcp.example.com/\"\n";
+  std::string text =
+      "[calls]\nat_once = 2\n[[tools]]\nname = \"t\"\nrun = [\"x\"]\nsandbox = { isolation = { "
+      "wall = \"container\" } }\n[mcp.servers.far]\nurl = \"https://mcp.example.com/\"\n";
   ASSERT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   ::close(file);
   Result<Policies> policies = Policies::create(path);
-  Result<CombinedPolicy> combined = policies ? policies.value().combine("", {}) : Result<CombinedPolicy>(policies.error());
-  Result<Policy> operators = policies ? policies.value().operators() : Result<Policy>(policies.error());
+  Result<CombinedPolicy> combined =
+      policies ? policies.value().combine("", {}) : Result<CombinedPolicy>(policies.error());
+  Result<Policy> operators =
+      policies ? policies.value().operators() : Result<Policy>(policies.error());
   ::unlink(path);
   ASSERT_TRUE(combined) << combined.error().message;
-  EXPECT_FALSE(combined.value().policy.tools || combined.value().policy.calls || combined.value().policy.mcp_servers);
+  EXPECT_FALSE(combined.value().policy.tools || combined.value().policy.calls ||
+               combined.value().policy.mcp_servers);
   EXPECT_TRUE(combined.value().notes.empty());
   ASSERT_TRUE(operators) << operators.error().message;
   EXPECT_EQ(operators.value().tools->size(), 1u);
@@ -132,7 +147,9 @@ TEST(Policies, ACallHasOnlySoManyEntries) {
     calls[2].env.set["V" + std::to_string(i)] = "x";
   }
   calls[3].network.allow = {"example.com"};
-  for (int i = 0; i < 65; ++i) calls[3].network.inject.push_back({.host = "example.com", .header = "x-" + std::to_string(i), .secret = "s"});
+  for (int i = 0; i < 65; ++i)
+    calls[3].network.inject.push_back(
+        {.host = "example.com", .header = "x-" + std::to_string(i), .secret = "s"});
   for (const Policy& call : calls) {
     Result<CombinedPolicy> combined = combine(call);
     ASSERT_FALSE(combined);
@@ -220,11 +237,13 @@ TEST(Policies, FlagsOfTheOperatorAreACeiling) {
   call.network.allow = {"*", "api.example.com", "localhost:8099", "other.example"};
   Result<CombinedPolicy> open = Policies::create("", {}, some).value().combine("", call);
   ASSERT_TRUE(open) << open.error().message;
-  EXPECT_EQ(*open.value().policy.network.allow, (std::vector<std::string>{"*.example.com", "localhost:8099", "api.example.com"}));
+  EXPECT_EQ(*open.value().policy.network.allow,
+            (std::vector<std::string>{"*.example.com", "localhost:8099", "api.example.com"}));
 }
 
 TEST(Policies, WhoNamedAnAddressIsKept) {
-  PolicyFile file("[network]\nallow = [\"*\", \"10.1.2.3\"]\n[danger]\nallow = [\"network.wide\"]\n");
+  PolicyFile file(
+      "[network]\nallow = [\"*\", \"10.1.2.3\"]\n[danger]\nallow = [\"network.wide\"]\n");
   Policy call;
   call.network.allow = {"*", "168.0.0.0/8", "10.1.2.3"};
   Result<CombinedPolicy> combined = Policies::create(file.path()).value().combine("", call);
@@ -234,7 +253,8 @@ TEST(Policies, WhoNamedAnAddressIsKept) {
 
 TEST(Policies, TheOperatorsHeadersGoWithTheirHosts) {
   PolicyFile file(
-      "[network]\nallow = [\"api.example.com\", \"pypi.org\"]\n[[network.inject]]\nhost = \"api.example.com\"\nheader = \"x-key\"\nsecret = \"env:SOME_KEY\"\n");
+      "[network]\nallow = [\"api.example.com\", \"pypi.org\"]\n[[network.inject]]\nhost = "
+      "\"api.example.com\"\nheader = \"x-key\"\nsecret = \"env:SOME_KEY\"\n");
   Result<Policies> policies = Policies::create(file.path());
   ASSERT_TRUE(policies) << policies.error().message;
   Policy call;
@@ -246,7 +266,9 @@ TEST(Policies, TheOperatorsHeadersGoWithTheirHosts) {
   Result<CombinedPolicy> with = policies.value().combine("", call);
   ASSERT_TRUE(with) << with.error().message;
   EXPECT_EQ(with.value().policy.network.inject.size(), 1u);
-  PolicyFile wrong("[network]\nallow = [\"pypi.org\"]\n[[network.inject]]\nhost = \"api.example.com\"\nheader = \"x-key\"\nsecret = \"env:SOME_KEY\"\n");
+  PolicyFile wrong(
+      "[network]\nallow = [\"pypi.org\"]\n[[network.inject]]\nhost = \"api.example.com\"\nheader = "
+      "\"x-key\"\nsecret = \"env:SOME_KEY\"\n");
   EXPECT_FALSE(Policies::create(wrong.path()));
 }
 

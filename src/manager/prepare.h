@@ -1,4 +1,5 @@
-// From a command and a policy to a plan: looks at the host, refuses what cannot be held, and lets the wall compile.
+// From a command and a policy to a plan: looks at the host, refuses what cannot be held, and lets
+// the wall compile.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,8 @@ struct PrepareOptions {
   bool terminal[3] = {false, false, false};
   uint16_t rows = 24, columns = 80;
   launch::KeeperProcess* keeper = nullptr;  // one that runs already, and will get the plan
-  std::function<void(const std::string& path)> about_to_make;  // a directory on disk that is to go if no run comes of it
+  // A directory on disk that is to go if no run comes of it.
+  std::function<void(const std::string& path)> about_to_make;
 };
 
 struct Prepared {
@@ -28,20 +30,24 @@ struct Prepared {
   wall::Compiled compiled;
   std::optional<UidSlot> uid;
   std::optional<store::ChangeSet> change_set;
-  std::optional<launch::KeeperProcess> keeper;  // started for the plan, unless the caller has one: its cgroups may be in a scope of its own
-  std::shared_ptr<Egress> egress;  // when the policy opens the network; whoever keeps it can reload it during the run
+  // Started for the plan, unless the caller has one: its cgroups may be in a scope of its own.
+  std::optional<launch::KeeperProcess> keeper;
+  // When the policy opens the network; whoever keeps it can reload it during the run.
+  std::shared_ptr<Egress> egress;
 };
 
 // `policy` is the combined one; nothing runs and nothing is left behind when this fails.
-Result<Prepared> prepare(const Command& command, const Policy& policy, const PrepareOptions& options);
+Result<Prepared> prepare(const Command& command, const Policy& policy,
+                         const PrepareOptions& options);
 
 // Something that keeps a policy from holding on this machine.
 struct Problem {
   Error error;
-  std::string key, entry;  // "files.read" and the path; empty where it is about no key, or no entry, by itself
+  // "files.read" and the path; empty where it is about no key, or no entry, by itself.
+  std::string key, entry;
 };
-// What a run under this policy would be refused for here, all of it; nothing is run and nothing is left behind. Only the command
-// is not judged.
+// What a run under this policy would be refused for here, all of it; nothing is run and nothing is
+// left behind. Only the command is not judged.
 std::vector<Problem> find_problems(const Policy& policy);
 
 }  // namespace paddock::manager

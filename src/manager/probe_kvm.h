@@ -4,8 +4,9 @@
 
 namespace paddock::manager {
 
-// Makes a virtual machine with one page of memory and lets its processor run until it halts. A /dev/kvm that opens
-// may still not do this: under another hypervisor, or with a seccomp filter around us.
+// Makes a virtual machine with one page of memory and lets its processor run until it halts. A
+// /dev/kvm that opens may still not do this: under another hypervisor, or with a seccomp filter
+// around us.
 Result<void> run_halting_guest();
 
 }  // namespace paddock::manager

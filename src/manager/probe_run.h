@@ -1,4 +1,5 @@
-// A short run of a program of our own: output kept, changes thrown away, what holds read back unless told otherwise.
+// A short run of a program of our own: output kept, changes thrown away, what holds read back
+// unless told otherwise.
 #pragma once
 
 #include "manager/run.h"

@@ -35,7 +35,9 @@ std::string read_patiently(int fd) {
   return text;
 }
 
-Result<std::string> version_of(const std::string& program) { return first_line_of({program, "--version"}); }
+Result<std::string> version_of(const std::string& program) {
+  return first_line_of({program, "--version"});
+}
 
 std::string docker_socket() {
   const char* host = std::getenv("DOCKER_HOST");
@@ -45,15 +47,18 @@ std::string docker_socket() {
 
 Result<void> ping_docker(const std::string& path) {
   sockaddr_un address{.sun_family = AF_UNIX};
-  if (path.size() >= sizeof address.sun_path) return Error{Code::invalid, cat("'", printable(path), "' is too long for a socket"), ""};
+  if (path.size() >= sizeof address.sun_path)
+    return Error{Code::invalid, cat("'", printable(path), "' is too long for a socket"), ""};
   std::memcpy(address.sun_path, path.data(), path.size());
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   timeval patience{kPatience / 1000, 0};
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  if (!socket || ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+  if (!socket ||
+      ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     return errno_error(errno, cat("connect to ", path));
   constexpr char kPing[] = "GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n";
-  if (::send(socket.get(), kPing, sizeof kPing - 1, MSG_NOSIGNAL) < 0) return errno_error(errno, cat("ask ", path));
+  if (::send(socket.get(), kPing, sizeof kPing - 1, MSG_NOSIGNAL) < 0)
+    return errno_error(errno, cat("ask ", path));
   std::string answer = read_patiently(socket.get());
   if (answer.find(" 200 ") != std::string::npos) return {};
   return Error{Code::io, cat("ask ", path, ": no proper answer"), ""};
@@ -63,7 +68,8 @@ struct Runtime {
   WallKind wall;
   const char* program;
 };
-constexpr Runtime kRuntimes[] = {{WallKind::runc, "runc"}, {WallKind::crun, "crun"}, {WallKind::gvisor, "runsc"}};
+constexpr Runtime kRuntimes[] = {
+    {WallKind::runc, "runc"}, {WallKind::crun, "crun"}, {WallKind::gvisor, "runsc"}};
 
 void probe_docker(wall::Support& support) {
   std::string path = docker_socket();
@@ -74,7 +80,8 @@ void probe_docker(wall::Support& support) {
 void probe_machine(wall::Support& support) {
   Result<void> ran = run_halting_guest();
   Result<std::string> qemu = version_of("qemu-system-x86_64");
-  support.why = cat(ran ? "KVM runs a guest" : cat("KVM: ", ran.error().message), "; ", qemu ? qemu.value() : "qemu-system-x86_64 is not installed");
+  support.why = cat(ran ? "KVM runs a guest" : cat("KVM: ", ran.error().message), "; ",
+                    qemu ? qemu.value() : "qemu-system-x86_64 is not installed");
 }
 
 }  // namespace
@@ -90,7 +97,8 @@ Result<std::string> first_line_of(const std::vector<std::string>& argv) {
   for (const std::string& word : argv) words.push_back(word.c_str());
   words.push_back(nullptr);
   pid_t child = -1;
-  int failed = ::posix_spawnp(&child, argv[0].c_str(), &actions, nullptr, const_cast<char* const*>(words.data()), environ);
+  int failed = ::posix_spawnp(&child, argv[0].c_str(), &actions, nullptr,
+                              const_cast<char* const*>(words.data()), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed) return errno_error(failed, cat("run ", argv[0]));
   output.write.reset();

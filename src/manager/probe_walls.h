@@ -5,8 +5,8 @@
 
 namespace paddock::manager {
 
-// process and container: really runs a program with every limit set, and takes over what the kernel shows. Limits
-// that are refused are looked at one by one.
+// process and container: really runs a program with every limit set, and takes over what the kernel
+// shows. Limits that are refused are looked at one by one.
 wall::Support probe_wall(WallKind wall);
 
 }  // namespace paddock::manager

@@ -1,5 +1,6 @@
-// The lifecycle as a state machine: thousands of random operations against a model, with restarts of the server, deaths and
-// failures among them; and storms of operations at once, after which everything must agree with everything.
+// The lifecycle as a state machine: thousands of random operations against a model, with restarts
+// of the server, deaths and failures among them; and storms of operations at once, after which
+// everything must agree with everything.
 #include <algorithm>
 #include <random>
 
@@ -41,7 +42,8 @@ class Properties : public ManagerTest {
     size_t with_processes = 0;
     for (const std::shared_ptr<Sandbox>& sandbox : all) {
       const SandboxInfo& info = sandbox->info();
-      EXPECT_TRUE(info.state == SandboxState::running || info.state == SandboxState::paused) << to_string(info.state);
+      EXPECT_TRUE(info.state == SandboxState::running || info.state == SandboxState::paused)
+          << to_string(info.state);
       auto processes = world_->alive.find(info.id);
       bool alive = processes != world_->alive.end();
       EXPECT_EQ(alive, info.state == SandboxState::running || info.has_memory);
@@ -102,7 +104,8 @@ io::Task<void> step(Properties* self) {
     bool reboot = self->below(3) == 0;
     bool fails = modelled.paused && (reboot || !modelled.has_memory) && self->below(5) == 0;
     self->world_->starts_fail = fails;
-    Result<Manager::Connected> connected = co_await self->manager_->connect(self->caller_, id, 60'000, reboot);
+    Result<Manager::Connected> connected =
+        co_await self->manager_->connect(self->caller_, id, 60'000, reboot);
     self->world_->starts_fail = false;
     EXPECT_EQ(static_cast<bool>(connected), !fails);
     if (connected) {
@@ -120,15 +123,18 @@ io::Task<void> step(Properties* self) {
     EXPECT_EQ(static_cast<bool>(set), !modelled.paused);
   } else if (choice < 78) {
     if (!modelled.paused || modelled.has_memory) self->world_->die(id, "killed from outside");
-    if (!modelled.paused) self->model.erase(id);
-    else modelled.has_memory = false;
+    if (!modelled.paused)
+      self->model.erase(id);
+    else
+      modelled.has_memory = false;
     co_await settle(self);
   } else if (choice < 84) {
     std::string unnamed;
     Result<Snapshot> made = co_await self->manager_->snapshot(self->caller_, id, unnamed);
     EXPECT_TRUE(made) << made.error().message;
   } else if (choice < 88 && self->model.size() < 12) {
-    Result<std::vector<Result<std::shared_ptr<Sandbox>>>> forks = co_await self->manager_->fork(self->caller_, id, 2, {});
+    Result<std::vector<Result<std::shared_ptr<Sandbox>>>> forks =
+        co_await self->manager_->fork(self->caller_, id, 2, {});
     EXPECT_TRUE(forks);
     if (!forks) co_return;
     for (const Result<std::shared_ptr<Sandbox>>& fork : forks.value()) {
@@ -144,8 +150,10 @@ io::Task<void> step(Properties* self) {
     // What dies while no server looks.
     if (self->below(3) == 0) {
       self->world_->alive.erase(id);
-      if (!modelled.paused) self->model.erase(id);
-      else modelled.has_memory = false;
+      if (!modelled.paused)
+        self->model.erase(id);
+      else
+        modelled.has_memory = false;
     }
     co_await self->begin();
   }
@@ -167,8 +175,10 @@ io::Task<void> one_of_a_storm(Properties* self, std::string id, size_t what) {
     case 4: (void)co_await self->manager_->snapshot(self->caller_, id, unnamed); break;
     case 5: (void)co_await self->manager_->create(self->caller_, options); break;
     case 6:
-      if (what % 3 == 0) (void)co_await self->manager_->kill(self->caller_, id);
-      else self->world_->die(id, "killed from outside");
+      if (what % 3 == 0)
+        (void)co_await self->manager_->kill(self->caller_, id);
+      else
+        self->world_->die(id, "killed from outside");
       break;
   }
 }
@@ -200,7 +210,8 @@ TEST_F(Properties, StormsLeaveEverythingInAgreement) {
         ids.push_back(made->info().id);
       }
       size_t left = 40;
-      for (size_t i = 0; i < 40; ++i) io::spawn(count_down(one_of_a_storm(self, ids[self->below(3)], self->random()), &left));
+      for (size_t i = 0; i < 40; ++i)
+        io::spawn(count_down(one_of_a_storm(self, ids[self->below(3)], self->random()), &left));
       while (left > 0) co_await self->loop_->sleep(1);
       co_await settle(self);
       self->expect_agreement();

@@ -10,8 +10,10 @@ namespace {
 
 constexpr int64_t kMinute = 60'000;
 
-Error used_up(const char* what, const std::string& most, const std::string& used, const std::string& asked) {
-  return Error{Code::exhausted, cat("quota: ", what, ": ", asked, " asked for, ", used, " of ", most, " in use"),
+Error used_up(const char* what, const std::string& most, const std::string& used,
+              const std::string& asked) {
+  return Error{Code::exhausted,
+               cat("quota: ", what, ": ", asked, " asked for, ", used, " of ", most, " in use"),
                "kill what is no longer needed, or let the operator raise the tenant's quota"};
 }
 
@@ -19,19 +21,28 @@ uint64_t rise(uint64_t from, uint64_t to) { return to > from ? to - from : 0; }
 
 }  // namespace
 
-Result<void> Ledger::check(const std::string& tenant, const Quota& quota, const Amount& more) const {
+Result<void> Ledger::check(const std::string& tenant, const Quota& quota,
+                           const Amount& more) const {
   Amount used = this->used(tenant);
-  auto exceeds = [](uint64_t most, uint64_t has, uint64_t asked) { return most != 0 && asked != 0 && (asked > most || has > most - asked); };
+  auto exceeds = [](uint64_t most, uint64_t has, uint64_t asked) {
+    return most != 0 && asked != 0 && (asked > most || has > most - asked);
+  };
   if (exceeds(quota.sandboxes, used.sandboxes, more.sandboxes))
-    return used_up("sandboxes", to_text(quota.sandboxes), to_text(used.sandboxes), to_text(more.sandboxes));
+    return used_up("sandboxes", to_text(quota.sandboxes), to_text(used.sandboxes),
+                   to_text(more.sandboxes));
   if (exceeds(quota.memory_bytes, used.memory_bytes, more.memory_bytes))
-    return used_up("memory", human_size(quota.memory_bytes), human_size(used.memory_bytes), human_size(more.memory_bytes));
+    return used_up("memory", human_size(quota.memory_bytes), human_size(used.memory_bytes),
+                   human_size(more.memory_bytes));
   if (exceeds(quota.cpu_millicores, used.cpu_millicores, more.cpu_millicores))
-    return used_up("cpu (thousandths of a core)", to_text(quota.cpu_millicores), to_text(used.cpu_millicores), to_text(more.cpu_millicores));
+    return used_up("cpu (thousandths of a core)", to_text(quota.cpu_millicores),
+                   to_text(used.cpu_millicores), to_text(more.cpu_millicores));
   if (exceeds(quota.disk_bytes, used.disk_bytes, more.disk_bytes))
-    return used_up("disk", human_size(quota.disk_bytes), human_size(used.disk_bytes), human_size(more.disk_bytes));
+    return used_up("disk", human_size(quota.disk_bytes), human_size(used.disk_bytes),
+                   human_size(more.disk_bytes));
   if (exceeds(most_sandboxes_, all_.sandboxes, more.sandboxes))
-    return Error{Code::exhausted, cat("this server has room for ", most_sandboxes_, " sandboxes, and all are taken"), "kill what is no longer needed"};
+    return Error{Code::exhausted,
+                 cat("this server has room for ", most_sandboxes_, " sandboxes, and all are taken"),
+                 "kill what is no longer needed"};
   return {};
 }
 
@@ -43,15 +54,18 @@ void Ledger::add(const std::string& tenant, const Amount& before, const Amount& 
     sum->disk_bytes += after.disk_bytes - before.disk_bytes;
   }
   const Amount& left = used_[tenant];
-  if (left.sandboxes + left.memory_bytes + left.cpu_millicores + left.disk_bytes == 0) used_.erase(tenant);
+  if (left.sandboxes + left.memory_bytes + left.cpu_millicores + left.disk_bytes == 0)
+    used_.erase(tenant);
 }
 
-Result<std::unique_ptr<Ledger::Charge>> Ledger::charge(const std::string& tenant, const Quota& quota, const Amount& amount) {
+Result<std::unique_ptr<Ledger::Charge>> Ledger::charge(const std::string& tenant,
+                                                       const Quota& quota, const Amount& amount) {
   TRY(check(tenant, quota, amount));
   return charge_unchecked(tenant, amount);
 }
 
-std::unique_ptr<Ledger::Charge> Ledger::charge_unchecked(const std::string& tenant, const Amount& amount) {
+std::unique_ptr<Ledger::Charge> Ledger::charge_unchecked(const std::string& tenant,
+                                                         const Amount& amount) {
   std::unique_ptr<Charge> charge(new Charge(*this, tenant));
   charge->change(amount);
   return charge;
@@ -60,7 +74,8 @@ std::unique_ptr<Ledger::Charge> Ledger::charge_unchecked(const std::string& tena
 Result<void> Ledger::grow(Charge& charge, const Quota& quota, const Amount& amount) {
   const Amount& has = charge.amount_;
   Amount more{rise(has.sandboxes, amount.sandboxes), rise(has.memory_bytes, amount.memory_bytes),
-              rise(has.cpu_millicores, amount.cpu_millicores), rise(has.disk_bytes, amount.disk_bytes)};
+              rise(has.cpu_millicores, amount.cpu_millicores),
+              rise(has.disk_bytes, amount.disk_bytes)};
   TRY(check(charge.tenant_, quota, more));
   charge.change(amount);
   return {};
@@ -77,7 +92,9 @@ Result<void> Ledger::count_start(const std::string& tenant, const Quota& quota, 
   while (!starts.empty() && starts.front() <= now_ms - kMinute) starts.pop_front();
   if (starts.size() >= quota.starts_per_minute) {
     int64_t wait = (starts.front() + kMinute - now_ms + 999) / 1000;
-    return Error{Code::exhausted, cat("quota: ", quota.starts_per_minute, " starts per minute, and all are used"), cat("try again in ", wait, " s")};
+    return Error{Code::exhausted,
+                 cat("quota: ", quota.starts_per_minute, " starts per minute, and all are used"),
+                 cat("try again in ", wait, " s")};
   }
   starts.push_back(now_ms);
   return {};

@@ -1,4 +1,5 @@
-// What a tenant may have at once, and what is promised to it already. Pure bookkeeping: no clocks, no files.
+// What a tenant may have at once, and what is promised to it already. Pure bookkeeping: no clocks,
+// no files.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,21 @@
 namespace paddock::manager {
 
 struct Quota {  // of a tenant; 0: no limit of its own
-  uint64_t sandboxes = 0, memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0, starts_per_minute = 0;
+  uint64_t sandboxes = 0, memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0,
+           starts_per_minute = 0;
   uint64_t longest_timeout_ms = 86'400'000;
 };
 
-// What something costs. A sandbox costs the limits it may reach, not what it uses: a promise must be keepable.
+// What something costs. A sandbox costs the limits it may reach, not what it uses: a promise must
+// be keepable.
 struct Amount {
   uint64_t sandboxes = 0, memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0;
 };
 
 class Ledger {
  public:
-  explicit Ledger(uint64_t most_sandboxes) : most_sandboxes_(most_sandboxes) {}  // of all tenants; 0: no limit
+  // Of all tenants; 0: no limit.
+  explicit Ledger(uint64_t most_sandboxes) : most_sandboxes_(most_sandboxes) {}
 
   // Holds an amount for as long as it lives.
   class Charge {
@@ -41,9 +45,11 @@ class Ledger {
   };
 
   // Code::exhausted names what is used up. Nothing happens between the check and the promise.
-  Result<std::unique_ptr<Charge>> charge(const std::string& tenant, const Quota& quota, const Amount& amount);
+  Result<std::unique_ptr<Charge>> charge(const std::string& tenant, const Quota& quota,
+                                         const Amount& amount);
   Result<void> grow(Charge& charge, const Quota& quota, const Amount& amount);
-  std::unique_ptr<Charge> charge_unchecked(const std::string& tenant, const Amount& amount);  // for what exists already
+  // For what exists already.
+  std::unique_ptr<Charge> charge_unchecked(const std::string& tenant, const Amount& amount);
   // One more start within the last minute (`now_ms`: any clock that does not go back).
   Result<void> count_start(const std::string& tenant, const Quota& quota, int64_t now_ms);
 

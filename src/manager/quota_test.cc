@@ -11,7 +11,8 @@ TEST(Ledger, ThousandsOfAsksNeverExceedTheQuota) {
   Quota quota{.sandboxes = 10, .memory_bytes = 50};
   std::vector<std::unique_ptr<Ledger::Charge>> held;
   for (int i = 0; i < 1000; ++i) {
-    Result<std::unique_ptr<Ledger::Charge>> charge = ledger.charge("a", quota, {.sandboxes = 1, .memory_bytes = 10});
+    Result<std::unique_ptr<Ledger::Charge>> charge =
+        ledger.charge("a", quota, {.sandboxes = 1, .memory_bytes = 10});
     if (charge) held.push_back(std::move(charge).value());
   }
   EXPECT_EQ(held.size(), 5u);
@@ -25,7 +26,8 @@ TEST(Ledger, ThousandsOfAsksNeverExceedTheQuota) {
 
 TEST(Ledger, SaysWhatIsUsedUp) {
   Ledger ledger(0);
-  Result<std::unique_ptr<Ledger::Charge>> charge = ledger.charge("a", {.memory_bytes = 1 << 20}, {.sandboxes = 1, .memory_bytes = 2 << 20});
+  Result<std::unique_ptr<Ledger::Charge>> charge =
+      ledger.charge("a", {.memory_bytes = 1 << 20}, {.sandboxes = 1, .memory_bytes = 2 << 20});
   ASSERT_FALSE(charge);
   EXPECT_EQ(charge.error().code, Code::exhausted);
   EXPECT_EQ(charge.error().message, "quota: memory: 2M asked for, 0 of 1M in use");

@@ -11,7 +11,8 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-// Every member that is a plain text, number or truth stands in one of these tables once, for both directions.
+// Every member that is a plain text, number or truth stands in one of these tables once, for both
+// directions.
 struct TextMember {
   const char* key;
   std::string SandboxInfo::*place;
@@ -28,22 +29,26 @@ constexpr TextMember kTexts[] = {
     {"boot_id", &SandboxInfo::boot_id},
 };
 // As those, and not in every record: older servers wrote none.
-constexpr TextMember kLaterTexts[] = {{"agent", &SandboxInfo::agent}, {"trace", &SandboxInfo::trace}, {"span", &SandboxInfo::span}};
+constexpr TextMember kLaterTexts[] = {
+    {"agent", &SandboxInfo::agent}, {"trace", &SandboxInfo::trace}, {"span", &SandboxInfo::span}};
 struct TimeMember {
   const char* key;
   int64_t SandboxInfo::*place;
 };
 constexpr TimeMember kTimes[] = {
-    {"created", &SandboxInfo::created},       {"started", &SandboxInfo::started},
-    {"ends", &SandboxInfo::ends},             {"timeout_ms", &SandboxInfo::timeout_ms},
+    {"created", &SandboxInfo::created},
+    {"started", &SandboxInfo::started},
+    {"ends", &SandboxInfo::ends},
+    {"timeout_ms", &SandboxInfo::timeout_ms},
     {"idle_timeout_ms", &SandboxInfo::idle_timeout_ms},
 };
 struct SizeMember {
   const char* key;
   uint64_t SandboxInfo::*place;
 };
-constexpr SizeMember kSizes[] = {
-    {"memory_bytes", &SandboxInfo::memory_bytes}, {"cpu_millicores", &SandboxInfo::cpu_millicores}, {"disk_bytes", &SandboxInfo::disk_bytes}};
+constexpr SizeMember kSizes[] = {{"memory_bytes", &SandboxInfo::memory_bytes},
+                                 {"cpu_millicores", &SandboxInfo::cpu_millicores},
+                                 {"disk_bytes", &SandboxInfo::disk_bytes}};
 struct FlagMember {
   const char* key;
   bool Lifecycle::*place;
@@ -52,7 +57,10 @@ constexpr FlagMember kFlags[] = {{"pause_on_timeout", &Lifecycle::pause_on_timeo
                                  {"pause_keeps_memory", &Lifecycle::pause_keeps_memory},
                                  {"auto_resume", &Lifecycle::auto_resume}};
 
-Error malformed(const char* key) { return Error{Code::invalid, cat("read a sandbox's record: '", key, "' is not what it should be"), ""}; }
+Error malformed(const char* key) {
+  return Error{Code::invalid, cat("read a sandbox's record: '", key, "' is not what it should be"),
+               ""};
+}
 
 Value text_table(const Texts& texts) {
   Value table{Value::Object{}};
@@ -79,7 +87,8 @@ bool flag(const Value& record, const char* key, bool otherwise) {
 Result<SandboxState> state_from(const Value& record) {
   const Value* value = record.find("state");
   if (!value || !value->as_string()) return malformed("state");
-  for (SandboxState state : {SandboxState::starting, SandboxState::running, SandboxState::pausing, SandboxState::paused, SandboxState::resuming, SandboxState::ending})
+  for (SandboxState state : {SandboxState::starting, SandboxState::running, SandboxState::pausing,
+                             SandboxState::paused, SandboxState::resuming, SandboxState::ending})
     if (*value->as_string() == to_string(state)) return state;
   return malformed("state");
 }
@@ -87,11 +96,13 @@ Result<SandboxState> state_from(const Value& record) {
 // Layers are named relative to the server's directory, so that the whole of it may be moved.
 Value paths_value(const std::vector<std::string>& paths, const std::string& server) {
   Value::Array list;
-  for (const std::string& path : paths) list.push_back(starts_with(path, server + "/") ? path.substr(server.size() + 1) : path);
+  for (const std::string& path : paths)
+    list.push_back(starts_with(path, server + "/") ? path.substr(server.size() + 1) : path);
   return list;
 }
 
-Result<std::vector<std::string>> paths_from(const Value& record, const char* key, const std::string& server) {
+Result<std::vector<std::string>> paths_from(const Value& record, const char* key,
+                                            const std::string& server) {
   std::vector<std::string> paths;
   const Value* list = record.find(key);
   if (!list || !list->as_array()) return malformed(key);
@@ -129,7 +140,8 @@ Result<std::vector<VolumeMount>> volumes_from(const Value& record) {
 
 }  // namespace
 
-Value to_value(const SandboxInfo& info, const store::Template& made_from, const std::string& server) {
+Value to_value(const SandboxInfo& info, const store::Template& made_from,
+               const std::string& server) {
   Value record;
   record.set("format", kRecordFormat);
   record.set("version", 1);
@@ -150,7 +162,8 @@ Value to_value(const SandboxInfo& info, const store::Template& made_from, const 
   record.set("volumes", volumes_value(info.volumes));
   record.set("notes", text_list(info.notes));
   record.set("policy", policy::to_value(info.policy, policy::Secrets::kept));
-  record.set("granted", text_list(info.policy.network.granted.value_or(std::vector<std::string>())));
+  record.set("granted",
+             text_list(info.policy.network.granted.value_or(std::vector<std::string>())));
   record.set("extra", info.extra);
   record.set("template", store::to_value(made_from));
   Value root;
@@ -173,7 +186,8 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   }
   if (!is_id(info.id)) return malformed("id");
   for (const TextMember& member : kLaterTexts)
-    if (const Value* text = value.find(member.key); text && text->as_string()) info.*member.place = *text->as_string();
+    if (const Value* text = value.find(member.key); text && text->as_string())
+      info.*member.place = *text->as_string();
   for (const TimeMember& member : kTimes) {
     const Value* number = value.find(member.key);
     if (!number || !number->as_int()) return malformed(member.key);
@@ -187,9 +201,11 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   info.public_traffic = flag(value, "public_traffic", false);
   info.hidden = flag(value, "hidden", false);
   if (const Value* lifecycle = value.find("lifecycle"))
-    for (const FlagMember& member : kFlags) info.lifecycle.*member.place = flag(*lifecycle, member.key, info.lifecycle.*member.place);
+    for (const FlagMember& member : kFlags)
+      info.lifecycle.*member.place = flag(*lifecycle, member.key, info.lifecycle.*member.place);
   info.env = TRY(texts_from(value, "env"));
-  if (value.find("secrets")) info.secrets = TRY(texts_from(value, "secrets"));  // records of before have none
+  // Records of before have none.
+  if (value.find("secrets")) info.secrets = TRY(texts_from(value, "secrets"));
   info.metadata = TRY(texts_from(value, "metadata"));
   info.volumes = TRY(volumes_from(value));
   if (const Value* notes = value.find("notes"); notes && notes->as_array())
@@ -201,7 +217,8 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   context.base_directory = "/";
   context.refuse_wide_network = false;
   info.policy = TRY(policy::decode(*policy, "record", context));
-  std::vector<std::string>& granted = info.policy.network.granted.emplace();  // records of before have none: nothing was granted
+  // Records of before have none: nothing was granted.
+  std::vector<std::string>& granted = info.policy.network.granted.emplace();
   if (const Value* list = value.find("granted"); list && list->as_array())
     for (const Value& entry : *list->as_array())
       if (entry.as_string()) granted.push_back(*entry.as_string());

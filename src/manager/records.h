@@ -17,7 +17,8 @@ struct SandboxRecord {
 };
 
 // `server`: the directory that paths of layers are written relative to.
-Value to_value(const SandboxInfo& info, const store::Template& made_from, const std::string& server);
+Value to_value(const SandboxInfo& info, const store::Template& made_from,
+               const std::string& server);
 Result<SandboxRecord> record_from(const Value& value, const std::string& server);
 
 }  // namespace paddock::manager

@@ -1,4 +1,5 @@
-// A server begins: takes the state directory, finds out what existed, cleans what died, and holds on to what lives.
+// A server begins: takes the state directory, finds out what existed, cleans what died, and holds
+// on to what lives.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,8 +11,8 @@
 #include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
-#include "manager/build.h"
 #include "manager/acts.h"
+#include "manager/build.h"
 #include "manager/checks.h"
 #include "manager/epitaphs.h"
 #include "manager/events.h"
@@ -21,7 +22,6 @@
 #include "manager/secret_source.h"
 #include "store/durable.h"
 #include "store/state.h"
-
 
 namespace paddock::manager {
 
@@ -41,8 +41,10 @@ uint64_t room_for_sandboxes() {
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
   }
   uint64_t descriptors = limit.rlim_cur == RLIM_INFINITY ? 1 << 20 : limit.rlim_cur;
-  uint64_t by_descriptors = descriptors > kDescriptorsAside ? (descriptors - kDescriptorsAside) / kDescriptorsEach : 1;
-  uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  uint64_t by_descriptors =
+      descriptors > kDescriptorsAside ? (descriptors - kDescriptorsAside) / kDescriptorsEach : 1;
+  uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                    static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   return std::max<uint64_t>(1, std::min(by_descriptors, memory / kMemoryEach));
 }
 
@@ -79,10 +81,12 @@ io::Task<Result<void>> Manager::base_ready() {
 
 Result<void> Manager::open(const ManagerOptions& options) {
   policies_ = TRY(Policies::create(options.policy, options.narrower, options.flags));
-  TRY(look_at_workspace(options));  // which must not reach the state directory of before, nor the one that is used
+  // Which must not reach the state directory of before, nor the one that is used.
+  TRY(look_at_workspace(options));
   // Templates, images and keys are found by the same word.
   if (!options.records.empty()) (void)::setenv("PADDOCK_RECORDS", options.records.c_str(), 1);
-  if (!options.state_directory.empty()) (void)::setenv("PADDOCK_STATE", options.state_directory.c_str(), 1);
+  if (!options.state_directory.empty())
+    (void)::setenv("PADDOCK_STATE", options.state_directory.c_str(), 1);
   seams_ = options.seams ? *options.seams : real_seams();
   TRY(look_at_workspace(options));
   store::StateDirectory state = TRY(store::open_state("server"));
@@ -99,7 +103,8 @@ Result<void> Manager::open(const ManagerOptions& options) {
   timers_ = std::make_unique<Timers>(loop_);
   timers_->on_due = [this](const std::string& id) { on_due(id); };
   tenants_ = TRY(Tenants::open(fd_.get()));
-  ledger_ = std::make_unique<Ledger>(options.most_sandboxes != 0 ? options.most_sandboxes : room_for_sandboxes());
+  ledger_ = std::make_unique<Ledger>(options.most_sandboxes != 0 ? options.most_sandboxes
+                                                                 : room_for_sandboxes());
   volumes_ = TRY(Volumes::open(fd_.get(), path_, *ledger_));
   templates_.emplace(TRY(store::Templates::open(path_)));
   builder_ = std::make_unique<Builder>(*this);
@@ -112,8 +117,10 @@ Result<void> Manager::open(const ManagerOptions& options) {
 
 Result<void> Manager::look_at_workspace(const ManagerOptions& options) {
   if (!options.workspace) return {};
-  wall::HostPath path = TRY(manager::look_at_workspace(TRY(policies_->operators()), *options.workspace));
-  workspace_ = MountedWorkspace{std::move(path), options.workspace->mode == WorkspaceMode::read_only};
+  wall::HostPath path =
+      TRY(manager::look_at_workspace(TRY(policies_->operators()), *options.workspace));
+  workspace_ =
+      MountedWorkspace{std::move(path), options.workspace->mode == WorkspaceMode::read_only};
   return {};
 }
 
@@ -121,11 +128,13 @@ Result<void> Manager::look_at_workspace(const ManagerOptions& options) {
 Result<void> Manager::open_events(const ManagerOptions& options) {
   Policy operators = TRY(policies_->combine("", Policy{})).policy;
   EventsOptions wanted;
-  wanted.state_directory = options.records.empty() ? TRY(store::state_directory()) : options.records;
+  wanted.state_directory =
+      options.records.empty() ? TRY(store::state_directory()) : options.records;
   wanted.beside = !options.records.empty();
   wanted.audit = operators.audit;
   wanted.telemetry = operators.telemetry;
-  for (auto& [name, value] : wanted.telemetry.headers) value = TRY(read_secret(value, cat("telemetry.headers.", name)));
+  for (auto& [name, value] : wanted.telemetry.headers)
+    value = TRY(read_secret(value, cat("telemetry.headers.", name)));
   wanted.otlp = options.otlp;
   wanted.keep = options.keep_events;
   events_ = TRY(Events::start(loop_, wanted));
@@ -168,17 +177,23 @@ io::Task<Result<void>> Manager::recover() {
   co_return Result<void>();
 }
 
-// A directory without a readable record is half made: whatever runs in it goes, and the directory too.
+// A directory without a readable record is half made: whatever runs in it goes, and the directory
+// too.
 io::Task<void> Manager::recover_one(std::string id) {
   if (!is_id(id)) co_return;  // nothing that we made
   std::string directory = cat(path_, "/sandboxes/", id);
   Result<SandboxRecord> record = Error{Code::not_found, "no record", ""};
   {
-    Fd fd(::openat(sandboxes_fd_.get(), id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    Result<Value> value = fd ? store::read_record(fd.get(), kRecordFile, kRecordFormat) : Result<Value>(errno_error(errno, "open a sandbox's directory"));
-    if (value) record = record_from(value.value(), path_);
-    else record = value.error();
-    if (record && record.value().info.id != id) record = Error{Code::invalid, "its record is another's", ""};
+    Fd fd(
+        ::openat(sandboxes_fd_.get(), id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Result<Value> value = fd ? store::read_record(fd.get(), kRecordFile, kRecordFormat)
+                             : Result<Value>(errno_error(errno, "open a sandbox's directory"));
+    if (value)
+      record = record_from(value.value(), path_);
+    else
+      record = value.error();
+    if (record && record.value().info.id != id)
+      record = Error{Code::invalid, "its record is another's", ""};
   }
   bool named_by_us = starts_with(id, "i") && is_random_name(id.substr(1), 20);
   if (!record && !named_by_us) co_return;
@@ -203,7 +218,9 @@ io::Task<void> Manager::recover_one(std::string id) {
   bool had_memory = record && record.value().info.has_memory;
   std::optional<InstanceEpilogue> epilogue;
   if (record && !alive) epilogue = read_epilogue(directory);
-  bool keeps_files = (epilogue && epilogue->keep_files) || was == SandboxState::paused || ((was == SandboxState::pausing || was == SandboxState::resuming) && !had_memory);
+  bool keeps_files =
+      (epilogue && epilogue->keep_files) || was == SandboxState::paused ||
+      ((was == SandboxState::pausing || was == SandboxState::resuming) && !had_memory);
   // Only what the record calls running, or paused with its memory, may live on.
   bool may_live = had_memory && (was == SandboxState::running || was == SandboxState::paused);
   if (alive && !may_live) {
@@ -212,7 +229,9 @@ io::Task<void> Manager::recover_one(std::string id) {
   }
   if (!alive && !keeps_files) {
     if (sandbox && epilogue) sandbox->info_.ended_by = epilogue->end.limit;
-    if (sandbox) note_end(*sandbox, epilogue ? epilogue->end.why : "it was gone when the server started", epilogue ? epilogue->usage : InstanceUsage{}, epilogue ? epilogue->time_ms : 0);
+    if (sandbox)
+      note_end(*sandbox, epilogue ? epilogue->end.why : "it was gone when the server started",
+               epilogue ? epilogue->usage : InstanceUsage{}, epilogue ? epilogue->time_ms : 0);
     discard(directory);
     co_return;
   }
@@ -226,7 +245,8 @@ void Manager::remember(std::shared_ptr<Sandbox> sandbox) {
     if (!changed.is_recorded_ || changed.is_state_told_) return;
     Event event = event_about(changed, "sandbox.state");
     event.data.set("state", to_string(changed.info_.state));
-    if (!changed.info_.ended_because.empty()) event.data.set("because", changed.info_.ended_because);
+    if (!changed.info_.ended_because.empty())
+      event.data.set("because", changed.info_.ended_because);
     events_->note(std::move(event));
   };
   sandboxes_[sandbox->info_.id] = std::move(sandbox);

@@ -16,9 +16,13 @@ class Restarts : public ManagerTest {
   void rewrite(const std::string& id, const std::function<void(SandboxInfo&)>& change) {
     Fd directory = open_file(directory_of(id), O_RDONLY | O_DIRECTORY).value();
     std::string server = state_ + "/server";
-    SandboxRecord record = record_from(store::read_record(directory.get(), kRecordFile, kRecordFormat).value(), server).value();
+    SandboxRecord record =
+        record_from(store::read_record(directory.get(), kRecordFile, kRecordFormat).value(), server)
+            .value();
     change(record.info);
-    ASSERT_TRUE(store::write_record(directory.get(), kRecordFile, to_value(record.info, record.made_from, server), store::Durability::atomic));
+    ASSERT_TRUE(store::write_record(directory.get(), kRecordFile,
+                                    to_value(record.info, record.made_from, server),
+                                    store::Durability::atomic));
   }
 };
 
@@ -44,7 +48,8 @@ TEST_F(Restarts, WhatLivesIsFoundAgainWithItsTokenAndItsEnd) {
     EXPECT_EQ(found.value()->info().metadata, info.metadata);
     EXPECT_EQ(found.value()->info().env, info.env);
     EXPECT_EQ(found.value()->info().secrets, info.secrets);
-    EXPECT_EQ(redact::redacted(*found.value()->redaction(), "a secret of its own"), "[redacted:KEY]");
+    EXPECT_EQ(redact::redacted(*found.value()->redaction(), "a secret of its own"),
+              "[redacted:KEY]");
     EXPECT_EQ(self->world_->starts, 1u);
     co_await self->end();
   };
@@ -105,8 +110,10 @@ TEST_F(Restarts, EveryCrashPointOfPauseAndResumeKeepsTheFiles) {
         info.state = one.state;
         info.has_memory = one.recorded_memory;
       });
-      if (!one.alive) self->world_->alive.erase(id);
-      else self->world_->alive[id].frozen = one.frozen;
+      if (!one.alive)
+        self->world_->alive.erase(id);
+      else
+        self->world_->alive[id].frozen = one.frozen;
       co_await self->begin();
       Result<std::shared_ptr<Sandbox>> found = self->manager_->find(self->caller_, id);
       EXPECT_TRUE(found) << to_string(one.state);

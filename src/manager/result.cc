@@ -9,7 +9,9 @@
 
 namespace paddock {
 
-const char* name_of(const LimitHit& hit) { return hit.rule.empty() ? info(hit.limit).name : hit.rule.c_str(); }
+const char* name_of(const LimitHit& hit) {
+  return hit.rule.empty() ? info(hit.limit).name : hit.rule.c_str();
+}
 
 int exit_status(const Outcome& outcome) {
   switch (outcome.kind) {
@@ -17,7 +19,9 @@ int exit_status(const Outcome& outcome) {
     case Outcome::Kind::signaled: return 128 + outcome.signal;
     case Outcome::Kind::limit: break;
   }
-  bool time = outcome.limit.rule.empty() && (outcome.limit.limit == LimitKind::wall_time || outcome.limit.limit == LimitKind::cpu_time || outcome.limit.limit == LimitKind::idle_time);
+  bool time = outcome.limit.rule.empty() && (outcome.limit.limit == LimitKind::wall_time ||
+                                             outcome.limit.limit == LimitKind::cpu_time ||
+                                             outcome.limit.limit == LimitKind::idle_time);
   return time ? 124 : 137;
 }
 
@@ -175,7 +179,8 @@ Value to_value(const RunResult& result) {
   value.set("notes", text_list(result.notes));
   if (!result.change_set.empty()) value.set("change_set", result.change_set);
   if (!result.network.empty())
-    if (Result<Value> network = parse_json(result.network, "network")) value.set("network", std::move(network.value()));
+    if (Result<Value> network = parse_json(result.network, "network"))
+      value.set("network", std::move(network.value()));
   value.set("redactions", result.redactions);
   Value redacted(Value::Object{});
   for (const auto& [kind, count] : result.redacted) redacted.set(kind, count);

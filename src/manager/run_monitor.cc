@@ -19,7 +19,9 @@ std::vector<std::string> groups_of(const launch::Plan& plan) {
 }  // namespace
 
 RunMonitor::RunMonitor(const Policy& policy, const launch::Plan& plan)
-    : every_ms_(monitor::every_ms(policy.monitor)), sampler_(groups_of(plan), plan.container ? 1 : 0), judge_(policy.monitor.rules, policy.limits, every_ms_) {}
+    : every_ms_(monitor::every_ms(policy.monitor)),
+      sampler_(groups_of(plan), plan.container ? 1 : 0),
+      judge_(policy.monitor.rules, policy.limits, every_ms_) {}
 
 void RunMonitor::begin() {
   reading_.net_known = true;
@@ -40,15 +42,18 @@ bool RunMonitor::take(const launch::LivingUsage& usage, const LiveNetwork* netwo
     reading_.connections = network->connections;
     reading_.net_time_ms = network->time_ms;
   }
-  (void)sampler_.read(reading_, true);  // where there are groups, they say more, and of this instant
-  UsageSample sample = meter_.measure(reading_, static_cast<int64_t>(launch::now_us()), wall_clock_us() / 1000);
+  // Where there are groups, they say more, and of this instant.
+  (void)sampler_.read(reading_, true);
+  UsageSample sample =
+      meter_.measure(reading_, static_cast<int64_t>(launch::now_us()), wall_clock_us() / 1000);
   history_.add(sample);
   if (ended_by_) return false;
   for (const monitor::Finding& finding : judge_.judge(sample)) {
     LimitHit hit = monitor::to_hit(finding);
     bool kills = finding.rule->action == MonitorAction::kill;
     if (!kills && warnings_.size() < kMostWarnings)
-      warnings_.push_back(cat(hit.rule, " ", hit.text, ": ", monitor::describe(finding.rule->metric, finding.value)));
+      warnings_.push_back(cat(hit.rule, " ", hit.text, ": ",
+                              monitor::describe(finding.rule->metric, finding.value)));
     if (on_finding) on_finding(kills ? "monitor.kill" : "monitor.warn", hit);
     if (kills && !ended_by_) ended_by_ = std::move(hit);
   }

@@ -1,4 +1,5 @@
-// The rules of [monitor] over one run. Without rules nobody makes one of these, and nothing is sampled.
+// The rules of [monitor] over one run. Without rules nobody makes one of these, and nothing is
+// sampled.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,8 @@ class RunMonitor {
   // What the keeper says is used, and the network's sums. Whether the run has to end.
   bool take(const launch::LivingUsage& usage, const LiveNetwork* network);
 
-  std::function<void(const char* kind, const LimitHit& hit)> on_finding;  // "monitor.warn", "monitor.kill"
+  // "monitor.warn", "monitor.kill".
+  std::function<void(const char* kind, const LimitHit& hit)> on_finding;
 
   const std::optional<LimitHit>& ended_by() const { return ended_by_; }
   const std::vector<std::string>& warnings() const { return warnings_; }

@@ -18,17 +18,20 @@ namespace paddock::manager {
 namespace {
 
 constexpr size_t kLongestWord = 16 << 10;
-constexpr int kSendMs = 800, kMostSendMs = 1000;  // a collector that is slow or gone must not hold a run up
+// A collector that is slow or gone must not hold a run up.
+constexpr int kSendMs = 800, kMostSendMs = 1000;
 
 // A program text can be long; what is left out can still be recognised.
 std::string shortened(const std::string& word) {
   if (word.size() <= kLongestWord) return word;
-  return cat(word.substr(0, kLongestWord), "… (", word.size(), " bytes, sha256 ", to_hex(sha256_bytes(word)), ")");
+  return cat(word.substr(0, kLongestWord), "… (", word.size(), " bytes, sha256 ",
+             to_hex(sha256_bytes(word)), ")");
 }
 
 Value command_value(const Command& command, RunRedaction& redaction) {
   Value::Array words;
-  for (const std::string& word : redact::redacted_argv(*redaction.rules(), command.argv)) words.emplace_back(shortened(word));
+  for (const std::string& word : redact::redacted_argv(*redaction.rules(), command.argv))
+    words.emplace_back(shortened(word));
   return words;
 }
 
@@ -76,7 +79,8 @@ std::string working_directory() {
   return ::getcwd(path, sizeof path) ? path : "";
 }
 
-Value who_and_what(const Command& command, const Policy& policy, const std::string& names, RunRedaction& redaction) {
+Value who_and_what(const Command& command, const Policy& policy, const std::string& names,
+                   RunRedaction& redaction) {
   Value data;
   data.set("command", command_value(command, redaction));
   if (!command.file_name.empty()) {
@@ -112,15 +116,24 @@ Result<void> find_collector(const Policy& policy, RunRecordOptions& options) {
     return std::string_view(value ? value : "");
   };
   options.telemetry.endpoint = policy.telemetry.endpoint;
-  for (const auto& [name, source] : policy.telemetry.headers) options.telemetry.headers[name] = TRY(read_secret(source, cat("telemetry.headers.", name)));
-  bool by_environment = !variable("OTEL_EXPORTER_OTLP_ENDPOINT").empty() || !variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").empty();
-  options.traced = (options.telemetry.endpoint || by_environment) && !same_ignoring_case(variable("OTEL_SDK_DISABLED"), "true");
+  for (const auto& [name, source] : policy.telemetry.headers)
+    options.telemetry.headers[name] = TRY(read_secret(source, cat("telemetry.headers.", name)));
+  bool by_environment = !variable("OTEL_EXPORTER_OTLP_ENDPOINT").empty() ||
+                        !variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").empty();
+  options.traced = (options.telemetry.endpoint || by_environment) &&
+                   !same_ignoring_case(variable("OTEL_SDK_DISABLED"), "true");
   return {};
 }
 
 RunRecord::RunRecord(const Prepared& prepared, RunRecordOptions options, RunRedaction& redaction)
-    : options_(std::move(options)), redaction_(redaction), log_(prepared.request.policy), outer_(outer_of(options_.traceparent)), run_(outer_.child()),
-      program_(run_.child()), sandbox_(prepared.request.id), started_us_(wall_clock_us()) {}
+    : options_(std::move(options)),
+      redaction_(redaction),
+      log_(prepared.request.policy),
+      outer_(outer_of(options_.traceparent)),
+      run_(outer_.child()),
+      program_(run_.child()),
+      sandbox_(prepared.request.id),
+      started_us_(wall_clock_us()) {}
 
 Event RunRecord::about(std::string kind, Value data) const {
   Event event = run_.instant(std::move(kind));
@@ -138,7 +151,8 @@ Result<void> RunRecord::start(const Prepared& prepared) {
   if (!request.command.secrets.empty()) data.set("secrets", names_of(request.command.secrets));
   data.set("limits", limits_value(request.policy.limits));
   data.set("files", redaction_.clean_value(files_value(request)));
-  data.set("network", redaction_.clean_value(text_list(request.policy.network.allow.value_or(std::vector<std::string>()))));
+  data.set("network", redaction_.clean_value(text_list(
+                          request.policy.network.allow.value_or(std::vector<std::string>()))));
   Event event = about("run.start", std::move(data));
   event.span = run_.span;
   event.parent = outer_.span;
@@ -175,9 +189,12 @@ void RunRecord::connection(const std::string& line) {
   event.span = run_.child().span;
   for (auto& [name, value] : *entry.value().as_object()) {
     if (name == "time" || name == "sandbox") continue;
-    if (name == "verdict" && value.as_string()) event.verdict = *value.as_string();
-    else if (name == "duration_ms" && value.as_int()) event.duration_us = *value.as_int() * 1000;
-    else event.data.set(name, redaction_.clean_value(value));
+    if (name == "verdict" && value.as_string())
+      event.verdict = *value.as_string();
+    else if (name == "duration_ms" && value.as_int())
+      event.duration_us = *value.as_int() * 1000;
+    else
+      event.data.set(name, redaction_.clean_value(value));
   }
   add(std::move(event));
   if (pending_.size() >= kBatch || wall_clock_us() - flushed_us_ >= kBatchUs) flush();
@@ -199,7 +216,8 @@ Event RunRecord::end_event(Value data) const {
 }
 
 void RunRecord::add_left_out() {
-  for (const Value& data : connections_.left_out()) add(about("events.dropped", redaction_.clean_value(data)));
+  for (const Value& data : connections_.left_out())
+    add(about("events.dropped", redaction_.clean_value(data)));
 }
 
 void RunRecord::end(RunResult& result) {
@@ -240,7 +258,8 @@ void RunRecord::end(RunResult& result) {
   if (log_.ran_unrecorded_by_danger()) result.weakened.push_back("audit.off");
   log_.seal_if_full();
   Result<void> sent = send_spans(static_cast<int64_t>(result.usage.wall_ms * 1000));
-  if (!sent) result.notes.push_back(cat("its trace was not sent: ", redaction_.clean(sent.error().message)));
+  if (!sent)
+    result.notes.push_back(cat("its trace was not sent: ", redaction_.clean(sent.error().message)));
 }
 
 void RunRecord::failed(const Error& error) {
@@ -279,7 +298,8 @@ Result<void> RunRecord::send_spans(int64_t program_us) {
   return run_server_program({"telemetry-send"}, input, kMostSendMs);
 }
 
-Error record_refusal(const Command& command, const Policy& policy, const RunRecordOptions& options, Error error) {
+Error record_refusal(const Command& command, const Policy& policy, const RunRecordOptions& options,
+                     Error error) {
   Result<RunRedaction> redaction = RunRedaction::create(policy, command.secrets);
   if (!redaction) return std::move(redaction.error());
   Error clean = redaction.value().clean(error);

@@ -1,5 +1,5 @@
-// The events of one run: into the audit log as they happen, and to a collector of traces at its end. Every text in them has
-// passed the run's redaction.
+// The events of one run: into the audit log as they happen, and to a collector of traces at its
+// end. Every text in them has passed the run's redaction.
 #pragma once
 
 #include <string>
@@ -13,11 +13,13 @@
 namespace paddock::manager {
 
 struct RunRecordOptions {
-  std::string agent;        // on whose behalf
-  std::string traceparent;  // of what this run is part of; empty or malformed: it begins a trace of its own
-  std::string policies;     // as they were named
+  std::string agent;  // on whose behalf
+  // Of what this run is part of; empty or malformed: it begins a trace of its own.
+  std::string traceparent;
+  std::string policies;       // as they were named
   TelemetryPolicy telemetry;  // its headers resolved
-  bool traced = false;      // somebody collects traces: the policy's endpoint, or that of the OTEL_… variables
+  // Somebody collects traces: the policy's endpoint, or that of the OTEL_… variables.
+  bool traced = false;
 };
 
 // What the policy says about traces, else the environment.
@@ -29,9 +31,9 @@ class RunRecord {
 
   // Before the plan goes to the keeper. The error arm: the run cannot be recorded, and must not be.
   Result<void> start(const Prepared& prepared);
-  void connection(const std::string& entry);           // a line of the network's log
-  void connections_lost(uint64_t count);               // lines that never came
-  void event(const char* kind, Value data);            // what else happened while it ran
+  void connection(const std::string& entry);  // a line of the network's log
+  void connections_lost(uint64_t count);      // lines that never came
+  void event(const char* kind, Value data);   // what else happened while it ran
   // How it ended; adds to the result what a reader should know about the record.
   void end(RunResult& result);
   void failed(const Error& error);
@@ -59,6 +61,7 @@ class RunRecord {
 };
 
 // A command that the policy denies is recorded as well. Returns the error, redacted.
-Error record_refusal(const Command& command, const Policy& policy, const RunRecordOptions& options, Error error);
+Error record_refusal(const Command& command, const Policy& policy, const RunRecordOptions& options,
+                     Error error);
 
 }  // namespace paddock::manager

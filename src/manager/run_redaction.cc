@@ -13,7 +13,8 @@ Result<void> check_kind(const std::string& kind) {
     names.push_back(known.name);
   }
   std::string meant = nearest(kind, names);
-  return Error{Code::invalid, cat("redact.skip: there is no kind '", printable(kind), "'"), meant.empty() ? "docs/redaction.md lists them" : cat("did you mean ", meant, "?")};
+  return Error{Code::invalid, cat("redact.skip: there is no kind '", printable(kind), "'"),
+               meant.empty() ? "docs/redaction.md lists them" : cat("did you mean ", meant, "?")};
 }
 
 }  // namespace
@@ -24,7 +25,10 @@ Result<redact::Options> redact_options(const Policy& policy, const Secrets& secr
   options.skip = policy.redact.skip;
   for (const RedactPattern& custom : policy.redact.custom) {
     Result<void> usable = redact::check_pattern(custom.pattern);
-    if (!usable) return Error{usable.error().code, cat("redact.custom.", printable(custom.name), ": ", usable.error().message), usable.error().hint};
+    if (!usable)
+      return Error{usable.error().code,
+                   cat("redact.custom.", printable(custom.name), ": ", usable.error().message),
+                   usable.error().hint};
     options.custom.push_back({custom.name, custom.pattern});
   }
   for (const auto& [name, value] : secrets) options.secrets.push_back({name, value});
@@ -33,7 +37,8 @@ Result<redact::Options> redact_options(const Policy& policy, const Secrets& secr
 
 Result<RunRedaction> RunRedaction::create(const Policy& policy, const Secrets& secrets) {
   RunRedaction redaction;
-  if (secrets.empty() && policy.redact.skip.empty() && policy.redact.custom.empty()) return redaction;
+  if (secrets.empty() && policy.redact.skip.empty() && policy.redact.custom.empty())
+    return redaction;
   redaction.rules_ = TRY(redact::Rules::compile(TRY(redact_options(policy, secrets))));
   return redaction;
 }
@@ -50,11 +55,14 @@ std::string RunRedaction::clean_json(const std::string& text) {
   return value ? to_json(clean_value(value.value())) : to_json(Value(clean(text)));
 }
 
-Error RunRedaction::clean(const Error& error) { return {error.code, clean(error.message), clean(error.hint)}; }
+Error RunRedaction::clean(const Error& error) {
+  return {error.code, clean(error.message), clean(error.hint)};
+}
 
 void RunRedaction::clean(RunResult& result) {
   for (std::string& note : result.notes) note = clean(note);
-  for (Denial& denial : result.denials) denial = {denial.layer, clean(denial.action), denial.rule, clean(denial.why)};
+  for (Denial& denial : result.denials)
+    denial = {denial.layer, clean(denial.action), denial.rule, clean(denial.why)};
   if (!result.network.empty()) result.network = clean_json(result.network);
 }
 

@@ -10,7 +10,8 @@ TEST(RunRedaction, CleansEverythingAroundTheOutput) {
   ASSERT_TRUE(redaction);
   RunResult result;
   result.notes = {"'/bin/correct-horse' could not be started"};
-  result.denials = {{"network", "connect correct-horse.example:443", "network.allow", "correct-horse.example is not on the allowlist"}};
+  result.denials = {{"network", "connect correct-horse.example:443", "network.allow",
+                     "correct-horse.example is not on the allowlist"}};
   result.network = R"({"requests":[{"path":"/correct-horse","status":200}]})";
   redaction.value().clean(result);
   EXPECT_EQ(result.notes[0], "'/bin/[redacted:KEY]' could not be started");
@@ -24,7 +25,8 @@ TEST(RunRedaction, APatternThatMatchesQuotesLeavesJsonWhole) {
   policy.redact.custom = {{"mine", "good[ -~]{3,40}"}};
   Result<RunRedaction> redaction = RunRedaction::create(policy, {});
   ASSERT_TRUE(redaction);
-  EXPECT_TRUE(parse_json(redaction.value().clean_json(R"({"name":"good.example","port":443})"), "test"));
+  EXPECT_TRUE(
+      parse_json(redaction.value().clean_json(R"({"name":"good.example","port":443})"), "test"));
 }
 
 TEST(RunRedaction, RefusesKindsAndPatternsByTheirKey) {

@@ -12,13 +12,15 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr io::Milliseconds kMemoryKillMs = 2'000;  // several may die of it, or several callers ask about one
+// Several may die of it, or several callers ask about one.
+constexpr io::Milliseconds kMemoryKillMs = 2'000;
 constexpr size_t kMostLines = 4000, kMostLogBytes = 512 << 10, kLongestLine = 16 << 10;
 
 }  // namespace
 
 const char* to_string(SandboxState state) {
-  static const char* kNames[] = {"starting", "running", "pausing", "paused", "resuming", "ending", "ended"};
+  static const char* kNames[] = {"starting", "running", "pausing", "paused",
+                                 "resuming", "ending",  "ended"};
   return kNames[static_cast<size_t>(state)];
 }
 
@@ -43,7 +45,11 @@ WallTime wall_time_now() {
 }
 
 Sandbox::Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from)
-    : loop_(loop), info_(std::move(info)), made_from_(std::move(made_from)), turn_(loop), last_used_(loop.now()) {}
+    : loop_(loop),
+      info_(std::move(info)),
+      made_from_(std::move(made_from)),
+      turn_(loop),
+      last_used_(loop.now()) {}
 
 std::shared_ptr<guest::Client> Sandbox::guest() {
   if (!is_reachable()) return nullptr;
@@ -55,7 +61,8 @@ void Sandbox::touch() { last_used_ = loop_.now(); }
 
 class Sandbox::Watched {
  public:
-  Watched(std::weak_ptr<Sandbox> sandbox, uint64_t number) : sandbox_(std::move(sandbox)), number_(number) {}
+  Watched(std::weak_ptr<Sandbox> sandbox, uint64_t number)
+      : sandbox_(std::move(sandbox)), number_(number) {}
   ~Watched() {
     std::shared_ptr<Sandbox> sandbox = sandbox_.lock();
     if (!sandbox) return;
@@ -84,7 +91,8 @@ void Sandbox::cut() {
 }
 
 void Sandbox::enter(SandboxState state) {
-  if (!may_follow(info_.state, state)) std::abort();  // a bug of the manager; going on would lose somebody's files
+  // A bug of the manager; going on would lose somebody's files.
+  if (!may_follow(info_.state, state)) std::abort();
   bool was_running = info_.state == SandboxState::running;
   info_.state = state;
   if (was_running) cut();
@@ -95,9 +103,11 @@ std::optional<LimitHit> Sandbox::memory_kill() {
   if (loop_.now() < memory_kill_until_) return memory_kill_;
   memory_kill_.reset();
   monitor::Reading reading = watch_.reading;
-  if (!body_ || !body_->read(reading, true) || reading.oom_kills <= oom_kills_seen_) return std::nullopt;
+  if (!body_ || !body_->read(reading, true) || reading.oom_kills <= oom_kills_seen_)
+    return std::nullopt;
   oom_kills_seen_ = reading.oom_kills;
-  memory_kill_ = LimitHit{.limit = LimitKind::memory, .value = info_.memory_bytes, .peak = reading.memory_peak};
+  memory_kill_ = LimitHit{
+      .limit = LimitKind::memory, .value = info_.memory_bytes, .peak = reading.memory_peak};
   memory_kill_until_ = loop_.now() + kMemoryKillMs;
   return memory_kill_;
 }
@@ -108,7 +118,9 @@ void Sandbox::add_log(std::string kind, Value fields) {
   line.set("kind", std::move(kind));
   if (const Value::Object* members = fields.as_object())
     for (const auto& [name, value] : *members)
-      if (name != "time_ms" && name != "kind") line.set(name, name == "argv" ? redact::redacted_argv(*redaction(), value) : redact::redacted(*redaction(), value));
+      if (name != "time_ms" && name != "kind")
+        line.set(name, name == "argv" ? redact::redacted_argv(*redaction(), value)
+                                      : redact::redacted(*redaction(), value));
   std::string text = to_json(line);
   if (text.size() > kLongestLine) {
     Value shorter;
@@ -132,7 +144,8 @@ void Sandbox::add_event(const Event& event) {
   if (event.kind == "sandbox.create" || event.kind == "command.start") return;
   Value fields;
   if (!event.verdict.empty()) fields.set("verdict", event.verdict);
-  if (event.duration_us >= 0) fields.set("duration_ms", static_cast<double>(event.duration_us) / 1000);
+  if (event.duration_us >= 0)
+    fields.set("duration_ms", static_cast<double>(event.duration_us) / 1000);
   if (const Value::Object* members = event.data.as_object())
     for (const auto& [name, value] : *members)
       if (!fields.find(name)) fields.set(name, value);
@@ -150,11 +163,15 @@ std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info) {
   std::vector<launch::RuleOrder> orders;
   for (const MonitorRule& rule : info.policy.monitor.rules) {
     using enum MonitorMetric;
-    bool is_seen = rule.metric == cpu || rule.metric == memory || rule.metric == pids || rule.metric == disk || rule.metric == oom;
+    bool is_seen = rule.metric == cpu || rule.metric == memory || rule.metric == pids ||
+                   rule.metric == disk || rule.metric == oom;
     if (!is_seen || rule.action == MonitorAction::warn || info.hidden) continue;
     std::optional<LimitKind> kind = paddock::info(rule.metric).limit;
     uint64_t limit = kind ? info.policy.limits[*kind].value_or(0) : 0;
-    orders.push_back({.first = orders.empty(), .rule = rule, .every_ms = monitor::every_ms(info.policy.monitor), .limit = limit});
+    orders.push_back({.first = orders.empty(),
+                      .rule = rule,
+                      .every_ms = monitor::every_ms(info.policy.monitor),
+                      .limit = limit});
   }
   return orders;
 }

@@ -1,4 +1,5 @@
-// One living sandbox as the manager knows it: whose it is, what it is made of, how long it lives, what happened to it.
+// One living sandbox as the manager knows it: whose it is, what it is made of, how long it lives,
+// what happened to it.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,8 @@ using WallTime = int64_t;  // milliseconds since 1970
 
 enum class SandboxState : uint8_t { starting, running, pausing, paused, resuming, ending, ended };
 const char* to_string(SandboxState state);
-bool may_follow(SandboxState from, SandboxState to);  // the state machine; docs/lifecycle.md draws it
+// The state machine; docs/lifecycle.md draws it.
+bool may_follow(SandboxState from, SandboxState to);
 
 struct VolumeMount {
   std::string name, path;
@@ -45,64 +47,72 @@ struct Lifecycle {
 };
 
 struct CreateOptions {
-  std::string template_name = "base";   // an id, a name, name:tag, or a snapshot's id
-  std::string name;                      // unique within the tenant; may be empty
-  Policy policy;                         // what the call asks for; combined with the tenant's and the operator's
-  std::vector<Policy> presets;           // that the call names: they narrow it
-  Yields yields = Yields::nothing;       // what of `policy` may be narrowed
+  std::string template_name = "base";  // an id, a name, name:tag, or a snapshot's id
+  std::string name;                    // unique within the tenant; may be empty
+  // What the call asks for; combined with the tenant's and the operator's.
+  Policy policy;
+  std::vector<Policy> presets;      // that the call names: they narrow it
+  Yields yields = Yields::nothing;  // what of `policy` may be narrowed
   std::map<std::string, std::string> env, metadata;
-  std::map<std::string, std::string> secrets;  // variables as env, never shown, and taken out of what comes back
+  // Variables as env, never shown, and taken out of what comes back.
+  std::map<std::string, std::string> secrets;
   std::vector<VolumeMount> volumes;
-  int64_t timeout_ms = 300'000;          // 0: lives until it is killed, where the tenant may
-  int64_t idle_timeout_ms = 0;           // 0: none
+  int64_t timeout_ms = 300'000;  // 0: lives until it is killed, where the tenant may
+  int64_t idle_timeout_ms = 0;   // 0: none
   Lifecycle lifecycle;
-  bool public_traffic = true;            // else previews need the traffic token
-  std::string mask_request_host;         // Host header for previewed ports; "${PORT}" stands for the port
-  Value extra;                           // kept as it is for whoever made it (the E2B side keeps its `network` there)
-  bool hidden = false;                   // not in lists: of a build
+  bool public_traffic = true;  // else previews need the traffic token
+  // Host header for previewed ports; "${PORT}" stands for the port.
+  std::string mask_request_host;
+  // Kept as it is for whoever made it (the E2B side keeps its `network` there).
+  Value extra;
+  bool hidden = false;  // not in lists: of a build
 };
 
 struct SandboxInfo {
   std::string id, tenant, name;
   std::string template_id, template_alias;
   SandboxState state = SandboxState::starting;
-  bool has_memory = true;      // paused: whether its processes still exist
+  bool has_memory = true;                       // paused: whether its processes still exist
   WallTime created = 0, started = 0, ends = 0;  // ends: 0 for never
-  int64_t timeout_ms = 0, idle_timeout_ms = 0;  // as asked for; what it gets again when it is resumed without a word
+  // As asked for; what it gets again when it is resumed without a word.
+  int64_t timeout_ms = 0, idle_timeout_ms = 0;
   std::map<std::string, std::string> env, metadata;
-  std::map<std::string, std::string> secrets;  // kept in its record, so that a restart goes on taking them out; of forks too, not of snapshots
+  // Kept in its record, so that a restart goes on taking them out; of forks too, not of snapshots.
+  std::map<std::string, std::string> secrets;
   std::vector<VolumeMount> volumes;
-  std::string workspace;       // the host's directory that is /workspace, as "PATH:ro" or "PATH:rw"; empty: none
+  // The host's directory that is /workspace, as "PATH:ro" or "PATH:rw"; empty: none.
+  std::string workspace;
   Lifecycle lifecycle;
-  Policy policy;               // combined
+  Policy policy;                   // combined
   std::vector<std::string> notes;  // what was asked for and narrowed
   uint64_t memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0;
-  std::string access_token;    // for its data (envd); the same for its whole life
-  std::string traffic_token;   // for previews when public_traffic is false
+  std::string access_token;   // for its data (envd); the same for its whole life
+  std::string traffic_token;  // for previews when public_traffic is false
   bool public_traffic = true;
   std::string mask_request_host;
   std::string boot_id;
   Value extra;
-  bool hidden = false;         // not in lists
-  std::string agent;           // on whose behalf it was made, as they said it
-  std::string trace, span;     // its life, in the records
-  std::string policy_hash;     // hex SHA-256 of the policy's canonical form
-  std::string ended_because;   // state ended: "killed", "timeout", "limit memory=…"
+  bool hidden = false;               // not in lists
+  std::string agent;                 // on whose behalf it was made, as they said it
+  std::string trace, span;           // its life, in the records
+  std::string policy_hash;           // hex SHA-256 of the policy's canonical form
+  std::string ended_because;         // state ended: "killed", "timeout", "limit memory=…"
   std::optional<LimitHit> ended_by;  // when a limit did it
 };
 
-// How one sandbox is watched: what was read of it, when it is looked at again, and the rules it is held against.
+// How one sandbox is watched: what was read of it, when it is looked at again, and the rules it is
+// held against.
 struct SandboxWatch {
   monitor::History history;
   monitor::Meter meter;
-  monitor::Reading reading;            // the last one
+  monitor::Reading reading;               // the last one
   std::unique_ptr<monitor::Judge> judge;  // null: there are no rules
   uint64_t every_ms = monitor::kEveryMs;
   bool needs_deep = false, needs_disk = false;  // some rule does, with each sample
-  io::Milliseconds next = 0;           // sample
-  io::Milliseconds asked = 0;          // when its keeper was, for what only that knows
+  io::Milliseconds next = 0;                    // sample
+  io::Milliseconds asked = 0;                   // when its keeper was, for what only that knows
   bool asking = false;
-  uint64_t since_deep = 0;             // samples without the dear part
+  uint64_t since_deep = 0;                                      // samples without the dear part
   uint64_t deep_cpu_us = 0, deep_memory = 0, asked_cpu_us = 0;  // as they were then
 };
 
@@ -113,64 +123,80 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
   const SandboxInfo& info() const { return info_; }
   Cause cause() const { return {info_.trace, info_.span}; }  // of what happens in it by itself
-  const store::Template& made_from() const { return made_from_; }  // as it was then; its record may be gone
-  bool is_reachable() const { return info_.state == SandboxState::running && guest_ && !guest_->is_gone(); }
+  // As it was then; its record may be gone.
+  const store::Template& made_from() const { return made_from_; }
+  bool is_reachable() const {
+    return info_.state == SandboxState::running && guest_ && !guest_->is_gone();
+  }
   // Null when it is not running. Every use counts against idleness (touch).
   std::shared_ptr<guest::Client> guest();
   void touch();
 
-  // Somebody is busy with its data: `cut` is called when it is killed, paused or expires (connections must then end at once,
-  // in the middle). The returned token ends that when it is let go of. While there is one, the sandbox is not idle.
+  // Somebody is busy with its data: `cut` is called when it is killed, paused or expires
+  // (connections must then end at once, in the middle). The returned token ends that when it is let
+  // go of. While there is one, the sandbox is not idle.
   std::shared_ptr<void> watch(std::function<void()> cut);
 
-  const monitor::History& history() const { return watch_.history; }      // what it used, lately and in the last hour
-  const UsageSample* usage() const { return watch_.history.latest(); }    // null: nobody has looked yet
-  const std::vector<std::string>& log() const { return log_; }     // JSON lines: commands, requests, states; the last thousands
-  uint64_t log_dropped() const { return log_dropped_; }            // how many older lines are gone
-  void add_log(std::string kind, Value fields);  // redacted here
-  void add_event(const Event& event);            // as a line of the log
+  // What it used, lately and in the last hour.
+  const monitor::History& history() const { return watch_.history; }
+  // null: nobody has looked yet.
+  const UsageSample* usage() const { return watch_.history.latest(); }
+  // JSON lines: commands, requests, states; the last thousands.
+  const std::vector<std::string>& log() const { return log_; }
+  uint64_t log_dropped() const { return log_dropped_; }  // how many older lines are gone
+  void add_log(std::string kind, Value fields);          // redacted here
+  void add_event(const Event& event);                    // as a line of the log
 
-  // What is taken out of all that comes back of it or is written down: what looks like a secret, its own secrets and tokens, and
-  // those that egress puts into requests. Made when it is first asked for.
+  // What is taken out of all that comes back of it or is written down: what looks like a secret,
+  // its own secrets and tokens, and those that egress puts into requests. Made when it is first
+  // asked for.
   std::shared_ptr<const redact::Rules> redaction() const;
-  // Null, or why those cannot be made (which create() refuses, but a server of another version may not have): then redaction() does
-  // what it can for records, and what it prints is shown to nobody.
+  // Null, or why those cannot be made (which create() refuses, but a server of another version may
+  // not have): then redaction() does what it can for records, and what it prints is shown to
+  // nobody.
   const Error* why_withheld() const;
 
-  // Whether the kernel ended a process of it just now because its memory was used up. It does not say which one: whoever saw one die by
-  // SIGKILL asks. Where no cgroup holds the memory there is no such thing.
+  // Whether the kernel ended a process of it just now because its memory was used up. It does not
+  // say which one: whoever saw one die by SIGKILL asks. Where no cgroup holds the memory there is
+  // no such thing.
   std::optional<LimitHit> memory_kill();
 
-  std::map<std::string, std::shared_ptr<void>> parts;  // what others keep with it while it runs, by name (interpreters)
+  // What others keep with it while it runs, by name (interpreters).
+  std::map<std::string, std::shared_ptr<void>> parts;
 
  private:
   friend class Manager;
   class Watched;
-  void enter(SandboxState state);  // and cuts whoever is busy with it when it was running; tells on_state_
+  // And cuts whoever is busy with it when it was running; tells on_state_.
+  void enter(SandboxState state);
   void cut();
 
   io::Loop& loop_;
   SandboxInfo info_;
   store::Template made_from_;
   std::string directory_;
-  Turn turn_;                        // operations on it, one at a time
-  std::atomic<bool> doomed_ = false; // it is to end: whoever has the turn gives up; read by the worker's threads
+  Turn turn_;  // operations on it, one at a time
+  // It is to end: whoever has the turn gives up; read by the worker's threads.
+  std::atomic<bool> doomed_ = false;
   std::unique_ptr<Body> body_;
-  std::string body_over_;            // why its processes ended while they were being started
+  std::string body_over_;  // why its processes ended while they were being started
   std::shared_ptr<guest::Client> guest_;
   std::unique_ptr<Ledger::Charge> charge_;
-  io::Milliseconds ends_at_ = 0;     // 0: never. The loop's clock: setting the time of day does not end it
+  // 0: never. The loop's clock: setting the time of day does not end it.
+  io::Milliseconds ends_at_ = 0;
   io::Milliseconds last_used_ = 0;
 
-  mutable std::optional<Error> withheld_;                   // set with redaction_
-  mutable std::shared_ptr<const redact::Rules> redaction_;  // null: to be made; the network's rules may have changed
+  mutable std::optional<Error> withheld_;  // set with redaction_
+  // null: to be made; the network's rules may have changed.
+  mutable std::shared_ptr<const redact::Rules> redaction_;
 
   std::function<void(const Sandbox&)> on_state_;
-  bool is_state_told_ = false;       // that which it enters now
-  bool is_recorded_ = true;          // false: its creation could not be, so there is no end of it to tell either
+  bool is_state_told_ = false;  // that which it enters now
+  // false: its creation could not be, so there is no end of it to tell either.
+  bool is_recorded_ = true;
   std::map<uint64_t, std::function<void()>> watchers_;
   uint64_t next_watcher_ = 1;
-  SandboxWatch watch_;               // metrics.cc
+  SandboxWatch watch_;  // metrics.cc
   std::vector<std::string> log_;
   size_t log_bytes_ = 0;
   uint64_t log_dropped_ = 0;
@@ -185,8 +211,9 @@ WallTime wall_time_now();
 Result<redact::Options> redaction_of(const SandboxInfo& info);
 bool is_own_secret_name(std::string_view name);  // under which Paddock's own stand there
 
-// What the keeper of a sandbox does by itself when there is no server: its end, `left_ms` from now (0: never), and those of its
-// rules that a keeper can judge: by CPU, memory, processes, disk and OOM kills.
+// What the keeper of a sandbox does by itself when there is no server: its end, `left_ms` from now
+// (0: never), and those of its rules that a keeper can judge: by CPU, memory, processes, disk and
+// OOM kills.
 launch::LifetimeOrder lifetime_of(const SandboxInfo& info, int64_t left_ms);
 std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info);
 

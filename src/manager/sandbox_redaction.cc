@@ -8,14 +8,16 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr char kAccessToken[] = "sandbox-access-token", kTrafficToken[] = "sandbox-traffic-token", kInject[] = "network.inject.";
+constexpr char kAccessToken[] = "sandbox-access-token", kTrafficToken[] = "sandbox-traffic-token",
+               kInject[] = "network.inject.";
 
 // By the names that stand in their places: [redacted:NAME].
 Secrets known_values(const SandboxInfo& info) {
   Secrets known = info.secrets;
   known.emplace(kAccessToken, info.access_token);
   known.emplace(kTrafficToken, info.traffic_token);
-  // A program sees these only when a host sends them back. Each by itself: one that cannot be read any more leaves the others.
+  // A program sees these only when a host sends them back. Each by itself: one that cannot be read
+  // any more leaves the others.
   size_t number = 0;
   for (const InjectPolicy& inject : info.policy.network.inject) {
     Policy alone;
@@ -30,18 +32,27 @@ Secrets known_values(const SandboxInfo& info) {
 
 }  // namespace
 
-bool is_own_secret_name(std::string_view name) { return name == kAccessToken || name == kTrafficToken || starts_with(name, kInject); }
+bool is_own_secret_name(std::string_view name) {
+  return name == kAccessToken || name == kTrafficToken || starts_with(name, kInject);
+}
 
-Result<redact::Options> redaction_of(const SandboxInfo& info) { return redact_options(info.policy, known_values(info)); }
+Result<redact::Options> redaction_of(const SandboxInfo& info) {
+  return redact_options(info.policy, known_values(info));
+}
 
 std::shared_ptr<const redact::Rules> Sandbox::redaction() const {
   if (redaction_) return redaction_;
   withheld_.reset();
   Result<redact::Options> options = redaction_of(info_);
-  Result<std::shared_ptr<const redact::Rules>> rules = options ? redact::Rules::compile(options.value()) : Result<std::shared_ptr<const redact::Rules>>(options.error());
+  Result<std::shared_ptr<const redact::Rules>> rules =
+      options ? redact::Rules::compile(options.value())
+              : Result<std::shared_ptr<const redact::Rules>>(options.error());
   if (!rules) {
-    withheld_ = Error{Code::conflict, cat("what comes from the sandbox ", info_.id, " is withheld: its redaction rules cannot be made: ", rules.error().message),
-                      "make it again with fewer or smaller secrets and patterns"};
+    withheld_ =
+        Error{Code::conflict,
+              cat("what comes from the sandbox ", info_.id,
+                  " is withheld: its redaction rules cannot be made: ", rules.error().message),
+              "make it again with fewer or smaller secrets and patterns"};
     redact::Options plain;
     for (const auto& [name, value] : known_values(info_)) plain.secrets.push_back({name, value});
     rules = redact::Rules::compile(plain);

@@ -28,7 +28,9 @@ class RealBody : public Body {
   io::Task<Result<void>> freeze() override { return instance_->freeze(); }
   io::Task<Result<void>> thaw() override { return instance_->thaw(); }
   io::Task<Result<InstanceUsage>> usage() override { return instance_->usage(); }
-  bool read(monitor::Reading& reading, bool deep) override { return instance_->read(reading, deep); }
+  bool read(monitor::Reading& reading, bool deep) override {
+    return instance_->read(reading, deep);
+  }
   void set_lifetime(const launch::LifetimeOrder& order) override { instance_->set_lifetime(order); }
   Result<void> set_network(const Policy& policy) override { return instance_->set_network(policy); }
   bool has_network() const override { return instance_->has_network(); }
@@ -54,22 +56,30 @@ BodyTask reattach(io::Loop& loop, std::string id, std::string directory) {
   co_return std::move(body);
 }
 
-// The files of templates that an ordinary user's server makes belong to that user, who is root inside. Where there are more ids,
-// `user` gets its own places before anything else runs: once, and nothing that was mounted there.
+// The files of templates that an ordinary user's server makes belong to that user, who is root
+// inside. Where there are more ids, `user` gets its own places before anything else runs: once, and
+// nothing that was mounted there.
 constexpr char kGivePlaces[] = R"sh(
 id user > /dev/null 2>&1 || exit 0
 if [ "$(stat -c %u /home/user 2> /dev/null)" = 0 ]; then find /home/user -xdev -user 0 -exec chown -h user:user {} + || exit; fi
 if [ "$(stat -c %u /workspace 2> /dev/null)" = 0 ] && ! mountpoint -q /workspace; then chown user:user /workspace || exit; fi)sh";
 
 io::Task<Result<void>> give_places(std::shared_ptr<guest::Client> guest) {
-  CommandOptions options{.argv = {"/bin/sh", "-c", kGivePlaces}, .user = "root", .cwd = "/", .env = {}, .timeout = kSettlePatience, .on_line = nullptr};
+  CommandOptions options{.argv = {"/bin/sh", "-c", kGivePlaces},
+                         .user = "root",
+                         .cwd = "/",
+                         .env = {},
+                         .timeout = kSettlePatience,
+                         .on_line = nullptr};
   Result<CommandEnd> end = co_await run_in_guest(guest, std::move(options));
   if (!end) co_return end.error();
-  if (!end.value().ok()) co_return Error{Code::io, cat("give /home/user to `user`: ", end.value().text()), ""};
+  if (!end.value().ok())
+    co_return Error{Code::io, cat("give /home/user to `user`: ", end.value().text()), ""};
   co_return Result<void>();
 }
 
-io::Task<Result<void>> settle(io::Loop& loop, std::shared_ptr<guest::Client> guest, Value settings) {
+io::Task<Result<void>> settle(io::Loop& loop, std::shared_ptr<guest::Client> guest,
+                              Value settings) {
   io::Milliseconds deadline = loop.now() + kSettlePatience;
   Result<Value> answer = co_await guest->ask(settings, deadline);
   if (!answer) co_return answer.error();

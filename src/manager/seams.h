@@ -1,5 +1,6 @@
-// What the manager needs of the world beneath it: processes, and what a template brings along. A seam, so that the lifecycle is
-// tested in thousands of steps without a process; real_seams() is what everybody else uses.
+// What the manager needs of the world beneath it: processes, and what a template brings along. A
+// seam, so that the lifecycle is tested in thousands of steps without a process; real_seams() is
+// what everybody else uses.
 #pragma once
 
 #include <functional>
@@ -37,12 +38,19 @@ using BodyTask = io::Task<Result<std::unique_ptr<Body>>>;
 struct Seams {
   std::function<BodyTask(io::Loop& loop, InstanceSpec spec)> start;
   std::function<BodyTask(io::Loop& loop, std::string id, std::string directory)> reattach;
-  // What the guest must know before anything else runs in it: environment, default user, working directory.
-  std::function<io::Task<Result<void>>(io::Loop& loop, std::shared_ptr<guest::Client> guest, Value settings)> settle;
+  // What the guest must know before anything else runs in it: environment, default user, working
+  // directory.
+  std::function<io::Task<Result<void>>(io::Loop& loop, std::shared_ptr<guest::Client> guest,
+                                       Value settings)>
+      settle;
   // The command that a template starts with every sandbox, until it is ready.
-  std::function<io::Task<Result<void>>(std::shared_ptr<guest::Client> guest, store::Template made_from)> start_command;
+  std::function<io::Task<Result<void>>(std::shared_ptr<guest::Client> guest,
+                                       store::Template made_from)>
+      start_command;
   // Makes the templates that come out of the box (build_base.h).
-  std::function<io::Task<Result<void>>(io::Loop& loop, store::Templates& templates, std::function<void()> usable)> ensure_base;
+  std::function<io::Task<Result<void>>(io::Loop& loop, store::Templates& templates,
+                                       std::function<void()> usable)>
+      ensure_base;
 };
 Seams real_seams();
 

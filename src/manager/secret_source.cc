@@ -13,7 +13,9 @@ Result<std::string> read_secret(const std::string& source, const std::string& wh
   if (starts_with(source, "env:")) {
     std::string name = source.substr(4);
     const char* found = std::getenv(name.c_str());
-    if (!found || !*found) return Error{Code::invalid, cat(what, ": the variable ", name, " is not set"), cat("set it: ", name, "=… paddock …")};
+    if (!found || !*found)
+      return Error{Code::invalid, cat(what, ": the variable ", name, " is not set"),
+                   cat("set it: ", name, "=… paddock …")};
     value = found;
   } else if (starts_with(source, "file:")) {
     value = TRY(read_file(source.substr(5), 64 << 10));
@@ -22,7 +24,10 @@ Result<std::string> read_secret(const std::string& source, const std::string& wh
     value = policy::literal_value(source);
   }
   if (!policy::is_usable_secret(value))
-    return Error{Code::invalid, cat(what, ": the secret from ", source.substr(0, 4), "… is shorter than 8 characters or not printable ASCII"), ""};
+    return Error{Code::invalid,
+                 cat(what, ": the secret from ", source.substr(0, 4),
+                     "… is shorter than 8 characters or not printable ASCII"),
+                 ""};
   return value;
 }
 

@@ -7,8 +7,8 @@
 
 namespace paddock::manager {
 
-// The value behind env:NAME or file:/PATH, or a literal one (policy/secret.h). `what` stands in front of errors, which never
-// quote a value.
+// The value behind env:NAME or file:/PATH, or a literal one (policy/secret.h). `what` stands in
+// front of errors, which never quote a value.
 Result<std::string> read_secret(const std::string& source, const std::string& what);
 
 }  // namespace paddock::manager

@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t kLongestComplaint = 2000;
 
-// A file that has no name. Not a pipe: nobody has to feed it, and a reader that died costs no SIGPIPE.
+// A file that has no name. Not a pipe: nobody has to feed it, and a reader that died costs no
+// SIGPIPE.
 Result<Fd> nameless_file(const std::string& content) {
   Fd file(static_cast<int>(::memfd_create("paddock", MFD_CLOEXEC)));
   if (!file) return errno_error(errno, "make a file in memory");
@@ -47,8 +48,10 @@ bool ends_within(pid_t pid, int milliseconds) {
 
 }  // namespace
 
-Result<void> run_server_program(const std::vector<std::string>& arguments, const std::string& input, int milliseconds) {
-  std::string program = TRY(launch::find_program("paddock-server")), what = cat("paddock-server ", arguments.empty() ? "" : arguments[0]);
+Result<void> run_server_program(const std::vector<std::string>& arguments, const std::string& input,
+                                int milliseconds) {
+  std::string program = TRY(launch::find_program("paddock-server")),
+              what = cat("paddock-server ", arguments.empty() ? "" : arguments[0]);
   Fd in = TRY(nameless_file(input)), said = TRY(nameless_file(""));
   std::vector<const char*> argv{"paddock-server"};
   for (const std::string& word : arguments) argv.push_back(word.c_str());
@@ -63,16 +66,21 @@ Result<void> run_server_program(const std::vector<std::string>& arguments, const
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, said.get(), STDERR_FILENO);
   pid_t pid = -1;
-  int failed = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, const_cast<char* const*>(argv.data()), env.data());
+  int failed = ::posix_spawn(&pid, program.c_str(), &actions, nullptr,
+                             const_cast<char* const*>(argv.data()), env.data());
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failed) return errno_error(failed, cat("start '", program, "'"), "build or install all of Paddock's programs together");
+  if (failed)
+    return errno_error(failed, cat("start '", program, "'"),
+                       "build or install all of Paddock's programs together");
 
   bool in_time = ends_within(pid, milliseconds);
   if (!in_time) (void)::kill(pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-  if (!in_time) return Error{Code::exhausted, cat(what, ": not done within ", milliseconds, " ms"), ""};
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return Error{Code::io, cat(what, ": ", complaint(said.get())), ""};
+  if (!in_time)
+    return Error{Code::exhausted, cat(what, ": not done within ", milliseconds, " ms"), ""};
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error{Code::io, cat(what, ": ", complaint(said.get())), ""};
   return {};
 }
 

@@ -1,4 +1,5 @@
-// A sandbox's files as a layer: snapshots, forks, and the steps of builds. Memory is not part of it: what was running starts anew.
+// A sandbox's files as a layer: snapshots, forks, and the steps of builds. Memory is not part of
+// it: what was running starts anew.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@ constexpr size_t kMostForks = 100;
 
 // Where a sandbox's own files are: the upper directories of its overlays (manager/instance.h).
 constexpr const char* kUppers[] = {"root", "usr"};
-std::string upper_of(const std::string& directory, const char* name) { return cat(directory, "/", name, "/upper"); }
+std::string upper_of(const std::string& directory, const char* name) {
+  return cat(directory, "/", name, "/upper");
+}
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
@@ -28,7 +31,8 @@ Result<void> sync_tree(const std::string& path) {
   return {};
 }
 
-Result<uint64_t> copy_uppers(const std::string& directory, const std::string& layer, const store::CopyOptions& options) {
+Result<uint64_t> copy_uppers(const std::string& directory, const std::string& layer,
+                             const store::CopyOptions& options) {
   uint64_t bytes = 0;
   for (const char* name : kUppers) {
     std::string upper = upper_of(directory, name);
@@ -45,7 +49,8 @@ Result<uint64_t> copy_uppers(const std::string& directory, const std::string& la
 Result<void> move_uppers(const std::string& directory, const std::string& layer) {
   for (const char* name : kUppers) {
     std::string upper = upper_of(directory, name), target = cat(layer, "/", name);
-    if (exists(upper) && ::rename(upper.c_str(), target.c_str()) != 0) return errno_error(errno, "move a sandbox's files into a layer");
+    if (exists(upper) && ::rename(upper.c_str(), target.c_str()) != 0)
+      return errno_error(errno, "move a sandbox's files into a layer");
   }
   return {};
 }
@@ -75,7 +80,8 @@ struct Forks {
   io::Bell done;
 };
 
-io::Task<void> fork_one(Manager* manager, Caller caller, CreateOptions options, std::shared_ptr<Forks> forks) {
+io::Task<void> fork_one(Manager* manager, Caller caller, CreateOptions options,
+                        std::shared_ptr<Forks> forks) {
   Result<std::shared_ptr<Sandbox>> made = co_await manager->create(caller, options);
   forks->made.push_back(std::move(made));
   if (--forks->left == 0) forks->done.ring();
@@ -84,7 +90,8 @@ io::Task<void> fork_one(Manager* manager, Caller caller, CreateOptions options, 
 // Keeps layers from being taken for unused ones.
 class HeldLayers {
  public:
-  HeldLayers(std::multiset<std::string>& held, std::vector<std::string> layers) : held_(held), layers_(std::move(layers)) {
+  HeldLayers(std::multiset<std::string>& held, std::vector<std::string> layers)
+      : held_(held), layers_(std::move(layers)) {
     held_.insert(layers_.begin(), layers_.end());
   }
   HeldLayers(const HeldLayers&) = delete;
@@ -98,7 +105,12 @@ class HeldLayers {
 };
 
 Snapshot snapshot_from(const store::Template& made) {
-  Snapshot snapshot{.id = made.id, .tenant = made.tenant, .sandbox = made.sandbox, .name = made.name, .created = made.created, .bytes = made.bytes};
+  Snapshot snapshot{.id = made.id,
+                    .tenant = made.tenant,
+                    .sandbox = made.sandbox,
+                    .name = made.name,
+                    .created = made.created,
+                    .bytes = made.bytes};
   if (!made.tags.empty()) snapshot.tag = made.tags.begin()->first;
   return snapshot;
 }
@@ -120,7 +132,8 @@ store::Template Manager::template_of(const Sandbox& sandbox) const {
   return asked;
 }
 
-// Copies with the sandbox standing still, into room that is reserved before. The caller does not hold its turn.
+// Copies with the sandbox standing still, into room that is reserved before. The caller does not
+// hold its turn.
 io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sandbox) {
   Turn::Held held = co_await sandbox->turn_.take();
   Error gone{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
@@ -151,7 +164,9 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
     Result<void> reserved = ledger_->grow(*layer.reserved, quota, {.disk_bytes = asked});
     if (copied && !reserved) copied = reserved.error();
   }
-  std::function<void()> work = [&copied, &options, from, to] { copied = copy_uppers(from, to, options); };
+  std::function<void()> work = [&copied, &options, from, to] {
+    copied = copy_uppers(from, to, options);
+  };
   if (copied) co_await copier_->run(work);
   if (copied) {  // what it measures is not what it is, on every filesystem
     Result<void> reserved = ledger_->grow(*layer.reserved, quota, {.disk_bytes = copied.value()});
@@ -165,13 +180,17 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
     co_return thawed.error();
   }
   if (!copied && copied.error().code == Code::exhausted)
-    co_return Error{Code::exhausted, cat("quota: disk: the snapshot needs more than the ", human_size(options.most_bytes), " that are left"), "remove snapshots or volumes"};
+    co_return Error{Code::exhausted,
+                    cat("quota: disk: the snapshot needs more than the ",
+                        human_size(options.most_bytes), " that are left"),
+                    "remove snapshots or volumes"};
   if (!copied) co_return copied.error();
   layer.bytes = copied.value();
   co_return std::move(layer);
 }
 
-io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::string& id, const std::string& name_and_tag) {
+io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::string& id,
+                                             const std::string& name_and_tag) {
   Busy busy(*this);
   Result<void> goes_on = check_goes_on();
   if (!goes_on) co_return goes_on.error();
@@ -180,7 +199,8 @@ io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::st
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
   store::Template asked = template_of(*sandbox);
   if (!name_and_tag.empty()) {
-    Result<store::TemplateName> name = store::parse_template_name(sandbox->info_.tenant, name_and_tag);
+    Result<store::TemplateName> name =
+        store::parse_template_name(sandbox->info_.tenant, name_and_tag);
     if (!name) co_return name.error();
     asked.name = name.value().name;
     if (!name.value().tag.empty()) asked.tags[name.value().tag] = 0;
@@ -194,7 +214,8 @@ io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::st
   co_return made;
 }
 
-io::Task<Result<Snapshot>> Manager::make_snapshot(std::shared_ptr<Sandbox> sandbox, store::Template asked) {
+io::Task<Result<Snapshot>> Manager::make_snapshot(std::shared_ptr<Sandbox> sandbox,
+                                                  store::Template asked) {
   Result<Layer> layer = co_await copy_layer(sandbox);
   if (!layer) co_return layer.error();
   asked.bytes = layer.value().bytes;
@@ -205,7 +226,9 @@ io::Task<Result<Snapshot>> Manager::make_snapshot(std::shared_ptr<Sandbox> sandb
   co_return snapshot_from(made.value());
 }
 
-Result<std::vector<Snapshot>> Manager::list_snapshots(const Caller& caller, const std::string& sandbox, const std::string& name) const {
+Result<std::vector<Snapshot>> Manager::list_snapshots(const Caller& caller,
+                                                      const std::string& sandbox,
+                                                      const std::string& name) const {
   std::vector<Snapshot> snapshots;
   for (const store::Template& one : templates_->list(caller.tenant)) {
     if (one.kind != store::TemplateKind::snapshot || one.tenant != caller.tenant) continue;
@@ -216,10 +239,13 @@ Result<std::vector<Snapshot>> Manager::list_snapshots(const Caller& caller, cons
   return snapshots;
 }
 
-// One copy, many sandboxes. The template in the middle is nobody's: its record goes at once, its layer with the last fork.
-io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(const Caller& caller, const std::string& id, size_t count, std::optional<int64_t> timeout_ms) {
+// One copy, many sandboxes. The template in the middle is nobody's: its record goes at once, its
+// layer with the last fork.
+io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(
+    const Caller& caller, const std::string& id, size_t count, std::optional<int64_t> timeout_ms) {
   Busy busy(*this);
-  if (count < 1 || count > kMostForks) co_return Error{Code::invalid, cat("fork: between 1 and ", kMostForks, " at once"), ""};
+  if (count < 1 || count > kMostForks)
+    co_return Error{Code::invalid, cat("fork: between 1 and ", kMostForks, " at once"), ""};
   Caller who = caller;
   Result<std::shared_ptr<Sandbox>> found = find(who, id);
   if (!found) co_return found.error();
@@ -233,7 +259,8 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   options.policy = call_policy(info.policy);
   options.yields = Yields::everything;
   options.env = info.env;
-  options.secrets = info.secrets;  // the same owner's; what is in the files must go on being taken out
+  // The same owner's; what is in the files must go on being taken out.
+  options.secrets = info.secrets;
   options.metadata = info.metadata;
   options.volumes = info.volumes;
   options.lifecycle = info.lifecycle;
@@ -241,7 +268,8 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   options.mask_request_host = info.mask_request_host;
   options.extra = info.extra;
 
-  Value data = Value::Object{{"count", static_cast<uint64_t>(count)}, {"timeout_ms", options.timeout_ms}};
+  Value data =
+      Value::Object{{"count", static_cast<uint64_t>(count)}, {"timeout_ms", options.timeout_ms}};
   std::string act = "sandbox.fork", which = info.id;
   Result<Event> recorded = co_await record_act(who, act, data, which);
   if (!recorded) co_return recorded.error();
@@ -272,7 +300,9 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(co
   co_return std::move(forks->made);
 }
 
-io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& caller, const std::string& id, store::Template asked) {
+io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& caller,
+                                                                const std::string& id,
+                                                                store::Template asked) {
   Busy busy(*this);
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
@@ -280,8 +310,11 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
   Result<store::Staged> staged = templates_->stage();
   if (!staged) co_return staged.error();
   std::string layer = staged.value().path, directory = sandbox->directory_;
-  Result<void> moved = Error{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
-  std::function<void()> keep = [&moved, directory, layer] { moved = move_uppers(directory, layer); };
+  Result<void> moved =
+      Error{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
+  std::function<void()> keep = [&moved, directory, layer] {
+    moved = move_uppers(directory, layer);
+  };
   std::string because = "its files became a template";
   HeldLayers lower(held_layers_, asked.layers);  // until the new one has them
   co_await finish_keeping(sandbox, because, keep);
@@ -303,9 +336,10 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
   co_return made;
 }
 
-// ---- what nobody uses any more ----------------------------------------------------------------------------------
+// ---- what nobody uses any more ---
 
-// Layers count for the tenant whose templates made them. Those of builds' steps do too, and go when room is needed.
+// Layers count for the tenant whose templates made them. Those of builds' steps do too, and go when
+// room is needed.
 void Manager::charge_templates(const std::string& tenant) {
   if (tenant.empty()) return;
   uint64_t bytes = templates_->bytes_of(tenant);
@@ -326,14 +360,19 @@ std::set<std::string> Manager::layers_in_use() const {
     used.insert(root.layers.begin(), root.layers.end());
     used.insert(root.usr_layers.begin(), root.usr_layers.end());
   }
-  for (const std::string& layer : held_layers_) used.insert(cat(templates_->directory(), "/layers/", layer));
+  for (const std::string& layer : held_layers_)
+    used.insert(cat(templates_->directory(), "/layers/", layer));
   return used;
 }
 
-// Steps of builds are kept for the next build alone: they make way for what a tenant asks for. `needed`: layers that do not.
-void Manager::make_room(const std::string& tenant, uint64_t bytes, const std::vector<std::string>& needed) {
+// Steps of builds are kept for the next build alone: they make way for what a tenant asks for.
+// `needed`: layers that do not.
+void Manager::make_room(const std::string& tenant, uint64_t bytes,
+                        const std::vector<std::string>& needed) {
   uint64_t most = tenants_.find(tenant).quota.disk_bytes;
-  auto is_short = [&] { return most != 0 && bytes <= most && ledger_->used(tenant).disk_bytes > most - bytes; };
+  auto is_short = [&] {
+    return most != 0 && bytes <= most && ledger_->used(tenant).disk_bytes > most - bytes;
+  };
   if (bytes == 0 || !is_short()) return;
   std::set<std::string> used = layers_in_use();
   while (is_short() && templates_->drop_oldest_step(tenant, used, needed)) charge_templates(tenant);

@@ -24,13 +24,15 @@ constexpr size_t kTail = 4 << 10;  // bytes of output that are looked at for hin
 
 using launch::Record;
 
-// The signals that are the program's business while it runs, read from a descriptor instead of handled.
+// The signals that are the program's business while it runs, read from a descriptor instead of
+// handled.
 class Signals {
  public:
   Signals() {
     sigset_t wanted;
     ::sigemptyset(&wanted);
-    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH}) ::sigaddset(&wanted, number);
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH})
+      ::sigaddset(&wanted, number);
     (void)::sigprocmask(SIG_BLOCK, &wanted, &before_);
     fd_ = Fd(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
     previous_pipe_ = ::signal(SIGPIPE, SIG_IGN);
@@ -42,7 +44,8 @@ class Signals {
   int fd() const { return fd_.get(); }
   int next() const {
     signalfd_siginfo info;
-    return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+    return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                                : 0;
   }
 
  private:
@@ -56,7 +59,8 @@ class Supervisor {
   Supervisor(launch::KeeperProcess keeper, Streams streams, const SupervisorOptions& options)
       : keeper_(std::move(keeper)), streams_(std::move(streams)), options_(options) {
     if (streams_.in) (void)::fcntl(streams_.in.get(), F_SETFL, O_NONBLOCK);
-    if (options.sample_every_ms) next_usage_ = now_ms() + static_cast<int64_t>(options.sample_every_ms);
+    if (options.sample_every_ms)
+      next_usage_ = now_ms() + static_cast<int64_t>(options.sample_every_ms);
   }
 
   Result<Supervised> run() {
@@ -74,12 +78,26 @@ class Supervisor {
 
  private:
   static constexpr int64_t kGraceMs = 5000, kEchoMs = 20;
-  // How long what is left waits for a reader that takes nothing of it, when a limit or somebody ended the run.
+  // How long what is left waits for a reader that takes nothing of it, when a limit or somebody
+  // ended the run.
   static constexpr int64_t kLimitedReaderMs = 10'000, kEndedReaderMs = 1'000;
 
   enum Source { kFromOut, kFromErr, kFromTerminal, kSources };
 
-  enum Slot { kControl, kSignals, kOut, kErr, kMaster, kStdin, kInPipe, kNetwork, kCaller, kOwnOut, kOwnErr, kSlots };
+  enum Slot {
+    kControl,
+    kSignals,
+    kOut,
+    kErr,
+    kMaster,
+    kStdin,
+    kInPipe,
+    kNetwork,
+    kCaller,
+    kOwnOut,
+    kOwnErr,
+    kSlots
+  };
 
   Result<void> step() {
     std::array<pollfd, kSlots> polled;
@@ -89,15 +107,19 @@ class Supervisor {
     // What nobody takes from us is not taken from the program: it waits, as it would without us.
     if (!own_out_.is_full()) polled[kOut].fd = streams_.out.get();
     if (!own_err_.is_full()) polled[kErr].fd = streams_.err.get();
-    short terminal = static_cast<short>((own_out_.is_full() ? 0 : POLLIN) | (pending_keys_.empty() ? 0 : POLLOUT));
+    short terminal = static_cast<short>((own_out_.is_full() ? 0 : POLLIN) |
+                                        (pending_keys_.empty() ? 0 : POLLOUT));
     if (terminal) polled[kMaster] = {master_.get(), terminal, 0};
     if (own_out_.is_full()) polled[kOwnOut] = {own_out_.fd(), POLLOUT, 0};
     if (own_err_.is_full()) polled[kOwnErr] = {own_err_.fd(), POLLOUT, 0};
     polled[kNetwork].fd = network_closed_ ? -1 : options_.network;
     polled[kCaller].fd = caller_gone_ ? -1 : options_.caller;
-    bool wants_input = pending_input_.empty() && !stdin_closed_ && (streams_.in || (master_ && streams_.stdin_is_terminal));
+    bool wants_input = pending_input_.empty() && !stdin_closed_ &&
+                       (streams_.in || (master_ && streams_.stdin_is_terminal));
     if (wants_input) polled[kStdin].fd = STDIN_FILENO;
-    if (streams_.in) polled[kInPipe] = {streams_.in.get(), static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
+    if (streams_.in)
+      polled[kInPipe] = {streams_.in.get(),
+                         static_cast<short>(pending_input_.empty() ? 0 : POLLOUT), 0};
     int ready = ::poll(polled.data(), polled.size(), milliseconds_to_wait());
     if (ready < 0 && errno != EINTR) return errno_error(errno, "wait for the sandbox");
     ask_for_usage();
@@ -124,9 +146,11 @@ class Supervisor {
     return {};
   }
 
-  // After a request to end, the program has so long; else it can take any time, but for a look at what it uses.
+  // After a request to end, the program has so long; else it can take any time, but for a look at
+  // what it uses.
   int milliseconds_to_wait() const {
-    int64_t next = std::min({end_by_.value_or(INT64_MAX), next_usage_.value_or(INT64_MAX), show_by_.value_or(INT64_MAX)});
+    int64_t next = std::min({end_by_.value_or(INT64_MAX), next_usage_.value_or(INT64_MAX),
+                             show_by_.value_or(INT64_MAX)});
     if (next == INT64_MAX) return -1;
     return static_cast<int>(std::clamp<int64_t>(next - now_ms(), 0, INT_MAX));
   }
@@ -145,7 +169,8 @@ class Supervisor {
     if (!next_usage_ || now_ms() < *next_usage_) return;
     int64_t every = static_cast<int64_t>(options_.sample_every_ms);
     next_usage_ = std::max(*next_usage_ + every, now_ms() + every / 2);
-    if (!std::exchange(asked_for_usage_, true)) (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::usage});
+    if (!std::exchange(asked_for_usage_, true))
+      (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::usage});
   }
 
   static int64_t now_ms() {
@@ -166,7 +191,8 @@ class Supervisor {
       case Record::Kind::built:
         if (received.descriptors.empty()) return {};
         master_ = std::move(received.descriptors[0]);
-        (void)::fcntl(master_.get(), F_SETFL, O_NONBLOCK);  // a program that does not read its keys must not block us
+        // A program that does not read its keys must not block us.
+        (void)::fcntl(master_.get(), F_SETFL, O_NONBLOCK);
         if (streams_.stdin_is_terminal) raw_.enter(STDIN_FILENO);
         return {};
       case Record::Kind::ready:
@@ -179,10 +205,9 @@ class Supervisor {
         return {};
       case Record::Kind::usage:
         asked_for_usage_ = false;
-        return options_.on_usage(launch::LivingUsage::from_record(record)) ? kill(-1) : Result<void>();
-      case Record::Kind::not_run:
-        result_.not_run = record.number;
-        return {};
+        return options_.on_usage(launch::LivingUsage::from_record(record)) ? kill(-1)
+                                                                           : Result<void>();
+      case Record::Kind::not_run: result_.not_run = record.number; return {};
       case Record::Kind::failed:
         if (!failure_) failure_ = launch::to_error(record);
         ended_ = true;
@@ -191,14 +216,14 @@ class Supervisor {
         result_.ended = launch::Ended::from_record(record);
         ended_ = true;
         return {};
-      default:
-        return {};
+      default: return {};
     }
   }
 
   // A keeper that cannot be reached any more is noticed by its closed socket.
   Result<void> kill(int32_t limit) {
-    (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::kill, .number = limit});
+    (void)launch::send_record(keeper_.control.get(),
+                              Record{.kind = Record::Kind::kill, .number = limit});
     return {};
   }
 
@@ -212,12 +237,15 @@ class Supervisor {
       return false;
     }
     take_output(std::string_view(buffer, static_cast<size_t>(count)), source);
-    if (options_.tell_output && !ended_) (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::alive});
+    if (options_.tell_output && !ended_)
+      (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::alive});
     return true;
   }
 
   void take_output(std::string_view bytes, Source source) {
-    uint64_t room = options_.output_limit ? options_.output_limit - std::min(options_.output_limit, result_.output_bytes) : bytes.size();
+    uint64_t room = options_.output_limit ? options_.output_limit - std::min(options_.output_limit,
+                                                                             result_.output_bytes)
+                                          : bytes.size();
     result_.output_bytes += bytes.size();
     if (bytes.size() > room) {
       bytes = bytes.substr(0, room);
@@ -235,7 +263,9 @@ class Supervisor {
     if (stream->holds() && !is_cut(source)) show_by_ = now_ms() + kEchoMs;
   }
 
-  bool is_cut(Source source) const { return source == kFromErr ? result_.err_truncated : result_.out_truncated; }
+  bool is_cut(Source source) const {
+    return source == kFromErr ? result_.err_truncated : result_.out_truncated;
+  }
 
   void show(const std::string& bytes, Source source) {
     bool is_err = source == kFromErr;
@@ -261,13 +291,18 @@ class Supervisor {
     if (&outlet == &own_out_ && !ended_) (void)kill(-1);
   }
 
-  // The sandbox is gone; what it printed last waits for its reader. Not for ever where the run was ended, and not when we are asked to end.
+  // The sandbox is gone; what it printed last waits for its reader. Not for ever where the run was
+  // ended, and not when we are asked to end.
   void show_rest() {
     int64_t last = now_ms();
     while (own_out_.is_full() || own_err_.is_full()) {
-      int64_t patience = asked_to_end_ ? kEndedReaderMs : result_.ended.killed_by >= 0 || result_.output_hit ? kLimitedReaderMs : INT_MAX;
+      int64_t patience = asked_to_end_                                        ? kEndedReaderMs
+                         : result_.ended.killed_by >= 0 || result_.output_hit ? kLimitedReaderMs
+                                                                              : INT_MAX;
       int64_t left = std::max<int64_t>(0, last + patience - now_ms());
-      pollfd polled[3] = {{signals_.fd(), POLLIN, 0}, {own_out_.is_full() ? own_out_.fd() : -1, POLLOUT, 0}, {own_err_.is_full() ? own_err_.fd() : -1, POLLOUT, 0}};
+      pollfd polled[3] = {{signals_.fd(), POLLIN, 0},
+                          {own_out_.is_full() ? own_out_.fd() : -1, POLLOUT, 0},
+                          {own_err_.is_full() ? own_err_.fd() : -1, POLLOUT, 0}};
       int ready = left == 0 ? 0 : ::poll(polled, 3, static_cast<int>(left));
       if (ready == 0) {
         result_.out_truncated = result_.out_truncated || own_out_.is_full();
@@ -299,7 +334,9 @@ class Supervisor {
   }
 
   void write_input() {
-    ssize_t count = pending_input_.empty() ? 0 : ::write(streams_.in.get(), pending_input_.data(), pending_input_.size());
+    ssize_t count = pending_input_.empty()
+                        ? 0
+                        : ::write(streams_.in.get(), pending_input_.data(), pending_input_.size());
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count < 0 || pending_input_.empty()) {  // the program closed its stdin
       streams_.in.reset();
@@ -311,11 +348,14 @@ class Supervisor {
     if (pending_input_.empty() && stdin_closed_) streams_.in.reset();
   }
 
-  // A second Ctrl-C in a row ends a program that leaves the keys to its terminal; one that reads keys itself gets it.
+  // A second Ctrl-C in a row ends a program that leaves the keys to its terminal; one that reads
+  // keys itself gets it.
   void type_into_terminal(std::string_view bytes) {
     for (char key : bytes) {
-      if (key != '\x03') interrupts_ = 0;
-      else if (is_cooked(master_.get()) && ++interrupts_ >= 2) return end_by_user();
+      if (key != '\x03')
+        interrupts_ = 0;
+      else if (is_cooked(master_.get()) && ++interrupts_ >= 2)
+        return end_by_user();
     }
     pending_keys_ += bytes;
     write_keys();
@@ -329,13 +369,17 @@ class Supervisor {
   void pass_signals() {
     while (int number = signals_.next()) {
       if (number == SIGWINCH) {
-        if (master_) set_window_size(master_.get(), window_size(streams_.stdout_is_terminal ? STDOUT_FILENO : STDIN_FILENO));
+        if (master_)
+          set_window_size(master_.get(),
+                          window_size(streams_.stdout_is_terminal ? STDOUT_FILENO : STDIN_FILENO));
         continue;
       }
-      if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) asked_to_end_ = true;
+      if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT)
+        asked_to_end_ = true;
       if (number == SIGINT && ++interrupts_ >= 2) return end_by_user();
       if ((number == SIGTERM || number == SIGHUP) && !end_by_) end_by_ = now_ms() + kGraceMs;
-      (void)launch::send_record(keeper_.control.get(), Record{.kind = Record::Kind::signal, .number = number});
+      (void)launch::send_record(keeper_.control.get(),
+                                Record{.kind = Record::Kind::signal, .number = number});
     }
   }
 
@@ -344,17 +388,20 @@ class Supervisor {
     (void)kill(-1);
   }
 
-  // Everything written before the end has arrived in our pipes by now. Non-blocking: a descriptor that somehow
-  // survived must not hang us.
+  // Everything written before the end has arrived in our pipes by now. Non-blocking: a descriptor
+  // that somehow survived must not hang us.
   void drain() {
-    for (auto [fd, source] : {std::pair{&streams_.out, kFromOut}, {&streams_.err, kFromErr}, {&master_, kFromTerminal}}) {
+    for (auto [fd, source] : {std::pair{&streams_.out, kFromOut},
+                              {&streams_.err, kFromErr},
+                              {&master_, kFromTerminal}}) {
       if (!*fd) continue;
       (void)::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
       while (*fd && read_output(*fd, source)) {}
     }
   }
 
-  // What is held back where the limit cut may be the beginning of a secret whose rest nobody will see: it goes with the rest.
+  // What is held back where the limit cut may be the beginning of a secret whose rest nobody will
+  // see: it goes with the rest.
   void flush() {
     for (Source source : {kFromOut, kFromErr, kFromTerminal}) {
       if (!redact_[source] || is_cut(source)) continue;
@@ -370,7 +417,8 @@ class Supervisor {
   Signals signals_;
   RawTerminal raw_;
   Fd master_;
-  std::array<std::optional<redact::Stream>, kSources> redact_;  // each made when its first byte comes
+  // Each made when its first byte comes.
+  std::array<std::optional<redact::Stream>, kSources> redact_;
   std::string shown_;
   std::string pending_input_, pending_keys_;  // for a pipe, for a terminal
   Outlet own_out_{STDOUT_FILENO}, own_err_{STDERR_FILENO};
@@ -386,7 +434,8 @@ class Supervisor {
 
 }  // namespace
 
-Result<Supervised> supervise(launch::KeeperProcess keeper, Streams streams, const SupervisorOptions& options) {
+Result<Supervised> supervise(launch::KeeperProcess keeper, Streams streams,
+                             const SupervisorOptions& options) {
   return Supervisor(std::move(keeper), std::move(streams), options).run();
 }
 

@@ -17,7 +17,8 @@ std::string text(const Value& data, const char* name) {
 // Names of secrets and of patterns are their owners' business, and as many as they like.
 std::string shown_kind(const std::string& name) {
   const std::vector<redact::KindInfo>& kinds = redact::kinds();
-  bool built_in = std::any_of(kinds.begin(), kinds.end(), [&](const redact::KindInfo& kind) { return kind.name == name; });
+  bool built_in = std::any_of(kinds.begin(), kinds.end(),
+                              [&](const redact::KindInfo& kind) { return kind.name == name; });
   return built_in ? name : "secret";
 }
 
@@ -55,7 +56,8 @@ void Tally::count(const Event& event) {
     if (!kinds) kinds = event.data.find("kinds");
     if (kinds && kinds->as_object())
       for (const auto& [name, number] : *kinds->as_object())
-        if (number.as_int() && *number.as_int() > 0) add(redactions_, shown_kind(name), static_cast<uint64_t>(*number.as_int()));
+        if (number.as_int() && *number.as_int() > 0)
+          add(redactions_, shown_kind(name), static_cast<uint64_t>(*number.as_int()));
   }
 }
 

@@ -15,11 +15,13 @@ class Tally {
 
   void count(const Event& event);
 
-  const Counts& ends() const { return ends_; }              // of sandboxes, by reason: one of a few words
-  const Counts& limits() const { return limits_; }          // that bit, by name
-  const Counts& denials() const { return denials_; }        // by layer
-  const Counts& redactions() const { return redactions_; }  // by kind; "secret": a known value, or a pattern of a policy
-  const Counts& rules() const { return rules_; }            // of [monitor] that held, by name
+  // Of sandboxes, by reason: one of a few words.
+  const Counts& ends() const { return ends_; }
+  const Counts& limits() const { return limits_; }    // that bit, by name
+  const Counts& denials() const { return denials_; }  // by layer
+  // By kind; "secret": a known value, or a pattern of a policy.
+  const Counts& redactions() const { return redactions_; }
+  const Counts& rules() const { return rules_; }  // of [monitor] that held, by name
 
  private:
   // Names come from policies, too: there are not more of them than this.

@@ -27,7 +27,10 @@ TEST(Tally, CountsByNameAndKind) {
   tally.count(event("limit", Value::Object{{"limit", "memory"}}));
   tally.count(event("limit", Value::Object{{"limit", "memory"}}));
   tally.count(event("monitor.warn", Value::Object{{"limit", "monitor.warn_if.cpu"}}));
-  tally.count(event("redaction", Value::Object{{"redacted", Value::Object{{"aws-access-key", 2}, {"jwt", 1}, {"THEIR_TOKEN", 3}, {"their-pattern", 1}}}}));
+  tally.count(event("redaction", Value::Object{{"redacted", Value::Object{{"aws-access-key", 2},
+                                                                          {"jwt", 1},
+                                                                          {"THEIR_TOKEN", 3},
+                                                                          {"their-pattern", 1}}}}));
   tally.count(event("denial", Value::Object{{"layer", "commands"}}));
   Event connection = event("connection", Value::Object{});
   connection.verdict = "deny";
@@ -43,7 +46,8 @@ TEST(Tally, CountsByNameAndKind) {
 
 TEST(Tally, NamesWithoutEndBecomeOne) {
   Tally tally;
-  for (int i = 0; i < 1000; ++i) tally.count(event("limit", Value::Object{{"limit", "rule " + std::to_string(i)}}));
+  for (int i = 0; i < 1000; ++i)
+    tally.count(event("limit", Value::Object{{"limit", "rule " + std::to_string(i)}}));
   EXPECT_LE(tally.limits().size(), 201u);
   EXPECT_EQ(tally.limits().at("other"), 800u);
 }

@@ -16,26 +16,34 @@ struct Member {
   uint64_t Quota::*place;
 };
 constexpr Member kMembers[] = {
-    {"sandboxes", &Quota::sandboxes},           {"memory_bytes", &Quota::memory_bytes},
-    {"cpu_millicores", &Quota::cpu_millicores}, {"disk_bytes", &Quota::disk_bytes},
-    {"starts_per_minute", &Quota::starts_per_minute}, {"longest_timeout_ms", &Quota::longest_timeout_ms},
+    {"sandboxes", &Quota::sandboxes},
+    {"memory_bytes", &Quota::memory_bytes},
+    {"cpu_millicores", &Quota::cpu_millicores},
+    {"disk_bytes", &Quota::disk_bytes},
+    {"starts_per_minute", &Quota::starts_per_minute},
+    {"longest_timeout_ms", &Quota::longest_timeout_ms},
 };
 
-Error malformed(const std::string& why) { return Error{Code::invalid, cat("read '", kFile, "': ", why), "mend it, or remove it"}; }
+Error malformed(const std::string& why) {
+  return Error{Code::invalid, cat("read '", kFile, "': ", why), "mend it, or remove it"};
+}
 
 Result<Tenant> tenant_from(const Value& value) {
   Tenant tenant;
   const Value* name = value.find("name");
-  if (!name || !name->as_string() || !is_tenant_name(*name->as_string())) return malformed("a tenant without a proper name");
+  if (!name || !name->as_string() || !is_tenant_name(*name->as_string()))
+    return malformed("a tenant without a proper name");
   tenant.name = *name->as_string();
   if (const Value* policy = value.find("policy")) {
-    if (!policy->as_string()) return malformed(cat("the policy of '", tenant.name, "' is not a name"));
+    if (!policy->as_string())
+      return malformed(cat("the policy of '", tenant.name, "' is not a name"));
     tenant.policy = *policy->as_string();
   }
   for (const Member& member : kMembers) {
     const Value* number = value.find(member.name);
     if (!number) continue;
-    if (!number->as_int() || *number->as_int() < 0) return malformed(cat(member.name, " of '", tenant.name, "' is not a number"));
+    if (!number->as_int() || *number->as_int() < 0)
+      return malformed(cat(member.name, " of '", tenant.name, "' is not a number"));
     tenant.quota.*member.place = static_cast<uint64_t>(*number->as_int());
   }
   return tenant;
@@ -52,7 +60,8 @@ Value to_value(const Tenant& tenant) {
 }  // namespace
 
 bool is_tenant_name(const std::string& name) {
-  return !name.empty() && name.size() <= 64 && name[0] != '-' && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  return !name.empty() && name.size() <= 64 && name[0] != '-' &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
 }
 
 // A file that cannot be read stops the server: without it every quota would be lifted.
@@ -87,7 +96,9 @@ std::vector<Tenant> Tenants::all() const {
 
 Result<void> check_tenant(const Tenant& tenant) {
   if (!is_tenant_name(tenant.name))
-    return Error{Code::invalid, cat("tenant '", printable(tenant.name.substr(0, 64)), "': not a name"), "letters a-z, digits and '-', at most 64"};
+    return Error{Code::invalid,
+                 cat("tenant '", printable(tenant.name.substr(0, 64)), "': not a name"),
+                 "letters a-z, digits and '-', at most 64"};
   return {};
 }
 

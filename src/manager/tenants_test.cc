@@ -27,7 +27,8 @@ class TenantsTest : public testing::Test {
 
 TEST_F(TenantsTest, AreKeptAndUnknownOnesHaveTheDefaults) {
   Tenants tenants = Tenants::open(directory_.get()).value();
-  ASSERT_TRUE(tenants.set({.name = "a", .quota = {.sandboxes = 3, .longest_timeout_ms = 0}, .policy = "strict"}));
+  ASSERT_TRUE(tenants.set(
+      {.name = "a", .quota = {.sandboxes = 3, .longest_timeout_ms = 0}, .policy = "strict"}));
   ASSERT_TRUE(tenants.set({.name = "a", .quota = {.sandboxes = 4}, .policy = "python"}));
   Tenants again = Tenants::open(directory_.get()).value();
   EXPECT_EQ(again.find("a").quota.sandboxes, 4u);
@@ -39,9 +40,12 @@ TEST_F(TenantsTest, AreKeptAndUnknownOnesHaveTheDefaults) {
 
 TEST_F(TenantsTest, RefusesNamesAndFilesThatAreNone) {
   Tenants tenants = Tenants::open(directory_.get()).value();
-  for (const char* name : {"", "../x", "A", "a b", "-a", "a\n"}) EXPECT_FALSE(tenants.set({.name = name})) << name;
-  for (const char* text : {"", "{}", "{\"format\":\"paddock.tenants\",\"version\":2,\"tenants\":[]}",
-                           "{\"format\":\"paddock.tenants\",\"version\":1,\"tenants\":[{\"name\":\"a\",\"sandboxes\":-1}]}"}) {
+  for (const char* name : {"", "../x", "A", "a b", "-a", "a\n"})
+    EXPECT_FALSE(tenants.set({.name = name})) << name;
+  for (const char* text :
+       {"", "{}", "{\"format\":\"paddock.tenants\",\"version\":2,\"tenants\":[]}",
+        "{\"format\":\"paddock.tenants\",\"version\":1,\"tenants\":[{\"name\":\"a\",\"sandboxes\":-"
+        "1}]}"}) {
     Fd file(::openat(directory_.get(), "tenants.json", O_WRONLY | O_CREAT | O_TRUNC, 0600));
     ASSERT_TRUE(write_all(file.get(), text));
     EXPECT_FALSE(Tenants::open(directory_.get())) << text;

@@ -7,7 +7,8 @@
 
 namespace paddock::manager {
 
-// Raw while it lives: keys go to the program's terminal, which does the line editing and makes the signals.
+// Raw while it lives: keys go to the program's terminal, which does the line editing and makes the
+// signals.
 class RawTerminal {
  public:
   RawTerminal() = default;

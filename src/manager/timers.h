@@ -1,4 +1,5 @@
-// What is to happen to whom and when: one instant per key, to the millisecond, however many there are.
+// What is to happen to whom and when: one instant per key, to the millisecond, however many there
+// are.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,7 @@ class Timers {
 
   void set(const std::string& key, io::Milliseconds when);  // replaces what was set for the key
   void clear(const std::string& key);
-  std::function<void(const std::string& key)> on_due;       // the key is cleared before
+  std::function<void(const std::string& key)> on_due;  // the key is cleared before
 
  private:
   struct State;

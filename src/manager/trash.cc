@@ -1,4 +1,5 @@
-// Removing what may be large: out of sight at once, by rename; from the disk when the cleaner comes to it.
+// Removing what may be large: out of sight at once, by rename; from the disk when the cleaner comes
+// to it.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// One operation at a time: who takes the turn first has it until it lets go; the others wait in order.
+// One operation at a time: who takes the turn first has it until it lets go; the others wait in
+// order.
 //
 //   Turn::Held held = co_await turn.take();
 #pragma once

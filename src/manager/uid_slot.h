@@ -13,8 +13,8 @@ struct UidSlot {
   Fd lock;  // pass it to the keeper: the slot is free again when the last holder is gone
 };
 
-// Only for root. The uids come from a range that no account, container manager or systemd uses; inside a user
-// namespace that does not map that range, from its upper end.
+// Only for root. The uids come from a range that no account, container manager or systemd uses;
+// inside a user namespace that does not map that range, from its upper end.
 Result<UidSlot> take_uid_slot();
 
 // The same for all the ids of a living sandbox: store::kIdCount of them, uids and gids alike.

@@ -21,12 +21,18 @@ namespace paddock::manager {
 namespace {
 
 // Places that hold what is personal, secret or the machine's.
-constexpr const char* kPlaces[] = {"/etc/shadow", "/etc/ssh", "/etc/ssl/private", "/root", "/home", "/var", "/var/log", "/run", "/sys", "/boot", "/srv", "/opt", "/mnt"};
+constexpr const char* kPlaces[] = {"/etc/shadow", "/etc/ssh", "/etc/ssl/private",
+                                   "/root",       "/home",    "/var",
+                                   "/var/log",    "/run",     "/sys",
+                                   "/boot",       "/srv",     "/opt",
+                                   "/mnt"};
 
-// Room that the checks need, whatever the policy gives; the limits themselves are exceeded in runs of their own.
+// Room that the checks need, whatever the policy gives; the limits themselves are exceeded in runs
+// of their own.
 constexpr uint64_t kCheckTime = 60'000, kCheckPids = 16, kCheckFiles = 64;
 
-// Without "..": the path is looked up inside the new root, where such a step can fail for an instant (openat2(2), EAGAIN).
+// Without "..": the path is looked up inside the new root, where such a step can fail for an
+// instant (openat2(2), EAGAIN).
 Result<std::string> find_prober() {
   std::string path = TRY(launch::find_program("paddock-probe"));
   std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
@@ -44,9 +50,13 @@ Policy with_prober(Policy policy, const std::string& prober) {
 Policy with_room(Policy policy) {
   Limits& limits = policy.limits;
   limits[LimitKind::wall_time] = kCheckTime;
-  for (LimitKind kind : {LimitKind::cpu_time, LimitKind::idle_time, LimitKind::output, LimitKind::file_size}) limits[kind].reset();
-  if (limits[LimitKind::pids]) limits[LimitKind::pids] = std::max(*limits[LimitKind::pids], kCheckPids);
-  if (limits[LimitKind::open_files]) limits[LimitKind::open_files] = std::max(*limits[LimitKind::open_files], kCheckFiles);
+  for (LimitKind kind :
+       {LimitKind::cpu_time, LimitKind::idle_time, LimitKind::output, LimitKind::file_size})
+    limits[kind].reset();
+  if (limits[LimitKind::pids])
+    limits[LimitKind::pids] = std::max(*limits[LimitKind::pids], kCheckPids);
+  if (limits[LimitKind::open_files])
+    limits[LimitKind::open_files] = std::max(*limits[LimitKind::open_files], kCheckFiles);
   return policy;
 }
 
@@ -58,7 +68,8 @@ class Verifier {
     std::string prober = TRY(find_prober());
     input_.policy = with_prober(input_.policy, prober);
     Prepared whole = TRY(prepare({.argv = {prober}, .env = input_.env}, input_.policy, {}));
-    if (whole.change_set) TRY(store::discard_change_set(std::move(*whole.change_set)));  // only the plan is wanted
+    // Only the plan is wanted.
+    if (whole.change_set) TRY(store::discard_change_set(std::move(*whole.change_set)));
     result_.wall = whole.wall;
     TRY(run_checks(prober, whole));
     std::vector<Probe> limits = TRY(verify_limits(input_, prober, whole));
@@ -72,8 +83,10 @@ class Verifier {
     Command command{.argv = {prober, "check"}, .env = input_.env};
     for (std::string& word : stage.words()) command.argv.push_back(std::move(word));
     add_places(command.argv, whole);
-    for (const std::string& entry : whole.compiled.plan.env) command.argv.push_back(cat("environment=", entry.substr(0, entry.find('='))));
-    command.argv.push_back(cat("tmp_exec=", whole.request.policy.files.tmp_exec.value_or(false) ? "true" : "false"));
+    for (const std::string& entry : whole.compiled.plan.env)
+      command.argv.push_back(cat("environment=", entry.substr(0, entry.find('='))));
+    command.argv.push_back(
+        cat("tmp_exec=", whole.request.policy.files.tmp_exec.value_or(false) ? "true" : "false"));
     command.argv.push_back(cat("egress=", wall::has_network(whole.request) ? "true" : "false"));
     Prepared prepared = TRY(prepare(command, with_room(input_.policy), {}));
     if (input_.edit) TRY(input_.edit(prepared));
@@ -81,25 +94,35 @@ class Verifier {
     RunResult run = TRY(run_probe(std::move(prepared), !input_.edit));
     take_answers(run, privileged);
     if (stage.signal_arrived()) overrule("signal a process of the host", "the signal arrived");
-    if (stage.was_connected(AF_INET)) overrule("connect to the host's 127.0.0.1", "the connection arrived");
-    if (stage.was_connected(AF_INET6)) overrule("connect to the host's ::1", "the connection arrived");
+    if (stage.was_connected(AF_INET))
+      overrule("connect to the host's 127.0.0.1", "the connection arrived");
+    if (stage.was_connected(AF_INET6))
+      overrule("connect to the host's ::1", "the connection arrived");
     return {};
   }
 
   // Host places that must be out of reach, and what the policy hides, as it would be seen inside.
   void add_places(std::vector<std::string>& words, const Prepared& whole) {
     std::vector<std::string> places(std::begin(kPlaces), std::end(kPlaces));
-    if (const char* home = std::getenv("HOME"); home && *home == '/' && home[1]) places.insert(places.begin(), home);
+    if (const char* home = std::getenv("HOME"); home && *home == '/' && home[1])
+      places.insert(places.begin(), home);
     std::vector<std::string> seen;
     for (const std::string& place : places) {
       struct stat info;
-      if (std::find(seen.begin(), seen.end(), place) != seen.end() || ::stat(place.c_str(), &info) != 0) continue;
+      if (std::find(seen.begin(), seen.end(), place) != seen.end() ||
+          ::stat(place.c_str(), &info) != 0)
+        continue;
       seen.push_back(place);
-      if (is_granted(place, whole)) result_.probes.push_back({Probe::State::not_applicable, "files", cat("read ", place), "the policy or the system shows it"});
-      else words.push_back(cat("denied=", place, ":", info.st_dev, ":", info.st_ino));
+      if (is_granted(place, whole))
+        result_.probes.push_back({Probe::State::not_applicable, "files", cat("read ", place),
+                                  "the policy or the system shows it"});
+      else
+        words.push_back(cat("denied=", place, ":", info.st_dev, ":", info.st_ino));
     }
     for (const std::string& denied : whole.request.denied) {
-      std::vector<std::string> places = whole.wall == WallKind::container ? wall::inside_paths(whole.request, whole.facts, denied) : std::vector<std::string>{};
+      std::vector<std::string> places = whole.wall == WallKind::container
+                                            ? wall::inside_paths(whole.request, whole.facts, denied)
+                                            : std::vector<std::string>{};
       if (places.empty()) places = {denied};
       for (const std::string& place : places) words.push_back(cat("hidden=", place));
     }
@@ -107,24 +130,32 @@ class Verifier {
 
   static bool is_granted(const std::string& place, const Prepared& whole) {
     const wall::Request& request = whole.request;
-    auto covers = [&](const wall::HostPath& granted) { return policy::contains_path(granted.path, place); };
-    bool by_workspace = request.workspace && whole.wall == WallKind::process && covers(*request.workspace);
+    auto covers = [&](const wall::HostPath& granted) {
+      return policy::contains_path(granted.path, place);
+    };
+    bool by_workspace =
+        request.workspace && whole.wall == WallKind::process && covers(*request.workspace);
     bool by_system = std::any_of(whole.facts.root.begin(), whole.facts.root.end(),
-                                 [&](const wall::RootEntry& entry) { return policy::contains_path("/" + entry.name, place); });
-    return by_workspace || by_system || std::any_of(request.read.begin(), request.read.end(), covers) ||
+                                 [&](const wall::RootEntry& entry) {
+                                   return policy::contains_path("/" + entry.name, place);
+                                 });
+    return by_workspace || by_system ||
+           std::any_of(request.read.begin(), request.read.end(), covers) ||
            std::any_of(request.write.begin(), request.write.end(), covers);
   }
 
   void take_answers(const RunResult& run, bool privileged) {
     bool done = false;
     for (const std::string& line : split(run.out, '\n')) {
-      Result<Value> value = line.empty() ? Result<Value>(Value()) : parse_json(line, "paddock-probe");
+      Result<Value> value =
+          line.empty() ? Result<Value>(Value()) : parse_json(line, "paddock-probe");
       if (!value || line.empty()) continue;
       done = done || value.value().find("done");
       std::string fields[4];
       const char* names[] = {"group", "probe", "answer", "detail"};
       for (size_t i = 0; i < 4; ++i)
-        if (const Value* field = value.value().find(names[i]); field && field->as_string()) fields[i] = *field->as_string();
+        if (const Value* field = value.value().find(names[i]); field && field->as_string())
+          fields[i] = *field->as_string();
       if (fields[1].empty()) continue;
       Probe probe{Probe::State::failed, fields[0], fields[1], fields[3]};
       if (fields[2] == "held") probe.state = Probe::State::held;
@@ -136,16 +167,20 @@ class Verifier {
     if (done) return;
     std::string notes = run.notes.empty() ? "" : cat("; ", join(run.notes, "; "));
     result_.probes.push_back({Probe::State::failed, "checks", "finish all checks",
-                              cat("the prober ended early with status ", exit_status(run.outcome), notes, " ", printable(run.err.substr(0, 200)))});
+                              cat("the prober ended early with status ", exit_status(run.outcome),
+                                  notes, " ", printable(run.err.substr(0, 200)))});
   }
 
   // What the process wall says openly that it does not do. Empty: it is promised.
   std::string not_claimed(const Probe& probe, bool privileged) const {
     if (result_.wall != WallKind::process) return "";
     if (starts_with(probe.name, "share the ")) return "the process wall has no namespaces";
-    if (probe.name == "see that a file of the host exists") return "Landlock guards what is in files, not that they exist";
-    if (probe.name == "see a process of the host") return "the process wall keeps hands off other processes, not eyes";
-    if (probe.name == "hold a capability in the bounding set" && !privileged) return "only root can empty it; no_new_privs keeps anyone from gaining out of it";
+    if (probe.name == "see that a file of the host exists")
+      return "Landlock guards what is in files, not that they exist";
+    if (probe.name == "see a process of the host")
+      return "the process wall keeps hands off other processes, not eyes";
+    if (probe.name == "hold a capability in the bounding set" && !privileged)
+      return "only root can empty it; no_new_privs keeps anyone from gaining out of it";
     return "";
   }
 
@@ -171,7 +206,8 @@ const char* to_string(Probe::State state) {
 }
 
 size_t Verification::count(Probe::State state) const {
-  return static_cast<size_t>(std::count_if(probes.begin(), probes.end(), [&](const Probe& probe) { return probe.state == state; }));
+  return static_cast<size_t>(std::count_if(
+      probes.begin(), probes.end(), [&](const Probe& probe) { return probe.state == state; }));
 }
 
 Result<Verification> verify(const VerifyInput& input) { return Verifier(input).run_all(); }

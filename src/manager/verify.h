@@ -1,7 +1,9 @@
-// Live probes: runs paddock-probe inside a sandbox made from a policy, and judges what it could do there.
+// Live probes: runs paddock-probe inside a sandbox made from a policy, and judges what it could do
+// there.
 //
 //   Verification found = TRY(verify({.policy = policy}));
-//   found.count(Probe::State::failed) == 0 → everything the policy forbids was tried and did not work.
+//   found.count(Probe::State::failed) == 0 → everything the policy forbids was tried and did not
+//   work.
 #pragma once
 
 #include <functional>
@@ -27,7 +29,8 @@ const char* to_string(Probe::State state);
 struct VerifyInput {
   Policy policy;                           // the combined one
   std::map<std::string, std::string> env;  // passed through by the policy
-  // For tests: a hand on every plan. Nothing is read back then, since nothing of it could be vouched for.
+  // For tests: a hand on every plan. Nothing is read back then, since nothing of it could be
+  // vouched for.
   std::function<Result<void>(Prepared&)> edit;
 };
 

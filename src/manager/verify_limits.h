@@ -7,8 +7,10 @@
 
 namespace paddock::manager {
 
-// `prober` is the path of paddock-probe; `whole` the plan for the policy as it is, which says what holds each limit.
-// Limits are narrowed so that exceeding them is quick and cheap; the mechanism stays the one of `whole`.
-Result<std::vector<Probe>> verify_limits(const VerifyInput& input, const std::string& prober, const Prepared& whole);
+// `prober` is the path of paddock-probe; `whole` the plan for the policy as it is, which says what
+// holds each limit. Limits are narrowed so that exceeding them is quick and cheap; the mechanism
+// stays the one of `whole`.
+Result<std::vector<Probe>> verify_limits(const VerifyInput& input, const std::string& prober,
+                                         const Prepared& whole);
 
 }  // namespace paddock::manager

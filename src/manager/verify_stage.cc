@@ -28,7 +28,8 @@ int marker_signal() { return SIGRTMIN + kSignalOffset; }
 
 Result<Fd> listen_at(const sockaddr* address, socklen_t size) {
   Fd socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket || ::bind(socket.get(), address, size) != 0 || ::listen(socket.get(), 4) != 0) return errno_error(errno, "listen on the host");
+  if (!socket || ::bind(socket.get(), address, size) != 0 || ::listen(socket.get(), 4) != 0)
+    return errno_error(errno, "listen on the host");
   return socket;
 }
 
@@ -87,7 +88,9 @@ Result<void> Stage::listen_on_loopback() {
 Result<void> Stage::listen_on_unix() {
   sockaddr_un abstract{.sun_family = AF_UNIX};
   std::memcpy(abstract.sun_path + 1, name_.data(), name_.size());
-  abstract_ = TRY(listen_at(reinterpret_cast<sockaddr*>(&abstract), static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size())));
+  abstract_ =
+      TRY(listen_at(reinterpret_cast<sockaddr*>(&abstract),
+                    static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size())));
   sockaddr_un path{.sun_family = AF_UNIX};
   std::string file = folder_ + "/socket";
   std::memcpy(path.sun_path, file.data(), file.size());
@@ -125,12 +128,22 @@ std::vector<std::string> Stage::words() const {
   struct stat marker {};
   (void)::stat((folder_ + "/marker").c_str(), &marker);
   std::vector<std::string> words = {
-      cat("pid=", ::getpid()), cat("start_time=", own_start_time()), cat("signal=", marker_signal()), cat("signal_value=", signal_value_),
-      cat("marker=", folder_, "/marker:", marker.st_dev, ":", marker.st_ino), cat("folder=", folder_), cat("port4=", port4_), cat("port6=", port6_),
-      cat("abstract_socket=", name_), cat("path_socket=", folder_, "/socket"), cat("shared_memory=", shared_memory_), cat("shared_text=", name_)};
+      cat("pid=", ::getpid()),
+      cat("start_time=", own_start_time()),
+      cat("signal=", marker_signal()),
+      cat("signal_value=", signal_value_),
+      cat("marker=", folder_, "/marker:", marker.st_dev, ":", marker.st_ino),
+      cat("folder=", folder_),
+      cat("port4=", port4_),
+      cat("port6=", port6_),
+      cat("abstract_socket=", name_),
+      cat("path_socket=", folder_, "/socket"),
+      cat("shared_memory=", shared_memory_),
+      cat("shared_text=", name_)};
   for (const char* name : launch::kNamespaceNames) {
     char target[64] = {};
-    if (::readlink(cat("/proc/self/ns/", name).c_str(), target, sizeof target - 1) > 0) words.push_back(cat("namespace.", name, "=", target));
+    if (::readlink(cat("/proc/self/ns/", name).c_str(), target, sizeof target - 1) > 0)
+      words.push_back(cat("namespace.", name, "=", target));
   }
   return words;
 }

@@ -1,4 +1,5 @@
-// What stands on the host for a probe to reach, and whether it was reached. Everything goes away with the object.
+// What stands on the host for a probe to reach, and whether it was reached. Everything goes away
+// with the object.
 #pragma once
 
 #include <string>

@@ -39,32 +39,42 @@ Value to_value(const VolumeInfo& info) {
 
 Result<VolumeInfo> volume_from(const Value& value) {
   VolumeInfo info;
-  auto text = [&](const char* key) { const Value* found = value.find(key); return found && found->as_string() ? *found->as_string() : std::string(); };
-  auto number = [&](const char* key) { const Value* found = value.find(key); return found && found->as_int() ? *found->as_int() : 0; };
+  auto text = [&](const char* key) {
+    const Value* found = value.find(key);
+    return found && found->as_string() ? *found->as_string() : std::string();
+  };
+  auto number = [&](const char* key) {
+    const Value* found = value.find(key);
+    return found && found->as_int() ? *found->as_int() : 0;
+  };
   info.id = text("id");
   info.tenant = text("tenant");
   info.name = text("name");
   info.token = text("token");
   info.quota_bytes = static_cast<uint64_t>(number("quota_bytes"));
   info.created = number("created");
-  if (!is_id(info.id) || !is_name(info.name) || info.token.empty()) return Error{Code::invalid, "read a volume's record: something is missing", ""};
+  if (!is_id(info.id) || !is_name(info.name) || info.token.empty())
+    return Error{Code::invalid, "read a volume's record: something is missing", ""};
   return info;
 }
 
-// Belongs to the sandbox's user, as files of layers do (store/rootfs.h); everyone inside may write to it.
+// Belongs to the sandbox's user, as files of layers do (store/rootfs.h); everyone inside may write
+// to it.
 Result<void> make_data(int directory) {
   if (::mkdirat(directory, kData, 0700) != 0) return errno_error(errno, "make a volume");
   Fd data(::openat(directory, kData, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!data) return errno_error(errno, "open a volume");
   uint32_t owner = store::kDiskBase + kUser;
-  if (::geteuid() == 0 && ::fchown(data.get(), owner, owner) != 0) return errno_error(errno, "set a volume's owner");
+  if (::geteuid() == 0 && ::fchown(data.get(), owner, owner) != 0)
+    return errno_error(errno, "set a volume's owner");
   if (::fchmod(data.get(), 0777) != 0) return errno_error(errno, "set a volume's mode");
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Volumes>> Volumes::open(int server, const std::string& path, Ledger& ledger) {
+Result<std::unique_ptr<Volumes>> Volumes::open(int server, const std::string& path,
+                                               Ledger& ledger) {
   std::unique_ptr<Volumes> volumes(new Volumes);
   volumes->ledger_ = &ledger;
   volumes->path_ = path + "/volumes";
@@ -73,11 +83,12 @@ Result<std::unique_ptr<Volumes>> Volumes::open(int server, const std::string& pa
   return volumes;
 }
 
-// A directory of ours without a record was never promised to anyone. One whose record cannot be read may hold somebody's files: it
-// stays where it is, unused.
+// A directory of ours without a record was never promised to anyone. One whose record cannot be
+// read may hold somebody's files: it stays where it is, unused.
 Result<void> Volumes::read_all() {
   for (const std::string& name : TRY(kernel::list_directory(fd_.get()))) {
-    Fd directory(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Fd directory(
+        ::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory) continue;
     Result<Value> record = store::read_record(directory.get(), kRecord, kFormat);
     if (!record && record.error().code == Code::not_found) {
@@ -85,7 +96,8 @@ Result<void> Volumes::read_all() {
       if (ours) (void)kernel::remove_tree(fd_.get(), name);
       continue;
     }
-    Result<VolumeInfo> info = record ? volume_from(record.value()) : Result<VolumeInfo>(record.error());
+    Result<VolumeInfo> info =
+        record ? volume_from(record.value()) : Result<VolumeInfo>(record.error());
     if (!info || info.value().id != name) continue;
     info.value().directory = cat(path_, "/", name, "/", kData);
     std::string tenant = info.value().tenant;
@@ -96,26 +108,38 @@ Result<void> Volumes::read_all() {
   return {};
 }
 
-Result<void> Volumes::can_create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) const {
-  if (!is_name(name)) return Error{Code::invalid, cat("volume '", printable(name.substr(0, 64)), "': not a name"), "letters, digits, '.', '_' and '-', at most 64"};
-  if (find(tenant, name)) return Error{Code::conflict, cat("volume '", name, "': there is one already"), ""};
-  if (list(tenant).size() >= kMostVolumes) return Error{Code::exhausted, cat("volumes: more than ", kMostVolumes), "remove some"};
+Result<void> Volumes::can_create(const std::string& tenant, const Quota& quota,
+                                 const std::string& name, uint64_t quota_bytes) const {
+  if (!is_name(name))
+    return Error{Code::invalid, cat("volume '", printable(name.substr(0, 64)), "': not a name"),
+                 "letters, digits, '.', '_' and '-', at most 64"};
+  if (find(tenant, name))
+    return Error{Code::conflict, cat("volume '", name, "': there is one already"), ""};
+  if (list(tenant).size() >= kMostVolumes)
+    return Error{Code::exhausted, cat("volumes: more than ", kMostVolumes), "remove some"};
   if (quota.disk_bytes != 0 && quota_bytes == 0)
-    return Error{Code::invalid, cat("volume '", name, "': needs a size, since the tenant's disk is limited"), "give quota_bytes"};
+    return Error{Code::invalid,
+                 cat("volume '", name, "': needs a size, since the tenant's disk is limited"),
+                 "give quota_bytes"};
   return {};
 }
 
-Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) {
+Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota,
+                                   const std::string& name, uint64_t quota_bytes) {
   TRY(can_create(tenant, quota, name, quota_bytes));
-  std::unique_ptr<Ledger::Charge> charge = TRY(ledger_->charge(tenant, quota, {.disk_bytes = quota_bytes}));
+  std::unique_ptr<Ledger::Charge> charge =
+      TRY(ledger_->charge(tenant, quota, {.disk_bytes = quota_bytes}));
 
-  VolumeInfo info{.tenant = tenant, .name = name, .quota_bytes = quota_bytes, .created = wall_time_now()};
+  VolumeInfo info{
+      .tenant = tenant, .name = name, .quota_bytes = quota_bytes, .created = wall_time_now()};
   info.id = "v" + TRY(store::random_name(kIdLength));
   info.token = TRY(make_token());
   info.directory = cat(path_, "/", info.id, "/", kData);
   Fd directory = TRY(store::open_directory(fd_.get(), info.id));
   Result<void> made = make_data(directory.get());
-  if (made) made = store::write_record(directory.get(), kRecord, to_value(info), store::Durability::on_disk);
+  if (made)
+    made =
+        store::write_record(directory.get(), kRecord, to_value(info), store::Durability::on_disk);
   if (!made) {
     (void)kernel::remove_tree(fd_.get(), info.id);
     return made.error();
@@ -133,8 +157,10 @@ std::vector<VolumeInfo> Volumes::list(const std::string& tenant) const {
 
 Result<VolumeInfo> Volumes::find(const std::string& tenant, const std::string& id_or_name) const {
   for (const auto& [id, entry] : volumes_)
-    if (entry.info.tenant == tenant && (id == id_or_name || entry.info.name == id_or_name)) return entry.info;
-  return Error{Code::not_found, cat("volume '", printable(id_or_name.substr(0, 64)), "': there is none"), ""};
+    if (entry.info.tenant == tenant && (id == id_or_name || entry.info.name == id_or_name))
+      return entry.info;
+  return Error{Code::not_found,
+               cat("volume '", printable(id_or_name.substr(0, 64)), "': there is none"), ""};
 }
 
 const VolumeInfo* Volumes::find_by_id(const std::string& id) const {
@@ -147,7 +173,8 @@ Result<std::string> Volumes::remove(const std::string& id) {
   if (found == volumes_.end()) return Error{Code::not_found, "remove a volume: there is none", ""};
   // Without its record it is nobody's, also when what follows is interrupted.
   std::string record = cat(id, "/", kRecord);
-  if (::unlinkat(fd_.get(), record.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, "remove a volume's record");
+  if (::unlinkat(fd_.get(), record.c_str(), 0) != 0 && errno != ENOENT)
+    return errno_error(errno, "remove a volume's record");
   volumes_.erase(found);
   touched_.erase(id);
   return cat(path_, "/", id);
@@ -158,7 +185,9 @@ bool Volumes::reserve(const std::string& id, uint64_t bytes) {
   if (found == volumes_.end()) return false;
   Entry& entry = found->second;
   VolumeInfo& info = entry.info;
-  if (info.quota_bytes != 0 && (info.used_bytes > info.quota_bytes || bytes > info.quota_bytes - info.used_bytes)) return false;
+  if (info.quota_bytes != 0 &&
+      (info.used_bytes > info.quota_bytes || bytes > info.quota_bytes - info.used_bytes))
+    return false;
   info.used_bytes += bytes;
   entry.reserved += bytes;
   touched_.insert(id);
@@ -175,8 +204,10 @@ void Volumes::measuring(const std::string& id) {
 void Volumes::measured(const std::string& id, const Result<uint64_t>& used_bytes) {
   auto found = volumes_.find(id);
   if (found == volumes_.end()) return;
-  if (used_bytes) found->second.info.used_bytes = used_bytes.value() + found->second.reserved;
-  else touched_.insert(id);
+  if (used_bytes)
+    found->second.info.used_bytes = used_bytes.value() + found->second.reserved;
+  else
+    touched_.insert(id);
 }
 
 Result<uint64_t> measure_volume(const std::string& directory) {

@@ -1,4 +1,5 @@
-// Named directories of a tenant that outlive sandboxes and may be mounted in several of them at once.
+// Named directories of a tenant that outlive sandboxes and may be mounted in several of them at
+// once.
 #pragma once
 
 #include <map>
@@ -15,7 +16,7 @@ namespace paddock::manager {
 
 struct VolumeInfo {
   std::string id, tenant, name, token;
-  std::string directory;  // its files, on the host
+  std::string directory;                     // its files, on the host
   uint64_t quota_bytes = 0, used_bytes = 0;  // used: as last measured
   int64_t created = 0;
   bool is_over() const { return quota_bytes != 0 && used_bytes > quota_bytes; }
@@ -23,11 +24,14 @@ struct VolumeInfo {
 
 class Volumes {
  public:
-  // Knows what is there and removes what was half made. `ledger` is charged with each volume's quota.
+  // Knows what is there and removes what was half made. `ledger` is charged with each volume's
+  // quota.
   static Result<std::unique_ptr<Volumes>> open(int server, const std::string& path, Ledger& ledger);
 
-  Result<void> can_create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes) const;
-  Result<VolumeInfo> create(const std::string& tenant, const Quota& quota, const std::string& name, uint64_t quota_bytes);
+  Result<void> can_create(const std::string& tenant, const Quota& quota, const std::string& name,
+                          uint64_t quota_bytes) const;
+  Result<VolumeInfo> create(const std::string& tenant, const Quota& quota, const std::string& name,
+                            uint64_t quota_bytes);
   std::vector<VolumeInfo> list(const std::string& tenant) const;
   Result<VolumeInfo> find(const std::string& tenant, const std::string& id_or_name) const;
   const VolumeInfo* find_by_id(const std::string& id) const;  // of any tenant
@@ -35,7 +39,8 @@ class Volumes {
   Result<std::string> remove(const std::string& id);
   // Counts what is about to be written from outside. False: it does not fit into the quota.
   bool reserve(const std::string& id, uint64_t bytes);
-  // Measuring: which ones were written to since they were measured (all, at first), when it begins, and what came out.
+  // Measuring: which ones were written to since they were measured (all, at first), when it begins,
+  // and what came out.
   std::set<std::string> touched() const { return touched_; }
   void measuring(const std::string& id);
   void measured(const std::string& id, const Result<uint64_t>& used_bytes);

@@ -48,7 +48,8 @@ bool Allowance::take(io::Milliseconds now) {
 
 // ---- its life
 
-void Call::attach(std::shared_ptr<Connection> connection, const Message& request, std::shared_ptr<Outlet> outlet) {
+void Call::attach(std::shared_ptr<Connection> connection, const Message& request,
+                  std::shared_ptr<Outlet> outlet) {
   connection_ = connection;
   outlet_ = std::move(outlet);
   id_ = request.id;
@@ -58,13 +59,15 @@ void Call::attach(std::shared_ptr<Connection> connection, const Message& request
   progress_token_ = token && (token->as_string() || token->as_int()) ? *token : Value{};
   const Value* level = find_path(request.params, {"_meta", meta::kLogLevel});
   log_level_ = level && level->as_string() ? log_level(*level->as_string()) : 8;
-  if (client.era == Era::modern) bound_ = States::bind(principal->id, request.method, request.params);
+  if (client.era == Era::modern)
+    bound_ = States::bind(principal->id, request.method, request.params);
   if (kept_) {
     Answer answer = *std::move(kept_);
     respond(answer);
     return;
   }
-  const Value* responses = request.params.as_object() ? request.params.find("inputResponses") : nullptr;
+  const Value* responses =
+      request.params.as_object() ? request.params.find("inputResponses") : nullptr;
   if (client.era == Era::legacy || asks_.empty()) return;
   auto asks = asks_;
   for (auto& [key, ask] : asks) {
@@ -91,7 +94,9 @@ Task<void> Call::run(std::shared_ptr<Call> self) {
     Answer answer = co_await self->core_->service.call(context);
     bool is_bridged = answer.input && self->client.era == Era::legacy && !self->cancelled_;
     if (!is_bridged || round == kMostRounds) {
-      if (is_bridged) answer = Answer::failed(kInternalError, cat(self->method, ": more than ", kMostRounds, " rounds of questions"));
+      if (is_bridged)
+        answer = Answer::failed(
+            kInternalError, cat(self->method, ": more than ", kMostRounds, " rounds of questions"));
       self->finish(std::move(answer));
       co_return;
     }
@@ -129,8 +134,10 @@ void Call::finish(Answer answer) {
   on_cancel_ = nullptr;
   settle_all({paddock::Code::conflict, "ask the client: the call is over", ""});
   if (cancelled_) return;
-  if (outlet_) respond(answer);
-  else kept_ = std::move(answer);
+  if (outlet_)
+    respond(answer);
+  else
+    kept_ = std::move(answer);
 }
 
 // ---- the answer
@@ -143,23 +150,30 @@ void Call::respond(const Answer& answer) {
   }
   const Value* pages = answer.problem ? find_path(answer.problem->data, {"elicitations"}) : nullptr;
   bool is_modern = client.era == Era::modern;
-  // A legacy server behind us wants its user to visit pages first: that is input required. No other question comes this way.
+  // A legacy server behind us wants its user to visit pages first: that is input required. No other
+  // question comes this way.
   auto is_page = [](const Value& each) { return text_at(each, "mode") == "url"; };
-  bool are_pages = pages && pages->as_array() && !pages->as_array()->empty() && std::all_of(pages->as_array()->begin(), pages->as_array()->end(), is_page);
-  if (is_modern && answer.problem && answer.problem->code == kUrlElicitationRequired && are_pages && may_need_input(method)) {
+  bool are_pages = pages && pages->as_array() && !pages->as_array()->empty() &&
+                   std::all_of(pages->as_array()->begin(), pages->as_array()->end(), is_page);
+  if (is_modern && answer.problem && answer.problem->code == kUrlElicitationRequired && are_pages &&
+      may_need_input(method)) {
     Answer::Input input;
     for (const Value& page : *pages->as_array()) {
       Value visit = page;
       remove(visit, "elicitationId");
-      input.requests.set(cat("visit-", ++asked_), Value::Object{{"method", "elicitation/create"}, {"params", std::move(visit)}});
+      input.requests.set(cat("visit-", ++asked_), Value::Object{{"method", "elicitation/create"},
+                                                                {"params", std::move(visit)}});
     }
     respond_needs(input);
     return;
   }
   Message message;
-  if (answer.problem) message = refusal(id_, is_modern ? modern_problem(*answer.problem) : *answer.problem);
-  else if (is_modern) message = mcp::answer(id_, modern_result(method, answer.result, core_->who(*principal)));
-  else message = mcp::answer(id_, legacy_result(method, client.version, answer.result));
+  if (answer.problem)
+    message = refusal(id_, is_modern ? modern_problem(*answer.problem) : *answer.problem);
+  else if (is_modern)
+    message = mcp::answer(id_, modern_result(method, answer.result, core_->who(*principal)));
+  else
+    message = mcp::answer(id_, legacy_result(method, client.version, answer.result));
   leave();
   outlet->finish(message);
 }
@@ -168,26 +182,34 @@ void Call::respond_needs(const Answer::Input& input) {
   std::shared_ptr<Outlet> outlet = outlet_;
   std::optional<Problem> problem;
   Value missing;
-  if (!may_need_input(method)) problem = Problem{kInternalError, cat(method, " cannot ask for input"), {}};
+  if (!may_need_input(method))
+    problem = Problem{kInternalError, cat(method, " cannot ask for input"), {}};
   if (const Value::Object* requests = input.requests.as_object())
     for (const auto& [key, request] : *requests) {
       std::string what = text_at(request, "method");
       const Value* params = request.as_object() ? request.find("params") : nullptr;
       Value nothing;
       Value needed = needed_capability(what, params ? *params : nothing);
-      if (needed.is_null()) problem = Problem{kInternalError, cat("the tool asks for '", printable(what.substr(0, 64)), "', which no client can be asked"), {}};
-      else if (lacks(client, what, params ? *params : nothing)) put(missing, needed.as_object()->front().first, needed.as_object()->front().second);
+      if (needed.is_null())
+        problem = Problem{kInternalError,
+                          cat("the tool asks for '", printable(what.substr(0, 64)),
+                              "', which no client can be asked"),
+                          {}};
+      else if (lacks(client, what, params ? *params : nothing))
+        put(missing, needed.as_object()->front().first, needed.as_object()->front().second);
     }
   if (!problem && !missing.is_null()) {
     Value data;
     data.set("requiredCapabilities", missing);
-    problem = Problem{kMissingCapability, "the client lacks a capability that this request needs", std::move(data)};
+    problem = Problem{kMissingCapability, "the client lacks a capability that this request needs",
+                      std::move(data)};
   }
   Message message;
   if (problem) {
     message = refusal(id_, *problem);
   } else {
-    std::string state = core_->states.seal(bound_, input.state);  // also when there is none: it says that this was asked
+    // Also when there is none: it says that this was asked.
+    std::string state = core_->states.seal(bound_, input.state);
     message = mcp::answer(id_, input_required(input.requests, state, core_->who(*principal)));
   }
   leave();
@@ -205,7 +227,8 @@ void Call::progress(double progress, std::optional<double> total, std::string me
   params.set("progressToken", progress_token_);
   params.set("progress", number(progress));
   if (total && std::isfinite(*total)) params.set("total", number(*total));
-  if (!message.empty() && (client.era == Era::modern || client.version >= "2025-03-26")) params.set("message", std::move(message));
+  if (!message.empty() && (client.era == Era::modern || client.version >= "2025-03-26"))
+    params.set("message", std::move(message));
   outlet_->tell(notification("notifications/progress", std::move(params)));
 }
 
@@ -240,14 +263,20 @@ void Call::settle_all(const Error& why) {
 
 Task<Result<Value>> Call::ask(std::string asked, Value with) {
   std::shared_ptr<Call> self = shared_from_this();
-  if (cancelled_ || finished_) co_return Error{paddock::Code::io, "ask the client: the request is over", ""};
+  if (cancelled_ || finished_)
+    co_return Error{paddock::Code::io, "ask the client: the request is over", ""};
   if (lacks(client, asked, with))
-    co_return Error{paddock::Code::unsupported, cat("ask the client for ", asked, ": it did not say that it can"), "use a client that can"};
+    co_return Error{paddock::Code::unsupported,
+                    cat("ask the client for ", asked, ": it did not say that it can"),
+                    "use a client that can"};
   if (client.era == Era::legacy) {
     Result<Value> said = co_await ask_legacy(asked, with);
     co_return said;
   }
-  if (!may_need_input(method)) co_return Error{paddock::Code::unsupported, cat("ask the client during ", method, ": only calls, prompts and reads may"), ""};
+  if (!may_need_input(method))
+    co_return Error{paddock::Code::unsupported,
+                    cat("ask the client during ", method, ": only calls, prompts and reads may"),
+                    ""};
   auto waiting = std::make_shared<Ask>(core_->loop);
   waiting->method = std::move(asked);
   waiting->params = with.as_object() ? std::move(with) : Value(Value::Object{});
@@ -257,7 +286,9 @@ Task<Result<Value>> Call::ask(std::string asked, Value with) {
   io::Milliseconds deadline = core_->loop.now() + States::kLife;
   while (!waiting->answer) {
     bool in_time = co_await waiting->bell.wait(deadline);
-    if (!in_time && !waiting->answer) waiting->answer = Error{paddock::Code::exhausted, "ask the client: no answer came in time", ""};
+    if (!in_time && !waiting->answer)
+      waiting->answer =
+          Error{paddock::Code::exhausted, "ask the client: no answer came in time", ""};
   }
   asks_.erase(key);
   co_return *waiting->answer;
@@ -265,8 +296,10 @@ Task<Result<Value>> Call::ask(std::string asked, Value with) {
 
 Task<Result<Value>> Call::ask_legacy(std::string asked, Value with) {
   std::shared_ptr<Connection> connection = connection_.lock();
-  if (!connection || !connection->is_open() || !outlet_) co_return Error{paddock::Code::io, "ask the client: it has gone", ""};
-  if (connection->asks_.size() >= kMostRequests) co_return Error{paddock::Code::exhausted, "ask the client: too many questions wait for it", ""};
+  if (!connection || !connection->is_open() || !outlet_)
+    co_return Error{paddock::Code::io, "ask the client: it has gone", ""};
+  if (connection->asks_.size() >= kMostRequests)
+    co_return Error{paddock::Code::exhausted, "ask the client: too many questions wait for it", ""};
   auto waiting = std::make_shared<Ask>(core_->loop);
   std::string key = cat("paddock-", ++connection->asked_);
   asks_[key] = connection->asks_[key] = waiting;
@@ -276,14 +309,18 @@ Task<Result<Value>> Call::ask_legacy(std::string asked, Value with) {
     bool in_time = co_await waiting->bell.wait(deadline);
     if (in_time || waiting->answer) continue;
     waiting->answer = Error{paddock::Code::exhausted, "ask the client: no answer came in time", ""};
-    if (outlet_) outlet_->tell(notification("notifications/cancelled", Value::Object{{"requestId", key}, {"reason", "no answer came in time"}}));
+    if (outlet_)
+      outlet_->tell(
+          notification("notifications/cancelled",
+                       Value::Object{{"requestId", key}, {"reason", "no answer came in time"}}));
   }
   asks_.erase(key);
   connection->asks_.erase(key);
   co_return *waiting->answer;
 }
 
-// A modern client: the request is answered with what is needed, and the call waits for the one that brings it.
+// A modern client: the request is answered with what is needed, and the call waits for the one that
+// brings it.
 void Call::gather_soon() {
   if (gathering_) return;
   gathering_ = true;
@@ -304,20 +341,25 @@ void Call::park() {
     return;
   }
   Value requests;
-  for (const auto& [key, ask] : asks_) requests.set(key, Value::Object{{"method", ask->method}, {"params", ask->params}});
+  for (const auto& [key, ask] : asks_)
+    requests.set(key, Value::Object{{"method", ask->method}, {"params", ask->params}});
   std::shared_ptr<Outlet> outlet = outlet_;
-  Message message = mcp::answer(id_, input_required(requests, state.value(), core_->who(*principal)));
+  Message message =
+      mcp::answer(id_, input_required(requests, state.value(), core_->who(*principal)));
   leave();
   outlet->finish(message);
 }
 
-Task<void> Call::ask_one(std::shared_ptr<Call> self, std::shared_ptr<Gathering> gathering, std::string key, Value asked) {
+Task<void> Call::ask_one(std::shared_ptr<Call> self, std::shared_ptr<Gathering> gathering,
+                         std::string key, Value asked) {
   std::string what = text_at(asked, "method");
   const Value* params = asked.as_object() ? asked.find("params") : nullptr;
   Value with = params ? *params : Value{};
   Result<Value> said = co_await self->ask(what, with);
-  if (said) put(gathering->responses, key, said.value());
-  else gathering->failed = said.error();
+  if (said)
+    put(gathering->responses, key, said.value());
+  else
+    gathering->failed = said.error();
   --gathering->left;
   gathering->bell.ring();
 }
@@ -326,7 +368,8 @@ Task<Answer> Call::ask_all(std::shared_ptr<Call> self, Value requests) {
   auto gathering = std::make_shared<Gathering>(self->core_->loop);
   const Value::Object* all = requests.as_object();
   gathering->left = all ? all->size() : 0;
-  for (size_t i = 0; all && i < all->size(); ++i) io::spawn(ask_one(self, gathering, (*all)[i].first, (*all)[i].second));
+  for (size_t i = 0; all && i < all->size(); ++i)
+    io::spawn(ask_one(self, gathering, (*all)[i].first, (*all)[i].second));
   while (gathering->left > 0) (void)co_await gathering->bell.wait();
   if (!gathering->failed) co_return Answer::done(std::move(gathering->responses));
   bool lacks_it = gathering->failed->code == paddock::Code::unsupported;

@@ -1,5 +1,6 @@
-// One request that a service works on: its context. For a modern client that is asked something the call leaves its request, waits among
-// the states, and goes on with the request that brings the answers.
+// One request that a service works on: its context. For a modern client that is asked something the
+// call leaves its request, waits among the states, and goes on with the request that brings the
+// answers.
 #pragma once
 
 #include <map>
@@ -39,9 +40,11 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
   explicit Call(std::shared_ptr<Core> core) : core_(std::move(core)) {}
   ~Call() override { leave(); }
 
-  // The request that this call answers from now on, and where; modern: with the answers that it brought.
-  void attach(std::shared_ptr<Connection> connection, const Message& request, std::shared_ptr<Outlet> outlet);
-  void start();                        // lets the service work on it
+  // The request that this call answers from now on, and where; modern: with the answers that it
+  // brought.
+  void attach(std::shared_ptr<Connection> connection, const Message& request,
+              std::shared_ptr<Outlet> outlet);
+  void start();                         // lets the service work on it
   void cancel(const std::string& why);  // also: the client has gone
 
   void progress(double progress, std::optional<double> total, std::string message) override;
@@ -56,12 +59,14 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
   static io::Task<void> gather_and_park(std::shared_ptr<Call> self);
   // The answers of a legacy client to all of them, or the problem.
   static io::Task<Answer> ask_all(std::shared_ptr<Call> self, Value requests);
-  static io::Task<void> ask_one(std::shared_ptr<Call> self, std::shared_ptr<struct Gathering> gathering, std::string key, Value request);
+  static io::Task<void> ask_one(std::shared_ptr<Call> self,
+                                std::shared_ptr<struct Gathering> gathering, std::string key,
+                                Value request);
   io::Task<Result<Value>> ask_legacy(std::string method, Value params);
   void finish(Answer answer);
   void respond(const Answer& answer);
   void respond_needs(const Answer::Input& input);
-  void leave();                        // its request was answered
+  void leave();  // its request was answered
   void park();
   void gather_soon();
   void settle_all(const Error& why);
@@ -70,12 +75,12 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
   std::weak_ptr<Connection> connection_;
   std::shared_ptr<Outlet> outlet_;  // null: the request was answered, the call waits or is over
   Value id_, progress_token_;
-  int log_level_ = 8;               // none
+  int log_level_ = 8;  // none
   States::Bound bound_;
-  std::map<std::string, std::shared_ptr<Ask>> asks_;   // by key, or (legacy) the id of our request
+  std::map<std::string, std::shared_ptr<Ask>> asks_;  // by key, or (legacy) the id of our request
   uint64_t asked_ = 0;
   bool gathering_ = false, cancelled_ = false, finished_ = false;
-  std::optional<Answer> kept_;      // came while no request was there to answer
+  std::optional<Answer> kept_;  // came while no request was there to answer
   std::optional<double> last_progress_;
   Allowance notifications_;
   std::function<void()> on_cancel_;

@@ -68,18 +68,23 @@ inline Value json(const std::string& text) {
   return value ? std::move(value).value() : Value();
 }
 
-inline const char* const kHello = R"({"protocolVersion":"2025-11-25","serverInfo":{"name":"old","version":"1"},
+inline const char* const kHello =
+    R"({"protocolVersion":"2025-11-25","serverInfo":{"name":"old","version":"1"},
   "capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true}},"instructions":"be kind"})";
-inline const char* const kDiscovered = R"({"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public","instructions":"be quick",
+inline const char* const kDiscovered =
+    R"({"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public","instructions":"be quick",
   "capabilities":{"tools":{"listChanged":true},"logging":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"2"}}})";
 
 // A caller that keeps what it hears.
 class TestContext : public Context {
  public:
   void progress(double done, std::optional<double> total, std::string message) override {
-    heard.push_back(cat("progress ", static_cast<int>(done), "/", static_cast<int>(total.value_or(0)), " ", message));
+    heard.push_back(cat("progress ", static_cast<int>(done), "/",
+                        static_cast<int>(total.value_or(0)), " ", message));
   }
-  void log(std::string level, std::string logger, Value data) override { heard.push_back(cat("log ", level, " ", logger, " ", to_json(data))); }
+  void log(std::string level, std::string logger, Value data) override {
+    heard.push_back(cat("log ", level, " ", logger, " ", to_json(data)));
+  }
   io::Task<Result<Value>> ask(std::string, Value) override { co_return Error{}; }
   bool is_cancelled() const override { return cancelled; }
   void on_cancel(std::function<void()> given) override {

@@ -10,8 +10,8 @@ namespace {
 
 // Of the legacy era only.
 bool is_removed(const std::string& method) {
-  return method == "initialize" || method == "ping" || method == "logging/setLevel" || method == "resources/subscribe" ||
-         method == "resources/unsubscribe";
+  return method == "initialize" || method == "ping" || method == "logging/setLevel" ||
+         method == "resources/subscribe" || method == "resources/unsubscribe";
 }
 
 bool is_flag(const Value& filter, std::string_view key) {
@@ -25,12 +25,15 @@ bool offers(const Offer& offer, const char* what, const char* how) {
 }
 
 Problem unknown_method(const std::string& method) {
-  return {kMethodNotFound, cat("Method not found: ", printable(std::string_view(method).substr(0, 128))), {}};
+  return {kMethodNotFound,
+          cat("Method not found: ", printable(std::string_view(method).substr(0, 128))),
+          {}};
 }
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Core> core, std::shared_ptr<const Principal> principal, std::shared_ptr<Outlet> apart)
+Connection::Connection(std::shared_ptr<Core> core, std::shared_ptr<const Principal> principal,
+                       std::shared_ptr<Outlet> apart)
     : core_(std::move(core)), principal_(std::move(principal)), apart_(std::move(apart)) {
   core_->connections.insert(this);
 }
@@ -57,7 +60,8 @@ void Connection::close(bool graceful) {
   for (auto& [key, call] : calls) call->cancel("the client has gone");
   auto asks = std::move(asks_);
   asks_.clear();
-  for (auto& [key, ask] : asks) ask->settle(Error{paddock::Code::io, "ask the client: it has gone", ""});
+  for (auto& [key, ask] : asks)
+    ask->settle(Error{paddock::Code::io, "ask the client: it has gone", ""});
   starting_.clear();
   for (const std::string& uri : watched_) core_->watch(principal_->id, uri, false);
   watched_.clear();
@@ -68,28 +72,41 @@ void Connection::receive(Message message, std::shared_ptr<Outlet> outlet) {
     if (message.kind == Message::Kind::request) outlet->drop();
     return;
   }
-  if (message.kind == Message::Kind::request) receive_request(std::move(message), std::move(outlet));
-  else if (!messages_.take(core_->loop.now())) return;  // a flood of what needs no answer
-  else if (message.kind == Message::Kind::notification) receive_notification(message);
-  else receive_response(std::move(message));
+  if (message.kind == Message::Kind::request)
+    receive_request(std::move(message), std::move(outlet));
+  else if (!messages_.take(core_->loop.now()))
+    return;  // a flood of what needs no answer
+  else if (message.kind == Message::Kind::notification)
+    receive_notification(message);
+  else
+    receive_response(std::move(message));
 }
 
 void Connection::receive_request(Message message, std::shared_ptr<Outlet> outlet) {
   std::string key = key_of(message.id);
   if (calls_.count(key) || listens_.count(key) || starting_.count(key)) {
-    outlet->finish(refusal(message.id, {kInvalidRequest, "Invalid request: this id is that of a request under way", {}}));
+    outlet->finish(
+        refusal(message.id,
+                {kInvalidRequest, "Invalid request: this id is that of a request under way", {}}));
     return;
   }
   auto count = core_->requests.find(principal_->id);
-  bool is_full = calls_.size() + listens_.size() + starting_.size() >= kMostRequests || (count != core_->requests.end() && count->second >= kMostRequestsOfOne);
+  bool is_full = calls_.size() + listens_.size() + starting_.size() >= kMostRequests ||
+                 (count != core_->requests.end() && count->second >= kMostRequestsOfOne);
   if (is_full && message.method != "ping") {
-    outlet->finish(refusal(message.id, {kInternalError, "too many requests at once: wait for answers first", {}}));
+    outlet->finish(refusal(
+        message.id, {kInternalError, "too many requests at once: wait for answers first", {}}));
     return;
   }
-  if (modern_version(message.params)) serve_modern(std::move(message), std::move(outlet));
-  else if (legacy_ || message.method == "initialize" || message.method == "ping") serve_legacy(std::move(message), std::move(outlet));
+  if (modern_version(message.params))
+    serve_modern(std::move(message), std::move(outlet));
+  else if (legacy_ || message.method == "initialize" || message.method == "ping")
+    serve_legacy(std::move(message), std::move(outlet));
   else
-    outlet->finish(refusal(message.id, {kInvalidParams, cat("Invalid params: _meta lacks ", meta::kVersion, ", and no session was opened by initialize"), {}}));
+    outlet->finish(refusal(message.id, {kInvalidParams,
+                                        cat("Invalid params: _meta lacks ", meta::kVersion,
+                                            ", and no session was opened by initialize"),
+                                        {}}));
 }
 
 void Connection::receive_notification(const Message& message) {
@@ -99,7 +116,8 @@ void Connection::receive_notification(const Message& message) {
     std::string key = key_of(*id), why = text_at(message.params, "reason");
     auto found = calls_.find(key);
     std::shared_ptr<Call> call = found == calls_.end() ? nullptr : found->second;
-    if (call) call->cancel(why.empty() ? "by the client" : printable(std::string_view(why).substr(0, 256)));
+    if (call)
+      call->cancel(why.empty() ? "by the client" : printable(std::string_view(why).substr(0, 256)));
     starting_.erase(key);
     auto listen = listens_.find(key);
     if (listen == listens_.end()) return;
@@ -117,7 +135,10 @@ void Connection::receive_response(Message message) {
   std::shared_ptr<Ask> ask = found->second;
   asks_.erase(found);
   if (message.problem)
-    ask->settle(Error{paddock::Code::denied, cat("the client refused: ", printable(std::string_view(message.problem->message).substr(0, 512))), ""});
+    ask->settle(Error{paddock::Code::denied,
+                      cat("the client refused: ",
+                          printable(std::string_view(message.problem->message).substr(0, 512))),
+                      ""});
   else
     ask->settle(std::move(message.result));
 }
@@ -127,7 +148,10 @@ void Connection::start_call(Message message, Client client, std::shared_ptr<Outl
   call->method = message.method;
   call->client = std::move(client);
   call->principal = principal_;
-  std::string parent = text_at(message.params.as_object() && message.params.find("_meta") ? *message.params.find("_meta") : Value{}, "traceparent");
+  std::string parent = text_at(message.params.as_object() && message.params.find("_meta")
+                                   ? *message.params.find("_meta")
+                                   : Value{},
+                               "traceparent");
   if (!parent.empty()) call->cause = Cause::from_traceparent(parent);
   call->attach(shared_from_this(), message, std::move(outlet));
   call->params = message.params.as_object() ? std::move(message.params) : Value(Value::Object{});
@@ -155,7 +179,10 @@ void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
   const Value* responses = message.params.find("inputResponses");
   const Value* state = message.params.find("requestState");
   if ((responses && !responses->as_object()) || (state && !state->as_string())) {
-    outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: inputResponses is an object, and requestState a string", {}}));
+    outlet->finish(refusal(
+        message.id, {kInvalidParams,
+                     "Invalid params: inputResponses is an object, and requestState a string",
+                     {}}));
     return;
   }
   if (!state) {
@@ -165,7 +192,9 @@ void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
   States::Bound bound = States::bind(principal_->id, message.method, message.params);
   Result<States::Opened> opened = core_->states.open(bound, *state->as_string());
   if (!opened) {
-    outlet->finish(refusal(message.id, {kInvalidParams, cat(opened.error().message, " (", opened.error().hint, ")"), {}}));
+    outlet->finish(
+        refusal(message.id,
+                {kInvalidParams, cat(opened.error().message, " (", opened.error().hint, ")"), {}}));
     return;
   }
   if (std::shared_ptr<Call> call = opened.value().parked) {
@@ -173,11 +202,13 @@ void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
     call->attach(shared_from_this(), message, std::move(outlet));
     return;
   }
-  put(message.params, "requestState", opened.value().state ? Value(*opened.value().state) : Value());
+  put(message.params, "requestState",
+      opened.value().state ? Value(*opened.value().state) : Value());
   start_call(std::move(message), std::move(client), std::move(outlet));
 }
 
-io::Task<void> Connection::when_started(std::shared_ptr<Connection> self, Message message, std::shared_ptr<Outlet> outlet) {
+io::Task<void> Connection::when_started(std::shared_ptr<Connection> self, Message message,
+                                        std::shared_ptr<Outlet> outlet) {
   std::string key = key_of(message.id);
   uint64_t turn = self->starting_[key] = ++self->turn_;
   self->core_->count(self->principal_->id, 1);
@@ -189,8 +220,10 @@ io::Task<void> Connection::when_started(std::shared_ptr<Connection> self, Messag
     co_return;
   }
   self->starting_.erase(found);
-  if (message.method == "subscriptions/listen") self->listen(message, outlet);
-  else outlet->finish(answer(message.id, self->greeting(message.method)));
+  if (message.method == "subscriptions/listen")
+    self->listen(message, outlet);
+  else
+    outlet->finish(answer(message.id, self->greeting(message.method)));
 }
 
 // What this server is and can: of initialize, or of server/discover.
@@ -199,9 +232,12 @@ Value Connection::greeting(const std::string& method) {
   core_->identity = offer;
   bool is_legacy = method == "initialize";
   Value result;
-  if (is_legacy) result.set("protocolVersion", client_.version);
-  else result.set("supportedVersions", Value::Array{kModern});
-  result.set("capabilities", offer.capabilities.as_object() ? offer.capabilities : Value(Value::Object{}));
+  if (is_legacy)
+    result.set("protocolVersion", client_.version);
+  else
+    result.set("supportedVersions", Value::Array{kModern});
+  result.set("capabilities",
+             offer.capabilities.as_object() ? offer.capabilities : Value(Value::Object{}));
   if (is_legacy) result.set("serverInfo", implementation(offer));
   if (!offer.instructions.empty()) result.set("instructions", offer.instructions);
   return is_legacy ? result : modern_result(method, std::move(result), offer);
@@ -209,22 +245,31 @@ Value Connection::greeting(const std::string& method) {
 
 void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) {
   const Value* filter = message.params.find("notifications");
-  const Value* uris = filter && filter->as_object() ? filter->find("resourceSubscriptions") : nullptr;
-  bool is_wrong = !filter || !filter->as_object() || (uris && (!uris->as_array() || uris->as_array()->size() > kMostWatched));
+  const Value* uris =
+      filter && filter->as_object() ? filter->find("resourceSubscriptions") : nullptr;
+  bool is_wrong = !filter || !filter->as_object() ||
+                  (uris && (!uris->as_array() || uris->as_array()->size() > kMostWatched));
   for (size_t i = 0; !is_wrong && uris && i < uris->as_array()->size(); ++i) {
     const std::string* uri = (*uris->as_array())[i].as_string();
     is_wrong = !uri || uri->size() > kLongestUri;
   }
   if (is_wrong) {
-    outlet->finish(refusal(message.id, {kInvalidParams, cat("Invalid params: notifications is an object, its resourceSubscriptions up to ", kMostWatched, " URIs of up to ", kLongestUri, " bytes"), {}}));
+    outlet->finish(
+        refusal(message.id,
+                {kInvalidParams,
+                 cat("Invalid params: notifications is an object, its resourceSubscriptions up to ",
+                     kMostWatched, " URIs of up to ", kLongestUri, " bytes"),
+                 {}}));
     return;
   }
   Offer offer = core_->service.offer(*principal_);
   Listen listen{message.id, outlet};
   Value honored = Value(Value::Object{});
   listen.tools = is_flag(*filter, "toolsListChanged") && offers(offer, "tools", "listChanged");
-  listen.prompts = is_flag(*filter, "promptsListChanged") && offers(offer, "prompts", "listChanged");
-  listen.resources = is_flag(*filter, "resourcesListChanged") && offers(offer, "resources", "listChanged");
+  listen.prompts =
+      is_flag(*filter, "promptsListChanged") && offers(offer, "prompts", "listChanged");
+  listen.resources =
+      is_flag(*filter, "resourcesListChanged") && offers(offer, "resources", "listChanged");
   if (listen.tools) honored.set("toolsListChanged", true);
   if (listen.prompts) honored.set("promptsListChanged", true);
   if (listen.resources) honored.set("resourcesListChanged", true);
@@ -235,12 +280,17 @@ void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) 
   bool has_room = true;
   for (auto at = listen.uris.begin(); has_room && at != listen.uris.end(); ++at) {
     has_room = core_->may_watch(principal_->id, *at);
-    if (has_room) core_->watch(principal_->id, *at, true);
+    if (has_room)
+      core_->watch(principal_->id, *at, true);
     else
-      for (auto undone = listen.uris.begin(); undone != at; ++undone) core_->watch(principal_->id, *undone, false);
+      for (auto undone = listen.uris.begin(); undone != at; ++undone)
+        core_->watch(principal_->id, *undone, false);
   }
   if (!has_room) {
-    outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: a URI is empty, or too many resources are listened to: end a subscription first", {}}));
+    outlet->finish(refusal(message.id, {kInvalidParams,
+                                        "Invalid params: a URI is empty, or too many resources are "
+                                        "listened to: end a subscription first",
+                                        {}}));
     return;
   }
   Value params;
@@ -271,7 +321,10 @@ void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
     if (!core_->service.offer(*principal_).capabilities.find("logging")) {
       outlet->finish(refusal(message.id, unknown_method(message.method)));
     } else if (level < 0) {
-      outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: level is none of debug, info, notice, warning, error, critical, alert, emergency", {}}));
+      outlet->finish(refusal(message.id, {kInvalidParams,
+                                          "Invalid params: level is none of debug, info, notice, "
+                                          "warning, error, critical, alert, emergency",
+                                          {}}));
     } else {
       log_level_ = level;
       outlet->finish(answer(message.id, std::move(nothing)));
@@ -281,21 +334,30 @@ void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
   } else if (message.method == "server/discover" || message.method == "subscriptions/listen") {
     outlet->finish(refusal(message.id, unknown_method(message.method)));
   } else {
-    for (const char* of_a_retry : {"inputResponses", "requestState"}) remove(message.params, of_a_retry);  // this era has none
+    // This era has none.
+    for (const char* of_a_retry : {"inputResponses", "requestState"})
+      remove(message.params, of_a_retry);
     start_call(std::move(message), client_, std::move(outlet));
   }
 }
 
 void Connection::initialize(Message message, std::shared_ptr<Outlet> outlet) {
-  const Value* capabilities = message.params.as_object() ? message.params.find("capabilities") : nullptr;
+  const Value* capabilities =
+      message.params.as_object() ? message.params.find("capabilities") : nullptr;
   const Value* info = message.params.as_object() ? message.params.find("clientInfo") : nullptr;
   std::string wanted = text_at(message.params, "protocolVersion");
   if (legacy_) {
-    outlet->finish(refusal(message.id, {kInvalidRequest, "Invalid request: this session was initialized before", {}}));
+    outlet->finish(refusal(
+        message.id, {kInvalidRequest, "Invalid request: this session was initialized before", {}}));
     return;
   }
-  if (wanted.empty() || !capabilities || !capabilities->as_object() || !info || !info->as_object()) {
-    outlet->finish(refusal(message.id, {kInvalidParams, "Invalid params: initialize needs protocolVersion, capabilities and clientInfo", {}}));
+  if (wanted.empty() || !capabilities || !capabilities->as_object() || !info ||
+      !info->as_object()) {
+    outlet->finish(
+        refusal(message.id,
+                {kInvalidParams,
+                 "Invalid params: initialize needs protocolVersion, capabilities and clientInfo",
+                 {}}));
     return;
   }
   legacy_ = true;
@@ -311,8 +373,14 @@ void Connection::subscribe(const Message& message, bool wanted, Outlet& outlet) 
   }
   bool is_known = watched_.count(uri) > 0;
   bool is_new = wanted && !is_known;
-  if (uri.empty() || (is_new && (watched_.size() >= kMostWatched || !core_->may_watch(principal_->id, uri)))) {
-    outlet.finish(refusal(message.id, {kInvalidParams, cat("Invalid params: uri is missing or too long, or more than ", kMostWatched, " resources (or ", human_size(kMostWatchedBytes), " of URIs) are subscribed to"), {}}));
+  if (uri.empty() ||
+      (is_new && (watched_.size() >= kMostWatched || !core_->may_watch(principal_->id, uri)))) {
+    outlet.finish(refusal(
+        message.id,
+        {kInvalidParams,
+         cat("Invalid params: uri is missing or too long, or more than ", kMostWatched,
+             " resources (or ", human_size(kMostWatchedBytes), " of URIs) are subscribed to"),
+         {}}));
     return;
   }
   if (wanted && !is_known) watched_.insert(uri);
@@ -325,13 +393,15 @@ void Connection::subscribe(const Message& message, bool wanted, Outlet& outlet) 
 
 void Connection::tell_of(const Change& change) {
   if (!open_) return;
-  static constexpr const char* kMethods[] = {"notifications/tools/list_changed", "notifications/prompts/list_changed",
-                                             "notifications/resources/list_changed", "notifications/resources/updated"};
+  static constexpr const char* kMethods[] = {
+      "notifications/tools/list_changed", "notifications/prompts/list_changed",
+      "notifications/resources/list_changed", "notifications/resources/updated"};
   const char* method = kMethods[static_cast<int>(change.kind)];
   bool is_resource = change.kind == Change::Kind::resource;
   Value params;
   if (is_resource) params.set("uri", change.uri);
-  if (legacy_ && apart_ && (!is_resource || watched_.count(change.uri))) apart_->tell(notification(method, params));
+  if (legacy_ && apart_ && (!is_resource || watched_.count(change.uri)))
+    apart_->tell(notification(method, params));
   for (auto& [key, listen] : listens_) {
     bool is_wanted = change.kind == Change::Kind::tools       ? listen.tools
                      : change.kind == Change::Kind::prompts   ? listen.prompts

@@ -10,31 +10,41 @@ namespace paddock::mcp {
 
 namespace {
 
-constexpr const char* kLevels[] = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
-constexpr int64_t kListFresh = 5'000, kDiscoverFresh = 60'000;  // ms; list_changed tells of changes at once
+constexpr const char* kLevels[] = {"debug", "info",     "notice", "warning",
+                                   "error", "critical", "alert",  "emergency"};
+// Ms; list_changed tells of changes at once.
+constexpr int64_t kListFresh = 5'000, kDiscoverFresh = 60'000;
 
 // ttlMs for results of this method; -1: they are not to be cached.
 int64_t freshness(const std::string& method) {
   if (method == "server/discover") return kDiscoverFresh;
-  if (method == "tools/list" || method == "prompts/list" || method == "resources/list" || method == "resources/templates/list") return kListFresh;
+  if (method == "tools/list" || method == "prompts/list" || method == "resources/list" ||
+      method == "resources/templates/list")
+    return kListFresh;
   if (method == "resources/read") return 0;
   return -1;
 }
 
-Value text_content(std::string text) { return Value::Object{{"type", "text"}, {"text", std::move(text)}}; }
+Value text_content(std::string text) {
+  return Value::Object{{"type", "text"}, {"text", std::move(text)}};
+}
 
 // Content that came after `version` says in words what it was.
 void convert_content(const std::string& version, Value& content) {
   std::string type = text_at(content, "type");
   if (type == "audio" && version < "2025-03-26")
-    content = text_content(cat("[audio, ", text_at(content, "mimeType"), ": revision ", version, " of the protocol has no audio content]"));
+    content = text_content(cat("[audio, ", text_at(content, "mimeType"), ": revision ", version,
+                               " of the protocol has no audio content]"));
   if (type == "resource_link" && version < "2025-06-18") {
-    std::string name = text_at(content, "name"), uri = text_at(content, "uri"), description = text_at(content, "description");
-    content = text_content(cat("[resource ", name, ": ", uri, description.empty() ? "" : cat(" (", description, ")"), "]"));
+    std::string name = text_at(content, "name"), uri = text_at(content, "uri"),
+                description = text_at(content, "description");
+    content = text_content(cat("[resource ", name, ": ", uri,
+                               description.empty() ? "" : cat(" (", description, ")"), "]"));
   }
 }
 
-void convert_contents(const std::string& version, Value& result, std::string_view list, bool is_message) {
+void convert_contents(const std::string& version, Value& result, std::string_view list,
+                      bool is_message) {
   Value::Object* members = result.as_object();
   if (!members) return;
   for (auto& [key, member] : *members) {
@@ -49,7 +59,8 @@ void convert_contents(const std::string& version, Value& result, std::string_vie
   }
 }
 
-// Before 2026-07-28 structured output was always an object, and clients refuse a whole list because of one schema that is not of one.
+// Before 2026-07-28 structured output was always an object, and clients refuse a whole list because
+// of one schema that is not of one.
 void convert_tools(Value& result) {
   Value::Object* members = result.as_object();
   if (!members) return;
@@ -72,13 +83,17 @@ Value with_server(Value result, const Offer& offer) {
 
 }  // namespace
 
-const Value* modern_version(const Value& params) { return find_path(params, {"_meta", meta::kVersion}); }
+const Value* modern_version(const Value& params) {
+  return find_path(params, {"_meta", meta::kVersion});
+}
 
 std::optional<Problem> read_modern_client(const Value& params, Client& client) {
   const Value* meta = params.as_object() ? params.find("_meta") : nullptr;
-  if (!meta || !meta->as_object()) return Problem{kInvalidParams, "Invalid params: _meta is missing", {}};
+  if (!meta || !meta->as_object())
+    return Problem{kInvalidParams, "Invalid params: _meta is missing", {}};
   const Value* version = meta->find(meta::kVersion);
-  if (!version || !version->as_string()) return Problem{kInvalidParams, cat("Invalid params: _meta lacks ", meta::kVersion), {}};
+  if (!version || !version->as_string())
+    return Problem{kInvalidParams, cat("Invalid params: _meta lacks ", meta::kVersion), {}};
   if (*version->as_string() != kModern) {
     Value data;
     data.set("supported", Value::Array{kModern});
@@ -86,12 +101,17 @@ std::optional<Problem> read_modern_client(const Value& params, Client& client) {
     return Problem{kUnsupportedVersion, "Unsupported protocol version", std::move(data)};
   }
   const Value* capabilities = meta->find(meta::kClientCapabilities);
-  if (!capabilities || !capabilities->as_object()) return Problem{kInvalidParams, cat("Invalid params: _meta lacks ", meta::kClientCapabilities), {}};
+  if (!capabilities || !capabilities->as_object())
+    return Problem{
+        kInvalidParams, cat("Invalid params: _meta lacks ", meta::kClientCapabilities), {}};
   const Value* info = meta->find(meta::kClientInfo);
-  if (info && !info->as_object()) return Problem{kInvalidParams, cat("Invalid params: ", meta::kClientInfo, " is not an object"), {}};
+  if (info && !info->as_object())
+    return Problem{
+        kInvalidParams, cat("Invalid params: ", meta::kClientInfo, " is not an object"), {}};
   const Value* level = meta->find(meta::kLogLevel);
   if (level && (!level->as_string() || log_level(*level->as_string()) < 0))
-    return Problem{kInvalidParams, cat("Invalid params: ", meta::kLogLevel, " is no log level"), {}};
+    return Problem{
+        kInvalidParams, cat("Invalid params: ", meta::kLogLevel, " is no log level"), {}};
   client = {Era::modern, kModern, info ? *info : Value{}, *capabilities};
   return std::nullopt;
 }
@@ -118,7 +138,8 @@ Value input_required(const Value& requests, const std::string& state, const Offe
 }
 
 Problem modern_problem(Problem problem) {
-  if (problem.code == kResourceNotFound || problem.code == kUrlElicitationRequired) problem.code = kInvalidParams;
+  if (problem.code == kResourceNotFound || problem.code == kUrlElicitationRequired)
+    problem.code = kInvalidParams;
   return problem;
 }
 
@@ -175,7 +196,9 @@ bool lacks(const Client& client, const std::string& method, const Value& params)
   return is_form && client.can("elicitation.url") && !client.can("elicitation.form");
 }
 
-bool may_need_input(const std::string& method) { return method == "tools/call" || method == "prompts/get" || method == "resources/read"; }
+bool may_need_input(const std::string& method) {
+  return method == "tools/call" || method == "prompts/get" || method == "resources/read";
+}
 
 int log_level(const std::string& name) {
   auto found = std::find(std::begin(kLevels), std::end(kLevels), name);

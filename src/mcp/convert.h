@@ -1,4 +1,5 @@
-// What a service answers, as a client of each revision understands it; and what clients say of themselves.
+// What a service answers, as a client of each revision understands it; and what clients say of
+// themselves.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,8 @@ namespace paddock::mcp {
 
 // Who asks, from _meta. The error is what the request must be refused with.
 std::optional<Problem> read_modern_client(const Value& params, Client& client);
-const Value* modern_version(const Value& params);  // of _meta; null pointer: the request is not a modern one
+// Of _meta; null pointer: the request is not a modern one.
+const Value* modern_version(const Value& params);
 
 // A result as 2026-07-28 wants it: resultType, who we are, and caching hints where they are due.
 Value modern_result(const std::string& method, Value result, const Offer& offer);
@@ -23,19 +25,22 @@ Problem modern_problem(Problem problem);  // without codes that the revision doe
 
 // ---- of a legacy one
 
-const char* negotiate(const std::string& wanted);  // the revision to speak: the one that is wanted, or the newest of the legacy ones
-// Without what came later and would be choked on: content of unknown types becomes text, results lose what is the newer era's.
+// The revision to speak: the one that is wanted, or the newest of the legacy ones.
+const char* negotiate(const std::string& wanted);
+// Without what came later and would be choked on: content of unknown types becomes text, results
+// lose what is the newer era's.
 Value legacy_result(const std::string& method, const std::string& version, Value result);
 Value legacy_ask(const std::string& method, Value params);  // what modern requests no longer say
 
 // ---- of both
 
-// Which capability a client must have for that to be asked of it: {"sampling":{}}, {"elicitation":{"url":{}}}; null when it is none that
-// may be asked. `lacks`: the client did not say so.
+// Which capability a client must have for that to be asked of it: {"sampling":{}},
+// {"elicitation":{"url":{}}}; null when it is none that may be asked. `lacks`: the client did not
+// say so.
 Value needed_capability(const std::string& method, const Value& params);
 bool lacks(const Client& client, const std::string& method, const Value& params);
-bool may_need_input(const std::string& method);      // tools/call, prompts/get, resources/read
-int log_level(const std::string& name);              // 0 debug … 7 emergency; -1: none
-Value implementation(const Offer& offer);            // {"name","title","version"}
+bool may_need_input(const std::string& method);  // tools/call, prompts/get, resources/read
+int log_level(const std::string& name);          // 0 debug … 7 emergency; -1: none
+Value implementation(const Offer& offer);        // {"name","title","version"}
 
 }  // namespace paddock::mcp

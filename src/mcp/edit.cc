@@ -15,7 +15,8 @@ void put(Value& object, std::string_view key, Value value) {
 }
 
 void remove(Value& object, std::string_view key) {
-  if (Value::Object* members = object.as_object()) std::erase_if(*members, [key](const Value::Member& member) { return member.first == key; });
+  if (Value::Object* members = object.as_object())
+    std::erase_if(*members, [key](const Value::Member& member) { return member.first == key; });
 }
 
 const Value* find_path(const Value& object, std::initializer_list<const char*> path) {

@@ -10,7 +10,9 @@ namespace paddock::mcp {
 
 void put(Value& object, std::string_view key, Value value);  // replaces; a null becomes an object
 void remove(Value& object, std::string_view key);
-const Value* find_path(const Value& object, std::initializer_list<const char*> path);  // null pointer where it ends
-std::string text_at(const Value& object, std::string_view key);                        // "" unless there is a string
+// Null pointer where it ends.
+const Value* find_path(const Value& object, std::initializer_list<const char*> path);
+// "" unless there is a string.
+std::string text_at(const Value& object, std::string_view key);
 
 }  // namespace paddock::mcp

@@ -4,8 +4,12 @@
 namespace paddock::mcp::fixture {
 
 inline constexpr const char* kImage =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";  // one red pixel
-inline constexpr const char* kAudio = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";  // one sample of silence
+    // One red pixel.
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg"
+    "==";
+// One sample of silence.
+inline constexpr const char* kAudio =
+    "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 
 inline constexpr const char* kSchema2020 = R"json({
   "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
@@ -18,8 +22,10 @@ inline constexpr const char* kSchema2020 = R"json({
   "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
   "then": {"required": ["phone"]}, "else": {"required": ["email"]},
   "additionalProperties": false})json";
-inline constexpr const char* kSchemaPrompt = R"json({"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]})json";
-inline constexpr const char* kSchemaMessage = R"json({"type":"object","properties":{"message":{"type":"string"}},"required":["message"]})json";
+inline constexpr const char* kSchemaPrompt =
+    R"json({"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]})json";
+inline constexpr const char* kSchemaMessage =
+    R"json({"type":"object","properties":{"message":{"type":"string"}},"required":["message"]})json";
 inline constexpr const char* kSchemaHeaders = R"json({"type":"object","properties":{
   "region": {"type": "string", "x-mcp-header": "Region"}, "priority": {"type": "integer", "x-mcp-header": "Priority"},
   "verbose": {"type": "boolean", "x-mcp-header": "Verbose"}, "query": {"type": "string"}}})json";
@@ -46,13 +52,17 @@ inline constexpr const char* kEnumsForm = R"json({
       "items": {"anyOf": [{"const": "value1", "title": "First Choice"}, {"const": "value2", "title": "Second Choice"},
                           {"const": "value3", "title": "Third Choice"}]}}}}})json";
 
-inline constexpr const char* kAskName = R"json({"method":"elicitation/create","params":{"message":"What is your name?",
+inline constexpr const char* kAskName =
+    R"json({"method":"elicitation/create","params":{"message":"What is your name?",
   "requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}})json";
-inline constexpr const char* kAskColor = R"json({"method":"elicitation/create","params":{"message":"Step 2: What is your favorite color?",
+inline constexpr const char* kAskColor =
+    R"json({"method":"elicitation/create","params":{"message":"Step 2: What is your favorite color?",
   "requestedSchema":{"type":"object","properties":{"color":{"type":"string"}},"required":["color"]}}})json";
-inline constexpr const char* kAskConfirm = R"json({"method":"elicitation/create","params":{"message":"Please confirm",
+inline constexpr const char* kAskConfirm =
+    R"json({"method":"elicitation/create","params":{"message":"Please confirm",
   "requestedSchema":{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}}})json";
-inline constexpr const char* kAskContext = R"json({"method":"elicitation/create","params":{"message":"What context should the prompt use?",
+inline constexpr const char* kAskContext =
+    R"json({"method":"elicitation/create","params":{"message":"What context should the prompt use?",
   "requestedSchema":{"type":"object","properties":{"context":{"type":"string"}},"required":["context"]}}})json";
 inline constexpr const char* kAskModel = R"json({"method":"sampling/createMessage","params":{
   "messages":[{"role":"user","content":{"type":"text","text":"What is the capital of France?"}}],"maxTokens":100}})json";

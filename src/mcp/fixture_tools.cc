@@ -20,16 +20,20 @@ constexpr Row kTools[] = {
     {"test_image_content", "Tests image content response", kNothing},
     {"test_audio_content", "Tests audio content response", kNothing},
     {"test_embedded_resource", "Tests embedded resource content response", kNothing},
-    {"test_multiple_content_types", "Tests response with multiple content types (text, image, resource)", kNothing},
+    {"test_multiple_content_types",
+     "Tests response with multiple content types (text, image, resource)", kNothing},
     {"test_tool_with_logging", "Tests tool that emits log messages during execution", kNothing},
     {"test_tool_with_progress", "Tests tool that reports progress notifications", kNothing},
     {"test_error_handling", "Tests error response handling", kNothing},
     {"test_reconnection", "Takes a while, so that its stream can be cut and resumed", kNothing},
     {"test_sampling", "Tests server-initiated sampling (LLM completion request)", kSchemaPrompt},
     {"test_elicitation", "Tests server-initiated elicitation (user input request)", kSchemaMessage},
-    {"test_elicitation_sep1034_defaults", "Tests elicitation with default values per SEP-1034", kNothing},
-    {"test_elicitation_sep1330_enums", "Tests elicitation with enum schema improvements per SEP-1330", kNothing},
-    {"json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features for conformance testing (SEP-1613)", kSchema2020},
+    {"test_elicitation_sep1034_defaults", "Tests elicitation with default values per SEP-1034",
+     kNothing},
+    {"test_elicitation_sep1330_enums",
+     "Tests elicitation with enum schema improvements per SEP-1330", kNothing},
+    {"json_schema_2020_12_tool",
+     "Tool with JSON Schema 2020-12 features for conformance testing (SEP-1613)", kSchema2020},
     {"test_custom_headers", "Tool whose parameters are mirrored into headers", kSchemaHeaders},
     {"test_missing_capability", "Needs a client that can sample", kNothing},
     {"test_input_required_result_elicitation", "Asks for a name first", kNothing},
@@ -38,7 +42,8 @@ constexpr Row kTools[] = {
     {"test_input_required_result_request_state", "Asks, and wants its state back", kNothing},
     {"test_input_required_result_multiple_inputs", "Asks for three things at once", kNothing},
     {"test_input_required_result_multi_round", "Asks twice", kNothing},
-    {"test_input_required_result_tampered_state", "Asks, and its state must come back unchanged", kNothing},
+    {"test_input_required_result_tampered_state", "Asks, and its state must come back unchanged",
+     kNothing},
     {"test_input_required_result_capabilities", "Asks only for what the client can", kNothing},
     {"test_streaming_elicitation", "Reports progress, then asks", kNothing},
     {"test_logging_tool", "Logs where the client wants that", kNothing},
@@ -47,15 +52,20 @@ constexpr Row kTools[] = {
     {"test_trigger_resource_change", "Says that test://watched-resource changed", kNothing},
 };
 
-Answer content(Value::Array items) { return Answer::done(Value::Object{{"content", std::move(items)}}); }
+Answer content(Value::Array items) {
+  return Answer::done(Value::Object{{"content", std::move(items)}});
+}
 Answer text(std::string words) { return content({text_content(std::move(words))}); }
 
 Value embedded(const char* uri, const char* type, const char* words) {
-  return Value::Object{{"type", "resource"}, {"resource", Value::Object{{"uri", uri}, {"mimeType", type}, {"text", words}}}};
+  return Value::Object{
+      {"type", "resource"},
+      {"resource", Value::Object{{"uri", uri}, {"mimeType", type}, {"text", words}}}};
 }
 
 Task<Answer> with_logging(io::Loop& loop, std::shared_ptr<Context> context) {
-  for (const char* words : {"Tool execution started", "Tool processing data", "Tool execution completed"}) {
+  for (const char* words :
+       {"Tool execution started", "Tool processing data", "Tool execution completed"}) {
     context->log("info", "", words);
     co_await loop.sleep(50);
   }
@@ -77,7 +87,9 @@ Task<Answer> slowly(io::Loop& loop, std::shared_ptr<Context> context) {
     context->progress(turn, 30, "");
     co_await loop.sleep(50);
   }
-  co_return text("Reconnection test completed successfully. If you received this, the client properly reconnected after stream closure.");
+  co_return text(
+      "Reconnection test completed successfully. If you received this, the client properly "
+      "reconnected after stream closure.");
 }
 
 Task<Answer> ask_model(std::shared_ptr<Context> context, std::string prompt) {
@@ -87,7 +99,8 @@ Task<Answer> ask_model(std::shared_ptr<Context> context, std::string prompt) {
   Result<Value> said = co_await context->ask(method, params);
   if (!said) co_return text(cat("Sampling not supported or error: ", said.error().message));
   const Value* words = find_path(said.value(), {"content", "text"});
-  co_return text(cat("LLM response: ", words && words->as_string() ? *words->as_string() : "No response"));
+  co_return text(
+      cat("LLM response: ", words && words->as_string() ? *words->as_string() : "No response"));
 }
 
 Task<Answer> ask_user(std::shared_ptr<Context> context, Value params, std::string before) {
@@ -95,7 +108,8 @@ Task<Answer> ask_user(std::shared_ptr<Context> context, Value params, std::strin
   Result<Value> said = co_await context->ask(method, params);
   if (!said) co_return text(cat("Elicitation not supported or error: ", said.error().message));
   const Value* filled = said.value().find("content");
-  co_return text(cat(before, ": action=", text_at(said.value(), "action"), ", content=", filled ? to_json(*filled) : "{}"));
+  co_return text(cat(before, ": action=", text_at(said.value(), "action"),
+                     ", content=", filled ? to_json(*filled) : "{}"));
 }
 
 // ---- input required
@@ -115,19 +129,26 @@ size_t roots_in(const Value& said) {
 }
 
 Answer multiple_inputs(const Context& context) {
-  const Value *name = response(context, "user_name"), *greeting = response(context, "greeting"), *roots = response(context, "client_roots");
+  const Value *name = response(context, "user_name"), *greeting = response(context, "greeting"),
+              *roots = response(context, "client_roots");
   if (name && greeting && roots && text_at(context.params, "requestState") == "multiple-inputs")
-    return text(cat("Name: ", filled(*name, "name"), "; Greeting: ", filled(*greeting, "text"), "; Roots: ", roots_in(*roots)));
-  Value requests = Value::Object{{"user_name", json(kAskName)}, {"greeting", json(kAskModel)}, {"client_roots", json(kAskRoots)}};
+    return text(cat("Name: ", filled(*name, "name"), "; Greeting: ", filled(*greeting, "text"),
+                    "; Roots: ", roots_in(*roots)));
+  Value requests = Value::Object{{"user_name", json(kAskName)},
+                                 {"greeting", json(kAskModel)},
+                                 {"client_roots", json(kAskRoots)}};
   return Answer::needs(std::move(requests), "multiple-inputs");
 }
 
 Answer multi_round(const Context& context) {
   std::string state = text_at(context.params, "requestState");
   const Value *first = response(context, "step1"), *second = response(context, "step2");
-  if (state == "round 1" && first) return Answer::needs(Value::Object{{"step2", json(kAskColor)}}, cat("round 2 ", filled(*first, "name")));
+  if (state == "round 1" && first)
+    return Answer::needs(Value::Object{{"step2", json(kAskColor)}},
+                         cat("round 2 ", filled(*first, "name")));
   if (starts_with(state, "round 2 ") && second)
-    return text(cat("Multi-round complete for ", state.substr(8), " who likes ", filled(*second, "color")));
+    return text(
+        cat("Multi-round complete for ", state.substr(8), " who likes ", filled(*second, "color")));
   return Answer::needs(Value::Object{{"step1", json(kAskName)}}, "round 1");
 }
 
@@ -136,7 +157,8 @@ Answer by_capabilities(const Context& context) {
   if (context.client.can("elicitation")) requests.set("elicit_input", json(kAskName));
   if (context.client.can("sampling")) requests.set("sample_input", json(kAskModel));
   const Value* said = context.params.find("inputResponses");
-  if (said && said->as_object() && !said->as_object()->empty()) return text("capabilities-ok: received answers");
+  if (said && said->as_object() && !said->as_object()->empty())
+    return text("capabilities-ok: received answers");
   if (requests.as_object()->empty()) return text("No supported capabilities declared");
   return Answer::needs(std::move(requests), "capabilities");
 }
@@ -146,20 +168,27 @@ std::optional<Answer> input_required(const std::string& name, const Context& con
   std::string state = text_at(context.params, "requestState");
   if (name == "test_input_required_result_elicitation") {
     const Value* said = response(context, "user_name");
-    return said ? text(cat("Hello, ", filled(*said, "name"), "!")) : Answer::needs(Value::Object{{"user_name", json(kAskName)}}, std::nullopt);
+    return said ? text(cat("Hello, ", filled(*said, "name"), "!"))
+                : Answer::needs(Value::Object{{"user_name", json(kAskName)}}, std::nullopt);
   }
   if (name == "test_input_required_result_sampling") {
     const Value* said = response(context, "sample_request");
-    return said ? text(cat("Sampling result: ", filled(*said, "text"))) : Answer::needs(Value::Object{{"sample_request", json(kAskModel)}}, std::nullopt);
+    return said ? text(cat("Sampling result: ", filled(*said, "text")))
+                : Answer::needs(Value::Object{{"sample_request", json(kAskModel)}}, std::nullopt);
   }
   if (name == "test_input_required_result_list_roots") {
     const Value* said = response(context, "roots_request");
-    return said ? text(cat("Found ", roots_in(*said), " root(s)")) : Answer::needs(Value::Object{{"roots_request", json(kAskRoots)}}, std::nullopt);
+    return said ? text(cat("Found ", roots_in(*said), " root(s)"))
+                : Answer::needs(Value::Object{{"roots_request", json(kAskRoots)}}, std::nullopt);
   }
-  if (name == "test_input_required_result_request_state" || name == "test_input_required_result_tampered_state") {
+  if (name == "test_input_required_result_request_state" ||
+      name == "test_input_required_result_tampered_state") {
     bool is_back = response(context, "confirm") && state == name;
-    std::string words = name == "test_input_required_result_request_state" ? "state-ok: requestState validated" : "integrity-ok: state verified";
-    return is_back ? text(words) : Answer::needs(Value::Object{{"confirm", json(kAskConfirm)}}, name);
+    std::string words = name == "test_input_required_result_request_state"
+                            ? "state-ok: requestState validated"
+                            : "integrity-ok: state verified";
+    return is_back ? text(words)
+                   : Answer::needs(Value::Object{{"confirm", json(kAskConfirm)}}, name);
   }
   if (name == "test_input_required_result_multiple_inputs") return multiple_inputs(context);
   if (name == "test_input_required_result_multi_round") return multi_round(context);
@@ -171,23 +200,34 @@ std::optional<Answer> input_required(const std::string& name, const Context& con
 std::optional<Answer> simple(const std::string& name, const Context& context, const Tell& tell) {
   if (name == "test_simple_text") return text("This is a simple text response for testing.");
   if (name == "test_image_content") return content({image_content()});
-  if (name == "test_audio_content") return content({Value::Object{{"type", "audio"}, {"data", kAudio}, {"mimeType", "audio/wav"}}});
-  if (name == "test_embedded_resource") return content({embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")});
+  if (name == "test_audio_content")
+    return content({Value::Object{{"type", "audio"}, {"data", kAudio}, {"mimeType", "audio/wav"}}});
+  if (name == "test_embedded_resource")
+    return content({embedded("test://embedded-resource", "text/plain",
+                             "This is an embedded resource content.")});
   if (name == "test_multiple_content_types")
     return content({text_content("Multiple content types test:"), image_content(),
-                    embedded("test://mixed-content-resource", "application/json", "{\"test\":\"data\",\"value\":123}")});
+                    embedded("test://mixed-content-resource", "application/json",
+                             "{\"test\":\"data\",\"value\":123}")});
   if (name == "test_error_handling")
-    return Answer::done(Value::Object{{"content", Value::Array{text_content("This tool intentionally returns an error for testing")}}, {"isError", true}});
-  if (name == "json_schema_2020_12_tool" || name == "test_custom_headers") return text(cat(name, " called with: ", to_json(*context.params.find("arguments"))));
+    return Answer::done(Value::Object{
+        {"content",
+         Value::Array{text_content("This tool intentionally returns an error for testing")}},
+        {"isError", true}});
+  if (name == "json_schema_2020_12_tool" || name == "test_custom_headers")
+    return text(cat(name, " called with: ", to_json(*context.params.find("arguments"))));
   if (name == "test_missing_capability") {
     if (context.client.can("sampling")) return text("Success");
-    Value needed = Value::Object{{"requiredCapabilities", Value::Object{{"sampling", Value(Value::Object{})}}}};
-    return Answer::failed(kMissingCapability, "this tool needs a client that can sample", std::move(needed));
+    Value needed = Value::Object{
+        {"requiredCapabilities", Value::Object{{"sampling", Value(Value::Object{})}}}};
+    return Answer::failed(kMissingCapability, "this tool needs a client that can sample",
+                          std::move(needed));
   }
   std::optional<Change> change;
   if (name == "test_trigger_tool_change") change = Change{Change::Kind::tools, ""};
   if (name == "test_trigger_prompt_change") change = Change{Change::Kind::prompts, ""};
-  if (name == "test_trigger_resource_change") change = Change{Change::Kind::resource, "test://watched-resource"};
+  if (name == "test_trigger_resource_change")
+    change = Change{Change::Kind::resource, "test://watched-resource"};
   if (!change) return std::nullopt;
   tell(*change);
   return text("Mutation triggered");
@@ -200,12 +240,18 @@ Value json(const char* text) {
   return value ? std::move(value.value()) : Value{};
 }
 
-Value text_content(std::string text) { return Value::Object{{"type", "text"}, {"text", std::move(text)}}; }
-Value image_content() { return Value::Object{{"type", "image"}, {"data", kImage}, {"mimeType", "image/png"}}; }
+Value text_content(std::string text) {
+  return Value::Object{{"type", "text"}, {"text", std::move(text)}};
+}
+Value image_content() {
+  return Value::Object{{"type", "image"}, {"data", kImage}, {"mimeType", "image/png"}};
+}
 
 Value tool_list() {
   Value::Array tools;
-  for (const Row& row : kTools) tools.push_back(Value::Object{{"name", row.name}, {"description", row.description}, {"inputSchema", json(row.schema)}});
+  for (const Row& row : kTools)
+    tools.push_back(Value::Object{
+        {"name", row.name}, {"description", row.description}, {"inputSchema", json(row.schema)}});
   return tools;
 }
 
@@ -248,7 +294,10 @@ Task<Answer> call_tool(io::Loop& loop, std::shared_ptr<Context> context, Tell te
   if (name == "test_elicitation") {
     before = "User response";
     form.set("message", text_at(arguments, "message"));
-    form.set("requestedSchema", json(R"({"type":"object","properties":{"response":{"type":"string","description":"User's response"}},"required":["response"]})"));
+    form.set(
+        "requestedSchema",
+        json(
+            R"({"type":"object","properties":{"response":{"type":"string","description":"User's response"}},"required":["response"]})"));
   }
   if (form.is_null()) co_return Answer::failed(kInvalidParams, cat("Unknown tool: ", name));
   Answer said = co_await ask_user(context, form, before);

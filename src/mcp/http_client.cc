@@ -1,4 +1,5 @@
-// An MCP server over Streamable HTTP: each message a POST, answered at once or by a stream of events.
+// An MCP server over Streamable HTTP: each message a POST, answered at once or by a stream of
+// events.
 #include <algorithm>
 
 #include "base/text.h"
@@ -28,20 +29,30 @@ std::string content_type(const HttpExchange& exchange) {
   const net::Header* header = net::find_header(exchange.head.headers, "Content-Type");
   std::string type = header ? header->value.substr(0, header->value.find(';')) : "";
   while (!type.empty() && type.back() == ' ') type.pop_back();
-  std::transform(type.begin(), type.end(), type.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return type;
 }
 
-bool is_good(const HttpExchange& exchange) { return exchange.head.status >= 200 && exchange.head.status < 300; }
-bool has_events(const HttpExchange& exchange) { return is_good(exchange) && content_type(exchange) == "text/event-stream"; }
+bool is_good(const HttpExchange& exchange) {
+  return exchange.head.status >= 200 && exchange.head.status < 300;
+}
+bool has_events(const HttpExchange& exchange) {
+  return is_good(exchange) && content_type(exchange) == "text/event-stream";
+}
 
 std::string status_text(const HttpExchange& exchange) {
   int status = exchange.head.status;
-  std::string text = cat("the server answered ", status, " ", printable(exchange.head.reason.substr(0, 100)));
+  std::string text =
+      cat("the server answered ", status, " ", printable(exchange.head.reason.substr(0, 100)));
   if (status == 401) text += ": it wants to know who asks";
   if (status == 403) text += ": it does not want to be asked by this one";
   const net::Header* location = net::find_header(exchange.head.headers, "Location");
-  if (status >= 300 && status < 400) text += cat(" (redirects are not followed", location ? cat("; it points to '", printable(location->value.substr(0, 200)), "'") : "", ")");
+  if (status >= 300 && status < 400)
+    text +=
+        cat(" (redirects are not followed",
+            location ? cat("; it points to '", printable(location->value.substr(0, 200)), "'") : "",
+            ")");
   return text;
 }
 
@@ -53,19 +64,23 @@ Answer failed(std::string why, int status) {
 
 // What is ours to say.
 bool is_reserved(const std::string& name) {
-  for (const char* own : {"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Accept", "Expect", "Upgrade", "TE", "Trailer", "Last-Event-ID"})
+  for (const char* own :
+       {"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Accept",
+        "Expect", "Upgrade", "TE", "Trailer", "Last-Event-ID"})
     if (same_ignoring_case(name, own)) return true;
   return name.size() >= 4 && same_ignoring_case(name.substr(0, 4), "mcp-");
 }
 
 class HttpLink : public Link {
  public:
-  HttpLink(io::Loop& loop, std::unique_ptr<io::HttpClient> client, HttpTarget target, ClientOptions options)
+  HttpLink(io::Loop& loop, std::unique_ptr<io::HttpClient> client, HttpTarget target,
+           ClientOptions options)
       : Link(loop, std::move(options)), client_(std::move(client)), target_(std::move(target)) {}
 
  protected:
   void send_request(const FlightPtr& flight, Value params) override {
-    if (flight->method == "tools/list" && text_at(params, "cursor").empty()) first_page_ = flight->id;
+    if (flight->method == "tools/list" && text_at(params, "cursor").empty())
+      first_page_ = flight->id;
     io::spawn(carry(self(), flight, std::move(params)));
   }
   void send(const Message& message) override { io::spawn(note(self(), message)); }
@@ -74,7 +89,8 @@ class HttpLink : public Link {
   // Modern: to close the stream is to cancel. Legacy servers want to be told.
   void forget(const FlightPtr& flight, const std::string& why) override {
     flight->cancelled = true;
-    if (era == Era::legacy && flight->method != "initialize" && flight->method != "server/discover") {
+    if (era == Era::legacy && flight->method != "initialize" &&
+        flight->method != "server/discover") {
       Value params;
       params.set("requestId", flight->id);
       params.set("reason", why);
@@ -94,7 +110,8 @@ class HttpLink : public Link {
     if (era == Era::legacy && !is_following_) io::spawn(follow(self()));
   }
 
-  // A tool that cannot be called over HTTP is not offered; of the others is kept what goes into headers.
+  // A tool that cannot be called over HTTP is not offered; of the others is kept what goes into
+  // headers.
   void answered(const Flight& flight, Answer& answer) override {
     if (era != Era::modern || flight.method != "tools/list" || !answer.result.as_object()) return;
     if (flight.id == first_page_) mirrored_.clear();
@@ -104,24 +121,37 @@ class HttpLink : public Link {
         std::string name = text_at(tool, "name");
         const Value* schema = tool.as_object() ? tool.find("inputSchema") : nullptr;
         Result<std::vector<MirroredParam>> mirrored = read_mirrored(schema ? *schema : Value());
-        bool is_too_much = mirrored && !mirrored.value().empty() && (name.size() > kLongestName || mirrored_.size() >= kMostMirroredTools);
-        if (is_too_much) mirrored = Error{paddock::Code::exhausted, cat("its name is too long, or more than ", kMostMirroredTools, " tools want headers"), ""};
-        if (!mirrored) complain(cat("the tool '", name.substr(0, kLongestName), "' cannot be used: ", mirrored.error().message));
-        else if (mirrored.value().empty()) mirrored_.erase(name);
-        else mirrored_[name] = std::move(mirrored).value();
+        bool is_too_much = mirrored && !mirrored.value().empty() &&
+                           (name.size() > kLongestName || mirrored_.size() >= kMostMirroredTools);
+        if (is_too_much)
+          mirrored = Error{
+              paddock::Code::exhausted,
+              cat("its name is too long, or more than ", kMostMirroredTools, " tools want headers"),
+              ""};
+        if (!mirrored)
+          complain(cat("the tool '", name.substr(0, kLongestName),
+                       "' cannot be used: ", mirrored.error().message));
+        else if (mirrored.value().empty())
+          mirrored_.erase(name);
+        else
+          mirrored_[name] = std::move(mirrored).value();
         return !mirrored;
       });
     }
   }
 
  private:
-  std::shared_ptr<HttpLink> self() { return std::static_pointer_cast<HttpLink>(shared_from_this()); }
+  std::shared_ptr<HttpLink> self() {
+    return std::static_pointer_cast<HttpLink>(shared_from_this());
+  }
 
   io::HttpRequest request_of(std::string method, std::string body) const {
     io::HttpRequest request{std::move(method), {}, std::move(body)};
     for (const auto& [name, value] : target_.headers) request.headers.push_back({name, value});
     bool is_post = request.method == "POST";
-    if (request.method != "DELETE") request.headers.push_back({"Accept", is_post ? "application/json, text/event-stream" : "text/event-stream"});
+    if (request.method != "DELETE")
+      request.headers.push_back(
+          {"Accept", is_post ? "application/json, text/event-stream" : "text/event-stream"});
     if (is_post) request.headers.push_back({"Content-Type", "application/json"});
     if (!version.empty()) request.headers.push_back({"MCP-Protocol-Version", version});
     if (!session_.empty()) request.headers.push_back({"Mcp-Session-Id", session_});
@@ -131,12 +161,17 @@ class HttpLink : public Link {
   io::HttpRequest request_of(const Flight& flight, const Value& params) const {
     io::HttpRequest made = request_of("POST", to_text(request(flight.id, flight.method, params)));
     if (flight.method == "initialize")
-      std::erase_if(made.headers, [](const net::Header& header) { return header.name == "MCP-Protocol-Version" || header.name == "Mcp-Session-Id"; });
+      std::erase_if(made.headers, [](const net::Header& header) {
+        return header.name == "MCP-Protocol-Version" || header.name == "Mcp-Session-Id";
+      });
     bool is_probe = flight.method == "server/discover";
     if (is_probe && version.empty()) made.headers.push_back({"MCP-Protocol-Version", kModern});
     if (era != Era::modern && !is_probe) return made;
-    auto known = flight.method == "tools/call" ? mirrored_.find(text_at(params, "name")) : mirrored_.end();
-    for (net::Header& header : request_headers(flight.method, params, known == mirrored_.end() ? std::vector<MirroredParam>() : known->second))
+    auto known =
+        flight.method == "tools/call" ? mirrored_.find(text_at(params, "name")) : mirrored_.end();
+    for (net::Header& header :
+         request_headers(flight.method, params,
+                         known == mirrored_.end() ? std::vector<MirroredParam>() : known->second))
       made.headers.push_back(std::move(header));
     return made;
   }
@@ -152,7 +187,8 @@ class HttpLink : public Link {
       Result<void> sent = co_await self->client_->send(std::move(request), exchange, forever);
       if (!sent && !flight->cancelled) self->settle(flight, failed(sent.error().message, -1));
       if (!sent || flight->cancelled || flight->answer) break;
-      bool has_no_session = exchange->head.status == 404 && !session.empty() && self->era == Era::legacy && flight->method != "initialize";
+      bool has_no_session = exchange->head.status == 404 && !session.empty() &&
+                            self->era == Era::legacy && flight->method != "initialize";
       if (has_no_session && tries == 0) {
         exchange->cut();
         bool is_open = co_await reopen(self, session);
@@ -168,7 +204,9 @@ class HttpLink : public Link {
 
   void take_session(const HttpExchange& exchange) {
     const net::Header* header = net::find_header(exchange.head.headers, "Mcp-Session-Id");
-    bool is_sound = header && is_good(exchange) && header->value.size() <= 1024 && std::all_of(header->value.begin(), header->value.end(), [](char c) { return c > ' ' && c <= '~'; });
+    bool is_sound = header && is_good(exchange) && header->value.size() <= 1024 &&
+                    std::all_of(header->value.begin(), header->value.end(),
+                                [](char c) { return c > ' ' && c <= '~'; });
     if (is_sound) session_ = header->value;
   }
 
@@ -206,30 +244,42 @@ class HttpLink : public Link {
     Stream::More more = Stream::More::yes;
     size_t most = is_good(*exchange) ? self->options_.largest_message : kLongestComplaint;
     Milliseconds forever = io::Wait::kForever;
-    while (more == Stream::More::yes && body.size() <= most) more = co_await exchange->read(body, forever);
+    while (more == Stream::More::yes && body.size() <= most)
+      more = co_await exchange->read(body, forever);
     if (flight->answer || flight->cancelled) co_return;
     bool is_whole = more == Stream::More::end && body.size() <= most;
     if (!is_whole) exchange->cut();
     Parsed parsed;
     if (is_whole && !body.empty()) parsed = parse_message(body);
     if (is_good(*exchange)) {
-      if (!is_whole) self->broke(flight, more == Stream::More::yes ? cat("a message of more than ", human_size(most)) : "it broke off");
-      else if (!parsed.message) self->broke(flight, body.empty() ? "there is none" : parsed.problem.message);
-      else self->take(std::move(*parsed.message), flight);
+      if (!is_whole)
+        self->broke(flight, more == Stream::More::yes
+                                ? cat("a message of more than ", human_size(most))
+                                : "it broke off");
+      else if (!parsed.message)
+        self->broke(flight, body.empty() ? "there is none" : parsed.problem.message);
+      else
+        self->take(std::move(*parsed.message), flight);
       if (!flight->answer) self->broke(flight, "it is to something else");
       co_return;
     }
     int status = exchange->head.status;
     bool is_told = parsed.message && parsed.message->problem && status != 401 && status != 403;
-    if (is_told) self->settle(flight, Answer{.problem = std::move(parsed.message->problem)});
-    else self->settle(flight, failed(status_text(*exchange), status));
+    if (is_told)
+      self->settle(flight, Answer{.problem = std::move(parsed.message->problem)});
+    else
+      self->settle(flight, failed(status_text(*exchange), status));
   }
 
-  // True: the request was answered, or nobody waits for it any more. With `flight` null: until the stream ends.
-  static Task<bool> hear_stream(std::shared_ptr<HttpLink> self, FlightPtr flight, ExchangePtr exchange, std::shared_ptr<SseReader> reader) {
+  // True: the request was answered, or nobody waits for it any more. With `flight` null: until the
+  // stream ends.
+  static Task<bool> hear_stream(std::shared_ptr<HttpLink> self, FlightPtr flight,
+                                ExchangePtr exchange, std::shared_ptr<SseReader> reader) {
     Stream::More more = Stream::More::yes;
     Milliseconds forever = io::Wait::kForever;
-    auto is_over = [](const HttpLink& link, const FlightPtr& of) { return link.is_gone() || (of && (of->answer || of->cancelled)); };
+    auto is_over = [](const HttpLink& link, const FlightPtr& of) {
+      return link.is_gone() || (of && (of->answer || of->cancelled));
+    };
     while (more == Stream::More::yes) {
       std::string content;
       more = co_await exchange->read(content, forever);
@@ -244,14 +294,17 @@ class HttpLink : public Link {
         if (!event.value()) break;
         if (event.value()->type != "message" || event.value()->data.empty()) continue;
         Parsed parsed = parse_message(event.value()->data);
-        if (parsed.message) self->take(std::move(*parsed.message), flight);
-        else self->broke(flight, parsed.problem.message);
+        if (parsed.message)
+          self->take(std::move(*parsed.message), flight);
+        else
+          self->broke(flight, parsed.problem.message);
       }
       if (is_over(*self, flight)) break;
       co_await self->loop_.yield();  // a stream that never stops does not stop others
     }
     if (!is_over(*self, flight)) co_return false;
-    if (more == Stream::More::yes && !self->is_gone()) {  // its end is near: then the connection can be used again
+    // Its end is near: then the connection can be used again.
+    if (more == Stream::More::yes && !self->is_gone()) {
       std::string rest;
       Milliseconds until = self->loop_.now() + kDrain;
       more = co_await exchange->read(rest, until);
@@ -260,11 +313,15 @@ class HttpLink : public Link {
     co_return true;
   }
 
-  static Task<void> hear_events(std::shared_ptr<HttpLink> self, FlightPtr flight, ExchangePtr exchange) {
+  static Task<void> hear_events(std::shared_ptr<HttpLink> self, FlightPtr flight,
+                                ExchangePtr exchange) {
     auto reader = std::make_shared<SseReader>(self->options_.largest_message);
     bool is_done = co_await hear_stream(self, flight, exchange, reader);
-    for (int i = 0; i < kMostResumptions && !is_done && self->era == Era::legacy && !reader->last_id.empty(); ++i) {
-      co_await self->loop_.sleep(std::clamp<Milliseconds>(reader->retry_ms.value_or(kFirstRetry), kFirstRetry, kLongestRetry));
+    for (int i = 0;
+         i < kMostResumptions && !is_done && self->era == Era::legacy && !reader->last_id.empty();
+         ++i) {
+      co_await self->loop_.sleep(std::clamp<Milliseconds>(reader->retry_ms.value_or(kFirstRetry),
+                                                          kFirstRetry, kLongestRetry));
       if (self->is_gone() || flight->answer || flight->cancelled) co_return;
       auto resumed = std::make_shared<HttpExchange>();
       self->exchanges_[flight->id] = resumed;
@@ -279,7 +336,8 @@ class HttpLink : public Link {
       reader = next;
       is_done = co_await hear_stream(self, flight, resumed, reader);
     }
-    if (!is_done && !flight->cancelled) self->settle(flight, failed("the server's stream ended before it had answered", -1));
+    if (!is_done && !flight->cancelled)
+      self->settle(flight, failed("the server's stream ended before it had answered", -1));
   }
 
   // A notification, or an answer to what a legacy server asked.
@@ -287,17 +345,21 @@ class HttpLink : public Link {
     auto exchange = std::make_shared<HttpExchange>();
     io::HttpRequest request = self->request_of("POST", to_text(message));
     if (self->era == Era::modern)
-      for (net::Header& header : request_headers(message.method, message.params, {})) request.headers.push_back(std::move(header));
+      for (net::Header& header : request_headers(message.method, message.params, {}))
+        request.headers.push_back(std::move(header));
     Milliseconds deadline = self->loop_.now() + kNotePatience;
     Result<void> sent = co_await self->client_->send(std::move(request), exchange, deadline);
     if (!sent) {
       self->complain(sent.error().message);
       co_return;
     }
-    if (!is_good(*exchange)) self->complain(cat(message.method.empty() ? "an answer" : message.method, ": ", status_text(*exchange)));
+    if (!is_good(*exchange))
+      self->complain(
+          cat(message.method.empty() ? "an answer" : message.method, ": ", status_text(*exchange)));
     std::string body;
     Stream::More more = Stream::More::yes;
-    while (more == Stream::More::yes && body.size() < kLongestComplaint) more = co_await exchange->read(body, deadline);
+    while (more == Stream::More::yes && body.size() < kLongestComplaint)
+      more = co_await exchange->read(body, deadline);
     if (more == Stream::More::yes || more == Stream::More::late) exchange->cut();
   }
 
@@ -334,7 +396,8 @@ class HttpLink : public Link {
       // A server that ends its streams at once is gone to ever less often, whatever it says.
       bool was_long = self->loop_.now() - begun > kLongestRetry;
       wait = was_long ? kFirstRetry : std::min(wait * 2, kLongestRetry);
-      co_await self->loop_.sleep(std::clamp<Milliseconds>(reader->retry_ms.value_or(wait), wait, kLongestRetry));
+      co_await self->loop_.sleep(
+          std::clamp<Milliseconds>(reader->retry_ms.value_or(wait), wait, kLongestRetry));
     }
     self->apart_ = nullptr;
     self->is_following_ = false;
@@ -343,25 +406,32 @@ class HttpLink : public Link {
   std::unique_ptr<io::HttpClient> client_;
   HttpTarget target_;
   std::string session_;
-  std::map<int64_t, ExchangePtr> exchanges_;   // by the flight's id
-  ExchangePtr apart_;                          // the stream of what belongs to no request
+  std::map<int64_t, ExchangePtr> exchanges_;  // by the flight's id
+  ExchangePtr apart_;                         // the stream of what belongs to no request
   bool is_following_ = false;
   std::shared_ptr<io::Event> reopening_;
   std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool, where there are any
-  int64_t first_page_ = 0;                                      // the last flight that asked for the first page of tools
+  // The last flight that asked for the first page of tools.
+  int64_t first_page_ = 0;
 };
 
-Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target, ClientOptions options) {
+Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target,
+                                            ClientOptions options) {
   for (const auto& [name, value] : target.headers)
-    if (is_reserved(name)) return Error{paddock::Code::invalid, cat("the header ", printable(name), " is not for a policy to send"), ""};
-  io::HttpClientOptions http{.url = TRY(io::parse_http_url(target.url)), .private_addresses = target.private_addresses, .trust = target.trust};
+    if (is_reserved(name))
+      return Error{paddock::Code::invalid,
+                   cat("the header ", printable(name), " is not for a policy to send"), ""};
+  io::HttpClientOptions http{.url = TRY(io::parse_http_url(target.url)),
+                             .private_addresses = target.private_addresses,
+                             .trust = target.trust};
   std::unique_ptr<io::HttpClient> client = TRY(io::HttpClient::create(loop, std::move(http)));
   return std::make_shared<HttpLink>(loop, std::move(client), std::move(target), std::move(options));
 }
 
 }  // namespace
 
-Task<Result<std::shared_ptr<ServerLink>>> connect_http(io::Loop& loop, HttpTarget target, ClientOptions options) {
+Task<Result<std::shared_ptr<ServerLink>>> connect_http(io::Loop& loop, HttpTarget target,
+                                                       ClientOptions options) {
   Result<std::shared_ptr<HttpLink>> made = make_link(loop, std::move(target), std::move(options));
   if (!made) co_return std::move(made.error());
   std::shared_ptr<HttpLink> link = std::move(made).value();

@@ -22,21 +22,34 @@ struct Asked {
   }
 };
 
-std::string id_of(const Asked& asked) { return asked.message ? to_json(asked.message->id) : "null"; }
-
-std::string reply(const std::string& status, const std::string& type, const std::string& body, const std::string& headers = "") {
-  return cat("HTTP/1.1 ", status, "\r\n", headers, type.empty() ? "" : cat("Content-Type: ", type, "\r\n"), "Content-Length: ", body.size(), "\r\n\r\n", body);
+std::string id_of(const Asked& asked) {
+  return asked.message ? to_json(asked.message->id) : "null";
 }
-std::string answer_with(const Asked& asked, const std::string& result, const std::string& headers = "") {
-  return reply("200 OK", "application/json", cat(R"({"jsonrpc":"2.0","id":)", id_of(asked), R"(,"result":)", to_json(json(result)), "}"), headers);
+
+std::string reply(const std::string& status, const std::string& type, const std::string& body,
+                  const std::string& headers = "") {
+  return cat("HTTP/1.1 ", status, "\r\n", headers,
+             type.empty() ? "" : cat("Content-Type: ", type, "\r\n"),
+             "Content-Length: ", body.size(), "\r\n\r\n", body);
+}
+std::string answer_with(const Asked& asked, const std::string& result,
+                        const std::string& headers = "") {
+  return reply(
+      "200 OK", "application/json",
+      cat(R"({"jsonrpc":"2.0","id":)", id_of(asked), R"(,"result":)", to_json(json(result)), "}"),
+      headers);
 }
 // A stream that ends with its connection.
 std::string events(const std::vector<std::string>& each) {
-  std::string text = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nConnection: close\r\n\r\n";
+  std::string text =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nConnection: "
+      "close\r\n\r\n";
   for (const std::string& event : each) text += cat(event, "\n\n");
   return text;
 }
-std::string result_event(const Asked& asked, const std::string& result) { return cat(R"(data: {"jsonrpc":"2.0","id":)", id_of(asked), R"(,"result":)", result, "}"); }
+std::string result_event(const Asked& asked, const std::string& result) {
+  return cat(R"(data: {"jsonrpc":"2.0","id":)", id_of(asked), R"(,"result":)", result, "}");
+}
 
 // Answers each request with bytes; an empty answer leaves the connection hanging.
 class Web {
@@ -62,7 +75,9 @@ class Web {
   }
   Texts methods() const {
     Texts all;
-    for (const Asked& each : asked) all.push_back(each.message && !each.message->method.empty() ? each.message->method : each.head.method);
+    for (const Asked& each : asked)
+      all.push_back(each.message && !each.message->method.empty() ? each.message->method
+                                                                  : each.head.method);
     return all;
   }
   size_t count(const std::string& method) const {
@@ -101,7 +116,9 @@ class Web {
       Result<size_t> size = net::head_size(stream->ahead);
       if (!size) break;
       Asked asked;
-      if (size.value()) asked.head = net::parse_request(std::string_view(stream->ahead).substr(0, size.value())).value();
+      if (size.value())
+        asked.head =
+            net::parse_request(std::string_view(stream->ahead).substr(0, size.value())).value();
       if (size.value() == 0 || stream->ahead.size() < size.value() + asked.head.body.length) {
         io::Stream::More more = co_await stream->read();
         if (more != io::Stream::More::yes) break;
@@ -126,10 +143,14 @@ class Web {
 
 class HttpClientTest : public ::testing::Test {
  protected:
-  void serve(std::function<std::string(const Asked&)> handler) { web_ = std::make_unique<Web>(std::move(handler)); }
+  void serve(std::function<std::string(const Asked&)> handler) {
+    web_ = std::make_unique<Web>(std::move(handler));
+  }
   Result<std::shared_ptr<ServerLink>> open() {
     options_.name = "paddock", options_.version = "1";
-    options_.upstream.tell = [this](std::string method, Value params) { told_.push_back(cat(method, " ", to_json(params))); };
+    options_.upstream.tell = [this](std::string method, Value params) {
+      told_.push_back(cat(method, " ", to_json(params)));
+    };
     options_.upstream.complain = [this](std::string line) { complaints_.push_back(line); };
     target_.url = cat("http://127.0.0.1:", web_->port, "/mcp?x=1");
     target_.private_addresses = true;
@@ -140,10 +161,13 @@ class HttpClientTest : public ::testing::Test {
     ASSERT_TRUE(link) << link.error().message;
     link_ = link.value();
   }
-  Answer call(const std::string& method, const std::string& params) { return wait_for(link_->call(method, json(params), context_, 30'000)); }
+  Answer call(const std::string& method, const std::string& params) {
+    return wait_for(link_->call(method, json(params), context_, 30'000));
+  }
   void TearDown() override {
     if (link_) link_->close();
-    if (web_ && link_ && link_->era == Era::legacy) (void)run_until([&] { return web_->count("DELETE") > 0 || !expects_goodbye_; });
+    if (web_ && link_ && link_->era == Era::legacy)
+      (void)run_until([&] { return web_->count("DELETE") > 0 || !expects_goodbye_; });
     web_.reset();
   }
 
@@ -156,12 +180,19 @@ class HttpClientTest : public ::testing::Test {
   bool expects_goodbye_ = false;
 };
 
-std::string modern(const Asked& asked) { return asked.message && asked.message->method == "server/discover" ? answer_with(asked, kDiscovered) : ""; }
+std::string modern(const Asked& asked) {
+  return asked.message && asked.message->method == "server/discover"
+             ? answer_with(asked, kDiscovered)
+             : "";
+}
 std::string legacy(const Asked& asked) {
   if (asked.head.method == "GET") return reply("405 Method Not Allowed", "", "");
   if (asked.head.method == "DELETE") return reply("200 OK", "", "");
   const std::string& method = asked.message->method;
-  if (method == "server/discover") return reply("400 Bad Request", "application/json", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Server not initialized"}})");
+  if (method == "server/discover")
+    return reply(
+        "400 Bad Request", "application/json",
+        R"({"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Server not initialized"}})");
   if (method == "initialize") return answer_with(asked, kHello, "Mcp-Session-Id: one\r\n");
   if (asked.message->kind != Message::Kind::request) return reply("202 Accepted", "", "");
   return "";
@@ -172,7 +203,9 @@ TEST_F(HttpClientTest, ModernRequestsSayInHeadersWhatTheySayInTheBody) {
   serve([](const Asked& asked) {
     std::string said = modern(asked);
     if (asked.message->method == "tools/list")
-      return answer_with(asked, R"({"resultType":"complete","tools":[{"name":"a","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"}}}},
+      return answer_with(
+          asked,
+          R"({"resultType":"complete","tools":[{"name":"a","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"}}}},
         {"name":"bad","inputSchema":{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","x-mcp-header":"L"}}}}}]})");
     return said.empty() ? answer_with(asked, R"({"resultType":"complete","content":[]})") : said;
   });
@@ -180,7 +213,8 @@ TEST_F(HttpClientTest, ModernRequestsSayInHeadersWhatTheySayInTheBody) {
   EXPECT_EQ(link_->era, Era::modern);
   EXPECT_EQ(call("tools/list", "{}").result.find("tools")->as_array()->size(), 1u);
   EXPECT_TRUE(contains(complaints_.at(0), "'bad' cannot be used"));
-  EXPECT_FALSE(call("tools/call", R"({"name":"a","arguments":{"region":"Zürich","n":7,"other":1}})").problem);
+  EXPECT_FALSE(call("tools/call", R"({"name":"a","arguments":{"region":"Zürich","n":7,"other":1}})")
+                   .problem);
   const Asked& asked = web_->asked.back();
   EXPECT_EQ(asked.head.path, "/mcp?x=1");
   EXPECT_EQ(asked.header("MCP-Protocol-Version"), "2026-07-28");
@@ -198,8 +232,15 @@ TEST_F(HttpClientTest, StreamsCarryProgressAndTheAnswer) {
     std::string said = modern(asked);
     if (!said.empty()) return said;
     std::string token = to_json(*find_path(asked.message->params, {"_meta", "progressToken"}));
-    return events({": hello", cat("event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\r\ndata: \"params\":{\"progressToken\":", token, ",\"progress\":1}}"),
-                   R"(data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}})", "event: other\ndata: nonsense", result_event(asked, R"({"resultType":"complete","content":[]})")});
+    return events(
+        {": hello",
+         cat("event: message\ndata: "
+             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\r\ndata: "
+             "\"params\":{\"progressToken\":",
+             token, ",\"progress\":1}}"),
+         R"(data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}})",
+         "event: other\ndata: nonsense",
+         result_event(asked, R"({"resultType":"complete","content":[]})")});
   });
   connect();
   EXPECT_EQ(to_json(call("tools/call", R"({"name":"x"})").result), R"({"content":[]})");
@@ -226,8 +267,11 @@ TEST_F(HttpClientTest, ALegacySession) {
 TEST_F(HttpClientTest, ALostSessionIsOpenedAgainOnce) {
   int sessions = 0;
   serve([&](const Asked& asked) {
-    if (asked.message && asked.message->method == "initialize") return answer_with(asked, kHello, cat("Mcp-Session-Id: s", ++sessions, "\r\n"));
-    if (asked.message && asked.message->method == "tools/list" && asked.header("Mcp-Session-Id") != "s2") return reply("404 Not Found", "", "");
+    if (asked.message && asked.message->method == "initialize")
+      return answer_with(asked, kHello, cat("Mcp-Session-Id: s", ++sessions, "\r\n"));
+    if (asked.message && asked.message->method == "tools/list" &&
+        asked.header("Mcp-Session-Id") != "s2")
+      return reply("404 Not Found", "", "");
     std::string said = legacy(asked);
     return said.empty() ? answer_with(asked, R"({"tools":[]})") : said;
   });
@@ -244,8 +288,10 @@ TEST_F(HttpClientTest, ALostSessionIsOpenedAgainOnce) {
 TEST_F(HttpClientTest, AStreamThatBreaksOffIsResumed) {
   serve([](const Asked& asked) {
     if (asked.head.method == "GET" && !asked.header("Last-Event-ID").empty())
-      return events({cat("id: 3\ndata: {\"jsonrpc\":\"2.0\",\"id\":", asked.header("Last-Event-ID"), ",\"result\":{\"content\":[]}}")});
-    if (asked.message && asked.message->method == "tools/call") return events({"retry: 10", cat("id: ", id_of(asked), "\ndata:")});
+      return events({cat("id: 3\ndata: {\"jsonrpc\":\"2.0\",\"id\":", asked.header("Last-Event-ID"),
+                         ",\"result\":{\"content\":[]}}")});
+    if (asked.message && asked.message->method == "tools/call")
+      return events({"retry: 10", cat("id: ", id_of(asked), "\ndata:")});
     return legacy(asked);
   });
   connect();
@@ -270,16 +316,22 @@ TEST_F(HttpClientTest, InterimAnswersAreBounded) {
 TEST_F(HttpClientTest, OnlySoManyToolsMayWantHeaders) {
   int listed = 0;
   serve([&](const Asked& asked) {
-    if (asked.message && asked.message->method == "tools/call") return answer_with(asked, R"({"resultType":"complete","content":[]})");
+    if (asked.message && asked.message->method == "tools/call")
+      return answer_with(asked, R"({"resultType":"complete","content":[]})");
     if (!asked.message || asked.message->method != "tools/list") return modern(asked);
     Value::Array tools;
-    Value schema = json(R"({"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}})");
-    for (int i = 0; i < 1000; ++i) tools.push_back(Value::Object{{"name", cat("t", listed, "_", i)}, {"inputSchema", schema}});
+    Value schema =
+        json(R"({"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}})");
+    for (int i = 0; i < 1000; ++i)
+      tools.push_back(Value::Object{{"name", cat("t", listed, "_", i)}, {"inputSchema", schema}});
     ++listed;
-    return answer_with(asked, to_json(Value::Object{{"resultType", "complete"}, {"tools", std::move(tools)}}));
+    return answer_with(
+        asked, to_json(Value::Object{{"resultType", "complete"}, {"tools", std::move(tools)}}));
   });
   connect();
-  auto tools_of = [](const Answer& answer) { return answer.result.find("tools") ? answer.result.find("tools")->as_array()->size() : 0; };
+  auto tools_of = [](const Answer& answer) {
+    return answer.result.find("tools") ? answer.result.find("tools")->as_array()->size() : 0;
+  };
   EXPECT_EQ(tools_of(call("tools/list", "{}")), 1000u);
   EXPECT_EQ(tools_of(call("tools/list", R"({"cursor":"more"})")), 24u);
   EXPECT_EQ(tools_of(call("tools/list", "{}")), 1000u);
@@ -289,7 +341,10 @@ TEST_F(HttpClientTest, OnlySoManyToolsMayWantHeaders) {
 
 TEST_F(HttpClientTest, TheServersOwnStreamIsHeard) {
   serve([](const Asked& asked) {
-    if (asked.head.method == "GET") return std::string("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
+    if (asked.head.method == "GET")
+      return std::string(
+          "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: 1\ndata: "
+          "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
     return legacy(asked);
   });
   connect();
@@ -316,20 +371,63 @@ TEST_F(HttpClientTest, WhatGoesWrongIsTold) {
     const char* why;
   };
   const Case cases[] = {
-      {"401", [](const Asked&) { return reply("401 Unauthorized", "", ""); }, "401 Unauthorized: it wants to know who asks"},
-      {"403", [](const Asked&) { return reply("403 Forbidden", "text/plain", "no"); }, "403 Forbidden"},
-      {"redirect", [](const Asked&) { return reply("302 Found", "", "", "Location: http://169.254.169.254/\r\n"); }, "redirects are not followed"},
-      {"error", [](const Asked&) { return reply("404 Not Found", "application/json", R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"not here"}})"); }, "not here"},
-      {"html", [](const Asked&) { return reply("200 OK", "text/html", "<p>hello"); }, "cannot be used"},
+      {"401", [](const Asked&) { return reply("401 Unauthorized", "", ""); },
+       "401 Unauthorized: it wants to know who asks"},
+      {"403", [](const Asked&) { return reply("403 Forbidden", "text/plain", "no"); },
+       "403 Forbidden"},
+      {"redirect",
+       [](const Asked&) {
+         return reply("302 Found", "", "", "Location: http://169.254.169.254/\r\n");
+       },
+       "redirects are not followed"},
+      {"error",
+       [](const Asked&) {
+         return reply("404 Not Found", "application/json",
+                      R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"not here"}})");
+       },
+       "not here"},
+      {"html", [](const Asked&) { return reply("200 OK", "text/html", "<p>hello"); },
+       "cannot be used"},
       {"empty", [](const Asked&) { return reply("202 Accepted", "", ""); }, "cannot be used"},
-      {"other id", [](const Asked&) { return reply("200 OK", "application/json", R"({"jsonrpc":"2.0","id":77,"result":{}})"); }, "to something else"},
-      {"duplicates", [](const Asked& asked) { return reply("200 OK", "application/json", cat(R"({"jsonrpc":"2.0","id":)", id_of(asked), R"(,"result":{"a":1,"a":2}})")); }, "cannot be used"},
-      {"huge", [](const Asked&) { return reply("200 OK", "application/json", std::string(5 << 20, ' ')); }, "more than 4M"},
-      {"huge event", [](const Asked&) { return events({cat("data: ", std::string(5 << 20, 'x'))}); }, "more than 4M"},
-      {"no answer", [](const Asked&) { return events({"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}"}); }, "ended before it had answered"},
-      {"no http", [](const Asked&) { return std::string("hello\r\n\r\nConnection: close"); }, "no HTTP"},
-      {"short", [](const Asked&) { return std::string("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\nConnection: close\r\n\r\n{}"); }, "broke off"},
-      {"smuggled", [](const Asked&) { return std::string("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{}"); }, "no HTTP"},
+      {"other id",
+       [](const Asked&) {
+         return reply("200 OK", "application/json", R"({"jsonrpc":"2.0","id":77,"result":{}})");
+       },
+       "to something else"},
+      {"duplicates",
+       [](const Asked& asked) {
+         return reply(
+             "200 OK", "application/json",
+             cat(R"({"jsonrpc":"2.0","id":)", id_of(asked), R"(,"result":{"a":1,"a":2}})"));
+       },
+       "cannot be used"},
+      {"huge",
+       [](const Asked&) { return reply("200 OK", "application/json", std::string(5 << 20, ' ')); },
+       "more than 4M"},
+      {"huge event",
+       [](const Asked&) { return events({cat("data: ", std::string(5 << 20, 'x'))}); },
+       "more than 4M"},
+      {"no answer",
+       [](const Asked&) {
+         return events({"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}"});
+       },
+       "ended before it had answered"},
+      {"no http", [](const Asked&) { return std::string("hello\r\n\r\nConnection: close"); },
+       "no HTTP"},
+      {"short",
+       [](const Asked&) {
+         return std::string(
+             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+             "10\r\nConnection: close\r\n\r\n{}");
+       },
+       "broke off"},
+      {"smuggled",
+       [](const Asked&) {
+         return std::string(
+             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: "
+             "close\r\n\r\n{}");
+       },
+       "no HTTP"},
   };
   const Case* now = nullptr;
   serve([&](const Asked& asked) {
@@ -350,10 +448,18 @@ TEST_F(HttpClientTest, OnlyPublicAddressesUnlessAllowed) {
     const char *url, *why;
     bool is_private;
   };
-  for (const Case& each : {Case{"http://mcp.example/", "read and changed", false}, {"https://127.0.0.1/", "loopback", false}, {"https://[::1]/", "loopback", false},
-                           {"https://169.254.169.254/", "not public", false}, {"https://10.0.0.1/", "private", false}, {"https://[::ffff:10.0.0.1]/", "not public", false},
-                           {"https://[64:ff9b::a00:1]/", "not public", false}, {"https://localhost/", "loopback", false}, {"ftp://mcp.example/", "no URL", true},
-                           {"https://a@mcp.example/", "no URL", true}, {"https://mcp.example/#x", "no URL", true}, {"https://mcp.example\\@evil/", "no URL", true}}) {
+  for (const Case& each : {Case{"http://mcp.example/", "read and changed", false},
+                           {"https://127.0.0.1/", "loopback", false},
+                           {"https://[::1]/", "loopback", false},
+                           {"https://169.254.169.254/", "not public", false},
+                           {"https://10.0.0.1/", "private", false},
+                           {"https://[::ffff:10.0.0.1]/", "not public", false},
+                           {"https://[64:ff9b::a00:1]/", "not public", false},
+                           {"https://localhost/", "loopback", false},
+                           {"ftp://mcp.example/", "no URL", true},
+                           {"https://a@mcp.example/", "no URL", true},
+                           {"https://mcp.example/#x", "no URL", true},
+                           {"https://mcp.example\\@evil/", "no URL", true}}) {
     HttpTarget target{.url = each.url, .headers = {}, .private_addresses = each.is_private};
     Result<std::shared_ptr<ServerLink>> link = wait_for(connect_http(test_loop(), target, {}));
     ASSERT_FALSE(link) << each.url;
@@ -364,7 +470,9 @@ TEST_F(HttpClientTest, OnlyPublicAddressesUnlessAllowed) {
 }
 
 TEST(SseReaderTest, ReadsWhateverTheLineEndsAndTheCuts) {
-  std::string text = "\xef\xbb\xbf: comment\r\nid: 7\rdata: one\ndata:two\r\n\r\nevent: x\ndata\n\nretry: 50\nid: bad\x01\n\ndata: {}\n\n";
+  std::string text =
+      "\xef\xbb\xbf: comment\r\nid: 7\rdata: one\ndata:two\r\n\r\nevent: x\ndata\n\nretry: 50\nid: "
+      "bad\x01\n\ndata: {}\n\n";
   for (size_t piece = 1; piece < text.size(); ++piece) {
     SseReader reader(1000);
     Texts seen;
@@ -408,14 +516,22 @@ TEST(SseReaderTest, ReadsALongLineInManyPieces) {
 
 TEST(ParamHeaders, MarksMustStandWhereTheyMay) {
   auto reads = [](const char* schema) { return static_cast<bool>(read_mirrored(json(schema))); };
-  EXPECT_TRUE(reads(R"({"properties":{"a":{"type":"string","x-mcp-header":"A"},"x-mcp-header":{"type":"string"}}})"));
-  EXPECT_TRUE(reads(R"({"properties":{"o":{"type":"object","properties":{"a":{"type":"boolean","x-mcp-header":"A"}}}}})"));
+  EXPECT_TRUE(reads(
+      R"({"properties":{"a":{"type":"string","x-mcp-header":"A"},"x-mcp-header":{"type":"string"}}})"));
+  EXPECT_TRUE(reads(
+      R"({"properties":{"o":{"type":"object","properties":{"a":{"type":"boolean","x-mcp-header":"A"}}}}})"));
   EXPECT_TRUE(reads(R"({"default":{"x-mcp-header":"A"}})"));
-  for (const char* bad : {R"({"properties":{"a":{"type":"number","x-mcp-header":"A"}}})", R"({"properties":{"a":{"type":"string","x-mcp-header":""}}})",
-                          R"({"properties":{"a":{"type":"string","x-mcp-header":"A B"}}})", R"({"properties":{"a":{"type":"string","x-mcp-header":1}}})",
-                          R"({"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}})", R"({"x-mcp-header":"A"})",
-                          R"({"properties":{"a":{"items":{"type":"string","x-mcp-header":"A"}}}})", R"({"$defs":{"d":{"type":"string","x-mcp-header":"A"}}})",
-                          R"({"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]})"})
+  for (
+      const char* bad :
+      {R"({"properties":{"a":{"type":"number","x-mcp-header":"A"}}})",
+       R"({"properties":{"a":{"type":"string","x-mcp-header":""}}})",
+       R"({"properties":{"a":{"type":"string","x-mcp-header":"A B"}}})",
+       R"({"properties":{"a":{"type":"string","x-mcp-header":1}}})",
+       R"({"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}})",
+       R"({"x-mcp-header":"A"})",
+       R"({"properties":{"a":{"items":{"type":"string","x-mcp-header":"A"}}}})",
+       R"({"$defs":{"d":{"type":"string","x-mcp-header":"A"}}})",
+       R"({"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]})"})
     EXPECT_FALSE(reads(bad)) << bad;
 }
 
@@ -424,7 +540,8 @@ TEST(ParamHeaders, ValuesThatAHeaderCannotHoldAreEncoded) {
   EXPECT_EQ(encode_header_value(" padded "), "=?base64?IHBhZGRlZCA=?=");
   EXPECT_EQ(encode_header_value("line1\nline2"), "=?base64?bGluZTEKbGluZTI=?=");
   EXPECT_EQ(encode_header_value("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
-  for (const char* text : {"", "Hello, 世界", "a\tb", "=?base64?", "x"}) EXPECT_EQ(decode_header_value(encode_header_value(text)), text);
+  for (const char* text : {"", "Hello, 世界", "a\tb", "=?base64?", "x"})
+    EXPECT_EQ(decode_header_value(encode_header_value(text)), text);
 }
 
 }  // namespace

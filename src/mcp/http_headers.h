@@ -21,24 +21,30 @@ struct MirroredParam {
 std::vector<MirroredParam> mirrored_params(const Value& input_schema);
 
 // The header, once. Twice is as good as wrong: `twice` is set.
-std::optional<std::string> one_header(const HttpHeaders& headers, std::string_view name, bool* twice = nullptr);
+std::optional<std::string> one_header(const HttpHeaders& headers, std::string_view name,
+                                      bool* twice = nullptr);
 
 // The version, the method and the name as the body has them. Nothing: they are.
 std::optional<Problem> check_standard_headers(const HttpHeaders& headers, const Message& message);
-std::optional<Problem> check_mirrored(const HttpHeaders& headers, const std::vector<MirroredParam>& params, const Value& arguments);
+std::optional<Problem> check_mirrored(const HttpHeaders& headers,
+                                      const std::vector<MirroredParam>& params,
+                                      const Value& arguments);
 
 // "=?base64?…?=" decoded; anything else as it is. Nothing: it is no such value.
 std::optional<std::string> decode_header_value(const std::string& value);
 
-bool accepts(const HttpHeaders& headers, std::string_view type);  // without an Accept header: everything
+// Without an Accept header: everything.
+bool accepts(const HttpHeaders& headers, std::string_view type);
 bool has_json_body(const HttpHeaders& headers);
 
-// ---- against pages that reach for a server on this machine (DNS rebinding, and plain cross-site requests)
+// ---- against pages that reach for a server on this machine (DNS rebinding, and plain cross-site
+// requests)
 
 struct HostRules {
-  bool loopback_only = true;            // the listener is on loopback: so must be the name it is called by
-  std::vector<std::string> hosts;       // further names it may be called by, without ports
-  std::vector<std::string> origins;     // further origins that may call: "https://app.example"
+  // The listener is on loopback: so must be the name it is called by.
+  bool loopback_only = true;
+  std::vector<std::string> hosts;    // further names it may be called by, without ports
+  std::vector<std::string> origins;  // further origins that may call: "https://app.example"
 };
 // Why the request is refused; empty: it is not.
 std::string check_host_and_origin(const HttpHeaders& headers, const HostRules& rules);

@@ -1,4 +1,5 @@
-// Streamable HTTP, as far as it is about MCP: requests in, replies or streams out. Who has the sockets is elsewhere (api/mcp.h).
+// Streamable HTTP, as far as it is about MCP: requests in, replies or streams out. Who has the
+// sockets is elsewhere (api/mcp.h).
 #pragma once
 
 #include <deque>
@@ -13,7 +14,7 @@
 namespace paddock::mcp {
 
 struct HttpRequest {
-  std::string method;       // POST, GET, DELETE
+  std::string method;  // POST, GET, DELETE
   HttpHeaders headers;
   std::string body;
   std::shared_ptr<const Principal> principal;
@@ -22,10 +23,10 @@ struct HttpRequest {
 struct HttpReply {
   int status = 200;
   HttpHeaders headers;
-  std::string body;                      // JSON, or empty
-  std::shared_ptr<HttpStream> stream;    // instead
-  uint64_t from = 1;                     // the first event of it to send
-  bool is_resumed = false;               // events in any case, and none to begin with
+  std::string body;                    // JSON, or empty
+  std::shared_ptr<HttpStream> stream;  // instead
+  uint64_t from = 1;                   // the first event of it to send
+  bool is_resumed = false;             // events in any case, and none to begin with
 };
 
 class HttpServer {
@@ -45,8 +46,9 @@ class HttpServer {
     std::string id;
     std::shared_ptr<Connection> connection;
     std::shared_ptr<Budget> budget = std::make_shared<Budget>();
-    std::shared_ptr<HttpStream> apart;                          // what belongs to no request
-    std::deque<std::pair<std::string, std::shared_ptr<HttpStream>>> streams;  // by name, oldest first
+    std::shared_ptr<HttpStream> apart;  // what belongs to no request
+    // By name, oldest first.
+    std::deque<std::pair<std::string, std::shared_ptr<HttpStream>>> streams;
     uint64_t named = 0;
     io::Milliseconds used = 0;
     uint64_t turn = 0;  // of its last use: many may be within a millisecond
@@ -72,7 +74,7 @@ class HttpServer {
   std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool
   std::map<std::string, std::weak_ptr<size_t>> kept_;           // by principal
   bool knows_tools_ = false;
-  std::shared_ptr<io::Event> learning_;                         // somebody asks for them
+  std::shared_ptr<io::Event> learning_;  // somebody asks for them
   uint64_t tools_changed_ = 0, turn_ = 0;
   std::shared_ptr<HttpServer*> alive_;
 };

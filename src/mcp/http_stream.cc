@@ -15,7 +15,10 @@ int http_status(const Message& answer) {
   if (!answer.problem) return 200;
   int code = answer.problem->code;
   if (code == kMethodNotFound) return 404;
-  return code == kHeaderMismatch || code == kMissingCapability || code == kUnsupportedVersion || code == kParseError ? 400 : 200;
+  return code == kHeaderMismatch || code == kMissingCapability || code == kUnsupportedVersion ||
+                 code == kParseError
+             ? 400
+             : 200;
 }
 
 HttpStream::~HttpStream() {
@@ -47,8 +50,11 @@ void HttpStream::add(std::string text, bool is_needed) {
 }
 
 void HttpStream::tell(const Message& message) {
-  bool may_be_left_out = message.kind == Message::Kind::notification && message.method != "notifications/subscriptions/acknowledged";
-  if (may_be_left_out && options_.most_unread > 0 && !is_read_ && events_.size() >= options_.most_unread) return;
+  bool may_be_left_out = message.kind == Message::Kind::notification &&
+                         message.method != "notifications/subscriptions/acknowledged";
+  if (may_be_left_out && options_.most_unread > 0 && !is_read_ &&
+      events_.size() >= options_.most_unread)
+    return;
   streaming_ = true;
   add(to_text(message), !may_be_left_out);
 }
@@ -58,7 +64,10 @@ void HttpStream::finish(const Message& answer) {
   std::string text = to_text(answer);
   // For a client that may come back for it, but not at any price.
   if (options_.budget && !is_read_ && !make_room(text.size()))
-    text = to_text(refusal(answer.id, {kInternalError, "the answer was not kept: nobody read it, and as much is kept as may be", {}}));
+    text = to_text(refusal(
+        answer.id, {kInternalError,
+                    "the answer was not kept: nobody read it, and as much is kept as may be",
+                    {}}));
   add(std::move(text), true);
   over_ = answered_ = true;
   bell.ring();
@@ -83,7 +92,8 @@ void HttpStream::end_reading(uint64_t reader) {
 }
 
 void HttpStream::shed() {
-  while (over_ && !is_read_ && options_.budget && !options_.budget->has_room(0) && !events_.empty()) let_go_of_first();
+  while (over_ && !is_read_ && options_.budget && !options_.budget->has_room(0) && !events_.empty())
+    let_go_of_first();
 }
 
 void HttpStream::client_gone(uint64_t reader) {
@@ -101,7 +111,8 @@ void HttpStream::taken(uint64_t reader, uint64_t number) {
 }
 
 std::string HttpStream::greeting() const {
-  return options_.primes ? cat("id: ", options_.name, "_0\nretry: ", kRetry, "\ndata: \n\n") : ":\n\n";
+  return options_.primes ? cat("id: ", options_.name, "_0\nretry: ", kRetry, "\ndata: \n\n")
+                         : ":\n\n";
 }
 
 std::string HttpStream::as_event(uint64_t number) const {

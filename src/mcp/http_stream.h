@@ -1,5 +1,6 @@
-// The answer to one HTTP request of an MCP client: a JSON object when that is all there is to say, else events. Kept for a while for
-// legacy clients, so that one whose connection was cut can go on where it stopped.
+// The answer to one HTTP request of an MCP client: a JSON object when that is all there is to say,
+// else events. Kept for a while for legacy clients, so that one whose connection was cut can go on
+// where it stopped.
 #pragma once
 
 #include <deque>
@@ -12,7 +13,8 @@
 
 namespace paddock::mcp {
 
-// What a session keeps for resumption, of all its streams together; and all sessions of its principal.
+// What a session keeps for resumption, of all its streams together; and all sessions of its
+// principal.
 struct Budget {
   static constexpr size_t kMost = 4 << 20, kMostOfOne = 32 << 20;
   size_t bytes = 0;
@@ -26,10 +28,12 @@ struct Budget {
 class HttpStream : public Outlet {
  public:
   struct Options {
-    std::string name;                 // of a resumable one: the first part of its events' ids; else empty
-    bool primes = false;              // begins with an empty event that has an id (2025-11-25)
-    std::shared_ptr<Budget> budget;   // of a resumable one
-    size_t most_unread = 0;           // events while nobody reads, the rest is left out; 0: any number
+    // Of a resumable one: the first part of its events' ids; else empty.
+    std::string name;
+    bool primes = false;             // begins with an empty event that has an id (2025-11-25)
+    std::shared_ptr<Budget> budget;  // of a resumable one
+    // Events while nobody reads, the rest is left out; 0: any number.
+    size_t most_unread = 0;
     io::Milliseconds patience = 15'000;  // how long an answer may take to be sent as plain JSON
     std::function<void(bool was_streaming)> gone;  // the client went before the end
   };
@@ -40,32 +44,33 @@ class HttpStream : public Outlet {
   void finish(const Message& answer) override;
   void drop() override;
 
-  // ---- for who sends it. Events are numbered from 1; `taken` says that all before this one were sent. One that was not taken by who
-  // reads now is not let go, but one that nobody reads may be: who comes back may find its place before first().
-  io::Bell bell;                                     // rings when there is more
+  // ---- for who sends it. Events are numbered from 1; `taken` says that all before this one were
+  // sent. One that was not taken by who reads now is not let go, but one that nobody reads may be:
+  // who comes back may find its place before first().
+  io::Bell bell;                              // rings when there is more
   uint64_t begin_reading(uint64_t from = 1);  // whoever read it before stops
   bool is_read_by(uint64_t reader) const { return reader == reader_; }
   void end_reading(uint64_t reader);
   bool is_being_read() const { return is_read_; }
-  void client_gone(uint64_t reader);                 // its connection broke
+  void client_gone(uint64_t reader);  // its connection broke
   uint64_t first() const { return first_; }
   uint64_t end() const { return first_ + events_.size(); }
   const std::string& event(uint64_t number) const { return events_[number - first_]; }
   void taken(uint64_t reader, uint64_t number);
-  bool is_over() const { return over_; }             // nothing will be added
+  bool is_over() const { return over_; }  // nothing will be added
   bool is_answer_alone() const { return over_ && answered_ && end() == 2 && first_ == 1; }
-  int status() const { return status_; }             // of the answer, when it is alone
+  int status() const { return status_; }  // of the answer, when it is alone
   void stream_now() { streaming_ = true; }
   bool is_streaming() const { return streaming_; }
   const Options& options() const { return options_; }
-  std::string greeting() const;                      // the first bytes of an event stream
+  std::string greeting() const;  // the first bytes of an event stream
   std::string as_event(uint64_t number) const;
 
  private:
   void add(std::string text, bool is_needed);
   void let_go_of_first();
   bool make_room(size_t bytes);  // by letting go of what was sent
-  void shed();  // what is over and nobody reads, when more is kept than may be
+  void shed();                   // what is over and nobody reads, when more is kept than may be
 
   Options options_;
   std::deque<std::string> events_;

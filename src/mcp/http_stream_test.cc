@@ -2,17 +2,25 @@
 
 #include <gtest/gtest.h>
 
-#include "mcp/http_server.h"
 #include "mcp/client_test.h"
+#include "mcp/http_server.h"
 
 namespace paddock::mcp {
 namespace {
 
-Message told(int progress) { return notification("notifications/progress", Value::Object{{"progress", progress}}); }
+Message told(int progress) {
+  return notification("notifications/progress", Value::Object{{"progress", progress}});
+}
 
 struct Resumable {
   std::shared_ptr<Budget> budget = std::make_shared<Budget>();
-  HttpStream stream{test_loop(), {.name = "1", .primes = false, .budget = budget, .most_unread = 0, .patience = 0, .gone = nullptr}};
+  HttpStream stream{test_loop(),
+                    {.name = "1",
+                     .primes = false,
+                     .budget = budget,
+                     .most_unread = 0,
+                     .patience = 0,
+                     .gone = nullptr}};
   ~Resumable() { EXPECT_EQ(budget->bytes, *budget->of_one); }
 };
 
@@ -59,21 +67,30 @@ struct Unlisted : Service {
   Offer offer(const Principal&) override { return {}; }
   io::Task<Answer> call(std::shared_ptr<Context> context) override {
     calls.push_back(context->method);
-    co_return context->method == "tools/list" && fails ? Answer::failed(kInternalError, "no") : Answer::done(Value::Object{{"tools", Value::Array{}}, {"content", Value::Array{}}});
+    co_return context->method == "tools/list" && fails
+        ? Answer::failed(kInternalError, "no")
+        : Answer::done(Value::Object{{"tools", Value::Array{}}, {"content", Value::Array{}}});
   }
   std::vector<std::string> calls;
   bool fails = true;
 };
 
-io::Task<void> handle(HttpServer& server, HttpRequest request, std::optional<HttpReply>& reply) { reply = co_await server.handle(std::move(request)); }
+io::Task<void> handle(HttpServer& server, HttpRequest request, std::optional<HttpReply>& reply) {
+  reply = co_await server.handle(std::move(request));
+}
 
 TEST(HttpServerTest, NoCallWithoutKnowingItsHeaders) {
   Unlisted service;
   std::unique_ptr<Server> core = Server::create(test_loop(), service).value();
   HttpServer server(*core);
-  HttpRequest request{"POST", {{"Content-Type", "application/json"}, {"MCP-Protocol-Version", kModern}, {"Mcp-Method", "tools/call"}, {"Mcp-Name", "a"}},
-                      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}})",
-                      std::make_shared<Principal>()};
+  HttpRequest request{
+      "POST",
+      {{"Content-Type", "application/json"},
+       {"MCP-Protocol-Version", kModern},
+       {"Mcp-Method", "tools/call"},
+       {"Mcp-Name", "a"}},
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}})",
+      std::make_shared<Principal>()};
   std::optional<HttpReply> refused, let_in, again;
   io::spawn(handle(server, request, refused));
   ASSERT_TRUE(refused);
@@ -82,7 +99,8 @@ TEST(HttpServerTest, NoCallWithoutKnowingItsHeaders) {
   io::spawn(handle(server, request, let_in));
   io::spawn(handle(server, request, again));
   EXPECT_TRUE(let_in && let_in->stream && again && again->stream);
-  EXPECT_EQ(service.calls, (std::vector<std::string>{"tools/list", "tools/list", "tools/call", "tools/call"}));
+  EXPECT_EQ(service.calls,
+            (std::vector<std::string>{"tools/list", "tools/list", "tools/call", "tools/call"}));
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ bool is_id(const Value& value) { return value.as_string() || value.as_int(); }
 std::string read_problem(const Value& error, Problem& problem) {
   if (!error.as_object()) return cat("error is ", error.type_name(), ", not an object");
   const Value* code = error.find("code");
-  if (!code || !code->as_int() || *code->as_int() < INT_MIN || *code->as_int() > INT_MAX) return "error.code is not an integer";
+  if (!code || !code->as_int() || *code->as_int() < INT_MIN || *code->as_int() > INT_MAX)
+    return "error.code is not an integer";
   const Value* message = error.find("message");
   if (!message || !message->as_string()) return "error.message is not a string";
   const Value* data = error.find("data");
@@ -29,35 +30,50 @@ std::string read_envelope(Value& value, Message& message, Value& id) {
   Value::Object* members = value.as_object();
   if (!members) return cat("a message is an object, not ", value.type_name());
 
-  Value *version = nullptr, *method = nullptr, *has_id = nullptr, *params = nullptr, *result = nullptr, *error = nullptr;
+  Value *version = nullptr, *method = nullptr, *has_id = nullptr, *params = nullptr,
+        *result = nullptr, *error = nullptr;
   std::string unknown;
   for (auto& [key, member] : *members) {
-    if (key == "jsonrpc") version = &member;
-    else if (key == "id") has_id = &member;
-    else if (key == "method") method = &member;
-    else if (key == "params") params = &member;
-    else if (key == "result") result = &member;
-    else if (key == "error") error = &member;
-    else if (unknown.empty()) unknown = key;
+    if (key == "jsonrpc")
+      version = &member;
+    else if (key == "id")
+      has_id = &member;
+    else if (key == "method")
+      method = &member;
+    else if (key == "params")
+      params = &member;
+    else if (key == "result")
+      result = &member;
+    else if (key == "error")
+      error = &member;
+    else if (unknown.empty())
+      unknown = key;
   }
   if (has_id && is_id(*has_id)) id = *has_id;  // an answer about what follows can name it
 
-  if (!version || !version->as_string() || *version->as_string() != "2.0") return "jsonrpc must be \"2.0\"";
-  if (!unknown.empty()) return cat("'", printable(unknown.substr(0, 64)), "' is no member of a JSON-RPC message");
-  if (has_id && !is_id(*has_id) && !(has_id->is_null() && error)) return "id must be a string or an integer";
+  if (!version || !version->as_string() || *version->as_string() != "2.0")
+    return "jsonrpc must be \"2.0\"";
+  if (!unknown.empty())
+    return cat("'", printable(unknown.substr(0, 64)), "' is no member of a JSON-RPC message");
+  if (has_id && !is_id(*has_id) && !(has_id->is_null() && error))
+    return "id must be a string or an integer";
 
   if (method) {
     if (!method->as_string() || method->as_string()->empty()) return "method must be a string";
     if (result || error) return "a message with a method has neither result nor error";
-    if (params && !params->as_object()) return cat("params must be an object, not ", params->type_name());
+    if (params && !params->as_object())
+      return cat("params must be an object, not ", params->type_name());
     message.kind = has_id ? Message::Kind::request : Message::Kind::notification;
     message.method = *method->as_string();
     if (params) message.params = std::move(*params);
   } else {
-    if (!result == !error) return result ? "a response has either result or error" : "neither a method nor a result nor an error";
+    if (!result == !error)
+      return result ? "a response has either result or error"
+                    : "neither a method nor a result nor an error";
     if (params) return "a response has no params";
     if (!has_id && !error) return "a response needs an id";
-    if (result && !result->as_object()) return cat("result must be an object, not ", result->type_name());
+    if (result && !result->as_object())
+      return cat("result must be an object, not ", result->type_name());
     message.kind = Message::Kind::response;
     if (result) message.result = std::move(*result);
     if (error) {
@@ -103,17 +119,23 @@ std::string to_text(const Message& message) {
     if (!message.problem->data.is_null()) text += cat(",\"data\":", to_json(message.problem->data));
     text += "}";
   } else {
-    text += cat(",\"result\":", message.result.is_null() ? std::string("{}") : to_json(message.result));
+    text +=
+        cat(",\"result\":", message.result.is_null() ? std::string("{}") : to_json(message.result));
   }
   return text + "}";
 }
 
 Message request(Value id, std::string method, Value params) {
-  return {.kind = Message::Kind::request, .id = std::move(id), .method = std::move(method), .params = std::move(params)};
+  return {.kind = Message::Kind::request,
+          .id = std::move(id),
+          .method = std::move(method),
+          .params = std::move(params)};
 }
 
 Message notification(std::string method, Value params) {
-  return {.kind = Message::Kind::notification, .method = std::move(method), .params = std::move(params)};
+  return {.kind = Message::Kind::notification,
+          .method = std::move(method),
+          .params = std::move(params)};
 }
 
 Message answer(Value id, Value result) {

@@ -1,4 +1,5 @@
-// JSON-RPC 2.0 as MCP uses it: one message, read strictly once. What is passed on is written anew from what was read.
+// JSON-RPC 2.0 as MCP uses it: one message, read strictly once. What is passed on is written anew
+// from what was read.
 #pragma once
 
 #include <optional>
@@ -9,10 +10,12 @@
 
 namespace paddock::mcp {
 
-// Revision 2026-07-28 and later say who they are with each request; those before open a session by `initialize`.
+// Revision 2026-07-28 and later say who they are with each request; those before open a session by
+// `initialize`.
 enum class Era : uint8_t { legacy, modern };
 inline constexpr const char* kModern = "2026-07-28";
-inline constexpr const char* kLegacy[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};  // newest first
+// Newest first.
+inline constexpr const char* kLegacy[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 namespace meta {  // keys of _meta
 inline constexpr const char* kVersion = "io.modelcontextprotocol/protocolVersion";
@@ -24,10 +27,16 @@ inline constexpr const char* kSubscription = "io.modelcontextprotocol/subscripti
 }  // namespace meta
 
 enum Code : int {
-  kParseError = -32700, kInvalidRequest = -32600, kMethodNotFound = -32601, kInvalidParams = -32602, kInternalError = -32603,
-  kResourceNotFound = -32002,            // legacy; modern says kInvalidParams
-  kUrlElicitationRequired = -32042,      // legacy
-  kHeaderMismatch = -32020, kMissingCapability = -32021, kUnsupportedVersion = -32022,
+  kParseError = -32700,
+  kInvalidRequest = -32600,
+  kMethodNotFound = -32601,
+  kInvalidParams = -32602,
+  kInternalError = -32603,
+  kResourceNotFound = -32002,        // legacy; modern says kInvalidParams
+  kUrlElicitationRequired = -32042,  // legacy
+  kHeaderMismatch = -32020,
+  kMissingCapability = -32021,
+  kUnsupportedVersion = -32022,
 };
 
 // A JSON-RPC error.
@@ -39,23 +48,26 @@ struct Problem {
 
 struct Message {
   enum class Kind : uint8_t { request, notification, response } kind = Kind::request;
-  Value id;             // a string or an integer; null for a notification, and for a response to what could not be read
-  std::string method;   // request, notification
-  Value params;         // an object, or null when there were none
-  Value result;         // response, unless it is a problem
+  // A string or an integer; null for a notification, and for a response to what could not be read.
+  Value id;
+  std::string method;  // request, notification
+  Value params;        // an object, or null when there were none
+  Value result;        // response, unless it is a problem
   std::optional<Problem> problem;
 };
 
 inline constexpr size_t kLargestMessage = 4 << 20;
 
-// The error arm is what to answer with; `id` is then that of the message as far as it could be told, else null.
+// The error arm is what to answer with; `id` is then that of the message as far as it could be
+// told, else null.
 struct Parsed {
   std::optional<Message> message;
   Problem problem;
   Value id;
 };
-// Refused: what strict JSON refuses (duplicate keys, invalid UTF-8, NaN, depth), batches, unknown members of the envelope, ids that
-// are neither string nor integer, both result and error, params that are no object.
+// Refused: what strict JSON refuses (duplicate keys, invalid UTF-8, NaN, depth), batches, unknown
+// members of the envelope, ids that are neither string nor integer, both result and error, params
+// that are no object.
 Parsed parse_message(std::string_view text);
 
 std::string to_text(const Message& message);  // one line of JSON without its end

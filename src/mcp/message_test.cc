@@ -7,10 +7,12 @@
 namespace paddock::mcp {
 namespace {
 
-// What is made of it, in one line: how it is written anew, or the code and the id it is refused with.
+// What is made of it, in one line: how it is written anew, or the code and the id it is refused
+// with.
 std::string read(std::string_view text) {
   Parsed parsed = parse_message(text);
-  return parsed.message ? to_text(*parsed.message) : cat(parsed.problem.code, " ", to_json(parsed.id));
+  return parsed.message ? to_text(*parsed.message)
+                        : cat(parsed.problem.code, " ", to_json(parsed.id));
 }
 
 TEST(Message, ReadsBackWhatItWrites) {
@@ -26,8 +28,10 @@ TEST(Message, ReadsBackWhatItWrites) {
 }
 
 TEST(Message, RefusesWhatStrictJsonRefuses) {
-  for (const char* text : {"", "{", "nonsense", R"({"jsonrpc":"2.0","id":1,"id":1,"method":"a"})", R"({"jsonrpc":"2.0","id":1,"method":"a","params":{"x":NaN}})",
-                           R"({"jsonrpc":"2.0","id":1,"method":"a"} {})", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"})
+  for (const char* text : {"", "{", "nonsense", R"({"jsonrpc":"2.0","id":1,"id":1,"method":"a"})",
+                           R"({"jsonrpc":"2.0","id":1,"method":"a","params":{"x":NaN}})",
+                           R"({"jsonrpc":"2.0","id":1,"method":"a"} {})",
+                           "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"})
     EXPECT_EQ(read(text), "-32700 null") << text;
   EXPECT_EQ(read(std::string(100, '[') + std::string(100, ']')), "-32700 null");
 }
@@ -43,10 +47,16 @@ TEST(Message, RefusesWhatWouldFillTheMemory) {
 }
 
 TEST(Message, RefusesWholeNumbersThatWouldBecomeOthers) {
-  auto with = [](const std::string& number) { return read(R"({"jsonrpc":"2.0","id":1,"result":{"n":)" + number + "}}"); };
-  for (const char* kept : {"9223372036854775807", "-9223372036854775808", "100000000000000000000", "-100000000000000000000", "18446744073709552000", "0", "-0", "9007199254740993"})
+  auto with = [](const std::string& number) {
+    return read(R"({"jsonrpc":"2.0","id":1,"result":{"n":)" + number + "}}");
+  };
+  for (const char* kept :
+       {"9223372036854775807", "-9223372036854775808", "100000000000000000000",
+        "-100000000000000000000", "18446744073709552000", "0", "-0", "9007199254740993"})
     EXPECT_EQ(with(kept).find("-32700"), std::string::npos) << kept;
-  for (const char* changed : {"9223372036854775808", "18446744073709551615", "18446744073709551616", "-9223372036854775809", "100000000000000000001", "123456789012345678901234567890"})
+  for (const char* changed :
+       {"9223372036854775808", "18446744073709551615", "18446744073709551616",
+        "-9223372036854775809", "100000000000000000001", "123456789012345678901234567890"})
     EXPECT_EQ(with(changed), "-32700 null") << changed;
 }
 
@@ -60,7 +70,8 @@ TEST(Message, RefusesEnvelopesThatAreNoneAndNamesTheirId) {
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"method":""})"), "-32600 1");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"method":"a","params":[]})"), "-32600 1");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"method":"a","result":{}})"), "-32600 1");
-  EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}})"), "-32600 1");
+  EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}})"),
+            "-32600 1");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1})"), "-32600 1");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":1,"result":[]})"), "-32600 1");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","result":{}})"), "-32600 null");

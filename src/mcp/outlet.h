@@ -1,5 +1,6 @@
-// Where the server's messages for one request go: a line of stdout, the stream of one HTTP answer. Nothing here waits; a transport
-// that cannot take more may leave notifications out, but never an answer.
+// Where the server's messages for one request go: a line of stdout, the stream of one HTTP answer.
+// Nothing here waits; a transport that cannot take more may leave notifications out, but never an
+// answer.
 #pragma once
 
 #include "mcp/message.h"
@@ -9,9 +10,11 @@ namespace paddock::mcp {
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  virtual void tell(const Message& message) = 0;    // a notification, or a request to a legacy client
-  virtual void finish(const Message& answer) = 0;   // the answer, once; nothing follows for this request
-  virtual void drop() = 0;                          // instead: none will come
+  // A notification, or a request to a legacy client.
+  virtual void tell(const Message& message) = 0;
+  // The answer, once; nothing follows for this request.
+  virtual void finish(const Message& answer) = 0;
+  virtual void drop() = 0;  // instead: none will come
 };
 
 }  // namespace paddock::mcp

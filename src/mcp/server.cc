@@ -11,8 +11,8 @@ namespace {
 using io::Task;
 
 constexpr io::Milliseconds kSweepTime = 5'000;
-constexpr io::Milliseconds kChangeTime = 100;   // changes of one moment are told once
-constexpr size_t kMostChanges = 10'000;         // resources that changed within that
+constexpr io::Milliseconds kChangeTime = 100;  // changes of one moment are told once
+constexpr size_t kMostChanges = 10'000;        // resources that changed within that
 
 // A key that is taken away ends what it began.
 void end_whom_it_may_not_serve(const Core& core) {
@@ -72,7 +72,8 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, Service& service)
 
 Server::~Server() { core_->service.on_change = nullptr; }
 
-std::shared_ptr<Connection> Server::connect(std::shared_ptr<const Principal> principal, std::shared_ptr<Outlet> apart) {
+std::shared_ptr<Connection> Server::connect(std::shared_ptr<const Principal> principal,
+                                            std::shared_ptr<Outlet> apart) {
   return std::make_shared<Connection>(core_, std::move(principal), std::move(apart));
 }
 
@@ -99,7 +100,8 @@ Task<void> Server::sweep(std::weak_ptr<Core> core) {
 
 void Server::note_change(const std::shared_ptr<Core>& core, const Change& change) {
   if (core->on_change) core->on_change(change);
-  if (core->changes.size() < kMostChanges) core->changes.insert({static_cast<int>(change.kind), change.uri});
+  if (core->changes.size() < kMostChanges)
+    core->changes.insert({static_cast<int>(change.kind), change.uri});
   if (core->telling) return;
   core->telling = true;
   io::spawn(tell_changes(core));
@@ -107,8 +109,10 @@ void Server::note_change(const std::shared_ptr<Core>& core, const Change& change
 
 Task<void> Server::tell_changes(std::shared_ptr<Core> core) {
   io::Milliseconds wait = core->told_at + kChangeTime - core->loop.now();
-  if (wait > 0) co_await core->loop.sleep(wait);
-  else co_await core->loop.yield();
+  if (wait > 0)
+    co_await core->loop.sleep(wait);
+  else
+    co_await core->loop.yield();
   core->telling = false;
   core->told_at = core->loop.now();
   std::set<std::pair<int, std::string>> changes;
@@ -116,7 +120,8 @@ Task<void> Server::tell_changes(std::shared_ptr<Core> core) {
   std::vector<std::shared_ptr<Connection>> all;
   for (Connection* connection : core->connections) all.push_back(connection->shared_from_this());
   for (const auto& [kind, uri] : changes)
-    for (const std::shared_ptr<Connection>& connection : all) connection->tell_of({static_cast<Change::Kind>(kind), uri});
+    for (const std::shared_ptr<Connection>& connection : all)
+      connection->tell_of({static_cast<Change::Kind>(kind), uri});
 }
 
 }  // namespace paddock::mcp

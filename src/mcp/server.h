@@ -21,17 +21,19 @@
 
 namespace paddock::mcp {
 
-inline constexpr size_t kMostRequests = 64;             // at once, of one connection
-inline constexpr size_t kMostRequestsOfOne = 512;       // of one principal, over all connections
-inline constexpr size_t kMostWatched = 1000;            // resources that one connection hears of
-inline constexpr size_t kLongestUri = 4096;              // of such a resource
-inline constexpr size_t kMostWatchedBytes = 1 << 20;    // of their URIs, of one principal
-inline constexpr int kMostRounds = 16;                  // of questions to a legacy client for one request
+inline constexpr size_t kMostRequests = 64;           // at once, of one connection
+inline constexpr size_t kMostRequestsOfOne = 512;     // of one principal, over all connections
+inline constexpr size_t kMostWatched = 1000;          // resources that one connection hears of
+inline constexpr size_t kLongestUri = 4096;           // of such a resource
+inline constexpr size_t kMostWatchedBytes = 1 << 20;  // of their URIs, of one principal
+// Of questions to a legacy client for one request.
+inline constexpr int kMostRounds = 16;
 
 // A client: a stdio process, a session over HTTP, or one modern HTTP request.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::shared_ptr<Core> core, std::shared_ptr<const Principal> principal, std::shared_ptr<Outlet> apart);
+  Connection(std::shared_ptr<Core> core, std::shared_ptr<const Principal> principal,
+             std::shared_ptr<Outlet> apart);
   ~Connection();
 
   void receive(Message message, std::shared_ptr<Outlet> outlet);
@@ -64,7 +66,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void subscribe(const Message& message, bool wanted, Outlet& outlet);
   void listen(const Message& message, std::shared_ptr<Outlet> outlet);
   // What needs to know what is offered.
-  static io::Task<void> when_started(std::shared_ptr<Connection> self, Message message, std::shared_ptr<Outlet> outlet);
+  static io::Task<void> when_started(std::shared_ptr<Connection> self, Message message,
+                                     std::shared_ptr<Outlet> outlet);
   Value greeting(const std::string& method);
   void end_listen(const std::string& key);
   void start_call(Message message, Client client, std::shared_ptr<Outlet> outlet);
@@ -73,16 +76,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::shared_ptr<Core> core_;
   std::shared_ptr<const Principal> principal_;
-  std::shared_ptr<Outlet> apart_;   // for what belongs to no request of a legacy client
+  std::shared_ptr<Outlet> apart_;  // for what belongs to no request of a legacy client
   bool open_ = true, legacy_ = false;
-  Client client_;                   // legacy
-  int log_level_ = 1;               // legacy: info
-  std::set<std::string> watched_;   // legacy
-  std::map<std::string, std::shared_ptr<Call>> calls_;   // by the id of the request
+  Client client_;                                       // legacy
+  int log_level_ = 1;                                   // legacy: info
+  std::set<std::string> watched_;                       // legacy
+  std::map<std::string, std::shared_ptr<Call>> calls_;  // by the id of the request
   std::map<std::string, Listen> listens_;
-  std::map<std::string, uint64_t> starting_;             // what waits for the service to start: its turn, by the id of the request
+  // What waits for the service to start: its turn, by the id of the request.
+  std::map<std::string, uint64_t> starting_;
   uint64_t turn_ = 0;
-  std::map<std::string, std::shared_ptr<Ask>> asks_;     // legacy: by the id of our request
+  std::map<std::string, std::shared_ptr<Ask>> asks_;  // legacy: by the id of our request
   uint64_t asked_ = 0;
   Allowance messages_{500, 200, 0};  // notifications of the client
 };
@@ -94,14 +98,14 @@ struct Core {
   Service& service;
   States states;
   std::set<Connection*> connections;
-  std::map<std::string, size_t> requests;   // under way, by principal
-  std::optional<Offer> identity;            // name and version
-  std::map<std::string, size_t> watchers;   // of each resource
-  std::map<std::string, size_t> watched;    // bytes of URIs, by principal
+  std::map<std::string, size_t> requests;         // under way, by principal
+  std::optional<Offer> identity;                  // name and version
+  std::map<std::string, size_t> watchers;         // of each resource
+  std::map<std::string, size_t> watched;          // bytes of URIs, by principal
   std::set<std::pair<int, std::string>> changes;  // not told yet
   bool telling = false;
   io::Milliseconds told_at = 0;
-  std::function<void(const Change&)> on_change;   // of a transport that keeps something
+  std::function<void(const Change&)> on_change;  // of a transport that keeps something
 
   bool may_watch(const std::string& principal, const std::string& uri);
   void watch(const std::string& principal, const std::string& uri, bool wanted);
@@ -111,10 +115,12 @@ struct Core {
 
 class Server {
  public:
-  static Result<std::unique_ptr<Server>> create(io::Loop& loop, Service& service);  // takes the service's on_change
+  // Takes the service's on_change.
+  static Result<std::unique_ptr<Server>> create(io::Loop& loop, Service& service);
   ~Server();
 
-  std::shared_ptr<Connection> connect(std::shared_ptr<const Principal> principal, std::shared_ptr<Outlet> apart);
+  std::shared_ptr<Connection> connect(std::shared_ptr<const Principal> principal,
+                                      std::shared_ptr<Outlet> apart);
   void close();  // all connections, gracefully
   io::Loop& loop() { return core_->loop; }
   Service& service() { return core_->service; }

@@ -9,7 +9,8 @@ class LonelyContext : public Context {
   void progress(double, std::optional<double>, std::string) override {}
   void log(std::string, std::string, Value) override {}
   io::Task<Result<Value>> ask(std::string method, Value) override {
-    co_return Error{paddock::Code::unsupported, method + ": nobody can be asked on this way", "call the tool through an MCP client that can be"};
+    co_return Error{paddock::Code::unsupported, method + ": nobody can be asked on this way",
+                    "call the tool through an MCP client that can be"};
   }
   bool is_cancelled() const override { return false; }
   void on_cancel(std::function<void()>) override {}
@@ -39,7 +40,8 @@ Answer Answer::needs(Value requests, std::optional<std::string> state) {
   return {.input = Input{std::move(requests), std::move(state)}};
 }
 
-std::shared_ptr<Context> lonely_context(std::string method, Value params, std::shared_ptr<const Principal> principal) {
+std::shared_ptr<Context> lonely_context(std::string method, Value params,
+                                        std::shared_ptr<const Principal> principal) {
   auto context = std::make_shared<LonelyContext>();
   context->method = std::move(method);
   context->params = std::move(params);

@@ -1,14 +1,22 @@
-// What an MCP server offers, written once for clients of every era. mcp/server.h speaks with the clients; behind this stand the
-// tools (tools/face.h) and the conformance fixture (mcp/fixture.h).
+// What an MCP server offers, written once for clients of every era. mcp/server.h speaks with the
+// clients; behind this stand the tools (tools/face.h) and the conformance fixture (mcp/fixture.h).
 //
-// The eras differ in how a server asks its client for something while it serves a request. Before 2026-07-28 it sends requests of
-// its own and waits; since then it returns "input required" and is called anew with the answers. A service may do either, whatever
-// the client speaks:
+// The eras differ in how a server asks its client for something while it serves a request. Before
+// 2026-07-28 it sends requests of its own and waits; since then it returns "input required" and is
+// called anew with the answers. A service may do either, whatever the client speaks:
 //
-//   Result<Value> said = co_await context->ask("elicitation/create", params);     // waits; for a modern client the call is kept
-//                                                                                  // until the client's retry brings the answer
-//   co_return Answer::needs(requests, state);                                     // for a legacy client the requests are sent, and
-//                                                                                  // call() is called again with their answers
+//   Result<Value> said = co_await context->ask("elicitation/create", params);     // waits; for a
+//   modern client the call is kept
+//                                                                                  // until the
+//                                                                                  client's retry
+//                                                                                  brings the
+//                                                                                  answer
+//   co_return Answer::needs(requests, state);                                     // for a legacy
+//   client the requests are sent, and
+//                                                                                  // call() is
+//                                                                                  called again
+//                                                                                  with their
+//                                                                                  answers
 #pragma once
 
 #include <functional>
@@ -24,7 +32,8 @@
 
 namespace paddock::mcp {
 
-// Who is at the other end, as far as rights go. Whoever accepts the connection makes one, and finds in it what it needs again.
+// Who is at the other end, as far as rights go. Whoever accepts the connection makes one, and finds
+// in it what it needs again.
 struct Principal {
   virtual ~Principal() = default;
   std::string id;  // two with the same are the same; state of one is never shown to another
@@ -34,20 +43,22 @@ struct Principal {
 // What a client said about itself.
 struct Client {
   Era era = Era::modern;
-  std::string version;          // of the protocol
-  Value info, capabilities;     // objects; info may be null
-  bool can(std::string_view capability) const;  // "sampling", "elicitation", "roots", "elicitation.url", "sampling.tools"
+  std::string version;       // of the protocol
+  Value info, capabilities;  // objects; info may be null
+  // "sampling", "elicitation", "roots", "elicitation.url", "sampling.tools".
+  bool can(std::string_view capability) const;
 };
 
 // What came of a request.
 struct Answer {
-  Value result;                       // an object; resultType, serverInfo and default caching hints are added for modern clients
-  std::optional<Problem> problem;     // instead
+  // An object; resultType, serverInfo and default caching hints are added for modern clients.
+  Value result;
+  std::optional<Problem> problem;  // instead
   struct Input {
-    Value requests;                   // an object: key → {"method","params"}
+    Value requests;  // an object: key → {"method","params"}
     std::optional<std::string> state;
   };
-  std::optional<Input> input;         // instead: what is needed first
+  std::optional<Input> input;  // instead: what is needed first
 
   static Answer done(Value result);
   static Answer failed(int code, std::string message, Value data = {});
@@ -60,7 +71,9 @@ class Context {
   virtual ~Context() = default;
 
   std::string method;
-  Value params;       // an object. requestState is the service's own again: null if it gave none, absent if it asked for nothing
+  // An object. requestState is the service's own again: null if it gave none, absent if it asked
+  // for nothing.
+  Value params;
   Client client;
   std::shared_ptr<const Principal> principal;
   Cause cause = Cause::begin();  // from _meta.traceparent, or the transport's
@@ -68,42 +81,49 @@ class Context {
   // Told with the request, where the client asked for it; else nothing happens.
   virtual void progress(double progress, std::optional<double> total, std::string message) = 0;
   virtual void log(std::string level, std::string logger, Value data) = 0;
-  // Asks the client's user, model or roots: elicitation/create, sampling/createMessage, roots/list. The error arm: it cannot
-  // (Code::unsupported: it did not say that it could), would not in time, or has gone.
+  // Asks the client's user, model or roots: elicitation/create, sampling/createMessage, roots/list.
+  // The error arm: it cannot (Code::unsupported: it did not say that it could), would not in time,
+  // or has gone.
   virtual io::Task<Result<Value>> ask(std::string method, Value params) = 0;
 
   virtual bool is_cancelled() const = 0;
-  virtual void on_cancel(std::function<void()> cancelled) = 0;  // once; replaces the one before; at once when it is already
+  // Once; replaces the one before; at once when it is already.
+  virtual void on_cancel(std::function<void()> cancelled) = 0;
   virtual bool wants_progress() const = 0;
 };
 
 // For calls that come by other ways than MCP: nobody hears, nobody can be asked.
-std::shared_ptr<Context> lonely_context(std::string method, Value params, std::shared_ptr<const Principal> principal);
+std::shared_ptr<Context> lonely_context(std::string method, Value params,
+                                        std::shared_ptr<const Principal> principal);
 
 struct Offer {
-  Value capabilities;        // as in the newest revision: {"tools":{"listChanged":true},"resources":{"subscribe":true,…},…}
+  // As in the newest revision: {"tools":{"listChanged":true},"resources":{"subscribe":true,…},…}.
+  Value capabilities;
   std::string name, title, version, instructions;
 };
 
 struct Change {
   enum class Kind : uint8_t { tools, prompts, resources, resource } kind = Kind::tools;
-  std::string uri;           // of a resource
+  std::string uri;  // of a resource
 };
 
 class Service {
  public:
   virtual ~Service() = default;
-  virtual io::Task<void> start() { co_return; }  // awaited before offer() is asked; may be called any number of times
+  // Awaited before offer() is asked; may be called any number of times.
+  virtual io::Task<void> start() { co_return; }
   virtual Offer offer(const Principal& principal) = 0;
-  // Everything but the lifecycle, subscriptions and logging levels, which are the server's own: tools/list, tools/call, prompts/…,
-  // resources/list|read|templates/list, completion/complete. An unknown method: kMethodNotFound.
+  // Everything but the lifecycle, subscriptions and logging levels, which are the server's own:
+  // tools/list, tools/call, prompts/…, resources/list|read|templates/list, completion/complete. An
+  // unknown method: kMethodNotFound.
   virtual io::Task<Answer> call(std::shared_ptr<Context> context) = 0;
   // Somebody wants to hear of this resource, or nobody does any more.
   virtual void watch_resource(const std::string& uri, bool wanted) { (void)uri, (void)wanted; }
   // A legacy client's roots have changed.
   virtual void roots_changed(const Principal& principal) { (void)principal; }
 
-  std::function<void(const Change&)> on_change;  // set by the server; called when what is offered changes
+  // Set by the server; called when what is offered changes.
+  std::function<void(const Change&)> on_change;
 };
 
 }  // namespace paddock::mcp

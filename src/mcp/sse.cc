@@ -39,7 +39,9 @@ Result<std::optional<SseEvent>> SseReader::next() {
     at = end + 1;
     if (!line.empty()) {
       take_line(line);
-      if (data_.size() > largest_) return Error{paddock::Code::exhausted, cat("an event of more than ", human_size(largest_)), ""};
+      if (data_.size() > largest_)
+        return Error{paddock::Code::exhausted, cat("an event of more than ", human_size(largest_)),
+                     ""};
       continue;
     }
     if (id_) last_id = std::move(*id_);
@@ -49,13 +51,16 @@ Result<std::optional<SseEvent>> SseReader::next() {
     type_.clear();
     has_data_ = false;
   }
-  if (ahead_.size() - at > largest_ + 16) return Error{paddock::Code::exhausted, cat("a line of more than ", human_size(largest_)), ""};
+  if (ahead_.size() - at > largest_ + 16)
+    return Error{paddock::Code::exhausted, cat("a line of more than ", human_size(largest_)), ""};
   return event;
 }
 
 void SseReader::take_line(std::string_view line) {
   size_t colon = line.find(':');
-  std::string_view name = line.substr(0, colon), value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
+  std::string_view name = line.substr(0, colon), value = colon == std::string_view::npos
+                                                             ? std::string_view()
+                                                             : line.substr(colon + 1);
   if (starts_with(value, " ")) value.remove_prefix(1);
   if (name == "data") {
     if (has_data_) data_ += '\n';
@@ -64,9 +69,11 @@ void SseReader::take_line(std::string_view line) {
   }
   if (name == "event") type_ = value.substr(0, 64);
   // An id goes back in a header: what cannot stand there is none.
-  bool is_id = name == "id" && value.size() <= kLongestId && std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  bool is_id = name == "id" && value.size() <= kLongestId &&
+               std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (is_id) id_ = value;
-  bool is_number = name == "retry" && !value.empty() && value.size() < 10 && value.find_first_not_of("0123456789") == std::string_view::npos;
+  bool is_number = name == "retry" && !value.empty() && value.size() < 10 &&
+                   value.find_first_not_of("0123456789") == std::string_view::npos;
   if (is_number) retry_ms = std::stoll(std::string(value));
 }
 

@@ -23,12 +23,14 @@ Value sorted(const Value& value) {
   if (!members) return value;
   Value::Object all;
   for (const auto& [key, member] : *members) all.emplace_back(key, sorted(member));
-  std::sort(all.begin(), all.end(), [](const Value::Member& a, const Value::Member& b) { return a.first < b.first; });
+  std::sort(all.begin(), all.end(),
+            [](const Value::Member& a, const Value::Member& b) { return a.first < b.first; });
   return all;
 }
 
 Error refused(const char* why) {
-  return {paddock::Code::invalid, cat("requestState is refused: ", why), "send the request anew, without inputResponses and requestState"};
+  return {paddock::Code::invalid, cat("requestState is refused: ", why),
+          "send the request anew, without inputResponses and requestState"};
 }
 
 }  // namespace
@@ -38,7 +40,8 @@ Result<States> States::create(io::Loop& loop) {
   return States(loop, std::move(key));
 }
 
-States::Bound States::bind(const std::string& principal, const std::string& method, const Value& params) {
+States::Bound States::bind(const std::string& principal, const std::string& method,
+                           const Value& params) {
   Value rest = params;
   for (const char* key : {"_meta", "inputResponses", "requestState"}) remove(rest, key);
   std::string text = to_json(sorted(rest));
@@ -46,7 +49,8 @@ States::Bound States::bind(const std::string& principal, const std::string& meth
 }
 
 std::string States::mac(const std::string& content, const Bound& bound) const {
-  return hmac_sha256(key_, to_json(text_list({content, bound.principal, bound.method, bound.digest})));
+  return hmac_sha256(key_,
+                     to_json(text_list({content, bound.principal, bound.method, bound.digest})));
 }
 
 // KIND, the time when it ends, and what it holds; sealed together with what it is bound to.
@@ -61,8 +65,11 @@ std::string States::seal(const Bound& bound, const std::optional<std::string>& s
 
 Result<std::string> States::park(const Bound& bound, std::shared_ptr<Call> call) {
   Share share = shares_.count(bound.principal) ? shares_[bound.principal] : Share();
-  if (share.count >= kMostParkedOfOne || share.bytes + bound.bytes > kMostBytesOfOne || parked_.size() >= kMostParked || bytes_ + bound.bytes > kMostBytes)
-    return Error{paddock::Code::exhausted, "wait for the client's answer: too many calls wait for answers already", "answer them, or let them expire"};
+  if (share.count >= kMostParkedOfOne || share.bytes + bound.bytes > kMostBytesOfOne ||
+      parked_.size() >= kMostParked || bytes_ + bound.bytes > kMostBytes)
+    return Error{paddock::Code::exhausted,
+                 "wait for the client's answer: too many calls wait for answers already",
+                 "answer them, or let them expire"};
   std::string name = to_hex(TRY(random_bytes(16)));
   parked_[name] = {std::move(call), bound.principal, bound.bytes, loop_->now() + kLife};
   shares_[bound.principal] = {share.count + 1, share.bytes + bound.bytes};
@@ -83,12 +90,14 @@ std::shared_ptr<Call> States::take_out(std::map<std::string, Parked>::iterator a
 Result<States::Opened> States::open(const Bound& bound, const std::string& token) {
   size_t dot = token.find('.');
   if (dot == std::string::npos) return refused("it is none of this server's");
-  Result<std::string> inner = from_base64(std::string_view(token).substr(0, dot)), sealed = from_base64(std::string_view(token).substr(dot + 1));
+  Result<std::string> inner = from_base64(std::string_view(token).substr(0, dot)),
+                      sealed = from_base64(std::string_view(token).substr(dot + 1));
   if (!inner || !sealed || !same_secret(sealed.value(), mac(inner.value(), bound)))
     return refused("it is not what this server gave out for this very request");
   const std::string& text = inner.value();
   size_t colon = text.find(':');
-  if (colon == std::string::npos || std::strtoll(text.c_str() + 1, nullptr, 10) < loop_->now()) return refused("its time is over");
+  if (colon == std::string::npos || std::strtoll(text.c_str() + 1, nullptr, 10) < loop_->now())
+    return refused("its time is over");
   std::string content = text.substr(colon + 1);
   if (text.front() == 's') return Opened{std::move(content), nullptr};
   if (text.front() == 'n') return Opened{};
@@ -108,7 +117,8 @@ void States::sweep() {
     if (at->second.until <= loop_->now()) late.push_back(take_out(at));
     at = next;
   }
-  for (const std::shared_ptr<Call>& call : late) call->cancel("the client did not come back in time");
+  for (const std::shared_ptr<Call>& call : late)
+    call->cancel("the client did not come back in time");
 }
 
 }  // namespace paddock::mcp

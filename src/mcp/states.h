@@ -1,5 +1,6 @@
-// requestState: what a modern client carries from "input required" to its retry. It is ours alone to make: sealed by a key that lives
-// as long as this process, bound to who asked and for what, and good for a while. Calls that wait for a retry are kept here.
+// requestState: what a modern client carries from "input required" to its retry. It is ours alone
+// to make: sealed by a key that lives as long as this process, bound to who asked and for what, and
+// good for a while. Calls that wait for a retry are kept here.
 #pragma once
 
 #include <map>
@@ -19,7 +20,8 @@ class States {
  public:
   static constexpr io::Milliseconds kLife = 15 * 60'000;
   static constexpr size_t kMostParked = 1024, kMostParkedOfOne = 64;
-  static constexpr size_t kMostBytes = 256 << 20, kMostBytesOfOne = 32 << 20;  // of their parameters
+  // Of their parameters.
+  static constexpr size_t kMostBytes = 256 << 20, kMostBytesOfOne = 32 << 20;
 
   static Result<States> create(io::Loop& loop);
 
@@ -64,8 +66,8 @@ class States {
 
   io::Loop* loop_;
   std::string key_;
-  std::map<std::string, Parked> parked_;          // by a random name
-  std::map<std::string, Share> shares_;           // by principal
+  std::map<std::string, Parked> parked_;  // by a random name
+  std::map<std::string, Share> shares_;   // by principal
   size_t bytes_ = 0;
 };
 

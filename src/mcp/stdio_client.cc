@@ -12,22 +12,29 @@ namespace {
 using io::Stream;
 using io::Task;
 
-constexpr size_t kMostGarbage = 1000;          // lines in a row that are no messages: more is no MCP server
+// Lines in a row that are no messages: more is no MCP server.
+constexpr size_t kMostGarbage = 1000;
 constexpr size_t kReadAtOnce = 64 << 10, kBeforeOthers = 256 << 10;
-constexpr size_t kTail = 256;                  // of a line that is too long: many servers write the id last
-constexpr io::Milliseconds kStuck = 30'000;    // a server that does not read its input
+// Of a line that is too long: many servers write the id last.
+constexpr size_t kTail = 256;
+constexpr io::Milliseconds kStuck = 30'000;  // a server that does not read its input
 
 class StdioLink : public Link {
  public:
   StdioLink(io::Loop& loop, Fd to_server, Fd from_server, ClientOptions options)
-      : Link(loop, std::move(options)), to_(loop, std::move(to_server)), from_(loop, std::move(from_server)), bell_(loop) {}
+      : Link(loop, std::move(options)),
+        to_(loop, std::move(to_server)),
+        from_(loop, std::move(from_server)),
+        bell_(loop) {}
 
   static Task<void> read_all(std::shared_ptr<StdioLink> self) {
     size_t since = 0;
     while (!self->is_gone()) {
       Stream::More more = co_await self->from_.read(io::Wait::kForever, kReadAtOnce);
       if (self->is_gone()) co_return;
-      if (more != Stream::More::yes) co_return self->lost({paddock::Code::io, "the MCP server has ended", "its own lines may say why"});
+      if (more != Stream::More::yes)
+        co_return self->lost(
+            {paddock::Code::io, "the MCP server has ended", "its own lines may say why"});
       since += self->from_.ahead.size();
       self->take_lines();
       if (since < kBeforeOthers) continue;
@@ -45,14 +52,19 @@ class StdioLink : public Link {
       self->writing_ = std::exchange(self->queued_, "");
       bool written = co_await self->to_.write(self->writing_, kStuck);
       self->writing_.clear();
-      if (!written && !self->is_gone()) co_return self->lost({paddock::Code::io, "the MCP server does not read its input", "its own lines may say why"});
+      if (!written && !self->is_gone())
+        co_return self->lost({paddock::Code::io, "the MCP server does not read its input",
+                              "its own lines may say why"});
     }
   }
 
  protected:
   void send_request(const FlightPtr& flight, Value params) override {
     std::string text = to_text(request(flight->id, flight->method, std::move(params)));
-    if (!put_out(text)) settle(flight, Answer::failed(kInternalError, cat(flight->method, ": the server does not read what was sent to it before")));
+    if (!put_out(text))
+      settle(flight, Answer::failed(kInternalError,
+                                    cat(flight->method,
+                                        ": the server does not read what was sent to it before")));
   }
 
   void send(const Message& message) override { (void)put_out(to_text(message)); }
@@ -74,7 +86,8 @@ class StdioLink : public Link {
  private:
   // False: it was left out.
   bool put_out(const std::string& text) {
-    if (is_gone() || queued_.size() + writing_.size() + text.size() > 4 * options_.largest_message) return false;
+    if (is_gone() || queued_.size() + writing_.size() + text.size() > 4 * options_.largest_message)
+      return false;
     queued_ += text;
     queued_ += '\n';
     bell_.ring();
@@ -89,8 +102,10 @@ class StdioLink : public Link {
       if (end == std::string::npos) break;
       std::string_view line(ahead.data() + begin, end - begin);
       searched_ = 0;
-      if (skipping_) end_of_long_line(line);
-      else take_line(line);
+      if (skipping_)
+        end_of_long_line(line);
+      else
+        take_line(line);
       begin = end + 1;
     }
     if (is_gone()) return;
@@ -105,7 +120,8 @@ class StdioLink : public Link {
   void end_of_long_line(std::string_view tail) {
     skipping_ = false;
     size_t at = tail.rfind("\"id\":");
-    if (!skipped_id_ && at != std::string_view::npos) skipped_id_ = id_in(cat("{", tail.substr(at)));
+    if (!skipped_id_ && at != std::string_view::npos)
+      skipped_id_ = id_in(cat("{", tail.substr(at)));
     FlightPtr flight = skipped_id_ ? find(Value(std::exchange(skipped_id_, 0))) : only();
     broke(flight, cat("a message of more than ", human_size(options_.largest_message)));
   }
@@ -113,31 +129,42 @@ class StdioLink : public Link {
   void take_line(std::string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
     if (line.empty()) return;
-    if (line.size() > options_.largest_message) return broke(find(Value(id_in(line))), cat("a message of more than ", human_size(options_.largest_message)));
+    if (line.size() > options_.largest_message)
+      return broke(find(Value(id_in(line))),
+                   cat("a message of more than ", human_size(options_.largest_message)));
     Parsed parsed = parse_message(line);
     if (parsed.message) {
       garbage_ = 0;
       return take(std::move(*parsed.message), nullptr);
     }
-    FlightPtr flight = !parsed.id.is_null() ? find(parsed.id) : line.front() == '{' ? find(Value(id_in(line))) : nullptr;
-    if (flight || line.front() == '{') broke(flight, parsed.problem.message);
-    else complain(cat("on its stdout: ", line.substr(0, 500)));
-    if (++garbage_ >= kMostGarbage) lost({paddock::Code::io, cat("the MCP server has printed ", kMostGarbage, " lines that are no messages"), "programs that print to stdout are no MCP servers"});
+    FlightPtr flight = !parsed.id.is_null()  ? find(parsed.id)
+                       : line.front() == '{' ? find(Value(id_in(line)))
+                                             : nullptr;
+    if (flight || line.front() == '{')
+      broke(flight, parsed.problem.message);
+    else
+      complain(cat("on its stdout: ", line.substr(0, 500)));
+    if (++garbage_ >= kMostGarbage)
+      lost({paddock::Code::io,
+            cat("the MCP server has printed ", kMostGarbage, " lines that are no messages"),
+            "programs that print to stdout are no MCP servers"});
   }
 
   io::PipeEnd to_, from_;
   io::Bell bell_;
   std::string queued_, writing_;
-  size_t searched_ = 0;        // of what is ahead: looked through for the end of a line
+  size_t searched_ = 0;  // of what is ahead: looked through for the end of a line
   size_t garbage_ = 0;
-  bool skipping_ = false;      // the rest of a line that is too long
+  bool skipping_ = false;  // the rest of a line that is too long
   int64_t skipped_id_ = 0;
 };
 
 }  // namespace
 
-Task<Result<std::shared_ptr<ServerLink>>> connect_stdio(io::Loop& loop, Fd to_server, Fd from_server, ClientOptions options) {
-  auto link = std::make_shared<StdioLink>(loop, std::move(to_server), std::move(from_server), std::move(options));
+Task<Result<std::shared_ptr<ServerLink>>> connect_stdio(io::Loop& loop, Fd to_server,
+                                                        Fd from_server, ClientOptions options) {
+  auto link = std::make_shared<StdioLink>(loop, std::move(to_server), std::move(from_server),
+                                          std::move(options));
   io::spawn(StdioLink::read_all(link));
   io::spawn(StdioLink::write_all(link));
   Result<void> greeted = co_await link->greet();

@@ -14,9 +14,10 @@ using io::Milliseconds;
 using io::Task;
 
 constexpr size_t kReadSize = 64 << 10;
-constexpr size_t kMuch = 1 << 20;            // not read by the client yet: notifications are left out
-constexpr size_t kTooMuch = 8 << 20;         // no further requests are taken
-constexpr Milliseconds kLastMoment = 500;    // for what is under way when the client has closed
+// Not read by the client yet: notifications are left out.
+constexpr size_t kMuch = 1 << 20;
+constexpr size_t kTooMuch = 8 << 20;       // no further requests are taken
+constexpr Milliseconds kLastMoment = 500;  // for what is under way when the client has closed
 constexpr Milliseconds kLastWrites = 2'000;
 
 // Both directions, shared by who reads, who writes and who answers.
@@ -24,8 +25,8 @@ struct Lines {
   Lines(io::Loop& on) : loop(on), to_write(on), room(on) {}
   io::Loop& loop;
   io::Socket input, output;
-  std::string queued;      // not written yet
-  size_t writing = 0;      // of what the writer has taken
+  std::string queued;  // not written yet
+  size_t writing = 0;  // of what the writer has taken
   bool broken = false, closing = false, done = false;
   io::Bell to_write, room;
   size_t unread() const { return queued.size() + writing; }
@@ -35,7 +36,8 @@ class StdioOutlet : public Outlet {
  public:
   explicit StdioOutlet(std::shared_ptr<Lines> lines) : lines_(std::move(lines)) {}
   void tell(const Message& message) override {
-    bool may_be_left_out = message.kind == Message::Kind::notification && message.method != "notifications/cancelled" &&
+    bool may_be_left_out = message.kind == Message::Kind::notification &&
+                           message.method != "notifications/cancelled" &&
                            message.method != "notifications/subscriptions/acknowledged";
     if (!may_be_left_out || lines_->unread() < kMuch) write(message);
   }
@@ -65,10 +67,12 @@ Task<void> write_all(std::shared_ptr<Lines> lines) {
     while (at < bytes.size() && !lines->broken) {
       lines->writing = bytes.size() - at;
       ssize_t written = ::write(lines->output.get(), bytes.data() + at, bytes.size() - at);
-      if (written >= 0) at += static_cast<size_t>(written);
+      if (written >= 0)
+        at += static_cast<size_t>(written);
       else if (errno == EAGAIN) {
         lines->output.not_writable();
-        io::Interest interests[2] = {{&lines->output, true}, lines->to_write.interest()};  // the bell: when it is given up
+        // The bell: when it is given up.
+        io::Interest interests[2] = {{&lines->output, true}, lines->to_write.interest()};
         io::Wait wait(lines->loop, interests, 2, io::Wait::kForever);
         (void)co_await wait;
       } else if (errno != EINTR) {
@@ -83,7 +87,8 @@ Task<void> write_all(std::shared_ptr<Lines> lines) {
 }
 
 // Takes whole lines out of `bytes`.
-void take_lines(std::string& bytes, bool& skipping, size_t largest, Connection& connection, const std::shared_ptr<Outlet>& outlet) {
+void take_lines(std::string& bytes, bool& skipping, size_t largest, Connection& connection,
+                const std::shared_ptr<Outlet>& outlet) {
   size_t from = 0;
   for (size_t end; (end = bytes.find('\n', from)) != std::string::npos; from = end + 1) {
     std::string_view line = std::string_view(bytes).substr(from, end - from);
@@ -92,16 +97,23 @@ void take_lines(std::string& bytes, bool& skipping, size_t largest, Connection& 
     if (line.empty()) continue;
     bool is_huge = line.size() > largest;
     Parsed parsed;
-    if (is_huge) parsed.problem = {kInvalidRequest, cat("Invalid request: a message is at most ", human_size(largest)), {}};
-    else parsed = parse_message(line);
-    if (parsed.message) connection.receive(*std::move(parsed.message), outlet);
-    else outlet->finish(refusal(parsed.id, parsed.problem));
+    if (is_huge)
+      parsed.problem = {
+          kInvalidRequest, cat("Invalid request: a message is at most ", human_size(largest)), {}};
+    else
+      parsed = parse_message(line);
+    if (parsed.message)
+      connection.receive(*std::move(parsed.message), outlet);
+    else
+      outlet->finish(refusal(parsed.id, parsed.problem));
   }
   bytes.erase(0, from);
   if (bytes.size() <= largest) return;
   bytes.clear();
   if (std::exchange(skipping, true)) return;
-  outlet->finish(refusal(Value{}, {kInvalidRequest, cat("Invalid request: a message is at most ", human_size(largest)), {}}));
+  outlet->finish(refusal(
+      Value{},
+      {kInvalidRequest, cat("Invalid request: a message is at most ", human_size(largest)), {}}));
 }
 
 }  // namespace
@@ -109,7 +121,8 @@ void take_lines(std::string& bytes, bool& skipping, size_t largest, Connection& 
 Task<void> serve_stdio(Server& server, StdioOptions options) {
   io::Loop& loop = server.loop();
   auto lines = std::make_shared<Lines>(loop);
-  for (const Fd* fd : {&options.input, &options.output}) (void)::fcntl(fd->get(), F_SETFL, ::fcntl(fd->get(), F_GETFL) | O_NONBLOCK);
+  for (const Fd* fd : {&options.input, &options.output})
+    (void)::fcntl(fd->get(), F_SETFL, ::fcntl(fd->get(), F_GETFL) | O_NONBLOCK);
   lines->input.open(loop, std::move(options.input));
   lines->output.open(loop, std::move(options.output));
   std::shared_ptr<Outlet> outlet = std::make_shared<StdioOutlet>(lines);
@@ -136,13 +149,15 @@ Task<void> serve_stdio(Server& server, StdioOptions options) {
       continue;
     }
     lines->input.not_readable();
-    io::Interest interests[3] = {{&lines->input, false}, stopper->bell.interest(), lines->room.interest()};
+    io::Interest interests[3] = {
+        {&lines->input, false}, stopper->bell.interest(), lines->room.interest()};
     io::Wait wait(loop, interests, 3, io::Wait::kForever);
     if (!stopper->stopped && !lines->broken) (void)co_await wait;
   }
 
   Milliseconds until = loop.now() + kLastMoment;
-  while (connection->is_calling() && loop.now() < until && !lines->broken && !stopper->stopped) co_await loop.sleep(10);
+  while (connection->is_calling() && loop.now() < until && !lines->broken && !stopper->stopped)
+    co_await loop.sleep(10);
   server.close();  // what waits for an answer, too
   lines->closing = true;
   lines->to_write.ring();

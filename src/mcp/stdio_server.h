@@ -1,4 +1,5 @@
-// MCP over the standard streams: a line each way is a message. Whoever calls this lets nothing else write to that output.
+// MCP over the standard streams: a line each way is a message. Whoever calls this lets nothing else
+// write to that output.
 #pragma once
 
 #include <memory>
@@ -26,8 +27,8 @@ struct StdioOptions {
   std::shared_ptr<Stopper> stopper;
   size_t largest_message = kLargestMessage;
 };
-// Until the client closes its end, or is told to stop. Then what is under way is cancelled, after a moment to finish; answers that were
-// ready are written.
+// Until the client closes its end, or is told to stop. Then what is under way is cancelled, after a
+// moment to finish; answers that were ready are written.
 io::Task<void> serve_stdio(Server& server, StdioOptions options);
 
 }  // namespace paddock::mcp

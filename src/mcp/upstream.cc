@@ -14,10 +14,11 @@ using io::Milliseconds;
 using io::Task;
 
 constexpr size_t kMostFlights = 256, kMostAsked = 16;
-constexpr Milliseconds kSilence = 5'000;          // a server that leaves the probe unanswered for so long is greeted the old way, too
-constexpr Milliseconds kOwnPatience = 10'000;     // for requests that nobody but us waits for
+// A server that leaves the probe unanswered for so long is greeted the old way, too.
+constexpr Milliseconds kSilence = 5'000;
+constexpr Milliseconds kOwnPatience = 10'000;  // for requests that nobody but us waits for
 constexpr Milliseconds kLongestPatience = 60'000;
-constexpr size_t kLongestText = 64 << 10;         // of instructions; names are shorter
+constexpr size_t kLongestText = 64 << 10;  // of instructions; names are shorter
 
 bool has(const Value& capabilities, std::initializer_list<const char*> path) {
   const Value* found = find_path(capabilities, path);
@@ -29,14 +30,16 @@ Value both(const Value& ours, const Value& theirs) {
   Value common(Value::Object{});
   if (!ours.as_object() || !theirs.as_object()) return common;
   for (const auto& [name, part] : *ours.as_object())
-    if (const Value* other = theirs.find(name); other && !other->is_null()) common.set(name, part.as_object() ? both(part, *other) : part);
+    if (const Value* other = theirs.find(name); other && !other->is_null())
+      common.set(name, part.as_object() ? both(part, *other) : part);
   return common;
 }
 
 // A client that names no mode of elicitation has forms.
 Value with_modes(Value capabilities) {
   const Value* elicitation = capabilities.as_object() ? capabilities.find("elicitation") : nullptr;
-  if (elicitation && elicitation->as_object() && !elicitation->find("form") && !elicitation->find("url"))
+  if (elicitation && elicitation->as_object() && !elicitation->find("form") &&
+      !elicitation->find("url"))
     put(capabilities, "elicitation", Value::Object{{"form", Value(Value::Object{})}});
   return capabilities;
 }
@@ -53,8 +56,9 @@ Value without_own_meta(const Value& meta) {
   Value kept(Value::Object{});
   if (!meta.as_object()) return kept;
   for (const auto& [key, value] : *meta.as_object()) {
-    bool is_own = key == "progressToken" || key == meta::kVersion || key == meta::kClientInfo || key == meta::kClientCapabilities ||
-                  key == meta::kLogLevel || key == meta::kSubscription || key == meta::kServerInfo;
+    bool is_own = key == "progressToken" || key == meta::kVersion || key == meta::kClientInfo ||
+                  key == meta::kClientCapabilities || key == meta::kLogLevel ||
+                  key == meta::kSubscription || key == meta::kServerInfo;
     if (!is_own) kept.set(key, value);
   }
   return kept;
@@ -67,22 +71,28 @@ std::string bounded(const Value* text, size_t most) {
 
 bool speaks(const Value* versions, std::string_view version) {
   if (!versions || !versions->as_array()) return false;
-  return std::any_of(versions->as_array()->begin(), versions->as_array()->end(),
-                     [&](const Value& each) { return each.as_string() && *each.as_string() == version; });
+  return std::any_of(
+      versions->as_array()->begin(), versions->as_array()->end(),
+      [&](const Value& each) { return each.as_string() && *each.as_string() == version; });
 }
 
 bool speaks_legacy(const Value* versions) {
-  return std::any_of(std::begin(kLegacy), std::end(kLegacy), [&](const char* version) { return speaks(versions, version); });
+  return std::any_of(std::begin(kLegacy), std::end(kLegacy),
+                     [&](const char* version) { return speaks(versions, version); });
 }
 
-bool is_modern_error(int code) { return code == kUnsupportedVersion || code == kHeaderMismatch || code == kMissingCapability; }
+bool is_modern_error(int code) {
+  return code == kUnsupportedVersion || code == kHeaderMismatch || code == kMissingCapability;
+}
 
 int64_t status_of(const Problem& problem) {
   const Value* status = problem.data.as_object() ? problem.data.find("status") : nullptr;
   return status && status->as_int() ? *status->as_int() : 0;
 }
 
-Error cannot(const std::string& why, const std::string& hint = "") { return Error{paddock::Code::io, cat("speak with the MCP server: ", why), hint}; }
+Error cannot(const std::string& why, const std::string& hint = "") {
+  return Error{paddock::Code::io, cat("speak with the MCP server: ", why), hint};
+}
 
 }  // namespace
 
@@ -103,7 +113,8 @@ Value Link::prepared(const Flight& flight, Value params) const {
   Value meta = given ? without_own_meta(*given) : Value(Value::Object{});
   bool is_modern = era == Era::modern || flight.method == "server/discover";
   if (flight.context && meta.find("traceparent"))
-    put(meta, "traceparent", cat("00-", flight.context->cause.trace, "-", flight.context->cause.span, "-01"));
+    put(meta, "traceparent",
+        cat("00-", flight.context->cause.trace, "-", flight.context->cause.span, "-01"));
   if (flight.context && flight.context->wants_progress()) meta.set("progressToken", flight.id);
   if (is_modern) {
     Value info;
@@ -112,21 +123,29 @@ Value Link::prepared(const Flight& flight, Value params) const {
     Value can = options_.capabilities.as_object() ? options_.capabilities : Value(Value::Object{});
     meta.set(meta::kVersion, kModern);
     meta.set(meta::kClientInfo, std::move(info));
-    meta.set(meta::kClientCapabilities, flight.context ? common_capabilities(can, flight.context->client.capabilities) : std::move(can));
-    if (!log_level_.empty() && flight.context && has(offer.capabilities, {"logging"})) meta.set(meta::kLogLevel, log_level_);
+    meta.set(meta::kClientCapabilities,
+             flight.context ? common_capabilities(can, flight.context->client.capabilities)
+                            : std::move(can));
+    if (!log_level_.empty() && flight.context && has(offer.capabilities, {"logging"}))
+      meta.set(meta::kLogLevel, log_level_);
   } else {
     remove(params, "inputResponses");
     remove(params, "requestState");
   }
-  if (meta.as_object()->empty()) remove(params, "_meta");
-  else put(params, "_meta", std::move(meta));
+  if (meta.as_object()->empty())
+    remove(params, "_meta");
+  else
+    put(params, "_meta", std::move(meta));
   return params;
 }
 
-Task<Answer> Link::call(std::string method, Value params, std::shared_ptr<Context> context, Milliseconds timeout) {
+Task<Answer> Link::call(std::string method, Value params, std::shared_ptr<Context> context,
+                        Milliseconds timeout) {
   std::shared_ptr<Link> self = shared_from_this();
   if (gone_) co_return Answer::failed(kInternalError, gone_->message);
-  if (flights_.size() >= kMostFlights) co_return Answer::failed(kInternalError, cat("the server has ", kMostFlights, " requests to answer already"));
+  if (flights_.size() >= kMostFlights)
+    co_return Answer::failed(kInternalError,
+                             cat("the server has ", kMostFlights, " requests to answer already"));
   FlightPtr flight = launch(std::move(method), context);
   if (context)
     context->on_cancel([weak = std::weak_ptr(flight)] {
@@ -138,10 +157,12 @@ Task<Answer> Link::call(std::string method, Value params, std::shared_ptr<Contex
   Milliseconds deadline = timeout > 0 ? loop_.now() + timeout : io::Wait::kForever;
   if (!flight->cancelled) send_request(flight, prepared(*flight, std::move(params)));
   bool in_time = true;
-  while (!flight->answer && !flight->cancelled && in_time) in_time = co_await flight->bell.wait(deadline);
+  while (!flight->answer && !flight->cancelled && in_time)
+    in_time = co_await flight->bell.wait(deadline);
   land(flight);
   if (flight->answer) co_return std::move(*flight->answer);
-  std::string why = flight->cancelled ? "it was cancelled" : cat("there was no answer within ", timeout, " ms");
+  std::string why =
+      flight->cancelled ? "it was cancelled" : cat("there was no answer within ", timeout, " ms");
   if (!gone_) forget(flight, why);
   co_return Answer::failed(kInternalError, cat(flight->method, ": ", why));
 }
@@ -175,7 +196,9 @@ FlightPtr Link::only() const {
 
 void Link::broke(const FlightPtr& flight, const std::string& why) {
   complain(cat("it sent what is no message: ", why));
-  if (flight) settle(flight, Answer::failed(kInternalError, cat("the server's answer to ", flight->method, " cannot be used: ", why)));
+  if (flight)
+    settle(flight, Answer::failed(kInternalError, cat("the server's answer to ", flight->method,
+                                                      " cannot be used: ", why)));
 }
 
 void Link::lost(Error why) {
@@ -195,11 +218,13 @@ void Link::close() {
 }
 
 void Link::complain(std::string_view what) {
-  if (!closed_ && options_.upstream.complain && complaints_.take(loop_.now())) options_.upstream.complain(printable(what.substr(0, 1000)));
+  if (!closed_ && options_.upstream.complain && complaints_.take(loop_.now()))
+    options_.upstream.complain(printable(what.substr(0, 1000)));
 }
 
 void Link::tell(std::string method, Value params) const {
-  if (!closed_ && options_.upstream.tell) options_.upstream.tell(std::move(method), std::move(params));
+  if (!closed_ && options_.upstream.tell)
+    options_.upstream.tell(std::move(method), std::move(params));
 }
 
 // ---- what the server says
@@ -226,44 +251,67 @@ Answer Link::read(const Flight& flight, Message message) const {
   if (!is_modern) return Answer::done(std::move(result));
   if (type == "input_required") {
     const Value *requests = result.find("inputRequests"), *state = result.find("requestState");
-    bool is_sound = (requests || state) && (!requests || requests->as_object()) && (!state || state->as_string()) && may_need_input(flight.method);
-    if (!is_sound) return Answer::failed(kInternalError, cat("the server's answer to ", flight.method, " cannot be used: it asks for input where it cannot"));
-    return Answer::needs(requests ? *requests : Value(Value::Object{}), state ? std::optional(*state->as_string()) : std::nullopt);
+    bool is_sound = (requests || state) && (!requests || requests->as_object()) &&
+                    (!state || state->as_string()) && may_need_input(flight.method);
+    if (!is_sound)
+      return Answer::failed(kInternalError,
+                            cat("the server's answer to ", flight.method,
+                                " cannot be used: it asks for input where it cannot"));
+    return Answer::needs(requests ? *requests : Value(Value::Object{}),
+                         state ? std::optional(*state->as_string()) : std::nullopt);
   }
   if (!type.empty() && type != "complete")
-    return Answer::failed(kInternalError, cat("the server's answer to ", flight.method, " cannot be used: resultType '", printable(type.substr(0, 64)), "' is not known"));
+    return Answer::failed(kInternalError, cat("the server's answer to ", flight.method,
+                                              " cannot be used: resultType '",
+                                              printable(type.substr(0, 64)), "' is not known"));
   bool is_own = flight.method == "server/discover";  // who it is stands there
   if (const Value* meta = result.find("_meta"); meta && meta->as_object() && !is_own) {
     Value kept = *meta;
     remove(kept, meta::kServerInfo);
-    if (kept.as_object()->empty()) remove(result, "_meta");
-    else put(result, "_meta", std::move(kept));
+    if (kept.as_object()->empty())
+      remove(result, "_meta");
+    else
+      put(result, "_meta", std::move(kept));
   }
   return Answer::done(std::move(result));
 }
 
 void Link::take_request(Message message, const FlightPtr& on) {
-  if (era == Era::modern) return complain(cat("it asked for ", message.method, " by itself, which its revision of the protocol does not know"));
+  if (era == Era::modern)
+    return complain(cat("it asked for ", message.method,
+                        " by itself, which its revision of the protocol does not know"));
   if (message.method == "ping") return send(answer(message.id, Value(Value::Object{})));
   Value needed = needed_capability(message.method, message.params);
-  if (needed.is_null()) return send(refusal(message.id, {kMethodNotFound, cat("Method not found: ", message.method), {}}));
-  bool is_declared = options_.capabilities.as_object() && options_.capabilities.find(needed.as_object()->front().first);
+  if (needed.is_null())
+    return send(
+        refusal(message.id, {kMethodNotFound, cat("Method not found: ", message.method), {}}));
+  bool is_declared = options_.capabilities.as_object() &&
+                     options_.capabilities.find(needed.as_object()->front().first);
   if (!is_declared || !options_.upstream.ask)
-    return send(refusal(message.id, {kMethodNotFound, cat(message.method, ": this client did not say that it can"), {}}));
-  if (asked_ >= kMostAsked) return send(refusal(message.id, {kInternalError, cat(message.method, ": too many questions at once"), {}}));
+    return send(refusal(
+        message.id,
+        {kMethodNotFound, cat(message.method, ": this client did not say that it can"), {}}));
+  if (asked_ >= kMostAsked)
+    return send(refusal(message.id,
+                        {kInternalError, cat(message.method, ": too many questions at once"), {}}));
   FlightPtr flight = on ? on : only();
   io::spawn(answer_ask(shared_from_this(), std::move(message), flight ? flight->context : nullptr));
 }
 
-Task<void> Link::answer_ask(std::shared_ptr<Link> self, Message request, std::shared_ptr<Context> during) {
+Task<void> Link::answer_ask(std::shared_ptr<Link> self, Message request,
+                            std::shared_ptr<Context> during) {
   ++self->asked_;
-  Task<Answer> asked = self->options_.upstream.ask(request.method, std::move(request.params), std::move(during));
+  Task<Answer> asked =
+      self->options_.upstream.ask(request.method, std::move(request.params), std::move(during));
   Answer said = co_await asked;
   --self->asked_;
   if (self->gone_) co_return;
-  if (said.problem) self->send(refusal(request.id, std::move(*said.problem)));
-  else if (said.input) self->send(refusal(request.id, {kInternalError, "it cannot be asked that way", {}}));
-  else self->send(answer(request.id, std::move(said.result)));
+  if (said.problem)
+    self->send(refusal(request.id, std::move(*said.problem)));
+  else if (said.input)
+    self->send(refusal(request.id, {kInternalError, "it cannot be asked that way", {}}));
+  else
+    self->send(answer(request.id, std::move(said.result)));
 }
 
 void Link::take_notification(Message message, const FlightPtr& on) {
@@ -271,13 +319,15 @@ void Link::take_notification(Message message, const FlightPtr& on) {
   Value& params = message.params;
   if (!params.as_object()) params = Value(Value::Object{});
   if (method == "notifications/progress") {
-    const Value *token = params.find("progressToken"), *done = params.find("progress"), *total = params.find("total");
+    const Value *token = params.find("progressToken"), *done = params.find("progress"),
+                *total = params.find("total");
     FlightPtr flight = token ? find(*token) : nullptr;
     auto number = [](const Value* value) -> std::optional<double> {
       if (value && value->as_int()) return static_cast<double>(*value->as_int());
       return value && value->as_double() ? std::optional(*value->as_double()) : std::nullopt;
     };
-    if (flight && flight->context && !flight->cancelled && number(done)) flight->context->progress(*number(done), number(total), text_at(params, "message"));
+    if (flight && flight->context && !flight->cancelled && number(done))
+      flight->context->progress(*number(done), number(total), text_at(params, "message"));
     return;
   }
   if (method == "notifications/message") {
@@ -285,7 +335,8 @@ void Link::take_notification(Message message, const FlightPtr& on) {
     std::string level = text_at(params, "level");
     if (mcp::log_level(level) < 0) return;
     const Value* data = params.find("data");
-    if (flight && flight->context) return flight->context->log(level, text_at(params, "logger"), data ? *data : Value());
+    if (flight && flight->context)
+      return flight->context->log(level, text_at(params, "logger"), data ? *data : Value());
     if (era == Era::legacy) tell(method, std::move(params));
     return;
   }
@@ -306,11 +357,15 @@ void Link::take_notification(Message message, const FlightPtr& on) {
     if (!acknowledged_) return;
     Value meta = *params.find("_meta");
     remove(meta, meta::kSubscription);
-    if (meta.as_object()->empty()) remove(params, "_meta");
-    else put(params, "_meta", std::move(meta));
+    if (meta.as_object()->empty())
+      remove(params, "_meta");
+    else
+      put(params, "_meta", std::move(meta));
   }
-  for (const char* known : {"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
-                            "notifications/resources/updated", "notifications/elicitation/complete"})
+  for (const char* known :
+       {"notifications/tools/list_changed", "notifications/prompts/list_changed",
+        "notifications/resources/list_changed", "notifications/resources/updated",
+        "notifications/elicitation/complete"})
     if (method == known) return tell(method, std::move(params));
 }
 
@@ -326,7 +381,8 @@ struct Link::Greeting {
   std::optional<Answer> discovery, initialization;
 };
 
-Task<void> Link::ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> greeting, std::string method, Value params) {
+Task<void> Link::ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> greeting,
+                         std::string method, Value params) {
   bool is_discovery = method == "server/discover";
   std::shared_ptr<Context> nobody;
   Milliseconds forever = 0;
@@ -338,8 +394,10 @@ Task<void> Link::ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> g
 Task<Result<void>> Link::greet() {
   std::shared_ptr<Link> self = shared_from_this();
   auto greeting = std::make_shared<Greeting>(loop_);
-  Milliseconds deadline = loop_.now() + options_.start_timeout, probe_until = loop_.now() + std::min(options_.start_timeout / 4, kSilence);
-  bool may_be_modern = options_.era != Era::legacy, initializing = false, greets_old_way = !may_be_modern;
+  Milliseconds deadline = loop_.now() + options_.start_timeout,
+               probe_until = loop_.now() + std::min(options_.start_timeout / 4, kSilence);
+  bool may_be_modern = options_.era != Era::legacy, initializing = false,
+       greets_old_way = !may_be_modern;
   Value none(Value::Object{});
   if (may_be_modern) io::spawn(ask_own(self, greeting, "server/discover", none));
   while (true) {
@@ -349,10 +407,19 @@ Task<Result<void>> Link::greet() {
       if (said->problem) {
         const Problem& problem = *said->problem;
         int64_t status = status_of(problem);
-        const Value* supported = problem.data.as_object() ? problem.data.find("supported") : nullptr;
-        if (status == 401 || status == 403 || status < 0) co_return cannot(problem.message, status < 0 ? "" : "give it what it wants with headers = { Authorization = \"env:…\" }");
-        if (is_modern_error(problem.code) && !speaks_legacy(supported)) co_return cannot(cat("it refused the greeting: ", printable(problem.message.substr(0, 300))));
-        if (options_.era == Era::modern) co_return cannot(cat("it is not what it was: ", printable(problem.message.substr(0, 300))));
+        const Value* supported =
+            problem.data.as_object() ? problem.data.find("supported") : nullptr;
+        if (status == 401 || status == 403 || status < 0)
+          co_return cannot(
+              problem.message,
+              status < 0 ? ""
+                         : "give it what it wants with headers = { Authorization = \"env:…\" }");
+        if (is_modern_error(problem.code) && !speaks_legacy(supported))
+          co_return cannot(
+              cat("it refused the greeting: ", printable(problem.message.substr(0, 300))));
+        if (options_.era == Era::modern)
+          co_return cannot(
+              cat("it is not what it was: ", printable(problem.message.substr(0, 300))));
         greets_old_way = true;
       } else {
         bool is_legacy = false;
@@ -370,7 +437,9 @@ Task<Result<void>> Link::greet() {
         co_await send_and_wait(std::move(initialized));
         break;
       }
-      if (!may_be_modern) co_return cannot(cat("it refused the greeting: ", printable(said->problem->message.substr(0, 300))));
+      if (!may_be_modern)
+        co_return cannot(
+            cat("it refused the greeting: ", printable(said->problem->message.substr(0, 300))));
     }
     if (greets_old_way && !initializing) {
       initializing = true;
@@ -380,10 +449,13 @@ Task<Result<void>> Link::greet() {
     Milliseconds until = initializing ? deadline : probe_until;
     bool in_time = co_await greeting->bell.wait(until);
     if (in_time) continue;
-    if (loop_.now() >= deadline) co_return cannot(cat("it did not answer the greeting within ", options_.start_timeout, " ms"), "start_timeout gives it longer");
+    if (loop_.now() >= deadline)
+      co_return cannot(cat("it did not answer the greeting within ", options_.start_timeout, " ms"),
+                       "start_timeout gives it longer");
     greets_old_way = true;
   }
-  for (const auto& [id, flight] : std::map(flights_)) settle(flight, Answer::failed(kInternalError, "it was greeted the other way"));
+  for (const auto& [id, flight] : std::map(flights_))
+    settle(flight, Answer::failed(kInternalError, "it was greeted the other way"));
   greeted();
   co_return Result<void>();
 }
@@ -393,7 +465,8 @@ Value Link::hello() const {
   info.set("name", options_.name);
   info.set("version", options_.version);
   hello.set("protocolVersion", kLegacy[0]);
-  hello.set("capabilities", options_.capabilities.as_object() ? options_.capabilities : Value(Value::Object{}));
+  hello.set("capabilities",
+            options_.capabilities.as_object() ? options_.capabilities : Value(Value::Object{}));
   hello.set("clientInfo", std::move(info));
   return hello;
 }
@@ -407,17 +480,22 @@ void Link::take_identity(const Value* info, const Value& result) {
   constexpr size_t kLongestName = 256;
   offer.name = bounded(info && info->as_object() ? info->find("name") : nullptr, kLongestName);
   offer.title = bounded(info && info->as_object() ? info->find("title") : nullptr, kLongestName);
-  offer.version = bounded(info && info->as_object() ? info->find("version") : nullptr, kLongestName);
+  offer.version =
+      bounded(info && info->as_object() ? info->find("version") : nullptr, kLongestName);
   offer.instructions = bounded(result.find("instructions"), kLongestText);
   const Value* capabilities = result.find("capabilities");
-  offer.capabilities = capabilities && capabilities->as_object() ? *capabilities : Value(Value::Object{});
+  offer.capabilities =
+      capabilities && capabilities->as_object() ? *capabilities : Value(Value::Object{});
 }
 
 Result<void> Link::take_discovery(const Value& result, bool& is_legacy) {
   const Value* versions = result.find("supportedVersions");
-  is_legacy = !versions || !versions->as_array() || !speaks(versions, kModern);  // without a list it answered what it did not understand
+  // Without a list it answered what it did not understand.
+  is_legacy = !versions || !versions->as_array() || !speaks(versions, kModern);
   if (is_legacy && versions && versions->as_array() && !speaks_legacy(versions))
-    return cannot(cat("it speaks no revision of the protocol that is known here: ", printable(to_json(*versions).substr(0, 200))), "a newer Paddock may know it");
+    return cannot(cat("it speaks no revision of the protocol that is known here: ",
+                      printable(to_json(*versions).substr(0, 200))),
+                  "a newer Paddock may know it");
   if (is_legacy) return {};
   era = Era::modern;
   version = kModern;
@@ -428,7 +506,8 @@ Result<void> Link::take_discovery(const Value& result, bool& is_legacy) {
 Result<void> Link::take_initialization(const Value& result) {
   std::string chosen = text_at(result, "protocolVersion");
   if (std::find(std::begin(kLegacy), std::end(kLegacy), chosen) == std::end(kLegacy))
-    return cannot(cat("it wants to speak revision '", printable(chosen.substr(0, 64)), "' of the protocol, which is not known here"));
+    return cannot(cat("it wants to speak revision '", printable(chosen.substr(0, 64)),
+                      "' of the protocol, which is not known here"));
   era = Era::legacy;
   version = chosen;
   take_identity(result.find("serverInfo"), result);
@@ -439,7 +518,8 @@ Result<void> Link::take_initialization(const Value& result) {
 
 void Link::set_log_level(std::string level) {
   log_level_ = level;
-  if (era == Era::legacy && !gone_ && has(offer.capabilities, {"logging"})) io::spawn(send_log_level(shared_from_this(), std::move(level)));
+  if (era == Era::legacy && !gone_ && has(offer.capabilities, {"logging"}))
+    io::spawn(send_log_level(shared_from_this(), std::move(level)));
 }
 
 Task<void> Link::send_log_level(std::shared_ptr<Link> self, std::string level) {
@@ -454,8 +534,10 @@ Task<Result<void>> Link::listen(std::vector<std::string> resources) {
   if (gone_) co_return *gone_;
   resources_ = resources;
   Result<void> done = Result<void>();
-  if (era == Era::modern) done = co_await listen_modern(std::move(resources));
-  else done = co_await subscribe_each(std::move(resources));
+  if (era == Era::modern)
+    done = co_await listen_modern(std::move(resources));
+  else
+    done = co_await subscribe_each(std::move(resources));
   co_return done;
 }
 
@@ -478,7 +560,8 @@ Task<Result<void>> Link::subscribe_each(std::vector<std::string> resources) {
     Answer said = co_await call(method, params, nobody, kOwnPatience);
     if (said.problem && is_wanted) {
       subscribed_.erase(uri);
-      result = cannot(cat("subscribe to '", printable(uri), "': ", printable(said.problem->message.substr(0, 300))));
+      result = cannot(cat("subscribe to '", printable(uri),
+                          "': ", printable(said.problem->message.substr(0, 300))));
     }
   }
   co_return result;
@@ -489,8 +572,10 @@ Task<Result<void>> Link::listen_modern(std::vector<std::string> resources) {
   Value filter(Value::Object{});
   if (has(offer.capabilities, {"tools", "listChanged"})) filter.set("toolsListChanged", true);
   if (has(offer.capabilities, {"prompts", "listChanged"})) filter.set("promptsListChanged", true);
-  if (has(offer.capabilities, {"resources", "listChanged"})) filter.set("resourcesListChanged", true);
-  if (has(offer.capabilities, {"resources", "subscribe"}) && !resources.empty()) filter.set("resourceSubscriptions", text_list(resources));
+  if (has(offer.capabilities, {"resources", "listChanged"}))
+    filter.set("resourcesListChanged", true);
+  if (has(offer.capabilities, {"resources", "subscribe"}) && !resources.empty())
+    filter.set("resourceSubscriptions", text_list(resources));
   FlightPtr before = std::exchange(listening_, nullptr);
   if (before) {
     land(before);
@@ -505,7 +590,8 @@ Task<Result<void>> Link::listen_modern(std::vector<std::string> resources) {
   send_request(flight, prepared(*flight, std::move(params)));
   Milliseconds deadline = loop_.now() + kOwnPatience;
   bool in_time = true;
-  while (listening_ == flight && !acknowledged_ && in_time) in_time = co_await flight->bell.wait(deadline);
+  while (listening_ == flight && !acknowledged_ && in_time)
+    in_time = co_await flight->bell.wait(deadline);
   if (listening_ == flight && acknowledged_) co_return Result<void>();
   if (listening_ == flight) {
     listening_ = nullptr;
@@ -513,7 +599,9 @@ Task<Result<void>> Link::listen_modern(std::vector<std::string> resources) {
     forget(flight, "it was not acknowledged");
     co_return cannot(cat("subscriptions/listen was not acknowledged within ", kOwnPatience, " ms"));
   }
-  if (flight->answer && flight->answer->problem) co_return cannot(cat("subscriptions/listen: ", printable(flight->answer->problem->message.substr(0, 300))));
+  if (flight->answer && flight->answer->problem)
+    co_return cannot(
+        cat("subscriptions/listen: ", printable(flight->answer->problem->message.substr(0, 300))));
   co_return Result<void>();
 }
 
@@ -532,7 +620,8 @@ Task<void> Link::listen_again(std::shared_ptr<Link> self) {
   if (self->gone_) co_return;
   if (!listening) co_return self->relisten();
   for (const char* kind : {"tools", "prompts", "resources"})
-    if (has(self->offer.capabilities, {kind, "listChanged"})) self->tell(cat("notifications/", kind, "/list_changed"), Value(Value::Object{}));
+    if (has(self->offer.capabilities, {kind, "listChanged"}))
+      self->tell(cat("notifications/", kind, "/list_changed"), Value(Value::Object{}));
 }
 
 // ---- messages that are none
@@ -552,7 +641,9 @@ int64_t id_in(std::string_view text) {
     if (at == std::string_view::npos || text[at] != ':') continue;
     at = text.find_first_not_of(" \t", at + 1);
     int64_t number = 0;
-    for (size_t digits = 0; at < text.size() && text[at] >= '0' && text[at] <= '9' && digits < 15; ++at, ++digits) number = number * 10 + (text[at] - '0');
+    for (size_t digits = 0; at < text.size() && text[at] >= '0' && text[at] <= '9' && digits < 15;
+         ++at, ++digits)
+      number = number * 10 + (text[at] - '0');
     if (id && number != id) return 0;
     id = number;
   }

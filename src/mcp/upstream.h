@@ -1,5 +1,6 @@
-// What a connection to a server means, whatever carries it: requests under way, what the server says meanwhile, and the era it speaks.
-// mcp/stdio_client.cc and mcp/http_client.cc carry the messages.
+// What a connection to a server means, whatever carries it: requests under way, what the server
+// says meanwhile, and the era it speaks. mcp/stdio_client.cc and mcp/http_client.cc carry the
+// messages.
 #pragma once
 
 #include <map>
@@ -14,9 +15,9 @@ namespace paddock::mcp {
 // A request of ours until it is answered.
 struct Flight {
   explicit Flight(io::Loop& loop) : bell(loop) {}
-  int64_t id = 0;                     // also its progress token
+  int64_t id = 0;  // also its progress token
   std::string method;
-  std::shared_ptr<Context> context;   // null: it is the link's own
+  std::shared_ptr<Context> context;  // null: it is the link's own
   std::optional<Answer> answer;
   bool cancelled = false;
   io::Bell bell;
@@ -27,7 +28,8 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
  public:
   Link(io::Loop& loop, ClientOptions options) : loop_(loop), options_(std::move(options)) {}
 
-  io::Task<Answer> call(std::string method, Value params, std::shared_ptr<Context> context, io::Milliseconds timeout) override;
+  io::Task<Answer> call(std::string method, Value params, std::shared_ptr<Context> context,
+                        io::Milliseconds timeout) override;
   void notify(std::string method, Value params) override;
   io::Task<Result<void>> listen(std::vector<std::string> resources) override;
   void set_log_level(std::string level) override;
@@ -39,26 +41,30 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
  protected:
   // What carries the messages. A request's answer comes to take(), or settle().
   virtual void send_request(const FlightPtr& flight, Value params) = 0;
-  virtual void send(const Message& message) = 0;             // a notification, or an answer
-  virtual void forget(const FlightPtr& flight, const std::string& why) = 0;  // nobody waits for its answer any more
-  virtual void shut() = 0;                                   // nothing more comes or goes
-  virtual io::Task<void> send_and_wait(Message message);     // the same, until it has arrived
+  virtual void send(const Message& message) = 0;  // a notification, or an answer
+  // Nobody waits for its answer any more.
+  virtual void forget(const FlightPtr& flight, const std::string& why) = 0;
+  virtual void shut() = 0;                                // nothing more comes or goes
+  virtual io::Task<void> send_and_wait(Message message);  // the same, until it has arrived
   virtual void greeted() {}
-  virtual void answered(const Flight&, Answer&) {}           // before anybody hears of it
+  virtual void answered(const Flight&, Answer&) {}  // before anybody hears of it
 
-  void take(Message message, const FlightPtr& on);           // `on`: the request on whose stream it came; null: there is one for all
+  // `on`: the request on whose stream it came; null: there is one for all.
+  void take(Message message, const FlightPtr& on);
   void settle(const FlightPtr& flight, Answer answer);
   FlightPtr find(const Value& id) const;
-  FlightPtr only() const;                                    // when one alone is under way
-  void broke(const FlightPtr& flight, const std::string& why);  // it answered what cannot be understood; null: nobody knows to what
-  void lost(Error why);                                      // the connection has ended; everything fails
+  FlightPtr only() const;  // when one alone is under way
+  // It answered what cannot be understood; null: nobody knows to what.
+  void broke(const FlightPtr& flight, const std::string& why);
+  // The connection has ended; everything fails.
+  void lost(Error why);
   void complain(std::string_view what);
   void tell(std::string method, Value params) const;
   Value prepared(const Flight& flight, Value params) const;  // with what the era wants in _meta
   FlightPtr launch(std::string method, std::shared_ptr<Context> context);
   void land(const FlightPtr& flight) { flights_.erase(flight->id); }
   bool is_gone() const { return gone_.has_value(); }
-  Value hello() const;                                       // of initialize
+  Value hello() const;  // of initialize
   Result<void> take_initialization(const Value& result);
 
   io::Loop& loop_;
@@ -67,8 +73,10 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
 
  private:
   struct Greeting;
-  static io::Task<void> ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> greeting, std::string method, Value params);
-  static io::Task<void> answer_ask(std::shared_ptr<Link> self, Message request, std::shared_ptr<Context> during);
+  static io::Task<void> ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> greeting,
+                                std::string method, Value params);
+  static io::Task<void> answer_ask(std::shared_ptr<Link> self, Message request,
+                                   std::shared_ptr<Context> during);
   static io::Task<void> send_log_level(std::shared_ptr<Link> self, std::string level);
   static io::Task<void> listen_again(std::shared_ptr<Link> self);
   io::Task<Result<void>> subscribe_each(std::vector<std::string> resources);
@@ -78,23 +86,24 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
   void take_notification(Message message, const FlightPtr& on);
   Answer read(const Flight& flight, Message message) const;
   Result<void> take_discovery(const Value& result, bool& is_legacy);
-  void relisten();                    // the stream of subscriptions/listen broke off
+  void relisten();  // the stream of subscriptions/listen broke off
   void take_identity(const Value* info, const Value& result);
 
   int64_t last_id_ = 0;
   std::optional<Error> gone_;
   bool closed_ = false;
   Allowance complaints_{40, 20, 0};
-  size_t asked_ = 0;                  // questions of the server that wait for their answers
+  size_t asked_ = 0;  // questions of the server that wait for their answers
   std::string log_level_;
   std::set<std::string> subscribed_;  // legacy
   std::vector<std::string> resources_;
-  FlightPtr listening_;               // modern: the request of subscriptions/listen
+  FlightPtr listening_;  // modern: the request of subscriptions/listen
   bool acknowledged_ = false, listening_again_ = false;
   io::Milliseconds patience_ = 1000;  // before it is listened again
 };
 
-// The id of a message that is no strict JSON, so that the request it answers does not wait for nothing; 0: none that can be told.
+// The id of a message that is no strict JSON, so that the request it answers does not wait for
+// nothing; 0: none that can be told.
 int64_t id_in(std::string_view text);
 
 }  // namespace paddock::mcp

@@ -9,14 +9,19 @@ namespace {
 
 constexpr uint64_t kUnit = 4096;
 
-uint32_t units(uint64_t bytes) { return static_cast<uint32_t>(std::min<uint64_t>(bytes / kUnit, UINT32_MAX)); }
+uint32_t units(uint64_t bytes) {
+  return static_cast<uint32_t>(std::min<uint64_t>(bytes / kUnit, UINT32_MAX));
+}
 double rounded(double percent) { return std::round(percent * 10) / 10; }
 
 }  // namespace
 
 History::Brief History::brief(const UsageSample& sample) {
-  return {.cpu_percent = static_cast<float>(rounded(sample.cpu_percent)), .memory = units(sample.memory), .memory_file = units(sample.memory_file),
-          .disk = units(sample.disk), .pids = static_cast<uint16_t>(std::min<uint64_t>(sample.pids, UINT16_MAX))};
+  return {.cpu_percent = static_cast<float>(rounded(sample.cpu_percent)),
+          .memory = units(sample.memory),
+          .memory_file = units(sample.memory_file),
+          .disk = units(sample.disk),
+          .pids = static_cast<uint16_t>(std::min<uint64_t>(sample.pids, UINT16_MAX))};
 }
 
 void History::add(const UsageSample& sample) {
@@ -29,7 +34,8 @@ void History::add(const UsageSample& sample) {
   kept.throttled_percent = rounded(sample.throttled_percent);
   recent_.add(sample.time_ms, kept);
   bool clock_was_set_back = sample.time_ms < last_hour_ms_;
-  if (hour_.samples() > 0 && !clock_was_set_back && sample.time_ms - last_hour_ms_ < kHourEveryMs) return;
+  if (hour_.samples() > 0 && !clock_was_set_back && sample.time_ms - last_hour_ms_ < kHourEveryMs)
+    return;
   last_hour_ms_ = sample.time_ms;
   hour_.add(sample.time_ms, brief(sample));
 }

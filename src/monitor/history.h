@@ -1,6 +1,6 @@
-// The last samples of one sandbox: each of the last minutes, and one of every few for the hour. Small, as there are many
-// sandboxes: samples that differ in nothing but their time are kept once, so that an idle sandbox has two of them; one that is
-// always busy needs 60 KB at most.
+// The last samples of one sandbox: each of the last minutes, and one of every few for the hour.
+// Small, as there are many sandboxes: samples that differ in nothing but their time are kept once,
+// so that an idle sandbox has two of them; one that is always busy needs 60 KB at most.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace paddock::monitor {
 
-// Entries and how often each was seen in a row, the oldest going when there are too many. Its room grows and shrinks with need.
+// Entries and how often each was seen in a row, the oldest going when there are too many. Its room
+// grows and shrinks with need.
 template <class Entry>
 class Runs {
  public:
@@ -20,7 +21,8 @@ class Runs {
 
   void add(int64_t time_ms, const Entry& entry) {
     Run* last = used_ > 0 ? &at(used_ - 1) : nullptr;
-    if (last && last->entry == entry && time_ms >= last->first_ms && time_ms - last->first_ms <= UINT32_MAX) {
+    if (last && last->entry == entry && time_ms >= last->first_ms &&
+        time_ms - last->first_ms <= UINT32_MAX) {
       last->span_ms = static_cast<uint32_t>(time_ms - last->first_ms);
       ++last->count;
     } else {
@@ -31,12 +33,15 @@ class Runs {
     if (++samples_ > most_) drop_oldest();
   }
 
-  // `tell(time_ms, entry)` for each sample, the oldest first. Those of a run are told as evenly spaced.
+  // `tell(time_ms, entry)` for each sample, the oldest first. Those of a run are told as evenly
+  // spaced.
   template <class Tell>
   void each(Tell tell) const {
     for (size_t i = 0; i < used_; ++i) {
       const Run& run = ring_[(first_ + i) % ring_.size()];
-      for (uint64_t n = 0; n < run.count; ++n) tell(run.first_ms + static_cast<int64_t>(run.span_ms * n / std::max(1u, run.count - 1)), run.entry);
+      for (uint64_t n = 0; n < run.count; ++n)
+        tell(run.first_ms + static_cast<int64_t>(run.span_ms * n / std::max(1u, run.count - 1)),
+             run.entry);
     }
   }
 
@@ -81,7 +86,8 @@ class History {
  public:
   void add(const UsageSample& sample);
   std::vector<UsageSample> recent() const;  // oldest first: up to kRecent
-  std::vector<UsageSample> hour() const;    // one for each five seconds; CPU, memory, disk and pids alone
+  // One for each five seconds; CPU, memory, disk and pids alone.
+  std::vector<UsageSample> hour() const;
   const UsageSample* latest() const { return any_ ? &latest_ : nullptr; }
   size_t bytes() const { return recent_.bytes() + hour_.bytes(); }  // of memory
 

@@ -19,12 +19,15 @@ double threshold_of(const MonitorRule& rule, const Limits& limits) {
 
 // What a sample says of the time since the one before, and not of an instant.
 bool is_rate(MonitorMetric metric) {
-  return metric == MonitorMetric::cpu || metric == MonitorMetric::throttled || info(metric).unit == MonitorUnit::bytes_per_second;
+  return metric == MonitorMetric::cpu || metric == MonitorMetric::throttled ||
+         info(metric).unit == MonitorUnit::bytes_per_second;
 }
 
 }  // namespace
 
-uint64_t every_ms(const MonitorPolicy& policy) { return std::max(policy.every_ms.value_or(kEveryMs), kLeastEveryMs); }
+uint64_t every_ms(const MonitorPolicy& policy) {
+  return std::max(policy.every_ms.value_or(kEveryMs), kLeastEveryMs);
+}
 
 const char* name_of(MonitorMetric metric) { return info(metric).name; }
 
@@ -97,10 +100,12 @@ LimitHit to_hit(const Finding& finding) {
 }
 
 std::string because(const Finding& finding) {
-  return cat("limit ", finding.rule->name, " ", finding.rule->text, " (", describe(finding.rule->metric, finding.peak), ")");
+  return cat("limit ", finding.rule->name, " ", finding.rule->text, " (",
+             describe(finding.rule->metric, finding.peak), ")");
 }
 
-Judge::Judge(std::vector<MonitorRule> rules, const Limits& limits, uint64_t every_ms) : most_ms_(static_cast<int64_t>(every_ms) * 3) {
+Judge::Judge(std::vector<MonitorRule> rules, const Limits& limits, uint64_t every_ms)
+    : most_ms_(static_cast<int64_t>(every_ms) * 3) {
   rules_.reserve(rules.size());
   for (MonitorRule& rule : rules) {
     double threshold = threshold_of(rule, limits);
@@ -120,13 +125,18 @@ std::vector<Finding> Judge::judge(const UsageSample& sample) {
       state.peak = 0;
       continue;
     }
-    // A rate above the threshold has been there since the sample before; a level may have come this instant.
+    // A rate above the threshold has been there since the sample before; a level may have come this
+    // instant.
     if (state.holds || is_rate(state.rule.metric)) state.held_ms += passed;
     state.holds = true;
     state.peak = std::max(state.peak, value);
     if (state.told || state.held_ms < static_cast<int64_t>(state.rule.for_ms)) continue;
     state.told = true;
-    found.push_back({.rule = &state.rule, .threshold = state.threshold, .value = value, .peak = state.peak, .held_ms = state.held_ms});
+    found.push_back({.rule = &state.rule,
+                     .threshold = state.threshold,
+                     .value = value,
+                     .peak = state.peak,
+                     .held_ms = state.held_ms});
   }
   return found;
 }

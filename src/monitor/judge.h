@@ -27,11 +27,13 @@ std::string because(const Finding& finding);
 
 class Judge {
  public:
-  // `limits`: of the sandbox, for rules in percent of them. What has no limit to be a percentage of never holds (policy refuses that before).
+  // `limits`: of the sandbox, for rules in percent of them. What has no limit to be a percentage of
+  // never holds (policy refuses that before).
   Judge(std::vector<MonitorRule> rules, const Limits& limits, uint64_t every_ms = kEveryMs);
 
-  // The rules that hold from this sample on: each is told once, and again only after it has not held for a sample. Of the time
-  // between two samples at most three times what is usual counts: nobody looked, or somebody set the clock.
+  // The rules that hold from this sample on: each is told once, and again only after it has not
+  // held for a sample. Of the time between two samples at most three times what is usual counts:
+  // nobody looked, or somebody set the clock.
   std::vector<Finding> judge(const UsageSample& sample);
   bool empty() const { return rules_.empty(); }
 
@@ -44,15 +46,17 @@ class Judge {
     double peak = 0;
   };
   std::vector<State> rules_;
-  int64_t most_ms_;                // that one sample adds
-  std::optional<int64_t> last_ms_; // of the sample before
+  int64_t most_ms_;                 // that one sample adds
+  std::optional<int64_t> last_ms_;  // of the sample before
 };
 
-double value_of(MonitorMetric metric, const UsageSample& sample);  // negative: the kernel does not tell
+// negative: the kernel does not tell.
+double value_of(MonitorMetric metric, const UsageSample& sample);
 const char* name_of(MonitorMetric metric);
 bool is_dear(MonitorMetric metric);  // to read: not with each sample unless a rule needs it
 // A value in the metric's unit, for people: "99.7%", "512M", "20M/s", "64".
 std::string describe(MonitorMetric metric, double value);
-std::string describe(std::string_view rule, double value);  // by a rule's name: "monitor.kill_if.cpu"
+// By a rule's name: "monitor.kill_if.cpu".
+std::string describe(std::string_view rule, double value);
 
 }  // namespace paddock::monitor

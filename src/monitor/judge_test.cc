@@ -5,8 +5,14 @@
 namespace paddock::monitor {
 namespace {
 
-MonitorRule rule(MonitorMetric metric, double above, uint64_t for_ms = 0, MonitorAction action = MonitorAction::kill) {
-  return {.action = action, .metric = metric, .above = above, .for_ms = for_ms, .name = std::string("monitor.kill_if.") + info(metric).name, .text = ">"};
+MonitorRule rule(MonitorMetric metric, double above, uint64_t for_ms = 0,
+                 MonitorAction action = MonitorAction::kill) {
+  return {.action = action,
+          .metric = metric,
+          .above = above,
+          .for_ms = for_ms,
+          .name = std::string("monitor.kill_if.") + info(metric).name,
+          .text = ">"};
 }
 
 UsageSample cpu_at(int64_t ms, double percent) { return {.time_ms = ms, .cpu_percent = percent}; }
@@ -63,7 +69,8 @@ TEST(Judge, AGapCountsForThreeSamplesAtMost) {
   EXPECT_TRUE(judge.judge(cpu_at(1000, 90)).empty());
   EXPECT_TRUE(judge.judge(cpu_at(3'601'000, 90)).empty());  // an hour during which nobody looked
   EXPECT_TRUE(judge.judge(cpu_at(3'606'000, 90)).empty());
-  EXPECT_EQ(judge.judge(cpu_at(3'611'000, 90)).size(), 1u);  // one that is looked at seldom is told late, not never
+  // One that is looked at seldom is told late, not never.
+  EXPECT_EQ(judge.judge(cpu_at(3'611'000, 90)).size(), 1u);
 }
 
 TEST(Judge, AClockSetBackAddsNothingAndLosesNothing) {

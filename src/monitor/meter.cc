@@ -8,9 +8,11 @@ namespace {
 
 // Counters only grow; one that fell was begun anew.
 uint64_t more(uint64_t now, uint64_t before) { return now - std::min(now, before); }
-uint64_t rate(uint64_t now, uint64_t before, double seconds) { return seconds > 0 ? static_cast<uint64_t>(static_cast<double>(more(now, before)) / seconds) : 0; }
+uint64_t rate(uint64_t now, uint64_t before, double seconds) {
+  return seconds > 0 ? static_cast<uint64_t>(static_cast<double>(more(now, before)) / seconds) : 0;
+}
 
-constexpr uint64_t kStillUs = 1'000;             // of CPU time, from one sample to the next
+constexpr uint64_t kStillUs = 1'000;  // of CPU time, from one sample to the next
 constexpr int64_t kLongestTrueUs = 10'000'000;
 
 }  // namespace
@@ -21,11 +23,14 @@ void Meter::begin(const Reading& reading, int64_t now_us) {
 }
 
 UsageSample Meter::measure(const Reading& reading, int64_t now_us, int64_t time_ms) {
-  if (reading.deep) measure_deep(reading, now_us);
-  else if (is_over(reading, now_us)) read_rate_ = write_rate_ = 0, throttled_percent_ = 0;
+  if (reading.deep)
+    measure_deep(reading, now_us);
+  else if (is_over(reading, now_us))
+    read_rate_ = write_rate_ = 0, throttled_percent_ = 0;
   UsageSample sample{.time_ms = time_ms};
   double seconds = last_us_ ? static_cast<double>(now_us - *last_us_) / 1e6 : 0;
-  if (seconds > 0) sample.cpu_percent = static_cast<double>(more(reading.cpu_us, last_.cpu_us)) / seconds / 1e4;
+  if (seconds > 0)
+    sample.cpu_percent = static_cast<double>(more(reading.cpu_us, last_.cpu_us)) / seconds / 1e4;
   sample.memory = reading.memory;
   sample.memory_peak = std::max(reading.memory_peak, reading.memory);
   sample.memory_anon = reading.memory_anon;
@@ -49,7 +54,8 @@ UsageSample Meter::measure(const Reading& reading, int64_t now_us, int64_t time_
   return sample;
 }
 
-// What the dear part said is true until it is read again, but not of a sandbox that does nothing any more.
+// What the dear part said is true until it is read again, but not of a sandbox that does nothing
+// any more.
 bool Meter::is_over(const Reading& reading, int64_t now_us) const {
   bool still = last_us_ && more(reading.cpu_us, last_.cpu_us) < kStillUs;
   return still || (deep_us_ && now_us - *deep_us_ > kLongestTrueUs);
@@ -59,13 +65,19 @@ void Meter::measure_deep(const Reading& reading, int64_t now_us) {
   double seconds = deep_us_ ? static_cast<double>(now_us - *deep_us_) / 1e6 : 0;
   read_rate_ = rate(reading.read_bytes, last_deep_.read_bytes, seconds);
   write_rate_ = rate(reading.written_bytes, last_deep_.written_bytes, seconds);
-  throttled_percent_ = seconds > 0 ? std::min(100.0, static_cast<double>(more(reading.throttled_us, last_deep_.throttled_us)) / seconds / 1e4) : 0;
+  throttled_percent_ =
+      seconds > 0
+          ? std::min(100.0,
+                     static_cast<double>(more(reading.throttled_us, last_deep_.throttled_us)) /
+                         seconds / 1e4)
+          : 0;
   last_deep_ = reading;
   deep_us_ = now_us;
 }
 
-// Egress tells its sums when they change, a little before they are looked at: its clock says how long that took. After a
-// silence the time since the last sample counts, or a burst would be spread over it.
+// Egress tells its sums when they change, a little before they are looked at: its clock says how
+// long that took. After a silence the time since the last sample counts, or a burst would be spread
+// over it.
 void Meter::measure_network(const Reading& reading, double seconds, UsageSample& sample) const {
   sample.net_up = reading.net_up;
   sample.net_down = reading.net_down;

@@ -16,18 +16,22 @@ class Exposition {
   using Label = std::pair<std::string_view, std::string_view>;
   using Labels = std::initializer_list<Label>;
 
-  // Begins a metric; samples follow. `name` and the labels' names must be [a-z_][a-z0-9_]*: they are ours. `help` and values of
-  // labels may be anything: what would break a line or is no UTF-8 is escaped or replaced.
+  // Begins a metric; samples follow. `name` and the labels' names must be [a-z_][a-z0-9_]*: they
+  // are ours. `help` and values of labels may be anything: what would break a line or is no UTF-8
+  // is escaped or replaced.
   void metric(const char* name, Type type, std::string_view help);
   void sample(Labels labels, double value);
   void sample(Labels labels, uint64_t value);  // exactly, also above 2^53
-  // `counts`: for each of `bounds` those at most so large, not summed up; the last of `counts` those that are larger.
-  void histogram(Labels labels, const std::vector<double>& bounds, const std::vector<uint64_t>& counts, double sum);
+  // `counts`: for each of `bounds` those at most so large, not summed up; the last of `counts`
+  // those that are larger.
+  void histogram(Labels labels, const std::vector<double>& bounds,
+                 const std::vector<uint64_t>& counts, double sum);
 
   const std::string& text() const { return text_; }
 
  private:
-  void line(std::string_view suffix, Labels labels, std::string_view more_name, std::string_view more_value, std::string_view value);
+  void line(std::string_view suffix, Labels labels, std::string_view more_name,
+            std::string_view more_value, std::string_view value);
   std::string text_;
   std::string name_;
 };

@@ -40,14 +40,17 @@ void each_line(std::string_view text, Take take) {
 std::optional<uint64_t> keyed(std::string_view text, std::string_view key) {
   std::optional<uint64_t> found;
   each_line(text, [&](std::string_view line) {
-    if (!found && line.size() > key.size() && line.substr(0, key.size()) == key && line[key.size()] == ' ') found = number_at(line.substr(key.size() + 1));
+    if (!found && line.size() > key.size() && line.substr(0, key.size()) == key &&
+        line[key.size()] == ' ')
+      found = number_at(line.substr(key.size() + 1));
   });
   return found;
 }
 
 class Text {
  public:
-  // The whole of a file, which stays open when `keep` says so. Nothing: there is no such file, or its group is gone.
+  // The whole of a file, which stays open when `keep` says so. Nothing: there is no such file, or
+  // its group is gone.
   Text(File& file, bool keep) {
     if (file.path.empty()) return;
     if (!file.fd) file.fd = Fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -83,7 +86,8 @@ double some_avg10(std::string_view text) {
   constexpr std::string_view kKey = "some avg10=";
   size_t at = text.find(kKey);
   double percent = -1;
-  if (at != std::string_view::npos) (void)std::from_chars(text.data() + at + kKey.size(), text.data() + text.size(), percent);
+  if (at != std::string_view::npos)
+    (void)std::from_chars(text.data() + at + kKey.size(), text.data() + text.size(), percent);
   return percent;
 }
 
@@ -100,7 +104,9 @@ void read_one(File& file, bool keep, uint64_t& number) {
 // Version 1 first: of a hybrid host's version 2 group only the pressure counts then.
 void Sampler::find() {
   found_ = true;
-  auto is_v1 = [](const std::string& directory) { return ::access((directory + "/cgroup.controllers").c_str(), F_OK) != 0; };
+  auto is_v1 = [](const std::string& directory) {
+    return ::access((directory + "/cgroup.controllers").c_str(), F_OK) != 0;
+  };
   for (bool v1 : {true, false})
     for (const std::string& directory : directories_)
       if (is_v1(directory) == v1) look_in(directory, v1);
@@ -175,7 +181,9 @@ void Sampler::read_deep(Reading& reading) {
     reading.memory_shmem = keyed(stat.view(), "shmem").value_or(0);
     if (!v1) {
       std::optional<uint64_t> kernel = keyed(stat.view(), "kernel");  // Linux 5.18
-      reading.memory_kernel = kernel ? *kernel : keyed(stat.view(), "slab").value_or(0) + keyed(stat.view(), "kernel_stack").value_or(0);
+      reading.memory_kernel = kernel ? *kernel
+                                     : keyed(stat.view(), "slab").value_or(0) +
+                                           keyed(stat.view(), "kernel_stack").value_or(0);
       reading.memory_sockets = keyed(stat.view(), "sock").value_or(0);
     }
   }
@@ -185,7 +193,9 @@ void Sampler::read_deep(Reading& reading) {
   if (Text oom(oom_, often_); oom) reading.oom_kills = keyed(oom.view(), "oom_kill").value_or(0);
   if (Text throttle(throttle_, often_); throttle) {
     reading.throttled = keyed(throttle.view(), "nr_throttled").value_or(0);
-    reading.throttled_us = keyed(throttle.view(), throttle_.v1 ? "throttled_time" : "throttled_usec").value_or(0) / (throttle_.v1 ? 1000 : 1);
+    reading.throttled_us =
+        keyed(throttle.view(), throttle_.v1 ? "throttled_time" : "throttled_usec").value_or(0) /
+        (throttle_.v1 ? 1000 : 1);
   }
   if (Text io(io_, often_); io) add_disks(io.view(), io_.v1, reading);
   read_pressure(pressure_cpu_, often_, reading.pressure_cpu);

@@ -1,4 +1,5 @@
-// What the kernel counts for one sandbox: its control groups' files, version 1, 2 or both, kept open and read again.
+// What the kernel counts for one sandbox: its control groups' files, version 1, 2 or both, kept
+// open and read again.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,11 @@ namespace paddock::monitor {
 struct Reading {
   uint64_t cpu_us = 0, memory = 0, memory_peak = 0, pids = 0, disk = 0;
   // Dear to read: these may be older than the rest.
-  uint64_t memory_anon = 0, memory_file = 0, memory_shmem = 0, memory_kernel = 0, memory_sockets = 0;
+  uint64_t memory_anon = 0, memory_file = 0, memory_shmem = 0, memory_kernel = 0,
+           memory_sockets = 0;
   uint64_t read_bytes = 0, written_bytes = 0, throttled = 0, throttled_us = 0, oom_kills = 0;
   double pressure_cpu = -1, pressure_memory = -1, pressure_io = -1;
-  bool deep = false;        // they are of this instant
+  bool deep = false;  // they are of this instant
   // Of the network, as egress told it last.
   uint64_t net_up = 0, net_down = 0, connections = 0;
   int64_t net_time_ms = 0;  // when that was, on egress's clock
@@ -26,12 +28,15 @@ struct Reading {
 
 class Sampler {
  public:
-  // `directories`: of its groups. `own`: processes in them that are Paddock's. Opens nothing before the first read. The files of
-  // the dear part are kept open only while it is read each time: there are many sandboxes, and few descriptors.
-  Sampler(std::vector<std::string> directories, uint64_t own) : directories_(std::move(directories)), own_(own) {}
+  // `directories`: of its groups. `own`: processes in them that are Paddock's. Opens nothing before
+  // the first read. The files of the dear part are kept open only while it is read each time: there
+  // are many sandboxes, and few descriptors.
+  Sampler(std::vector<std::string> directories, uint64_t own)
+      : directories_(std::move(directories)), own_(own) {}
 
-  // What there is goes into `reading`, which is the one before; the rest of it stays. False: CPU, memory and processes are not all there, and
-  // somebody else must be asked for those. `deep`: the dear part as well.
+  // What there is goes into `reading`, which is the one before; the rest of it stays. False: CPU,
+  // memory and processes are not all there, and somebody else must be asked for those. `deep`: the
+  // dear part as well.
   bool read(Reading& reading, bool deep);
 
   struct File {
@@ -52,7 +57,8 @@ class Sampler {
   uint64_t seen_cpu_ = 0;     // as the kernel has it: to the nanosecond in version 1
   int still_ = 0;             // reads since memory and processes were looked at
   File cpu_, memory_, pids_;  // read each time
-  File memory_stat_, memory_peak_, memory_kernel_, memory_sockets_, oom_, throttle_, io_, pressure_cpu_, pressure_memory_, pressure_io_;
+  File memory_stat_, memory_peak_, memory_kernel_, memory_sockets_, oom_, throttle_, io_,
+      pressure_cpu_, pressure_memory_, pressure_io_;
 };
 
 }  // namespace paddock::monitor

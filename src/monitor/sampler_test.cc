@@ -40,20 +40,27 @@ class Groups : public testing::Test {
     write("cpuacct", "cpuacct.usage", "5000000000\n");
     write("cpu", "cpu.stat", "nr_periods 10\nnr_throttled 3\nthrottled_time 7000000\n");
     write("blkio", "blkio.throttle.io_service_bytes_recursive",
-          "8:0 Read 100\n8:0 Write 200\n8:0 Sync 300\n8:0 Total 300\n8:16 Read 1\n8:16 Write 2\nTotal 303\n");
+          "8:0 Read 100\n8:0 Write 200\n8:0 Sync 300\n8:0 Total 300\n8:16 Read 1\n8:16 Write "
+          "2\nTotal 303\n");
     return {top_ + "/memory", top_ + "/pids", top_ + "/cpuacct", top_ + "/cpu", top_ + "/blkio"};
   }
 
   std::string version_2() {
     write("unified", "cgroup.controllers", "cpu memory pids io\n");
-    write("unified", "cpu.stat", "usage_usec 5000000\nuser_usec 1\nnr_periods 9\nnr_throttled 3\nthrottled_usec 7000\n");
+    write("unified", "cpu.stat",
+          "usage_usec 5000000\nuser_usec 1\nnr_periods 9\nnr_throttled 3\nthrottled_usec 7000\n");
     write("unified", "memory.current", "1048576\n");
     write("unified", "memory.peak", "2097152\n");
-    write("unified", "memory.stat", "anon 400\nfile 300\nkernel 50\nkernel_stack 16\nsock 6\nshmem 100\n");
+    write("unified", "memory.stat",
+          "anon 400\nfile 300\nkernel 50\nkernel_stack 16\nsock 6\nshmem 100\n");
     write("unified", "memory.events", "low 0\nhigh 0\nmax 1\noom 1\noom_kill 2\n");
     write("unified", "pids.current", "4\n");
-    write("unified", "io.stat", "8:0 rbytes=100 wbytes=200 rios=1 wios=1 dbytes=0 dios=0\n8:16 rbytes=1 wbytes=2 rios=0 wios=0\n");
-    write("unified", "cpu.pressure", "some avg10=12.50 avg60=1.00 avg300=0.10 total=12\nfull avg10=99.00 avg60=0.00 avg300=0.00 total=0\n");
+    write("unified", "io.stat",
+          "8:0 rbytes=100 wbytes=200 rios=1 wios=1 dbytes=0 dios=0\n8:16 rbytes=1 wbytes=2 rios=0 "
+          "wios=0\n");
+    write("unified", "cpu.pressure",
+          "some avg10=12.50 avg60=1.00 avg300=0.10 total=12\nfull avg10=99.00 avg60=0.00 "
+          "avg300=0.00 total=0\n");
     write("unified", "memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
     return write("unified", "io.pressure", "some avg10=3.25 avg60=0.00 avg300=0.00 total=0\n");
   }
@@ -100,7 +107,8 @@ TEST_F(Groups, OfAHybridHostVersionOneCountsAndVersionTwoTellsThePressure) {
   std::vector<std::string> groups = version_1();
   write("both", "cgroup.controllers", "");
   write("both", "cpu.stat", "usage_usec 1\nuser_usec 1\n");
-  groups.insert(groups.begin(), write("both", "cpu.pressure", "some avg10=2.00 avg60=0.00 avg300=0.00 total=0\n"));
+  groups.insert(groups.begin(),
+                write("both", "cpu.pressure", "some avg10=2.00 avg60=0.00 avg300=0.00 total=0\n"));
   Sampler sampler(groups, 1);
   Reading reading;
   EXPECT_TRUE(sampler.read(reading, true));
@@ -168,15 +176,22 @@ TEST(Meter, TheFirstSampleHasNoRatesUnlessItBegan) {
 TEST(Meter, RatesAreOfTheTimeBetween) {
   Meter meter;
   meter.begin({}, 0);
-  UsageSample sample = meter.measure({.cpu_us = 3'000'000, .read_bytes = 4000, .written_bytes = 2000, .throttled_us = 500'000, .deep = true}, 2'000'000, 1);
+  UsageSample sample = meter.measure({.cpu_us = 3'000'000,
+                                      .read_bytes = 4000,
+                                      .written_bytes = 2000,
+                                      .throttled_us = 500'000,
+                                      .deep = true},
+                                     2'000'000, 1);
   EXPECT_DOUBLE_EQ(sample.cpu_percent, 150);
   EXPECT_EQ(sample.disk_read_rate, 2000u);
   EXPECT_EQ(sample.disk_write_rate, 1000u);
   EXPECT_DOUBLE_EQ(sample.throttled_percent, 25);
-  sample = meter.measure({.cpu_us = 3'500'000, .read_bytes = 4000, .written_bytes = 2000}, 3'000'000, 2);
+  sample =
+      meter.measure({.cpu_us = 3'500'000, .read_bytes = 4000, .written_bytes = 2000}, 3'000'000, 2);
   EXPECT_DOUBLE_EQ(sample.cpu_percent, 50);
   EXPECT_EQ(sample.disk_read_rate, 2000u);  // not read anew
-  sample = meter.measure({.cpu_us = 3'500'000, .read_bytes = 4000, .written_bytes = 2000}, 4'000'000, 3);
+  sample =
+      meter.measure({.cpu_us = 3'500'000, .read_bytes = 4000, .written_bytes = 2000}, 4'000'000, 3);
   EXPECT_EQ(sample.disk_read_rate, 0u);  // it does nothing any more
   EXPECT_DOUBLE_EQ(sample.throttled_percent, 0);
 }
@@ -190,17 +205,24 @@ TEST(Meter, ACounterThatFellIsNoRate) {
 TEST(Meter, TheNetworkIsMeasuredByEgressClock) {
   Meter meter;
   meter.begin({.net_time_ms = 1000, .net_known = true}, 0);
-  EXPECT_EQ(meter.measure({.net_up = 500, .net_time_ms = 1500, .net_known = true}, 1'000'000, 1).net_up_rate, 1000u);
+  EXPECT_EQ(meter.measure({.net_up = 500, .net_time_ms = 1500, .net_known = true}, 1'000'000, 1)
+                .net_up_rate,
+            1000u);
   // Nothing new was told.
-  EXPECT_EQ(meter.measure({.net_up = 500, .net_time_ms = 1500, .net_known = true}, 2'000'000, 2).net_up_rate, 0u);
+  EXPECT_EQ(meter.measure({.net_up = 500, .net_time_ms = 1500, .net_known = true}, 2'000'000, 2)
+                .net_up_rate,
+            0u);
   // A burst after a silence is not spread over it.
-  EXPECT_EQ(meter.measure({.net_up = 2500, .net_time_ms = 61'500, .net_known = true}, 3'000'000, 3).net_up_rate, 2000u);
+  EXPECT_EQ(meter.measure({.net_up = 2500, .net_time_ms = 61'500, .net_known = true}, 3'000'000, 3)
+                .net_up_rate,
+            2000u);
 }
 
 TEST(Meter, WhatAServerFindsAfterARestartIsNoBurst) {
   Meter meter;
   meter.begin({}, 0);
-  UsageSample sample = meter.measure({.net_up = 1'000'000'000, .net_time_ms = 99, .net_known = true}, 1'000'000, 1);
+  UsageSample sample =
+      meter.measure({.net_up = 1'000'000'000, .net_time_ms = 99, .net_known = true}, 1'000'000, 1);
   EXPECT_EQ(sample.net_up_rate, 0u);
   EXPECT_EQ(sample.net_up, 1'000'000'000u);
 }

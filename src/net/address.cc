@@ -13,7 +13,9 @@ namespace {
 
 constexpr uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-bool is_mapped(const uint8_t* bytes) { return std::memcmp(bytes, kMappedPrefix, sizeof kMappedPrefix) == 0; }
+bool is_mapped(const uint8_t* bytes) {
+  return std::memcmp(bytes, kMappedPrefix, sizeof kMappedPrefix) == 0;
+}
 
 uint32_t number_at(const uint8_t* bytes) {
   return static_cast<uint32_t>(bytes[0]) << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
@@ -47,9 +49,10 @@ struct Network {
   const Kind& kind;
 };
 
-// The IANA special-purpose registry, and what cloud providers answer on; the first match counts. The networks for
-// documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20) are missing on purpose: nothing
-// routes to them, so nothing is lost, and tests use them as their Internet.
+// The IANA special-purpose registry, and what cloud providers answer on; the first match counts.
+// The networks for documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32,
+// 3fff::/20) are missing on purpose: nothing routes to them, so nothing is lost, and tests use them
+// as their Internet.
 constexpr Network kNetworks[] = {
     {0x00000000, 8, kReserved},    // "this network"; Linux takes 0.0.0.0 for loopback
     {0x0a000000, 8, kPrivate},     // 10.0.0.0
@@ -93,22 +96,24 @@ struct Network6 {
 constexpr Network6 kNetworks6[] = {
     {"::", 128, "unspecified"},
     {"::1", 128, "loopback"},
-    {"64:ff9b:1::", 48, "private"},  // NAT64 with a local prefix: the place of the IPv4 address is unknown
+    // NAT64 with a local prefix: the place of the IPv4 address is unknown.
+    {"64:ff9b:1::", 48, "private"},
     {"2001:2::", 48, "benchmark network"},
-    {"2001::", 23, "reserved"},      // IETF protocols: ORCHID, AMT, …; Teredo, too
-    {"2002::", 16, "reserved"},      // 6to4, abandoned by RFC 7526
+    {"2001::", 23, "reserved"},                // IETF protocols: ORCHID, AMT, …; Teredo, too
+    {"2002::", 16, "reserved"},                // 6to4, abandoned by RFC 7526
     {"fd00:ec2::254", 128, "cloud metadata"},  // AWS
     {"fd00:ec2::23", 128, "cloud metadata"},   // AWS Kubernetes
     {"fd20:ce::254", 128, "cloud metadata"},   // Google
     {"fc00::", 7, "private"},
     {"fe80::", 10, "link-local"},
-    {"fec0::", 10, "private"},       // site-local, RFC 3879
+    {"fec0::", 10, "private"},  // site-local, RFC 3879
     {"ff00::", 8, "multicast"},
 };
 
 bool is_within(const Address& address, const char* text, int bits) {
   uint8_t network[16];
-  if (inet_pton(AF_INET6, text, network) != 1) return true;  // our own table: cannot be, and then fails closed
+  // Our own table: cannot be, and then fails closed.
+  if (inet_pton(AF_INET6, text, network) != 1) return true;
   for (int i = 0; i < 16 && bits > 0; ++i, bits -= 8) {
     int ignored = bits >= 8 ? 0 : 8 - bits;
     if ((address.bytes[i] ^ network[i]) >> ignored != 0) return false;
@@ -119,15 +124,18 @@ bool is_within(const Address& address, const char* text, int bits) {
 const char* not_public6(const Address& address) {
   const uint8_t* bytes = address.bytes.data();
   // These two reach the IPv4 address and nothing else, so that one alone decides.
-  if (is_mapped(bytes) || is_within(address, "64:ff9b::", 96)) return not_public_inside(number_at(bytes + 12));
+  if (is_mapped(bytes) || is_within(address, "64:ff9b::", 96))
+    return not_public_inside(number_at(bytes + 12));
   // These are never public; the IPv4 address only makes the reason better.
   const char* inside = nullptr;
   if (is_within(address, "2002::", 16)) inside = not_public_inside(number_at(bytes + 2));
-  if (is_within(address, "2001::", 32)) {  // Teredo: the server, and the client with every bit turned
+  // Teredo: the server, and the client with every bit turned.
+  if (is_within(address, "2001::", 32)) {
     inside = not_public_inside(~number_at(bytes + 12));
     if (!inside) inside = not_public_inside(number_at(bytes + 4));
   }
-  if (is_within(address, "::", 96) && number_at(bytes + 12) > 1) inside = not_public_inside(number_at(bytes + 12));
+  if (is_within(address, "::", 96) && number_at(bytes + 12) > 1)
+    inside = not_public_inside(number_at(bytes + 12));
   if (inside) return inside;
 
   for (const Network6& network : kNetworks6) {
@@ -197,7 +205,9 @@ std::optional<Endpoint> from_socket_address(const SocketAddress& socket_address)
   return {};
 }
 
-Address unmapped(const Address& address) { return address.ipv6 ? ipv6_or_mapped(address.bytes.data()) : address; }
+Address unmapped(const Address& address) {
+  return address.ipv6 ? ipv6_or_mapped(address.bytes.data()) : address;
+}
 
 std::optional<Address> behind_nat64(const Address& address) {
   if (!address.ipv6 || !is_within(address, "64:ff9b::", 96)) return std::nullopt;

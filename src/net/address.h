@@ -27,7 +27,8 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// Only the dotted quad and the colon form, whole; no scope, no brackets. An IPv4 address mapped into IPv6
+// Only the dotted quad and the colon form, whole; no scope, no brackets. An IPv4 address mapped
+// into IPv6
 // (::ffff:1.2.3.4) becomes the IPv4 address it stands for.
 std::optional<Address> parse_address(std::string_view text);
 std::string to_string(const Address& address);
@@ -46,12 +47,13 @@ struct SocketAddress {
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 SocketAddress to_socket_address(const Endpoint& endpoint);
-std::optional<Endpoint> from_socket_address(const SocketAddress& address);  // mapped IPv4 becomes IPv4
+// Mapped IPv4 becomes IPv4.
+std::optional<Endpoint> from_socket_address(const SocketAddress& address);
 
-// Why this address is not part of the public Internet: "loopback", "private", "link-local", "cloud metadata",
-// "multicast", "reserved", "IPv4 inside IPv6 (private)", …; null when it is public. Of IPv6 only 2000::/3 can be, and
-// NAT64 (64:ff9b::/96) with a public IPv4 address in it. Tunnels that carry an IPv4 address (6to4, Teredo,
-// IPv4-compatible) never are.
+// Why this address is not part of the public Internet: "loopback", "private", "link-local", "cloud
+// metadata", "multicast", "reserved", "IPv4 inside IPv6 (private)", …; null when it is public. Of
+// IPv6 only 2000::/3 can be, and NAT64 (64:ff9b::/96) with a public IPv4 address in it. Tunnels
+// that carry an IPv4 address (6to4, Teredo, IPv4-compatible) never are.
 const char* not_public(const Address& address);
 
 }  // namespace paddock::net

@@ -23,7 +23,8 @@ Address ipv6_of(const char* text) {  // parse_address would take a mapped addres
 }  // namespace
 
 TEST(Address, ReadsAndWritesBothFamilies) {
-  for (const char* text : {"0.0.0.0", "203.0.113.7", "255.255.255.255", "::", "::1", "2001:db8::1", "fe80::1"}) {
+  for (const char* text :
+       {"0.0.0.0", "203.0.113.7", "255.255.255.255", "::", "::1", "2001:db8::1", "fe80::1"}) {
     std::optional<Address> address = parse_address(text);
     ASSERT_TRUE(address) << text;
     EXPECT_EQ(to_string(*address), text);
@@ -33,10 +34,26 @@ TEST(Address, ReadsAndWritesBothFamilies) {
 
 TEST(Address, RefusesEverythingElse) {
   using namespace std::literals;
-  for (std::string_view text :
-       {""sv, "1.2.3"sv, "127.1"sv, "01.2.3.4"sv, "1.2.3.4.5"sv, "1.2.3.256"sv, "0x7f000001"sv, "2130706433"sv, " 1.2.3.4"sv, "1.2.3.4 "sv,
-        "1.2.3.4:80"sv, "1.2.3.4\0"sv, "[::1]"sv, "fe80::1%lo"sv, "::1::"sv, "1:2:3:4:5:6:7:8:9"sv, "12345::"sv, "::ffff:1.2.3"sv,
-        "example.com"sv, "1111:1111:1111:1111:1111:1111:111.111.111.1111"sv}) {
+  for (std::string_view text : {""sv,
+                                "1.2.3"sv,
+                                "127.1"sv,
+                                "01.2.3.4"sv,
+                                "1.2.3.4.5"sv,
+                                "1.2.3.256"sv,
+                                "0x7f000001"sv,
+                                "2130706433"sv,
+                                " 1.2.3.4"sv,
+                                "1.2.3.4 "sv,
+                                "1.2.3.4:80"sv,
+                                "1.2.3.4\0"sv,
+                                "[::1]"sv,
+                                "fe80::1%lo"sv,
+                                "::1::"sv,
+                                "1:2:3:4:5:6:7:8:9"sv,
+                                "12345::"sv,
+                                "::ffff:1.2.3"sv,
+                                "example.com"sv,
+                                "1111:1111:1111:1111:1111:1111:111.111.111.1111"sv}) {
     EXPECT_FALSE(parse_address(text)) << text;
   }
 }
@@ -75,33 +92,74 @@ TEST(Address, KnowsWhatIsNotPublic) {
     const char *text, *kind;
   };
   for (const auto& [text, expected] : {
-           Case{"0.0.0.0", "reserved"}, {"0.255.255.255", "reserved"}, {"10.0.0.0", "private"}, {"10.255.255.255", "private"},
-           {"100.64.0.0", "carrier-grade NAT"}, {"100.127.255.255", "carrier-grade NAT"}, {"100.100.100.200", "cloud metadata"},
-           {"127.0.0.1", "loopback"}, {"127.255.255.255", "loopback"}, {"168.63.129.16", "cloud metadata"},
-           {"169.254.0.1", "link-local"}, {"169.254.169.254", "cloud metadata"}, {"169.254.170.2", "cloud metadata"},
-           {"172.16.0.0", "private"}, {"172.31.255.255", "private"}, {"192.0.0.1", "reserved"}, {"192.88.99.1", "reserved"},
-           {"192.168.0.1", "private"}, {"198.18.0.1", "benchmark network"}, {"198.19.255.255", "benchmark network"},
-           {"224.0.0.1", "multicast"}, {"239.255.255.255", "multicast"}, {"240.0.0.1", "reserved"}, {"255.255.255.255", "broadcast"},
-           {"::", "unspecified"}, {"::1", "loopback"}, {"fc00::1", "private"}, {"fdff::1", "private"}, {"fd00:ec2::254", "cloud metadata"},
-           {"fe80::1", "link-local"}, {"febf::1", "link-local"}, {"fec0::1", "private"}, {"ff02::1", "multicast"},
-           {"2001:2::1", "benchmark network"}, {"2001:10::1", "reserved"}, {"2001:20::1", "reserved"}, {"2001:1ff::1", "reserved"},
-           {"64:ff9b:1::1", "private"}, {"100::1", "reserved"}, {"5f00::1", "reserved"}, {"4000::1", "reserved"}, {"1::", "reserved"},
+           Case{"0.0.0.0", "reserved"},
+           {"0.255.255.255", "reserved"},
+           {"10.0.0.0", "private"},
+           {"10.255.255.255", "private"},
+           {"100.64.0.0", "carrier-grade NAT"},
+           {"100.127.255.255", "carrier-grade NAT"},
+           {"100.100.100.200", "cloud metadata"},
+           {"127.0.0.1", "loopback"},
+           {"127.255.255.255", "loopback"},
+           {"168.63.129.16", "cloud metadata"},
+           {"169.254.0.1", "link-local"},
+           {"169.254.169.254", "cloud metadata"},
+           {"169.254.170.2", "cloud metadata"},
+           {"172.16.0.0", "private"},
+           {"172.31.255.255", "private"},
+           {"192.0.0.1", "reserved"},
+           {"192.88.99.1", "reserved"},
+           {"192.168.0.1", "private"},
+           {"198.18.0.1", "benchmark network"},
+           {"198.19.255.255", "benchmark network"},
+           {"224.0.0.1", "multicast"},
+           {"239.255.255.255", "multicast"},
+           {"240.0.0.1", "reserved"},
+           {"255.255.255.255", "broadcast"},
+           {"::", "unspecified"},
+           {"::1", "loopback"},
+           {"fc00::1", "private"},
+           {"fdff::1", "private"},
+           {"fd00:ec2::254", "cloud metadata"},
+           {"fe80::1", "link-local"},
+           {"febf::1", "link-local"},
+           {"fec0::1", "private"},
+           {"ff02::1", "multicast"},
+           {"2001:2::1", "benchmark network"},
+           {"2001:10::1", "reserved"},
+           {"2001:20::1", "reserved"},
+           {"2001:1ff::1", "reserved"},
+           {"64:ff9b:1::1", "private"},
+           {"100::1", "reserved"},
+           {"5f00::1", "reserved"},
+           {"4000::1", "reserved"},
+           {"1::", "reserved"},
        }) {
     EXPECT_EQ(kind(text), expected) << text;
   }
 }
 
 TEST(Address, KnowsWhatIsPublic) {
-  for (const char* text : {"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
-                           "168.63.129.15", "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.167.255.255",
-                           "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2600::1", "2001:200::1", "2001:4860:4860::8888",
-                           "2a00:1450::1", "2003::1", "3ffe::1"}) {
+  for (const char* text : {"1.1.1.1",         "8.8.8.8",
+                           "9.255.255.255",   "11.0.0.0",
+                           "100.63.255.255",  "100.128.0.0",
+                           "126.255.255.255", "128.0.0.0",
+                           "168.63.129.15",   "169.253.255.255",
+                           "169.255.0.0",     "172.15.255.255",
+                           "172.32.0.0",      "192.0.1.0",
+                           "192.167.255.255", "192.169.0.0",
+                           "198.17.255.255",  "198.20.0.0",
+                           "223.255.255.255", "2600::1",
+                           "2001:200::1",     "2001:4860:4860::8888",
+                           "2a00:1450::1",    "2003::1",
+                           "3ffe::1"}) {
     EXPECT_EQ(kind(text), "public") << text;
   }
 }
 
 TEST(Address, TakesDocumentationNetworksForPublic) {
-  for (const char* text : {"192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1", "3fff::1"}) EXPECT_EQ(kind(text), "public") << text;
+  for (const char* text : {"192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1", "3fff::1"})
+    EXPECT_EQ(kind(text), "public") << text;
 }
 
 TEST(Address, JudgesIpv4InsideIpv6) {

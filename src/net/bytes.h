@@ -1,5 +1,6 @@
-// Reads numbers and runs of bytes from the front of a message, network order. After a read beyond the end everything
-// reads as zero or empty and ok() stays false, so that a parser may read first and ask once.
+// Reads numbers and runs of bytes from the front of a message, network order. After a read beyond
+// the end everything reads as zero or empty and ok() stays false, so that a parser may read first
+// and ask once.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ class ByteReader {
 
   bool ok() const { return ok_; }
   bool at_end() const { return left_.empty(); }
-  bool finished() const { return ok_ && left_.empty(); }  // everything was there, and nothing is left over
+  // Everything was there, and nothing is left over.
+  bool finished() const { return ok_ && left_.empty(); }
 
   uint32_t number(size_t width) {  // of 1 to 4 bytes
     uint32_t value = 0;

@@ -9,9 +9,11 @@ namespace paddock::net {
 
 namespace {
 
-constexpr uint8_t kFirstRecordType = 20, kHandshakeRecord = 22, kLastRecordType = 23, kClientHello = 1, kMajorVersion = 3;
+constexpr uint8_t kFirstRecordType = 20, kHandshakeRecord = 22, kLastRecordType = 23,
+                  kClientHello = 1, kMajorVersion = 3;
 constexpr size_t kRecordHeader = 5, kHandshakeHeader = 4, kLargestRecord = 1 << 14;
-constexpr uint32_t kServerName = 0, kAlpn = 16, kEncryptedClientHello = 0xfe0d, kEncryptedServerName = 0xffce;
+constexpr uint32_t kServerName = 0, kAlpn = 16, kEncryptedClientHello = 0xfe0d,
+                   kEncryptedServerName = 0xffce;
 
 // One name of the only kind there is (RFC 6066, 3).
 bool parse_server_name(std::string_view extension, ClientHello& hello) {
@@ -57,7 +59,8 @@ std::optional<ClientHello> parse_message(std::string_view message) {
   ByteReader reader(message);
   uint32_t version = reader.number(2);
   reader.take(32);  // random
-  std::string_view session = reader.counted(1), ciphers = reader.counted(2), compressions = reader.counted(1);
+  std::string_view session = reader.counted(1), ciphers = reader.counted(2),
+                   compressions = reader.counted(1);
   if (!reader.ok() || version >> 8 != kMajorVersion || session.size() > 32) return {};
   if (ciphers.empty() || ciphers.size() % 2 != 0 || compressions.empty()) return {};
 
@@ -70,8 +73,8 @@ std::optional<ClientHello> parse_message(std::string_view message) {
 
 }  // namespace
 
-// Any record of TLS, with whatever minor version: servers ignore that, and whether they ignore a record in front of the
-// greeting is not to be found out here.
+// Any record of TLS, with whatever minor version: servers ignore that, and whether they ignore a
+// record in front of the greeting is not to be found out here.
 bool looks_like_tls(std::string_view bytes) {
   auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
   if (bytes.size() > 0 && (byte(0) < kFirstRecordType || byte(0) > kLastRecordType)) return false;
@@ -82,14 +85,18 @@ namespace {
 
 // As much of a record's beginning as there is: a handshake's, and of the first one a ClientHello's.
 bool begins_record(std::string_view bytes, bool first) {
-  auto is = [&](size_t at, uint8_t value) { return bytes.size() <= at || static_cast<uint8_t>(bytes[at]) == value; };
-  return is(0, kHandshakeRecord) && is(1, kMajorVersion) && (!first || is(kRecordHeader, kClientHello));
+  auto is = [&](size_t at, uint8_t value) {
+    return bytes.size() <= at || static_cast<uint8_t>(bytes[at]) == value;
+  };
+  return is(0, kHandshakeRecord) && is(1, kMajorVersion) &&
+         (!first || is(kRecordHeader, kClientHello));
 }
 
 }  // namespace
 
 Parse parse_client_hello(std::string_view bytes, ClientHello& hello) {
-  bool too_large = bytes.size() >= kLargestClientHello;  // with the records around it, when it has not ended by then
+  // With the records around it, when it has not ended by then.
+  bool too_large = bytes.size() >= kLargestClientHello;
   bytes = bytes.substr(0, kLargestClientHello);
   std::string handshake;
   while (bytes.size() >= kRecordHeader) {
@@ -104,8 +111,10 @@ Parse parse_client_hello(std::string_view bytes, ClientHello& hello) {
     size_t length = ByteReader(std::string_view(handshake).substr(1)).number(3);
     if (length > kLargestClientHello) return Parse::wrong;
     if (handshake.size() < kHandshakeHeader + length) continue;
-    if (handshake.size() > kHandshakeHeader + length) return Parse::wrong;  // nothing may follow before the server spoke
-    std::optional<ClientHello> parsed = parse_message(std::string_view(handshake).substr(kHandshakeHeader));
+    // Nothing may follow before the server spoke.
+    if (handshake.size() > kHandshakeHeader + length) return Parse::wrong;
+    std::optional<ClientHello> parsed =
+        parse_message(std::string_view(handshake).substr(kHandshakeHeader));
     if (!parsed) return Parse::wrong;
     hello = *std::move(parsed);
     return Parse::done;

@@ -14,24 +14,34 @@ using Texts = std::vector<std::string>;
 
 // From openssl s_client 3.0 -servername example.com -alpn h2,http/1.1.
 constexpr std::string_view kRealHello =
-    "160301014a010001460303824127168c48214d975d09b3b7c0422ed25b04ce0455d0b50a31ec9f122f76f8208d8cc7902d14f8d5e2794a"
-    "82bdaf91a872fff9b59535575e5e29a0799559afba003e130213031301c02cc030009fcca9cca8ccaac02bc02f009ec024c028006bc023"
-    "c0270067c00ac0140039c009c0130033009d009c003d003c0035002f00ff010000bf00000010000e00000b6578616d706c652e636f6d00"
-    "0b000403000102000a00160014001d0017001e0019001801000101010201030104002300000010000e000c02683208687474702f312e31"
-    "0016000000170000000d002a0028040305030603080708080809080a080b08040805080604010501060103030301030204020502060200"
-    "2b0009080304030303020301002d00020101003300260024001d002018d45b42627c1a423152c4532de8273e9d77074ba6874e38f15811"
+    "160301014a010001460303824127168c48214d975d09b3b7c0422ed25b04ce0455d0b50a31ec9f122f76f8208d8cc7"
+    "902d14f8d5e2794a"
+    "82bdaf91a872fff9b59535575e5e29a0799559afba003e130213031301c02cc030009fcca9cca8ccaac02bc02f009e"
+    "c024c028006bc023"
+    "c0270067c00ac0140039c009c0130033009d009c003d003c0035002f00ff010000bf00000010000e00000b6578616d"
+    "706c652e636f6d00"
+    "0b000403000102000a00160014001d0017001e0019001801000101010201030104002300000010000e000c02683208"
+    "687474702f312e31"
+    "0016000000170000000d002a0028040305030603080708080809080a080b0804080508060401050106010303030103"
+    "0204020502060200"
+    "2b0009080304030303020301002d00020101003300260024001d002018d45b42627c1a423152c4532de8273e9d7707"
+    "4ba6874e38f15811"
     "93cd05936f";
 
 // From openssl s_client 3.0 -noservername -tls1_2.
 constexpr std::string_view kNamelessHello =
-    "16030100b7010000b30303c6f1df440827f5060e12a94b8846eb7288fecae1bc392ca3ed7b40d475b626f0000038c02cc030009fcca9cc"
-    "a8ccaac02bc02f009ec024c028006bc023c0270067c00ac0140039c009c0130033009d009c003d003c0035002f00ff01000052000b0004"
-    "03000102000a000c000a001d0017001e00190018002300000016000000170000000d002a0028040305030603080708080809080a080b08"
+    "16030100b7010000b30303c6f1df440827f5060e12a94b8846eb7288fecae1bc392ca3ed7b40d475b626f0000038c0"
+    "2cc030009fcca9cc"
+    "a8ccaac02bc02f009ec024c028006bc023c0270067c00ac0140039c009c0130033009d009c003d003c0035002f00ff"
+    "01000052000b0004"
+    "03000102000a000c000a001d0017001e00190018002300000016000000170000000d002a0028040305030603080708"
+    "080809080a080b08"
     "0408050806040105010601030303010302040205020602";
 
 std::string from_hex(std::string_view hex) {
   std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
   return bytes;
 }
 
@@ -48,11 +58,16 @@ std::string extension(uint16_t type, const std::string& data) {
   append_number(bytes, type, 2);
   return bytes + counted(data, 2);
 }
-std::string server_name(const std::string& name) { return extension(0, counted("\0"s + counted(name, 2), 2)); }
+std::string server_name(const std::string& name) {
+  return extension(0, counted("\0"s + counted(name, 2), 2));
+}
 
-const std::string kStart = "\x03\x03"s + std::string(32, 'r') + "\0"s + "\x00\x02\x13\x01"s + "\x01\x00"s;
+const std::string kStart =
+    "\x03\x03"s + std::string(32, 'r') + "\0"s + "\x00\x02\x13\x01"s + "\x01\x00"s;
 std::string message_with(const std::string& extensions) { return kStart + counted(extensions, 2); }
-std::string hello_with(const std::string& extensions) { return record(handshake(message_with(extensions))); }
+std::string hello_with(const std::string& extensions) {
+  return record(handshake(message_with(extensions)));
+}
 
 Parse parse(const std::string& bytes) {
   ClientHello hello;
@@ -92,13 +107,16 @@ TEST(ClientHello, ReadsOneThatIsSpreadOverManyRecords) {
   ClientHello hello;
   ASSERT_EQ(parse_client_hello(spread, hello), Parse::done);
   EXPECT_EQ(hello.server_name, "example.com");
-  for (size_t size = 0; size < spread.size(); ++size) ASSERT_EQ(parse(spread.substr(0, size)), Parse::more) << size;
+  for (size_t size = 0; size < spread.size(); ++size)
+    ASSERT_EQ(parse(spread.substr(0, size)), Parse::more) << size;
 }
 
 TEST(ClientHello, SeesEncryptedClientHello) {
   for (uint16_t type : {0xfe0d, 0xffce}) {
     ClientHello hello;
-    ASSERT_EQ(parse_client_hello(hello_with(server_name("public.example") + extension(type, "hidden")), hello), Parse::done);
+    ASSERT_EQ(parse_client_hello(
+                  hello_with(server_name("public.example") + extension(type, "hidden")), hello),
+              Parse::done);
     EXPECT_TRUE(hello.encrypted);
     EXPECT_EQ(hello.server_name, "public.example");
   }
@@ -106,7 +124,8 @@ TEST(ClientHello, SeesEncryptedClientHello) {
 
 TEST(ClientHello, IsLeftAloneWhenNotUnderstood) {
   ClientHello hello{.server_name = "before"};
-  EXPECT_EQ(parse_client_hello(hello_with(server_name("after") + server_name("again")), hello), Parse::wrong);
+  EXPECT_EQ(parse_client_hello(hello_with(server_name("after") + server_name("again")), hello),
+            Parse::wrong);
   EXPECT_EQ(hello.server_name, "before");
 }
 
@@ -119,7 +138,8 @@ TEST(ClientHello, SaysNoToOtherProtocolsAtOnce) {
   EXPECT_TRUE(looks_like_tls("\x16\x03\x03"));
 }
 
-// Servers ignore the minor version, and some a record in front: what looks like TLS to them must be judged, or refused.
+// Servers ignore the minor version, and some a record in front: what looks like TLS to them must be
+// judged, or refused.
 TEST(ClientHello, CannotBeHiddenBehindItsRecords) {
   std::string odd = hello_with(server_name("a.example"));
   odd[2] = '\xff';
@@ -127,7 +147,8 @@ TEST(ClientHello, CannotBeHiddenBehindItsRecords) {
   EXPECT_TRUE(looks_like_tls(odd));
   EXPECT_EQ(parse_client_hello(odd, hello), Parse::done);
   EXPECT_EQ(hello.server_name, "a.example");
-  for (const std::string& front : {"\x16\x03\x01\x00\x00"s, "\x14\x03\x01\x00\x01\x01"s, "\x15\x03\x01\x00\x02\x01\x00"s, "\x16\x03\x01\x00\x10\x02"s}) {
+  for (const std::string& front : {"\x16\x03\x01\x00\x00"s, "\x14\x03\x01\x00\x01\x01"s,
+                                   "\x15\x03\x01\x00\x02\x01\x00"s, "\x16\x03\x01\x00\x10\x02"s}) {
     EXPECT_TRUE(looks_like_tls(front + odd)) << printable(front);
     EXPECT_EQ(parse(front + odd), Parse::wrong) << printable(front);
   }
@@ -136,31 +157,55 @@ TEST(ClientHello, CannotBeHiddenBehindItsRecords) {
 TEST(ClientHello, RefusesWhatIsAgainstTheRules) {
   std::string name = server_name("example.com");
   ASSERT_EQ(parse(hello_with(name)), Parse::done);
-  std::string two_names = extension(0, counted("\0"s + counted("a", 2) + "\0"s + counted("b", 2), 2));
+  std::string two_names =
+      extension(0, counted("\0"s + counted("a", 2) + "\0"s + counted("b", 2), 2));
   std::string message = message_with(name), cut = handshake(message);
   cut[3] = static_cast<char>(cut[3] - 1);
   for (const std::string& bytes : {
-           hello_with(name + server_name("other.com")), hello_with(name + name), hello_with(two_names),
-           hello_with(server_name("a\0b"s)), hello_with(server_name("")), hello_with(extension(0, "")),
-           hello_with(extension(0, counted("", 2))), hello_with(extension(0, counted("\1"s + counted("a", 2), 2))),
+           hello_with(name + server_name("other.com")),
+           hello_with(name + name),
+           hello_with(two_names),
+           hello_with(server_name("a\0b"s)),
+           hello_with(server_name("")),
+           hello_with(extension(0, "")),
+           hello_with(extension(0, counted("", 2))),
+           hello_with(extension(0, counted("\1"s + counted("a", 2), 2))),
            hello_with(extension(0, counted("\0"s + counted("a", 2), 2) + "x")),
            hello_with(extension(0, counted("\0"s + counted("a", 2) + "x", 2))),
-           hello_with(extension(16, "")), hello_with(extension(16, counted("", 2))), hello_with(extension(16, counted(counted("", 1), 2))),
-           hello_with(extension(16, counted("\x03h2"s, 2))), hello_with(extension(16, counted(counted("h2", 1), 2) + "x")),
-           hello_with(extension(7, "a") + extension(7, "b")),             // any extension twice
-           hello_with(name.substr(0, name.size() - 1)), hello_with(name + "\0"s),
-           record(handshake(message + "x")),                              // bytes behind the extensions
+           hello_with(extension(16, "")),
+           hello_with(extension(16, counted("", 2))),
+           hello_with(extension(16, counted(counted("", 1), 2))),
+           hello_with(extension(16, counted("\x03h2"s, 2))),
+           hello_with(extension(16, counted(counted("h2", 1), 2) + "x")),
+           hello_with(extension(7, "a") + extension(7, "b")),  // any extension twice
+           hello_with(name.substr(0, name.size() - 1)),
+           hello_with(name + "\0"s),
+           // Bytes behind the extensions.
+           record(handshake(message + "x")),
            record(handshake(message.substr(0, message.size() - 1))),
-           record(handshake(message) + handshake(message)),               // a second message
-           record(cut),                                                   // its length says less than there is
-           record(handshake("")), record(handshake("\x02\x00"s + message.substr(2))),
-           record(handshake(kStart.substr(0, 34) + "\x21"s + std::string(33, 's') + "\x00\x02\x13\x01\x01\x00"s)),  // session id of 33
-           record(handshake(kStart.substr(0, 35) + "\x00\x00\x01\x00"s)),          // no cipher suites
-           record(handshake(kStart.substr(0, 35) + "\x00\x03""abc\x01\x00"s)),     // half a cipher suite
-           record(handshake(kStart.substr(0, 35) + "\x00\x02\x13\x01\x00"s)),      // no compression method
-           "\x16\x03\x01\x00\x00"s, "\x16\x03\x01\x40\x01\x01"s,                  // an empty record, and one that is too large
-           record("\x01"s) + "\x17\x03\x03\x00\x01\x00"s,                         // another kind of record in between
-           record("\x01"s) + "\x17"s, record("\x01\x01\x00\x01"s),                // a length beyond the largest
+           record(handshake(message) + handshake(message)),  // a second message
+           // Its length says less than there is.
+           record(cut),
+           record(handshake("")),
+           record(handshake("\x02\x00"s + message.substr(2))),
+           // Session id of 33.
+           record(handshake(kStart.substr(0, 34) + "\x21"s + std::string(33, 's') +
+                            "\x00\x02\x13\x01\x01\x00"s)),
+           // No cipher suites.
+           record(handshake(kStart.substr(0, 35) + "\x00\x00\x01\x00"s)),
+           // Half a cipher suite.
+           record(handshake(kStart.substr(0, 35) + "\x00\x03"
+                                                   "abc\x01\x00"s)),
+           // No compression method.
+           record(handshake(kStart.substr(0, 35) + "\x00\x02\x13\x01\x00"s)),
+           // An empty record, and one that is too large.
+           "\x16\x03\x01\x00\x00"s,
+           "\x16\x03\x01\x40\x01\x01"s,
+           // Another kind of record in between.
+           record("\x01"s) + "\x17\x03\x03\x00\x01\x00"s,
+           // A length beyond the largest.
+           record("\x01"s) + "\x17"s,
+           record("\x01\x01\x00\x01"s),
        }) {
     EXPECT_EQ(parse(bytes), Parse::wrong) << printable(bytes);
   }

@@ -18,8 +18,12 @@ Result<std::string_view> only_envelope(std::string_view body) {
   uint32_t flags = reader.number(1);
   std::string_view message = reader.counted(4);
   if (!reader.ok()) return Error{Code::invalid, "read the request: its envelope is not complete"};
-  if (flags & kEnvelopeCompressed) return Error{Code::invalid, "read the request: its envelope is compressed, which was not agreed upon"};
-  if (flags != 0) return Error{Code::invalid, cat("read the request: an envelope with flags ", flags, " is not a message")};
+  if (flags & kEnvelopeCompressed)
+    return Error{Code::invalid,
+                 "read the request: its envelope is compressed, which was not agreed upon"};
+  if (flags != 0)
+    return Error{Code::invalid,
+                 cat("read the request: an envelope with flags ", flags, " is not a message")};
   if (!reader.at_end()) return Error{Code::invalid, "read the request: more than one message"};
   return message;
 }
@@ -29,10 +33,22 @@ int http_status_of(std::string_view code) {
     std::string_view code;
     int status;
   } kStatus[] = {
-      {"canceled", 499},         {"unknown", 500},         {"invalid_argument", 400}, {"deadline_exceeded", 504},
-      {"not_found", 404},        {"already_exists", 409},  {"permission_denied", 403}, {"resource_exhausted", 429},
-      {"failed_precondition", 400}, {"aborted", 409},      {"out_of_range", 400},     {"unimplemented", 501},
-      {"internal", 500},         {"unavailable", 503},     {"data_loss", 500},        {"unauthenticated", 401},
+      {"canceled", 499},
+      {"unknown", 500},
+      {"invalid_argument", 400},
+      {"deadline_exceeded", 504},
+      {"not_found", 404},
+      {"already_exists", 409},
+      {"permission_denied", 403},
+      {"resource_exhausted", 429},
+      {"failed_precondition", 400},
+      {"aborted", 409},
+      {"out_of_range", 400},
+      {"unimplemented", 501},
+      {"internal", 500},
+      {"unavailable", 503},
+      {"data_loss", 500},
+      {"unauthenticated", 401},
   };
   for (const auto& entry : kStatus)
     if (entry.code == code) return entry.status;
@@ -41,9 +57,11 @@ int http_status_of(std::string_view code) {
 
 Result<std::optional<int64_t>> parse_connect_timeout(std::string_view header) {
   if (header.empty()) return std::optional<int64_t>();
-  bool digits = std::all_of(header.begin(), header.end(), [](char c) { return c >= '0' && c <= '9'; });
+  bool digits =
+      std::all_of(header.begin(), header.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!digits || header.size() > 10)
-    return Error{Code::invalid, cat("read Connect-Timeout-Ms: '", printable(header), "' is not a number of at most ten digits")};
+    return Error{Code::invalid, cat("read Connect-Timeout-Ms: '", printable(header),
+                                    "' is not a number of at most ten digits")};
   return std::optional<int64_t>(std::stoll(std::string(header)));
 }
 

@@ -12,13 +12,13 @@ constexpr size_t kHeaderSize = 12, kLongestName = 255, kLongestLabel = 63;
 constexpr size_t kMostJumps = 127;  // a name has no more labels than that
 constexpr int kLongestChain = 16;   // of CNAME records
 constexpr uint16_t kInternet = 1, kTypeSoa = 6, kTypeOpt = 41;
-constexpr uint16_t kIsReply = 0x8000, kOpcode = 0x7800, kTruncated = 0x0200, kRecursionDesired = 0x0100,
-                   kRecursionAvailable = 0x0080, kCode = 0x000f;
+constexpr uint16_t kIsReply = 0x8000, kOpcode = 0x7800, kTruncated = 0x0200,
+                   kRecursionDesired = 0x0100, kRecursionAvailable = 0x0080, kCode = 0x000f;
 constexpr uint16_t kPointerToQuestion = 0xc000 | kHeaderSize;
 constexpr size_t kOptSize = 11;
 
-// A name as it stands in a message, uncompressed and without the root label: lengths and labels. Unlike text with dots it
-// has one meaning only, whatever bytes the labels hold.
+// A name as it stands in a message, uncompressed and without the root label: lengths and labels.
+// Unlike text with dots it has one meaning only, whatever bytes the labels hold.
 using Labels = std::string;
 
 struct DnsHeader {
@@ -41,7 +41,8 @@ Labels lower(Labels labels) {  // lengths are below 64, so they stay what they a
 }
 
 bool is_name_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_';
 }
 
 // Walks over a message. Every read says whether it was there.
@@ -62,8 +63,8 @@ class Message {
   bool read(uint32_t& value) { return read_number(4, value); }
 
   bool read(DnsHeader& header) {
-    return read(header.id) && read(header.flags) && read(header.questions) && read(header.answers) &&
-           read(header.authorities) && read(header.additionals);
+    return read(header.id) && read(header.flags) && read(header.questions) &&
+           read(header.answers) && read(header.authorities) && read(header.additionals);
   }
 
   // Pointers only lead backwards, to before the part of the name that holds them: so no name loops.
@@ -109,7 +110,9 @@ class Message {
   bool read(Record& record) {
     uint16_t size = 0;
     Labels labels;
-    if (!read_name(labels) || !read(record.type) || !read(record.record_class) || !read(record.ttl) || !read(size)) return false;
+    if (!read_name(labels) || !read(record.type) || !read(record.record_class) ||
+        !read(record.ttl) || !read(size))
+      return false;
     if (size > bytes_.size() - at_) return false;
     record.name = lower(labels);
     record.data_at = at_;
@@ -134,7 +137,8 @@ class Message {
 
 // RFC 6891, 6.1.2: the root's name, and options that fill the data exactly.
 bool is_valid_opt(const Record& record) {
-  if (!record.name.empty() || (record.ttl >> 16 & 0xff) != 0) return false;  // another version of EDNS
+  // Another version of EDNS.
+  if (!record.name.empty() || (record.ttl >> 16 & 0xff) != 0) return false;
   ByteReader options(record.data);
   while (!options.at_end()) {
     options.number(2);
@@ -160,7 +164,8 @@ std::optional<Labels> labels_of(std::string_view name) {
 }
 
 void append_header(std::string& message, const DnsHeader& header) {
-  for (uint16_t field : {header.id, header.flags, header.questions, header.answers, header.authorities, header.additionals}) {
+  for (uint16_t field : {header.id, header.flags, header.questions, header.answers,
+                         header.authorities, header.additionals}) {
     append_number(message, field, 2);
   }
 }
@@ -184,8 +189,8 @@ bool is_asked_for(const Address& address, uint16_t type) {
   return type == static_cast<uint16_t>(address.ipv6 ? DnsType::aaaa : DnsType::a);
 }
 
-// Reads the rest of a reply and looks into every record whose inside matters, so that a broken one is refused wherever
-// it stands.
+// Reads the rest of a reply and looks into every record whose inside matters, so that a broken one
+// is refused wherever it stands.
 class ReplyReader {
  public:
   ReplyReader(Message& message, DnsReply& reply) : message_(message), reply_(reply) {}
@@ -203,7 +208,8 @@ class ReplyReader {
     return message_.at_end();
   }
 
-  // From the question's name along the CNAME records to the addresses. False for a chain without end.
+  // From the question's name along the CNAME records to the addresses. False for a chain without
+  // end.
   bool follow(Labels name) {
     uint32_t ttl = UINT32_MAX;
     for (int step = 0; step <= kLongestChain; ++step) {
@@ -216,7 +222,8 @@ class ReplyReader {
         reply_.ttl = ttl;
         return true;
       }
-      auto alias = std::find_if(aliases_.begin(), aliases_.end(), [&](const Alias& candidate) { return candidate.name == name; });
+      auto alias = std::find_if(aliases_.begin(), aliases_.end(),
+                                [&](const Alias& candidate) { return candidate.name == name; });
       if (alias == aliases_.end()) {
         reply_.ttl = std::min(ttl, negative_ttl_);
         return true;
@@ -248,7 +255,8 @@ class ReplyReader {
     if (record.data.size() != (ipv6 ? 16 : 4)) return false;
     Address address{.ipv6 = ipv6};
     std::copy(record.data.begin(), record.data.end(), address.bytes.begin());
-    if (record.type == reply_.question.type) addresses_.push_back({record.name, address, record.ttl});
+    if (record.type == reply_.question.type)
+      addresses_.push_back({record.name, address, record.ttl});
     return true;
   }
 
@@ -270,7 +278,9 @@ class ReplyReader {
     message_.move_to(record.data_at);
     if (!message_.read_name(ignored) || !message_.read_name(ignored)) return false;
     uint32_t serial, refresh, retry, expire, minimum;
-    if (!message_.read(serial) || !message_.read(refresh) || !message_.read(retry) || !message_.read(expire)) return false;
+    if (!message_.read(serial) || !message_.read(refresh) || !message_.read(retry) ||
+        !message_.read(expire))
+      return false;
     if (!message_.read(minimum) || message_.position() != end) return false;
     negative_ttl_ = std::min(record.ttl, minimum);  // RFC 2308, 5
     return true;
@@ -282,7 +292,8 @@ class ReplyReader {
     if (record.type != kTypeOpt) return true;
     if (seen_opt_ || !is_valid_opt(record)) return false;
     seen_opt_ = true;
-    if (record.ttl >> 24 != 0) reply_.code = DnsCode::failed;  // the upper bits of a code that is none of ours
+    // The upper bits of a code that is none of ours.
+    if (record.ttl >> 24 != 0) reply_.code = DnsCode::failed;
     return true;
   }
 
@@ -296,7 +307,8 @@ class ReplyReader {
 
 DnsCode code_of(uint16_t flags) {
   uint16_t code = flags & kCode;
-  return code <= static_cast<uint16_t>(DnsCode::refused) ? static_cast<DnsCode>(code) : DnsCode::failed;
+  return code <= static_cast<uint16_t>(DnsCode::refused) ? static_cast<DnsCode>(code)
+                                                         : DnsCode::failed;
 }
 
 }  // namespace
@@ -304,8 +316,11 @@ DnsCode code_of(uint16_t flags) {
 std::optional<DnsQuery> parse_query(std::string_view bytes) {
   Message message(bytes);
   DnsHeader header;
-  if (!message.read(header) || (header.flags & (kIsReply | kOpcode | kTruncated | kCode)) != 0) return {};
-  if (header.questions != 1 || header.answers != 0 || header.authorities != 0 || header.additionals > 1) return {};
+  if (!message.read(header) || (header.flags & (kIsReply | kOpcode | kTruncated | kCode)) != 0)
+    return {};
+  if (header.questions != 1 || header.answers != 0 || header.authorities != 0 ||
+      header.additionals > 1)
+    return {};
 
   DnsQuery query{.id = header.id, .recursion_desired = (header.flags & kRecursionDesired) != 0};
   if (!message.read(query.question)) return {};
@@ -313,7 +328,8 @@ std::optional<DnsQuery> parse_query(std::string_view bytes) {
     Record record;
     if (!message.read(record) || record.type != kTypeOpt || !is_valid_opt(record)) return {};
     query.extended = true;
-    query.most = std::clamp<uint16_t>(record.record_class, 512, 4096);  // in this record the class is a size
+    // In this record the class is a size.
+    query.most = std::clamp<uint16_t>(record.record_class, 512, 4096);
   }
   if (!message.at_end()) return {};
   return query;
@@ -321,17 +337,20 @@ std::optional<DnsQuery> parse_query(std::string_view bytes) {
 
 std::optional<uint16_t> query_id(std::string_view message) {
   if (message.size() < 2) return {};
-  if (message.size() > 2 && (message[2] & 0x80)) return {};  // a reply: two servers would answer each other for ever
+  // A reply: two servers would answer each other for ever.
+  if (message.size() > 2 && (message[2] & 0x80)) return {};
   return static_cast<uint16_t>(ByteReader(message).number(2));
 }
 
-std::string make_answer(const DnsQuery& query, DnsCode code, const std::vector<Address>& addresses, uint32_t ttl) {
+std::string make_answer(const DnsQuery& query, DnsCode code, const std::vector<Address>& addresses,
+                        uint32_t ttl) {
   std::optional<Labels> labels = labels_of(query.question.name);
   if (!labels) return make_error(query.id, DnsCode::failed);
 
   std::string question, records;
   append_question(question, *labels, query.question.type);
-  size_t room = query.most - std::min<size_t>(query.most, kHeaderSize + question.size() + (query.extended ? kOptSize : 0));
+  size_t room = query.most - std::min<size_t>(query.most, kHeaderSize + question.size() +
+                                                              (query.extended ? kOptSize : 0));
   uint16_t count = 0;
   bool truncated = false;
   for (const Address& address : addresses) {
@@ -354,7 +373,8 @@ std::string make_answer(const DnsQuery& query, DnsCode code, const std::vector<A
   if (query.recursion_desired) flags |= kRecursionDesired;
   if (truncated) flags |= kTruncated;
   std::string message;
-  append_header(message, {query.id, flags, 1, count, 0, static_cast<uint16_t>(query.extended ? 1 : 0)});
+  append_header(message,
+                {query.id, flags, 1, count, 0, static_cast<uint16_t>(query.extended ? 1 : 0)});
   message += question;
   message += records;
   if (query.extended) append_opt(message, 4096);
@@ -363,7 +383,10 @@ std::string make_answer(const DnsQuery& query, DnsCode code, const std::vector<A
 
 std::string make_error(uint16_t id, DnsCode code) {
   std::string message;
-  append_header(message, {id, static_cast<uint16_t>(kIsReply | kRecursionAvailable | static_cast<uint16_t>(code)), 0, 0, 0, 0});
+  append_header(
+      message,
+      {id, static_cast<uint16_t>(kIsReply | kRecursionAvailable | static_cast<uint16_t>(code)), 0,
+       0, 0, 0});
   return message;
 }
 
@@ -380,11 +403,16 @@ std::string make_query(uint16_t id, const std::string& name, DnsType type) {
 std::optional<DnsReply> parse_reply(std::string_view bytes) {
   Message message(bytes);
   DnsHeader header;
-  if (!message.read(header) || (header.flags & (kIsReply | kOpcode)) != kIsReply || header.questions != 1) return {};
+  if (!message.read(header) || (header.flags & (kIsReply | kOpcode)) != kIsReply ||
+      header.questions != 1)
+    return {};
 
-  DnsReply reply{.id = header.id, .code = code_of(header.flags), .truncated = (header.flags & kTruncated) != 0};
+  DnsReply reply{.id = header.id,
+                 .code = code_of(header.flags),
+                 .truncated = (header.flags & kTruncated) != 0};
   if (!message.read(reply.question)) return {};
-  if (reply.truncated) return reply;  // where the rest was cut is the server's affair: ask again over TCP
+  // Where the rest was cut is the server's affair: ask again over TCP.
+  if (reply.truncated) return reply;
   ReplyReader reader(message, reply);
   if (!reader.read(header)) return {};
   Labels name = lower(*labels_of(reply.question.name));

@@ -19,11 +19,19 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z'); }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_visible(char c) { return c > ' ' && c < 0x7f; }
-bool is_token_byte(char c) { return is_alphanumeric(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos; }
-// What may stand in a header's value: blanks, visible ASCII, and the bytes above, which mean nothing here.
-bool is_text_byte(char c) { return is_blank(c) || is_visible(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_token_byte(char c) {
+  return is_alphanumeric(c) ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+// What may stand in a header's value: blanks, visible ASCII, and the bytes above, which mean
+// nothing here.
+bool is_text_byte(char c) {
+  return is_blank(c) || is_visible(c) || static_cast<unsigned char>(c) >= 0x80;
+}
 
-bool is_token(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_token_byte); }
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_byte);
+}
 bool is_text(std::string_view text) { return std::all_of(text.begin(), text.end(), is_text_byte); }
 
 std::string_view trim(std::string_view text) {
@@ -106,12 +114,15 @@ bool keeps_alive(const std::vector<Header>& headers, std::string_view version) {
   return version == "HTTP/1.1" || connection_names(headers, "keep-alive");
 }
 
-bool is_known_version(std::string_view version) { return version == "HTTP/1.0" || version == "HTTP/1.1"; }
+bool is_known_version(std::string_view version) {
+  return version == "HTTP/1.0" || version == "HTTP/1.1";
+}
 
 Result<void> parse_absolute_target(RequestHead& request) {
   constexpr std::string_view kScheme = "http://";
   std::string_view rest = request.target;
-  if (!same_ignoring_case(rest.substr(0, kScheme.size()), kScheme)) return refuse("a target that is neither a path nor http://");
+  if (!same_ignoring_case(rest.substr(0, kScheme.size()), kScheme))
+    return refuse("a target that is neither a path nor http://");
   rest.remove_prefix(kScheme.size());
   size_t end = std::min(rest.find_first_of("/?"), rest.size());
   request.form = RequestHead::Form::absolute;
@@ -124,8 +135,10 @@ Result<void> parse_absolute_target(RequestHead& request) {
 
 Result<void> parse_target(RequestHead& request) {
   const std::string& target = request.target;
-  if (target.size() > kLongestTarget) return too_large("a target of too many bytes", kLongestTarget);
-  if (!std::all_of(target.begin(), target.end(), is_visible)) return refuse("a target with bytes that must be percent-encoded");
+  if (target.size() > kLongestTarget)
+    return too_large("a target of too many bytes", kLongestTarget);
+  if (!std::all_of(target.begin(), target.end(), is_visible))
+    return refuse("a target with bytes that must be percent-encoded");
   if (target.find('#') != target.npos) return refuse("a fragment in the target");
   if (request.method == "CONNECT") {
     request.form = RequestHead::Form::authority;
@@ -146,7 +159,8 @@ Result<void> parse_target(RequestHead& request) {
 
 Result<RequestHead> parse_request_line(std::string_view line) {
   size_t first = line.find(' '), last = line.rfind(' ');
-  if (first == line.npos || first == last || line.find(' ', first + 1) != last || last == first + 1) {
+  if (first == line.npos || first == last || line.find(' ', first + 1) != last ||
+      last == first + 1) {
     return refuse("a first line that is not 'METHOD TARGET VERSION' with single blanks");
   }
   RequestHead request{.method = std::string(line.substr(0, first)),
@@ -154,7 +168,8 @@ Result<RequestHead> parse_request_line(std::string_view line) {
                       .version = std::string(line.substr(last + 1))};
   if (!is_token(request.method)) return refuse("a method that is no token");
   if (request.method.size() > kLongestMethod) return refuse("a method that is too long");
-  if (!is_known_version(request.version)) return refuse("a version that is neither HTTP/1.0 nor HTTP/1.1");
+  if (!is_known_version(request.version))
+    return refuse("a version that is neither HTTP/1.0 nor HTTP/1.1");
   TRY(parse_target(request));
   return request;
 }
@@ -162,7 +177,8 @@ Result<RequestHead> parse_request_line(std::string_view line) {
 // Whether two authorities of http:// name the same place.
 Result<bool> same_authority(std::string_view a, std::string_view b) {
   Authority first = TRY(parse_authority(a)), second = TRY(parse_authority(b));
-  return same_ignoring_case(first.host, second.host) && first.port.value_or(80) == second.port.value_or(80);
+  return same_ignoring_case(first.host, second.host) &&
+         first.port.value_or(80) == second.port.value_or(80);
 }
 
 Result<void> parse_host(RequestHead& request) {
@@ -173,8 +189,10 @@ Result<void> parse_host(RequestHead& request) {
   }
   TRY(parse_authority(host->value));
   request.host = host->value;
-  // A tunnel is never passed on as a request, so its Host header decides nothing; clients differ in what they write there.
-  if (request.form == RequestHead::Form::absolute && !TRY(same_authority(request.authority, request.host))) {
+  // A tunnel is never passed on as a request, so its Host header decides nothing; clients differ in
+  // what they write there.
+  if (request.form == RequestHead::Form::absolute &&
+      !TRY(same_authority(request.authority, request.host))) {
     return refuse("a target of another host than the Host header's");
   }
   return {};
@@ -218,11 +236,14 @@ Result<RequestHead> parse_request(std::string_view head) {
   request.body = TRY(parse_framing(request.headers, request.version));
   if (request.body.kind == Body::Kind::until_close) request.body = {};
   bool has_body = request.body.kind == Body::Kind::chunked || request.body.length != 0;
-  if (request.form == RequestHead::Form::authority && has_body) return refuse("CONNECT with a body");
+  if (request.form == RequestHead::Form::authority && has_body)
+    return refuse("CONNECT with a body");
 
-  // The next hop would remove what Connection names, and then read another request than the one that was judged.
+  // The next hop would remove what Connection names, and then read another request than the one
+  // that was judged.
   for (std::string_view name : {"Host", "Content-Length", "Transfer-Encoding"}) {
-    if (connection_names(request.headers, name)) return refuse(cat("a Connection header that names ", name));
+    if (connection_names(request.headers, name))
+      return refuse(cat("a Connection header that names ", name));
   }
   request.keep_alive = keeps_alive(request.headers, request.version);
   const Header* upgrade = TRY(find_single(request.headers, "Upgrade"));
@@ -232,27 +253,34 @@ Result<RequestHead> parse_request(std::string_view head) {
 
 Result<ResponseHead> parse_response(std::string_view head, std::string_view method) {
   std::vector<std::string_view> lines = TRY(lines_of(head));
-  std::string_view line = lines.front(), version = line.substr(0, 8), status = line.substr(std::min<size_t>(line.size(), 8), 4);
+  std::string_view line = lines.front(), version = line.substr(0, 8),
+                   status = line.substr(std::min<size_t>(line.size(), 8), 4);
   if (!is_known_version(version)) return refuse("a version that is neither HTTP/1.0 nor HTTP/1.1");
   bool is_number = status.size() == 4 && status[0] == ' ' && status[1] != '0' &&
                    std::all_of(status.begin() + 1, status.end(), is_digit);
   std::string_view reason = line.substr(std::min<size_t>(line.size(), 12));
-  if (!is_number || (!reason.empty() && reason[0] != ' ')) return refuse("a status that is not a number of three digits");
+  if (!is_number || (!reason.empty() && reason[0] != ' '))
+    return refuse("a status that is not a number of three digits");
   if (!is_text(reason)) return refuse("control bytes in the first line");
 
-  ResponseHead response{.version = std::string(version), .reason = std::string(trim(reason)),
-                        .status = (status[1] - '0') * 100 + (status[2] - '0') * 10 + (status[3] - '0')};
+  ResponseHead response{
+      .version = std::string(version),
+      .reason = std::string(trim(reason)),
+      .status = (status[1] - '0') * 100 + (status[2] - '0') * 10 + (status[3] - '0')};
   response.headers = TRY(parse_headers(lines));
   response.body = TRY(parse_framing(response.headers, version));
   bool opens_tunnel = method == "CONNECT" && response.status / 100 == 2;
   bool bodiless = response.status / 100 == 1 || response.status == 204 || response.status == 304;
   if (method == "HEAD" || opens_tunnel || bodiless) response.body = {};
-  response.keep_alive = keeps_alive(response.headers, version) && response.body.kind != Body::Kind::until_close;
+  response.keep_alive =
+      keeps_alive(response.headers, version) && response.body.kind != Body::Kind::until_close;
   return response;
 }
 
 const Header* find_header(const std::vector<Header>& headers, std::string_view name) {
-  auto found = std::find_if(headers.begin(), headers.end(), [&](const Header& header) { return same_ignoring_case(header.name, name); });
+  auto found = std::find_if(headers.begin(), headers.end(), [&](const Header& header) {
+    return same_ignoring_case(header.name, name);
+  });
   return found == headers.end() ? nullptr : &*found;
 }
 
@@ -262,21 +290,25 @@ Result<Authority> parse_authority(std::string_view text) {
   if (starts_with(text, "[")) {
     end = text.find(']');
     std::string_view inside = end == text.npos ? "" : text.substr(1, end - 1);
-    if (inside.find(':') == inside.npos || !parse_address(inside)) return refuse("brackets without an IPv6 address in them");
+    if (inside.find(':') == inside.npos || !parse_address(inside))
+      return refuse("brackets without an IPv6 address in them");
     end += 1;
   }
   end = std::min(end, text.size());
   authority.host = text.substr(0, end);
   auto is_name_byte = [](char c) { return is_alphanumeric(c) || c == '-' || c == '.' || c == '_'; };
   if (authority.host.empty()) return refuse("a host that is empty");
-  if (authority.host[0] != '[' && !std::all_of(authority.host.begin(), authority.host.end(), is_name_byte)) {
+  if (authority.host[0] != '[' &&
+      !std::all_of(authority.host.begin(), authority.host.end(), is_name_byte)) {
     return refuse("a host with other bytes than letters, digits, '-', '_' and '.'");
   }
   if (end == text.size()) return authority;
 
   std::string_view digits = text.substr(end + 1);
-  bool decimal = !digits.empty() && digits.size() <= 5 && std::all_of(digits.begin(), digits.end(), is_digit);
-  if (text[end] != ':' || !decimal || digits[0] == '0') return refuse("a port that is not a number from 1 to 65535");
+  bool decimal =
+      !digits.empty() && digits.size() <= 5 && std::all_of(digits.begin(), digits.end(), is_digit);
+  if (text[end] != ':' || !decimal || digits[0] == '0')
+    return refuse("a port that is not a number from 1 to 65535");
   uint32_t port = 0;
   for (char digit : digits) port = port * 10 + static_cast<uint32_t>(digit - '0');
   if (port > UINT16_MAX) return refuse("a port that is not a number from 1 to 65535");
@@ -305,12 +337,16 @@ Looks looks_like_http(std::string_view bytes) {
   auto word_end = line.begin() + std::min(line.find_first_of(kBlanks), line.size());
   if (std::find_if_not(line.begin(), word_end, is_token_byte) != word_end) return Looks::other;
   auto same = [](char a, char b) { return lower(a) == b; };
-  auto contains = [&](std::string_view text, std::string_view part) { return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end(); };
-  // A path makes it a request, also without a version: some servers read headers behind that, too. git:// looks the same.
+  auto contains = [&](std::string_view text, std::string_view part) {
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+  };
+  // A path makes it a request, also without a version: some servers read headers behind that, too.
+  // git:// looks the same.
   std::string_view word(line.begin(), word_end), rest(word_end, line.end());
   rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
   bool is_git = word.size() > 8 && word.substr(4, 4) == "git-";
-  bool is_path = !rest.empty() && (rest[0] == '/' || rest[0] == '*' || contains(rest.substr(0, kScheme.size()), kScheme));
+  bool is_path = !rest.empty() && (rest[0] == '/' || rest[0] == '*' ||
+                                   contains(rest.substr(0, kScheme.size()), kScheme));
   if (is_path && !is_git) return Looks::http;
   size_t nul = line.find('\0');
   if (contains(line.substr(0, nul), kVersion)) return Looks::http;
@@ -319,10 +355,15 @@ Looks looks_like_http(std::string_view bytes) {
 }
 
 Looks looks_like_http2_settings(std::string_view bytes) {
-  // Length (three bytes, six for each setting), type 4, flags 0 or ACK, stream 0 with a bit that does not count.
+  // Length (three bytes, six for each setting), type 4, flags 0 or ACK, stream 0 with a bit that
+  // does not count.
   auto byte = [&](size_t at) { return static_cast<unsigned char>(bytes[at]); };
   for (size_t at = 0; at < std::min(bytes.size(), kHttp2FrameHead); ++at) {
-    bool fits = at == 0 ? byte(at) == 0 : at <= 2 ? true : at == 3 ? byte(at) == 4 : at == 4 ? byte(at) <= 1 : (byte(at) & (at == 5 ? 0x7f : 0xff)) == 0;
+    bool fits = at == 0   ? byte(at) == 0
+                : at <= 2 ? true
+                : at == 3 ? byte(at) == 4
+                : at == 4 ? byte(at) <= 1
+                          : (byte(at) & (at == 5 ? 0x7f : 0xff)) == 0;
     if (!fits) return Looks::other;
   }
   if (bytes.size() >= 3 && (byte(1) * 256 + byte(2)) % 6 != 0) return Looks::other;

@@ -21,7 +21,8 @@ int hex_value(char c) {
   return -1;
 }
 
-// A trailer that a reader might merge into the headers must not change what they said about the message.
+// A trailer that a reader might merge into the headers must not change what they said about the
+// message.
 Result<void> check_trailer(std::string_view line) {
   Header trailer = TRY(parse_header_line(line));
   for (std::string_view name : {"Host", "Content-Length", "Transfer-Encoding"}) {
@@ -80,7 +81,8 @@ Result<void> BodyReader::take_framing(char byte) {
         left_ = left_ << 4 | static_cast<uint64_t>(value);
         return {};
       }
-      if (digits_ == 0 || (byte != ';' && byte != '\r')) return refuse("a chunk size that is not a hexadecimal number");
+      if (digits_ == 0 || (byte != ';' && byte != '\r'))
+        return refuse("a chunk size that is not a hexadecimal number");
       state_ = byte == ';' ? State::extension : State::size_end;
       return {};
     case State::extension:

@@ -13,11 +13,12 @@ class BodyReader {
  public:
   explicit BodyReader(Body body = {});
 
-  // Takes from the front of `bytes` what belongs to the body; returns how many. Everything taken may be passed on as it
-  // is: the framing was checked (chunk sizes are plain hex up to 15 digits, lines end in CR LF, extensions are short and
-  // printable, trailers are valid header lines of at most 8 KiB and none of those that frame a message). An error: the
-  // framing is broken; the connection cannot be used any more.
-  // When `content` is given, the body's own bytes, without the framing, are added to it.
+  // Takes from the front of `bytes` what belongs to the body; returns how many. Everything taken
+  // may be passed on as it is: the framing was checked (chunk sizes are plain hex up to 15 digits,
+  // lines end in CR LF, extensions are short and printable, trailers are valid header lines of at
+  // most 8 KiB and none of those that frame a message). An error: the framing is broken; the
+  // connection cannot be used any more. When `content` is given, the body's own bytes, without the
+  // framing, are added to it.
   Result<size_t> take(std::string_view bytes, std::string* content = nullptr);
 
   bool done() const { return done_; }  // never for `until_close`
@@ -27,7 +28,16 @@ class BodyReader {
   Result<size_t> take_chunked(std::string_view bytes, std::string* content);
   Result<void> take_framing(char byte);  // of chunks
 
-  enum class State : uint8_t { size, extension, size_end, data, data_cr, data_lf, trailer, trailer_end };
+  enum class State : uint8_t {
+    size,
+    extension,
+    size_end,
+    data,
+    data_cr,
+    data_lf,
+    trailer,
+    trailer_end
+  };
   Body body_;
   bool done_ = false;
   State state_ = State::size;

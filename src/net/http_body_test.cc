@@ -23,7 +23,8 @@ Taken take(Body body, const std::string& bytes, size_t step) {
   BodyReader reader(body);
   Taken taken;
   while (taken.bytes < bytes.size() && !reader.done()) {
-    Result<size_t> count = reader.take(std::string_view(bytes).substr(taken.bytes, step), &taken.content);
+    Result<size_t> count =
+        reader.take(std::string_view(bytes).substr(taken.bytes, step), &taken.content);
     if (!count) return {.ok = false};
     taken.bytes += count.value();
   }
@@ -32,7 +33,8 @@ Taken take(Body body, const std::string& bytes, size_t step) {
 }
 
 // Whether it ends where `rest` begins, with that content, however it arrives.
-void expect_body(const std::string& bytes, const std::string& content, const std::string& rest = "GET / next") {
+void expect_body(const std::string& bytes, const std::string& content,
+                 const std::string& rest = "GET / next") {
   for (size_t step = 1; step <= bytes.size() + rest.size(); ++step) {
     Taken taken = take(kChunked, bytes + rest, step);
     ASSERT_TRUE(taken.ok) << printable(bytes) << " in steps of " << step;
@@ -64,7 +66,8 @@ TEST(HttpBody, TakesAsManyBytesAsItsLength) {
 }
 
 TEST(HttpBody, EndsWithTheStreamOnlyWhenNothingElseSaysWhere) {
-  BodyReader until_close({Body::Kind::until_close}), length({Body::Kind::length, 5}), chunked(kChunked);
+  BodyReader until_close({Body::Kind::until_close}), length({Body::Kind::length, 5}),
+      chunked(kChunked);
   EXPECT_EQ(until_close.take("abc").value(), 3u);
   EXPECT_FALSE(until_close.done());
   for (BodyReader* reader : {&until_close, &length, &chunked}) reader->at_end_of_stream();
@@ -86,25 +89,59 @@ TEST(HttpBody, ReadsChunks) {
 
 TEST(HttpBody, RefusesBrokenChunks) {
   for (const std::string& bytes : {
-           "\r\n"s, "\n"s, "x\r\n"s, " 3\r\nabc\r\n"s, "3 \r\nabc\r\n"s, "3 ;a\r\nabc\r\n"s, "0x3\r\nabc\r\n"s, "+3\r\nabc\r\n"s, "-3\r\nabc\r\n"s, "3\nabc\r\n"s, "3\r\rabc"s,
-           ";a\r\n"s, "3;a\nabc\r\n"s, "3;a\r\x01"s, "3;\x01\r\n"s, "3;\x80\r\n"s, "3;a\tb\r\n"s, "3\r\nabcd\r\n"s, "3\r\nabc\n0\r\n\r\n"s, "3\r\nabc\r0"s, "3\r\nabc0\r\n\r\n"s,
-           "0000000000000003\r\nabc\r\n"s, "1000000000000000\r\n"s, "ffffffffffffffffff\r\n"s, "3;" + std::string(257, 'a') + "\r\n",
-           "0\r\nX : a\r\n\r\n"s, "0\r\n folded\r\n\r\n"s, "0\r\nno colon\r\n\r\n"s, "0\r\nX: a\nY: b\r\n\r\n"s, "0\r\nX: a\rY"s, "0\r\nX: \x01\r\n\r\n"s, "0\r\n\n"s,
-           "0\r\nContent-Length: 5\r\n\r\n"s, "0\r\ntransfer-encoding: chunked\r\n\r\n"s, "0\r\nHost: a\r\n\r\n"s, "0\r\nX: " + std::string(8 << 10, 'a'),
+           "\r\n"s,
+           "\n"s,
+           "x\r\n"s,
+           " 3\r\nabc\r\n"s,
+           "3 \r\nabc\r\n"s,
+           "3 ;a\r\nabc\r\n"s,
+           "0x3\r\nabc\r\n"s,
+           "+3\r\nabc\r\n"s,
+           "-3\r\nabc\r\n"s,
+           "3\nabc\r\n"s,
+           "3\r\rabc"s,
+           ";a\r\n"s,
+           "3;a\nabc\r\n"s,
+           "3;a\r\x01"s,
+           "3;\x01\r\n"s,
+           "3;\x80\r\n"s,
+           "3;a\tb\r\n"s,
+           "3\r\nabcd\r\n"s,
+           "3\r\nabc\n0\r\n\r\n"s,
+           "3\r\nabc\r0"s,
+           "3\r\nabc0\r\n\r\n"s,
+           "0000000000000003\r\nabc\r\n"s,
+           "1000000000000000\r\n"s,
+           "ffffffffffffffffff\r\n"s,
+           "3;" + std::string(257, 'a') + "\r\n",
+           "0\r\nX : a\r\n\r\n"s,
+           "0\r\n folded\r\n\r\n"s,
+           "0\r\nno colon\r\n\r\n"s,
+           "0\r\nX: a\nY: b\r\n\r\n"s,
+           "0\r\nX: a\rY"s,
+           "0\r\nX: \x01\r\n\r\n"s,
+           "0\r\n\n"s,
+           "0\r\nContent-Length: 5\r\n\r\n"s,
+           "0\r\ntransfer-encoding: chunked\r\n\r\n"s,
+           "0\r\nHost: a\r\n\r\n"s,
+           "0\r\nX: " + std::string(8 << 10, 'a'),
        }) {
-    for (size_t step : {size_t{1}, bytes.size()}) EXPECT_FALSE(take(kChunked, bytes, step).ok) << printable(bytes);
+    for (size_t step : {size_t{1}, bytes.size()})
+      EXPECT_FALSE(take(kChunked, bytes, step).ok) << printable(bytes);
   }
 }
 
 TEST(HttpBody, IsNotDoneBeforeItsLastByte) {
   std::string whole = "3;a=b\r\nabc\r\n0\r\nX: a\r\n\r\n";
-  for (size_t size = 0; size < whole.size(); ++size) EXPECT_FALSE(take(kChunked, whole.substr(0, size), 1000).done) << size;
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_FALSE(take(kChunked, whole.substr(0, size), 1000).done) << size;
 }
 
 TEST(HttpBody, MakesChunksThatReadBack) {
   EXPECT_EQ(make_chunk(""), "0\r\n\r\n");
   EXPECT_EQ(make_chunk("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
-  expect_body(cat(make_chunk("abc"), make_chunk(std::string(300, 'x')), make_chunk("")), "abc" + std::string(300, 'x'));
+  expect_body(cat(make_chunk("abc"), make_chunk(std::string(300, 'x')), make_chunk("")),
+              "abc" + std::string(300, 'x'));
 }
 
 }  // namespace paddock::net

@@ -8,10 +8,13 @@ namespace paddock::net {
 
 namespace {
 
-constexpr size_t kLargestPartHead = 16 << 10, kMostPadding = 256, kMostPreamble = 16 << 10, kMostParts = 100'000;
+constexpr size_t kLargestPartHead = 16 << 10, kMostPadding = 256, kMostPreamble = 16 << 10,
+                 kMostParts = 100'000;
 constexpr std::string_view kBoundaryMarks = "'()+_,-./:=? ";
 
-Error refuse(std::string_view why) { return Error{Code::invalid, cat("read multipart body: ", why), ""}; }
+Error refuse(std::string_view why) {
+  return Error{Code::invalid, cat("read multipart body: ", why), ""};
+}
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -22,7 +25,8 @@ std::string_view trim(std::string_view text) {
 }
 
 bool is_boundary_byte(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kBoundaryMarks.find(c) != std::string_view::npos;
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         kBoundaryMarks.find(c) != std::string_view::npos;
 }
 
 // Reads `"quoted"` or a bare word from the front of `text`.
@@ -36,7 +40,8 @@ std::string take_value(std::string_view& text) {
   }
   size_t at = 1;
   for (; at < text.size() && text[at] != '"'; ++at) {
-    bool escapes = text[at] == '\\' && at + 1 < text.size() && (text[at + 1] == '"' || text[at + 1] == '\\');
+    bool escapes =
+        text[at] == '\\' && at + 1 < text.size() && (text[at + 1] == '"' || text[at + 1] == '\\');
     if (escapes) ++at;
     value += text[at];
   }
@@ -53,7 +58,8 @@ Result<MultipartReader::Part> parse_part_head(std::string_view head) {
   }
   const Header* disposition = find_header(part.headers, "Content-Disposition");
   if (!disposition) return refuse("a part without Content-Disposition");
-  std::string_view kind = trim(std::string_view(disposition->value).substr(0, disposition->value.find(';')));
+  std::string_view kind =
+      trim(std::string_view(disposition->value).substr(0, disposition->value.find(';')));
   if (!same_ignoring_case(kind, "form-data")) return refuse("a part that is no form-data");
   std::optional<std::string> name = header_parameter(disposition->value, "name");
   if (!name) return refuse("a part without a name");
@@ -86,9 +92,11 @@ std::optional<std::string> header_parameter(std::string_view value, std::string_
 
 Result<MultipartReader> MultipartReader::create(std::string_view content_type) {
   std::string_view kind = trim(content_type.substr(0, content_type.find(';')));
-  if (!same_ignoring_case(kind, "multipart/form-data")) return refuse("the content is not multipart/form-data");
+  if (!same_ignoring_case(kind, "multipart/form-data"))
+    return refuse("the content is not multipart/form-data");
   std::optional<std::string> boundary = header_parameter(content_type, "boundary");
-  bool usable = boundary && !boundary->empty() && boundary->size() <= 70 && boundary->back() != ' ' &&
+  bool usable = boundary && !boundary->empty() && boundary->size() <= 70 &&
+                boundary->back() != ' ' &&
                 std::all_of(boundary->begin(), boundary->end(), is_boundary_byte);
   if (!usable) return refuse("no boundary, or none that can be one");
   MultipartReader reader;
@@ -108,7 +116,10 @@ Result<MultipartReader::Event> MultipartReader::next() {
     }
     case State::delimiter: return next_delimiter();
     case State::head: return next_head();
-    case State::end: bytes_.clear(); start_ = 0; return Event{Event::Kind::end, {}, ""};
+    case State::end:
+      bytes_.clear();
+      start_ = 0;
+      return Event{Event::Kind::end, {}, ""};
   }
   return refuse("out of step");
 }
@@ -146,8 +157,8 @@ Result<MultipartReader::Event> MultipartReader::next_head() {
   return Event{Event::Kind::part, std::move(part), ""};
 }
 
-// What certainly belongs to the part (or, before the first boundary, to nobody): all but the longest beginning of a boundary
-// at the end of what is there.
+// What certainly belongs to the part (or, before the first boundary, to nobody): all but the
+// longest beginning of a boundary at the end of what is there.
 MultipartReader::Event MultipartReader::next_content() {
   std::string_view left = std::string_view(bytes_).substr(start_);
   size_t found = left.find(delimiter_);
@@ -159,8 +170,10 @@ MultipartReader::Event MultipartReader::next_content() {
   Event event;
   bool is_part = state_ == State::content;
   if (sure > 0) {
-    if (is_part) event = Event{Event::Kind::data, {}, std::string(left.substr(0, sure))};
-    else preamble_ += sure;
+    if (is_part)
+      event = Event{Event::Kind::data, {}, std::string(left.substr(0, sure))};
+    else
+      preamble_ += sure;
     drop(sure);
     if (is_part || found == left.npos) return event;
   } else if (found == left.npos) {

@@ -38,9 +38,12 @@ std::optional<DroppedPacket> parse_packet(std::string_view packet) {
   uint8_t protocol = byte(version == 4 ? 9 : 6);
   dropped.protocol = protocol_text(protocol);
   dropped.to.address.ipv6 = version == 6;
-  std::memcpy(dropped.to.address.bytes.data(), packet.data() + (version == 4 ? 16 : 24), version == 4 ? 4 : 16);
-  bool has_ports = protocol == IPPROTO_UDP || protocol == IPPROTO_TCP || protocol == IPPROTO_SCTP || protocol == IPPROTO_DCCP || protocol == IPPROTO_UDPLITE;
-  if (has_ports && packet.size() >= header + 4) dropped.to.port = static_cast<uint16_t>(byte(header + 2) << 8 | byte(header + 3));
+  std::memcpy(dropped.to.address.bytes.data(), packet.data() + (version == 4 ? 16 : 24),
+              version == 4 ? 4 : 16);
+  bool has_ports = protocol == IPPROTO_UDP || protocol == IPPROTO_TCP || protocol == IPPROTO_SCTP ||
+                   protocol == IPPROTO_DCCP || protocol == IPPROTO_UDPLITE;
+  if (has_ports && packet.size() >= header + 4)
+    dropped.to.port = static_cast<uint16_t>(byte(header + 2) << 8 | byte(header + 3));
   return dropped;
 }
 
@@ -50,15 +53,20 @@ std::optional<DroppedPacket> parse_dropped(std::string_view message) {
   nlmsghdr head;
   if (message.size() < sizeof head + sizeof(nfgenmsg)) return std::nullopt;
   std::memcpy(&head, message.data(), sizeof head);
-  if (head.nlmsg_type != (NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET) || head.nlmsg_len > message.size()) return std::nullopt;
+  if (head.nlmsg_type != (NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET) ||
+      head.nlmsg_len > message.size())
+    return std::nullopt;
   std::string_view attributes = message.substr(0, head.nlmsg_len);
   if (attributes.size() < sizeof head + sizeof(nfgenmsg)) return std::nullopt;
   attributes.remove_prefix(sizeof head + sizeof(nfgenmsg));
   while (attributes.size() >= sizeof(nlattr)) {
     nlattr attribute;
     std::memcpy(&attribute, attributes.data(), sizeof attribute);
-    if (attribute.nla_len < sizeof attribute || attribute.nla_len > attributes.size()) return std::nullopt;
-    if ((attribute.nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD) return parse_packet(attributes.substr(sizeof attribute, attribute.nla_len - sizeof attribute));
+    if (attribute.nla_len < sizeof attribute || attribute.nla_len > attributes.size())
+      return std::nullopt;
+    if ((attribute.nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD)
+      return parse_packet(
+          attributes.substr(sizeof attribute, attribute.nla_len - sizeof attribute));
     attributes.remove_prefix(std::min<size_t>(NLA_ALIGN(attribute.nla_len), attributes.size()));
   }
   return std::nullopt;

@@ -1,4 +1,5 @@
-// Packets that the kernel tells of when it drops them (NFLOG, linux/netfilter/nfnetlink_log.h). Their bytes are the program's.
+// Packets that the kernel tells of when it drops them (NFLOG, linux/netfilter/nfnetlink_log.h).
+// Their bytes are the program's.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,8 @@
 
 namespace paddock::net {
 
-// The greeting: `size` bytes of the front are it. `wrong` also when the client does not offer "no authentication".
+// The greeting: `size` bytes of the front are it. `wrong` also when the client does not offer "no
+// authentication".
 Parse parse_socks_greeting(std::string_view bytes, size_t& size);
 inline constexpr std::string_view kSocksNoAuthentication{"\x05\x00", 2};
 inline constexpr std::string_view kSocksNoMethod{"\x05\xff", 2};
@@ -22,7 +23,13 @@ struct SocksRequest {
 Parse parse_socks_request(std::string_view bytes, size_t& size, SocksRequest& request);
 
 enum class SocksCode : uint8_t {
-  ok = 0, failed = 1, not_allowed = 2, network_unreachable = 3, host_unreachable = 4, refused = 5, bad_command = 7
+  ok = 0,
+  failed = 1,
+  not_allowed = 2,
+  network_unreachable = 3,
+  host_unreachable = 4,
+  refused = 5,
+  bad_command = 7
 };
 std::string make_socks_reply(SocksCode code);
 

@@ -1,5 +1,5 @@
-// The addresses and ports of a sandbox's own network. Nothing on the Internet has these: 198.18.0.0/15 (RFC 2544) and
-// 2001:2::/48 (RFC 5180) are set aside for benchmarks.
+// The addresses and ports of a sandbox's own network. Nothing on the Internet has these:
+// 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180) are set aside for benchmarks.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,15 @@
 namespace paddock::net {
 
 inline constexpr uint32_t kSyntheticNetwork = 0xc6120000, kSyntheticPrefix = 15;  // 198.18.0.0/15
-inline constexpr uint32_t kSyntheticGateway = 0xc6120001;                         // 198.18.0.1, the sandbox's own address
-inline constexpr uint32_t kFirstSyntheticName = 0xc6120100;                       // 198.18.1.0 and up: one per name
+// 198.18.0.1, the sandbox's own address.
+inline constexpr uint32_t kSyntheticGateway = 0xc6120001;
+// 198.18.1.0 and up: one per name.
+inline constexpr uint32_t kFirstSyntheticName = 0xc6120100;
 // The same for IPv6: 2001:2::1 is the gateway, 2001:2::<IPv4 address> a name's.
 inline constexpr uint8_t kSyntheticPrefix6[6] = {0x20, 0x01, 0x00, 0x02, 0x00, 0x00};
 
-inline constexpr uint16_t kEgressPort = 18128;    // TCP: the proxy and what is redirected to it; UDP: DNS
+// TCP: the proxy and what is redirected to it; UDP: DNS.
+inline constexpr uint16_t kEgressPort = 18128;
 inline constexpr uint16_t kDroppedLogGroup = 18;  // NFLOG group of packets that nothing carries
 inline constexpr uint32_t kDroppedLogBytes = 96;  // of each of them
 

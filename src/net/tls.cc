@@ -38,13 +38,15 @@ using Connection = std::unique_ptr<SSL, FreedBy<SSL_free>>;
 constexpr int kHour = 60 * 60;
 constexpr int kLifetime = 30 * 24 * kHour;
 constexpr size_t kMostLeaves = 1000;
-constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};  // as ALPN spells it
+// As ALPN spells it.
+constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
-
-// The host's openssl.cnf must not change what is checked here, and a static program cannot load what it names.
+// The host's openssl.cnf must not change what is checked here, and a static program cannot load
+// what it names.
 void start_openssl() {
-  (void)OPENSSL_init_ssl(
-      OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS | OPENSSL_INIT_LOAD_CRYPTO_STRINGS, nullptr);
+  (void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
+                             OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
+                         nullptr);
 }
 
 Error openssl_error(std::string_view what) {
@@ -54,20 +56,24 @@ Error openssl_error(std::string_view what) {
   return error;
 }
 
-// Callers have brought names into this form already; what is not in it must reach neither a certificate nor OpenSSL's
-// little language for extensions. A last label of digits only would be read as an address by somebody.
+// Callers have brought names into this form already; what is not in it must reach neither a
+// certificate nor OpenSSL's little language for extensions. A last label of digits only would be
+// read as an address by somebody.
 bool is_host_name(std::string_view name) {
   if (name.size() > 253) return false;
   std::vector<std::string> labels = split(name, '.');
   for (const std::string& label : labels) {
     if (label.empty() || label.size() > 63) return false;
-    if (label.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos) return false;
+    if (label.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos)
+      return false;
   }
   return labels.back().find_first_not_of("0123456789") != std::string::npos;
 }
 
 // A name that `host` stands for.
-std::string example_of(const std::string& host) { return host.starts_with('.') ? cat("x", host) : host; }
+std::string example_of(const std::string& host) {
+  return host.starts_with('.') ? cat("x", host) : host;
+}
 
 // ---- certificates
 
@@ -89,11 +95,13 @@ bool set_subject(X509* certificate, const char* field, const char* value) {
                                     reinterpret_cast<const unsigned char*>(value), -1, -1, 0);
 }
 
-// A constraint on "name" holds for what is beneath it as well: X.509 can say no less. That the name itself is meant, or
-// only what is beneath, is checked before a certificate is made. Addresses are excluded: silence would permit them all.
+// A constraint on "name" holds for what is beneath it as well: X.509 can say no less. That the name
+// itself is meant, or only what is beneath, is checked before a certificate is made. Addresses are
+// excluded: silence would permit them all.
 std::string name_constraints(const std::vector<std::string>& hosts) {
   std::string text = "critical";
-  for (const std::string& host : hosts) text += cat(",permitted;DNS:", host.substr(host.starts_with('.') ? 1 : 0));
+  for (const std::string& host : hosts)
+    text += cat(",permitted;DNS:", host.substr(host.starts_with('.') ? 1 : 0));
   return text + ",excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:::/::";
 }
 
@@ -101,22 +109,27 @@ Certificate make_authority_certificate(EVP_PKEY* key, const std::vector<std::str
   Certificate made(X509_new());
   X509* it = made.get();
   bool ok = it && X509_set_version(it, X509_VERSION_3) && set_random_serial(it) &&
-            set_subject(it, "CN", "Paddock sandbox authority") && X509_set_issuer_name(it, X509_get_subject_name(it)) &&
-            X509_gmtime_adj(X509_getm_notBefore(it), -kHour) && X509_gmtime_adj(X509_getm_notAfter(it), kLifetime) &&
-            X509_set_pubkey(it, key) &&
+            set_subject(it, "CN", "Paddock sandbox authority") &&
+            X509_set_issuer_name(it, X509_get_subject_name(it)) &&
+            X509_gmtime_adj(X509_getm_notBefore(it), -kHour) &&
+            X509_gmtime_adj(X509_getm_notAfter(it), kLifetime) && X509_set_pubkey(it, key) &&
             add_extension(it, it, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
             add_extension(it, it, NID_key_usage, "critical,keyCertSign") &&
             add_extension(it, it, NID_name_constraints, name_constraints(hosts)) &&
-            add_extension(it, it, NID_subject_key_identifier, "hash") && X509_sign(it, key, EVP_sha256());
+            add_extension(it, it, NID_subject_key_identifier, "hash") &&
+            X509_sign(it, key, EVP_sha256());
   return ok ? std::move(made) : nullptr;
 }
 
-// The subject carries no name: it holds 64 characters only, and who checks a name looks at the alternative ones.
-Certificate make_leaf_certificate(EVP_PKEY* key, const std::string& name, X509* issuer, EVP_PKEY* issuer_key) {
+// The subject carries no name: it holds 64 characters only, and who checks a name looks at the
+// alternative ones.
+Certificate make_leaf_certificate(EVP_PKEY* key, const std::string& name, X509* issuer,
+                                  EVP_PKEY* issuer_key) {
   Certificate made(X509_new());
   X509* it = made.get();
   bool ok = it && X509_set_version(it, X509_VERSION_3) && set_random_serial(it) &&
-            set_subject(it, "O", "Paddock sandbox") && X509_set_issuer_name(it, X509_get_subject_name(issuer)) &&
+            set_subject(it, "O", "Paddock sandbox") &&
+            X509_set_issuer_name(it, X509_get_subject_name(issuer)) &&
             X509_set1_notBefore(it, X509_get0_notBefore(issuer)) &&
             X509_set1_notAfter(it, X509_get0_notAfter(issuer)) && X509_set_pubkey(it, key) &&
             add_extension(it, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
@@ -147,11 +160,13 @@ bool restrict_protocol(SSL_CTX* context) {
   return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
-// Called only when the client named protocols. To go on without one of them would have it speak HTTP/2 to us.
-int choose_http11(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
-                  unsigned int offered_length, void*) {
+// Called only when the client named protocols. To go on without one of them would have it speak
+// HTTP/2 to us.
+int choose_http11(SSL*, const unsigned char** chosen, unsigned char* length,
+                  const unsigned char* offered, unsigned int offered_length, void*) {
   unsigned char* found = nullptr;
-  if (SSL_select_next_proto(&found, length, kHttp11, sizeof kHttp11, offered, offered_length) != OPENSSL_NPN_NEGOTIATED)
+  if (SSL_select_next_proto(&found, length, kHttp11, sizeof kHttp11, offered, offered_length) !=
+      OPENSSL_NPN_NEGOTIATED)
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   *chosen = found;
   return SSL_TLSEXT_ERR_OK;
@@ -168,10 +183,12 @@ Result<Context> make_server_context() {
 Result<Store> read_trust(const std::string& pem, std::string_view from) {
   Result<std::vector<std::string>> certificates = certificates_in(pem);
   if (!certificates) {
-    return Error{Code::invalid, cat("read the authorities to trust from ", from, ": ", certificates.error().message)};
+    return Error{Code::invalid, cat("read the authorities to trust from ", from, ": ",
+                                    certificates.error().message)};
   }
   if (certificates.value().empty())
-    return Error{Code::invalid, cat("read the authorities to trust from ", from, ": there is no certificate in it")};
+    return Error{Code::invalid, cat("read the authorities to trust from ", from,
+                                    ": there is no certificate in it")};
   Store store(X509_STORE_new());
   if (!store) return openssl_error("make a certificate store");
   for (size_t i = 0; i < certificates.value().size(); ++i) {
@@ -214,7 +231,8 @@ struct CertificateAuthority::State {
 
   Result<X509*> leaf_for(const std::string& name) {
     if (!is_host_name(name) || !covers(name))
-      return Error{Code::denied, cat("speak TLS for '", printable(name), "': it is not one of the hosts whose requests are read")};
+      return Error{Code::denied, cat("speak TLS for '", printable(name),
+                                     "': it is not one of the hosts whose requests are read")};
     auto known = leaves.find(name);
     if (known != leaves.end()) return known->second.get();
     // A program can ask for endless names beneath one. Connections hold references, so all may go.
@@ -232,7 +250,8 @@ Result<CertificateAuthority> CertificateAuthority::create(const std::vector<std:
   for (const std::string& host : hosts) {
     state.hosts.push_back(host.starts_with("*.") ? host.substr(1) : host);
     if (!is_host_name(example_of(state.hosts.back())))
-      return Error{Code::invalid, cat("make a certificate authority for '", printable(host), "': this is not a host name")};
+      return Error{Code::invalid, cat("make a certificate authority for '", printable(host),
+                                      "': this is not a host name")};
   }
   // Without a permitted name the certificate would be good for all of them.
   if (hosts.empty()) return Error{Code::invalid, "make a certificate authority: no host is named"};
@@ -257,7 +276,7 @@ const std::string& CertificateAuthority::certificate() const { return state_->pe
 
 struct TlsStream::State {
   int socket;
-  std::string seen;  // read from the socket by somebody else, not yet by us
+  std::string seen;           // read from the socket by somebody else, not yet by us
   bool shaken_hands = false;  // SSL_in_init would be true again after a failure
   bool ended = false;         // the socket did, with or without goodbye
   int socket_error = 0;
@@ -275,11 +294,13 @@ struct TlsStream::State {
   std::string explain() const;
 };
 
-// OpenSSL's own socket BIO writes without MSG_NOSIGNAL, and cannot be given bytes that were read before.
+// OpenSSL's own socket BIO writes without MSG_NOSIGNAL, and cannot be given bytes that were read
+// before.
 const BIO_METHOD* TlsStream::State::bio_method() {
   static const BIO_METHOD* const method = [] {
     BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "paddock socket");
-    bool ok = made && BIO_meth_set_read(made, receive) && BIO_meth_set_write(made, send) && BIO_meth_set_ctrl(made, control);
+    bool ok = made && BIO_meth_set_read(made, receive) && BIO_meth_set_write(made, send) &&
+              BIO_meth_set_ctrl(made, control);
     return ok ? made : nullptr;
   }();
   return method;
@@ -298,8 +319,10 @@ int TlsStream::State::receive(BIO* bio, char* buffer, int size) {
     length = ::recv(state.socket, buffer, size, MSG_DONTWAIT);
   } while (length < 0 && errno == EINTR);
   if (length == 0) state.ended = true;
-  if (length < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
-  else if (length < 0) state.socket_error = errno;
+  if (length < 0 && errno == EAGAIN)
+    BIO_set_retry_read(bio);
+  else if (length < 0)
+    state.socket_error = errno;
   return static_cast<int>(length);
 }
 
@@ -310,8 +333,10 @@ int TlsStream::State::send(BIO* bio, const char* bytes, int size) {
   do {
     length = ::send(state.socket, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (length < 0 && errno == EINTR);
-  if (length < 0 && errno == EAGAIN) BIO_set_retry_write(bio);
-  else if (length < 0) state.socket_error = errno;
+  if (length < 0 && errno == EAGAIN)
+    BIO_set_retry_write(bio);
+  else if (length < 0)
+    state.socket_error = errno;
   return static_cast<int>(length);
 }
 
@@ -321,7 +346,8 @@ long TlsStream::State::control(BIO* bio, int command, long, void*) {
   return 0;
 }
 
-Result<std::unique_ptr<TlsStream::State>> TlsStream::State::create(SSL_CTX* context, int socket, std::string_view seen) {
+Result<std::unique_ptr<TlsStream::State>> TlsStream::State::create(SSL_CTX* context, int socket,
+                                                                   std::string_view seen) {
   auto state = std::make_unique<State>(State{.socket = socket, .seen = std::string(seen)});
   state->ssl.reset(SSL_new(context));
   BIO* bio = state->bio_method() ? BIO_new(state->bio_method()) : nullptr;
@@ -335,7 +361,8 @@ Result<std::unique_ptr<TlsStream::State>> TlsStream::State::create(SSL_CTX* cont
   return state;
 }
 
-// OpenSSL's answer as ours. After a failure its object must not be used again, so the failure stays.
+// OpenSSL's answer as ours. After a failure its object must not be used again, so the failure
+// stays.
 TlsStream::Done TlsStream::State::done_after(int result) {
   switch (SSL_get_error(ssl.get(), result)) {
     case SSL_ERROR_NONE: return {Status::ok};
@@ -352,10 +379,13 @@ TlsStream::Done TlsStream::State::done_after(int result) {
 std::string TlsStream::State::explain() const {
   unsigned long error = ERR_peek_error();
   int reason = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
-  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) return X509_verify_cert_error_string(SSL_get_verify_result(ssl.get()));
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
+    return X509_verify_cert_error_string(SSL_get_verify_result(ssl.get()));
   if (reason > SSL_AD_REASON_OFFSET)
-    return cat("the other side refused: ", SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
-  // Before the socket's own error: OpenSSL answers an early end with an alert, which nobody is there to receive.
+    return cat("the other side refused: ",
+               SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
+  // Before the socket's own error: OpenSSL answers an early end with an alert, which nobody is
+  // there to receive.
   if (ended && !shaken_hands) return "the other side hung up during the handshake";
   if (ended) return "the connection ended without TLS's goodbye: what it carried may be cut short";
   if (socket_error) return std::strerror(socket_error);
@@ -410,7 +440,8 @@ struct TlsServer::State {
   Context context;
 };
 
-Result<TlsServer> TlsServer::create(const std::string& certificate_file, const std::string& key_file) {
+Result<TlsServer> TlsServer::create(const std::string& certificate_file,
+                                    const std::string& key_file) {
   start_openssl();
   TlsServer server;
   server.state_ = std::make_unique<State>(State{TRY(make_server_context())});
@@ -419,7 +450,8 @@ Result<TlsServer> TlsServer::create(const std::string& certificate_file, const s
     return openssl_error(cat("read the certificate '", printable(certificate_file), "'"));
   if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1)
     return openssl_error(cat("read the key '", printable(key_file), "'"));
-  if (SSL_CTX_check_private_key(context) != 1) return openssl_error("use the key with the certificate");
+  if (SSL_CTX_check_private_key(context) != 1)
+    return openssl_error("use the key with the certificate");
   return server;
 }
 
@@ -429,7 +461,8 @@ TlsServer& TlsServer::operator=(TlsServer&&) noexcept = default;
 TlsServer::~TlsServer() = default;
 
 Result<TlsStream> TlsServer::accept(int socket) {
-  std::unique_ptr<TlsStream::State> stream = TRY(TlsStream::State::create(state_->context.get(), socket, ""));
+  std::unique_ptr<TlsStream::State> stream =
+      TRY(TlsStream::State::create(state_->context.get(), socket, ""));
   SSL_set_accept_state(stream->ssl.get());
   return TlsStream(std::move(stream));
 }
@@ -443,7 +476,8 @@ struct TlsClient::State {
 Result<TlsClient> TlsClient::create(const std::string& trust) {
   start_openssl();
   TlsClient client;
-  client.state_ = std::make_unique<State>(State{TRY(make_client_context(TRY(read_trust(trust, "the bundle"))))});
+  client.state_ = std::make_unique<State>(
+      State{TRY(make_client_context(TRY(read_trust(trust, "the bundle"))))});
   return client;
 }
 
@@ -454,12 +488,17 @@ TlsClient::~TlsClient() = default;
 
 Result<TlsStream> TlsClient::connect(int socket, const std::string& host) {
   bool is_address = parse_address(host).has_value();
-  if (!is_address && !is_host_name(host)) return Error{Code::invalid, cat("speak TLS to '", printable(host), "': this is not a host name")};
-  std::unique_ptr<TlsStream::State> stream = TRY(TlsStream::State::create(state_->context.get(), socket, ""));
+  if (!is_address && !is_host_name(host))
+    return Error{Code::invalid,
+                 cat("speak TLS to '", printable(host), "': this is not a host name")};
+  std::unique_ptr<TlsStream::State> stream =
+      TRY(TlsStream::State::create(state_->context.get(), socket, ""));
   SSL* ssl = stream->ssl.get();
-  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  SSL_set_hostflags(ssl,
+                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   bool set = is_address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1
-                        : SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
+                        : SSL_set1_host(ssl, host.c_str()) == 1 &&
+                              SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
   if (!set) return openssl_error(cat("speak TLS to '", host, "'"));
   SSL_set_connect_state(ssl);
   return TlsStream(std::move(stream));
@@ -476,7 +515,8 @@ struct TlsContexts::State {
   Result<void> warm_up();
 };
 
-Result<TlsStream> TlsContexts::State::accept(int socket, const std::string& name, std::string_view seen) {
+Result<TlsStream> TlsContexts::State::accept(int socket, const std::string& name,
+                                             std::string_view seen) {
   CertificateAuthority::State& own = *authority.state_;
   X509* leaf = TRY(own.leaf_for(name));
   auto stream = TRY(TlsStream::State::create(server.get(), socket, seen));
@@ -487,11 +527,15 @@ Result<TlsStream> TlsContexts::State::accept(int socket, const std::string& name
   return TlsStream(std::move(stream));
 }
 
-Result<TlsStream> TlsContexts::State::connect(SSL_CTX* context, int socket, const std::string& name) {
-  if (!is_host_name(name)) return Error{Code::invalid, cat("speak TLS to '", printable(name), "': this is not a host name")};
+Result<TlsStream> TlsContexts::State::connect(SSL_CTX* context, int socket,
+                                              const std::string& name) {
+  if (!is_host_name(name))
+    return Error{Code::invalid,
+                 cat("speak TLS to '", printable(name), "': this is not a host name")};
   auto stream = TRY(TlsStream::State::create(context, socket, ""));
   SSL* ssl = stream->ssl.get();
-  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  SSL_set_hostflags(ssl,
+                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   if (!SSL_set1_host(ssl, name.c_str()) || !SSL_set_tlsext_host_name(ssl, name.c_str()))
     return openssl_error(cat("speak TLS to '", name, "'"));
   SSL_set_connect_state(ssl);
@@ -516,8 +560,8 @@ bool converse(TlsStream& server, TlsStream& client) {
 
 }  // namespace
 
-// What is loaded at first use (random numbers, algorithms, and the time zone, which gmtime reads from a file) is loaded
-// here, by a connection of this process with itself.
+// What is loaded at first use (random numbers, algorithms, and the time zone, which gmtime reads
+// from a file) is loaded here, by a connection of this process with itself.
 Result<void> TlsContexts::State::warm_up() {
   CertificateAuthority::State& own = *authority.state_;
   int ends[2];
@@ -529,7 +573,8 @@ Result<void> TlsContexts::State::warm_up() {
   std::string name = example_of(own.hosts.front());
   TlsStream served = TRY(accept(inside.get(), name, ""));
   TlsStream asked = TRY(connect(trusting.get(), outside.get(), name));
-  if (!converse(served, asked)) return Error{Code::internal, cat("try TLS within the process: ", served.why(), asked.why())};
+  if (!converse(served, asked))
+    return Error{Code::internal, cat("try TLS within the process: ", served.why(), asked.why())};
   return {};
 }
 
@@ -538,8 +583,8 @@ Result<TlsContexts> TlsContexts::create(CertificateAuthority authority, const st
   Context client = TRY(make_client_context(TRY(read_trust(trust, "the bundle"))));
   Context server = TRY(make_server_context());
   TlsContexts contexts;
-  contexts.state_ = std::make_unique<State>(
-      State{.authority = std::move(authority), .server = std::move(server), .client = std::move(client)});
+  contexts.state_ = std::make_unique<State>(State{
+      .authority = std::move(authority), .server = std::move(server), .client = std::move(client)});
   TRY(contexts.state_->warm_up());
   return contexts;
 }

@@ -10,8 +10,9 @@
 
 namespace paddock::net {
 
-// A certificate authority that lives in this process's memory and nowhere else. Its certificate is constrained to `hosts`
-// (a name, or ".name" for everything beneath), so that even its key could not speak for any other.
+// A certificate authority that lives in this process's memory and nowhere else. Its certificate is
+// constrained to `hosts` (a name, or ".name" for everything beneath), so that even its key could
+// not speak for any other.
 class CertificateAuthority {
  public:
   static Result<CertificateAuthority> create(const std::vector<std::string>& hosts);
@@ -28,10 +29,11 @@ class CertificateAuthority {
   std::unique_ptr<State> state_;
 };
 
-// One end of a TLS connection over a socket that somebody else owns; nothing here waits for it. want_read and want_write say
-// what to wait for before the same call is made again; a write is then repeated with the same bytes in front (more may
-// follow), and shut_down comes only after the last write was taken. A connection that ends without TLS's goodbye has
-// failed: what was read may be cut short. A failure is final.
+// One end of a TLS connection over a socket that somebody else owns; nothing here waits for it.
+// want_read and want_write say what to wait for before the same call is made again; a write is then
+// repeated with the same bytes in front (more may follow), and shut_down comes only after the last
+// write was taken. A connection that ends without TLS's goodbye has failed: what was read may be
+// cut short. A failure is final.
 class TlsStream {
  public:
   enum class Status { ok, want_read, want_write, closed, failed };
@@ -46,8 +48,8 @@ class TlsStream {
   Done handshake();
   Done read(char* buffer, size_t size);
   Done write(std::string_view bytes);
-  Done shut_down();                 // says goodbye; does not wait for the other side
-  std::string why() const;          // of the last failure, for people: "certificate has expired", …
+  Done shut_down();         // says goodbye; does not wait for the other side
+  std::string why() const;  // of the last failure, for people: "certificate has expired", …
 
  private:
   friend class TlsClient;
@@ -58,7 +60,8 @@ class TlsStream {
   std::unique_ptr<State> state_;
 };
 
-// A server that has a certificate of its own, from PEM files: the chain with the server's first, and its key. HTTP/1.1 only.
+// A server that has a certificate of its own, from PEM files: the chain with the server's first,
+// and its key. HTTP/1.1 only.
 class TlsServer {
  public:
   static Result<TlsServer> create(const std::string& certificate_file, const std::string& key_file);
@@ -102,8 +105,9 @@ class TlsContexts {
 
   const std::string& certificate() const;  // the authority's
 
-  // Towards the program inside: speaks for `name` with a certificate made here (and kept for the next time), offering
-  // HTTP/1.1 only. `seen`: bytes already read from the socket, which come first. `name` must be one of the authority's.
+  // Towards the program inside: speaks for `name` with a certificate made here (and kept for the
+  // next time), offering HTTP/1.1 only. `seen`: bytes already read from the socket, which come
+  // first. `name` must be one of the authority's.
   Result<TlsStream> accept(int socket, const std::string& name, std::string_view seen);
   // Towards the real server: checks its certificate for `name`, TLS 1.2 or later, HTTP/1.1 only.
   Result<TlsStream> connect(int socket, const std::string& name);

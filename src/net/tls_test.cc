@@ -53,7 +53,8 @@ bool is_final(Status status) { return status == Status::ok || status == Status::
 // Steps both ends until neither can go on.
 Outcome shake_hands(const std::function<Status()>& first, const std::function<Status()>& second) {
   Outcome outcome{Status::want_read, Status::want_read};
-  for (int round = 0; round < 1000 && (!is_final(outcome.first) || !is_final(outcome.second)); ++round) {
+  for (int round = 0; round < 1000 && (!is_final(outcome.first) || !is_final(outcome.second));
+       ++round) {
     if (!is_final(outcome.first)) outcome.first = first();
     if (!is_final(outcome.second)) outcome.second = second();
   }
@@ -61,13 +62,15 @@ Outcome shake_hands(const std::function<Status()>& first, const std::function<St
 }
 
 Outcome shake_hands(TlsStream& first, TlsStream& second) {
-  return shake_hands([&] { return first.handshake().status; }, [&] { return second.handshake().status; });
+  return shake_hands([&] { return first.handshake().status; },
+                     [&] { return second.handshake().status; });
 }
 
 // The other side as OpenSSL alone makes it, for what our own side would never do.
 class Plain {
  public:
-  Plain(const SSL_METHOD* method, int socket) : context_(SSL_CTX_new(method)), ssl_(SSL_new(context_)) {
+  Plain(const SSL_METHOD* method, int socket)
+      : context_(SSL_CTX_new(method)), ssl_(SSL_new(context_)) {
     SSL_set_fd(ssl_, socket);
   }
   Plain(const Plain&) = delete;
@@ -80,7 +83,9 @@ class Plain {
     int result = SSL_is_server(ssl_) ? SSL_accept(ssl_) : SSL_connect(ssl_);
     if (result == 1) return Status::ok;
     int error = SSL_get_error(ssl_, result);
-    return error == SSL_ERROR_WANT_READ ? Status::want_read : error == SSL_ERROR_WANT_WRITE ? Status::want_write : Status::failed;
+    return error == SSL_ERROR_WANT_READ    ? Status::want_read
+           : error == SSL_ERROR_WANT_WRITE ? Status::want_write
+                                           : Status::failed;
   }
 
  private:
@@ -103,7 +108,8 @@ struct ServerCertificate {
                                reinterpret_cast<const unsigned char*>(subject.c_str()), -1, -1, 0);
     X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
     X509_set_pubkey(certificate, key);
-    X509_EXTENSION* names = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, cat("DNS:", name).c_str());
+    X509_EXTENSION* names =
+        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, cat("DNS:", name).c_str());
     X509_add_ext(certificate, names, -1);
     X509_EXTENSION_free(names);
     X509_sign(certificate, key, EVP_sha256());
@@ -122,14 +128,16 @@ struct ServerCertificate {
 };
 
 // Why our client refuses a server that shows `shown`, or "accepted".
-std::string refusal(const ServerCertificate& shown, TlsContexts& contexts, const std::string& name) {
+std::string refusal(const ServerCertificate& shown, TlsContexts& contexts,
+                    const std::string& name) {
   Sockets sockets = make_sockets();
   Plain server(TLS_server_method(), sockets.outside.get());
   SSL_use_certificate(server.ssl(), shown.certificate);
   SSL_use_PrivateKey(server.ssl(), shown.key);
   SSL_set_accept_state(server.ssl());
   TlsStream client = std::move(contexts.connect(sockets.inside.get(), name)).value();
-  Outcome outcome = shake_hands([&] { return client.handshake().status; }, [&] { return server.handshake(); });
+  Outcome outcome =
+      shake_hands([&] { return client.handshake().status; }, [&] { return server.handshake(); });
   return outcome.first == Status::ok ? "accepted" : client.why();
 }
 
@@ -170,7 +178,9 @@ TEST(Tls, ReadsTheBytesAlreadySeenFirst) {
     char hello[4096];
     ssize_t length = ::recv(sockets.inside.get(), hello, all ? sizeof hello : 100, 0);
     ASSERT_GT(length, 50);
-    TlsStream server = std::move(contexts.accept(sockets.inside.get(), "a.test", std::string_view(hello, length))).value();
+    TlsStream server =
+        std::move(contexts.accept(sockets.inside.get(), "a.test", std::string_view(hello, length)))
+            .value();
     Outcome outcome = shake_hands(client, server);
     EXPECT_EQ(outcome.first, Status::ok) << client.why();
     EXPECT_EQ(outcome.second, Status::ok) << server.why();
@@ -191,7 +201,8 @@ TEST(Tls, LosesNothingWhenTheSocketIsOftenFull) {
   for (int i = 0; i < 100000; ++i) sent += std::to_string(i);
   size_t taken = 0, refusals = 0;
   while (received.size() < sent.size()) {
-    std::string moved = sent.substr(taken);  // a new address each time, as a caller's buffer would have
+    // A new address each time, as a caller's buffer would have.
+    std::string moved = sent.substr(taken);
     TlsStream::Done written = server.write(moved);
     taken += written.bytes;
     if (written.status == Status::want_write) ++refusals;
@@ -217,7 +228,8 @@ TEST(Tls, TellsAnEndWithoutGoodbyeFromAnEnd) {
   char buffer[8];
   EXPECT_EQ(client.read(buffer, 8).bytes, 4u);
   EXPECT_EQ(client.read(buffer, 8).status, Status::failed);
-  EXPECT_EQ(client.why(), "the connection ended without TLS's goodbye: what it carried may be cut short");
+  EXPECT_EQ(client.why(),
+            "the connection ended without TLS's goodbye: what it carried may be cut short");
   EXPECT_EQ(client.write("x").status, Status::failed) << "a failure is final";
 }
 
@@ -238,7 +250,8 @@ TEST(Tls, SaysWhenTheOtherSideHangsUpInTheHandshake) {
   TlsStream client = std::move(contexts.connect(sockets.outside.get(), "a.test")).value();
   EXPECT_EQ(client.handshake().status, Status::want_read);
   char hello[4096];
-  ASSERT_GT(::recv(sockets.inside.get(), hello, sizeof hello, 0), 0);  // unread bytes would make it a reset
+  // Unread bytes would make it a reset.
+  ASSERT_GT(::recv(sockets.inside.get(), hello, sizeof hello, 0), 0);
   sockets.inside.reset();
   EXPECT_EQ(client.handshake().status, Status::failed);
   EXPECT_EQ(client.why(), "the other side hung up during the handshake");
@@ -247,7 +260,8 @@ TEST(Tls, SaysWhenTheOtherSideHangsUpInTheHandshake) {
 TEST(Tls, RefusesWhatIsNotTls) {
   TlsContexts contexts = contexts_for({"a.test"});
   Sockets sockets = make_sockets();
-  TlsStream server = std::move(contexts.accept(sockets.inside.get(), "a.test", "GET / HTTP/1.1\r\n\r\n")).value();
+  TlsStream server =
+      std::move(contexts.accept(sockets.inside.get(), "a.test", "GET / HTTP/1.1\r\n\r\n")).value();
   EXPECT_EQ(server.handshake().status, Status::failed);
   EXPECT_EQ(server.why(), "http request");
 }
@@ -295,15 +309,18 @@ TEST(Tls, RefusesAServerBelowTls12) {
   EXPECT_EQ(client.why(), "the other side refused: protocol version");
 }
 
-// What comes of a client that offers `protocols` (as ALPN spells them): the chosen one, "" for none, or why it failed.
+// What comes of a client that offers `protocols` (as ALPN spells them): the chosen one, "" for
+// none, or why it failed.
 std::string chosen_of(const std::string& protocols) {
   TlsContexts contexts = contexts_for({"a.test"});
   Sockets sockets = make_sockets();
   Plain client(TLS_client_method(), sockets.outside.get());
-  SSL_set_alpn_protos(client.ssl(), reinterpret_cast<const unsigned char*>(protocols.data()), protocols.size());
+  SSL_set_alpn_protos(client.ssl(), reinterpret_cast<const unsigned char*>(protocols.data()),
+                      protocols.size());
   TlsStream server = std::move(contexts.accept(sockets.inside.get(), "a.test", "")).value();
   SSL_set_connect_state(client.ssl());
-  Outcome outcome = shake_hands([&] { return client.handshake(); }, [&] { return server.handshake().status; });
+  Outcome outcome =
+      shake_hands([&] { return client.handshake(); }, [&] { return server.handshake().status; });
   if (outcome.second != Status::ok) return server.why();
   const unsigned char* name;
   unsigned int length;
@@ -319,9 +336,10 @@ TEST(Tls, SpeaksHttp11OnlyToProgramsInside) {
 
 TEST(Tls, SpeaksForItsHostsOnly) {
   TlsContexts contexts = contexts_for({"a.test", ".b.test", "*.c.test"});
-  for (const char* name : {"a.test", "x.b.test", "y.x.b.test", "x.c.test"}) EXPECT_TRUE(contexts.accept(0, name, "")) << name;
-  for (const char* name : {"b.test", "x.a.test", "xb.test", "a.test.", "A.test", ".b.test", "*.b.test", "x..b.test", "", "test",
-                           "a.test,DNS:d.test", "d.test"}) {
+  for (const char* name : {"a.test", "x.b.test", "y.x.b.test", "x.c.test"})
+    EXPECT_TRUE(contexts.accept(0, name, "")) << name;
+  for (const char* name : {"b.test", "x.a.test", "xb.test", "a.test.", "A.test", ".b.test",
+                           "*.b.test", "x..b.test", "", "test", "a.test,DNS:d.test", "d.test"}) {
     Result<TlsStream> refused = contexts.accept(0, name, "");
     ASSERT_FALSE(refused) << name;
     EXPECT_EQ(refused.error().code, Code::denied);
@@ -339,24 +357,30 @@ TEST(Tls, SurvivesMoreNamesThanItKeeps) {
 
 TEST(Tls, RefusesToConnectToWhatIsNotAName) {
   TlsContexts contexts = contexts_for({"a.test"});
-  for (const char* name : {"", "192.0.2.1", "[2001:db8::1]", "a.test.", "a b", "*.a.test"}) EXPECT_FALSE(contexts.connect(0, name)) << name;
+  for (const char* name : {"", "192.0.2.1", "[2001:db8::1]", "a.test.", "a b", "*.a.test"})
+    EXPECT_FALSE(contexts.connect(0, name)) << name;
 }
 
 TEST(Authority, RefusesHostsThatAreNotNames) {
   EXPECT_FALSE(CertificateAuthority::create({}));
-  for (const char* host : {"", ".", "*", "a.*.test", "192.0.2.1", "a.test,permitted;DNS:b.test", "A.test", "a..test", "..a.test"})
+  for (const char* host : {"", ".", "*", "a.*.test", "192.0.2.1", "a.test,permitted;DNS:b.test",
+                           "A.test", "a..test", "..a.test"})
     EXPECT_FALSE(CertificateAuthority::create({host})) << host;
 }
 
-// Whether a certificate for `names`, signed by `authority`, would hold before a verifier that knows name constraints.
+// Whether a certificate for `names`, signed by `authority`, would hold before a verifier that knows
+// name constraints.
 bool may_speak_for(const CertificateAuthority& authority, const std::string& names) {
-  BIO* memory = BIO_new_mem_buf(authority.certificate().data(), static_cast<int>(authority.certificate().size()));
+  BIO* memory = BIO_new_mem_buf(authority.certificate().data(),
+                                static_cast<int>(authority.certificate().size()));
   X509* issuer = PEM_read_bio_X509(memory, nullptr, nullptr, nullptr);
   BIO_free(memory);
-  auto* constraints = static_cast<NAME_CONSTRAINTS*>(X509_get_ext_d2i(issuer, NID_name_constraints, nullptr, nullptr));
+  auto* constraints = static_cast<NAME_CONSTRAINTS*>(
+      X509_get_ext_d2i(issuer, NID_name_constraints, nullptr, nullptr));
   EXPECT_NE(constraints, nullptr);
   X509* leaf = X509_new();
-  X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str());
+  X509_EXTENSION* extension =
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str());
   X509_add_ext(leaf, extension, -1);
   (void)X509_check_purpose(leaf, -1, 0);  // has OpenSSL read the extension
   int verdict = NAME_CONSTRAINTS_check(leaf, constraints);
@@ -369,8 +393,10 @@ bool may_speak_for(const CertificateAuthority& authority, const std::string& nam
 
 TEST(Authority, CannotSpeakForOtherNamesEvenWithItsKey) {
   CertificateAuthority authority = authority_for({"a.test", ".b.test"});
-  for (const char* names : {"DNS:a.test", "DNS:x.b.test"}) EXPECT_TRUE(may_speak_for(authority, names)) << names;
-  for (const char* names : {"DNS:c.test", "DNS:xa.test", "DNS:test", "IP:192.0.2.1", "IP:2001:db8::1", "DNS:a.test,DNS:c.test"})
+  for (const char* names : {"DNS:a.test", "DNS:x.b.test"})
+    EXPECT_TRUE(may_speak_for(authority, names)) << names;
+  for (const char* names : {"DNS:c.test", "DNS:xa.test", "DNS:test", "IP:192.0.2.1",
+                            "IP:2001:db8::1", "DNS:a.test,DNS:c.test"})
     EXPECT_FALSE(may_speak_for(authority, names)) << names;
 }
 
@@ -381,28 +407,35 @@ TEST(Authority, IsAnotherEachTime) {
 TEST(Contexts, RefuseATrustBundleWithoutCertificates) {
   Result<TlsContexts> contexts = TlsContexts::create(authority_for({"a.test"}), "nothing here");
   ASSERT_FALSE(contexts);
-  EXPECT_EQ(contexts.error().message, "read the authorities to trust from the bundle: there is no certificate in it");
+  EXPECT_EQ(contexts.error().message,
+            "read the authorities to trust from the bundle: there is no certificate in it");
 }
 
-// From here on the calling process dies with SIGSYS when it makes a system call that egress would not be allowed.
+// From here on the calling process dies with SIGSYS when it makes a system call that egress would
+// not be allowed.
 void allow_only_what_egress_may() {
-  std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-  for (unsigned int call : {SYS_read, SYS_write, SYS_recvfrom, SYS_sendto, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise,
-                            SYS_mprotect, SYS_futex, SYS_getrandom, SYS_clock_gettime, SYS_gettimeofday, SYS_getpid, SYS_close,
-                            SYS_exit_group}) {
+  std::vector<sock_filter> filter = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (unsigned int call :
+       {SYS_read, SYS_write, SYS_recvfrom, SYS_sendto, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk,
+        SYS_madvise, SYS_mprotect, SYS_futex, SYS_getrandom, SYS_clock_gettime, SYS_gettimeofday,
+        SYS_getpid, SYS_close, SYS_exit_group}) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
     filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   }
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
   sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(2);
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    ::_exit(2);
 }
 
 TEST(Contexts, NeedNoFilesOnceTheyAreMade) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer makes system calls of its own";
 #endif
-  // Earlier tests in this process may have loaded some things for the child: alone (--gtest_filter) this is strictest.
+  // Earlier tests in this process may have loaded some things for the child: alone (--gtest_filter)
+  // this is strictest.
   pid_t child = ::fork();
   if (child == 0) {
     Sockets pair = make_sockets(), other_pair = make_sockets();
@@ -418,7 +451,8 @@ TEST(Contexts, NeedNoFilesOnceTheyAreMade) {
     SSL_use_PrivateKey(stranger.ssl(), shown.key);
     SSL_set_accept_state(stranger.ssl());
     TlsStream suspicious = std::move(contexts.connect(other_pair.inside.get(), "b.test")).value();
-    shake_hands([&] { return suspicious.handshake().status; }, [&] { return stranger.handshake(); });
+    shake_hands([&] { return suspicious.handshake().status; },
+                [&] { return stranger.handshake(); });
     bool refused = suspicious.why() == "self-signed certificate";
     ::_exit(worked && refused ? 0 : 1);
   }

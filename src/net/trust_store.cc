@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
 constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
 
-// Whether `bytes` are exactly one DER sequence: enough to catch a certificate that lost its end or its beginning.
+// Whether `bytes` are exactly one DER sequence: enough to catch a certificate that lost its end or
+// its beginning.
 bool is_one_sequence(std::string_view bytes) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   if (bytes.size() < 2 || byte(0) != 0x30) return false;
@@ -38,16 +39,19 @@ void append_text(std::string& out, std::string_view text) {
 }  // namespace
 
 Result<std::string> read_system_bundle() {
-  for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+  for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
     if (Result<std::string> pem = read_file(path)) return pem;
-  return Error{Code::not_found, "find the bundle of authorities that this system trusts", "install the package ca-certificates"};
+  return Error{Code::not_found, "find the bundle of authorities that this system trusts",
+               "install the package ca-certificates"};
 }
 
 Result<std::vector<std::string>> certificates_in(std::string_view pem) {
   std::vector<std::string> certificates;
   for (size_t at = pem.find(kBegin); at != std::string_view::npos; at = pem.find(kBegin, at)) {
     at += kBegin.size();
-    Error broken{Code::invalid, cat("certificate ", certificates.size() + 1, " of the bundle is broken")};
+    Error broken{Code::invalid,
+                 cat("certificate ", certificates.size() + 1, " of the bundle is broken")};
     size_t end = pem.find(kEnd, at);
     if (end == std::string_view::npos) return broken;
     Result<std::string> certificate = from_base64(join(words_in(pem.substr(at, end - at)), ""));
@@ -58,8 +62,9 @@ Result<std::vector<std::string>> certificates_in(std::string_view pem) {
   return certificates;
 }
 
-// The format is Sun's own, version 2; sun.security.provider.JavaKeyStore is its only description. PKCS #12 would be the
-// modern choice, but every Java reads this one, and it needs no key derivation.
+// The format is Sun's own, version 2; sun.security.provider.JavaKeyStore is its only description.
+// PKCS #12 would be the modern choice, but every Java reads this one, and it needs no key
+// derivation.
 std::string make_java_trust_store(const std::vector<std::string>& certificates) {
   constexpr uint32_t kMagic = 0xfeedfeed, kVersion = 2, kTrustedCertificate = 2;
   constexpr uint64_t kAddedAt = 0;  // constant, so that the same certificates make the same file

@@ -23,7 +23,8 @@ std::string error_of(const std::string& pem) {
 }
 
 TEST(TrustStore, FindsEveryCertificateAmongOtherText) {
-  std::string pem = cat("# one\n", make_certificate("a.test"), "two:\r\n", make_certificate("b.test"), "end");
+  std::string pem =
+      cat("# one\n", make_certificate("a.test"), "two:\r\n", make_certificate("b.test"), "end");
   Result<std::vector<std::string>> read = certificates_in(pem);
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read.value().size(), 2u);
@@ -40,18 +41,23 @@ TEST(TrustStore, RefusesABrokenCertificateAndSaysWhich) {
   std::string foreign = whole;
   foreign[100] = '!';
   EXPECT_EQ(error_of(foreign), "certificate 1 of the bundle is broken");
-  EXPECT_EQ(error_of("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"), "certificate 1 of the bundle is broken");
+  EXPECT_EQ(error_of("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"),
+            "certificate 1 of the bundle is broken");
 }
 
 TEST(TrustStore, WritesWhatJavaReads) {
   if (std::system("keytool -help >/dev/null 2>&1") != 0) GTEST_SKIP() << "keytool is not installed";
-  std::vector<std::string> certificates = certificates_in(make_certificate("a.test") + make_certificate(".b.test")).value();
+  std::vector<std::string> certificates =
+      certificates_in(make_certificate("a.test") + make_certificate(".b.test")).value();
   char path[] = "/tmp/paddock-trust-store-XXXXXX";
   Fd file(::mkstemp(path));
   ASSERT_TRUE(file);
   ASSERT_TRUE(write_all(file.get(), make_java_trust_store(certificates)));
 
-  FILE* listing = ::popen(cat("LC_ALL=C keytool -J-Duser.language=en -list -keystore ", path, " -storepass changeit 2>&1").c_str(), "r");
+  FILE* listing = ::popen(cat("LC_ALL=C keytool -J-Duser.language=en -list -keystore ", path,
+                              " -storepass changeit 2>&1")
+                              .c_str(),
+                          "r");
   ASSERT_NE(listing, nullptr);
   std::string text = read_all(::fileno(listing), 1 << 20).value();
   EXPECT_EQ(::pclose(listing), 0);

@@ -1,4 +1,5 @@
-// WebSocket (RFC 6455) as bytes, for both sides: messages out of frames, and frames out of messages.
+// WebSocket (RFC 6455) as bytes, for both sides: messages out of frames, and frames out of
+// messages.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,13 @@
 namespace paddock::net {
 
 struct WebSocketMessage {
-  enum class Type : uint8_t { text = 1, binary = 2, close = 8, ping = 9, pong = 10 } type = Type::binary;
+  enum class Type : uint8_t {
+    text = 1,
+    binary = 2,
+    close = 8,
+    ping = 9,
+    pong = 10
+  } type = Type::binary;
   std::string payload;  // of close: the reason
   uint16_t code = 0;    // of close: 1005 when the other side gave none
 };
@@ -22,20 +29,24 @@ std::string websocket_accept(std::string_view key);
 bool is_websocket_key(std::string_view key);
 
 // One frame that is a whole message. A client gives its mask (four random bytes); a server none.
-std::string websocket_frame(WebSocketMessage::Type type, std::string_view payload, std::optional<uint32_t> mask = {});
-std::string websocket_close(uint16_t code, std::string_view reason, std::optional<uint32_t> mask = {});
+std::string websocket_frame(WebSocketMessage::Type type, std::string_view payload,
+                            std::optional<uint32_t> mask = {});
+std::string websocket_close(uint16_t code, std::string_view reason,
+                            std::optional<uint32_t> mask = {});
 
-// Puts the other side's frames together. Refused: frames that are masked when they should not be or the reverse, reserved
-// bits, unknown opcodes, control frames in pieces or over 125 bytes, pieces out of order, lengths in more bytes than needed,
-// text that is not UTF-8, messages over `most` bytes, close codes that must not be sent. An error is final; its hint is
-// the close code to answer with ("1002", "1007", "1009").
+// Puts the other side's frames together. Refused: frames that are masked when they should not be or
+// the reverse, reserved bits, unknown opcodes, control frames in pieces or over 125 bytes, pieces
+// out of order, lengths in more bytes than needed, text that is not UTF-8, messages over `most`
+// bytes, close codes that must not be sent. An error is final; its hint is the close code to answer
+// with ("1002", "1007", "1009").
 class WebSocketReader {
  public:
   enum class From : uint8_t { client, server };
   WebSocketReader(From from, size_t most) : masked_(from == From::client), most_(most) {}
 
   void add(std::string_view bytes) { bytes_.append(bytes); }
-  // The next whole message, control frames as they come in between; nothing when more bytes are needed.
+  // The next whole message, control frames as they come in between; nothing when more bytes are
+  // needed.
   Result<std::optional<WebSocketMessage>> next();
 
  private:

@@ -36,11 +36,14 @@ bool reads_as(std::string_view text, Kind kind) {
   auto is = [&](const char* word) { return same_ignoring_case(text, word); };
   if (kind == Kind::null) return text.empty() || is("null") || is("none") || is("nil");
   if (kind != Kind::boolean) return false;
-  static constexpr const char* kWords[] = {"", "true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f"};
+  static constexpr const char* kWords[] = {"",  "true", "false", "yes", "no", "on", "off",
+                                           "1", "0",    "y",     "n",   "t",  "f"};
   return std::any_of(std::begin(kWords), std::end(kWords), is);
 }
 
-bool is_zero_or_one(const Value& number) { return same_value(number, Value(0)) || same_value(number, Value(1)); }
+bool is_zero_or_one(const Value& number) {
+  return same_value(number, Value(0)) || same_value(number, Value(1));
+}
 
 Answer compare(const Value& choice, const Value& value);
 
@@ -48,7 +51,8 @@ Answer compare(const Value& choice, const Value& value);
 bool could_be_taken_for(const Value& choice, const Value& value) {
   Kind wanted = kind_of(choice), given = kind_of(value);
   if (given == Kind::list || given == Kind::table) return true;  // many take what is inside
-  if (wanted == Kind::list) return choice.as_array()->size() == 1 && compare(choice.as_array()->front(), value).may_hold;
+  if (wanted == Kind::list)
+    return choice.as_array()->size() == 1 && compare(choice.as_array()->front(), value).may_hold;
   if (wanted == Kind::text) return reads_as(*choice.as_string(), given);
   if (given == Kind::text) return reads_as(*value.as_string(), wanted);
   if (wanted == Kind::boolean && given == Kind::number) return is_zero_or_one(value);
@@ -61,26 +65,32 @@ std::string without_last_slash(std::string path) {
   return path;
 }
 
-// The same path, written differently, is another text: not the one that is listed, and not certainly another one.
+// The same path, written differently, is another text: not the one that is listed, and not
+// certainly another one.
 Answer compare_texts(const std::string& choice, const std::string& text) {
-  if (text.find('\0') != std::string::npos) return kUnclear;  // programs in C would see only what stands in front of it
+  // Programs in C would see only what stands in front of it.
+  if (text.find('\0') != std::string::npos) return kUnclear;
   if (choice == text) return kHolds;
   if (!is_path_text(choice)) return kFails;
   const std::string path = without_last_slash(tidied_path(choice));
   if (is_plain_path(text)) return without_last_slash(text) == path ? kUnclear : kFails;
   Readings readings = readings_of(text, std::nullopt);
-  bool same = std::any_of(readings.paths.begin(), readings.paths.end(), [&](const std::string& reading) { return without_last_slash(reading) == path; });
+  bool same =
+      std::any_of(readings.paths.begin(), readings.paths.end(),
+                  [&](const std::string& reading) { return without_last_slash(reading) == path; });
   return same || readings.unclear ? kUnclear : kFails;
 }
 
 Answer compare(const Value& choice, const Value& value) {
-  if (kind_of(choice) != kind_of(value)) return could_be_taken_for(choice, value) ? kUnclear : kFails;
+  if (kind_of(choice) != kind_of(value))
+    return could_be_taken_for(choice, value) ? kUnclear : kFails;
   if (const std::string* text = value.as_string()) return compare_texts(*choice.as_string(), *text);
   Answer result = kHolds;
   if (const Value::Array* list = value.as_array()) {
     const Value::Array& wanted = *choice.as_array();
     if (list->size() != wanted.size()) return kFails;
-    for (size_t i = 0; i < list->size() && result.may_hold; ++i) result = both(result, compare(wanted[i], (*list)[i]));
+    for (size_t i = 0; i < list->size() && result.may_hold; ++i)
+      result = both(result, compare(wanted[i], (*list)[i]));
     return result;
   }
   if (const Value::Object* table = value.as_object()) {

@@ -34,11 +34,13 @@ struct EntryKind {
   Entries Policy::*list;
   SandboxKind sandbox;
 };
-constexpr EntryKind kKinds[] = {{"tools", &Policy::tools, SandboxKind::tool}, {"mcp.servers", &Policy::mcp_servers, SandboxKind::mcp_server}};
+constexpr EntryKind kKinds[] = {{"tools", &Policy::tools, SandboxKind::tool},
+                                {"mcp.servers", &Policy::mcp_servers, SandboxKind::mcp_server}};
 
 const ToolPolicy* find_entry(const Entries& entries, const std::string& name) {
   if (!entries) return nullptr;
-  auto found = std::find_if(entries->begin(), entries->end(), [&](const ToolPolicy& entry) { return entry.name == name; });
+  auto found = std::find_if(entries->begin(), entries->end(),
+                            [&](const ToolPolicy& entry) { return entry.name == name; });
   return found == entries->end() ? nullptr : &*found;
 }
 
@@ -59,9 +61,11 @@ Result<Entries> common_entries(const std::vector<Group>& groups, const EntryKind
       for (const ToolPolicy& entry : *standing) {
         const ToolPolicy* other = find_entry(entries, entry.name);
         if (other && other->json != entry.json)
-          return Error{Code::denied,
-                       cat(kind.key, ": '", printable(first->name), "' and '", printable(layer.policy->name), "' have different entries for '", entry.name, "'"),
-                       "keep the entry in one of them, or make both the same"};
+          return Error{
+              Code::denied,
+              cat(kind.key, ": '", printable(first->name), "' and '", printable(layer.policy->name),
+                  "' have different entries for '", entry.name, "'"),
+              "keep the entry in one of them, or make both the same"};
         if (other) common.push_back(entry);
       }
       standing = std::move(common);
@@ -69,24 +73,29 @@ Result<Entries> common_entries(const std::vector<Group>& groups, const EntryKind
   return standing;
 }
 
-std::vector<Bound> bounds_on(const std::vector<Group>& groups, const EntryKind& kind, const std::string& name) {
+std::vector<Bound> bounds_on(const std::vector<Group>& groups, const EntryKind& kind,
+                             const std::string& name) {
   std::vector<Bound> bounds;
   for (const Group& group : groups) {
-    bool brought = std::any_of(group.begin(), group.end(), [&](const Bound& layer) { return find_entry(layer.policy->*kind.list, name); });
+    bool brought = std::any_of(group.begin(), group.end(), [&](const Bound& layer) {
+      return find_entry(layer.policy->*kind.list, name);
+    });
     if (!brought) bounds.insert(bounds.end(), group.begin(), group.end());
   }
   return bounds;
 }
 
-// ---- one entry ---------------------------------------------------------------------------------------------------
+// ---- one entry ---
 
 void replace(Value& table, const std::string& key, Value value) {
-  std::erase_if(*table.as_object(), [&](const Value::Member& member) { return member.first == key; });
+  std::erase_if(*table.as_object(),
+                [&](const Value::Member& member) { return member.first == key; });
   if (!value.is_null()) table.set(key, std::move(value));
 }
 
 // Paddock itself goes there, outside of any sandbox, and takes a call's arguments along.
-Result<void> check_target(const std::string& place, const std::string& url, const std::vector<Bound>& bounds) {
+Result<void> check_target(const std::string& place, const std::string& url,
+                          const std::vector<Bound>& bounds) {
   Target target = TRY(parse_url(url));
   NetworkRule asked = rule_for(target.host, target.port);
   auto meets = [&](const std::string& text) {
@@ -95,21 +104,28 @@ Result<void> check_target(const std::string& place, const std::string& url, cons
   };
   for (const Bound& bound : bounds) {
     const NetworkPolicy& network = bound.policy->network;
-    bool allowed = !network.allow || std::any_of(network.allow->begin(), network.allow->end(), meets);
+    bool allowed =
+        !network.allow || std::any_of(network.allow->begin(), network.allow->end(), meets);
     bool denied = std::any_of(network.deny.begin(), network.deny.end(), meets);
     if (allowed && !denied) continue;
-    return Error{Code::denied, cat(place, ": '", printable(bound.policy->name), "' does not allow ", to_string(asked), " (network.", denied ? "deny" : "allow", ")"), ""};
+    return Error{Code::denied,
+                 cat(place, ": '", printable(bound.policy->name), "' does not allow ",
+                     to_string(asked), " (network.", denied ? "deny" : "allow", ")"),
+                 ""};
   }
   return {};
 }
 
-Result<void> check_targets(const std::string& place, Value& entry, const std::vector<Bound>& bounds, std::vector<std::string>& notes) {
-  const Value *url = entry.find("url"), *ask = entry.find("ask"), *webhook = ask ? ask->find("webhook") : nullptr;
+Result<void> check_targets(const std::string& place, Value& entry, const std::vector<Bound>& bounds,
+                           std::vector<std::string>& notes) {
+  const Value *url = entry.find("url"), *ask = entry.find("ask"),
+              *webhook = ask ? ask->find("webhook") : nullptr;
   if (url && url->as_string()) TRY(check_target(cat(place, ".url"), *url->as_string(), bounds));
   if (!webhook || !webhook->as_string()) return {};
   Result<void> allowed = check_target(cat(place, ".ask.webhook"), *webhook->as_string(), bounds);
   if (allowed) return {};
-  notes.push_back(cat(allowed.error().message, ": nobody is told there"));  // others can still agree
+  // Others can still agree.
+  notes.push_back(cat(allowed.error().message, ": nobody is told there"));
   Value quiet = *ask;
   replace(quiet, "webhook", Value());
   replace(quiet, "webhook_secret", Value());
@@ -134,18 +150,21 @@ Result<void> cap(Value& entry, const EntryKind& kind, const std::vector<Bound>& 
     if (!bound.policy->calls) continue;
     Calls calls = TRY(calls_of(*bound.policy));
     if (const Value* output = entry.find("output"); output && sets(*bound.policy, "output")) {
-      uint64_t own = output->as_string() ? TRY(parse_size(*output->as_string())) : static_cast<uint64_t>(*output->as_int());
+      uint64_t own = output->as_string() ? TRY(parse_size(*output->as_string()))
+                                         : static_cast<uint64_t>(*output->as_int());
       if (own > calls.output_bytes) replace(entry, "output", Value(calls.output_bytes));
     }
     if (const Value* time = entry.find(time_key); time && sets(*bound.policy, "timeout")) {
       uint64_t own = TRY(parse_age(*time->as_string()));
-      if (own > static_cast<uint64_t>(calls.timeout_ms)) replace(entry, time_key, Value(format_age(static_cast<uint64_t>(calls.timeout_ms))));
+      if (own > static_cast<uint64_t>(calls.timeout_ms))
+        replace(entry, time_key, Value(format_age(static_cast<uint64_t>(calls.timeout_ms))));
     }
   }
   return {};
 }
 
-Result<void> narrow(ToolPolicy& policy, const EntryKind& kind, const std::vector<Bound>& all_bounds, std::vector<std::string>& notes) {
+Result<void> narrow(ToolPolicy& policy, const EntryKind& kind, const std::vector<Bound>& all_bounds,
+                    std::vector<std::string>& notes) {
   std::string place = cat(kind.key, ".", policy.name);
   Value entry = TRY(parse_json(policy.json, place));
   TRY(check_targets(place, entry, all_bounds, notes));
@@ -153,15 +172,20 @@ Result<void> narrow(ToolPolicy& policy, const EntryKind& kind, const std::vector
   if (policy.sandbox) {
     static const Value kNothing{Value::Object{}};
     DecodeContext context;
-    context.refuse_wide_network = false;  // the danger that its author accepted is asked for again when it is combined
-    Policy own = TRY(decode_sandbox(Cursor(entry.find("sandbox") ? *entry.find("sandbox") : kNothing, place), context));
+    // The danger that its author accepted is asked for again when it is combined.
+    context.refuse_wide_network = false;
+    Policy own = TRY(decode_sandbox(
+        Cursor(entry.find("sandbox") ? *entry.find("sandbox") : kNothing, place), context));
     own.name = place;
     std::vector<Bound> bounds;
-    std::copy_if(all_bounds.begin(), all_bounds.end(), std::back_inserter(bounds), [&](const Bound& bound) { return narrows(bound, own); });
+    std::copy_if(all_bounds.begin(), all_bounds.end(), std::back_inserter(bounds),
+                 [&](const Bound& bound) { return narrows(bound, own); });
     if (!bounds.empty()) {
       Result<Combined> made = make_sandbox(own, kind.sandbox, bounds);
-      if (!made) return Error{made.error().code, cat(place, ".sandbox: ", made.error().message), ""};
-      for (const std::string& note : made.value().notes) notes.push_back(cat(place, ".sandbox: ", note));
+      if (!made)
+        return Error{made.error().code, cat(place, ".sandbox: ", made.error().message), ""};
+      for (const std::string& note : made.value().notes)
+        notes.push_back(cat(place, ".sandbox: ", note));
       replace(entry, "sandbox", sandbox_value(made.value().policy));
       policy.sandbox = std::make_shared<const Policy>(std::move(made.value().policy));
     }
@@ -170,7 +194,7 @@ Result<void> narrow(ToolPolicy& policy, const EntryKind& kind, const std::vector
   return {};
 }
 
-// ---- [calls] -----------------------------------------------------------------------------------------------------
+// ---- [calls] ---
 
 void add_rates(const std::vector<Rate>& rates, std::vector<std::string>& texts) {
   for (const Rate& rate : rates)
@@ -181,7 +205,8 @@ Result<std::optional<std::string>> combine_calls(const std::vector<Group>& group
   std::vector<const Policy*> sayers;
   for (const Group& group : groups)
     for (const Bound& layer : group)
-      if (layer.policy->calls && (sayers.empty() || sayers.back()->calls != layer.policy->calls)) sayers.push_back(layer.policy);
+      if (layer.policy->calls && (sayers.empty() || sayers.back()->calls != layer.policy->calls))
+        sayers.push_back(layer.policy);
   if (sayers.empty()) return std::optional<std::string>();
   if (sayers.size() == 1) return sayers[0]->calls;
   std::vector<std::string> rates, agent_rates;
@@ -193,8 +218,10 @@ Result<std::optional<std::string>> combine_calls(const std::vector<Group>& group
     add_rates(calls.rates, rates);
     add_rates(calls.agent_rates, agent_rates);
     if (sets(*sayer, "at_once")) at_once = std::min(at_once.value_or(calls.at_once), calls.at_once);
-    if (sets(*sayer, "output")) output = std::min(output.value_or(calls.output_bytes), calls.output_bytes);
-    if (sets(*sayer, "timeout")) timeout = std::min(timeout.value_or(calls.timeout_ms), calls.timeout_ms);
+    if (sets(*sayer, "output"))
+      output = std::min(output.value_or(calls.output_bytes), calls.output_bytes);
+    if (sets(*sayer, "timeout"))
+      timeout = std::min(timeout.value_or(calls.timeout_ms), calls.timeout_ms);
     dry_run = dry_run || calls.dry_run;
   }
   Value table{Value::Object{}};
@@ -209,14 +236,16 @@ Result<std::optional<std::string>> combine_calls(const std::vector<Group>& group
 
 }  // namespace
 
-Result<void> combine_tools(const std::vector<Layer>& layers, const Policy& call, Policy& result, std::vector<std::string>& notes) {
+Result<void> combine_tools(const std::vector<Layer>& layers, const Policy& call, Policy& result,
+                           std::vector<std::string>& notes) {
   std::vector<Group> groups = groups_of(layers, call);
   for (const EntryKind& kind : kKinds) {
     Entries entries = TRY(common_entries(groups, kind));
     if (entries)
       std::erase_if(*entries, [&](ToolPolicy& entry) {
         Result<void> narrowed = narrow(entry, kind, bounds_on(groups, kind, entry.name), notes);
-        if (!narrowed) notes.push_back(cat(narrowed.error().message, ": ", entry.name, " is left out"));
+        if (!narrowed)
+          notes.push_back(cat(narrowed.error().message, ": ", entry.name, " is left out"));
         return !narrowed;
       });
     result.*kind.list = std::move(entries);

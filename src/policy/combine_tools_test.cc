@@ -62,15 +62,18 @@ pass = ["TERM", "HOME"]
 [calls]
 timeout = "1m"
 output = "1M"
-)", "organisation.toml");
+)",
+                                "organisation.toml");
   Combined result = combined({{organisation}, {decoded(kProject, "project.toml")}});
   Tools tools = Tools::compile(result.policy).value();
   const Tool& tool = *tools.find("weather");
   const Policy& sandbox = *tool.sandbox;
   EXPECT_EQ(*sandbox.limits[LimitKind::memory], 128u << 20);
   EXPECT_EQ(*sandbox.limits[LimitKind::cpu_time], 5000u);
-  EXPECT_EQ(*sandbox.limits[LimitKind::wall_time], 3'600'000u);  // of which the organisation says nothing
-  EXPECT_EQ(sandbox.files.read, (std::vector<std::string>{"/opt/models", "/project/tools/weather.py"}));
+  // Of which the organisation says nothing.
+  EXPECT_EQ(*sandbox.limits[LimitKind::wall_time], 3'600'000u);
+  EXPECT_EQ(sandbox.files.read,
+            (std::vector<std::string>{"/opt/models", "/project/tools/weather.py"}));
   EXPECT_EQ(sandbox.files.write, std::vector<std::string>{});
   EXPECT_EQ(sandbox.files.deny, std::vector<std::string>{"**/.env"});
   EXPECT_EQ(sandbox.files.tmp_exec, false);
@@ -84,12 +87,17 @@ output = "1M"
   EXPECT_EQ(tool.timeout_ms, 60'000);
   EXPECT_EQ(tool.output_bytes, 1u << 20);
   bool noted = false;
-  for (const std::string& note : result.notes) noted = noted || note == "tools.weather.sandbox: memory: 1G asked for, policy 'organisation.toml' allows 128M";
+  for (const std::string& note : result.notes)
+    noted =
+        noted ||
+        note ==
+            "tools.weather.sandbox: memory: 1G asked for, policy 'organisation.toml' allows 128M";
   EXPECT_TRUE(noted) << join(result.notes, "\n");
   // What is shown is what holds.
   Policy again = decoded(to_json(to_value(result.policy, Secrets::kept)), "again.json");
   EXPECT_EQ(canonical(*(*again.tools)[0].sandbox), canonical(*(*result.policy.tools)[0].sandbox));
-  EXPECT_EQ(to_json(to_value(again, Secrets::kept)), to_json(to_value(result.policy, Secrets::kept)));
+  EXPECT_EQ(to_json(to_value(again, Secrets::kept)),
+            to_json(to_value(result.policy, Secrets::kept)));
 }
 
 TEST(CombineTools, ALayerNeverGrantsAToolAnything) {
@@ -108,7 +116,8 @@ pass = ["HOME"]
 [limits]
 memory = "100G"
 wall_time = "100h"
-)", "generous.toml");
+)",
+                            "generous.toml");
   Combined result = combined({{generous}, {project}});
   const Policy &before = *(*project.tools)[0].sandbox, &after = *(*result.policy.tools)[0].sandbox;
   EXPECT_EQ(after.files.read, std::vector<std::string>{});
@@ -121,8 +130,10 @@ wall_time = "100h"
 }
 
 TEST(CombineTools, TheFileThatBringsAToolSaysItAll) {
-  Combined alone = combined({{preset("strict").value(), false}, {decoded(kProject, "project.toml")}});
-  EXPECT_EQ(*(*alone.policy.tools)[0].sandbox->limits[LimitKind::memory], 1u << 30);  // neither its own [limits] nor what it extends
+  Combined alone =
+      combined({{preset("strict").value(), false}, {decoded(kProject, "project.toml")}});
+  // Neither its own [limits] nor what it extends.
+  EXPECT_EQ(*(*alone.policy.tools)[0].sandbox->limits[LimitKind::memory], 1u << 30);
   Policy call;
   call.limits[LimitKind::memory] = 32 << 20;
   Combined called = combined({{decoded(kProject, "project.toml")}}, call);
@@ -138,11 +149,16 @@ TEST(CombineTools, ADangerNeedsEveryLayer) {
 name = "t"
 run = ["x"]
 sandbox = { network = { allow = ["*"] }, danger = { allow = ["network.wide"] } }
-)", "project.toml");
+)",
+                           "project.toml");
   EXPECT_EQ((*combined({{project}}).policy.tools)[0].sandbox->danger.size(), 1u);
   Combined with_other = combined({{decoded("version = 1", "organisation.toml")}, {project}});
   EXPECT_TRUE(with_other.policy.tools->empty());
-  EXPECT_NE(join(with_other.notes, "\n").find("tools.t.sandbox: network.allow: '*' opens more than one owner's hosts: t is left out"), std::string::npos) << join(with_other.notes, "\n");
+  EXPECT_NE(join(with_other.notes, "\n")
+                .find("tools.t.sandbox: network.allow: '*' opens more than one owner's hosts: t is "
+                      "left out"),
+            std::string::npos)
+      << join(with_other.notes, "\n");
 }
 
 TEST(CombineTools, AnAddressOutsideMustBeAllowedByTheOthers) {
@@ -154,8 +170,10 @@ ask = { webhook = "https://hooks.example/x", webhook_secret = "env:X" }
 url = "https://mcp.example.com/"
 [mcp.servers.far]
 url = "https://mcp.evil.example/"
-)", "project.toml");
-  Policy organisation = decoded("[network]\nallow = [\"*.example.com:443\"]\n", "organisation.toml");
+)",
+                           "project.toml");
+  Policy organisation =
+      decoded("[network]\nallow = [\"*.example.com:443\"]\n", "organisation.toml");
   Combined result = combined({{organisation}, {project}});
   ASSERT_EQ(result.policy.mcp_servers->size(), 1u);
   EXPECT_EQ((*result.policy.mcp_servers)[0].name, "near");
@@ -168,8 +186,12 @@ url = "https://mcp.evil.example/"
 }
 
 TEST(CombineTools, ASandboxThatCannotBeBroughtTogetherLeavesItsToolOut) {
-  Policy project = decoded("[[tools]]\nname = \"t\"\nrun = [\"x\"]\nsandbox = { isolation = { wall = \"container\" } }\n[[tools]]\nname = \"u\"\nrun = [\"x\"]\n", "project.toml");
-  Combined result = combined({{decoded("[isolation]\nwall = \"vm\"\n", "organisation.toml")}, {project}});
+  Policy project = decoded(
+      "[[tools]]\nname = \"t\"\nrun = [\"x\"]\nsandbox = { isolation = { wall = \"container\" } "
+      "}\n[[tools]]\nname = \"u\"\nrun = [\"x\"]\n",
+      "project.toml");
+  Combined result =
+      combined({{decoded("[isolation]\nwall = \"vm\"\n", "organisation.toml")}, {project}});
   ASSERT_EQ(result.policy.tools->size(), 1u);
   EXPECT_EQ((*result.policy.tools)[0].name, "u");
   EXPECT_EQ((*result.policy.tools)[0].sandbox->wall, WallKind::vm);  // it had no opinion
@@ -177,7 +199,10 @@ TEST(CombineTools, ASandboxThatCannotBeBroughtTogetherLeavesItsToolOut) {
 
 TEST(CombineTools, CallsCanOnlyBecomeFewer) {
   Policy a = decoded("[calls]\nrate = \"100/minute\"\nat_once = 4\noutput = \"1M\"\n", "a.toml");
-  Policy b = decoded("[calls]\nrate = [\"5/second\", \"100/minute\"]\nagent_rate = \"2/second\"\nat_once = 8\ntimeout = \"30s\"\ndry_run = true\n", "b.toml");
+  Policy b = decoded(
+      "[calls]\nrate = [\"5/second\", \"100/minute\"]\nagent_rate = \"2/second\"\nat_once = "
+      "8\ntimeout = \"30s\"\ndry_run = true\n",
+      "b.toml");
   Calls calls = Tools::compile(combined({{a}, {b}}).policy).value().calls();
   EXPECT_EQ(calls.rates.size(), 2u);
   EXPECT_EQ(calls.agent_rates.size(), 1u);
@@ -188,13 +213,15 @@ TEST(CombineTools, CallsCanOnlyBecomeFewer) {
 }
 
 TEST(CombineTools, ServersAreCombinedLikeTools) {
-  Policy a = decoded("[mcp.servers.x]\ncommand = [\"x\"]\n[mcp.servers.y]\ncommand = [\"y\"]\n", "a.toml");
+  Policy a =
+      decoded("[mcp.servers.x]\ncommand = [\"x\"]\n[mcp.servers.y]\ncommand = [\"y\"]\n", "a.toml");
   Policy b = decoded("[mcp.servers.y]\ncommand = [\"y\"]\n", "b.toml");
   EXPECT_EQ(combined({{a}, {b}}).policy.mcp_servers->size(), 1u);
   Policy c = decoded("[mcp.servers.y]\ncommand = [\"y\", \"z\"]\n", "c.toml");
   Result<Combined> differ = combine({{a}, {c}}, {}, {});
   ASSERT_FALSE(differ);
-  EXPECT_EQ(differ.error().message, "mcp.servers: 'a.toml' and 'c.toml' have different entries for 'y'");
+  EXPECT_EQ(differ.error().message,
+            "mcp.servers: 'a.toml' and 'c.toml' have different entries for 'y'");
 }
 
 TEST(ToolsShown, WithoutTheirSecrets) {
@@ -218,21 +245,30 @@ url = "https://mcp.example.com/"
 headers = { Authorization = "literal-secret-4" }
 tools = ["*"]
 sampling = true
-)", "policy.toml");
-  for (const std::string& shown : {canonical(policy), to_toml(policy), explain(policy), to_json(to_value(policy))})
+)",
+                          "policy.toml");
+  for (const std::string& shown :
+       {canonical(policy), to_toml(policy), explain(policy), to_json(to_value(policy))})
     EXPECT_EQ(shown.find("literal-secret"), std::string::npos) << shown;
   std::string kept = to_json(to_value(policy, Secrets::kept));
   Policy again = decoded(kept, "again.json");
   EXPECT_EQ(to_json(to_value(again, Secrets::kept)), kept);
   EXPECT_EQ(canonical(again), canonical(policy));
   std::string words = explain(policy);
-  for (const char* part : {"10/minute and 5/30s, burst 2, all agents together", "to must end with '@company.com': only inside", "somebody has to agree within 1m", "holds for the same call for 1h",
-                           "https://hooks.example/x is told", "near__ in front of its names", "ask the client's model", "20/minute, each agent", "read_file", "all it has", "env:OTHER", "reaches example.com"})
+  for (const char* part :
+       {"10/minute and 5/30s, burst 2, all agents together",
+        "to must end with '@company.com': only inside", "somebody has to agree within 1m",
+        "holds for the same call for 1h", "https://hooks.example/x is told",
+        "near__ in front of its names", "ask the client's model", "20/minute, each agent",
+        "read_file", "all it has", "env:OTHER", "reaches example.com"})
     EXPECT_NE(words.find(part), std::string::npos) << part << "\n" << words;
 }
 
 TEST(ToolsShown, AsTomlThatReadsBack) {
-  Policy policy = decoded(std::string(kProject) + "\n[calls]\nrate = \"5/second\"\n[mcp.servers.a-b]\ncommand = [\"x\"]\ntools = [\"*\"]\n", "policy.toml");
+  Policy policy = decoded(
+      std::string(kProject) +
+          "\n[calls]\nrate = \"5/second\"\n[mcp.servers.a-b]\ncommand = [\"x\"]\ntools = [\"*\"]\n",
+      "policy.toml");
   std::string toml = to_toml(policy);
   Result<Policy> again = decode_text(toml, "again.toml", {});
   ASSERT_TRUE(again) << again.error().message << "\n" << toml;

@@ -9,12 +9,16 @@ namespace paddock::policy {
 
 namespace {
 
-// For an unknown key: a near one, the policy's word for a flag's, or the table where a limit belongs.
+// For an unknown key: a near one, the policy's word for a flag's, or the table where a limit
+// belongs.
 std::string hint_for_key(const std::string& key, const std::vector<std::string>& known) {
-  auto is_known = [&](const char* name) { return std::find(known.begin(), known.end(), name) != known.end(); };
+  auto is_known = [&](const char* name) {
+    return std::find(known.begin(), known.end(), name) != known.end();
+  };
   for (const LimitInfo& limit : kLimits) {
     if (key == limit.flag && is_known(limit.name)) return cat("did you mean '", limit.name, "'?");
-    if (key == limit.name || key == limit.flag) return cat("did you mean 'limits.", limit.name, "'?");
+    if (key == limit.name || key == limit.flag)
+      return cat("did you mean 'limits.", limit.name, "'?");
   }
   std::string hint = suggestion(key, known);
   return hint.empty() ? cat("known here: ", join(known, ", ")) : hint;
@@ -44,7 +48,8 @@ Cursor Cursor::child(const Value& value, std::string path) const {
 }
 
 Cursor Cursor::member(const Value::Member& member) const {
-  Cursor cursor = child(member.second, cat(path_, path_.empty() ? "" : ".", printable(member.first)));
+  Cursor cursor =
+      child(member.second, cat(path_, path_.empty() ? "" : ".", printable(member.first)));
   cursor.key_ = member.first;
   return cursor;
 }

@@ -1,7 +1,9 @@
-// A value of a policy file together with where it stands, so that every complaint names the file, the line and the key.
+// A value of a policy file together with where it stands, so that every complaint names the file,
+// the line and the key.
 //
 //   Cursor limits = …;                       // "agent.toml", line 7, "limits"
-//   TRY(limits.is_table_of({"memory"}));     // agent.toml:9: limits.memry: unknown key (did you mean 'memory'?)
+//   TRY(limits.is_table_of({"memory"}));     // agent.toml:9: limits.memry: unknown key (did you
+//   mean 'memory'?)
 #pragma once
 
 #include <functional>
@@ -26,7 +28,8 @@ class Cursor {
       : value_(&value), file_(&file), complained_(complained), line_(value.line) {}
 
   const Value& value() const { return *value_; }
-  const std::string& path() const { return path_; }            // "files.read[2]"; empty for the whole file
+  // "files.read[2]"; empty for the whole file.
+  const std::string& path() const { return path_; }
   int line() const { return line_; }
 
   // Error{Code::invalid} at this place.
@@ -34,13 +37,15 @@ class Cursor {
   Error wrong(const Error& inner) const { return wrong(inner.message, inner.hint); }
 
   Result<void> is_table_of(const std::vector<std::string>& keys) const;
-  std::optional<Cursor> find(std::string_view key) const;      // in a table
-  Result<std::vector<Cursor>> members() const;                 // of a table
-  const std::string& key() const { return key_; }              // as it stands in the table that holds this value
+  std::optional<Cursor> find(std::string_view key) const;  // in a table
+  Result<std::vector<Cursor>> members() const;             // of a table
+  // As it stands in the table that holds this value.
+  const std::string& key() const { return key_; }
 
-  Result<std::vector<Cursor>> items() const;                   // of a list
-  Result<std::string> text() const;                            // a string without NUL
-  Result<std::string> word_of(const std::vector<std::string>& words) const;  // a string out of a fixed set
+  Result<std::vector<Cursor>> items() const;  // of a list
+  Result<std::string> text() const;           // a string without NUL
+  // A string out of a fixed set.
+  Result<std::string> word_of(const std::vector<std::string>& words) const;
   Result<bool> boolean() const;
 
   // A list of strings, each passed through `convert`, whose errors get the item's place.

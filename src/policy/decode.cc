@@ -25,19 +25,23 @@ Error invalid(std::string_view text, std::string_view why, std::string hint = ""
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
 }
 
-// ---- limits -----------------------------------------------------------------------------------------------------
+// ---- limits ---
 
 // A plain number is bytes, a count or cores; a duration needs its unit.
 Result<uint64_t> decode_number(const Cursor& cursor, Unit unit) {
   const Value& value = cursor.value();
-  if (unit == Unit::milliseconds) return cursor.wrong("a duration needs its unit", "write it like \"30s\" or \"500ms\"");
+  if (unit == Unit::milliseconds)
+    return cursor.wrong("a duration needs its unit", "write it like \"30s\" or \"500ms\"");
   if (unit == Unit::millicores) {
     double cores = value.as_int() ? static_cast<double>(*value.as_int()) : *value.as_double();
     if (!(cores >= 0.001)) return cursor.wrong("must be above zero");
-    if (cores * 1000 > static_cast<double>(kMostMillicores)) return cursor.wrong("more CPUs than any machine has");
+    if (cores * 1000 > static_cast<double>(kMostMillicores))
+      return cursor.wrong("more CPUs than any machine has");
     return static_cast<uint64_t>(std::llround(cores * 1000));
   }
-  if (!value.as_int()) return cursor.wrong("must be a whole number", unit == Unit::count ? "" : "or write it like \"1.5G\"");
+  if (!value.as_int())
+    return cursor.wrong("must be a whole number",
+                        unit == Unit::count ? "" : "or write it like \"1.5G\"");
   if (*value.as_int() <= 0) return cursor.wrong("must be above zero");
   return static_cast<uint64_t>(*value.as_int());
 }
@@ -45,10 +49,12 @@ Result<uint64_t> decode_number(const Cursor& cursor, Unit unit) {
 Result<uint64_t> decode_limit(const Cursor& cursor, const LimitInfo& limit) {
   const Value& value = cursor.value();
   if (value.as_int() || value.as_double()) return decode_number(cursor, limit.unit);
-  if (!value.as_string()) return cursor.wrong(cat("must be a string or a number, not ", value.type_name()));
+  if (!value.as_string())
+    return cursor.wrong(cat("must be a string or a number, not ", value.type_name()));
   Result<uint64_t> parsed = parse_limit(limit, TRY(cursor.text()));
   if (!parsed) return cursor.wrong(parsed.error());
-  if (limit.unit == Unit::millicores && parsed.value() > kMostMillicores) return cursor.wrong("more CPUs than any machine has");
+  if (limit.unit == Unit::millicores && parsed.value() > kMostMillicores)
+    return cursor.wrong("more CPUs than any machine has");
   return parsed;
 }
 
@@ -62,7 +68,8 @@ Result<void> decode_limits(const Cursor& limits, Policy& policy) {
   }
   const std::optional<uint64_t>& memory = policy.limits[LimitKind::memory];
   if (memory && *memory < kLeastMemory)
-    return limits.find("memory")->wrong(cat(*memory, " bytes: nothing could run"), cat("did you mean \"", *memory, "M\"?"));
+    return limits.find("memory")->wrong(cat(*memory, " bytes: nothing could run"),
+                                        cat("did you mean \"", *memory, "M\"?"));
   if (std::optional<Cursor> require = limits.find("require")) {
     TRY(require->word_of({"kernel"}));
     policy.limits.require_kernel = true;
@@ -70,7 +77,7 @@ Result<void> decode_limits(const Cursor& limits, Policy& policy) {
   return {};
 }
 
-// ---- files ------------------------------------------------------------------------------------------------------
+// ---- files ---
 
 Result<std::string> decode_grant(const std::string& text, const PathContext& context) {
   if (text.find_first_of("*?") != std::string::npos)
@@ -86,8 +93,10 @@ Result<std::string> decode_deny_glob(const std::string& text, const PathContext&
   // A made-up root lets absolute_path tidy what it could not anchor.
   if (anywhere) return TRY(absolute_path("/" + text, context)).substr(1);
   if (text[0] != '/' && text[0] != '~')
-    return invalid(text, "could start anywhere", cat("write '**/", printable(text), "', or an absolute pattern"));
-  if (text[0] == '~' && is_glob(context.home)) return invalid(text, "cannot be used: the home directory's name is a pattern");
+    return invalid(text, "could start anywhere",
+                   cat("write '**/", printable(text), "', or an absolute pattern"));
+  if (text[0] == '~' && is_glob(context.home))
+    return invalid(text, "cannot be used: the home directory's name is a pattern");
   return absolute_path(text, context);
 }
 
@@ -95,7 +104,8 @@ Result<std::string> decode_deny(const std::string& text, const PathContext& cont
   if (is_glob(text)) return decode_deny_glob(text, context);
   if (!text.empty() && text[0] != '~' && text.find('/') == std::string::npos)
     return invalid(text, "could mean the one here or every one",
-                   cat("write '**/", printable(text), "' for every one, './", printable(text), "' for the one here"));
+                   cat("write '**/", printable(text), "' for every one, './", printable(text),
+                       "' for the one here"));
   return absolute_path(text, context);
 }
 
@@ -114,11 +124,14 @@ Result<Workspace> decode_workspace(const Cursor& cursor, const PathContext& cont
 
 // A path when it looks like one (/…, ~…, ./…, ../…), else an image's name.
 Result<std::string> decode_root(const std::string& text, const PathContext& context) {
-  if (text == "." || text == ".." || starts_with(text, "/") || starts_with(text, "~") || starts_with(text, "./") ||
-      starts_with(text, "../"))
+  if (text == "." || text == ".." || starts_with(text, "/") || starts_with(text, "~") ||
+      starts_with(text, "./") || starts_with(text, "../"))
     return decode_grant(text, context);
-  bool plain = !text.empty() && text[0] != '.' && text[0] != '-' && text.find("..") == std::string::npos;
-  for (char c : text) plain = plain && (is_word_character(c) || std::string_view(".-:/@").find(c) != std::string_view::npos);
+  bool plain =
+      !text.empty() && text[0] != '.' && text[0] != '-' && text.find("..") == std::string::npos;
+  for (char c : text)
+    plain = plain &&
+            (is_word_character(c) || std::string_view(".-:/@").find(c) != std::string_view::npos);
   if (!plain) return invalid(text, "is neither a path nor an image's name");
   return text;
 }
@@ -130,7 +143,8 @@ Result<void> decode_files(const Cursor& files, Policy& policy, const PathContext
   if (auto list = files.find("read")) policy.files.read = TRY(list->texts(grant));
   if (auto list = files.find("write")) policy.files.write = TRY(list->texts(grant));
   if (auto list = files.find("deny")) policy.files.deny = TRY(list->texts(deny));
-  if (auto workspace = files.find("workspace")) policy.files.workspace = TRY(decode_workspace(*workspace, context));
+  if (auto workspace = files.find("workspace"))
+    policy.files.workspace = TRY(decode_workspace(*workspace, context));
   if (auto root = files.find("root")) {
     Result<std::string> decoded = decode_root(TRY(root->text()), context);
     if (!decoded) return root->wrong(decoded.error());
@@ -142,7 +156,7 @@ Result<void> decode_files(const Cursor& files, Policy& policy, const PathContext
   return {};
 }
 
-// ---- the other tables -------------------------------------------------------------------------------------------
+// ---- the other tables ---
 
 Result<std::string> command_name(const std::string& text) {
   if (text.empty()) return Error{Code::invalid, "an empty name", ""};
@@ -156,7 +170,9 @@ Result<void> decode_commands(const Cursor& commands, Policy& policy) {
 }
 
 Result<std::string> variable_name(const std::string& text) {
-  if (!is_identifier(text)) return invalid(text, "is not a variable's name", "letters, digits and _, not starting with a digit");
+  if (!is_identifier(text))
+    return invalid(text, "is not a variable's name",
+                   "letters, digits and _, not starting with a digit");
   return text;
 }
 
@@ -174,7 +190,8 @@ Result<void> decode_env(const Cursor& env, Policy& policy) {
 
 Result<std::string> module_name(const std::string& text) {
   for (const std::string& part : split(text, '.'))
-    if (!is_identifier(part)) return invalid(text, "is not a module's name", "write it like os.path");
+    if (!is_identifier(part))
+      return invalid(text, "is not a module's name", "write it like os.path");
   return text;
 }
 
@@ -198,7 +215,8 @@ Result<void> decode_danger(const Cursor& danger, Policy& policy) {
 
 Result<void> decode_version(const Cursor& version) {
   const int64_t* number = version.value().as_int();
-  if (!number || *number != 1) return version.wrong("this Paddock reads version 1", "write: version = 1");
+  if (!number || *number != 1)
+    return version.wrong("this Paddock reads version 1", "write: version = 1");
   return {};
 }
 
@@ -209,7 +227,8 @@ Result<Policy> decode_tables(const Cursor& root, const DecodeContext& context) {
   if (auto extends = root.find("extends")) policy.extends = TRY(extends->word_of(preset_names()));
   if (auto isolation = root.find("isolation")) {
     TRY(isolation->is_table_of({"wall"}));
-    if (auto wall = isolation->find("wall")) policy.wall = wall_from_string(TRY(wall->word_of(words(kWallNames))));
+    if (auto wall = isolation->find("wall"))
+      policy.wall = wall_from_string(TRY(wall->word_of(words(kWallNames))));
   }
   if (auto limits = root.find("limits")) TRY(decode_limits(*limits, policy));
   if (auto files = root.find("files")) TRY(decode_files(*files, policy, context));
@@ -233,8 +252,9 @@ Result<Policy> decode_tables(const Cursor& root, const DecodeContext& context) {
 
 Result<Policy> decode(const Value& value, const std::string& name, const DecodeContext& context) {
   Cursor root(value, name, context.complained);
-  TRY(root.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands", "env", "code", "tools", "calls", "mcp",
-                        "audit", "monitor", "redact", "telemetry", "danger"}));
+  TRY(root.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands",
+                        "env", "code", "tools", "calls", "mcp", "audit", "monitor", "redact",
+                        "telemetry", "danger"}));
   Policy policy = TRY(decode_tables(root, context));
   policy.name = name;
   if (auto tools = root.find("tools")) policy.tools = TRY(decode_tools(*tools, context));
@@ -244,14 +264,18 @@ Result<Policy> decode(const Value& value, const std::string& name, const DecodeC
     if (Result<void> names = check_names(policy); !names) return mcp->wrong(names.error());
   }
   if (auto audit = root.find("audit")) policy.audit = TRY(decode_audit(*audit, context));
-  if (auto telemetry = root.find("telemetry")) policy.telemetry = TRY(decode_telemetry(*telemetry, context));
+  if (auto telemetry = root.find("telemetry"))
+    policy.telemetry = TRY(decode_telemetry(*telemetry, context));
   return policy;
 }
 
 Result<Policy> decode_sandbox(const Cursor& table, const DecodeContext& context) {
   for (const char* key : {"tools", "calls", "mcp", "audit", "telemetry"})
-    if (auto cursor = table.find(key)) return cursor->wrong("has no meaning in the sandbox of a tool", "it belongs to the policy itself");
-  TRY(table.is_table_of({"version", "extends", "isolation", "limits", "files", "network", "commands", "env", "code", "monitor", "redact", "danger"}));
+    if (auto cursor = table.find(key))
+      return cursor->wrong("has no meaning in the sandbox of a tool",
+                           "it belongs to the policy itself");
+  TRY(table.is_table_of({"version", "extends", "isolation", "limits", "files", "network",
+                         "commands", "env", "code", "monitor", "redact", "danger"}));
   return decode_tables(table, context);
 }
 
@@ -264,7 +288,8 @@ Result<Value> parse(std::string_view text, const std::string& name) {
   return json ? parse_json(text, shown) : parse_toml(text, shown);
 }
 
-// Leaves out what stands at `path`, written as Cursor::path() has it. Entries of lists keep their numbers.
+// Leaves out what stands at `path`, written as Cursor::path() has it. Entries of lists keep their
+// numbers.
 bool leave_out(Value& value, const std::string& prefix, const std::string& path) {
   if (Value::Object* object = value.as_object()) {
     for (size_t i = 0; i < object->size(); ++i) {
@@ -285,7 +310,8 @@ bool leave_out(Value& value, const std::string& prefix, const std::string& path)
 
 }  // namespace
 
-std::vector<Error> decode_errors(std::string_view text, const std::string& name, const DecodeContext& context) {
+std::vector<Error> decode_errors(std::string_view text, const std::string& name,
+                                 const DecodeContext& context) {
   constexpr size_t kMostErrors = 100;
   std::vector<Error> errors;
   Result<Value> value = parse(text, name);
@@ -299,7 +325,9 @@ std::vector<Error> decode_errors(std::string_view text, const std::string& name,
     Result<Policy> policy = decode(value.value(), name, told);
     if (policy) break;
     // What fails only because a part was left out is not reported as another mistake.
-    bool follows = std::any_of(removed.begin(), removed.end(), [&](const std::string& earlier) { return starts_with(earlier, path + "."); });
+    bool follows = std::any_of(removed.begin(), removed.end(), [&](const std::string& earlier) {
+      return starts_with(earlier, path + ".");
+    });
     if (!follows) errors.push_back(policy.error());
     if (path.empty() || !leave_out(value.value(), "", path)) break;
     removed.push_back(path);
@@ -307,7 +335,8 @@ std::vector<Error> decode_errors(std::string_view text, const std::string& name,
   return errors;
 }
 
-Written find_written(std::string_view text, const std::string& name, const std::string& key, const std::function<bool(const std::string&)>& is_entry) {
+Written find_written(std::string_view text, const std::string& name, const std::string& key,
+                     const std::function<bool(const std::string&)>& is_entry) {
   Result<Value> value = parse(text, name);
   if (!value) return {};
   std::optional<Cursor> cursor = Cursor(value.value(), name);
@@ -319,11 +348,13 @@ Written find_written(std::string_view text, const std::string& name, const std::
   Result<std::vector<Cursor>> items = cursor->items();
   if (items && is_entry)
     for (const Cursor& item : items.value())
-      if (item.value().as_string() && is_entry(*item.value().as_string())) return {item.line(), item.path()};
+      if (item.value().as_string() && is_entry(*item.value().as_string()))
+        return {item.line(), item.path()};
   return {cursor->line(), cursor->path()};
 }
 
-Result<Policy> decode_text(std::string_view text, const std::string& name, const DecodeContext& context) {
+Result<Policy> decode_text(std::string_view text, const std::string& name,
+                           const DecodeContext& context) {
   return decode(TRY(parse(text, name)), name, context);
 }
 

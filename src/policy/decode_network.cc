@@ -16,12 +16,16 @@ Error invalid(std::string_view text, std::string_view why, std::string hint = ""
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
 }
 
-Result<std::string> canonical_network_rule(const std::string& text) { return to_string(TRY(parse_network_rule(text))); }
+Result<std::string> canonical_network_rule(const std::string& text) {
+  return to_string(TRY(parse_network_rule(text)));
+}
 
 Result<std::string> canonical_resolver(const std::string& text) {
   NetworkRule rule = TRY(parse_network_rule(text));
   bool one_address = rule.kind == NetworkRule::Kind::addresses && rule.prefix == rule.address_bits;
-  if (!one_address) return invalid(text, "is not the address of a resolver", "write it like 9.9.9.9, 10.0.0.2:5353 or [2620:fe::fe]");
+  if (!one_address)
+    return invalid(text, "is not the address of a resolver",
+                   "write it like 9.9.9.9, 10.0.0.2:5353 or [2620:fe::fe]");
   return to_string(rule);
 }
 
@@ -34,8 +38,12 @@ Result<std::vector<std::string>> decode_resolvers(const Cursor& resolvers) {
 Result<std::string> inject_host(const std::string& text) {
   NetworkRule rule = TRY(parse_network_rule(text));
   bool is_name = rule.kind == NetworkRule::Kind::name || rule.kind == NetworkRule::Kind::beneath;
-  if (rule.port) return invalid(text, "has a port", "write the host alone; it holds on every port that network.allow opens");
-  if (!is_name || is_wide(rule)) return invalid(text, "is not one owner's host", "a secret goes to a host by name: api.example.com or *.example.com");
+  if (rule.port)
+    return invalid(text, "has a port",
+                   "write the host alone; it holds on every port that network.allow opens");
+  if (!is_name || is_wide(rule))
+    return invalid(text, "is not one owner's host",
+                   "a secret goes to a host by name: api.example.com or *.example.com");
   return to_string(rule);
 }
 
@@ -43,7 +51,8 @@ Result<std::string> inject_format(const std::string& text) {
   size_t place = text.find("{}");
   if (place == std::string::npos || text.find("{}", place + 1) != std::string::npos)
     return invalid(text, "must hold {} once", "the secret stands for {}: \"Bearer {}\"");
-  if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) return invalid(text, "is not printable ASCII");
+  if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
+    return invalid(text, "is not printable ASCII");
   return text;
 }
 
@@ -61,7 +70,8 @@ Result<InjectPolicy> decode_inject(const Cursor& cursor, const PathContext& path
   InjectPolicy inject;
   inject.host = TRY(member(cursor, "host", inject_host));
   inject.header = TRY(member(cursor, "header", header_name));
-  inject.secret = TRY(member(cursor, "secret", [&](const std::string& text) { return canonical_secret(text, paths); }));
+  inject.secret = TRY(member(
+      cursor, "secret", [&](const std::string& text) { return canonical_secret(text, paths); }));
   if (cursor.find("format")) inject.format = TRY(member(cursor, "format", inject_format));
   return inject;
 }
@@ -71,7 +81,8 @@ Result<std::vector<InjectPolicy>> decode_injects(const Cursor& list, const PathC
   for (const Cursor& item : TRY(list.items())) {
     InjectPolicy inject = TRY(decode_inject(item, paths));
     if (find_inject(injects, inject.host, inject.header))
-      return item.wrong(cat("a second '", inject.header, "' for '", inject.host, "'"), "one value per host and header");
+      return item.wrong(cat("a second '", inject.header, "' for '", inject.host, "'"),
+                        "one value per host and header");
     injects.push_back(std::move(inject));
   }
   return injects;

@@ -24,7 +24,8 @@ TEST(Decode, RefusesEveryBadPolicyWithItsLine) {
     ASSERT_FALSE(policy);
     const Error& error = policy.error();
     EXPECT_EQ(error.code, Code::invalid);
-    EXPECT_TRUE(starts_with(error.message, cat("case.toml:", *entry.find("line")->as_int(), ": "))) << error.message;
+    EXPECT_TRUE(starts_with(error.message, cat("case.toml:", *entry.find("line")->as_int(), ": ")))
+        << error.message;
     EXPECT_NE(error.message.find(text_of(entry, "message")), std::string::npos) << error.message;
     EXPECT_NE(error.hint.find(text_of(entry, "hint")), std::string::npos) << error.hint;
   }
@@ -49,12 +50,14 @@ TEST(Decode, ReadsEveryGoodPolicyAndWritesItBack) {
 
 TEST(Decode, TheManualsExamplesArePoliciesThatHold) {
   std::string manual = read_file(cat(PADDOCK_SOURCE_DIR, "/docs/policy.md")).value();
-  for (const char* heading : {"[network]", "[monitor]", "[calls]", "[[tools]]", "[mcp.servers.files]"}) {
+  for (const char* heading :
+       {"[network]", "[monitor]", "[calls]", "[[tools]]", "[mcp.servers.files]"}) {
     SCOPED_TRACE(heading);
     size_t start = manual.find(cat("```toml\n", heading));
     ASSERT_NE(start, std::string::npos);
     start += std::string_view("```toml\n").size();
-    Result<Policy> policy = decode_text(manual.substr(start, manual.find("```", start) - start), "policy.md", context());
+    Result<Policy> policy = decode_text(manual.substr(start, manual.find("```", start) - start),
+                                        "policy.md", context());
     ASSERT_TRUE(policy) << policy.error().message;
     Result<Combined> combined = combine({{policy.value()}}, {}, {});
     EXPECT_TRUE(combined) << combined.error().message;
@@ -63,8 +66,10 @@ TEST(Decode, TheManualsExamplesArePoliciesThatHold) {
 
 TEST(Decode, TheManualNamesEveryMetricAndEveryDanger) {
   std::string manual = read_file(cat(PADDOCK_SOURCE_DIR, "/docs/policy.md")).value();
-  for (const MonitorMetricInfo& metric : kMonitorMetrics) EXPECT_NE(manual.find(cat("`", metric.name, "`")), std::string::npos) << metric.name;
-  for (const DangerInfo& danger : kDangers) EXPECT_NE(manual.find(cat("| `", danger.name, "` | ")), std::string::npos) << danger.name;
+  for (const MonitorMetricInfo& metric : kMonitorMetrics)
+    EXPECT_NE(manual.find(cat("`", metric.name, "`")), std::string::npos) << metric.name;
+  for (const DangerInfo& danger : kDangers)
+    EXPECT_NE(manual.find(cat("| `", danger.name, "` | ")), std::string::npos) << danger.name;
 }
 
 TEST(Decode, ToldByNameOrByBraceReadsJson) {
@@ -89,8 +94,10 @@ TEST(Decode, LeavesOutTheLineWhereThereIsNone) {
 }
 
 TEST(Decode, AToolIsTheSameHoweverItIsWritten) {
-  Result<Policy> toml = decode_text("[[tools]]\nrate = \"1/day\"\nname = \"mail\"\n", "a.toml", context());
-  Result<Policy> json = decode_text(R"({"tools": [{"name": "mail", "rate": "1/day"}]})", "b.json", context());
+  Result<Policy> toml =
+      decode_text("[[tools]]\nrate = \"1/day\"\nname = \"mail\"\n", "a.toml", context());
+  Result<Policy> json =
+      decode_text(R"({"tools": [{"name": "mail", "rate": "1/day"}]})", "b.json", context());
   ASSERT_TRUE(toml);
   ASSERT_TRUE(json);
   EXPECT_EQ(toml.value().tools->at(0).json, json.value().tools->at(0).json);
@@ -98,9 +105,11 @@ TEST(Decode, AToolIsTheSameHoweverItIsWritten) {
 
 TEST(Decode, RefusesAToolThatIsNestedTooDeeply) {
   std::string schema = std::string(40, '[') + std::string(40, ']');
-  Result<Policy> policy = decode_text(cat(R"({"tools":[{"name":"t","schema":{"enum":)", schema, "}}]}"), "a.json", context());
+  Result<Policy> policy = decode_text(
+      cat(R"({"tools":[{"name":"t","schema":{"enum":)", schema, "}}]}"), "a.json", context());
   ASSERT_FALSE(policy);
-  EXPECT_NE(policy.error().message.find("nested too deeply"), std::string::npos) << policy.error().message;
+  EXPECT_NE(policy.error().message.find("nested too deeply"), std::string::npos)
+      << policy.error().message;
 }
 
 }  // namespace paddock::policy

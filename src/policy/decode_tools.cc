@@ -12,13 +12,15 @@ namespace paddock::policy {
 
 namespace {
 
-constexpr int kDeepestEntry = 32;  // half of what the JSON reader takes, so that a policy shown as JSON reads back
+// Half of what the JSON reader takes, so that a policy shown as JSON reads back.
+constexpr int kDeepestEntry = 32;
 constexpr size_t kMostTools = 1000, kMostServers = 256;
 
 Result<void> check_encodable(const Cursor& cursor, int depth) {
   if (depth > kDeepestEntry) return cursor.wrong("nested too deeply");
   const Value& value = cursor.value();
-  if (value.as_double() && !std::isfinite(*value.as_double())) return cursor.wrong("a number out of range");
+  if (value.as_double() && !std::isfinite(*value.as_double()))
+    return cursor.wrong("a number out of range");
   if (value.as_object())
     for (const Cursor& member : TRY(cursor.members())) TRY(check_encodable(member, depth + 1));
   if (value.as_array())
@@ -30,7 +32,8 @@ Result<void> check_encodable(const Cursor& cursor, int depth) {
 Value with(const Value& entry, const Value::Object& replacements) {
   Value::Object members;
   auto replaced = [&](const std::string& key) {
-    return std::any_of(replacements.begin(), replacements.end(), [&](const Value::Member& member) { return member.first == key; });
+    return std::any_of(replacements.begin(), replacements.end(),
+                       [&](const Value::Member& member) { return member.first == key; });
   };
   for (const Value::Member& member : *entry.as_object())
     if (!replaced(member.first)) members.push_back(member);
@@ -56,7 +59,8 @@ struct OwnSandbox {
   std::shared_ptr<const Policy> ready;
 };
 
-Result<OwnSandbox> decode_own_sandbox(const Cursor& entry, SandboxKind kind, std::string name, const DecodeContext& context) {
+Result<OwnSandbox> decode_own_sandbox(const Cursor& entry, SandboxKind kind, std::string name,
+                                      const DecodeContext& context) {
   Policy own;
   std::optional<Cursor> table = entry.find("sandbox");
   if (table) own = TRY(decode_sandbox(*table, context));
@@ -64,19 +68,25 @@ Result<OwnSandbox> decode_own_sandbox(const Cursor& entry, SandboxKind kind, std
   std::vector<std::string> needed;  // files beside the policy that the command names
   std::optional<Cursor> command = entry.find(kind == SandboxKind::tool ? "run" : "command");
   for (const Cursor& word : TRY(command->items()))
-    if (is_relative_path(TRY(word.text()))) needed.push_back(TRY(absolute_path(TRY(word.text()), context)));
+    if (is_relative_path(TRY(word.text())))
+      needed.push_back(TRY(absolute_path(TRY(word.text()), context)));
   for (const std::string& path : needed) {
     if (!own.files.read) own.files.read.emplace();
-    if (std::find(own.files.read->begin(), own.files.read->end(), path) == own.files.read->end()) own.files.read->push_back(path);
+    if (std::find(own.files.read->begin(), own.files.read->end(), path) == own.files.read->end())
+      own.files.read->push_back(path);
   }
   Result<Combined> ready = make_sandbox(own, kind, {});
   if (!ready) return (table ? *table : entry).wrong(ready.error());
   for (const std::string& path : needed) {
-    const std::vector<std::string> granted = ready.value().policy.files.read.value_or(std::vector<std::string>{});
+    const std::vector<std::string> granted =
+        ready.value().policy.files.read.value_or(std::vector<std::string>{});
     if (std::find(granted.begin(), granted.end(), path) == granted.end())
-      return table->wrong(cat("'", own.extends, "' grants no files, and the command needs '", printable(path), "'"), "extend another preset, or none");
+      return table->wrong(
+          cat("'", own.extends, "' grants no files, and the command needs '", printable(path), "'"),
+          "extend another preset, or none");
   }
-  return OwnSandbox{sandbox_value(own), std::make_shared<const Policy>(std::move(ready.value().policy))};
+  return OwnSandbox{sandbox_value(own),
+                    std::make_shared<const Policy>(std::move(ready.value().policy))};
 }
 
 Result<ToolPolicy> decode_tool(const Cursor& entry, const DecodeContext& context) {
@@ -86,7 +96,8 @@ Result<ToolPolicy> decode_tool(const Cursor& entry, const DecodeContext& context
   Value::Object replacements;
   if (tool.ask) replacements.emplace_back("ask", ask_value(entry.find("ask")->value(), *tool.ask));
   if (!tool.run.empty()) {
-    OwnSandbox own = TRY(decode_own_sandbox(entry, SandboxKind::tool, cat("tools.", tool.name), context));
+    OwnSandbox own =
+        TRY(decode_own_sandbox(entry, SandboxKind::tool, cat("tools.", tool.name), context));
     policy.sandbox = own.ready;
     replacements.emplace_back("run", text_list(tool.run));
     replacements.emplace_back("sandbox", std::move(own.written));
@@ -103,7 +114,8 @@ Result<ToolPolicy> decode_server(const Cursor& entry, const DecodeContext& conte
   if (!server.headers.empty()) replacements.emplace_back("headers", table_of(server.headers));
   if (!server.secrets.empty()) replacements.emplace_back("secrets", table_of(server.secrets));
   if (!server.command.empty()) {
-    OwnSandbox own = TRY(decode_own_sandbox(entry, SandboxKind::mcp_server, cat("mcp.servers.", server.name), context));
+    OwnSandbox own = TRY(decode_own_sandbox(entry, SandboxKind::mcp_server,
+                                            cat("mcp.servers.", server.name), context));
     policy.sandbox = own.ready;
     replacements.emplace_back("command", text_list(server.command));
     replacements.emplace_back("sandbox", std::move(own.written));
@@ -121,7 +133,8 @@ Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools, const DecodeCo
     if (policies.size() >= kMostTools) return tools.wrong(cat("more than ", kMostTools, " tools"));
     policies.push_back(TRY(decode_tool(tool, context)));
     if (!names.insert(policies.back().name).second)
-      return tool.wrong(cat("a second entry for the tool '", policies.back().name, "'"), "put its rules into one entry");
+      return tool.wrong(cat("a second entry for the tool '", policies.back().name, "'"),
+                        "put its rules into one entry");
   }
   return policies;
 }
@@ -138,10 +151,12 @@ Result<std::vector<ToolPolicy>> decode_servers(const Cursor& mcp, const DecodeCo
   std::optional<Cursor> servers = mcp.find("servers");
   if (!servers) return policies;
   for (const Cursor& server : TRY(servers->members())) {
-    if (policies.size() >= kMostServers) return servers->wrong(cat("more than ", kMostServers, " servers"));
+    if (policies.size() >= kMostServers)
+      return servers->wrong(cat("more than ", kMostServers, " servers"));
     policies.push_back(TRY(decode_server(server, context)));
   }
-  std::sort(policies.begin(), policies.end(), [](const ToolPolicy& a, const ToolPolicy& b) { return a.name < b.name; });
+  std::sort(policies.begin(), policies.end(),
+            [](const ToolPolicy& a, const ToolPolicy& b) { return a.name < b.name; });
   return policies;
 }
 
@@ -151,17 +166,25 @@ Result<void> check_names(const Policy& policy) {
   for (const ToolPolicy& server : *policy.mcp_servers) {
     Value entry = TRY(parse_json(server.json, server.name));
     const Value* written = entry.find("prefix");
-    std::string prefix = written && written->as_string() ? *written->as_string() : server.name + "__";
+    std::string prefix =
+        written && written->as_string() ? *written->as_string() : server.name + "__";
     for (const auto& [other, owner] : prefixes)
-      if (prefix == other || (!prefix.empty() && !other.empty() && (starts_with(prefix, other) || starts_with(other, prefix))))
-        return Error{Code::invalid, cat("the servers '", owner, "' and '", server.name, "' have prefixes that start alike: one could take a name of the other's"),
+      if (prefix == other || (!prefix.empty() && !other.empty() &&
+                              (starts_with(prefix, other) || starts_with(other, prefix))))
+        return Error{Code::invalid,
+                     cat("the servers '", owner, "' and '", server.name,
+                         "' have prefixes that start alike: one could take a name of the other's"),
                      "give one of them another prefix"};
     prefixes.emplace_back(prefix, server.name);
   }
   for (const ToolPolicy& tool : policy.tools.value_or(std::vector<ToolPolicy>{}))
     for (const auto& [prefix, owner] : prefixes)
       if (tool.sandbox && !prefix.empty() && starts_with(tool.name, prefix))
-        return Error{Code::invalid, cat("the tool '", tool.name, "' has a command, and its name starts with the prefix of the server '", owner, "'"), "give it another name"};
+        return Error{
+            Code::invalid,
+            cat("the tool '", tool.name,
+                "' has a command, and its name starts with the prefix of the server '", owner, "'"),
+            "give it another name"};
   return {};
 }
 

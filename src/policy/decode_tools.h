@@ -1,4 +1,5 @@
-// [[tools]], [calls] and [mcp.servers] of a policy: checked here, and kept as canonical JSON that policy/tool.h makes judges of.
+// [[tools]], [calls] and [mcp.servers] of a policy: checked here, and kept as canonical JSON that
+// policy/tool.h makes judges of.
 #pragma once
 
 #include <vector>
@@ -14,7 +15,8 @@ Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools, const DecodeCo
 Result<std::string> decode_calls(const Cursor& calls);
 Result<std::vector<ToolPolicy>> decode_servers(const Cursor& mcp, const DecodeContext& context);
 
-// What one list says against the other: a command with a name that could be a server's tool, two servers with one prefix.
+// What one list says against the other: a command with a name that could be a server's tool, two
+// servers with one prefix.
 Result<void> check_names(const Policy& policy);
 
 }  // namespace paddock::policy

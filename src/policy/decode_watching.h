@@ -8,11 +8,13 @@
 
 namespace paddock::policy {
 
-inline constexpr size_t kMostMonitorRules = 100, kMostRedactPatterns = 32;  // of a file, and of all layers together
+// Of a file, and of all layers together.
+inline constexpr size_t kMostMonitorRules = 100, kMostRedactPatterns = 32;
 
 Result<MonitorPolicy> decode_monitor(const Cursor& monitor);
 
-// Whether a kind to skip exists and a pattern can be used is not known here; who compiles them checks.
+// Whether a kind to skip exists and a pattern can be used is not known here; who compiles them
+// checks.
 struct RedactContext {
   bool may_skip = false;  // redact.less is accepted, or judged later
 };

@@ -95,7 +95,8 @@ void hide_secrets(Value& entry) {
     if (Value* table = member(&entry, key); table && table->as_object())
       for (Value::Member& secret : *table->as_object()) hide(&secret.second);
   hide(member(member(&entry, "ask"), "webhook_secret"));
-  if (Value* injects = member(member(member(&entry, "sandbox"), "network"), "inject"); injects && injects->as_array())
+  if (Value* injects = member(member(member(&entry, "sandbox"), "network"), "inject");
+      injects && injects->as_array())
     for (Value& inject : *injects->as_array()) hide(member(&inject, "secret"));
 }
 
@@ -129,7 +130,8 @@ Value monitor_value(const MonitorPolicy& monitor) {
       std::vector<std::string> texts;
       for (const MonitorRule& rule : monitor.rules)
         if (rule.action == action.kind && rule.metric == metric.metric) texts.push_back(rule.text);
-      if (!texts.empty()) rules.set(metric.name, texts.size() == 1 ? Value(texts[0]) : text_list(texts));
+      if (!texts.empty())
+        rules.set(metric.name, texts.size() == 1 ? Value(texts[0]) : text_list(texts));
     }
     set_table(table, action.name, std::move(rules));
   }
@@ -167,12 +169,13 @@ Value audit_value(const AuditPolicy& audit) {
 Value telemetry_value(const TelemetryPolicy& telemetry, Secrets secrets) {
   Value table, headers;
   if (telemetry.endpoint) table.set("endpoint", *telemetry.endpoint);
-  for (const auto& [name, secret] : telemetry.headers) headers.set(name, secrets == Secrets::kept ? secret : shown_secret(secret));
+  for (const auto& [name, secret] : telemetry.headers)
+    headers.set(name, secrets == Secrets::kept ? secret : shown_secret(secret));
   set_table(table, "headers", std::move(headers));
   return table;
 }
 
-// ---- TOML -------------------------------------------------------------------------------------------------------
+// ---- TOML ---
 
 bool is_bare_key(const std::string& key) {
   static const char kBare[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -180,7 +183,9 @@ bool is_bare_key(const std::string& key) {
 }
 
 // TOML's basic strings take the escapes that to_json writes.
-std::string toml_key(const std::string& key) { return is_bare_key(key) ? key : to_json(Value(key)); }
+std::string toml_key(const std::string& key) {
+  return is_bare_key(key) ? key : to_json(Value(key));
+}
 
 std::string inline_toml(const Value& value) {
   if (const Value::Array* array = value.as_array()) {
@@ -190,7 +195,8 @@ std::string inline_toml(const Value& value) {
   }
   if (const Value::Object* object = value.as_object()) {
     std::vector<std::string> parts;
-    for (const auto& [key, member] : *object) parts.push_back(cat(toml_key(key), " = ", inline_toml(member)));
+    for (const auto& [key, member] : *object)
+      parts.push_back(cat(toml_key(key), " = ", inline_toml(member)));
     return parts.empty() ? "{}" : cat("{ ", join(parts, ", "), " }");
   }
   return to_json(value);
@@ -198,7 +204,8 @@ std::string inline_toml(const Value& value) {
 
 constexpr size_t kLongestInline = 100;
 
-// A table of tables gets headings of its own where one line would be too long: [monitor.kill_if], [[network.inject]].
+// A table of tables gets headings of its own where one line would be too long: [monitor.kill_if],
+// [[network.inject]].
 bool needs_heading(const Value& value) {
   const Value::Array* array = value.as_array();
   bool tables = value.as_object() || (array && !array->empty() && array->front().as_object());
@@ -207,18 +214,21 @@ bool needs_heading(const Value& value) {
 
 void write_plain(const std::string& heading, const Value& table, std::string& out) {
   out += cat("\n", heading, "\n");
-  for (const auto& [key, value] : *table.as_object()) out += cat(toml_key(key), " = ", inline_toml(value), "\n");
+  for (const auto& [key, value] : *table.as_object())
+    out += cat(toml_key(key), " = ", inline_toml(value), "\n");
 }
 
 void write_table(const std::string& name, const Value& table, std::string& out) {
   Value lines(Value::Object{});
   for (const auto& [key, value] : *table.as_object())
     if (!needs_heading(value)) lines.set(key, value);
-  if (!lines.as_object()->empty() || table.as_object()->empty()) write_plain(cat("[", name, "]"), lines, out);
+  if (!lines.as_object()->empty() || table.as_object()->empty())
+    write_plain(cat("[", name, "]"), lines, out);
   for (const auto& [key, value] : *table.as_object()) {
     if (!needs_heading(value)) continue;
     std::string path = cat(name, ".", toml_key(key));
-    if (value.as_object()) write_plain(cat("[", path, "]"), value, out);
+    if (value.as_object())
+      write_plain(cat("[", path, "]"), value, out);
     else
       for (const Value& entry : *value.as_array()) write_plain(cat("[[", path, "]]"), entry, out);
   }
@@ -226,7 +236,8 @@ void write_table(const std::string& name, const Value& table, std::string& out) 
 
 void write_servers(const Value& servers, std::string& out) {
   if (servers.as_object()->empty()) out += "\n[mcp]\nservers = {}\n";
-  for (const auto& [name, server] : *servers.as_object()) write_plain(cat("[mcp.servers.", toml_key(name), "]"), server, out);
+  for (const auto& [name, server] : *servers.as_object())
+    write_plain(cat("[mcp.servers.", toml_key(name), "]"), server, out);
 }
 
 }  // namespace
@@ -249,13 +260,15 @@ Value to_value(const Policy& policy, Secrets secrets) {
   set_table(root, "code", std::move(code));
   if (policy.tools) root.set("tools", tools_value(*policy.tools, secrets));
   if (policy.calls)
-    if (Result<Value> calls = parse_json(*policy.calls, "calls")) root.set("calls", std::move(calls).value());
+    if (Result<Value> calls = parse_json(*policy.calls, "calls"))
+      root.set("calls", std::move(calls).value());
   if (policy.mcp_servers) root.set("mcp", mcp_value(*policy.mcp_servers, secrets));
   set_table(root, "monitor", monitor_value(policy.monitor));
   set_table(root, "redact", redact_value(policy.redact));
   set_table(root, "audit", audit_value(policy.audit));
   set_table(root, "telemetry", telemetry_value(policy.telemetry, secrets));
-  if (!policy.danger.empty()) danger.set("allow", text_list({policy.danger.begin(), policy.danger.end()}));
+  if (!policy.danger.empty())
+    danger.set("allow", text_list({policy.danger.begin(), policy.danger.end()}));
   set_table(root, "danger", std::move(danger));
   return root;
 }
@@ -269,9 +282,12 @@ std::string to_toml(const Policy& policy) {
     if (plain) out += cat(key, " = ", inline_toml(value), "\n");
   }
   for (const auto& [key, value] : *root.as_object()) {
-    if (key == "code") write_table("code.python", *value.find("python"), out);
-    else if (key == "mcp") write_servers(*value.find("servers"), out);
-    else if (value.as_object()) write_table(key, value, out);
+    if (key == "code")
+      write_table("code.python", *value.find("python"), out);
+    else if (key == "mcp")
+      write_servers(*value.find("servers"), out);
+    else if (value.as_object())
+      write_table(key, value, out);
     else if (key == "tools")
       for (const Value& tool : *value.as_array()) write_plain("[[tools]]", tool, out);
   }

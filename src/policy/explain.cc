@@ -53,8 +53,9 @@ std::string explain_limits(const Limits& limits) {
                                   : cat("not set: ", meaning_of_unset(limit.kind)));
   }
   bool kernel = limits.require_kernel.value_or(false);
-  text += row("require", kernel ? "kernel: a limit that could only be sampled is refused"
-                                : "not set: a limit may be held by sampling where the kernel cannot");
+  text +=
+      row("require", kernel ? "kernel: a limit that could only be sampled is refused"
+                            : "not set: a limit may be held by sampling where the kernel cannot");
   return text;
 }
 
@@ -64,7 +65,8 @@ std::string explain_workspace(const std::optional<Workspace>& workspace) {
   switch (workspace->mode) {
     case WorkspaceMode::read_only: return cat(path, ", read-only, as /workspace");
     case WorkspaceMode::read_write: return cat(path, ", as /workspace; changes are made in place");
-    case WorkspaceMode::copy: return cat(path, ", as /workspace; changes are kept aside until applied");
+    case WorkspaceMode::copy:
+      return cat(path, ", as /workspace; changes are kept aside until applied");
   }
   return "";
 }
@@ -80,25 +82,32 @@ std::string explain_scratch(const std::optional<ScratchBacking>& scratch) {
 
 std::string explain_files(const FilesPolicy& files) {
   std::string text = "Files\n";
-  text += row("root", files.root ? printable(*files.root) : "the host's programs and libraries, read-only");
+  text += row("root",
+              files.root ? printable(*files.root) : "the host's programs and libraries, read-only");
   text += row("read", listed_or(files.read, "nothing more of the host"));
   text += row("write", listed_or(files.write, "nothing of the host"));
   text += row("deny", files.deny.empty() ? "nothing more" : listed(files.deny));
   text += row("workspace", explain_workspace(files.workspace));
   text += row("scratch", explain_scratch(files.scratch));
-  text += row("tmp_exec", files.tmp_exec.value_or(false) ? "programs in /tmp may be run" : "programs in /tmp cannot be run");
+  text += row("tmp_exec", files.tmp_exec.value_or(false) ? "programs in /tmp may be run"
+                                                         : "programs in /tmp cannot be run");
   return text;
 }
 
 std::string explain_network(const NetworkPolicy& network) {
-  if (!network.allow || network.allow->empty()) return "Network\n" + row("off", "no host can be reached");
+  if (!network.allow || network.allow->empty())
+    return "Network\n" + row("off", "no host can be reached");
   std::string text = "Network\n" + row("allow", listed(*network.allow));
   if (!network.deny.empty()) text += row("deny", listed(network.deny));
-  text += row("strict", network.strict.value_or(false) ? "TLS must show the name it is for, and ports 80 and 443 carry HTTP and TLS only"
-                                                       : "not set: to an allowed host, TLS may hide its name and any protocol may be spoken");
+  text += row(
+      "strict",
+      network.strict.value_or(false)
+          ? "TLS must show the name it is for, and ports 80 and 443 carry HTTP and TLS only"
+          : "not set: to an allowed host, TLS may hide its name and any protocol may be spoken");
   text += row("resolvers", listed_or(network.resolvers, "the host's own"));
   for (const InjectPolicy& inject : network.inject)
-    text += row("inject", cat(printable(inject.host), " gets '", printable(inject.header), ": ", printable(inject.format), "', where {} is ",
+    text += row("inject", cat(printable(inject.host), " gets '", printable(inject.header), ": ",
+                              printable(inject.format), "', where {} is ",
                               printable(shown_secret(inject.secret))));
   return text + row("else", "everything else is refused");
 }
@@ -112,9 +121,11 @@ std::string explain_env(const EnvPolicy& env) {
 
 std::string explain_programs(const Policy& policy) {
   auto guide = [](const std::optional<std::vector<std::string>>& names) {
-    return names ? cat("only ", listed_or(names, "none"), " (a guide to the agent, no wall)") : "any";
+    return names ? cat("only ", listed_or(names, "none"), " (a guide to the agent, no wall)")
+                 : "any";
   };
-  return cat("Programs\n", row("commands", guide(policy.commands)), row("python imports", guide(policy.python_imports)));
+  return cat("Programs\n", row("commands", guide(policy.commands)),
+             row("python imports", guide(policy.python_imports)));
 }
 
 const char* meaning_of(MonitorAction action) {
@@ -137,41 +148,68 @@ std::string condition(const MonitorRule& rule) {
   bool reached = starts_with(threshold, ">=");
   threshold.remove_prefix(reached ? 2 : 1);
   std::string of;
-  if (rule.of_limit) of = cat(" of limits.", info(*metric.limit).name);
-  else if (rule.metric == MonitorMetric::cpu) of = " of one core";
+  if (rule.of_limit)
+    of = cat(" of limits.", info(*metric.limit).name);
+  else if (rule.metric == MonitorMetric::cpu)
+    of = " of one core";
   return cat(metric.name, reached ? " is at or above " : " is above ", threshold, of, duration);
 }
 
 std::string explain_monitor(const MonitorPolicy& monitor) {
-  std::string text = cat("Monitor\n", row("every", monitor.every_ms ? format_duration(*monitor.every_ms) : "not set: 1s"));
-  for (const MonitorRule& rule : monitor.rules) text += row(to_string(rule.action), cat(meaning_of(rule.action), " ", condition(rule)));
+  std::string text =
+      cat("Monitor\n",
+          row("every", monitor.every_ms ? format_duration(*monitor.every_ms) : "not set: 1s"));
+  for (const MonitorRule& rule : monitor.rules)
+    text += row(to_string(rule.action), cat(meaning_of(rule.action), " ", condition(rule)));
   if (monitor.rules.empty()) text += row("rules", "none: use is measured, and only limits act");
   return text;
 }
 
 std::string explain_redact(const RedactPolicy& redact) {
   std::vector<std::string> skip(redact.skip.begin(), redact.skip.end());
-  std::string text = cat("Redaction\n", row("skip", skip.empty() ? "nothing: every kind of secret that is known is taken out of what programs print"
-                                                               : cat("left in what programs print: ", listed(skip))));
-  for (const RedactPattern& custom : redact.custom) text += row("custom", cat(printable(custom.name), ": ", printable(custom.pattern)));
-  return text + row("files", redact.files.value_or(false) ? "what is read over the API, too" : "what is read over the API stays as it is");
+  std::string text = cat(
+      "Redaction\n",
+      row("skip",
+          skip.empty()
+              ? "nothing: every kind of secret that is known is taken out of what programs print"
+              : cat("left in what programs print: ", listed(skip))));
+  for (const RedactPattern& custom : redact.custom)
+    text += row("custom", cat(printable(custom.name), ": ", printable(custom.pattern)));
+  return text + row("files", redact.files.value_or(false)
+                                 ? "what is read over the API, too"
+                                 : "what is read over the API stays as it is");
 }
 
 std::string explain_audit(const AuditPolicy& audit) {
   const LimitInfo& size = info(LimitKind::disk);
   bool gap = audit.on_full == AuditFull::gap;
-  std::string text = cat("Audit\n", row("path", audit.path ? printable(*audit.path) : "the usual place"));
-  text += row("durable", audit.durable.value_or(false) ? "every record is synced to disk" : "a run's records are appended without sync; a server always syncs");
-  text += row("on_full", gap ? "without room for a record it goes on, and the gap is recorded" : "without room for a record nothing new runs");
-  text += row("rotate", audit.rotate_bytes ? cat(format_limit(size, *audit.rotate_bytes), ": a segment is sealed at this size") : "not set: a segment is sealed at 64M");
-  text += row("keep", audit.keep_ms ? cat(format_age(*audit.keep_ms), ": what is older goes") : "not set: for ever");
-  return text + row("max_size", audit.most_bytes ? cat(format_limit(size, *audit.most_bytes), ": the oldest segments go when all are larger") : "4G, unless set: the oldest segments go when all are larger");
+  std::string text =
+      cat("Audit\n", row("path", audit.path ? printable(*audit.path) : "the usual place"));
+  text += row("durable", audit.durable.value_or(false)
+                             ? "every record is synced to disk"
+                             : "a run's records are appended without sync; a server always syncs");
+  text += row("on_full", gap ? "without room for a record it goes on, and the gap is recorded"
+                             : "without room for a record nothing new runs");
+  text += row("rotate", audit.rotate_bytes ? cat(format_limit(size, *audit.rotate_bytes),
+                                                 ": a segment is sealed at this size")
+                                           : "not set: a segment is sealed at 64M");
+  text += row("keep", audit.keep_ms ? cat(format_age(*audit.keep_ms), ": what is older goes")
+                                    : "not set: for ever");
+  return text + row("max_size", audit.most_bytes
+                                    ? cat(format_limit(size, *audit.most_bytes),
+                                          ": the oldest segments go when all are larger")
+                                    : "4G, unless set: the oldest segments go when all are larger");
 }
 
 std::string explain_telemetry(const TelemetryPolicy& telemetry) {
-  if (!telemetry.endpoint && telemetry.headers.empty()) return "Telemetry\n" + row("endpoint", "not set: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is sent");
-  std::string text = cat("Telemetry\n", row("endpoint", telemetry.endpoint ? printable(*telemetry.endpoint) : "not set"));
-  for (const auto& [name, secret] : telemetry.headers) text += row("header", cat(name, ": ", printable(shown_secret(secret))));
+  if (!telemetry.endpoint && telemetry.headers.empty())
+    return "Telemetry\n" +
+           row("endpoint", "not set: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is sent");
+  std::string text =
+      cat("Telemetry\n",
+          row("endpoint", telemetry.endpoint ? printable(*telemetry.endpoint) : "not set"));
+  for (const auto& [name, secret] : telemetry.headers)
+    text += row("header", cat(name, ": ", printable(shown_secret(secret))));
   return text;
 }
 
@@ -187,7 +225,8 @@ std::string explain_danger(const std::set<std::string>& danger) {
 
 std::string explain(const Policy& policy) {
   std::string text = cat("Policy ", printable(policy.name), "\n\n");
-  text += cat("Isolation\n", row("wall", policy.wall ? to_string(*policy.wall) : "not set: container"), "\n");
+  text += cat("Isolation\n",
+              row("wall", policy.wall ? to_string(*policy.wall) : "not set: container"), "\n");
   text += explain_limits(policy.limits) + "\n";
   text += explain_files(policy.files) + "\n";
   text += explain_network(policy.network) + "\n";

@@ -8,7 +8,8 @@ namespace paddock::policy {
 
 TEST(Explain, NamesEveryLimitAndWhatAnUnsetOneMeans) {
   std::string text = explain(preset("default").value());
-  for (const LimitInfo& limit : kLimits) EXPECT_NE(text.find(cat("\n  ", limit.name, " ")), std::string::npos) << limit.name;
+  for (const LimitInfo& limit : kLimits)
+    EXPECT_NE(text.find(cat("\n  ", limit.name, " ")), std::string::npos) << limit.name;
   EXPECT_NE(text.find("512M: memory of the whole sandbox"), std::string::npos) << text;
   EXPECT_NE(text.find("not set: every CPU, shared fairly with others"), std::string::npos) << text;
   EXPECT_NE(text.find("no host can be reached"), std::string::npos) << text;
@@ -18,15 +19,21 @@ TEST(Explain, NamesEveryLimitAndWhatAnUnsetOneMeans) {
 TEST(Explain, SaysWhatTheNetworkMayDo) {
   Policy policy;
   policy.network.allow = {"api.example.com:443"};
-  policy.network.inject = {{.host = "api.example.com", .header = "Authorization", .secret = "env:API_KEY", .format = "Bearer {}"}};
+  policy.network.inject = {{.host = "api.example.com",
+                            .header = "Authorization",
+                            .secret = "env:API_KEY",
+                            .format = "Bearer {}"}};
   std::string text = explain(policy);
-  EXPECT_NE(text.find("api.example.com gets 'Authorization: Bearer {}', where {} is env:API_KEY"), std::string::npos) << text;
+  EXPECT_NE(text.find("api.example.com gets 'Authorization: Bearer {}', where {} is env:API_KEY"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("resolvers        the host's own"), std::string::npos) << text;
   EXPECT_NE(text.find("strict           not set: to an allowed host"), std::string::npos) << text;
   policy.network.strict = true;
   policy.network.resolvers = {"9.9.9.9", "10.0.0.2:5353"};
   text = explain(policy);
-  EXPECT_NE(text.find("strict           TLS must show the name it is for"), std::string::npos) << text;
+  EXPECT_NE(text.find("strict           TLS must show the name it is for"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("resolvers        9.9.9.9, 10.0.0.2:5353"), std::string::npos) << text;
 }
 
@@ -37,20 +44,27 @@ monitor = { every = "2s", warn_if = { memory = ">=90%" }, pause_if = { net = ">5
 redact = { custom = [{ name = "employee", pattern = 'EMP-\d{6}' }], files = true }
 audit = { on_full = "gap", keep = "90d", rotate = "1M", max_size = "1G" }
 telemetry = { endpoint = "http://127.0.0.1:4318", headers = { Authorization = "env:TOKEN" } }
-)", "a.toml", {});
+)",
+                                      "a.toml", {});
   ASSERT_TRUE(policy) << policy.error().message;
   std::string text = explain(policy.value());
-  for (const char* line : {"every            2s", "warn_if          says so when memory is at or above 90% of limits.memory",
-                           "pause_if         pauses the sandbox when net is above 5M/s", "kill_if          ends the sandbox when cpu is above 80% of one core for 10s",
-                           "custom           employee: EMP-", "files            what is read over the API, too", "on_full          without room for a record it goes on",
-                           "keep             90d: what is older goes", "endpoint         http://127.0.0.1:4318", "header           Authorization: env:TOKEN"})
+  for (const char* line :
+       {"every            2s",
+        "warn_if          says so when memory is at or above 90% of limits.memory",
+        "pause_if         pauses the sandbox when net is above 5M/s",
+        "kill_if          ends the sandbox when cpu is above 80% of one core for 10s",
+        "custom           employee: EMP-", "files            what is read over the API, too",
+        "on_full          without room for a record it goes on",
+        "keep             90d: what is older goes", "endpoint         http://127.0.0.1:4318",
+        "header           Authorization: env:TOKEN"})
     EXPECT_NE(text.find(cat("\n  ", line)), std::string::npos) << line << "\n" << text;
 }
 
 TEST(Explain, SaysWhatAnAcceptedDangerMeans) {
   Policy policy;
   policy.danger = {"files.sockets"};
-  EXPECT_NE(explain(policy).find("accepted: granting a path that holds a control socket"), std::string::npos);
+  EXPECT_NE(explain(policy).find("accepted: granting a path that holds a control socket"),
+            std::string::npos);
 }
 
 TEST(Explain, DoesNotPassOnEscapeSequences) {
@@ -69,7 +83,8 @@ TEST(ToValue, KeepsAValueThatHasNoShortForm) {
   policy.limits[LimitKind::net_up_rate] = 1'000'001;
   Result<Policy> again = decode(to_value(policy), "again", {});
   ASSERT_TRUE(again) << again.error().message;
-  for (const LimitInfo& limit : kLimits) EXPECT_EQ(again.value().limits[limit.kind], policy.limits[limit.kind]) << limit.name;
+  for (const LimitInfo& limit : kLimits)
+    EXPECT_EQ(again.value().limits[limit.kind], policy.limits[limit.kind]) << limit.name;
 }
 
 TEST(ToToml, IsAPolicyFileAgain) {

@@ -8,11 +8,13 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
-// Where the class that opens at pattern[at] ends: behind its ']'. kNone when it never closes: then '[' is a plain byte.
+// Where the class that opens at pattern[at] ends: behind its ']'. kNone when it never closes: then
+// '[' is a plain byte.
 size_t class_end(std::string_view pattern, size_t at) {
   size_t first = at + 1;
   if (first < pattern.size() && (pattern[first] == '!' || pattern[first] == '^')) ++first;
-  size_t close = first < pattern.size() ? pattern.find(']', first + 1) : kNone;  // a ']' in front is a member
+  // A ']' in front is a member.
+  size_t close = first < pattern.size() ? pattern.find(']', first + 1) : kNone;
   return close == kNone ? kNone : close + 1;
 }
 
@@ -27,7 +29,8 @@ bool class_contains(std::string_view members, char c) {
   return false;
 }
 
-// Matches the one element at pattern[at] against c; the length of the element, or 0 when it does not match.
+// Matches the one element at pattern[at] against c; the length of the element, or 0 when it does
+// not match.
 size_t match_one(std::string_view pattern, size_t at, char c) {
   if (pattern[at] == '?') return 1;
   size_t end = pattern[at] == '[' ? class_end(pattern, at) : kNone;
@@ -38,7 +41,8 @@ size_t match_one(std::string_view pattern, size_t at, char c) {
   return class_contains(members, c) != negated ? end - at : 0;
 }
 
-// Going back to the last star alone is enough: an earlier star could only have taken more of what the later one can.
+// Going back to the last star alone is enough: an earlier star could only have taken more of what
+// the later one can.
 bool label_matches(std::string_view pattern, std::string_view label) {
   size_t p = 0, t = 0, star = kNone, star_text = 0;
   while (t < label.size()) {

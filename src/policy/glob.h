@@ -3,8 +3,9 @@
 //   *    any text within one label, a leading dot included
 //   ?    one byte within a label
 //   [a-z] [!a]   one byte out of a class, or not out of it
-// A pattern that starts with `/` is held against absolute paths; one that starts with `**/` against any path; any
-// other against paths relative to the same root. There is no escape: [*] stands for a plain star.
+// A pattern that starts with `/` is held against absolute paths; one that starts with `**/` against
+// any path; any other against paths relative to the same root. There is no escape: [*] stands for a
+// plain star.
 #pragma once
 
 #include <string_view>

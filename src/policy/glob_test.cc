@@ -7,8 +7,10 @@ namespace paddock::policy {
 TEST(Glob, DecidesEveryCase) {
   for (const Value& entry : test_cases("glob.toml", "case")) {
     std::string pattern = text_of(entry, "pattern");
-    for (const std::string& path : texts_of(entry, "yes")) EXPECT_TRUE(glob_matches(pattern, path)) << pattern << " on " << path;
-    for (const std::string& path : texts_of(entry, "no")) EXPECT_FALSE(glob_matches(pattern, path)) << pattern << " on " << path;
+    for (const std::string& path : texts_of(entry, "yes"))
+      EXPECT_TRUE(glob_matches(pattern, path)) << pattern << " on " << path;
+    for (const std::string& path : texts_of(entry, "no"))
+      EXPECT_FALSE(glob_matches(pattern, path)) << pattern << " on " << path;
   }
 }
 

@@ -11,7 +11,8 @@ TEST(CanonicalHost, ReadsOrRefusesEveryCase) {
     if (entry.find("error")) {
       ASSERT_FALSE(host) << to_string(host.value());
       EXPECT_EQ(host.error().code, Code::invalid);
-      EXPECT_NE(host.error().message.find(text_of(entry, "error")), std::string::npos) << host.error().message;
+      EXPECT_NE(host.error().message.find(text_of(entry, "error")), std::string::npos)
+          << host.error().message;
       continue;
     }
     ASSERT_TRUE(host) << host.error().message;
@@ -36,7 +37,9 @@ TEST(CanonicalHost, RefusesEveryCharacterThatNoNameHas) {
   const std::string allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
   for (int byte = 0; byte < 256; ++byte) {
     std::string text = cat("ex", static_cast<char>(byte), "ample.com");
-    EXPECT_EQ(static_cast<bool>(canonical_host(text)), allowed.find(static_cast<char>(byte)) != std::string::npos) << byte;
+    EXPECT_EQ(static_cast<bool>(canonical_host(text)),
+              allowed.find(static_cast<char>(byte)) != std::string::npos)
+        << byte;
   }
 }
 

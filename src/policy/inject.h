@@ -11,7 +11,8 @@
 namespace paddock::policy {
 
 // The entry for exactly this host and header; null when there is none.
-const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host, const std::string& header);
+const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host,
+                                const std::string& header);
 
 // All entries of all layers. Code::denied when two layers put different values into one header.
 Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy*>& layers);
@@ -19,8 +20,8 @@ Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy
 // Whether network.allow opens all of the host that gets this header, on some port.
 bool opens(const NetworkPolicy& network, const InjectPolicy& inject);
 
-// Whether network.allow opens every host that gets a header, on some port. Code::denied when not: a secret that is
-// never sent is a mistake.
+// Whether network.allow opens every host that gets a header, on some port. Code::denied when not: a
+// secret that is never sent is a mistake.
 Result<void> check_injects(const NetworkPolicy& network);
 
 }  // namespace paddock::policy

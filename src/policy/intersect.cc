@@ -18,11 +18,11 @@ namespace {
 using Layers = std::vector<const Policy*>;  // in order; the command line is the last
 using List = std::optional<std::vector<std::string>>;
 
-Error disagree(std::string_view key, const Policy& first, std::string_view first_value, const Policy& second,
-               std::string_view second_value) {
+Error disagree(std::string_view key, const Policy& first, std::string_view first_value,
+               const Policy& second, std::string_view second_value) {
   return Error{Code::denied,
-               cat(key, ": '", printable(first.name), "' says ", printable(first_value), ", '", printable(second.name), "' says ",
-                   printable(second_value)),
+               cat(key, ": '", printable(first.name), "' says ", printable(first_value), ", '",
+                   printable(second.name), "' says ", printable(second_value)),
                "a later layer can only narrow an earlier one"};
 }
 
@@ -32,7 +32,8 @@ Result<std::optional<T>> agreed(const Layers& layers, std::string_view key, Get 
   const Policy* first = nullptr;
   for (const Policy* layer : layers) {
     if (!get(*layer)) continue;
-    if (first && *get(*first) != *get(*layer)) return disagree(key, *first, show(*get(*first)), *layer, show(*get(*layer)));
+    if (first && *get(*first) != *get(*layer))
+      return disagree(key, *first, show(*get(*first)), *layer, show(*get(*layer)));
     if (!first) first = layer;
   }
   return first ? std::optional<T>(get(*first)) : std::nullopt;
@@ -46,7 +47,8 @@ std::optional<T> unless_automatic(std::optional<T> choice) {
 
 template <class T>
 bool any_automatic(const Layers& layers, std::optional<T> (*get)(const Policy&)) {
-  return std::any_of(layers.begin(), layers.end(), [&](const Policy* layer) { return get(*layer) == T::automatic; });
+  return std::any_of(layers.begin(), layers.end(),
+                     [&](const Policy* layer) { return get(*layer) == T::automatic; });
 }
 
 template <class T>
@@ -87,7 +89,9 @@ bool lists_path(const List& list, const std::string& path) {
 constexpr ListRule kListRules[] = {
     // Who may write a file may read it.
     {"files.read", [](Policy& p) -> List& { return p.files.read; }, ListRule::Wider::paths,
-     [](const Policy& p, const std::string& path) { return lists_path(p.files.read, path) || lists_path(p.files.write, path); }},
+     [](const Policy& p, const std::string& path) {
+       return lists_path(p.files.read, path) || lists_path(p.files.write, path);
+     }},
     {"files.write", [](Policy& p) -> List& { return p.files.write; }, ListRule::Wider::paths,
      [](const Policy& p, const std::string& path) { return lists_path(p.files.write, path); }},
     {"network.allow", [](Policy& p) -> List& { return p.network.allow; }, ListRule::Wider::network},
@@ -97,7 +101,9 @@ constexpr ListRule kListRules[] = {
 };
 
 // One accessor serves for reading and for writing.
-const List& list_of(const ListRule& rule, const Policy& policy) { return rule.of(const_cast<Policy&>(policy)); }
+const List& list_of(const ListRule& rule, const Policy& policy) {
+  return rule.of(const_cast<Policy&>(policy));
+}
 
 // The layers that set a list, each read once: there may be many entries to judge.
 class Judges {
@@ -109,7 +115,8 @@ class Judges {
       Judge& judge = judges_.emplace_back(Judge{layer, {list->begin(), list->end()}, {}});
       if (rule.wider != ListRule::Wider::network) continue;
       for (const std::string& text : *list)
-        if (Result<NetworkRule> wide = parse_network_rule(text)) judge.wide.push_back(std::move(wide).value());
+        if (Result<NetworkRule> wide = parse_network_rule(text))
+          judge.wide.push_back(std::move(wide).value());
     }
   }
 
@@ -117,7 +124,8 @@ class Judges {
   const Policy* objector(const std::string& entry) const {
     std::optional<NetworkRule> narrow;
     if (rule_.wider == ListRule::Wider::network)
-      if (Result<NetworkRule> parsed = parse_network_rule(entry)) narrow = std::move(parsed).value();
+      if (Result<NetworkRule> parsed = parse_network_rule(entry))
+        narrow = std::move(parsed).value();
     for (const Judge& judge : judges_)
       if (!covers_entry(judge, entry, narrow)) return judge.layer;
     return nullptr;
@@ -130,14 +138,17 @@ class Judges {
     std::vector<NetworkRule> wide;
   };
 
-  bool covers_entry(const Judge& judge, const std::string& entry, const std::optional<NetworkRule>& narrow) const {
+  bool covers_entry(const Judge& judge, const std::string& entry,
+                    const std::optional<NetworkRule>& narrow) const {
     switch (rule_.wider) {
       case ListRule::Wider::nothing: return judge.entries.contains(entry);
-      case ListRule::Wider::paths: return judge.entries.contains(entry) || rule_.covers(*judge.layer, entry);
+      case ListRule::Wider::paths:
+        return judge.entries.contains(entry) || rule_.covers(*judge.layer, entry);
       case ListRule::Wider::network: break;
     }
     auto covers_it = [&](const NetworkRule& wide) { return covers(wide, *narrow); };
-    return narrow && (judge.entries.contains(entry) || std::any_of(judge.wide.begin(), judge.wide.end(), covers_it));
+    return narrow && (judge.entries.contains(entry) ||
+                      std::any_of(judge.wide.begin(), judge.wide.end(), covers_it));
   }
 
   const ListRule& rule_;
@@ -178,8 +189,10 @@ Result<void> combine_workspace(const Layers& layers, Policy& result) {
     const std::optional<Workspace>& workspace = layer->files.workspace;
     if (!workspace) continue;
     std::optional<Workspace>& standing = result.files.workspace;
-    if (standing && (standing->path != workspace->path || width(workspace->mode) > width(standing->mode)))
-      return disagree("files.workspace", *first, cat("'", standing->path, "' (", to_string(standing->mode), ")"), *layer,
+    if (standing &&
+        (standing->path != workspace->path || width(workspace->mode) > width(standing->mode)))
+      return disagree("files.workspace", *first,
+                      cat("'", standing->path, "' (", to_string(standing->mode), ")"), *layer,
                       cat("'", workspace->path, "' (", to_string(workspace->mode), ")"));
     standing = workspace;
     first = layer;
@@ -192,24 +205,28 @@ std::set<std::string> accepted_dangers(const std::vector<Layer>& layers) {
   for (const Layer& layer : layers) {
     if (!layer.named) continue;
     if (!accepted) accepted = layer.policy.danger;
-    std::erase_if(*accepted, [&](const std::string& name) { return !layer.policy.danger.contains(name); });
+    std::erase_if(*accepted,
+                  [&](const std::string& name) { return !layer.policy.danger.contains(name); });
   }
   return accepted.value_or(std::set<std::string>{});
 }
 
-// A layer may have allowed it under a danger that another layer does not accept, and flags have no danger of their own.
+// A layer may have allowed it under a danger that another layer does not accept, and flags have no
+// danger of their own.
 Result<void> check_wide_network(const Policy& result) {
   if (!result.network.allow || result.danger.contains("network.wide")) return {};
   for (const std::string& entry : *result.network.allow) {
     NetworkRule rule = TRY(parse_network_rule(entry));
     if (is_wide(rule))
-      return Error{Code::denied, cat("network.allow: '", entry, "' opens more than one owner's hosts"),
-                   "name the hosts, or let every policy that you name accept it with danger.allow = [\"network.wide\"]"};
+      return Error{Code::denied,
+                   cat("network.allow: '", entry, "' opens more than one owner's hosts"),
+                   "name the hosts, or let every policy that you name accept it with danger.allow "
+                   "= [\"network.wide\"]"};
   }
   return {};
 }
 
-// ---- notes ------------------------------------------------------------------------------------------------------
+// ---- notes ---
 
 bool is_wide_entry(const std::string& entry) {
   Result<NetworkRule> rule = parse_network_rule(entry);
@@ -219,7 +236,8 @@ bool is_wide_entry(const std::string& entry) {
 // What `asker` asked for and `bounds` narrowed.
 std::vector<Refusal> narrowed(const Policy& asker, const Layers& bounds) {
   std::vector<Refusal> refusals;
-  auto note = [&](std::string_view key, std::string_view asked, const Policy& bound, std::string_view answer) {
+  auto note = [&](std::string_view key, std::string_view asked, const Policy& bound,
+                  std::string_view answer) {
     refusals.push_back({std::string(key), std::string(asked), bound.name, std::string(answer)});
   };
   for (const LimitInfo& limit : kLimits) {
@@ -230,7 +248,8 @@ std::vector<Refusal> narrowed(const Policy& asker, const Layers& bounds) {
       if (value && (!least || *value < *least->limits[limit.kind])) least = bound;
     }
     if (asked && least && *least->limits[limit.kind] < *asked)
-      note(limit.name, format_limit(limit, *asked), *least, cat("allows ", format_limit(limit, *least->limits[limit.kind])));
+      note(limit.name, format_limit(limit, *asked), *least,
+           cat("allows ", format_limit(limit, *least->limits[limit.kind])));
   }
   for (const ListRule& rule : kListRules) {
     const List& asked = list_of(rule, asker);
@@ -239,7 +258,8 @@ std::vector<Refusal> narrowed(const Policy& asker, const Layers& bounds) {
     for (const std::string& entry : *asked)
       if (const Policy* bound = judges.objector(entry)) {
         note(rule.key, cat("'", printable(entry), "'"), *bound, "does not allow all of it");
-        refusals.back().is_wide_network = rule.wider == ListRule::Wider::network && is_wide_entry(entry);
+        refusals.back().is_wide_network =
+            rule.wider == ListRule::Wider::network && is_wide_entry(entry);
       }
   }
   for (const Policy* bound : bounds)
@@ -248,13 +268,15 @@ std::vector<Refusal> narrowed(const Policy& asker, const Layers& bounds) {
   for (const Policy* bound : bounds)
     if (!asker.network.strict.value_or(true) && bound->network.strict.value_or(false))
       note("network.strict", "false", *bound, "says true");
-  for (const Narrowed& other : narrowed_watching(asker, bounds)) note(other.key, other.asked, *other.bound, other.answer);
+  for (const Narrowed& other : narrowed_watching(asker, bounds))
+    note(other.key, other.asked, *other.bound, other.answer);
   return refusals;
 }
 
 // `asks`: " asked for", or " asked for by 'agent.toml'".
 std::string in_words(const Refusal& refusal, std::string_view asks) {
-  return cat(refusal.key, ": ", refusal.asked, asks, ", policy '", printable(refusal.layer), "' ", refusal.answer);
+  return cat(refusal.key, ": ", refusal.asked, asks, ", policy '", printable(refusal.layer), "' ",
+             refusal.answer);
 }
 
 std::vector<std::string> notes_on(const std::vector<Layer>& layers) {
@@ -263,12 +285,13 @@ std::vector<std::string> notes_on(const std::vector<Layer>& layers) {
     // In front of a file stands what it extends.
     if (layers[i - 1].named || !layers[i].named) continue;
     std::string asks = cat(" asked for by '", printable(layers[i].policy.name), "'");
-    for (const Refusal& refusal : narrowed(layers[i].policy, {&layers[i - 1].policy})) notes.push_back(in_words(refusal, asks));
+    for (const Refusal& refusal : narrowed(layers[i].policy, {&layers[i - 1].policy}))
+      notes.push_back(in_words(refusal, asks));
   }
   return notes;
 }
 
-// ---- the fallback -----------------------------------------------------------------------------------------------
+// ---- the fallback ---
 
 template <class T>
 void fill(std::optional<T>& target, const std::optional<T>& fallback) {
@@ -277,7 +300,8 @@ void fill(std::optional<T>& target, const std::optional<T>& fallback) {
 
 void fill_from(const Policy& fallback, Policy& result) {
   fill(result.wall, fallback.wall);
-  for (const LimitInfo& limit : kLimits) fill(result.limits[limit.kind], fallback.limits[limit.kind]);
+  for (const LimitInfo& limit : kLimits)
+    fill(result.limits[limit.kind], fallback.limits[limit.kind]);
   fill(result.limits.require_kernel, fallback.limits.require_kernel);
   for (const ListRule& rule : kListRules) fill(rule.of(result), list_of(rule, fallback));
   fill(result.files.workspace, fallback.files.workspace);
@@ -304,18 +328,21 @@ std::string name_of(const std::vector<Layer>& layers, const Policy& fallback) {
 
 }  // namespace
 
-Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& call, const Policy& fallback, WideNetwork wide) {
+Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& call,
+                         const Policy& fallback, WideNetwork wide) {
   Layers layers;
   for (const Layer& layer : named_layers) layers.push_back(&layer.policy);
   layers.push_back(&call);
 
   Policy result;
   result.name = name_of(named_layers, fallback);
-  result.wall = TRY(agreed_unless_automatic<WallKind>(layers, "isolation.wall", [](const Policy& p) { return p.wall; }));
-  result.files.scratch =
-      TRY(agreed_unless_automatic<ScratchBacking>(layers, "files.scratch", [](const Policy& p) { return p.files.scratch; }));
+  result.wall = TRY(agreed_unless_automatic<WallKind>(layers, "isolation.wall",
+                                                      [](const Policy& p) { return p.wall; }));
+  result.files.scratch = TRY(agreed_unless_automatic<ScratchBacking>(
+      layers, "files.scratch", [](const Policy& p) { return p.files.scratch; }));
   result.files.root = TRY(agreed<std::string>(
-      layers, "files.root", [](const Policy& p) { return p.files.root; }, [](const std::string& root) { return root; }));
+      layers, "files.root", [](const Policy& p) { return p.files.root; },
+      [](const std::string& root) { return root; }));
   result.network.resolvers = TRY(agreed<std::vector<std::string>>(
       layers, "network.resolvers", [](const Policy& p) { return p.network.resolvers; },
       [](const std::vector<std::string>& resolvers) { return join(resolvers, ", "); }));
@@ -326,8 +353,10 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
   for (const Policy* layer : layers) {
     add_missing(layer->files.deny, result.files.deny);
     add_missing(layer->network.deny, result.network.deny);
-    if (layer->files.tmp_exec) result.files.tmp_exec = result.files.tmp_exec.value_or(true) && *layer->files.tmp_exec;
-    if (layer->network.strict) result.network.strict = result.network.strict.value_or(false) || *layer->network.strict;
+    if (layer->files.tmp_exec)
+      result.files.tmp_exec = result.files.tmp_exec.value_or(true) && *layer->files.tmp_exec;
+    if (layer->network.strict)
+      result.network.strict = result.network.strict.value_or(false) || *layer->network.strict;
     for (const auto& [name, value] : layer->env.set) result.env.set[name] = value;
   }
   result.danger = accepted_dangers(named_layers);
@@ -341,8 +370,10 @@ Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& c
   if (wide == WideNetwork::checked) TRY(check_wide_network(result));
   TRY(check_injects(result.network));
   for (const std::string& kind : refused_skips(layers, result))
-    notes.push_back(cat("redact.skip: '", kind, "' asked for, but not every policy accepts redact.less"));
-  return Combined{.policy = std::move(result), .notes = std::move(notes), .refusals = std::move(refusals)};
+    notes.push_back(
+        cat("redact.skip: '", kind, "' asked for, but not every policy accepts redact.less"));
+  return Combined{
+      .policy = std::move(result), .notes = std::move(notes), .refusals = std::move(refusals)};
 }
 
 std::string to_string(const Refusal& refusal) { return in_words(refusal, " asked for"); }

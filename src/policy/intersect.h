@@ -1,4 +1,5 @@
-// Layers of policy into one. What a layer sets can only be narrowed by another; what none sets comes from a fallback.
+// Layers of policy into one. What a layer sets can only be narrowed by another; what none sets
+// comes from a fallback.
 //
 //   limits                       the smallest
 //   read, write, network.allow   an entry stands if every layer that sets the list covers it
@@ -7,14 +8,14 @@
 //   tmp_exec                     only if every layer that sets it says yes
 //   network.strict               if any layer says yes
 //   network.resolvers            layers must agree; else Code::denied
-//   network.inject               all of them, for hosts that network.allow covers in the end; two values for one
+//   network.inject               all of them, for hosts that network.allow covers in the end; two
+//   values for one
 //                                header: Code::denied
 //   env.set                      merged; the later layer wins
 //   wall, root, scratch          layers must agree, "auto" yields; else Code::denied
-//   workspace                    the same directory, the narrowest mode last (ro < copy < rw); else Code::denied
-//   tools, mcp.servers, calls    policy/combine_tools.h
-//   monitor, redact, audit and telemetry: policy/watching.h
-//   danger                       what every named layer accepts
+//   workspace                    the same directory, the narrowest mode last (ro < copy < rw); else
+//   Code::denied tools, mcp.servers, calls    policy/combine_tools.h monitor, redact, audit and
+//   telemetry: policy/watching.h danger                       what every named layer accepts
 #pragma once
 
 #include <string>
@@ -27,29 +28,33 @@ namespace paddock::policy {
 
 struct Layer {
   Policy policy;
-  bool named = true;  // named by the caller. A preset that a file extends is not, and has no say in [danger]
+  // Named by the caller. A preset that a file extends is not, and has no say in [danger].
+  bool named = true;
 };
 
 // Something that the call asked for and does not get, and the layer that stands against it.
 struct Refusal {
   std::string key, asked, layer, answer;  // "memory", "2G", "strict", "allows 128M"
-  bool is_wide_network = false;           // the entry opens more than one owner's hosts, as "*" does
+  // The entry opens more than one owner's hosts, as "*" does.
+  bool is_wide_network = false;
 };
-std::string to_string(const Refusal& refusal);  // "memory: 2G asked for, policy 'strict' allows 128M"
+// "memory: 2G asked for, policy 'strict' allows 128M".
+std::string to_string(const Refusal& refusal);
 
 struct Combined {
   Policy policy;
-  std::vector<std::string> notes;   // what a file asked for and what it extends narrowed, in words
-  std::vector<Refusal> refusals;    // what of `call` was narrowed
+  std::vector<std::string> notes;  // what a file asked for and what it extends narrowed, in words
+  std::vector<Refusal> refusals;   // what of `call` was narrowed
 };
 
-// `call` is what stands on the command line: one more layer, last, without a say in [danger]. Who asked for more than the layers
-// allow must hear of it: refusals are an error (refused), unless nobody asked for them by name.
-// Every policy must have been decoded: paths absolute, network entries canonical.
-// `wide` says when entries such as "*" need their danger accepted: now, or once calls have narrowed what is combined here.
+// `call` is what stands on the command line: one more layer, last, without a say in [danger]. Who
+// asked for more than the layers allow must hear of it: refusals are an error (refused), unless
+// nobody asked for them by name. Every policy must have been decoded: paths absolute, network
+// entries canonical. `wide` says when entries such as "*" need their danger accepted: now, or once
+// calls have narrowed what is combined here.
 enum class WideNetwork { checked, left_to_calls };
-Result<Combined> combine(const std::vector<Layer>& layers, const Policy& call, const Policy& fallback,
-                         WideNetwork wide = WideNetwork::checked);
+Result<Combined> combine(const std::vector<Layer>& layers, const Policy& call,
+                         const Policy& fallback, WideNetwork wide = WideNetwork::checked);
 
 // Code::denied with all of them, when there are any.
 Result<void> refused(const std::vector<Refusal>& refusals, const std::string& hint);

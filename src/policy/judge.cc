@@ -1,6 +1,7 @@
 // Whether arguments keep to a rule.
 //
-// A rule is kept when it cannot fail (answer.h), and left aside only when its `when` certainly fails.
+// A rule is kept when it cannot fail (answer.h), and left aside only when its `when` certainly
+// fails.
 #include <algorithm>
 #include <cmath>
 
@@ -29,21 +30,25 @@ struct Place {
   Reason* reason = nullptr;
 };
 
-const char* json_type(const Value& value) { return value.as_object() ? "an object" : value.is_null() ? "null" : value.type_name(); }
+const char* json_type(const Value& value) {
+  return value.as_object() ? "an object" : value.is_null() ? "null" : value.type_name();
+}
 
 void complain(const Place& place, std::string words, std::string hint = "") {
-  if (place.reason && place.reason->words.empty()) *place.reason = {std::move(words), std::move(hint)};
+  if (place.reason && place.reason->words.empty())
+    *place.reason = {std::move(words), std::move(hint)};
 }
 
 // For what is not there to be judged. Inside `when` that must not switch the rule off.
 Answer nothing(const Place& place) { return place.in_when ? kUnclear : Answer{}; }
 
 Answer wrong_type(const Place& place, const char* wanted) {
-  if (place.reason) complain(place, cat(place.name, " must be ", wanted, ", not ", json_type(*place.target)));
+  if (place.reason)
+    complain(place, cat(place.name, " must be ", wanted, ", not ", json_type(*place.target)));
   return kUnclear;
 }
 
-// ---- numbers and values ------------------------------------------------------------------------------------------
+// ---- numbers and values ---
 
 // -1, 0, 1, or none for NaN. Exact: an int64 is not squeezed into a double.
 std::optional<int> compare(int64_t a, double b) {
@@ -70,10 +75,12 @@ std::optional<int> compare(const Value& a, const Value& b) {
 
 bool is_number(const Value& value) { return value.as_int() || value.as_double(); }
 
-// ---- conditions --------------------------------------------------------------------------------------------------
+// ---- conditions ---
 
-bool any_text(const Condition& condition, bool (*test)(std::string_view, std::string_view), std::string_view value) {
-  return std::any_of(condition.texts.begin(), condition.texts.end(), [&](const std::string& text) { return test(value, text); });
+bool any_text(const Condition& condition, bool (*test)(std::string_view, std::string_view),
+              std::string_view value) {
+  return std::any_of(condition.texts.begin(), condition.texts.end(),
+                     [&](const std::string& text) { return test(value, text); });
 }
 
 // A control character, or what Unicode has for a line's end.
@@ -85,32 +92,50 @@ bool has_line_break(std::string_view text) {
   return false;
 }
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
-void complain_about_reading(const Place& place, const Readings& readings, std::string_view value, const Condition& condition) {
+void complain_about_reading(const Place& place, const Readings& readings, std::string_view value,
+                            const Condition& condition) {
   if (!place.reason) return;
-  if (readings.unclear) return complain(place, cat(place.name, " ", readings.unclear, ", so it cannot be judged by where it leads"), "write an absolute path, plainly");
+  if (readings.unclear)
+    return complain(
+        place, cat(place.name, " ", readings.unclear, ", so it cannot be judged by where it leads"),
+        "write an absolute path, plainly");
   std::vector<std::string> others;
   for (const std::string& path : readings.paths)
-    if (path != value && others.size() < 3) others.push_back(cat("'", printable(path.substr(0, 120)), "'"));
-  complain(place, cat(place.name, " must ", words_of(condition), others.empty() ? "" : cat(" (it can be read as ", join(others, " or "), ")")));
+    if (path != value && others.size() < 3)
+      others.push_back(cat("'", printable(path.substr(0, 120)), "'"));
+  complain(place,
+           cat(place.name, " must ", words_of(condition),
+               others.empty() ? "" : cat(" (it can be read as ", join(others, " or "), ")")));
 }
 
-// Whether the path starts or ends with the text, or contains it. A directory is reached with and without its last slash: "/system" is not
-// outside of "/system/", and "/x/secret/" does not hide from "/secret".
-Answer path_has(std::string_view path, std::string_view text, bool (*test)(std::string_view, std::string_view)) {
+// Whether the path starts or ends with the text, or contains it. A directory is reached with and
+// without its last slash: "/system" is not outside of "/system/", and "/x/secret/" does not hide
+// from "/secret".
+Answer path_has(std::string_view path, std::string_view text,
+                bool (*test)(std::string_view, std::string_view)) {
   if (test(path, text)) return kHolds;
-  std::string_view bare = path.size() > 1 && ends_with(path, "/") ? path.substr(0, path.size() - 1) : path;
-  return test(bare, text) || (ends_with(text, "/") && test(cat(bare, "/"), text)) ? kUnclear : kFails;
+  std::string_view bare =
+      path.size() > 1 && ends_with(path, "/") ? path.substr(0, path.size() - 1) : path;
+  return test(bare, text) || (ends_with(text, "/") && test(cat(bare, "/"), text)) ? kUnclear
+                                                                                  : kFails;
 }
 
-// A text with a slash is looked for in every reading of the value, and must be found in all of them or in none.
-Answer has_text(const Condition& condition, std::string_view value, const Place& place, bool (*test)(std::string_view, std::string_view)) {
+// A text with a slash is looked for in every reading of the value, and must be found in all of them
+// or in none.
+Answer has_text(const Condition& condition, std::string_view value, const Place& place,
+                bool (*test)(std::string_view, std::string_view)) {
   auto is_about_paths = [](std::string_view text) { return is_path_text(text) || text == ".."; };
-  if (std::none_of(condition.texts.begin(), condition.texts.end(), is_about_paths)) return answer(any_text(condition, test, value));
+  if (std::none_of(condition.texts.begin(), condition.texts.end(), is_about_paths))
+    return answer(any_text(condition, test, value));
   Readings readings;
-  if (is_plain_path(value)) readings.paths.emplace_back(value);
-  else readings = readings_of(value, std::nullopt);
+  if (is_plain_path(value))
+    readings.paths.emplace_back(value);
+  else
+    readings = readings_of(value, std::nullopt);
   Answer result;
   for (size_t i = 0; i < condition.texts.size(); ++i) {
     const std::string &text = condition.texts[i], &tidied = condition.tidied[i];
@@ -128,15 +153,22 @@ Answer has_text(const Condition& condition, std::string_view value, const Place&
 }
 
 Answer lies_beneath(const Condition& condition, std::string_view value, const Place& place) {
-  Readings readings = readings_of(value, condition.from ? std::optional<std::string_view>(*condition.from) : std::nullopt);
+  Readings readings = readings_of(
+      value, condition.from ? std::optional<std::string_view>(*condition.from) : std::nullopt);
   Answer result = readings.unclear ? kUnclear : Answer{};
   if (readings.relative && !condition.from && !readings.unclear) {
-    complain(place, cat(place.name, " must be an absolute path"), cat("write a path that lies beneath ", condition.words));
+    complain(place, cat(place.name, " must be an absolute path"),
+             cat("write a path that lies beneath ", condition.words));
     result = kUnclear;
   }
   for (std::string& path : readings.paths) {
     if (path.size() > 1 && path.back() == '/') path.pop_back();
-    result = result | answer(any_text(condition, [](std::string_view path, std::string_view directory) { return contains_path(directory, path); }, path));
+    result = result | answer(any_text(
+                          condition,
+                          [](std::string_view path, std::string_view directory) {
+                            return contains_path(directory, path);
+                          },
+                          path));
   }
   complain_about_reading(place, readings, value, condition);
   return result;
@@ -145,7 +177,11 @@ Answer lies_beneath(const Condition& condition, std::string_view value, const Pl
 Answer leads_to(const Condition& condition, std::string_view value, const Place& place) {
   Result<Target> target = parse_target(value);
   if (!target) {
-    if (place.reason) complain(place, cat(place.name, " must be an URL or a host that can be judged: ", target.error().message), target.error().hint);
+    if (place.reason)
+      complain(
+          place,
+          cat(place.name, " must be an URL or a host that can be judged: ", target.error().message),
+          target.error().hint);
     return kUnclear;
   }
   NetworkRule asked = rule_for(target.value().host, target.value().port);
@@ -161,7 +197,8 @@ Answer leads_to(const Condition& condition, std::string_view value, const Place&
 
 Answer runs_only(const Condition& condition, const Place& place) {
   auto unclear = [&](const Error& error) {
-    if (place.reason) complain(place, cat(place.name, " cannot be judged: ", error.message), error.hint);
+    if (place.reason)
+      complain(place, cat(place.name, " cannot be judged: ", error.message), error.hint);
     return kUnclear;
   };
   std::vector<Command> commands;
@@ -182,17 +219,22 @@ Answer runs_only(const Condition& condition, const Place& place) {
   for (const Command& command : commands) {
     Result<void> plain = check_command(command);
     if (!plain) return unclear(plain.error());
-    bool listed = std::any_of(condition.commands.begin(), condition.commands.end(), [&](const Command& entry) {
-      return entry.size() <= command.size() && std::equal(entry.begin(), entry.end(), command.begin());
-    });
-    if (!listed && place.reason) complain(place, cat(place.name, " must run nothing but ", condition.words, ", not '", printable(command[0].substr(0, 80)), "'"));
+    bool listed = std::any_of(condition.commands.begin(), condition.commands.end(),
+                              [&](const Command& entry) {
+                                return entry.size() <= command.size() &&
+                                       std::equal(entry.begin(), entry.end(), command.begin());
+                              });
+    if (!listed && place.reason)
+      complain(place, cat(place.name, " must run nothing but ", condition.words, ", not '",
+                          printable(command[0].substr(0, 80)), "'"));
     result = result | answer(listed);
   }
   return result;
 }
 
-// What a parameter that is not there has none of: it does not start with anything, nor is it any of the listed values. Whether it is
-// "not read", or at most 5, cannot be told: the tool will take something in its place.
+// What a parameter that is not there has none of: it does not start with anything, nor is it any of
+// the listed values. Whether it is "not read", or at most 5, cannot be told: the tool will take
+// something in its place.
 Answer check_missing(Test test) {
   switch (test) {
     case Test::not_starts_with:
@@ -209,7 +251,9 @@ std::optional<uint64_t> length_of(const Value& value) {
   if (const Value::Array* list = value.as_array()) return list->size();
   const std::string* text = value.as_string();
   if (!text) return std::nullopt;
-  return static_cast<uint64_t>(std::count_if(text->begin(), text->end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<uint64_t>(std::count_if(text->begin(), text->end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
 }
 
 Answer check(const Condition& condition, const Place& place) {
@@ -230,7 +274,8 @@ Answer check(const Condition& condition, const Place& place) {
     case Test::max_length: {
       std::optional<uint64_t> length = length_of(value);
       if (!length) return wrong_type(place, "a string or a list");
-      return answer(condition.test == Test::min_length ? *length >= condition.length : *length <= condition.length);
+      return answer(condition.test == Test::min_length ? *length >= condition.length
+                                                       : *length <= condition.length);
     }
     default: break;
   }
@@ -243,8 +288,13 @@ Answer check(const Condition& condition, const Place& place) {
   }
   // "a@evil.com\n@company.com": many programs read lines, and the last one is not all of them.
   bool is_about_end = condition.test == Test::ends_with || condition.test == Test::not_ends_with;
-  if (is_about_end && has_line_break(*text) && std::none_of(condition.texts.begin(), condition.texts.end(), has_line_break)) {
-    if (place.reason) complain(place, cat(place.name, " has a line break in it, so its end does not say what all of it is"), "send one line");
+  if (is_about_end && has_line_break(*text) &&
+      std::none_of(condition.texts.begin(), condition.texts.end(), has_line_break)) {
+    if (place.reason)
+      complain(
+          place,
+          cat(place.name, " has a line break in it, so its end does not say what all of it is"),
+          "send one line");
     return kUnclear;
   }
   switch (condition.test) {
@@ -254,14 +304,17 @@ Answer check(const Condition& condition, const Place& place) {
     case Test::not_ends_with: return opposite(has_text(condition, *text, place, ends_with));
     case Test::contains: return has_text(condition, *text, place, contains);
     case Test::not_contains: return opposite(has_text(condition, *text, place, contains));
-    case Test::matches: return answer(std::any_of(condition.patterns.begin(), condition.patterns.end(), [&](const schema::Pattern& pattern) { return pattern.matches(*text); }));
+    case Test::matches:
+      return answer(
+          std::any_of(condition.patterns.begin(), condition.patterns.end(),
+                      [&](const schema::Pattern& pattern) { return pattern.matches(*text); }));
     case Test::path_under: return lies_beneath(condition, *text, place);
     case Test::host_in: return leads_to(condition, *text, place);
     default: return kUnclear;
   }
 }
 
-// ---- rules -------------------------------------------------------------------------------------------------------
+// ---- rules ---
 
 Answer judge(const ToolRule& rule, const Place& place);
 
@@ -273,7 +326,8 @@ bool is_left_aside(const ToolRule& rule, Place place) {
 
 // Says what must hold of a target; `place` has one unless nothing here is about it.
 Answer judge_target(const ToolRule& rule, Place place) {
-  if (!rule.when.empty() && rule.when[0].needs_target && is_left_aside(rule, place)) return nothing(place);
+  if (!rule.when.empty() && rule.when[0].needs_target && is_left_aside(rule, place))
+    return nothing(place);
   Answer result;
   for (const Condition& condition : rule.conditions) {
     Place here = place;
@@ -328,7 +382,8 @@ Answer judge_path(const ToolRule& rule, Place place, size_t step) {
 }
 
 Answer judge(const ToolRule& rule, const Place& place) {
-  if (!rule.when.empty() && !rule.when[0].needs_target && is_left_aside(rule, place)) return nothing(place);
+  if (!rule.when.empty() && !rule.when[0].needs_target && is_left_aside(rule, place))
+    return nothing(place);
   if (rule.path.empty()) return judge_target(rule, place);
   Place start = place;
   start.target = place.root;
@@ -342,13 +397,16 @@ bool same_value(const Value& a, const Value& b) {
   if (is_number(a) && is_number(b)) return compare(a, b) == 0;
   if (a.as_string() && b.as_string()) return *a.as_string() == *b.as_string();
   if (a.as_bool() && b.as_bool()) return *a.as_bool() == *b.as_bool();
-  if (a.as_array() && b.as_array()) return std::equal(a.as_array()->begin(), a.as_array()->end(), b.as_array()->begin(), b.as_array()->end(), same_value);
+  if (a.as_array() && b.as_array())
+    return std::equal(a.as_array()->begin(), a.as_array()->end(), b.as_array()->begin(),
+                      b.as_array()->end(), same_value);
   if (a.as_object() && b.as_object()) {
     if (a.as_object()->size() != b.as_object()->size()) return false;
-    return std::all_of(a.as_object()->begin(), a.as_object()->end(), [&](const Value::Member& member) {
-      const Value* other = b.find(member.first);
-      return other && same_value(member.second, *other);
-    });
+    return std::all_of(a.as_object()->begin(), a.as_object()->end(),
+                       [&](const Value::Member& member) {
+                         const Value* other = b.find(member.first);
+                         return other && same_value(member.second, *other);
+                       });
   }
   return a.is_null() && b.is_null();
 }

@@ -1,5 +1,6 @@
-// Rules and arguments made at random, judged twice: by Paddock, and by a plain reading of what the rule says. What the plain reading
-// forbids must never be allowed. (The reverse may happen: Paddock also looks at other readings of a path.)
+// Rules and arguments made at random, judged twice: by Paddock, and by a plain reading of what the
+// rule says. What the plain reading forbids must never be allowed. (The reverse may happen: Paddock
+// also looks at other readings of a path.)
 #include <filesystem>
 #include <random>
 
@@ -14,15 +15,51 @@ namespace {
 class Maker {
  public:
   explicit Maker(uint32_t seed) : random_(seed) {}
-  size_t below(size_t bound) { return std::uniform_int_distribution<size_t>(0, bound - 1)(random_); }
+  size_t below(size_t bound) {
+    return std::uniform_int_distribution<size_t>(0, bound - 1)(random_);
+  }
   bool coin() { return below(2) == 0; }
   template <class List>
-  auto pick(const List& list) { return list[below(std::size(list))]; }
+  auto pick(const List& list) {
+    return list[below(std::size(list))];
+  }
 
   std::string text() {
-    static const std::vector<std::string> kTexts = {"", "/", "/tmp/x", "/tmp", "/tmp/", "//tmp/x", "/tmp/../etc/x", "/etc/x", "/etc//x", "/etc/./x", "tmp/x", "../etc/x", "~/x", "/%65tc/x", "/tmp\\..\\etc\\x",
-        "a@x.example", "b@y.example", "https://x.example/", "https://x.example@y.example/", "x.example:443", "git status", "git status; rm x", "ls", "rm x", "env ls", "ls $(rm)", "\xc3\xa9", "aaaa",
-        std::string("/tmp/\0/x", 8), std::string(200, 'x'), "/tmp/%2e%2e/etc/x", "file:///etc/x", " /etc/x", "5", "true"};
+    static const std::vector<std::string> kTexts = {"",
+                                                    "/",
+                                                    "/tmp/x",
+                                                    "/tmp",
+                                                    "/tmp/",
+                                                    "//tmp/x",
+                                                    "/tmp/../etc/x",
+                                                    "/etc/x",
+                                                    "/etc//x",
+                                                    "/etc/./x",
+                                                    "tmp/x",
+                                                    "../etc/x",
+                                                    "~/x",
+                                                    "/%65tc/x",
+                                                    "/tmp\\..\\etc\\x",
+                                                    "a@x.example",
+                                                    "b@y.example",
+                                                    "https://x.example/",
+                                                    "https://x.example@y.example/",
+                                                    "x.example:443",
+                                                    "git status",
+                                                    "git status; rm x",
+                                                    "ls",
+                                                    "rm x",
+                                                    "env ls",
+                                                    "ls $(rm)",
+                                                    "\xc3\xa9",
+                                                    "aaaa",
+                                                    std::string("/tmp/\0/x", 8),
+                                                    std::string(200, 'x'),
+                                                    "/tmp/%2e%2e/etc/x",
+                                                    "file:///etc/x",
+                                                    " /etc/x",
+                                                    "5",
+                                                    "true"};
     std::string text = pick(kTexts);
     return coin() ? text : text + pick(kTexts);
   }
@@ -62,14 +99,25 @@ class Maker {
   }
 
   void condition(Value& rule) {
-    static const char* const kTextTests[] = {"starts_with", "not_starts_with", "ends_with", "not_ends_with", "contains", "not_contains"};
-    static const char* const kParts[] = {"/tmp/", "/etc/", "/tmp", "/", "x", "example", "@x.example", "a"};
+    static const char* const kTextTests[] = {"starts_with",   "not_starts_with", "ends_with",
+                                             "not_ends_with", "contains",        "not_contains"};
+    static const char* const kParts[] = {"/tmp/", "/etc/",   "/tmp",       "/",
+                                         "x",     "example", "@x.example", "a"};
     switch (below(6)) {
-      case 0: rule.set(coin() ? "one_of" : "not_one_of", Value(Value::Array{scalar(), scalar(), text()})); break;
-      case 1: rule.set(coin() ? "min" : "max", coin() ? Value(static_cast<int64_t>(below(10))) : Value(0.5)); break;
-      case 2: rule.set(coin() ? "min_length" : "max_length", Value(static_cast<int64_t>(below(10)))); break;
+      case 0:
+        rule.set(coin() ? "one_of" : "not_one_of", Value(Value::Array{scalar(), scalar(), text()}));
+        break;
+      case 1:
+        rule.set(coin() ? "min" : "max",
+                 coin() ? Value(static_cast<int64_t>(below(10))) : Value(0.5));
+        break;
+      case 2:
+        rule.set(coin() ? "min_length" : "max_length", Value(static_cast<int64_t>(below(10))));
+        break;
       case 3: rule.set("path_under", pick(std::vector<const char*>{"/tmp", "/etc"})); break;
-      default: rule.set(pick(kTextTests), coin() ? Value(pick(kParts)) : Value(Value::Array{pick(kParts), pick(kParts)}));
+      default:
+        rule.set(pick(kTextTests),
+                 coin() ? Value(pick(kParts)) : Value(Value::Array{pick(kParts), pick(kParts)}));
     }
   }
   Value leaf() {
@@ -85,8 +133,10 @@ class Maker {
       if (coin()) made = leaf();
       const char* kind = pick(std::vector<const char*>{"any", "all", "not"});
       if (depth > 2) return leaf();
-      if (std::string_view(kind) == "not") made.set(kind, rule(depth + 1));
-      else made.set(kind, Value(Value::Array{rule(depth + 1), rule(depth + 1)}));
+      if (std::string_view(kind) == "not")
+        made.set(kind, rule(depth + 1));
+      else
+        made.set(kind, Value(Value::Array{rule(depth + 1), rule(depth + 1)}));
     }
     if (below(4) == 0) made.set("when", leaf());
     return made;
@@ -96,30 +146,38 @@ class Maker {
   std::mt19937 random_;
 };
 
-// ---- the plain reading -------------------------------------------------------------------------------------------
+// ---- the plain reading ---
 
 std::string text_in(const Value& value) { return value.as_string() ? *value.as_string() : ""; }
-long double number_in(const Value& value) { return value.as_int() ? static_cast<long double>(*value.as_int()) : value.as_double() ? static_cast<long double>(*value.as_double()) : NAN; }
+long double number_in(const Value& value) {
+  return value.as_int()      ? static_cast<long double>(*value.as_int())
+         : value.as_double() ? static_cast<long double>(*value.as_double())
+                             : NAN;
+}
 
 // Whether a condition is met; none: it cannot be said of such a value.
 std::optional<bool> met(const std::string& key, const Value& wanted, const Value& value) {
   if (key == "one_of" || key == "not_one_of") {
     bool found = false;
     for (const Value& choice : *wanted.as_array()) {
-      bool numbers = (choice.as_int() || choice.as_double()) && (value.as_int() || value.as_double());
-      found = found || (numbers ? number_in(choice) == number_in(value) : to_json(choice) == to_json(value));
+      bool numbers =
+          (choice.as_int() || choice.as_double()) && (value.as_int() || value.as_double());
+      found = found ||
+              (numbers ? number_in(choice) == number_in(value) : to_json(choice) == to_json(value));
     }
     return found == (key == "one_of");
   }
   if (key == "min" || key == "max") {
     if (!value.as_int() && !value.as_double()) return std::nullopt;
-    return key == "min" ? number_in(value) >= number_in(wanted) : number_in(value) <= number_in(wanted);
+    return key == "min" ? number_in(value) >= number_in(wanted)
+                        : number_in(value) <= number_in(wanted);
   }
   if (key == "min_length" || key == "max_length") {
     if (!value.as_string() && !value.as_array()) return std::nullopt;
     size_t length = value.as_array() ? value.as_array()->size() : 0;
     for (unsigned char c : text_in(value)) length += (c & 0xc0) != 0x80;
-    return key == "min_length" ? length >= static_cast<size_t>(*wanted.as_int()) : length <= static_cast<size_t>(*wanted.as_int());
+    return key == "min_length" ? length >= static_cast<size_t>(*wanted.as_int())
+                               : length <= static_cast<size_t>(*wanted.as_int());
   }
   if (!value.as_string()) return std::nullopt;
   const std::string text = text_in(value);
@@ -131,7 +189,9 @@ std::optional<bool> met(const std::string& key, const Value& wanted, const Value
   bool any = false, negative = starts_with(key, "not_");
   for (const Value& part : wanted.as_array() ? *wanted.as_array() : Value::Array{wanted}) {
     std::string kind = negative ? key.substr(4) : key;
-    any = any || (kind == "starts_with" ? starts_with(text, text_in(part)) : kind == "ends_with" ? ends_with(text, text_in(part)) : text.find(text_in(part)) != std::string::npos);
+    any = any || (kind == "starts_with" ? starts_with(text, text_in(part))
+                  : kind == "ends_with" ? ends_with(text, text_in(part))
+                                        : text.find(text_in(part)) != std::string::npos);
   }
   return any != negative;
 }
@@ -147,14 +207,19 @@ std::optional<std::vector<Value>> targets(const std::string& param, const Value&
   return std::vector<Value>{*inner};
 }
 
-// Of a `when` with one condition. A missing parameter is no listed value, and may well be "not" one; an empty list tells nothing.
+// Of a `when` with one condition. A missing parameter is no listed value, and may well be "not"
+// one; an empty list tells nothing.
 bool certainly_fails(const Value& when, const Value& arguments) {
   std::optional<std::vector<Value>> values = targets(text_in(*when.find("param")), arguments);
   if (values && values->empty()) return false;
   for (const auto& [key, wanted] : *when.as_object()) {
     if (key == "param" || key == "optional") continue;
-    if (!values) return !when.find("optional") && !starts_with(key, "not_") && !starts_with(key, "max");
-    return std::all_of(values->begin(), values->end(), [&, &key = key, &wanted = wanted](const Value& value) { return met(key, wanted, value) == std::optional<bool>(false); });
+    if (!values)
+      return !when.find("optional") && !starts_with(key, "not_") && !starts_with(key, "max");
+    return std::all_of(values->begin(), values->end(),
+                       [&, &key = key, &wanted = wanted](const Value& value) {
+                         return met(key, wanted, value) == std::optional<bool>(false);
+                       });
   }
   return false;
 }
@@ -168,12 +233,15 @@ bool plainly(const Value& rule, const Value& arguments, const Value* target, boo
     Value rest{Value::Object{}};
     for (const auto& [key, value] : *rule.as_object())
       if (key != "when") rest.set(key, value);
-    return std::all_of(values->begin(), values->end(), [&](const Value& value) { return plainly(rest, arguments, &value, wanted); });
+    return std::all_of(values->begin(), values->end(), [&](const Value& value) {
+      return plainly(rest, arguments, &value, wanted);
+    });
   }
   std::vector<bool> parts;
   for (const auto& [key, value] : *rule.as_object()) {
     if (key == "param" || key == "optional" || key == "when") continue;
-    if (key == "not") parts.push_back(plainly(value, arguments, nullptr, !wanted));
+    if (key == "not")
+      parts.push_back(plainly(value, arguments, nullptr, !wanted));
     else if (key == "any" || key == "all") {
       bool every = true, some = false;
       for (const Value& inner : *value.as_array()) {
@@ -187,7 +255,8 @@ bool plainly(const Value& rule, const Value& arguments, const Value* target, boo
       parts.push_back(holds && *holds == wanted);
     }
   }
-  return wanted ? std::all_of(parts.begin(), parts.end(), [](bool part) { return part; }) : std::any_of(parts.begin(), parts.end(), [](bool part) { return part; });
+  return wanted ? std::all_of(parts.begin(), parts.end(), [](bool part) { return part; })
+                : std::any_of(parts.begin(), parts.end(), [](bool part) { return part; });
 }
 
 }  // namespace
@@ -206,7 +275,9 @@ TEST(Judge, NeverAllowsWhatThePlainReadingForbids) {
       EXPECT_EQ(objection.has_value(), object(rule.value(), arguments).has_value());
       ++(objection ? denied : allowed);
       EXPECT_TRUE(!objection || !objection->words.empty());
-      ASSERT_TRUE(objection || plainly(entry, arguments, nullptr, true)) << seed << "\n" << to_json(entry) << "\n" << to_json(arguments);
+      ASSERT_TRUE(objection || plainly(entry, arguments, nullptr, true)) << seed << "\n"
+                                                                         << to_json(entry) << "\n"
+                                                                         << to_json(arguments);
     }
   }
   EXPECT_GT(allowed, 1000u);
@@ -218,7 +289,8 @@ TEST(Judge, TakesAnyTree) {
     Maker maker(seed);
     Value entry = maker.rule(), arguments = maker.value();
     std::string name = "rule";
-    if (Result<ToolRule> rule = compile_rule(Cursor(entry, name)); rule && arguments.as_object()) (void)object(rule.value(), arguments);
+    if (Result<ToolRule> rule = compile_rule(Cursor(entry, name)); rule && arguments.as_object())
+      (void)object(rule.value(), arguments);
   }
 }
 

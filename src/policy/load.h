@@ -4,8 +4,9 @@
 //                       .read = [](const std::string& path) { return read_file(path); }};
 //   Combined combined = TRY(load({"strict", "agent.toml"}, call, context));
 //
-// A name is a preset's, or a file's path. A file may extend a preset, which then stands as a layer in front of it.
-// Relative paths in a file start at the file's own directory, those on the command line at `base_directory`.
+// A name is a preset's, or a file's path. A file may extend a preset, which then stands as a layer
+// in front of it. Relative paths in a file start at the file's own directory, those on the command
+// line at `base_directory`.
 #pragma once
 
 #include <functional>
@@ -21,15 +22,17 @@ namespace paddock::policy {
 
 struct LoadContext {
   PathContext paths;
-  std::function<Result<std::string>(const std::string& path)> read;  // a file's text; keeps this folder free of I/O
+  // A file's text; keeps this folder free of I/O.
+  std::function<Result<std::string>(const std::string& path)> read;
 };
 
 // The layers behind one name: the file or preset itself, preceded by what it extends.
 Result<std::vector<Layer>> load_layers(const std::string& name, const LoadContext& context);
 
-// `call` is checked like a file, so its paths may be relative and its network entries as people type them.
-// Without names, and for what no layer sets, the preset `default` holds. Code::denied when the call asks for more than the
-// policies allow.
-Result<Combined> load(const std::vector<std::string>& names, const Policy& call, const LoadContext& context);
+// `call` is checked like a file, so its paths may be relative and its network entries as people
+// type them. Without names, and for what no layer sets, the preset `default` holds. Code::denied
+// when the call asks for more than the policies allow.
+Result<Combined> load(const std::vector<std::string>& names, const Policy& call,
+                      const LoadContext& context);
 
 }  // namespace paddock::policy

@@ -31,7 +31,8 @@ Policy call_of(const Value& entry) {
 }
 
 // What load() refuses because the call asks for too much, combined all the same.
-Result<Combined> combine_anyway(const std::vector<std::string>& names, const Policy& call, const LoadContext& context) {
+Result<Combined> combine_anyway(const std::vector<std::string>& names, const Policy& call,
+                                const LoadContext& context) {
   std::vector<Layer> layers;
   for (const std::string& name : names)
     for (Layer& layer : TRY(load_layers(name, context))) layers.push_back(std::move(layer));
@@ -43,23 +44,28 @@ Result<Combined> combine_anyway(const std::vector<std::string>& names, const Pol
 TEST(Load, DecidesEveryCase) {
   for (const Value& entry : test_cases("combine.toml", "case")) {
     SCOPED_TRACE(text_of(entry, "name"));
-    Result<Combined> combined = load(texts_of(entry, "names"), call_of(entry), context_with(entry.find("files")));
+    Result<Combined> combined =
+        load(texts_of(entry, "names"), call_of(entry), context_with(entry.find("files")));
     if (entry.find("refused")) {
       ASSERT_FALSE(combined);
       EXPECT_EQ(combined.error().code, Code::denied);
       EXPECT_EQ(combined.error().message, join(texts_of(entry, "refused"), "; "));
-      combined = combine_anyway(texts_of(entry, "names"), call_of(entry), context_with(entry.find("files")));
+      combined = combine_anyway(texts_of(entry, "names"), call_of(entry),
+                                context_with(entry.find("files")));
     }
     if (entry.find("denied")) {
       ASSERT_FALSE(combined);
-      EXPECT_NE(combined.error().message.find(text_of(entry, "denied")), std::string::npos) << combined.error().message;
-      EXPECT_NE(combined.error().hint.find(text_of(entry, "hint")), std::string::npos) << combined.error().hint;
+      EXPECT_NE(combined.error().message.find(text_of(entry, "denied")), std::string::npos)
+          << combined.error().message;
+      EXPECT_NE(combined.error().hint.find(text_of(entry, "hint")), std::string::npos)
+          << combined.error().hint;
       continue;
     }
     ASSERT_TRUE(combined) << combined.error().message;
     Value effective = to_value(combined.value().policy);
     expect_keys(effective, entry.find("expect"));
-    for (const std::string& path : texts_of(entry, "absent")) EXPECT_EQ(at_path(effective, path), nullptr) << path;
+    for (const std::string& path : texts_of(entry, "absent"))
+      EXPECT_EQ(at_path(effective, path), nullptr) << path;
     if (!entry.find("notes")) continue;
     EXPECT_EQ(combined.value().notes, texts_of(entry, "notes"));
   }

@@ -26,13 +26,19 @@ const char* to_string(WallKind wall) { return name_of(kWallNames, wall); }
 std::optional<WallKind> wall_from_string(const std::string& name) { return find(kWallNames, name); }
 
 const char* to_string(WorkspaceMode mode) { return name_of(kWorkspaceModeNames, mode); }
-std::optional<WorkspaceMode> workspace_mode_from_string(const std::string& name) { return find(kWorkspaceModeNames, name); }
+std::optional<WorkspaceMode> workspace_mode_from_string(const std::string& name) {
+  return find(kWorkspaceModeNames, name);
+}
 
 const char* to_string(ScratchBacking scratch) { return name_of(kScratchNames, scratch); }
-std::optional<ScratchBacking> scratch_from_string(const std::string& name) { return find(kScratchNames, name); }
+std::optional<ScratchBacking> scratch_from_string(const std::string& name) {
+  return find(kScratchNames, name);
+}
 
 const char* to_string(AuditFull full) { return name_of(kAuditFullNames, full); }
-std::optional<AuditFull> audit_full_from_string(const std::string& name) { return find(kAuditFullNames, name); }
+std::optional<AuditFull> audit_full_from_string(const std::string& name) {
+  return find(kAuditFullNames, name);
+}
 
 const char* to_string(MonitorAction action) { return name_of(kMonitorActionNames, action); }
 

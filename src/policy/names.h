@@ -15,8 +15,9 @@ struct Named {
 };
 
 inline constexpr Named<WallKind> kWallNames[] = {
-    {WallKind::process, "process"}, {WallKind::container, "container"}, {WallKind::runc, "runc"},
-    {WallKind::crun, "crun"},       {WallKind::gvisor, "gvisor"},       {WallKind::docker, "docker"},
+    {WallKind::process, "process"}, {WallKind::container, "container"},
+    {WallKind::runc, "runc"},       {WallKind::crun, "crun"},
+    {WallKind::gvisor, "gvisor"},   {WallKind::docker, "docker"},
     {WallKind::vm, "vm"},           {WallKind::automatic, "auto"},
 };
 

@@ -5,10 +5,14 @@
 namespace paddock {
 
 TEST(Names, GoBothWays) {
-  for (const auto& entry : kWallNames) EXPECT_EQ(wall_from_string(to_string(entry.kind)), entry.kind);
-  for (const auto& entry : kWorkspaceModeNames) EXPECT_EQ(workspace_mode_from_string(to_string(entry.kind)), entry.kind);
-  for (const auto& entry : kScratchNames) EXPECT_EQ(scratch_from_string(to_string(entry.kind)), entry.kind);
-  for (const auto& entry : kAuditFullNames) EXPECT_EQ(audit_full_from_string(to_string(entry.kind)), entry.kind);
+  for (const auto& entry : kWallNames)
+    EXPECT_EQ(wall_from_string(to_string(entry.kind)), entry.kind);
+  for (const auto& entry : kWorkspaceModeNames)
+    EXPECT_EQ(workspace_mode_from_string(to_string(entry.kind)), entry.kind);
+  for (const auto& entry : kScratchNames)
+    EXPECT_EQ(scratch_from_string(to_string(entry.kind)), entry.kind);
+  for (const auto& entry : kAuditFullNames)
+    EXPECT_EQ(audit_full_from_string(to_string(entry.kind)), entry.kind);
 }
 
 TEST(Names, AutomaticIsSpeltAuto) {

@@ -10,7 +10,8 @@ TEST(NetworkRule, ReadsOrRefusesEveryCase) {
     Result<NetworkRule> rule = parse_network_rule(text_of(entry, "text"));
     if (entry.find("error")) {
       ASSERT_FALSE(rule) << to_string(rule.value());
-      EXPECT_NE(rule.error().message.find(text_of(entry, "error")), std::string::npos) << rule.error().message;
+      EXPECT_NE(rule.error().message.find(text_of(entry, "error")), std::string::npos)
+          << rule.error().message;
       continue;
     }
     ASSERT_TRUE(rule) << rule.error().message;

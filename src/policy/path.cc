@@ -17,8 +17,10 @@ Error refuse(std::string_view text, std::string_view why, std::string hint = "")
 Result<std::string> anchored(std::string_view text, const PathContext& context) {
   if (starts_with(text, "/")) return std::string(text);
   if (starts_with(text, "~")) {
-    if (text.size() > 1 && text[1] != '/') return refuse(text, "names another user's home", "write the path out");
-    if (context.home.empty()) return refuse(text, "needs a home directory and none is known", "write an absolute path");
+    if (text.size() > 1 && text[1] != '/')
+      return refuse(text, "names another user's home", "write the path out");
+    if (context.home.empty())
+      return refuse(text, "needs a home directory and none is known", "write an absolute path");
     return cat(context.home, text.substr(1));
   }
   if (context.base_directory.empty()) return refuse(text, "is relative", "write an absolute path");
@@ -43,7 +45,8 @@ Result<std::string> absolute_path(std::string_view text, const PathContext& cont
     labels.pop_back();
   }
   std::string result = "/" + join(labels, "/");
-  if (result.size() > kLongestPath) return Error{Code::invalid, cat("a path of ", result.size(), " bytes is too long"), ""};
+  if (result.size() > kLongestPath)
+    return Error{Code::invalid, cat("a path of ", result.size(), " bytes is too long"), ""};
   return result;
 }
 

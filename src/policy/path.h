@@ -1,4 +1,5 @@
-// Host paths as policies write them. Lexical only: what a symbolic link leads to is for the wall to find out.
+// Host paths as policies write them. Lexical only: what a symbolic link leads to is for the wall to
+// find out.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ struct PathContext {
   std::string home;            // what ~ stands for; empty: ~ is refused
 };
 
-// An absolute path without '.', '..', '//' or a trailing slash. Refuses NUL, ~user and climbing above /.
+// An absolute path without '.', '..', '//' or a trailing slash. Refuses NUL, ~user and climbing
+// above /.
 Result<std::string> absolute_path(std::string_view text, const PathContext& context);
 
 // Whether `path` is `directory` or lies beneath it. Both absolute and normalised.

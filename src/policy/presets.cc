@@ -18,8 +18,9 @@ Result<Policy> preset(const std::string& name) {
     if (name == kEmbeddedPresets[i].name) return decode_text(kEmbeddedPresets[i].json, name, {});
   std::string list = cat("presets: ", join(preset_names(), ", "));
   std::string meant = suggestion(name, preset_names());
-  return Error{Code::not_found, cat("policy '", printable(name), "': no preset has this name"),
-               meant.empty() ? cat(list, "; a file is named by its path") : cat(meant, " (", list, ")")};
+  return Error{
+      Code::not_found, cat("policy '", printable(name), "': no preset has this name"),
+      meant.empty() ? cat(list, "; a file is named by its path") : cat(meant, " (", list, ")")};
 }
 
 }  // namespace paddock::policy

@@ -6,7 +6,9 @@
 namespace paddock::policy {
 
 TEST(Presets, AllAreReadable) {
-  EXPECT_EQ(preset_names(), (std::vector<std::string>{"default", "mcp-server", "mcp", "node", "offline-build", "python", "server", "strict", "tool"}));
+  EXPECT_EQ(preset_names(),
+            (std::vector<std::string>{"default", "mcp-server", "mcp", "node", "offline-build",
+                                      "python", "server", "strict", "tool"}));
   for (const std::string& name : preset_names()) {
     Result<Policy> policy = preset(name);
     ASSERT_TRUE(policy) << policy.error().message;
@@ -14,20 +16,23 @@ TEST(Presets, AllAreReadable) {
   }
 }
 
-// load() resolves one step, and a preset that accepted a danger would hand it to everyone who names it. `server` is the
-// operator's side of an intersection with every call's own list of hosts.
+// load() resolves one step, and a preset that accepted a danger would hand it to everyone who names
+// it. `server` is the operator's side of an intersection with every call's own list of hosts.
 TEST(Presets, StandAloneAndAcceptNoDangerButTheServersWideNetwork) {
   for (const std::string& name : preset_names()) {
     Policy policy = preset(name).value();
     EXPECT_EQ(policy.extends, "") << name;
-    EXPECT_EQ(policy.danger, name == "server" ? std::set<std::string>{"network.wide"} : std::set<std::string>{}) << name;
+    EXPECT_EQ(policy.danger,
+              name == "server" ? std::set<std::string>{"network.wide"} : std::set<std::string>{})
+        << name;
   }
 }
 
 TEST(Presets, WorkForAnOrdinaryUser) {
   for (const std::string& name : preset_names()) {
     Policy policy = preset(name).value();
-    EXPECT_FALSE(policy.limits[LimitKind::cpu]) << name;  // nothing can hold it without a delegated cgroup
+    // Nothing can hold it without a delegated cgroup.
+    EXPECT_FALSE(policy.limits[LimitKind::cpu]) << name;
     EXPECT_FALSE(policy.limits.require_kernel) << name;
   }
 }
@@ -49,7 +54,8 @@ TEST(Presets, NoneButTheServersOpensTheNetwork) {
 // A call to a server may name one, and a call has no say in the server's own log and traces.
 TEST(Presets, NoneSaysWhereRecordsGo) {
   for (const std::string& name : preset_names())
-    for (const char* table : {"audit", "telemetry"}) EXPECT_EQ(to_value(preset(name).value()).find(table), nullptr) << name;
+    for (const char* table : {"audit", "telemetry"})
+      EXPECT_EQ(to_value(preset(name).value()).find(table), nullptr) << name;
 }
 
 TEST(Presets, NodeHasTheRoomThatNodeNeeds) {
@@ -62,7 +68,9 @@ TEST(Presets, AnUnknownOneComesWithASuggestionAndTheList) {
   Result<Policy> policy = preset("pyton");
   ASSERT_FALSE(policy);
   EXPECT_EQ(policy.error().code, Code::not_found);
-  EXPECT_EQ(policy.error().hint, "did you mean 'python'? (presets: default, mcp-server, mcp, node, offline-build, python, server, strict, tool)");
+  EXPECT_EQ(policy.error().hint,
+            "did you mean 'python'? (presets: default, mcp-server, mcp, node, offline-build, "
+            "python, server, strict, tool)");
 }
 
 }  // namespace paddock::policy

@@ -16,7 +16,8 @@ constexpr struct {
   int64_t milliseconds;
 } kPeriods[] = {{"second", 1000}, {"minute", 60'000}, {"hour", 3'600'000}, {"day", 86'400'000}};
 
-Error refuse(std::string_view text, std::string_view why, std::string hint = "write it like 10/minute, 5/30s or \"10/minute, burst 3\"") {
+Error refuse(std::string_view text, std::string_view why,
+             std::string hint = "write it like 10/minute, 5/30s or \"10/minute, burst 3\"") {
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
 }
 
@@ -35,15 +36,18 @@ Result<int64_t> parse_period(std::string_view text, std::string_view whole) {
   Result<uint64_t> duration = parse_age(text);
   if (!duration) {
     std::string meant = suggestion(text, names);
-    return refuse(text, cat("is not one of ", join(names, ", "), ", and no duration such as 30s"), meant.empty() ? "write it like 10/minute or 5/30s" : meant);
+    return refuse(text, cat("is not one of ", join(names, ", "), ", and no duration such as 30s"),
+                  meant.empty() ? "write it like 10/minute or 5/30s" : meant);
   }
-  if (duration.value() == 0 || duration.value() > kLongestPeriod) return refuse(whole, "has a period outside of 1ms to 366 days");
+  if (duration.value() == 0 || duration.value() > kLongestPeriod)
+    return refuse(whole, "has a period outside of 1ms to 366 days");
   return static_cast<int64_t>(duration.value());
 }
 
 Result<uint64_t> parse_calls(std::string_view text, std::string_view whole, const char* where) {
   Result<uint64_t> count = parse_count(text);
-  if (!count || count.value() == 0 || count.value() > kMostCalls) return refuse(whole, cat("does not ", where, " a whole number above zero"));
+  if (!count || count.value() == 0 || count.value() > kMostCalls)
+    return refuse(whole, cat("does not ", where, " a whole number above zero"));
   return count;
 }
 
@@ -58,7 +62,8 @@ Result<Rate> parse_rate(std::string_view text) {
   rate.period_ms = TRY(parse_period(trimmed(body.substr(slash + 1)), text));
   if (body.size() == text.size()) return rate;
   std::string_view rest = trimmed(text.substr(body.size() + 1));
-  if (!starts_with(rest, "burst ")) return refuse(text, "has something other than 'burst N' behind its comma");
+  if (!starts_with(rest, "burst "))
+    return refuse(text, "has something other than 'burst N' behind its comma");
   rate.burst = TRY(parse_calls(trimmed(rest.substr(6)), text, "have behind 'burst'"));
   return rate;
 }

@@ -8,7 +8,8 @@ namespace paddock::policy {
 
 namespace {
 
-constexpr int kDeepestEncoding = 4;      // %252e is ".", encoded twice; what is encoded more often is refused
+// %252e is ".", encoded twice; what is encoded more often is refused.
+constexpr int kDeepestEncoding = 4;
 constexpr size_t kMostReadings = 24;
 constexpr size_t kLongestText = 64 << 10;
 
@@ -55,9 +56,12 @@ std::vector<std::string_view> labels_of(std::string_view path, bool& climbs) {
     std::string_view label = path.substr(start, end - start);
     start = end + 1;
     if (label.empty() || label == ".") continue;
-    if (label != "..") labels.push_back(label);
-    else if (labels.empty()) climbs = true;
-    else labels.pop_back();
+    if (label != "..")
+      labels.push_back(label);
+    else if (labels.empty())
+      climbs = true;
+    else
+      labels.pop_back();
   }
   return labels;
 }
@@ -73,14 +77,18 @@ std::string tidied_path(std::string_view text) {
   return path;
 }
 
-bool is_path_text(std::string_view text) { return text.find('/') != std::string_view::npos && text.find(':') == std::string_view::npos; }
+bool is_path_text(std::string_view text) {
+  return text.find('/') != std::string_view::npos && text.find(':') == std::string_view::npos;
+}
 
 bool is_plain_path(std::string_view text) {
-  if (text.empty() || text[0] != '/' || text.size() > kLongestText || is_blank(text.back())) return false;
+  if (text.empty() || text[0] != '/' || text.size() > kLongestText || is_blank(text.back()))
+    return false;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '%' || c == '\\' || c == '\0') return false;
-    if (c == '/' && i + 1 < text.size() && (text[i + 1] == '/' || text[i + 1] == '.')) return false;  // also "/.config": decided the long way
+    // Also "/.config": decided the long way.
+    if (c == '/' && i + 1 < text.size() && (text[i + 1] == '/' || text[i + 1] == '.')) return false;
   }
   return true;
 }
@@ -93,9 +101,11 @@ Readings readings_of(std::string_view text, std::optional<std::string_view> from
   }
   std::vector<std::string> forms = {std::string(text)};
   auto add = [&](std::string form) {
-    if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(std::move(form));
+    if (std::find(forms.begin(), forms.end(), form) == forms.end())
+      forms.push_back(std::move(form));
   };
-  // Each form may have more to take off: decoded, trimmed, without a scheme, with slashes for backslashes, in any order.
+  // Each form may have more to take off: decoded, trimmed, without a scheme, with slashes for
+  // backslashes, in any order.
   for (size_t i = 0, decodings = 0; i < forms.size(); ++i) {
     if (forms.size() > kMostReadings) {
       result.unclear = "is encoded in too many ways";
@@ -115,14 +125,17 @@ Readings readings_of(std::string_view text, std::optional<std::string_view> from
     add(std::move(slashed));
   }
   for (const std::string& form : forms) {
-    if (form.find('\0') != std::string::npos) result.unclear = "contains a NUL byte";
-    else if (starts_with(form, "~")) result.unclear = "starts with '~', which some read as a home directory";
+    if (form.find('\0') != std::string::npos)
+      result.unclear = "contains a NUL byte";
+    else if (starts_with(form, "~"))
+      result.unclear = "starts with '~', which some read as a home directory";
     bool relative = !starts_with(form, "/"), climbs = false;
     if (relative && !from) (void)labels_of(form, climbs);
     if (climbs) result.unclear = "is relative and climbs with '..'";
     result.relative = result.relative || relative;
     std::string path = tidied_path(relative ? cat(from.value_or(""), "/", form) : form);
-    if (std::find(result.paths.begin(), result.paths.end(), path) == result.paths.end()) result.paths.push_back(std::move(path));
+    if (std::find(result.paths.begin(), result.paths.end(), path) == result.paths.end())
+      result.paths.push_back(std::move(path));
   }
   result.forms = std::move(forms);
   return result;

@@ -1,5 +1,5 @@
-// Policies made at random: written down as JSON or TOML and read again they are the same, alone and combined. Records, the API
-// and the hash of a policy rely on it.
+// Policies made at random: written down as JSON or TOML and read again they are the same, alone and
+// combined. Records, the API and the hash of a policy rely on it.
 #include <random>
 
 #include "policy/decode.h"
@@ -16,7 +16,9 @@ class Maker {
  public:
   explicit Maker(uint32_t seed) : random_(seed) {}
 
-  uint64_t below(uint64_t bound) { return std::uniform_int_distribution<uint64_t>(0, bound - 1)(random_); }
+  uint64_t below(uint64_t bound) {
+    return std::uniform_int_distribution<uint64_t>(0, bound - 1)(random_);
+  }
   bool coin() { return below(2) == 0; }
 
   std::string text(size_t longest) {
@@ -28,7 +30,8 @@ class Maker {
   std::string name() { return cat(static_cast<char>('a' + below(26)), below(30)); }
   std::vector<std::string> paths() {
     std::vector<std::string> list;
-    for (size_t i = below(4); i-- > 0;) list.push_back(cat("/", name(), coin() ? "" : "/" + name()));
+    for (size_t i = below(4); i-- > 0;)
+      list.push_back(cat("/", name(), coin() ? "" : "/" + name()));
     return list;
   }
 
@@ -36,7 +39,11 @@ class Maker {
     const MonitorMetricInfo& metric = kMonitorMetrics[below(kMonitorMetricCount)];
     MonitorAction action = static_cast<MonitorAction>(below(3));
     bool percent = metric.unit == MonitorUnit::percent || (metric.limit && coin());
-    std::string text = cat(coin() ? ">" : ">=", 1 + below(99), percent ? "%" : metric.unit == MonitorUnit::count ? "" : coin() ? "K" : "");
+    std::string text = cat(coin() ? ">" : ">=", 1 + below(99),
+                           percent                             ? "%"
+                           : metric.unit == MonitorUnit::count ? ""
+                           : coin()                            ? "K"
+                                                               : "");
     if (coin()) text += cat(" for ", 1 + below(5000), "ms");
     return parse_monitor_rule(action, metric.metric, text).value();
   }
@@ -44,12 +51,14 @@ class Maker {
   MonitorPolicy monitor() {
     MonitorPolicy monitor;
     if (coin()) monitor.every_ms = 100 + below(59'900);
-    std::map<std::pair<MonitorAction, MonitorMetric>, std::vector<MonitorRule>> sorted;  // as decoding finds them
+    // As decoding finds them.
+    std::map<std::pair<MonitorAction, MonitorMetric>, std::vector<MonitorRule>> sorted;
     for (size_t i = below(8); i-- > 0;) {
       MonitorRule made = rule();
       sorted[{made.action, made.metric}].push_back(made);
     }
-    for (const auto& [place, rules] : sorted) monitor.rules.insert(monitor.rules.end(), rules.begin(), rules.end());
+    for (const auto& [place, rules] : sorted)
+      monitor.rules.insert(monitor.rules.end(), rules.begin(), rules.end());
     return monitor;
   }
 
@@ -57,8 +66,11 @@ class Maker {
     Policy policy;
     policy.name = "made";
     for (const LimitInfo& limit : kLimits)
-      if (below(3) == 0) policy.limits[limit.kind] = (1 << 20) + below(limit.unit == Unit::millicores ? 1000 : 1ull << 40);
-    for (const MonitorMetricInfo& metric : kMonitorMetrics)  // so that every percentage has something to be of
+      if (below(3) == 0)
+        policy.limits[limit.kind] =
+            (1 << 20) + below(limit.unit == Unit::millicores ? 1000 : 1ull << 40);
+    // So that every percentage has something to be of.
+    for (const MonitorMetricInfo& metric : kMonitorMetrics)
       if (metric.limit && !policy.limits[*metric.limit]) policy.limits[*metric.limit] = 1 << 21;
     if (coin()) policy.files.read = paths();
     if (coin()) policy.files.write = paths();
@@ -66,7 +78,9 @@ class Maker {
     if (coin()) policy.files.tmp_exec = coin();
     if (coin()) policy.network.allow = {{"pypi.org", "api.example.com:443"}};
     if (policy.network.allow && coin())
-      policy.network.inject = {{.host = "api.example.com", .header = "X-Key", .secret = coin() ? "env:KEY" : "a literal one"}};
+      policy.network.inject = {{.host = "api.example.com",
+                                .header = "X-Key",
+                                .secret = coin() ? "env:KEY" : "a literal one"}};
     if (coin()) policy.env.set[name()] = text(12);
     policy.monitor = monitor();
     if (coin()) policy.danger.insert("redact.less");
@@ -78,10 +92,14 @@ class Maker {
     if (coin()) policy.audit.on_full = coin() ? AuditFull::refuse : AuditFull::gap;
     if (coin()) policy.audit.rotate_bytes = (16 << 10) + below(1 << 20);
     if (coin()) policy.audit.most_bytes = (64 << 20) + below(1ull << 40);
-    if (coin()) policy.audit.keep_ms = coin() ? 86'400'000 * (1 + below(400)) : 1 + below(1ull << 40);
-    if (coin()) policy.telemetry.endpoint = cat(coin() ? "http" : "https", "://127.0.0.1:", 1 + below(65535), coin() ? "" : "/" + name());
+    if (coin())
+      policy.audit.keep_ms = coin() ? 86'400'000 * (1 + below(400)) : 1 + below(1ull << 40);
+    if (coin())
+      policy.telemetry.endpoint = cat(coin() ? "http" : "https", "://127.0.0.1:", 1 + below(65535),
+                                      coin() ? "" : "/" + name());
     if (coin()) policy.telemetry.headers = {{"X-" + name(), coin() ? "env:TOKEN" : "file:/token"}};
-    if (coin()) policy.telemetry.headers["Authorization"] = coin() ? "Bearer 1234567890" : "env:OTHER";
+    if (coin())
+      policy.telemetry.headers["Authorization"] = coin() ? "Bearer 1234567890" : "env:OTHER";
     return policy;
   }
 
@@ -91,14 +109,16 @@ class Maker {
 
 void expect_same(const Policy& a, const Policy& b) {
   EXPECT_EQ(to_json(to_value(a, Secrets::kept)), to_json(to_value(b, Secrets::kept)));
-  for (const LimitInfo& limit : kLimits) EXPECT_EQ(a.limits[limit.kind], b.limits[limit.kind]) << limit.name;
+  for (const LimitInfo& limit : kLimits)
+    EXPECT_EQ(a.limits[limit.kind], b.limits[limit.kind]) << limit.name;
   EXPECT_EQ(a.monitor.every_ms, b.monitor.every_ms);
   ASSERT_EQ(a.monitor.rules.size(), b.monitor.rules.size());
   for (size_t i = 0; i < a.monitor.rules.size(); ++i) {
     const MonitorRule &x = a.monitor.rules[i], &y = b.monitor.rules[i];
     EXPECT_EQ(x.name, y.name);
     EXPECT_EQ(x.text, y.text);
-    EXPECT_EQ(std::tuple(x.action, x.metric, x.above, x.of_limit, x.for_ms), std::tuple(y.action, y.metric, y.above, y.of_limit, y.for_ms));
+    EXPECT_EQ(std::tuple(x.action, x.metric, x.above, x.of_limit, x.for_ms),
+              std::tuple(y.action, y.metric, y.above, y.of_limit, y.for_ms));
   }
   EXPECT_EQ(a.redact.skip, b.redact.skip);
   EXPECT_EQ(a.redact.files, b.redact.files);
@@ -108,8 +128,10 @@ void expect_same(const Policy& a, const Policy& b) {
     EXPECT_EQ(a.redact.custom[i].pattern, b.redact.custom[i].pattern);
   }
   EXPECT_EQ(a.audit.path, b.audit.path);
-  EXPECT_EQ(std::tuple(a.audit.durable, a.audit.on_full, a.audit.rotate_bytes, a.audit.most_bytes, a.audit.keep_ms),
-            std::tuple(b.audit.durable, b.audit.on_full, b.audit.rotate_bytes, b.audit.most_bytes, b.audit.keep_ms));
+  EXPECT_EQ(std::tuple(a.audit.durable, a.audit.on_full, a.audit.rotate_bytes, a.audit.most_bytes,
+                       a.audit.keep_ms),
+            std::tuple(b.audit.durable, b.audit.on_full, b.audit.rotate_bytes, b.audit.most_bytes,
+                       b.audit.keep_ms));
   EXPECT_EQ(a.telemetry.endpoint, b.telemetry.endpoint);
   EXPECT_EQ(a.telemetry.headers, b.telemetry.headers);
 }
@@ -143,10 +165,12 @@ TEST(RoundTrip, SoIsWhatSeveralComeTo) {
   for (uint32_t seed = 0; seed < 1000; ++seed) {
     SCOPED_TRACE(seed);
     Maker maker(seed);
-    Result<Combined> combined = combine({{maker.policy()}, {maker.policy()}}, maker.policy(), maker.policy());
+    Result<Combined> combined =
+        combine({{maker.policy()}, {maker.policy()}}, maker.policy(), maker.policy());
     if (!combined) continue;  // layers that cannot be brought together
     ++combined_count;
-    Result<Policy> again = decode(to_value(combined.value().policy, Secrets::kept), "record", context);
+    Result<Policy> again =
+        decode(to_value(combined.value().policy, Secrets::kept), "record", context);
     ASSERT_TRUE(again) << again.error().message;
     expect_same(combined.value().policy, again.value());
     if (HasFailure()) return;
@@ -181,14 +205,18 @@ network = { allow = ["pypi.org", "example.org"], deny = ["x.org", "y.org"], inje
 monitor = { kill_if = { cpu = [">80%", ">70% for 1m"] } }
 redact = { custom = [{ name = "b", pattern = "x" }, { name = "a", pattern = "y" }] }
 tools = [{ name = "b" }, { name = "a" }]
-)", "one.toml", {}).value();
+)",
+                           "one.toml", {})
+                   .value();
   Policy other = decode_text(R"(
 tools = [{ name = "a" }, { name = "b" }]
 redact = { custom = [{ pattern = "y", name = "a" }, { name = "b", pattern = "x" }] }
 monitor = { kill_if = { cpu = ["70% for 1m", "> 80%"] } }
 network = { deny = ["y.org", "x.org", "y.org"], allow = ["example.org", "pypi.org"], inject = [
   { host = "pypi.org", header = "A", secret = "env:A" }, { host = "pypi.org", header = "B", secret = "env:B" }] }
-)", "other.toml", {}).value();
+)",
+                             "other.toml", {})
+                     .value();
   EXPECT_EQ(canonical(one), canonical(other));
   other.monitor.rules[0].text = ">81%";
   EXPECT_NE(canonical(one), canonical(other));
@@ -199,7 +227,8 @@ TEST(Canonical, HasNoSecret) {
   Policy policy;
   policy.network.inject = {{.host = "example.org", .header = "A", .secret = "literal-secret-1"}};
   policy.telemetry.headers["Authorization"] = "literal-secret-2";
-  for (const std::string& shown : {canonical(policy), to_toml(policy), explain(policy), to_json(to_value(policy))})
+  for (const std::string& shown :
+       {canonical(policy), to_toml(policy), explain(policy), to_json(to_value(policy))})
     EXPECT_EQ(shown.find("literal-secret"), std::string::npos) << shown;
 }
 

@@ -12,8 +12,10 @@ namespace {
 constexpr const char* kLiteral = "s3cr3t-value!";
 
 Policy policy_with_literal() {
-  std::string text = cat("network = { allow = ['api.example.com'], inject = [{ host = 'api.example.com', header = 'X-Key', secret = '",
-                         kLiteral, "' }] }");
+  std::string text =
+      cat("network = { allow = ['api.example.com'], inject = [{ host = 'api.example.com', header = "
+          "'X-Key', secret = '",
+          kLiteral, "' }] }");
   Result<Policy> policy = decode_text(text, "case.toml", {});
   EXPECT_TRUE(policy) << policy.error().message;
   return policy ? policy.value() : Policy{};
@@ -24,9 +26,11 @@ Policy policy_with_literal() {
 TEST(Secret, IsReadAsWhereItComesFrom) {
   PathContext paths{.base_directory = "/work/project", .home = "/home/agent"};
   EXPECT_EQ(canonical_secret("API_KEY", paths).value(), "env:API_KEY");
-  EXPECT_EQ(canonical_secret("OPENAI_API_KEY_2_FOR_STAGING", paths).value(), "env:OPENAI_API_KEY_2_FOR_STAGING");
+  EXPECT_EQ(canonical_secret("OPENAI_API_KEY_2_FOR_STAGING", paths).value(),
+            "env:OPENAI_API_KEY_2_FOR_STAGING");
   EXPECT_EQ(canonical_secret("env:k", paths).value(), "env:k");
-  EXPECT_EQ(canonical_secret("env:ghp_16C7e42F292c6912E7", paths).value(), "env:ghp_16C7e42F292c6912E7");
+  EXPECT_EQ(canonical_secret("env:ghp_16C7e42F292c6912E7", paths).value(),
+            "env:ghp_16C7e42F292c6912E7");
   EXPECT_EQ(canonical_secret("file:~/key", paths).value(), "file:/home/agent/key");
   EXPECT_EQ(canonical_secret("file:../key", paths).value(), "file:/work/key");
   EXPECT_EQ(canonical_secret(kLiteral, paths).value(), kLiteral);
@@ -34,11 +38,13 @@ TEST(Secret, IsReadAsWhereItComesFrom) {
 
 TEST(Secret, OfARequestIsAlwaysTheValueItself) {
   PathContext paths{.base_directory = "/work/project", .home = "/home/agent"};
-  for (const char* value : {"OPERATOR_TOKEN", "env:OPERATOR_TOKEN", "file:/etc/shadow", "literal:whatever", kLiteral, "ghp_16C7e42F292c6912E7"}) {
+  for (const char* value : {"OPERATOR_TOKEN", "env:OPERATOR_TOKEN", "file:/etc/shadow",
+                            "literal:whatever", kLiteral, "ghp_16C7e42F292c6912E7"}) {
     std::string canonical = literal_secret(value).value();
     EXPECT_TRUE(is_literal_secret(canonical)) << value;
     EXPECT_EQ(literal_value(canonical), value);
-    EXPECT_EQ(canonical_secret(canonical, paths).value(), canonical);  // also once it was written and read again
+    // Also once it was written and read again.
+    EXPECT_EQ(canonical_secret(canonical, paths).value(), canonical);
     EXPECT_EQ(shown_secret(canonical), kHiddenSecret);
   }
   EXPECT_FALSE(literal_secret("short"));
@@ -63,10 +69,12 @@ TEST(Secret, ALiteralOneIsNeverShown) {
 }
 
 TEST(Secret, IsNotQuotedByTheErrorAboutIt) {
-  for (const char* secret : {"ghp_16C7e42F292c6912E7", "s3-4", "s3cr3t-\xc3\xa4-value", "env:s3cr3t-value"}) {
+  for (const char* secret :
+       {"ghp_16C7e42F292c6912E7", "s3-4", "s3cr3t-\xc3\xa4-value", "env:s3cr3t-value"}) {
     Result<std::string> canonical = canonical_secret(secret, {});
     ASSERT_FALSE(canonical) << secret;
-    EXPECT_EQ(cat(canonical.error().message, canonical.error().hint).find(std::string(secret).substr(secret[0] == 'e' ? 4 : 0)),
+    EXPECT_EQ(cat(canonical.error().message, canonical.error().hint)
+                  .find(std::string(secret).substr(secret[0] == 'e' ? 4 : 0)),
               std::string::npos)
         << canonical.error().message;
   }
@@ -74,7 +82,9 @@ TEST(Secret, IsNotQuotedByTheErrorAboutIt) {
 
 TEST(Secret, OfTheCallReachesTheCombinedPolicy) {
   LoadContext context{.paths = {.base_directory = "/work", .home = ""},
-                      .read = [](const std::string&) -> Result<std::string> { return Error{Code::not_found, "", ""}; }};
+                      .read = [](const std::string&) -> Result<std::string> {
+                        return Error{Code::not_found, "", ""};
+                      }};
   Result<Combined> combined = load({}, policy_with_literal(), context);
   ASSERT_TRUE(combined) << combined.error().message;
   EXPECT_EQ(combined.value().policy.network.inject.at(0).secret, kLiteral);
@@ -86,7 +96,8 @@ TEST(Secret, IsNotQuotedWhereTwoLayersDisagree) {
   Result<Combined> combined = combine({{first}}, second, {});
   ASSERT_FALSE(combined);
   EXPECT_EQ(combined.error().message.find(kLiteral), std::string::npos) << combined.error().message;
-  EXPECT_EQ(combined.error().message.find("another-value"), std::string::npos) << combined.error().message;
+  EXPECT_EQ(combined.error().message.find("another-value"), std::string::npos)
+      << combined.error().message;
 }
 
 }  // namespace paddock::policy

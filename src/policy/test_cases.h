@@ -12,7 +12,8 @@
 
 namespace paddock::policy {
 
-// The entries of one array in tests/cases/policy/FILE. A file that cannot be read fails the test and has no entries.
+// The entries of one array in tests/cases/policy/FILE. A file that cannot be read fails the test
+// and has no entries.
 inline std::vector<Value> test_cases(const std::string& file, const char* array) {
   Result<std::string> text = read_file(cat(PADDOCK_SOURCE_DIR, "/tests/cases/policy/", file));
   Result<Value> root = text ? parse_toml(text.value(), file) : Result<Value>(text.error());

@@ -14,7 +14,10 @@ namespace paddock::policy {
 namespace {
 
 Decision denied(std::string rule, std::string why, std::string hint = "") {
-  return {.kind = Decision::Kind::deny, .rule = std::move(rule), .why = std::move(why), .hint = std::move(hint)};
+  return {.kind = Decision::Kind::deny,
+          .rule = std::move(rule),
+          .why = std::move(why),
+          .hint = std::move(hint)};
 }
 
 }  // namespace
@@ -31,13 +34,19 @@ const char* to_string(Decision::Kind kind) {
 Decision Tool::decide(const Value& arguments) const {
   static const Value kEmpty{Value::Object{}};
   const Value& given = arguments.is_null() ? kEmpty : arguments;
-  if (!given.as_object()) return denied(cat("tools.", name, ".schema"), cat("the arguments must be an object, not ", arguments.type_name()));
+  if (!given.as_object())
+    return denied(cat("tools.", name, ".schema"),
+                  cat("the arguments must be an object, not ", arguments.type_name()));
   if (checked_schema)
     if (std::optional<schema::Violation> wrong = checked_schema->check(given))
-      return denied(cat("tools.", name, ".schema"), cat(wrong->where.empty() ? "the arguments" : printable(wrong->where), " ", wrong->why));
+      return denied(
+          cat("tools.", name, ".schema"),
+          cat(wrong->where.empty() ? "the arguments" : printable(wrong->where), " ", wrong->why));
   for (size_t i = 0; i < rules.size(); ++i)
     if (std::optional<Objection> objection = object(*rules[i], given))
-      return denied(cat("tools.", name, ".rules[", i, "]"), cat(objection->words, rules[i]->why.empty() ? "" : ": ", rules[i]->why), std::move(objection->hint));
+      return denied(cat("tools.", name, ".rules[", i, "]"),
+                    cat(objection->words, rules[i]->why.empty() ? "" : ": ", rules[i]->why),
+                    std::move(objection->hint));
   return {.kind = Decision::Kind::allow};
 }
 
@@ -59,12 +68,16 @@ Result<Tools> Tools::compile(const Policy& policy) {
   for (const ToolPolicy& entry : entries) {
     Value value = TRY(parse_json(entry.json, entry.name));
     Tool tool = TRY(read_tool(Cursor(value, policy.name), {}));
-    if (tool.run.empty() != !entry.sandbox) return Error{Code::invalid, cat("the tool '", entry.name, "' has no sandbox for its command"), "decode the policy with policy::decode"};
+    if (tool.run.empty() != !entry.sandbox)
+      return Error{Code::invalid, cat("the tool '", entry.name, "' has no sandbox for its command"),
+                   "decode the policy with policy::decode"};
     tool.sandbox = entry.sandbox;
     tools.tools_.push_back(std::move(tool));
-    tools.texts_[cat("tool ", entry.name)] = cat(entry.json, entry.sandbox ? canonical(*entry.sandbox) : "");
+    tools.texts_[cat("tool ", entry.name)] =
+        cat(entry.json, entry.sandbox ? canonical(*entry.sandbox) : "");
   }
-  std::sort(tools.tools_.begin(), tools.tools_.end(), [](const Tool& a, const Tool& b) { return a.name < b.name; });
+  std::sort(tools.tools_.begin(), tools.tools_.end(),
+            [](const Tool& a, const Tool& b) { return a.name < b.name; });
   if (calls) {
     Value value = TRY(parse_json(*calls, "calls"));
     tools.calls_ = TRY(read_calls(Cursor(value, policy.name)));
@@ -74,25 +87,32 @@ Result<Tools> Tools::compile(const Policy& policy) {
     Value value, parsed = TRY(parse_json(entry.json, entry.name));
     value.set(entry.name, std::move(parsed));  // a server is named by its key
     McpServer server = TRY(read_server(*Cursor(value, policy.name).find(entry.name), {}));
-    if (server.command.empty() != !entry.sandbox) return Error{Code::invalid, cat("the MCP server '", entry.name, "' has no sandbox"), "decode the policy with policy::decode"};
+    if (server.command.empty() != !entry.sandbox)
+      return Error{Code::invalid, cat("the MCP server '", entry.name, "' has no sandbox"),
+                   "decode the policy with policy::decode"};
     server.sandbox = entry.sandbox;
     tools.servers_.push_back(std::move(server));
-    tools.texts_[cat("server ", entry.name)] = cat(entry.json, entry.sandbox ? canonical(*entry.sandbox) : "");
+    tools.texts_[cat("server ", entry.name)] =
+        cat(entry.json, entry.sandbox ? canonical(*entry.sandbox) : "");
   }
   return tools;
 }
 
 const Tool* Tools::find(std::string_view name) const {
-  auto found = std::lower_bound(tools_.begin(), tools_.end(), name, [](const Tool& tool, std::string_view name) { return tool.name < name; });
+  auto found =
+      std::lower_bound(tools_.begin(), tools_.end(), name,
+                       [](const Tool& tool, std::string_view name) { return tool.name < name; });
   return found != tools_.end() && found->name == name ? &*found : nullptr;
 }
 
 std::string Tools::hash_of(std::string_view name, std::string_view server) const {
   Sha256 hash;
-  for (const std::string& key : {cat("tool ", name), std::string("calls"), cat("server ", server)}) {
+  for (const std::string& key :
+       {cat("tool ", name), std::string("calls"), cat("server ", server)}) {
     auto text = texts_.find(key);
     std::string said = text == texts_.end() ? "" : text->second;
-    hash.add(cat(key, "\n", said.size(), "\n", said));  // with its length: no two parts can be taken for each other
+    // With its length: no two parts can be taken for each other.
+    hash.add(cat(key, "\n", said.size(), "\n", said));
   }
   return to_hex(hash.finish());
 }

@@ -1,4 +1,5 @@
-// The sandbox of a tool's command or of an MCP server: what its entry says, with a preset for what it leaves open.
+// The sandbox of a tool's command or of an MCP server: what its entry says, with a preset for what
+// it leaves open.
 #pragma once
 
 #include <vector>
@@ -17,13 +18,18 @@ struct Bound {
   const Policy* policy;
   bool named;  // as of a Layer
 };
-bool narrows(const Bound& bound, const Policy& own);  // whether it says anything that could matter to this sandbox
+// Whether it says anything that could matter to this sandbox.
+bool narrows(const Bound& bound, const Policy& own);
 
-// `own` is decoded and not combined; what it `extends` narrows it. What it leaves unset comes from the kind's preset, then from
-// `default`. `bounds` narrow and never grant: their files, hosts, variables and secrets stay theirs.
-Result<Combined> make_sandbox(const Policy& own, SandboxKind kind, const std::vector<Bound>& bounds);
+// `own` is decoded and not combined; what it `extends` narrows it. What it leaves unset comes from
+// the kind's preset, then from `default`. `bounds` narrow and never grant: their files, hosts,
+// variables and secrets stay theirs.
+Result<Combined> make_sandbox(const Policy& own, SandboxKind kind,
+                              const std::vector<Bound>& bounds);
 
-Value sandbox_value(const Policy& own);  // as it stands in an entry, with its secrets; null: nothing is said
-Value sorted(const Value& value);        // keys in order, so that the same entry written differently is the same text
+// As it stands in an entry, with its secrets; null: nothing is said.
+Value sandbox_value(const Policy& own);
+// Keys in order, so that the same entry written differently is the same text.
+Value sorted(const Value& value);
 
 }  // namespace paddock::policy

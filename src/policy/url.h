@@ -16,8 +16,9 @@ struct Target {
   bool secure = false;           // https or wss
 };
 
-// SCHEME://HOST[:PORT][/…] with http, https, ws, wss, ftp, ftps, ssh, sftp or git. Refuses user information, backslashes, blanks, what
-// is not ASCII, and an '@' in front of the path, which parsers do not agree on.
+// SCHEME://HOST[:PORT][/…] with http, https, ws, wss, ftp, ftps, ssh, sftp or git. Refuses user
+// information, backslashes, blanks, what is not ASCII, and an '@' in front of the path, which
+// parsers do not agree on.
 Result<Target> parse_url(std::string_view text);
 
 // An URL, or HOST[:PORT].

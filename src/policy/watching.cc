@@ -21,15 +21,20 @@ void first_of(std::optional<T>& target, const std::optional<T>& value) {
 }
 
 Error too_many(std::string_view what, size_t most) {
-  return Error{Code::denied, cat("the policies have more than ", most, " ", what, " together"), "take some out"};
+  return Error{Code::denied, cat("the policies have more than ", most, " ", what, " together"),
+               "take some out"};
 }
 
 Result<void> add_rules(const Policy& layer, MonitorPolicy& monitor) {
   for (const MonitorRule& rule : layer.monitor.rules) {
-    auto same = [&](const MonitorRule& other) { return other.name == rule.name && other.text == rule.text; };
-    if (std::none_of(monitor.rules.begin(), monitor.rules.end(), same)) monitor.rules.push_back(rule);
+    auto same = [&](const MonitorRule& other) {
+      return other.name == rule.name && other.text == rule.text;
+    };
+    if (std::none_of(monitor.rules.begin(), monitor.rules.end(), same))
+      monitor.rules.push_back(rule);
   }
-  if (monitor.rules.size() > kMostMonitorRules) return too_many("rules in [monitor]", kMostMonitorRules);
+  if (monitor.rules.size() > kMostMonitorRules)
+    return too_many("rules in [monitor]", kMostMonitorRules);
   return {};
 }
 
@@ -43,20 +48,26 @@ Result<void> combine_monitor(const Layers& layers, const Policy& fallback, Monit
   TRY(add_rules(fallback, monitor));
   // In a file's order, so that a policy that was written down and read again is the same.
   auto place = [](const MonitorRule& rule) { return std::pair(rule.action, rule.metric); };
-  std::stable_sort(monitor.rules.begin(), monitor.rules.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::stable_sort(monitor.rules.begin(), monitor.rules.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
   return {};
 }
 
 Result<void> add_patterns(const Policy& layer, RedactPolicy& redact) {
   for (const RedactPattern& custom : layer.redact.custom) {
-    auto same = [&](const RedactPattern& other) { return other.name == custom.name && other.pattern == custom.pattern; };
-    if (std::none_of(redact.custom.begin(), redact.custom.end(), same)) redact.custom.push_back(custom);
+    auto same = [&](const RedactPattern& other) {
+      return other.name == custom.name && other.pattern == custom.pattern;
+    };
+    if (std::none_of(redact.custom.begin(), redact.custom.end(), same))
+      redact.custom.push_back(custom);
   }
-  if (redact.custom.size() > kMostRedactPatterns) return too_many("patterns in redact.custom", kMostRedactPatterns);
+  if (redact.custom.size() > kMostRedactPatterns)
+    return too_many("patterns in redact.custom", kMostRedactPatterns);
   return {};
 }
 
-Result<void> combine_redact(const Layers& layers, const Policy& fallback, bool may_skip, RedactPolicy& redact) {
+Result<void> combine_redact(const Layers& layers, const Policy& fallback, bool may_skip,
+                            RedactPolicy& redact) {
   bool first = true;
   for (const Policy* layer : layers) {
     const RedactPolicy& more = layer->redact;
@@ -89,7 +100,9 @@ Result<void> combine_audit(const Layers& layers, const Policy& fallback, AuditPo
   first_of(audit.on_full, fallback.audit.on_full);
   uint64_t segment = audit.rotate_bytes.value_or(kUsualSegment);
   if (audit.most_bytes && *audit.most_bytes < segment)
-    return Error{Code::denied, cat("audit.max_size: ", human_size(*audit.most_bytes), " is less than one segment, which has ", human_size(segment)),
+    return Error{Code::denied,
+                 cat("audit.max_size: ", human_size(*audit.most_bytes),
+                     " is less than one segment, which has ", human_size(segment)),
                  "allow more, or set audit.rotate to less"};
   return {};
 }
@@ -99,18 +112,26 @@ Result<void> combine_telemetry(const Layers& layers, TelemetryPolicy& telemetry)
   for (const Policy* layer : layers) {
     const TelemetryPolicy& more = layer->telemetry;
     if (more.endpoint && owner && *more.endpoint != *telemetry.endpoint)
-      return Error{Code::denied, cat("telemetry.endpoint: '", printable(owner->name), "' says ", *telemetry.endpoint, ", '", printable(layer->name), "' says ", *more.endpoint),
-                   "a later layer can only narrow an earlier one"};
+      return Error{
+          Code::denied,
+          cat("telemetry.endpoint: '", printable(owner->name), "' says ", *telemetry.endpoint,
+              ", '", printable(layer->name), "' says ", *more.endpoint),
+          "a later layer can only narrow an earlier one"};
     if (more.endpoint && !owner) {
       telemetry.endpoint = more.endpoint;
       owner = layer;
     }
     for (const auto& header : more.headers) {
-      auto same_name = [&](const auto& other) { return same_ignoring_case(other.first, header.first); };
+      auto same_name = [&](const auto& other) {
+        return same_ignoring_case(other.first, header.first);
+      };
       auto standing = std::find_if(telemetry.headers.begin(), telemetry.headers.end(), same_name);
-      if (standing == telemetry.headers.end()) telemetry.headers.insert(header);
+      if (standing == telemetry.headers.end())
+        telemetry.headers.insert(header);
       else if (standing->second != header.second)
-        return Error{Code::denied, cat("telemetry.headers: '", printable(layer->name), "' has another value for '", header.first, "' than a layer before it"),
+        return Error{Code::denied,
+                     cat("telemetry.headers: '", printable(layer->name),
+                         "' has another value for '", header.first, "' than a layer before it"),
                      "keep the header in one of them, or make both the same"};
     }
   }
@@ -125,14 +146,16 @@ Result<void> combine_watching(const Layers& layers, const Policy& fallback, Poli
   TRY(combine_redact(layers, fallback, result.danger.contains("redact.less"), result.redact));
   TRY(combine_audit(layers, fallback, result.audit));
   TRY(combine_telemetry(layers, result.telemetry));
-  if (!result.telemetry.endpoint && result.telemetry.headers.empty()) result.telemetry = fallback.telemetry;
+  if (!result.telemetry.endpoint && result.telemetry.headers.empty())
+    result.telemetry = fallback.telemetry;
   return {};
 }
 
 std::set<std::string> refused_skips(const Layers& layers, const Policy& result) {
   std::set<std::string> kinds;
   if (result.danger.contains("redact.less")) return kinds;
-  for (const Policy* layer : layers) kinds.insert(layer->redact.skip.begin(), layer->redact.skip.end());
+  for (const Policy* layer : layers)
+    kinds.insert(layer->redact.skip.begin(), layer->redact.skip.end());
   return kinds;
 }
 
@@ -140,10 +163,13 @@ std::vector<Narrowed> narrowed_watching(const Policy& asker, const Layers& bound
   std::vector<Narrowed> narrowed;
   for (const Policy* bound : bounds) {
     const AuditPolicy &asked = asker.audit, &held = bound->audit;
-    if (asked.durable == false && held.durable == true) narrowed.push_back({"audit.durable", "false", bound, "says true"});
-    if (asked.on_full == AuditFull::gap && held.on_full == AuditFull::refuse) narrowed.push_back({"audit.on_full", "gap", bound, "says refuse"});
+    if (asked.durable == false && held.durable == true)
+      narrowed.push_back({"audit.durable", "false", bound, "says true"});
+    if (asked.on_full == AuditFull::gap && held.on_full == AuditFull::refuse)
+      narrowed.push_back({"audit.on_full", "gap", bound, "says refuse"});
     if (asked.path && held.path && *asked.path != *held.path)
-      narrowed.push_back({"audit.path", cat("'", printable(*asked.path), "'"), bound, cat("says '", printable(*held.path), "'")});
+      narrowed.push_back({"audit.path", cat("'", printable(*asked.path), "'"), bound,
+                          cat("says '", printable(*held.path), "'")});
     for (const std::string& kind : asker.redact.skip)
       if (!bound->redact.skip.empty() && !bound->redact.skip.contains(kind))
         narrowed.push_back({"redact.skip", cat("'", kind, "'"), bound, "does not skip it"});

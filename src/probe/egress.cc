@@ -21,10 +21,14 @@ const Answers kAnswers("network");
 
 Fd connect_to_egress() {
   Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(net::kEgressPort), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  sockaddr_in address{.sin_family = AF_INET,
+                      .sin_port = htons(net::kEgressPort),
+                      .sin_addr = {htonl(INADDR_LOOPBACK)}};
   timeval patience{5, 0};
-  for (int option : {SO_RCVTIMEO, SO_SNDTIMEO}) (void)::setsockopt(socket.get(), SOL_SOCKET, option, &patience, sizeof patience);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Fd();
+  for (int option : {SO_RCVTIMEO, SO_SNDTIMEO})
+    (void)::setsockopt(socket.get(), SOL_SOCKET, option, &patience, sizeof patience);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return Fd();
   return socket;
 }
 
@@ -40,23 +44,38 @@ std::string ask_egress(const std::string& request) {
 
 void ask_for_the_host(const char* probe, const std::string& host) {
   std::string answer = ask_egress(cat("CONNECT ", host, " HTTP/1.1\r\nHost: ", host, "\r\n\r\n"));
-  if (starts_with(answer, "HTTP/1.1 200")) kAnswers.failed(probe, "egress connected to it");
-  else kAnswers.held(probe, answer.empty() ? "egress said nothing" : answer);
+  if (starts_with(answer, "HTTP/1.1 200"))
+    kAnswers.failed(probe, "egress connected to it");
+  else
+    kAnswers.held(probe, answer.empty() ? "egress said nothing" : answer);
 }
 
-// A name that exists nowhere (RFC 6761), asked of a server that nobody has: egress answers, and gives no address.
+// A name that exists nowhere (RFC 6761), asked of a server that nobody has: egress answers, and
+// gives no address.
 void resolve_unlisted(const char* probe) {
-  static constexpr char kQuestion[] = "\x4a\x11\1\0\0\1\0\0\0\0\0\0" "\6listed" "\3not" "\7invalid\0" "\0\1\0\1";
+  static constexpr char kQuestion[] =
+      "\x4a\x11\1\0\0\1\0\0\0\0\0\0"
+      "\6listed"
+      "\3not"
+      "\7invalid\0"
+      "\0\1\0\1";
   Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   timeval patience{5, 0};
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  sockaddr_in server{.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(0xc0000235)}};  // 192.0.2.53, for documentation
+  // 192.0.2.53, for documentation.
+  sockaddr_in server{.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(0xc0000235)}};
   unsigned char answer[512];
-  (void)::sendto(socket.get(), kQuestion, sizeof kQuestion - 1, MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&server), sizeof server);
+  (void)::sendto(socket.get(), kQuestion, sizeof kQuestion - 1, MSG_NOSIGNAL,
+                 reinterpret_cast<const sockaddr*>(&server), sizeof server);
   ssize_t count = ::recv(socket.get(), answer, sizeof answer, 0);
   bool found = count >= 12 && (answer[3] & 15) == 0 && (answer[6] || answer[7]);
-  if (found) kAnswers.failed(probe, "it has an address");
-  else kAnswers.held(probe, count < 12 ? "no answer" : (answer[3] & 15) == 3 ? "no such name" : cat("refused with code ", static_cast<int>(answer[3] & 15)));
+  if (found)
+    kAnswers.failed(probe, "it has an address");
+  else
+    kAnswers.held(probe, count < 12 ? "no answer"
+                         : (answer[3] & 15) == 3
+                             ? "no such name"
+                             : cat("refused with code ", static_cast<int>(answer[3] & 15)));
 }
 
 }  // namespace
@@ -64,7 +83,8 @@ void resolve_unlisted(const char* probe) {
 void check_egress(const Targets& targets) {
   if (!targets.egress) return;
   ask_for_the_host("ask egress for the host's 127.0.0.1", cat("127.0.0.1:", targets.port4));
-  ask_for_the_host("ask egress for the host's loopback in IPv6 clothes", cat("[::ffff:127.0.0.1]:", targets.port4));
+  ask_for_the_host("ask egress for the host's loopback in IPv6 clothes",
+                   cat("[::ffff:127.0.0.1]:", targets.port4));
   ask_for_the_host("ask egress for the cloud's metadata", "169.254.169.254:80");
   resolve_unlisted("resolve a name that is not listed");
 }

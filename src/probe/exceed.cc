@@ -20,12 +20,14 @@ namespace paddock::probe {
 
 namespace {
 
-constexpr uint64_t kHowFar = 4;  // times the limit: far enough to be noticed, near enough to be harmless without one
+// Times the limit: far enough to be noticed, near enough to be harmless without one.
+constexpr uint64_t kHowFar = 4;
 
 uint64_t now_ms(clockid_t clock) {
   timespec time;
   (void)::clock_gettime(clock, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
+  return static_cast<uint64_t>(time.tv_sec) * 1000 +
+         static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
 }
 
 void sleep_ms(uint64_t ms) {
@@ -43,7 +45,8 @@ uint64_t exceed_memory(uint64_t value) {
   constexpr uint64_t kBlock = 1 << 20;
   uint64_t reached = 0;
   for (; reached < value * kHowFar; reached += kBlock) {
-    void* block = ::mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* block =
+        ::mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED) break;
     std::memset(block, 1, kBlock);
   }
@@ -109,7 +112,8 @@ uint64_t exceed_inodes(uint64_t value) {
   std::string folder = temporary_folder() + "/paddock-probe-links";
   if (::mkdir(folder.c_str(), 0700) != 0) return 0;
   uint64_t reached = 0;
-  while (reached < value * kHowFar && ::symlink("x", cat(folder, "/", reached).c_str()) == 0) ++reached;
+  while (reached < value * kHowFar && ::symlink("x", cat(folder, "/", reached).c_str()) == 0)
+    ++reached;
   linger();
   for (uint64_t i = 0; i < reached; ++i) (void)::unlink(cat(folder, "/", i).c_str());
   (void)::rmdir(folder.c_str());
@@ -137,7 +141,8 @@ uint64_t exceed_cpu_time(uint64_t value) {
   return now_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-// Two processes that never wait, for a second. The answer is the share they got, in thousandths of a core.
+// Two processes that never wait, for a second. The answer is the share they got, in thousandths of
+// a core.
 uint64_t exceed_cpu(uint64_t) {
   uint64_t start = now_ms(CLOCK_MONOTONIC), end = start + 1000;
   pid_t other = ::fork();
@@ -149,7 +154,8 @@ uint64_t exceed_cpu(uint64_t) {
     rusage usage;
     (void)::getrusage(who, &usage);
     for (const timeval& time : {usage.ru_utime, usage.ru_stime})
-      used += static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_usec) / 1000;
+      used +=
+          static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_usec) / 1000;
   }
   return used * 1000 / std::max<uint64_t>(1, now_ms(CLOCK_MONOTONIC) - start);
 }
@@ -159,10 +165,19 @@ struct Way {
   uint64_t (*exceed)(uint64_t value);
 };
 constexpr Way kWays[] = {
-    {"memory", exceed_memory}, {"pids", exceed_pids}, {"open_files", exceed_open_files}, {"disk", exceed_disk}, {"inodes", exceed_inodes},
+    {"memory", exceed_memory},
+    {"pids", exceed_pids},
+    {"open_files", exceed_open_files},
+    {"disk", exceed_disk},
+    {"inodes", exceed_inodes},
     {"file_size", exceed_file_size},
-    {"output", exceed_output}, {"wall_time", exceed_time}, {"idle_time", exceed_time}, {"cpu_time", exceed_cpu_time}, {"cpu", exceed_cpu},
-    {"connections", exceed_connections}, {"net_total", exceed_net_total},
+    {"output", exceed_output},
+    {"wall_time", exceed_time},
+    {"idle_time", exceed_time},
+    {"cpu_time", exceed_cpu_time},
+    {"cpu", exceed_cpu},
+    {"connections", exceed_connections},
+    {"net_total", exceed_net_total},
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ void read_host_file(const HostFile& file) {
   Fd fd(::open(file.path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat info;
   if (!fd || ::fstat(fd.get(), &info) != 0) return kAnswers.held(probe, std::strerror(errno));
-  if (info.st_dev == file.device && info.st_ino == file.inode) return kAnswers.failed(probe, "the host's own could be opened");
+  if (info.st_dev == file.device && info.st_ino == file.inode)
+    return kAnswers.failed(probe, "the host's own could be opened");
   kAnswers.held(probe, "what is there is not the host's");
 }
 
@@ -65,15 +66,21 @@ void make_setuid_file() {
   std::string path = temporary_folder() + "/paddock-probe-setuid", how;
   for (const char* way : {"open", "chmod", "mknod"}) {
     (void)::unlink(path.c_str());
-    if (way == std::string_view("mknod")) (void)::mknod(path.c_str(), S_IFREG | 06755, 0);
-    else Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, way == std::string_view("open") ? 06755 : 0755));
+    if (way == std::string_view("mknod"))
+      (void)::mknod(path.c_str(), S_IFREG | 06755, 0);
+    else
+      Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC,
+                way == std::string_view("open") ? 06755 : 0755));
     if (way == std::string_view("chmod")) (void)::chmod(path.c_str(), 06755);
     struct stat info;
-    if (::stat(path.c_str(), &info) == 0 && info.st_mode & (S_ISUID | S_ISGID)) how += cat(how.empty() ? "" : ", ", way);
+    if (::stat(path.c_str(), &info) == 0 && info.st_mode & (S_ISUID | S_ISGID))
+      how += cat(how.empty() ? "" : ", ", way);
   }
   (void)::unlink(path.c_str());
-  if (how.empty()) kAnswers.held("make a setuid file", "the bits are refused");
-  else kAnswers.failed("make a setuid file", cat("by ", how));
+  if (how.empty())
+    kAnswers.held("make a setuid file", "the bits are refused");
+  else
+    kAnswers.failed("make a setuid file", cat("by ", how));
 }
 
 void make_device() {
@@ -86,7 +93,8 @@ void make_device() {
 }
 
 void open_devices() {
-  for (const char* path : {"/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/vhost-vsock"}) {
+  for (const char* path :
+       {"/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/vhost-vsock"}) {
     Fd fd(::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     kAnswers.judge(cat("open ", path), static_cast<bool>(fd), "it opens");
   }
@@ -108,25 +116,35 @@ bool tells_something(const std::string& path) {
 // By content, not by identity: in a copied workspace a file has another number than on the host.
 void read_hidden(const std::string& path) {
   std::string probe = cat("read what the policy denies: ", path);
-  if (tells_something(path)) kAnswers.failed(probe, "it can be read");
-  else kAnswers.held(probe, "nothing is there");
+  if (tells_something(path))
+    kAnswers.failed(probe, "it can be read");
+  else
+    kAnswers.held(probe, "nothing is there");
 }
 
 void read_kernel_files() {
   std::vector<std::string> told;
-  for (const char* name : {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "kmsg", "acpi", "scsi"})
+  for (const char* name : {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug",
+                           "kmsg", "acpi", "scsi"})
     if (tells_something(cat("/proc/", name))) told.push_back(name);
-  if (told.empty()) kAnswers.held("read the kernel's files in /proc", "all are masked or absent");
-  else kAnswers.failed("read the kernel's files in /proc", cat("these tell something: ", join(told, ", ")));
+  if (told.empty())
+    kAnswers.held("read the kernel's files in /proc", "all are masked or absent");
+  else
+    kAnswers.failed("read the kernel's files in /proc",
+                    cat("these tell something: ", join(told, ", ")));
 }
 
 void write_kernel_files() {
   std::vector<std::string> open;
-  for (const char* path : {"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname", "/proc/sys/vm/overcommit_memory",
-                           "/proc/sysrq-trigger"})
+  for (const char* path :
+       {"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname",
+        "/proc/sys/vm/overcommit_memory", "/proc/sysrq-trigger"})
     if (Fd fd(::open(path, O_WRONLY | O_CLOEXEC)); fd) open.push_back(path);
-  if (open.empty()) kAnswers.held("write the kernel's settings in /proc", "all are read-only or hidden");
-  else kAnswers.failed("write the kernel's settings in /proc", cat("these open for writing: ", join(open, ", ")));
+  if (open.empty())
+    kAnswers.held("write the kernel's settings in /proc", "all are read-only or hidden");
+  else
+    kAnswers.failed("write the kernel's settings in /proc",
+                    cat("these open for writing: ", join(open, ", ")));
 }
 
 }  // namespace
@@ -140,7 +158,8 @@ void check_files(const Targets& targets) {
   write_into("write to the host's temporary folder", targets.folder);
   std::vector<std::string> folders = {temporary_folder()};
   for (const char* folder : {"/tmp", "/var/tmp", "/dev/shm"})
-    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+    if (std::find(folders.begin(), folders.end(), folder) == folders.end())
+      folders.push_back(folder);
   for (const std::string& folder : folders) execute_from(folder, targets.tmp_exec);
   make_setuid_file();
   make_device();

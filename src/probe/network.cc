@@ -54,9 +54,14 @@ void connect_to(const std::string& probe, const Address& address, int type) {
   Fd socket(::socket(address.bytes.ss_family, type | SOCK_CLOEXEC, 0));
   timeval patience{2, 0};
   if (socket) (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  bool connected = socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) == 0;
-  if (type == SOCK_DGRAM) kAnswers.judge(probe, connected && ::send(socket.get(), "", 1, MSG_NOSIGNAL) == 1, "the datagram was sent");
-  else kAnswers.judge(probe, connected, "the connection was made");
+  bool connected =
+      socket &&
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) == 0;
+  if (type == SOCK_DGRAM)
+    kAnswers.judge(probe, connected && ::send(socket.get(), "", 1, MSG_NOSIGNAL) == 1,
+                   "the datagram was sent");
+  else
+    kAnswers.judge(probe, connected, "the connection was made");
 }
 
 void make_socket(const char* probe, int family, int type, int protocol) {
@@ -68,12 +73,15 @@ void make_socket(const char* probe, int family, int type, int protocol) {
 
 void check_network(const Targets& targets) {
   connect_to("connect to the host's 127.0.0.1", address4("127.0.0.1", targets.port4), SOCK_STREAM);
-  if (targets.port6) connect_to("connect to the host's ::1", address6("::1", targets.port6), SOCK_STREAM);
+  if (targets.port6)
+    connect_to("connect to the host's ::1", address6("::1", targets.port6), SOCK_STREAM);
   // Both addresses are set aside for documentation.
   connect_to("send a datagram to 192.0.2.1", address4("192.0.2.1", 9), SOCK_DGRAM);
   connect_to("send a datagram to 2001:db8::1", address6("2001:db8::1", 9), SOCK_DGRAM);
-  connect_to("connect to an abstract socket of the host", address_unix(targets.abstract_socket, true), SOCK_STREAM);
-  connect_to("connect to a socket file of the host", address_unix(targets.path_socket, false), SOCK_STREAM);
+  connect_to("connect to an abstract socket of the host",
+             address_unix(targets.abstract_socket, true), SOCK_STREAM);
+  connect_to("connect to a socket file of the host", address_unix(targets.path_socket, false),
+             SOCK_STREAM);
   make_socket("make a raw socket", AF_INET, SOCK_RAW, IPPROTO_ICMP);
   make_socket("make a packet socket", AF_PACKET, SOCK_RAW, 0);
   make_socket("make a vsock socket", AF_VSOCK, SOCK_STREAM, 0);

@@ -27,23 +27,29 @@ std::map<std::string, std::string> own_status() {
   return fields;
 }
 
-void hold_capabilities(const std::map<std::string, std::string>& status, const char* probe, const std::vector<const char*>& sets) {
+void hold_capabilities(const std::map<std::string, std::string>& status, const char* probe,
+                       const std::vector<const char*>& sets) {
   for (const char* set : sets) {
     auto found = status.find(set);
     if (found == status.end()) return kAnswers.failed(probe, cat(set, " is not shown"));
-    if (found->second.find_first_not_of('0') != std::string::npos) return kAnswers.failed(probe, cat(set, " is ", found->second));
+    if (found->second.find_first_not_of('0') != std::string::npos)
+      return kAnswers.failed(probe, cat(set, " is ", found->second));
   }
   kAnswers.held(probe, "the set is empty");
 }
 
-void expect_status(const std::map<std::string, std::string>& status, const char* probe, const char* name, const char* wanted) {
+void expect_status(const std::map<std::string, std::string>& status, const char* probe,
+                   const char* name, const char* wanted) {
   auto found = status.find(name);
   std::string value = found == status.end() ? "not shown" : found->second;
-  if (value == wanted) kAnswers.held(probe, cat(name, ": ", value));
-  else kAnswers.failed(probe, cat(name, ": ", value, ", not ", wanted));
+  if (value == wanted)
+    kAnswers.held(probe, cat(name, ": ", value));
+  else
+    kAnswers.failed(probe, cat(name, ": ", value, ", not ", wanted));
 }
 
-void in_child_judged(const char* probe, const char* what_worked, const std::function<bool()>& attempt) {
+void in_child_judged(const char* probe, const char* what_worked,
+                     const std::function<bool()>& attempt) {
   int result = in_child([&] { return attempt() ? 0 : errno; });
   if (result < 0) return kAnswers.untried(probe, "no child could be made");
   errno = result;
@@ -65,11 +71,15 @@ void check_privileges(const Targets&) {
   hold_capabilities(status, "hold a capability in the bounding set", {"CapBnd"});
   expect_status(status, "gain privileges by exec", "NoNewPrivs", "1");
   expect_status(status, "run without a system call filter", "Seccomp", "2");
-  if (::geteuid() == 0) kAnswers.failed("be root", "the effective uid is 0");
-  else kAnswers.held("be root", cat("the uid is ", ::geteuid()));
-  in_child_judged("become root", "setuid(0) works", [] { return ::setuid(0) == 0 || ::setresuid(0, 0, 0) == 0; });
+  if (::geteuid() == 0)
+    kAnswers.failed("be root", "the effective uid is 0");
+  else
+    kAnswers.held("be root", cat("the uid is ", ::geteuid()));
+  in_child_judged("become root", "setuid(0) works",
+                  [] { return ::setuid(0) == 0 || ::setresuid(0, 0, 0) == 0; });
   in_child_judged("take a capability", "capset works", raise_capability);
-  in_child_judged("switch no_new_privs off", "prctl works", [] { return ::prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0; });
+  in_child_judged("switch no_new_privs off", "prctl works",
+                  [] { return ::prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0; });
 }
 
 }  // namespace paddock::probe

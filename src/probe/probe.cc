@@ -18,14 +18,18 @@ namespace {
 template <class T>
 Result<void> parse_number(const std::string& text, T& number) {
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size()) return Error{Code::invalid, cat("'", printable(text), "' is no number"), ""};
+  if (failed != std::errc() || end != text.data() + text.size())
+    return Error{Code::invalid, cat("'", printable(text), "' is no number"), ""};
   return {};
 }
 
 // "path:device:inode"; the path may contain colons.
 Result<HostFile> parse_file(const std::string& text) {
-  size_t last = text.rfind(':'), middle = last == std::string::npos || last == 0 ? std::string::npos : text.rfind(':', last - 1);
-  if (middle == std::string::npos) return Error{Code::invalid, cat("'", printable(text), "' is not path:device:inode"), ""};
+  size_t last = text.rfind(':'), middle = last == std::string::npos || last == 0
+                                              ? std::string::npos
+                                              : text.rfind(':', last - 1);
+  if (middle == std::string::npos)
+    return Error{Code::invalid, cat("'", printable(text), "' is not path:device:inode"), ""};
   HostFile file{text.substr(0, middle)};
   TRY(parse_number(text.substr(middle + 1, last - middle - 1), file.device));
   TRY(parse_number(text.substr(last + 1), file.inode));
@@ -38,26 +42,46 @@ Result<Targets> parse_targets(const std::vector<std::string>& words) {
   Targets targets;
   for (const std::string& word : words) {
     size_t equals = word.find('=');
-    std::string name = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (name == "pid") TRY(parse_number(value, targets.pid));
-    else if (name == "start_time") targets.start_time = value;
-    else if (name == "signal") TRY(parse_number(value, targets.signal));
-    else if (name == "signal_value") TRY(parse_number(value, targets.signal_value));
-    else if (name == "marker") targets.marker = TRY(parse_file(value));
-    else if (name == "folder") targets.folder = value;
-    else if (name == "port4") TRY(parse_number(value, targets.port4));
-    else if (name == "port6") TRY(parse_number(value, targets.port6));
-    else if (name == "egress") targets.egress = value == "true";
-    else if (name == "abstract_socket") targets.abstract_socket = value;
-    else if (name == "path_socket") targets.path_socket = value;
-    else if (name == "shared_memory") TRY(parse_number(value, targets.shared_memory));
-    else if (name == "shared_text") targets.shared_text = value;
-    else if (name == "denied") targets.denied.push_back(TRY(parse_file(value)));
-    else if (name == "hidden") targets.hidden.push_back(value);
-    else if (name == "environment") targets.environment.push_back(value);
-    else if (starts_with(name, "namespace.")) targets.namespaces[name.substr(std::strlen("namespace."))] = value;
-    else if (name == "tmp_exec") targets.tmp_exec = value == "true";
-    else return Error{Code::invalid, cat("there is no target '", printable(name), "'"), ""};
+    std::string name = word.substr(0, equals),
+                value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (name == "pid")
+      TRY(parse_number(value, targets.pid));
+    else if (name == "start_time")
+      targets.start_time = value;
+    else if (name == "signal")
+      TRY(parse_number(value, targets.signal));
+    else if (name == "signal_value")
+      TRY(parse_number(value, targets.signal_value));
+    else if (name == "marker")
+      targets.marker = TRY(parse_file(value));
+    else if (name == "folder")
+      targets.folder = value;
+    else if (name == "port4")
+      TRY(parse_number(value, targets.port4));
+    else if (name == "port6")
+      TRY(parse_number(value, targets.port6));
+    else if (name == "egress")
+      targets.egress = value == "true";
+    else if (name == "abstract_socket")
+      targets.abstract_socket = value;
+    else if (name == "path_socket")
+      targets.path_socket = value;
+    else if (name == "shared_memory")
+      TRY(parse_number(value, targets.shared_memory));
+    else if (name == "shared_text")
+      targets.shared_text = value;
+    else if (name == "denied")
+      targets.denied.push_back(TRY(parse_file(value)));
+    else if (name == "hidden")
+      targets.hidden.push_back(value);
+    else if (name == "environment")
+      targets.environment.push_back(value);
+    else if (starts_with(name, "namespace."))
+      targets.namespaces[name.substr(std::strlen("namespace."))] = value;
+    else if (name == "tmp_exec")
+      targets.tmp_exec = value == "true";
+    else
+      return Error{Code::invalid, cat("there is no target '", printable(name), "'"), ""};
   }
   return targets;
 }
@@ -71,9 +95,12 @@ void Answers::print(const std::string& probe, const char* answer, const std::str
   (void)write_all(STDOUT_FILENO, to_json(line) + "\n");
 }
 
-void Answers::judge(const std::string& probe, bool succeeded, const std::string& what_worked) const {
-  if (succeeded) failed(probe, what_worked);
-  else held(probe, std::strerror(errno));
+void Answers::judge(const std::string& probe, bool succeeded,
+                    const std::string& what_worked) const {
+  if (succeeded)
+    failed(probe, what_worked);
+  else
+    held(probe, std::strerror(errno));
 }
 
 void check_all(const Targets& targets) {

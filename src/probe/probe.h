@@ -1,8 +1,10 @@
-// What `paddock verify` runs inside a sandbox: it tries what a policy forbids and says, one JSON line each, what came
-// of it. Everything here is harmless also where it succeeds. Whether an answer is good is for the caller to judge.
+// What `paddock verify` runs inside a sandbox: it tries what a policy forbids and says, one JSON
+// line each, what came of it. Everything here is harmless also where it succeeds. Whether an answer
+// is good is for the caller to judge.
 //
-//   paddock-probe check pid=4711 marker=/tmp/x/marker …     every check, against what the caller set up on the host
-//   paddock-probe exceed memory 67108864                    uses more of one limit than that
+//   paddock-probe check pid=4711 marker=/tmp/x/marker …     every check, against what the caller
+//   set up on the host paddock-probe exceed memory 67108864                    uses more of one
+//   limit than that
 #pragma once
 
 #include <sys/types.h>
@@ -22,22 +24,24 @@ struct HostFile {
   uint64_t device = 0, inode = 0;  // tells the host's file from another one at the same place
 };
 
-// What stands on the host to be reached. Words on the command line: name=value, lists by repetition.
+// What stands on the host to be reached. Words on the command line: name=value, lists by
+// repetition.
 struct Targets {
-  pid_t pid = 0;                    // a process of the host,
-  std::string start_time;           // field 22 of its /proc/PID/stat,
-  int signal = 0, signal_value = 0; // and a signal it can recognise
-  HostFile marker;                  // a file that everyone on the host may read, in a folder where everyone may write
+  pid_t pid = 0;                     // a process of the host,
+  std::string start_time;            // field 22 of its /proc/PID/stat,
+  int signal = 0, signal_value = 0;  // and a signal it can recognise
+  // A file that everyone on the host may read, in a folder where everyone may write.
+  HostFile marker;
   std::string folder;
-  uint16_t port4 = 0, port6 = 0;    // listeners on loopback
-  bool egress = false;              // the policy opens the network to what it lists
+  uint16_t port4 = 0, port6 = 0;  // listeners on loopback
+  bool egress = false;            // the policy opens the network to what it lists
   std::string abstract_socket, path_socket;
-  int shared_memory = -1;           // System V id, and what is written in it
+  int shared_memory = -1;  // System V id, and what is written in it
   std::string shared_text;
-  std::vector<HostFile> denied;     // path:device:inode
-  std::vector<std::string> hidden;  // paths as seen inside, in which nothing may be found
-  std::vector<std::string> environment;            // the names that are declared
-  std::map<std::string, std::string> namespaces;   // the host's, as in /proc/self/ns
+  std::vector<HostFile> denied;          // path:device:inode
+  std::vector<std::string> hidden;       // paths as seen inside, in which nothing may be found
+  std::vector<std::string> environment;  // the names that are declared
+  std::map<std::string, std::string> namespaces;  // the host's, as in /proc/self/ns
   bool tmp_exec = false;
 };
 Result<Targets> parse_targets(const std::vector<std::string>& words);
@@ -46,9 +50,15 @@ Result<Targets> parse_targets(const std::vector<std::string>& words);
 class Answers {
  public:
   explicit Answers(const char* group) : group_(group) {}
-  void held(const std::string& probe, const std::string& detail) const { print(probe, "held", detail); }
-  void failed(const std::string& probe, const std::string& detail) const { print(probe, "failed", detail); }
-  void untried(const std::string& probe, const std::string& why) const { print(probe, "untried", why); }
+  void held(const std::string& probe, const std::string& detail) const {
+    print(probe, "held", detail);
+  }
+  void failed(const std::string& probe, const std::string& detail) const {
+    print(probe, "failed", detail);
+  }
+  void untried(const std::string& probe, const std::string& why) const {
+    print(probe, "untried", why);
+  }
   // `succeeded` is what must not be; else the detail is errno's text.
   void judge(const std::string& probe, bool succeeded, const std::string& what_worked) const;
 
@@ -66,13 +76,15 @@ void check_system_calls(const Targets& targets);
 void check_surroundings(const Targets& targets);  // environment, descriptors, namespaces, IPC
 void check_all(const Targets& targets);           // the above, and a last line {"done":true}
 
-// Uses up to four times `value` of the limit, prints {"reached":N} if it lives to tell, and returns the exit status.
+// Uses up to four times `value` of the limit, prints {"reached":N} if it lives to tell, and returns
+// the exit status.
 int exceed(const std::string& limit, uint64_t value);
 
 uint64_t exceed_connections(uint64_t value);
 uint64_t exceed_net_total(uint64_t value);
 
-// Runs `body` in a child. Its return value (0 to 255), 256 + the signal that ended it, or -1 without a child.
+// Runs `body` in a child. Its return value (0 to 255), 256 + the signal that ended it, or -1
+// without a child.
 int in_child(const std::function<int()>& body);
 
 std::string temporary_folder();  // $TMPDIR, or /tmp

@@ -16,7 +16,8 @@ namespace {
 
 const Answers kAnswers("processes");
 
-// Field 22 of /proc/PID/stat, counted behind the name, which may contain anything. Empty when it cannot be read.
+// Field 22 of /proc/PID/stat, counted behind the name, which may contain anything. Empty when it
+// cannot be read.
 std::string start_time(pid_t pid) {
   Result<std::string> text = read_file(cat("/proc/", pid, "/stat"), 4096);
   size_t name_end = text ? text.value().rfind(") ") : std::string::npos;
@@ -31,18 +32,25 @@ void see(const Targets& targets) {
   int failed = errno;
   std::string started = start_time(targets.pid);
   bool other = !started.empty() && started != targets.start_time;
-  if (!exists) kAnswers.held("see a process of the host", std::strerror(failed));
-  else if (other) kAnswers.held("see a process of the host", "its number belongs to another process here");
-  else kAnswers.failed("see a process of the host", "kill(pid, 0) finds it");
+  if (!exists)
+    kAnswers.held("see a process of the host", std::strerror(failed));
+  else if (other)
+    kAnswers.held("see a process of the host", "its number belongs to another process here");
+  else
+    kAnswers.failed("see a process of the host", "kill(pid, 0) finds it");
 }
 
 void read_proc(const Targets& targets) {
   bool read = start_time(targets.pid) == targets.start_time;
-  if (read) kAnswers.failed("read /proc of a process of the host", cat("/proc/", targets.pid, "/stat can be read"));
-  else kAnswers.held("read /proc of a process of the host", "it cannot be read");
+  if (read)
+    kAnswers.failed("read /proc of a process of the host",
+                    cat("/proc/", targets.pid, "/stat can be read"));
+  else
+    kAnswers.held("read /proc of a process of the host", "it cannot be read");
 }
 
-// Whether it arrived only the caller can tell; an ordinary process of ours with that number ignores it.
+// Whether it arrived only the caller can tell; an ordinary process of ours with that number ignores
+// it.
 void send_signal(const Targets& targets) {
   union sigval value;
   value.sival_int = targets.signal_value;
@@ -55,7 +63,8 @@ void send_signal(const Targets& targets) {
 }
 
 void steer(const char* probe, pid_t pid) {
-  int result = in_child([&] { return ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 0 : errno; });
+  int result =
+      in_child([&] { return ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 0 : errno; });
   if (result < 0) return kAnswers.untried(probe, "no child could be made");
   errno = result;
   kAnswers.judge(probe, result == 0, "ptrace works");

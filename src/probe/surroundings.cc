@@ -20,10 +20,14 @@ void look_for_variables(const Targets& targets) {
   std::vector<std::string> others;
   for (char** entry = environ; *entry; ++entry) {
     std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
-    if (std::find(targets.environment.begin(), targets.environment.end(), name) == targets.environment.end()) others.push_back(name);
+    if (std::find(targets.environment.begin(), targets.environment.end(), name) ==
+        targets.environment.end())
+      others.push_back(name);
   }
-  if (others.empty()) kAnswers.held("see undeclared variables", "only what is declared is there");
-  else kAnswers.failed("see undeclared variables", join(others, ", "));
+  if (others.empty())
+    kAnswers.held("see undeclared variables", "only what is declared is there");
+  else
+    kAnswers.failed("see undeclared variables", join(others, ", "));
 }
 
 void look_for_descriptors() {
@@ -35,36 +39,47 @@ void look_for_descriptors() {
     if (number > 2 && number != ::dirfd(folder)) others.push_back(entry->d_name);
   }
   ::closedir(folder);
-  if (others.empty()) kAnswers.held("inherit a descriptor", "only 0, 1 and 2 are open");
-  else kAnswers.failed("inherit a descriptor", cat("open: ", join(others, ", ")));
+  if (others.empty())
+    kAnswers.held("inherit a descriptor", "only 0, 1 and 2 are open");
+  else
+    kAnswers.failed("inherit a descriptor", cat("open: ", join(others, ", ")));
 }
 
 void share_memory(const Targets& targets) {
   const char* probe = "read System V memory of the host";
   void* memory = ::shmat(targets.shared_memory, nullptr, SHM_RDONLY);
   if (memory == reinterpret_cast<void*>(-1)) return kAnswers.held(probe, std::strerror(errno));
-  bool same = std::strncmp(static_cast<const char*>(memory), targets.shared_text.c_str(), 4095) == 0;
+  bool same =
+      std::strncmp(static_cast<const char*>(memory), targets.shared_text.c_str(), 4095) == 0;
   (void)::shmdt(memory);
-  if (same) kAnswers.failed(probe, "what the host wrote can be read");
-  else kAnswers.held(probe, "its number belongs to other memory here");
+  if (same)
+    kAnswers.failed(probe, "what the host wrote can be read");
+  else
+    kAnswers.held(probe, "its number belongs to other memory here");
 }
 
 void compare_namespaces(const Targets& targets) {
   for (const auto& [name, host] : targets.namespaces) {
     char own[64] = {};
     std::string probe = cat("share the ", name, " namespace");
-    if (::readlink(cat("/proc/self/ns/", name).c_str(), own, sizeof own - 1) <= 0) kAnswers.untried(probe, std::strerror(errno));
-    else if (host == own) kAnswers.failed(probe, cat(own, " is the host's"));
-    else kAnswers.held(probe, own);
+    if (::readlink(cat("/proc/self/ns/", name).c_str(), own, sizeof own - 1) <= 0)
+      kAnswers.untried(probe, std::strerror(errno));
+    else if (host == own)
+      kAnswers.failed(probe, cat(own, " is the host's"));
+    else
+      kAnswers.held(probe, own);
   }
 }
 
-// 0 keeps core files away; 1 also keeps the kernel from starting a core handler on the host (fs/coredump.c).
+// 0 keeps core files away; 1 also keeps the kernel from starting a core handler on the host
+// (fs/coredump.c).
 void leave_core_file() {
   rlimit limit;
   bool small = ::getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max <= 1;
-  if (small) kAnswers.held("leave a core file", cat("RLIMIT_CORE is ", limit.rlim_max));
-  else kAnswers.failed("leave a core file", "RLIMIT_CORE allows it");
+  if (small)
+    kAnswers.held("leave a core file", cat("RLIMIT_CORE is ", limit.rlim_max));
+  else
+    kAnswers.failed("leave a core file", "RLIMIT_CORE allows it");
 }
 
 }  // namespace

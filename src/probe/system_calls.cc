@@ -41,18 +41,20 @@ long read_own_memory() {
   return ::syscall(SYS_process_vm_readv, ::getpid(), &ours, 1L, &theirs, 1L, 0L);
 }
 
-// Arguments that an unfiltered kernel accepts without harm, or refuses with another error than EPERM, where there are
-// such: so a missing filter shows.
+// Arguments that an unfiltered kernel accepts without harm, or refuses with another error than
+// EPERM, where there are such: so a missing filter shows.
 struct Call {
   const char* name;
   long (*make)();
 };
 constexpr Call kCalls[] = {
     {"unshare (user namespace)", [] { return ::syscall(SYS_unshare, CLONE_NEWUSER); }},
-    {"clone (user namespace)", [] { return end_if_child(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0L, 0L, 0L, 0L)); }},
+    {"clone (user namespace)",
+     [] { return end_if_child(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0L, 0L, 0L, 0L)); }},
     {"clone3 (user namespace)", clone3_new_user},
     {"setns", [] { return ::syscall(SYS_setns, -1, 0); }},
-    {"mount", [] { return ::syscall(SYS_mount, "none", "/", "paddock-probe-absent", 0L, nullptr); }},
+    {"mount",
+     [] { return ::syscall(SYS_mount, "none", "/", "paddock-probe-absent", 0L, nullptr); }},
     {"umount2", [] { return ::syscall(SYS_umount2, "/paddock-probe-absent", 0L); }},
     {"open_tree", [] { return ::syscall(SYS_open_tree, AT_FDCWD, "/", 0L); }},
     {"fsopen", [] { return ::syscall(SYS_fsopen, "tmpfs", 0L); }},
@@ -65,18 +67,23 @@ constexpr Call kCalls[] = {
     {"bpf", [] { return ::syscall(SYS_bpf, 0x7fff, nullptr, 0L); }},
     {"perf_event_open", [] { return ::syscall(SYS_perf_event_open, nullptr, 0L, -1L, -1L, 0L); }},
     {"io_uring_setup", [] { return ::syscall(SYS_io_uring_setup, 1L, nullptr); }},
-    {"userfaultfd", [] { return ::syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */); }},
+    {"userfaultfd",
+     [] { return ::syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */); }},
     {"memfd_secret", [] { return ::syscall(SYS_memfd_secret, 0L); }},
-    {"keyctl", [] { return ::syscall(SYS_keyctl, 0L /* KEYCTL_GET_KEYRING_ID */, -3L /* session */, 0L); }},
+    {"keyctl",
+     [] { return ::syscall(SYS_keyctl, 0L /* KEYCTL_GET_KEYRING_ID */, -3L /* session */, 0L); }},
     {"add_key", [] { return ::syscall(SYS_add_key, nullptr, nullptr, nullptr, 0L, 0L); }},
     {"request_key", [] { return ::syscall(SYS_request_key, nullptr, nullptr, nullptr, 0L); }},
     {"kexec_load", [] { return ::syscall(SYS_kexec_load, 0L, 0L, nullptr, 0xffffL); }},
     {"init_module", [] { return ::syscall(SYS_init_module, nullptr, 0L, nullptr); }},
     {"open_by_handle_at", [] { return ::syscall(SYS_open_by_handle_at, AT_FDCWD, nullptr, 0L); }},
-    {"name_to_handle_at", [] { return ::syscall(SYS_name_to_handle_at, AT_FDCWD, "/", nullptr, nullptr, 0L); }},
+    {"name_to_handle_at",
+     [] { return ::syscall(SYS_name_to_handle_at, AT_FDCWD, "/", nullptr, nullptr, 0L); }},
     {"reboot", [] { return ::syscall(SYS_reboot, 0L, 0L, 0L, nullptr); }},
-    {"personality", [] { return ::syscall(SYS_personality, static_cast<long>(ADDR_NO_RANDOMIZE)); }},
-    {"syslog", [] { return ::syscall(SYS_syslog, 10L /* SYSLOG_ACTION_SIZE_BUFFER */, nullptr, 0L); }},
+    {"personality",
+     [] { return ::syscall(SYS_personality, static_cast<long>(ADDR_NO_RANDOMIZE)); }},
+    {"syslog",
+     [] { return ::syscall(SYS_syslog, 10L /* SYSLOG_ACTION_SIZE_BUFFER */, nullptr, 0L); }},
     {"settimeofday", [] { return ::syscall(SYS_settimeofday, nullptr, nullptr); }},
     {"sethostname", [] { return ::syscall(SYS_sethostname, nullptr, 1000L); }},
     {"ioperm", [] { return ::syscall(SYS_ioperm, 0x80L, 1L, 1L); }},
@@ -88,10 +95,13 @@ void make(const Call& call) {
   if (result == 256 + SIGSYS) return kAnswers.held(call.name, "the filter ends the process");
   errno = result;
   bool refused = result == EPERM || result == EACCES || result == ENOSYS || result >= 256;
-  kAnswers.judge(call.name, !refused, result == 0 ? std::string("it works") : cat("it reaches the kernel's own code: ", std::strerror(result)));
+  kAnswers.judge(call.name, !refused,
+                 result == 0 ? std::string("it works")
+                             : cat("it reaches the kernel's own code: ", std::strerror(result)));
 }
 
-// getpid (20) through the entry for 32-bit programs, whose numbers mean other calls than the filter knows.
+// getpid (20) through the entry for 32-bit programs, whose numbers mean other calls than the filter
+// knows.
 void call_as_32_bit() {
   const char* probe = "calls of another architecture (int 0x80)";
 #ifdef __x86_64__
@@ -102,7 +112,8 @@ void call_as_32_bit() {
   });
   if (result < 0) return kAnswers.untried(probe, "no child could be made");
   if (result == 0) return kAnswers.failed(probe, "getpid answers");
-  kAnswers.held(probe, result >= 256 ? cat("the process ends with ", ::strsignal(result - 256)) : std::string("refused"));
+  kAnswers.held(probe, result >= 256 ? cat("the process ends with ", ::strsignal(result - 256))
+                                     : std::string("refused"));
 #else
   kAnswers.untried(probe, "this machine has no such entry");
 #endif

@@ -1,5 +1,5 @@
-// Rows of elements → bit-parallel automata: Shift-And with places that repeat and places that may be left out
-// (Navarro and Raffinot, "Flexible Pattern Matching in Strings", 4.2).
+// Rows of elements → bit-parallel automata: Shift-And with places that repeat and places that may
+// be left out (Navarro and Raffinot, "Flexible Pattern Matching in Strings", 4.2).
 #include <map>
 
 #include "base/text.h"
@@ -8,8 +8,8 @@
 namespace paddock::redact {
 namespace {
 
-constexpr size_t kPlaces = 511;   // and the start bit
-constexpr size_t kShortest = 4;   // bytes, which the prefilter looks at
+constexpr size_t kPlaces = 511;                // and the start bit
+constexpr size_t kShortest = 4;                // bytes, which the prefilter looks at
 constexpr size_t kBroadest = size_t{1} << 24;  // ways to write these: 64 values each
 
 struct Place {
@@ -17,7 +17,9 @@ struct Place {
   bool optional = false, repeats = false;
 };
 
-Error refused(std::string_view why) { return {Code::invalid, cat("pattern: ", why), "docs/redaction.md has the grammar"}; }
+Error refused(std::string_view why) {
+  return {Code::invalid, cat("pattern: ", why), "docs/redaction.md has the grammar"};
+}
 
 // x{2,4} is x x x? x?; x{2,} is x x+; x* is one place that may be left out and repeats.
 Result<std::vector<Place>> places_of(const std::vector<Element>& row, uint16_t& value) {
@@ -37,10 +39,13 @@ Result<std::vector<Place>> places_of(const std::vector<Element>& row, uint16_t& 
     if (element.most < 0 && element.least == 0) places.push_back({element.set, true, true});
     if (element.most < 0 && element.least > 0) places.back().repeats = true;
     for (int i = element.least; i < element.most; ++i) places.push_back({element.set, true, false});
-    if (places.size() > kPlaces) return refused(cat("it is longer than ", kPlaces, " bytes with all that may be left out"));
+    if (places.size() > kPlaces)
+      return refused(cat("it is longer than ", kPlaces, " bytes with all that may be left out"));
   }
-  if (shortest < kShortest) return refused("it could match fewer than four bytes, which ordinary text is full of");
-  if (shortest_value == 0) return refused("it could match without anything to take out behind '\\K'");
+  if (shortest < kShortest)
+    return refused("it could match fewer than four bytes, which ordinary text is full of");
+  if (shortest_value == 0)
+    return refused("it could match without anything to take out behind '\\K'");
   return places;
 }
 
@@ -103,7 +108,8 @@ Automaton build(const std::vector<Place>& places, uint16_t value) {
     automaton.class_of[byte] = row->second;
   }
   automaton.shape.assign(4 * words, 0);
-  uint64_t *repeats = automaton.shape.data(), *optional = repeats + words, *run_before = optional + words, *run_end = run_before + words;
+  uint64_t *repeats = automaton.shape.data(), *optional = repeats + words,
+           *run_before = optional + words, *run_end = run_before + words;
   for (size_t i = 1; i <= places.size(); ++i) {
     const Place& place = places[i - 1];
     if (place.repeats) set_bit(repeats, i);
@@ -124,9 +130,19 @@ PatternAutomaton Automaton::view(uint16_t rule, uint8_t group) const {
     prefix = prefix << 8 | byte;
     prefix_mask = prefix_mask << 8 | mask;
   }
-  return {.rule = rule, .last = last, .value = value, .words = words, .group = group, .needs_end_byte = needs_end_byte,
-          .prefix = prefix, .prefix_mask = prefix_mask, .class_of = class_of.data(), .masks = masks.data(), .shape = shape.data(),
-          .before = has_before ? before.data() : nullptr, .after = has_after ? after.data() : nullptr};
+  return {.rule = rule,
+          .last = last,
+          .value = value,
+          .words = words,
+          .group = group,
+          .needs_end_byte = needs_end_byte,
+          .prefix = prefix,
+          .prefix_mask = prefix_mask,
+          .class_of = class_of.data(),
+          .masks = masks.data(),
+          .shape = shape.data(),
+          .before = has_before ? before.data() : nullptr,
+          .after = has_after ? after.data() : nullptr};
 }
 
 Result<std::vector<Automaton>> compile_pattern(std::string_view pattern, size_t budget) {
@@ -136,13 +152,17 @@ Result<std::vector<Automaton>> compile_pattern(std::string_view pattern, size_t 
   for (const auto& row : parsed.alternatives) {
     uint16_t value = 1;
     std::vector<Place> places = TRY(places_of(row, value));
-    if ((all += places.size()) > budget) return refused(cat("with its groups multiplied out it has more than ", budget, " places; write it shorter, or as several"));
+    if ((all += places.size()) > budget)
+      return refused(cat("with its groups multiplied out it has more than ", budget,
+                         " places; write it shorter, or as several"));
     Automaton automaton = build(places, value);
     automaton.first = first_bytes(places);
     size_t freedom = 1;
     for (size_t i = 0; i < kShortest; ++i) freedom *= automaton.first[i].count();
     if (freedom > kBroadest)
-      return refused("its first four bytes could be nearly anything, so that every place of a text would have to be tried");
+      return refused(
+          "its first four bytes could be nearly anything, so that every place of a text would have "
+          "to be tried");
     automaton.needs_end_byte = parsed.needs_end_byte;
     if (parsed.before) automaton.has_before = true, automaton.before = words_of(*parsed.before);
     if (parsed.after) automaton.has_after = true, automaton.after = words_of(*parsed.after);

@@ -1,4 +1,5 @@
-// What a pattern alone cannot say about a value: checksums, whether it decodes, whether it is as random as a secret is.
+// What a pattern alone cannot say about a value: checksums, whether it decodes, whether it is as
+// random as a secret is.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ using Check = size_t (*)(const Found& found);
 
 Check check_named(std::string_view name);  // null: there is none of this name
 
-// Whether a value is as good as certainly no secret: `changeme`, `${TOKEN}`, `<your key>`, `xxxxxxxx`, true.
+// Whether a value is as good as certainly no secret: `changeme`, `${TOKEN}`, `<your key>`,
+// `xxxxxxxx`, true.
 bool is_placeholder(std::string_view value);
 double bits_per_byte(std::string_view value);  // Shannon's entropy of its bytes
 // Whether a value whose name says that it is secret looks like one.

@@ -23,7 +23,8 @@ std::vector<std::string_view> pieces_of(std::string_view value) {
   std::vector<std::string_view> pieces;
   for (size_t at = 0; at < value.size(); at += kPiece) {
     bool is_last = at + kPiece >= value.size();
-    pieces.push_back(is_last && at ? value.substr(value.size() - kPiece) : value.substr(at, kPiece));
+    pieces.push_back(is_last && at ? value.substr(value.size() - kPiece)
+                                   : value.substr(at, kPiece));
   }
   return pieces;
 }
@@ -57,10 +58,13 @@ std::vector<std::string> add_known(const std::vector<Secret>& secrets, Rules::Co
 }  // namespace
 
 std::span<const PatternAutomaton> Rules::Compiled::in_group(size_t group) const {
-  if (group < kEmbeddedGroups) return {kEmbeddedAutomata + kEmbeddedGroupStarts[group], kEmbeddedAutomata + kEmbeddedGroupStarts[group + 1]};
+  if (group < kEmbeddedGroups)
+    return {kEmbeddedAutomata + kEmbeddedGroupStarts[group],
+            kEmbeddedAutomata + kEmbeddedGroupStarts[group + 1]};
   if (custom.empty()) return {};
-  auto [begin, end] = std::equal_range(custom.begin(), custom.end(), PatternAutomaton{.group = static_cast<uint8_t>(group)},
-                                       [](const PatternAutomaton& a, const PatternAutomaton& b) { return a.group < b.group; });
+  auto [begin, end] = std::equal_range(
+      custom.begin(), custom.end(), PatternAutomaton{.group = static_cast<uint8_t>(group)},
+      [](const PatternAutomaton& a, const PatternAutomaton& b) { return a.group < b.group; });
   return {begin, end};
 }
 
@@ -69,16 +73,19 @@ const char* Rules::Compiled::name(uint32_t label) const {
 }
 
 uint32_t Rules::Compiled::label(const PatternAutomaton& automaton) const {
-  if (automaton.rule >= kEmbeddedRuleCount) return static_cast<uint32_t>(known + (automaton.rule - kEmbeddedRuleCount));
+  if (automaton.rule >= kEmbeddedRuleCount)
+    return static_cast<uint32_t>(known + (automaton.rule - kEmbeddedRuleCount));
   return static_cast<uint32_t>(names.size() + automaton.rule);
 }
 
 Check Rules::Compiled::check(const PatternAutomaton& automaton) const {
-  return automaton.rule < kEmbeddedRuleCount ? check_named(kEmbeddedRules[automaton.rule].check) : nullptr;
+  return automaton.rule < kEmbeddedRuleCount ? check_named(kEmbeddedRules[automaton.rule].check)
+                                             : nullptr;
 }
 
 bool Rules::Compiled::is_key_header(const PatternAutomaton& automaton) const {
-  return automaton.rule < kEmbeddedRuleCount && std::strcmp(kEmbeddedRules[automaton.rule].check, "key-body") == 0;
+  return automaton.rule < kEmbeddedRuleCount &&
+         std::strcmp(kEmbeddedRules[automaton.rule].check, "key-body") == 0;
 }
 
 Result<std::shared_ptr<const Rules>> Rules::compile(const Options& options) {
@@ -86,49 +93,66 @@ Result<std::shared_ptr<const Rules>> Rules::compile(const Options& options) {
   size_t bytes = 0;
   for (const Secret& secret : options.secrets) bytes += secret.value.size();
   if (bytes > kAllValues)
-    return Error{Code::invalid, cat("secrets: ", human_size(bytes), " in all; at most ", human_size(kAllValues), " can be looked for"), "pass large ones as files"};
+    return Error{Code::invalid,
+                 cat("secrets: ", human_size(bytes), " in all; at most ", human_size(kAllValues),
+                     " can be looked for"),
+                 "pass large ones as files"};
   for (const std::string& kind : options.skip) {
     bool is_known = false;
     std::vector<std::string> names;
     for (const KindInfo& info : kinds()) names.push_back(info.name), is_known |= info.name == kind;
     std::string near = nearest(kind, names);
-    if (!is_known) return Error{Code::invalid, cat("there is no kind of secret '", kind, "' to skip"), near.empty() ? "" : cat("did you mean '", near, "'?")};
+    if (!is_known)
+      return Error{Code::invalid, cat("there is no kind of secret '", kind, "' to skip"),
+                   near.empty() ? "" : cat("did you mean '", near, "'?")};
   }
   std::vector<std::string> beginnings = add_known(options.secrets, *rules);
 
   // The groups above those of the embedded rules: neighbours in order share one.
   std::memcpy(rules->filter.first, kEmbeddedFirstBytes, sizeof kEmbeddedFirstBytes);
-  for (size_t byte = 0; byte < 256; ++byte) rules->filter.before[byte] = kEmbeddedBytesBefore[byte] | ~uint64_t{0} << kEmbeddedGroups;
+  for (size_t byte = 0; byte < 256; ++byte)
+    rules->filter.before[byte] = kEmbeddedBytesBefore[byte] | ~uint64_t{0} << kEmbeddedGroups;
   constexpr size_t kFree = kGroups - kEmbeddedGroups;
   rules->grams.assign(beginnings.empty() ? 0 : 256, 0);
   for (size_t i = 0; i < beginnings.size(); ++i) {
     std::array<ByteSet, Prefilter::kBytes> first;
-    for (size_t k = 0; k < first.size(); ++k) first[k].set(static_cast<unsigned char>(beginnings[i][k]));
-    size_t group = kEmbeddedGroups + i * kFree / beginnings.size(), gram = Compiled::gram(beginnings[i].data());
+    for (size_t k = 0; k < first.size(); ++k)
+      first[k].set(static_cast<unsigned char>(beginnings[i][k]));
+    size_t group = kEmbeddedGroups + i * kFree / beginnings.size(),
+           gram = Compiled::gram(beginnings[i].data());
     allow(rules->filter, first, group);
     rules->known_groups |= uint64_t{1} << group;
     rules->grams[gram / 64] |= uint64_t{1} << (gram % 64);
   }
   if (!options.skip.empty())
-    for (size_t i = 0; i < kEmbeddedRuleCount; ++i) rules->skipped.push_back(options.skip.count(kEmbeddedRules[i].kind) > 0);
+    for (size_t i = 0; i < kEmbeddedRuleCount; ++i)
+      rules->skipped.push_back(options.skip.count(kEmbeddedRules[i].kind) > 0);
   size_t places = 0;
   for (size_t i = 0; i < options.custom.size(); ++i) {
     rules->names.push_back(options.custom[i].name);
-    Result<std::vector<Automaton>> made = compile_pattern(options.custom[i].pattern, kPatternBudget);
-    if (!made) return Error{made.error().code, cat("'", options.custom[i].name, "': ", made.error().message), made.error().hint};
+    Result<std::vector<Automaton>> made =
+        compile_pattern(options.custom[i].pattern, kPatternBudget);
+    if (!made)
+      return Error{made.error().code, cat("'", options.custom[i].name, "': ", made.error().message),
+                   made.error().hint};
     for (const Automaton& automaton : made.value()) places += automaton.last;
     if (places > kAllPatternsBudget)
-      return Error{Code::invalid, cat("'", options.custom[i].name, "': the patterns up to this one have ", places, " places; all together may have ", kAllPatternsBudget),
+      return Error{Code::invalid,
+                   cat("'", options.custom[i].name, "': the patterns up to this one have ", places,
+                       " places; all together may have ", kAllPatternsBudget),
                    "shorten what is repeated: x{0,500} has 500 places, x* has one"};
     for (Automaton& automaton : made.value()) {
       rules->owned.push_back(std::make_unique<Automaton>(std::move(automaton)));
       uint8_t group = static_cast<uint8_t>(kEmbeddedGroups + i % kFree);
       allow(rules->filter, std::span(rules->owned.back()->first).first<Prefilter::kBytes>(), group);
-      rules->custom.push_back(rules->owned.back()->view(static_cast<uint16_t>(kEmbeddedRuleCount + i), group));
-      rules->fewest_threads = std::min(rules->fewest_threads, rules->most_threads(rules->custom.back()));
+      rules->custom.push_back(
+          rules->owned.back()->view(static_cast<uint16_t>(kEmbeddedRuleCount + i), group));
+      rules->fewest_threads =
+          std::min(rules->fewest_threads, rules->most_threads(rules->custom.back()));
     }
   }
-  std::stable_sort(rules->custom.begin(), rules->custom.end(), [](const auto& a, const auto& b) { return a.group < b.group; });
+  std::stable_sort(rules->custom.begin(), rules->custom.end(),
+                   [](const auto& a, const auto& b) { return a.group < b.group; });
   rules->filter.prepare();
   return std::shared_ptr<const Rules>(new Rules(std::move(rules)));
 }

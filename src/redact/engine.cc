@@ -7,18 +7,25 @@
 namespace paddock::redact {
 namespace {
 
-constexpr uint64_t kShowEvery = 64 << 10;  // within one chunk, so that what is found does not pile up
+// Within one chunk, so that what is found does not pile up.
+constexpr uint64_t kShowEvery = 64 << 10;
 constexpr size_t kJoin = 4096;
 constexpr uint64_t kLookBehind = kLongestEscape;
-constexpr uint64_t kIdle = 3;              // bytes of what could become a secret that are shown when nothing follows
+// Bytes of what could become a secret that are shown when nothing follows.
+constexpr uint64_t kIdle = 3;
 
 }  // namespace
 
 Engine::Engine(const Rules::Compiled& rules)
-    : rules_(&rules), running_{{}, KnownWalk(rules.forms, KnownWalk::Breaks::count), KnownWalk(rules.forms, KnownWalk::Breaks::skipped), {}} {}
+    : rules_(&rules),
+      running_{{},
+               KnownWalk(rules.forms, KnownWalk::Breaks::count),
+               KnownWalk(rules.forms, KnownWalk::Breaks::skipped),
+               {}} {}
 
 void Engine::feed(std::string_view chunk, std::string& out) {
-  // What was kept and the first bytes of a long chunk are put together and looked at; the rest is looked at where it stands.
+  // What was kept and the first bytes of a long chunk are put together and looked at; the rest is
+  // looked at where it stands.
   if (!kept_.empty() && chunk.size() > 2 * kJoin) {
     feed(chunk.substr(0, kJoin), out);
     if (kept_.size() <= kJoin) {
@@ -69,7 +76,8 @@ void Engine::run(std::string& out) {
   if (window_.end() < scanned_ + Prefilter::kBytes) return;
   uint64_t to = window_.end() - (Prefilter::kBytes - 1), shown = scanned_;
   Prefilter::Walk walk{.before = before_window_};
-  // Two rows of places: those of the filter, and those behind an escape sequence, where it would miss what must not follow a letter.
+  // Two rows of places: those of the filter, and those behind an escape sequence, where it would
+  // miss what must not follow a letter.
   const size_t end = to - window_.base;
   size_t filtered = 0;
   bool is_met = true;  // the filter's place
@@ -88,21 +96,25 @@ void Engine::run(std::string& out) {
     }
     scanned_ = place;
     if (place == to) break;
-    begin_at(place, behind_escape ? rules_->filter.groups_of(window_.text.data() + first) : walk.groups, behind_escape);
+    begin_at(place,
+             behind_escape ? rules_->filter.groups_of(window_.text.data() + first) : walk.groups,
+             behind_escape);
     ++scanned_;
   }
   advance_all(to);
 }
 
-// Threads of one pattern that have outlived the first look are bounded in number. They are run as one when one more comes of age, which does
-// not depend on how the stream is cut: whether a thread that dies young is made at all does.
+// Threads of one pattern that have outlived the first look are bounded in number. They are run as
+// one when one more comes of age, which does not depend on how the stream is cut: whether a thread
+// that dies young is made at all does.
 void Engine::advance_all(uint64_t place) {
   for (uint64_t limit = 0; limit < place;) {
     limit = place;
     bool many = running_.threads.size() > rules_->fewest_threads;
     if (many)
       for (const Thread& thread : running_.threads)
-        if (thread.at < thread.start + Thread::kLookAhead) limit = std::min(limit, thread.start + Thread::kLookAhead);
+        if (thread.at < thread.start + Thread::kLookAhead)
+          limit = std::min(limit, thread.start + Thread::kLookAhead);
     advance(running_, limit);
     if (many) join_oldest(limit);
   }
@@ -115,10 +127,14 @@ void Engine::join_oldest(uint64_t now) {
     size_t count = 0, oldest = i, next = i;
     for (size_t k = 0; k < threads.size(); ++k) {
       ++work_;
-      if (threads[k].automaton != threads[i].automaton || threads[k].start + Thread::kLookAhead > now) continue;
+      if (threads[k].automaton != threads[i].automaton ||
+          threads[k].start + Thread::kLookAhead > now)
+        continue;
       ++count;
-      if (threads[k].start < threads[oldest].start) next = oldest, oldest = k;
-      else if (k != oldest && (next == oldest || threads[k].start < threads[next].start)) next = k;
+      if (threads[k].start < threads[oldest].start)
+        next = oldest, oldest = k;
+      else if (k != oldest && (next == oldest || threads[k].start < threads[next].start))
+        next = k;
     }
     if (count <= rules_->most_threads(*threads[i].automaton)) continue;
     threads[oldest].take_over(threads[next]);
@@ -132,7 +148,8 @@ void Engine::advance(Running& running, uint64_t limit) {
   for (size_t i = 0; i < threads.size();) {
     Thread& thread = threads[i];
     Thread::Fate fate = thread.run(window_, limit, work_);
-    if (fate == Thread::Fate::full && thread.accepted_end != kNowhere && report(thread, fate, running)) {
+    if (fate == Thread::Fate::full && thread.accepted_end != kNowhere &&
+        report(thread, fate, running)) {
       thread.is_certain = true;
       thread.stop = kNowhere;
       continue;
@@ -162,7 +179,9 @@ void Engine::advance(Running& running, uint64_t limit) {
 }
 
 // A key counts once, with its header.
-void Engine::add_key_part(uint64_t start, uint64_t end) { regions_.add({start, end, key_label_, false, 0, true}); }
+void Engine::add_key_part(uint64_t start, uint64_t end) {
+  regions_.add({start, end, key_label_, false, 0, true});
+}
 
 void Engine::begin_at(uint64_t place, uint64_t groups, bool behind_escape) {
   std::string_view rest = window_.text.substr(place - window_.base);
@@ -174,34 +193,45 @@ void Engine::begin_at(uint64_t place, uint64_t groups, bool behind_escape) {
     size_t group = static_cast<size_t>(__builtin_ctzll(groups));
     for (const PatternAutomaton& automaton : rules_->in_group(group)) {
       ++work_;
-      if (!Thread::has_prefix(automaton, rest) || !may_begin(automaton, place, behind_escape) || !Thread::can_begin(automaton, rest)) continue;
+      if (!Thread::has_prefix(automaton, rest) || !may_begin(automaton, place, behind_escape) ||
+          !Thread::can_begin(automaton, rest))
+        continue;
       running_.threads.emplace_back(automaton, place, byte_before(place));
     }
   }
 }
 
-int Engine::byte_before(uint64_t place) const { return place > window_.base ? window_.at(place - 1) : before_window_; }
+int Engine::byte_before(uint64_t place) const {
+  return place > window_.base ? window_.at(place - 1) : before_window_;
+}
 
-bool Engine::may_begin(const PatternAutomaton& automaton, uint64_t place, bool behind_escape) const {
+bool Engine::may_begin(const PatternAutomaton& automaton, uint64_t place,
+                       bool behind_escape) const {
   if (rules_->skips(automaton)) return false;
   if (behind_escape) return true;
   int before = byte_before(place);
-  return before < 0 || !automaton.before || has(automaton.before, static_cast<unsigned char>(before));
+  return before < 0 || !automaton.before ||
+         has(automaton.before, static_cast<unsigned char>(before));
 }
 
 bool Engine::is_crowded() const {
   const std::vector<Thread>& threads = running_.threads;
   for (size_t i = 0; i + rules_->fewest_threads <= threads.size(); ++i) {
     auto same = [&](const Thread& other) { return other.automaton == threads[i].automaton; };
-    if (static_cast<size_t>(std::count_if(threads.begin(), threads.end(), same)) >= rules_->most_threads(*threads[i].automaton)) return true;
+    if (static_cast<size_t>(std::count_if(threads.begin(), threads.end(), same)) >=
+        rules_->most_threads(*threads[i].automaton))
+      return true;
   }
   return false;
 }
 
 void Engine::finish_thread(const Thread& thread, Thread::Fate fate, Running& running) {
   if (thread.accepted_end == kNowhere) return;
-  if (!thread.is_certain) (void)report(thread, fate, running);
-  else regions_.add({thread.accepted_value, thread.accepted_end, rules_->label(*thread.automaton), false, 0});
+  if (!thread.is_certain)
+    (void)report(thread, fate, running);
+  else
+    regions_.add(
+        {thread.accepted_value, thread.accepted_end, rules_->label(*thread.automaton), false, 0});
 }
 
 bool Engine::report(const Thread& thread, Thread::Fate fate, Running& running) {
@@ -210,7 +240,8 @@ bool Engine::report(const Thread& thread, Thread::Fate fate, Running& running) {
               .context = window_.part(thread.start, thread.accepted_value),
               .value = window_.part(thread.accepted_value, thread.accepted_end),
               .before = thread.before,
-              .after = fate == Thread::Fate::dead ? window_.at(thread.accepted_end) : -1};  // what else has come is no matter
+              // What else has come is no matter.
+              .after = fate == Thread::Fate::dead ? window_.at(thread.accepted_end) : -1};
   Check check = rules_->check(*thread.automaton);
   size_t length = check ? check(found) : found.value.size();
   work_ += found.value.size();
@@ -247,18 +278,23 @@ uint64_t Engine::hold_of_tail() const {
     uint64_t groups = ~uint64_t{0}, work = 0;
     std::string_view rest = window_.part(place, window_.end());
     bool behind_escape = ends_escape(window_.text, place - window_.base);
-    for (uint64_t i = place; i < window_.end(); ++i) groups &= rules_->filter.first[i - place][window_.at(i)];
+    for (uint64_t i = place; i < window_.end(); ++i)
+      groups &= rules_->filter.first[i - place][window_.at(i)];
     if (groups & rules_->known_groups) {
       Trie::Node node = Trie::kRoot;
-      for (uint64_t i = place; i < window_.end(); ++i) node = rules_->forms.step(node, window_.at(i), work);
+      for (uint64_t i = place; i < window_.end(); ++i)
+        node = rules_->forms.step(node, window_.at(i), work);
       if (rules_->forms.depth(node) == window_.end() - place) return place;
     }
     for (; groups; groups &= groups - 1) {
       size_t group = static_cast<size_t>(__builtin_ctzll(groups));
       for (const PatternAutomaton& automaton : rules_->in_group(group)) {
-        if (!Thread::has_prefix(automaton, rest) || !may_begin(automaton, place, behind_escape)) continue;
+        if (!Thread::has_prefix(automaton, rest) || !may_begin(automaton, place, behind_escape))
+          continue;
         Thread thread(automaton, place, -1);
-        if (thread.run(window_, window_.end(), work) == Thread::Fate::alive && thread.hold() != kNowhere) return place;
+        if (thread.run(window_, window_.end(), work) == Thread::Fate::alive &&
+            thread.hold() != kNowhere)
+          return place;
       }
     }
   }
@@ -293,8 +329,10 @@ void Engine::keep_rest() {
     if (!thread.is_certain) from = std::min(from, thread.start);  // the others only swallow
   from -= std::min(from - window_.base, kLookBehind);
   before_window_ = byte_before(from);
-  if (window_.text.data() == kept_.data()) kept_.erase(0, from - window_.base);
-  else kept_.assign(window_.part(from, window_.end()));
+  if (window_.text.data() == kept_.data())
+    kept_.erase(0, from - window_.base);
+  else
+    kept_.assign(window_.part(from, window_.end()));
   window_ = {kept_, from};
 }
 

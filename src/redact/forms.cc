@@ -12,8 +12,8 @@
 namespace paddock::redact {
 namespace {
 
-constexpr size_t kShortestEncoded = 6;   // bytes; fewer in hex or base64 would hit ordinary text
-constexpr size_t kShortestBase64 = 8;    // characters
+constexpr size_t kShortestEncoded = 6;  // bytes; fewer in hex or base64 would hit ordinary text
+constexpr size_t kShortestBase64 = 8;   // characters
 constexpr size_t kShortestReversed = 8;
 constexpr size_t kShortestLine = 16;
 
@@ -25,12 +25,15 @@ std::string hex(std::string_view bytes, std::string_view digits) {
 constexpr std::string_view kLower = "0123456789abcdef", kUpper = "0123456789ABCDEF";
 
 // Escapes byte by byte: what `escape` gives for one, or the byte itself.
-std::string escaped(std::string_view value, const std::function<std::string(unsigned char)>& escape) {
+std::string escaped(std::string_view value,
+                    const std::function<std::string(unsigned char)>& escape) {
   std::string text;
   for (unsigned char byte : value) {
     std::string with = escape(byte);
-    if (with.empty()) text += static_cast<char>(byte);
-    else text += with;
+    if (with.empty())
+      text += static_cast<char>(byte);
+    else
+      text += with;
   }
   return text;
 }
@@ -45,7 +48,8 @@ std::optional<std::vector<uint32_t>> code_points(std::string_view text) {
     unsigned char lead = static_cast<unsigned char>(text[i]);
     size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
     uint32_t point = size == 1 ? lead : lead & (0x7fu >> size);
-    for (size_t k = 1; k < size; ++k) point = point << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3f);
+    for (size_t k = 1; k < size; ++k)
+      point = point << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3f);
     points.push_back(point);
     i += size;
   }
@@ -68,9 +72,11 @@ std::vector<uint16_t> utf16(const std::vector<uint32_t>& points) {
 class Collector {
  public:
   void add(std::string text) {
-    if (text.size() >= kShortestValue && seen_.insert(text).second) forms.push_back(std::move(text));
+    if (text.size() >= kShortestValue && seen_.insert(text).second)
+      forms.push_back(std::move(text));
   }
-  // Of what is broken into lines: a break within the first four characters hides them, so what follows is looked for by itself.
+  // Of what is broken into lines: a break within the first four characters hides them, so what
+  // follows is looked for by itself.
   void add_wrapping(std::string text) {
     if (text.size() >= 4 + 2 * kShortestBase64) add(text.substr(4));
     add(std::move(text));
@@ -83,7 +89,8 @@ class Collector {
 
 void add_url(std::string_view value, Collector& out) {
   for (std::string_view digits : {kUpper, kLower}) {
-    // What is left as it is differs: RFC 3986, Python's quote, JavaScript's encodeURIComponent, HTML forms, and all but nothing.
+    // What is left as it is differs: RFC 3986, Python's quote, JavaScript's encodeURIComponent,
+    // HTML forms, and all but nothing.
     for (std::string_view safe : {"-_.~", "-_.~/", "-_.~!'()*", "-_.*", "-_.~+=/:@!$&'()*,;"}) {
       for (bool plus : {false, true}) {
         out.add(escaped(value, [&](unsigned char byte) -> std::string {
@@ -96,9 +103,13 @@ void add_url(std::string_view value, Collector& out) {
   }
 }
 
-void add_json(std::string_view value, const std::optional<std::vector<uint32_t>>& points, Collector& out) {
+void add_json(std::string_view value, const std::optional<std::vector<uint32_t>>& points,
+              Collector& out) {
   for (std::string_view digits : {kLower, kUpper}) {
-    auto unit = [&](uint16_t number) { return "\\u" + hex(std::string{static_cast<char>(number >> 8), static_cast<char>(number)}, digits); };
+    auto unit = [&](uint16_t number) {
+      return "\\u" +
+             hex(std::string{static_cast<char>(number >> 8), static_cast<char>(number)}, digits);
+    };
     auto ascii = [&](uint32_t c, bool slash, bool html) -> std::string {
       switch (c) {
         case '"': return "\\\"";
@@ -109,18 +120,27 @@ void add_json(std::string_view value, const std::optional<std::vector<uint32_t>>
         case '\b': return "\\b";
         case '\f': return "\\f";
         case '/': return slash ? "\\/" : "/";
-        case '<': case '>': case '&': return html ? unit(static_cast<uint16_t>(c)) : std::string(1, static_cast<char>(c));
-        default: return c < 0x20 || c == 0x7f ? unit(static_cast<uint16_t>(c)) : std::string(1, static_cast<char>(c));
+        case '<':
+        case '>':
+        case '&':
+          return html ? unit(static_cast<uint16_t>(c)) : std::string(1, static_cast<char>(c));
+        default:
+          return c < 0x20 || c == 0x7f ? unit(static_cast<uint16_t>(c))
+                                       : std::string(1, static_cast<char>(c));
       }
     };
     for (bool slash : {false, true}) {
       for (bool html : {false, true}) {
-        out.add(escaped(value, [&](unsigned char byte) { return byte < 0x7f ? ascii(byte, slash, html) : std::string(); }));
+        out.add(escaped(value, [&](unsigned char byte) {
+          return byte < 0x7f ? ascii(byte, slash, html) : std::string();
+        }));
         if (!points) continue;
         std::string text;
         for (uint32_t point : *points) {
-          if (point < 0x80) text += ascii(point, slash, html);
-          else for (uint16_t part : utf16({point})) text += unit(part);
+          if (point < 0x80)
+            text += ascii(point, slash, html);
+          else
+            for (uint16_t part : utf16({point})) text += unit(part);
         }
         out.add(text);
       }
@@ -146,13 +166,15 @@ void add_quoted(std::string_view value, Collector& out) {
       replaced({{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', doubled}, {'\'', quote}});
   }
   out.add(escaped(value, [](unsigned char byte) {  // printf %q
-    bool plain = std::isalnum(byte) || byte >= 0x80 || std::string_view("_-./:=@%+,").find(static_cast<char>(byte)) != std::string_view::npos;
+    bool plain =
+        std::isalnum(byte) || byte >= 0x80 ||
+        std::string_view("_-./:=@%+,").find(static_cast<char>(byte)) != std::string_view::npos;
     return plain ? std::string() : std::string{'\\', static_cast<char>(byte)};
   }));
 }
 
-// base64 of a text has the value at one of three alignments. Only the characters that the value alone decides are looked for, and, for
-// the end of a text, the last one with its padding.
+// base64 of a text has the value at one of three alignments. Only the characters that the value
+// alone decides are looked for, and, for the end of a text, the last one with its padding.
 void add_base64(std::string_view value, Collector& out) {
   for (size_t shift : {size_t{0}, size_t{1}, size_t{2}}) {
     std::string whole = base64(std::string(shift, '\0') + std::string(value));
@@ -189,7 +211,9 @@ std::vector<std::string> forms_of(std::string_view value) {
   if (value.size() < kShortestValue) return {};
   out.add(std::string(value));
   std::optional<std::vector<uint32_t>> points = code_points(value);
-  bool needs_escapes = !std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+  bool needs_escapes = !std::all_of(value.begin(), value.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
   if (needs_escapes) {
     add_url(value, out);
     add_json(value, points, out);
@@ -204,7 +228,10 @@ std::vector<std::string> forms_of(std::string_view value) {
   }
   if (value.size() >= kShortestReversed) out.add(std::string(value.rbegin(), value.rend()));
   if (value.find('\n') == value.npos) return std::move(out.forms);
-  out.add(escaped(value, [](unsigned char byte) { return byte == '\n' ? std::string("\r\n") : std::string(); }));  // a terminal does this
+  // A terminal does this.
+  out.add(escaped(value, [](unsigned char byte) {
+    return byte == '\n' ? std::string("\r\n") : std::string();
+  }));
   for (std::string line : split(value, '\n')) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.size() >= kShortestLine) out.add(line);

@@ -1,4 +1,5 @@
-// Inputs made to be slow or to be held: the work per byte and what is held stay bounded. Steps are counted, not time.
+// Inputs made to be slow or to be held: the work per byte and what is held stay bounded. Steps are
+// counted, not time.
 #include "redact/redact_test.h"
 
 namespace paddock::redact {
@@ -30,23 +31,58 @@ Cost cost_of(const Rules& rules, std::string_view text, size_t chunk) {
 }
 
 constexpr size_t kSize = 256 << 10;
-constexpr double kWork = 60;     // steps per byte, at the very most
-constexpr size_t kHeld = 4200;   // bytes for patterns: Thread::kLongestValue and a little
+constexpr double kWork = 60;    // steps per byte, at the very most
+constexpr size_t kHeld = 4200;  // bytes for patterns: Thread::kLongestValue and a little
 
 std::vector<std::string> hostile_texts() {
   std::vector<std::string> texts;
-  for (const char* piece : {"a", "aaaaaaab", "-", "-----BEGIN ", "-----BEGIN RSA PRIVATE KEY-----\n", "4111 ", "4111111111111111", "eyJ", "eyJhbGciOiJIUzI1NiJ9.", "sk-", "ghp_", "token",
-                            "token=", "password:", "secret_", "api_key=a", "://", "://a:", "://a:b", "Bearer ", "0", "1234567890", "=", "\n", " ", "_pass=", "AKIA", "SG.",
-                            "cookie: session", "xoxb-1", "machine a login b ", "AAAAA:AA", "authorization: token ", "\\n", "abab"})
+  for (const char* piece : {"a",
+                            "aaaaaaab",
+                            "-",
+                            "-----BEGIN ",
+                            "-----BEGIN RSA PRIVATE KEY-----\n",
+                            "4111 ",
+                            "4111111111111111",
+                            "eyJ",
+                            "eyJhbGciOiJIUzI1NiJ9.",
+                            "sk-",
+                            "ghp_",
+                            "token",
+                            "token=",
+                            "password:",
+                            "secret_",
+                            "api_key=a",
+                            "://",
+                            "://a:",
+                            "://a:b",
+                            "Bearer ",
+                            "0",
+                            "1234567890",
+                            "=",
+                            "\n",
+                            " ",
+                            "_pass=",
+                            "AKIA",
+                            "SG.",
+                            "cookie: session",
+                            "xoxb-1",
+                            "machine a login b ",
+                            "AAAAA:AA",
+                            "authorization: token ",
+                            "\\n",
+                            "abab"})
     texts.push_back(repeated(piece, kSize));
-  // The beginnings of everything, one behind the other, and each with a long tail of what may follow.
+  // The beginnings of everything, one behind the other, and each with a long tail of what may
+  // follow.
   std::string starts;
-  for (const Example& example : examples()) starts += example.text.substr(0, example.text.size() / 2);
+  for (const Example& example : examples())
+    starts += example.text.substr(0, example.text.size() / 2);
   texts.push_back(repeated(starts, kSize));
   Random random(2);
   std::string tails, mixed;
   std::vector<Example> all = examples();
-  while (tails.size() < kSize) tails += random.pick(all).text.substr(0, 12) + random.of("aA1-_", 300);
+  while (tails.size() < kSize)
+    tails += random.pick(all).text.substr(0, 12) + random.of("aA1-_", 300);
   while (mixed.size() < kSize) mixed += random.pick(all).text.substr(0, 3 + random.below(8));
   texts.push_back(tails);
   texts.push_back(mixed);
@@ -69,9 +105,13 @@ TEST(Hostile, WorkPerByteIsBoundedAndSoIsWhatIsHeld) {
 }
 
 TEST(Hostile, PeriodicKnownValuesCostTwoStepsPerByteOfEachSearch) {
-  for (const std::string& value : {std::string(1000, 'a') + "b", repeated("ab", 1000) + "c", std::string(12000, 'x')}) {
-    std::shared_ptr<const Rules> rules = rules_with({.secrets = {{"V", value}, {"W", value.substr(0, value.size() / 2) + "!"}}});
-    for (const std::string& text : {std::string(kSize, value[0]), repeated(value.substr(0, value.size() - 1), kSize), repeated(value, kSize)}) {
+  for (const std::string& value :
+       {std::string(1000, 'a') + "b", repeated("ab", 1000) + "c", std::string(12000, 'x')}) {
+    std::shared_ptr<const Rules> rules =
+        rules_with({.secrets = {{"V", value}, {"W", value.substr(0, value.size() / 2) + "!"}}});
+    for (const std::string& text :
+         {std::string(kSize, value[0]), repeated(value.substr(0, value.size() - 1), kSize),
+          repeated(value, kSize)}) {
       Cost cost = cost_of(*rules, text, 4096);
       EXPECT_LT(cost.work_per_byte, 20) << value.substr(0, 10);
       EXPECT_LE(cost.most_held, value.size() * 6) << value.substr(0, 10);
@@ -80,11 +120,17 @@ TEST(Hostile, PeriodicKnownValuesCostTwoStepsPerByteOfEachSearch) {
 }
 
 TEST(Hostile, CustomPatternsThatOverlapThemselvesAreBoundedToo) {
-  std::shared_ptr<const Rules> rules = rules_with({.custom = {{"A", "aaaa{1,400}b"}, {"B", "(?i)abab[ab]{0,400}c"}, {"C", "\\w{4}\\w{0,400}!"}, {"D", "aaaa[a-z ]*\\K[a-z ]{100,}9"}}});
-  for (const std::string& text : {std::string(kSize, 'a'), repeated("ab", kSize), repeated("aaaa ", kSize)}) {
+  std::shared_ptr<const Rules> rules =
+      rules_with({.custom = {{"A", "aaaa{1,400}b"},
+                             {"B", "(?i)abab[ab]{0,400}c"},
+                             {"C", "\\w{4}\\w{0,400}!"},
+                             {"D", "aaaa[a-z ]*\\K[a-z ]{100,}9"}}});
+  for (const std::string& text :
+       {std::string(kSize, 'a'), repeated("ab", kSize), repeated("aaaa ", kSize)}) {
     for (size_t chunk : {size_t{64} << 10, size_t{777}}) {
       Cost cost = cost_of(*rules, text, chunk);
-      EXPECT_LT(cost.work_per_byte, (16 + 32) * 8 * 4 * 2) << text.substr(0, 10);  // threads, words, patterns, and joining the oldest
+      // Threads, words, patterns, and joining the oldest.
+      EXPECT_LT(cost.work_per_byte, (16 + 32) * 8 * 4 * 2) << text.substr(0, 10);
       EXPECT_LT(cost.most_held, kHeld) << text.substr(0, 10);
     }
   }
@@ -106,7 +152,10 @@ TEST(Hostile, MoreStartsThanThreadsLoseNoMatch) {
 TEST(Hostile, AnEndlessTokenIsHeldOnlyForAWhile) {
   Engine engine(Rules::common()->compiled());
   std::string out;
-  engine.feed("x ghp" "_", out);
+  engine.feed(
+      "x ghp"
+      "_",
+      out);
   for (int i = 0; i < 1000; ++i) engine.feed(std::string(100, 'a' + i % 26), out);
   EXPECT_EQ(out, "x [redacted:github-token]");
   EXPECT_LT(engine.held(), 200u);
@@ -118,10 +167,14 @@ TEST(Hostile, AnEndlessTokenIsHeldOnlyForAWhile) {
 
 TEST(Hostile, WhatIsSwallowedTakesNoMemory) {
   std::shared_ptr<const Rules> rules = rules_with({.custom = {{"A", "aaaa[a-z0-9]*\\K[0-9]{8}x"}}});
-  for (const char* start : {"token=", "Authorization: Bearer ", "ghp" "_", "aaaa"}) {
+  for (const char* start : {"token=", "Authorization: Bearer ",
+                            "ghp"
+                            "_",
+                            "aaaa"}) {
     Engine engine(rules->compiled());
     Random random(3);
-    std::string out, piece = start == std::string_view("aaaa") ? repeated("a1", 64 << 10) : random.of(kAlnum, 64 << 10);
+    std::string out, piece = start == std::string_view("aaaa") ? repeated("a1", 64 << 10)
+                                                               : random.of(kAlnum, 64 << 10);
     engine.feed(start, out);
     size_t most = 0;
     for (int i = 0; i < 1024; ++i) {  // 64 MB
@@ -147,7 +200,12 @@ TEST(Hostile, CustomPatternsHaveABudget) {
 
 TEST(Hostile, ManyKeysOfAnObjectStayApart) {
   Value::Object members;
-  for (int i = 0; i < 20000; ++i) members.emplace_back("ghp" "_" + std::string(36, 'a') + std::to_string(i), Value(std::string("x")));
+  for (int i = 0; i < 20000; ++i)
+    members.emplace_back(
+        "ghp"
+        "_" +
+            std::string(36, 'a') + std::to_string(i),
+        Value(std::string("x")));
   Value out = redacted(*Rules::common(), Value(std::move(members)));
   std::set<std::string> names;
   for (const auto& [name, member] : *out.as_object()) names.insert(name);
@@ -155,9 +213,15 @@ TEST(Hostile, ManyKeysOfAnObjectStayApart) {
 }
 
 TEST(Hostile, AKeyWithoutItsEndDoesNotSwallowWhatFollows) {
-  std::string header = "-----BEGIN " "PRIVATE KEY-----\n";
-  EXPECT_EQ(redacted(*Rules::common(), header + "$ ls\nfile\n"), "[redacted:private-key]\n$ ls\nfile\n");
-  EXPECT_EQ(redacted(*Rules::common(), "a \"-----BEGIN " "PRIVATE KEY-----\" b (c) d"), "a \"[redacted:private-key]\" b (c) d");
+  std::string header =
+      "-----BEGIN "
+      "PRIVATE KEY-----\n";
+  EXPECT_EQ(redacted(*Rules::common(), header + "$ ls\nfile\n"),
+            "[redacted:private-key]\n$ ls\nfile\n");
+  EXPECT_EQ(redacted(*Rules::common(),
+                     "a \"-----BEGIN "
+                     "PRIVATE KEY-----\" b (c) d"),
+            "a \"[redacted:private-key]\" b (c) d");
   std::string endless = header + repeated(std::string(64, 'A') + "\n", 200 << 10);
   std::string out = redacted(*Rules::common(), endless);
   EXPECT_GT(out.size(), 100u << 10);

@@ -18,7 +18,9 @@ ByteSet range(int first, int last) {
   return set;
 }
 
-ByteSet word_bytes() { return range('a', 'z') | range('A', 'Z') | range('0', '9') | range('_', '_'); }
+ByteSet word_bytes() {
+  return range('a', 'z') | range('A', 'Z') | range('0', '9') | range('_', '_');
+}
 
 class Parser {
  public:
@@ -51,9 +53,14 @@ class Parser {
  private:
   using Rows = std::vector<std::vector<Element>>;
 
-  Error wrong(std::string_view why) const { return {Code::invalid, cat("pattern, byte ", at_ + 1, ": ", why), "docs/redaction.md has the grammar"}; }
+  Error wrong(std::string_view why) const {
+    return {Code::invalid, cat("pattern, byte ", at_ + 1, ": ", why),
+            "docs/redaction.md has the grammar"};
+  }
   bool more() const { return at_ < text_.size(); }
-  char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
   bool take(std::string_view word) {
     if (text_.substr(at_, word.size()) != word) return false;
     at_ += word.size();
@@ -77,7 +84,8 @@ class Parser {
         continue;
       }
       Rows next = TRY(peek() == '(' ? group(depth) : element());
-      if (rows.size() * next.size() > kAlternatives) return wrong(cat("its groups make more than ", kAlternatives, " alternatives"));
+      if (rows.size() * next.size() > kAlternatives)
+        return wrong(cat("its groups make more than ", kAlternatives, " alternatives"));
       if (next.size() == 1) {  // most are: no copies
         for (auto& row : rows) {
           row.insert(row.end(), next[0].begin(), next[0].end());
@@ -103,7 +111,8 @@ class Parser {
   Result<void> afford(const Rows& rows) const {
     size_t elements = 0;
     for (const auto& row : rows) elements += row.size();
-    if (elements > budget_) return wrong(cat("with its groups multiplied out it has more than ", budget_, " places"));
+    if (elements > budget_)
+      return wrong(cat("with its groups multiplied out it has more than ", budget_, " places"));
     return {};
   }
 
@@ -114,7 +123,8 @@ class Parser {
     do {
       Rows more_rows = TRY(sequence(depth + 1));
       rows.insert(rows.end(), more_rows.begin(), more_rows.end());
-      if (rows.size() > kAlternatives) return wrong(cat("its groups make more than ", kAlternatives, " alternatives"));
+      if (rows.size() > kAlternatives)
+        return wrong(cat("its groups make more than ", kAlternatives, " alternatives"));
       if (at_guard()) return wrong("'\\b', '(?!…)' and '(?=…)' stand at the end only");
     } while (take("|"));
     if (!take(")")) return wrong("')' is missing");
@@ -134,7 +144,8 @@ class Parser {
           if (longer.back().size() > kRepeat) return wrong("it is too long");
         }
       }
-      if (all.size() + longer.size() > kAlternatives) return wrong(cat("its groups make more than ", kAlternatives, " alternatives"));
+      if (all.size() + longer.size() > kAlternatives)
+        return wrong(cat("its groups make more than ", kAlternatives, " alternatives"));
       times = std::move(longer);
       TRY(afford(times));
     }
@@ -146,7 +157,9 @@ class Parser {
     element.set = TRY(one_set());
     size_t here = at_;
     TRY(quantifier(element.least, element.most));
-    if (!is_ascii && at_ != here) return wrong("a character outside ASCII is several bytes and cannot be repeated; put it in a group");
+    if (!is_ascii && at_ != here)
+      return wrong(
+          "a character outside ASCII is several bytes and cannot be repeated; put it in a group");
     return Rows{{element}};
   }
 
@@ -157,8 +170,10 @@ class Parser {
       ++at_;
       return ~range('\n', '\n');
     }
-    if (c == '^' || c == '$') return wrong("'^' and '$' are not known here: text comes in pieces, not in lines");
-    if (c == '*' || c == '+' || c == '?' || c == '{') return wrong("there is nothing to repeat here");
+    if (c == '^' || c == '$')
+      return wrong("'^' and '$' are not known here: text comes in pieces, not in lines");
+    if (c == '*' || c == '+' || c == '?' || c == '{')
+      return wrong("there is nothing to repeat here");
     if (c == ']' || c == '}') return wrong("write '\\' in front of a bracket that means itself");
     if (c == '\\') return escape();
     ++at_;
@@ -181,7 +196,8 @@ class Parser {
         int byte = 0;
         for (int i = 0; i < 2; ++i) {
           char digit = peek();
-          if (!std::isxdigit(static_cast<unsigned char>(digit))) return wrong("'\\x' takes two hex digits");
+          if (!std::isxdigit(static_cast<unsigned char>(digit)))
+            return wrong("'\\x' takes two hex digits");
           byte = byte * 16 + (digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
           ++at_;
         }
@@ -207,7 +223,8 @@ class Parser {
         at_ = opened;
         return wrong("']' is missing");
       }
-      if (static_cast<unsigned char>(peek()) >= 0x80) return wrong("a class is of bytes: write \\xNN for what is not ASCII");
+      if (static_cast<unsigned char>(peek()) >= 0x80)
+        return wrong("a class is of bytes: write \\xNN for what is not ASCII");
       first = false;
       char low = peek();
       ByteSet item;
@@ -220,9 +237,12 @@ class Parser {
       if (peek() == '-' && peek(1) != ']' && at_ + 1 < text_.size() && item.count() == 1) {
         ++at_;
         ByteSet end = range(static_cast<unsigned char>(peek()), static_cast<unsigned char>(peek()));
-        if (peek() == '\\') end = TRY(escape());
-        else ++at_;
-        if (end.count() != 1 || end._Find_first() < item._Find_first()) return wrong("this range goes backwards");
+        if (peek() == '\\')
+          end = TRY(escape());
+        else
+          ++at_;
+        if (end.count() != 1 || end._Find_first() < item._Find_first())
+          return wrong("this range goes backwards");
         item = range(static_cast<int>(item._Find_first()), static_cast<int>(end._Find_first()));
       }
       set |= item;
@@ -256,7 +276,8 @@ class Parser {
     } else {
       return {};
     }
-    if (peek() == '?' || peek() == '*' || peek() == '+' || peek() == '{') return wrong("it is repeated already");
+    if (peek() == '?' || peek() == '*' || peek() == '+' || peek() == '{')
+      return wrong("it is repeated already");
     return {};
   }
 
@@ -287,6 +308,8 @@ class Parser {
 
 }  // namespace
 
-Result<ParsedPattern> parse_pattern(std::string_view text, size_t budget) { return Parser(text, budget).parse(); }
+Result<ParsedPattern> parse_pattern(std::string_view text, size_t budget) {
+  return Parser(text, budget).parse();
+}
 
 }  // namespace paddock::redact

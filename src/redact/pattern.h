@@ -1,5 +1,6 @@
-// Patterns of secrets: a small regular language that can always be matched in linear time, and the automata made of it.
-// docs/redaction.md has the grammar. Also used at build time, on the patterns in presets/redact.
+// Patterns of secrets: a small regular language that can always be matched in linear time, and the
+// automata made of it. docs/redaction.md has the grammar. Also used at build time, on the patterns
+// in presets/redact.
 #pragma once
 
 #include <array>
@@ -22,15 +23,20 @@ struct Automaton {
   std::array<uint8_t, 256> class_of{};
   std::vector<uint64_t> masks, shape;
   std::array<uint64_t, 4> before{}, after{};
-  std::array<ByteSet, 8> first;  // what the first bytes of a match can be; behind the shortest match: anything
+  // What the first bytes of a match can be; behind the shortest match: anything.
+  std::array<ByteSet, 8> first;
 
-  PatternAutomaton view(uint16_t rule, uint8_t group) const;  // valid as long as this one lives and stays
+  // Valid as long as this one lives and stays.
+  PatternAutomaton view(uint16_t rule, uint8_t group) const;
 };
 
-// What patterns from outside may cost, in places: the elements of all alternatives, once multiplied out.
+// What patterns from outside may cost, in places: the elements of all alternatives, once multiplied
+// out.
 constexpr size_t kPatternBudget = 512, kAllPatternsBudget = 2048;
 
-// The alternatives of a pattern, of `budget` places at most. The error says where in it and why not.
-Result<std::vector<Automaton>> compile_pattern(std::string_view pattern, size_t budget = ~size_t{0});
+// The alternatives of a pattern, of `budget` places at most. The error says where in it and why
+// not.
+Result<std::vector<Automaton>> compile_pattern(std::string_view pattern,
+                                               size_t budget = ~size_t{0});
 
 }  // namespace paddock::redact

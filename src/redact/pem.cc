@@ -9,8 +9,12 @@ namespace paddock::redact {
 namespace {
 
 bool is_space(unsigned char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-// Base64, and what the ends of lines and some of its characters become in JSON and in addresses: \n \/ \u002b %0A %2B.
-bool is_run(unsigned char byte) { return std::isalnum(byte) || byte == '+' || byte == '/' || byte == '=' || byte == '\\' || byte == '%'; }
+// Base64, and what the ends of lines and some of its characters become in JSON and in addresses: \n
+// \/ \u002b %0A %2B.
+bool is_run(unsigned char byte) {
+  return std::isalnum(byte) || byte == '+' || byte == '/' || byte == '=' || byte == '\\' ||
+         byte == '%';
+}
 
 }  // namespace
 
@@ -36,7 +40,9 @@ bool KeyBody::step(unsigned char byte) {
 // A line that is too short is the last one, or none of the key.
 void KeyBody::end_run(unsigned char byte) {
   bool is_line = certain_ == at_;
-  if (!is_line && has_body_ && ((joined_ && !has_short_ && (byte == '\n' || byte == '\r')) || (last_ == '=' && at_ - mark_ >= 4))) {
+  if (!is_line && has_body_ &&
+      ((joined_ && !has_short_ && (byte == '\n' || byte == '\r')) ||
+       (last_ == '=' && at_ - mark_ >= 4))) {
     has_short_ = is_line = true;
     accept();
   }
@@ -63,7 +69,8 @@ bool KeyBody::in_footer(unsigned char byte) {
   constexpr std::string_view kWord = "-----END";
   constexpr unsigned kDashes = 5;
   bool fits = footer_ < kWord.size() ? byte == static_cast<unsigned char>(kWord[footer_])
-                                     : byte == '-' || byte == ' ' || byte == '+' || byte == '%' || std::isupper(byte) || std::isdigit(byte);
+                                     : byte == '-' || byte == ' ' || byte == '+' || byte == '%' ||
+                                           std::isupper(byte) || std::isdigit(byte);
   if (footer_ == kDashes && byte == '-') {  // of a diff that takes the line away
     joined_ = false;
     ++mark_;

@@ -1,5 +1,6 @@
-// What follows the header of a private key, in any dress: every long run of base64 up to the footer, whatever stands between the lines.
-// White space between runs is part of the key; other text (a diff's `-`, `> `, `web | `, quotes and commas) is left alone.
+// What follows the header of a private key, in any dress: every long run of base64 up to the
+// footer, whatever stands between the lines. White space between runs is part of the key; other
+// text (a diff's `-`, `> `, `web | `, quotes and commas) is left alone.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +10,12 @@ namespace paddock::redact {
 
 class KeyBody {
  public:
-  KeyBody(uint64_t start, uint64_t header_end) : first_(start), start_(start), certain_(header_end), at_(header_end), mark_(header_end) {}
+  KeyBody(uint64_t start, uint64_t header_end)
+      : first_(start), start_(start), certain_(header_end), at_(header_end), mark_(header_end) {}
 
-  bool step(unsigned char byte);  // false: it has ended, and `byte` is not part of it unless certain() says so
-  void finish();                  // the text ends here
+  // false: it has ended, and `byte` is not part of it unless certain() says so.
+  bool step(unsigned char byte);
+  void finish();  // the text ends here
 
   // The part that is being taken out; when start() changes, another has begun.
   uint64_t start() const { return start_; }
@@ -31,16 +34,18 @@ class KeyBody {
   static constexpr uint64_t kLongest = 64 << 10;  // of a whole key
   static constexpr uint64_t kFarthest = 512;      // from one line of it to the next
   static constexpr uint64_t kLongestGap = 128, kLongestFooter = 80;
-  static constexpr uint64_t kFirstRun = 32, kRun = 16;  // the first line is longer than what ordinary text has
-  static constexpr unsigned kLines = 3;                 // ends of lines without a run, behind which it is over
+  // The first line is longer than what ordinary text has.
+  static constexpr uint64_t kFirstRun = 32, kRun = 16;
+  // Ends of lines without a run, behind which it is over.
+  static constexpr unsigned kLines = 3;
 
   uint64_t first_, start_, certain_, at_, mark_;  // mark_: where the run or footer began
   In in_ = In::gap;
-  bool joined_ = true;     // nothing but white space stands between certain_ and mark_
-  bool has_body_ = false;  // a line was met
-  bool has_short_ = false; // and one that was short, as the last one is
+  bool joined_ = true;      // nothing but white space stands between certain_ and mark_
+  bool has_body_ = false;   // a line was met
+  bool has_short_ = false;  // and one that was short, as the last one is
   unsigned lines_ = 0;
-  unsigned footer_ = 0;    // how much of -----END…----- is there
+  unsigned footer_ = 0;  // how much of -----END…----- is there
   unsigned char last_ = 0;
 };
 

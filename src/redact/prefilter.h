@@ -1,7 +1,8 @@
-// Skips text in which nothing can begin. Every rule and every form of a known value belongs to one of 64 groups; `first` says for each
-// of the first four bytes of a match which groups allow it, `before` the same for the byte in front. Vector instructions look at 32 places at
-// once through a coarser view of the same tables (16 buckets; each byte by its two halves, neighbours by a mixture, the one in front as a letter
-// or digit or not), in the manner of Hyperscan's Teddy.
+// Skips text in which nothing can begin. Every rule and every form of a known value belongs to one
+// of 64 groups; `first` says for each of the first four bytes of a match which groups allow it,
+// `before` the same for the byte in front. Vector instructions look at 32 places at once through a
+// coarser view of the same tables (16 buckets; each byte by its two halves, neighbours by a
+// mixture, the one in front as a letter or digit or not), in the manner of Hyperscan's Teddy.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +27,12 @@ class Prefilter {
     size_t place = 0;             // the last one that was found
     uint64_t groups = 0;          // and the groups that may begin there
   };
-  // The first place at or behind `from` and before `to` where a match can begin, with walk.groups set; else `to`.
-  // Four bytes must be readable at each place: to + 3 <= text.size(). `from` never goes back in one walk.
-  size_t next(std::string_view text, size_t from, size_t to, Walk& walk) const { return next_(*this, text, from, to, walk); }
+  // The first place at or behind `from` and before `to` where a match can begin, with walk.groups
+  // set; else `to`. Four bytes must be readable at each place: to + 3 <= text.size(). `from` never
+  // goes back in one walk.
+  size_t next(std::string_view text, size_t from, size_t to, Walk& walk) const {
+    return next_(*this, text, from, to, walk);
+  }
 
   // Whatever stands in front.
   uint64_t groups_of(const char* text) const {
@@ -46,9 +50,13 @@ class Prefilter {
 
  private:
   friend struct PrefilterWays;
-  uint64_t groups_behind(const char* text) const { return groups_of(text) & before[static_cast<unsigned char>(text[-1])]; }
-  alignas(32) uint8_t low_[2][kBytes][32] = {}, high_[2][kBytes][32] = {};  // each half twice, for 256-bit registers
-  alignas(32) uint8_t pairs_[2][kBytes - 1][32] = {};  // two neighbours together: lower half of one ^ bits 1 to 4 of the next
+  uint64_t groups_behind(const char* text) const {
+    return groups_of(text) & before[static_cast<unsigned char>(text[-1])];
+  }
+  // Each half twice, for 256-bit registers.
+  alignas(32) uint8_t low_[2][kBytes][32] = {}, high_[2][kBytes][32] = {};
+  // Two neighbours together: lower half of one ^ bits 1 to 4 of the next.
+  alignas(32) uint8_t pairs_[2][kBytes - 1][32] = {};
   uint8_t anywhere_[2] = {};  // buckets that may begin behind a letter or digit
   size_t (*next_)(const Prefilter&, std::string_view, size_t, size_t, Walk&) = nullptr;
 };

@@ -43,7 +43,8 @@ struct Stream::State {
   Engine engine;
 };
 
-Stream::Stream(std::shared_ptr<const Rules> rules) : state_(new State{rules, Engine(rules->compiled())}) {}
+Stream::Stream(std::shared_ptr<const Rules> rules)
+    : state_(new State{rules, Engine(rules->compiled())}) {}
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream::~Stream() = default;
@@ -66,7 +67,8 @@ std::string redacted(const Rules& rules, std::string_view text, Counts* counts) 
 namespace {
 
 // A value beside its name says more than alone: {"password": "…"}.
-std::string redacted_member(const Rules& rules, const std::string& name, const std::string& text, Counts* counts) {
+std::string redacted_member(const Rules& rules, const std::string& name, const std::string& text,
+                            Counts* counts) {
   std::string out = redacted(rules, text, counts);
   if (out != text || text.empty() || looks_secret(name, text).empty()) return out;
   Counts found;
@@ -94,9 +96,11 @@ Value redacted_value(const Rules& rules, const Value& value, Counts* counts) {
     for (const auto& [name, member] : *object) {
       std::string shown = redacted(rules, name, counts);
       const std::string as_shown = shown;
-      while (!names.insert(shown).second) shown = as_shown + "#" + std::to_string(++changed.emplace(as_shown, 1).first->second);
+      while (!names.insert(shown).second)
+        shown = as_shown + "#" + std::to_string(++changed.emplace(as_shown, 1).first->second);
       const std::string* text = member.as_string();
-      members.emplace_back(shown, text ? Value(redacted_member(rules, name, *text, counts)) : redacted(rules, member, counts));
+      members.emplace_back(shown, text ? Value(redacted_member(rules, name, *text, counts))
+                                       : redacted(rules, member, counts));
     }
     out = Value(std::move(members));
   }

@@ -1,10 +1,11 @@
-// Takes secrets out of text that goes back to an agent or into a record: known values in the forms in which programs print them,
-// and what looks like a secret of a common kind. Linear time on any input; docs/redaction.md says what is found and what is not.
+// Takes secrets out of text that goes back to an agent or into a record: known values in the forms
+// in which programs print them, and what looks like a secret of a common kind. Linear time on any
+// input; docs/redaction.md says what is found and what is not.
 //
-//   std::shared_ptr<const Rules> rules = TRY(Rules::compile({.secrets = {{"API_KEY", "…"}}}));   // once
-//   Stream stream(rules);                       // per stream of bytes: stdout, stderr, a terminal
-//   stream.feed(chunk, out);                    // appends what may be shown now; holds back only what could still become a secret
-//   stream.finish(out);
+//   std::shared_ptr<const Rules> rules = TRY(Rules::compile({.secrets = {{"API_KEY", "…"}}}));   //
+//   once Stream stream(rules);                       // per stream of bytes: stdout, stderr, a
+//   terminal stream.feed(chunk, out);                    // appends what may be shown now; holds
+//   back only what could still become a secret stream.finish(out);
 #pragma once
 
 #include <concepts>
@@ -29,9 +30,10 @@ struct Pattern {
 };
 
 struct Options {
-  std::vector<Secret> secrets;   // values shorter than four bytes would hit ordinary text and are left alone
-  std::set<std::string> skip;    // kinds of kinds() that are not looked for
-  std::vector<Pattern> custom;   // docs/redaction.md has their grammar
+  // Values shorter than four bytes would hit ordinary text and are left alone.
+  std::vector<Secret> secrets;
+  std::set<std::string> skip;   // kinds of kinds() that are not looked for
+  std::vector<Pattern> custom;  // docs/redaction.md has their grammar
 };
 
 using Counts = std::map<std::string, uint64_t>;  // by kind, or by the name of a known value
@@ -66,8 +68,9 @@ class Stream {
   Stream& operator=(Stream&&) noexcept;
   ~Stream();
   void feed(std::string_view chunk, std::string& out);
-  // For a terminal when nothing came for a moment (some 20 ms) and holds(): shows at most the first three bytes of what could become a
-  // secret, so that a letter that was typed is echoed before the next one. Not for anything else.
+  // For a terminal when nothing came for a moment (some 20 ms) and holds(): shows at most the first
+  // three bytes of what could become a secret, so that a letter that was typed is echoed before the
+  // next one. Not for anything else.
   void idle(std::string& out);
   bool holds() const;
   void finish(std::string& out);
@@ -82,10 +85,12 @@ std::string redacted(const Rules& rules, std::string_view text, Counts* counts =
 Value redacted_value(const Rules& rules, const Value& value, Counts* counts);
 // Every text in it, keys too. A Value only: a text would become one, too.
 template <std::same_as<Value> Tree>
-Value redacted(const Rules& rules, const Tree& value, Counts* counts = nullptr) { return redacted_value(rules, value, counts); }
+Value redacted(const Rules& rules, const Tree& value, Counts* counts = nullptr) {
+  return redacted_value(rules, value, counts);
+}
 
-// Whether a variable seems to hold a secret, by its name or by what its value looks like. Says why: "its name says so", "it looks
-// like a github-token"; empty: no.
+// Whether a variable seems to hold a secret, by its name or by what its value looks like. Says why:
+// "its name says so", "it looks like a github-token"; empty: no.
 std::string looks_secret(std::string_view name, std::string_view value);
 
 }  // namespace paddock::redact

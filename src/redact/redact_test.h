@@ -1,4 +1,5 @@
-// What several tests of redaction need: the rules' own examples, streams that are cut, and a small random source.
+// What several tests of redaction need: the rules' own examples, streams that are cut, and a small
+// random source.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,16 +35,21 @@ class Random {
     return text;
   }
   template <class List>
-  const auto& pick(const List& list) { return list[below(list.size())]; }
+  const auto& pick(const List& list) {
+    return list[below(list.size())];
+  }
 
  private:
   uint64_t state_;
 };
 
-constexpr std::string_view kHex = "0123456789abcdef", kDigits = "0123456789", kSmall = "abcdefghijklmnopqrstuvwxyz",
+constexpr std::string_view kHex = "0123456789abcdef", kDigits = "0123456789",
+                           kSmall = "abcdefghijklmnopqrstuvwxyz",
                            kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
-                           kAlnum = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
-                           kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+                           kAlnum =
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+                           kBase64 =
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 inline std::shared_ptr<const Rules> rules_with(Options options) {
   Result<std::shared_ptr<const Rules>> rules = Rules::compile(options);
@@ -51,7 +57,8 @@ inline std::shared_ptr<const Rules> rules_with(Options options) {
   return rules ? rules.value() : nullptr;
 }
 
-inline std::string in_pieces(const Rules& rules, std::string_view text, const std::vector<size_t>& cuts, Counts* counts = nullptr) {
+inline std::string in_pieces(const Rules& rules, std::string_view text,
+                             const std::vector<size_t>& cuts, Counts* counts = nullptr) {
   Engine engine(rules.compiled());
   std::string out;
   size_t from = 0;
@@ -80,9 +87,12 @@ struct Example {
 // Those of presets/redact, with the marks taken out that hide the true ones from other scanners.
 inline std::vector<Example> examples() {
   std::vector<Example> all;
-  for (const auto& file : std::filesystem::directory_iterator(PADDOCK_SOURCE_DIR "/presets/redact")) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(PADDOCK_SOURCE_DIR "/presets/redact")) {
     if (file.path().extension() != ".toml") continue;
-    Value root = parse_toml(read_file(file.path().string()).value(), file.path().filename().string()).value();
+    Value root =
+        parse_toml(read_file(file.path().string()).value(), file.path().filename().string())
+            .value();
     for (const Value& rule : *root.find("rule")->as_array()) {
       for (const char* list : {"true", "false"}) {
         for (const Value& example : *rule.find(list)->as_array()) {
@@ -90,12 +100,14 @@ inline std::vector<Example> examples() {
           bool is_secret = std::string_view(list) == "true";
           if (is_secret)
             for (size_t at; (at = text.find("{}")) != text.npos;) text.erase(at, 2);
-          all.push_back({*rule.find("kind")->as_string(), text, is_secret, cat(file.path().filename().string(), ":", rule.line)});
+          all.push_back({*rule.find("kind")->as_string(), text, is_secret,
+                         cat(file.path().filename().string(), ":", rule.line)});
         }
       }
     }
   }
-  std::sort(all.begin(), all.end(), [](const Example& a, const Example& b) { return a.where < b.where; });
+  std::sort(all.begin(), all.end(),
+            [](const Example& a, const Example& b) { return a.where < b.where; });
   return all;
 }
 

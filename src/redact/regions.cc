@@ -5,8 +5,8 @@
 namespace paddock::redact {
 namespace {
 
-// The match that begins first names the region; then a known value, the longest of several; then the rule that comes first, as
-// those for single services do.
+// The match that begins first names the region; then a known value, the longest of several; then
+// the rule that comes first, as those for single services do.
 bool names_before(const Region& a, const Region& b) {
   if (a.start != b.start) return a.start < b.start;
   if (a.known != b.known) return a.known;
@@ -23,8 +23,11 @@ void Regions::add(Region region) {
   size_t behind = at;
   while (at > 0 && regions_[at - 1].end > region.start) {
     const Region& other = regions_[--at];
-    if (other.start == region.start && other.label == region.label) region.continues &= other.continues;
-    if (names_before(other, region)) region.label = other.label, region.known = other.known, region.first = other.first, region.continues = other.continues;
+    if (other.start == region.start && other.label == region.label)
+      region.continues &= other.continues;
+    if (names_before(other, region))
+      region.label = other.label, region.known = other.known, region.first = other.first,
+      region.continues = other.continues;
     region.start = std::min(region.start, other.start);
     region.end = std::max(region.end, other.end);
   }
@@ -33,7 +36,8 @@ void Regions::add(Region region) {
     return;
   }
   regions_[at] = region;
-  regions_.erase(regions_.begin() + static_cast<std::ptrdiff_t>(at) + 1, regions_.begin() + static_cast<std::ptrdiff_t>(behind));
+  regions_.erase(regions_.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                 regions_.begin() + static_cast<std::ptrdiff_t>(behind));
 }
 
 }  // namespace paddock::redact

@@ -10,8 +10,8 @@ namespace paddock::redact {
 struct Region {
   uint64_t start, end;
   uint32_t label;
-  bool known;      // a known value names a region before a pattern does
-  uint64_t first;  // the end of the match that gave the label
+  bool known;              // a known value names a region before a pattern does
+  uint64_t first;          // the end of the match that gave the label
   bool continues = false;  // goes on with what was counted before
 };
 
@@ -20,7 +20,9 @@ class Regions {
   void add(Region region);
   bool empty() const { return regions_.empty(); }
   const std::vector<Region>& all() const { return regions_; }
-  void drop(size_t count) { regions_.erase(regions_.begin(), regions_.begin() + static_cast<std::ptrdiff_t>(count)); }
+  void drop(size_t count) {
+    regions_.erase(regions_.begin(), regions_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
 
  private:
   std::vector<Region> regions_;  // in order, apart from each other

@@ -1,4 +1,5 @@
-// Streams: what is found does not depend on how the text is cut, and nothing is held back that cannot become a secret.
+// Streams: what is found does not depend on how the text is cut, and nothing is held back that
+// cannot become a secret.
 #include "redact/redact_test.h"
 
 namespace paddock::redact {
@@ -8,7 +9,8 @@ TEST(Stream, FindsEverySecretHoweverItIsCutInTwo) {
   for (const Example& example : examples()) {
     std::string text = "a " + example.text + " b\n", whole = redacted(*Rules::common(), text);
     for (size_t cut = 0; cut <= text.size(); ++cut)
-      ASSERT_EQ(in_pieces(*Rules::common(), text, {cut}), whole) << example.where << " cut at " << cut << ": " << text;
+      ASSERT_EQ(in_pieces(*Rules::common(), text, {cut}), whole)
+          << example.where << " cut at " << cut << ": " << text;
     ASSERT_EQ(byte_by_byte(*Rules::common(), text), whole) << example.where << ": " << text;
   }
 }
@@ -20,12 +22,14 @@ TEST(Stream, FindsEverySecretHoweverItIsCutInThree) {
     size_t step = example.text.size() / 60 + 1;
     for (size_t first = 1; first < example.text.size(); first += step)
       for (size_t second = first + 1; second < example.text.size(); second += step)
-        ASSERT_EQ(in_pieces(*Rules::common(), example.text, {first, second}), whole) << example.where << " cut at " << first << " and " << second;
+        ASSERT_EQ(in_pieces(*Rules::common(), example.text, {first, second}), whole)
+            << example.where << " cut at " << first << " and " << second;
   }
 }
 
 // Text made of what rules look for, whole and in part, and of known values and their forms.
-std::string mixture(Random& random, const std::vector<Example>& all, const std::vector<std::string>& extra, size_t size) {
+std::string mixture(Random& random, const std::vector<Example>& all,
+                    const std::vector<std::string>& extra, size_t size) {
   std::string text;
   while (text.size() < size) {
     switch (random.below(7)) {
@@ -51,7 +55,9 @@ std::string mixture(Random& random, const std::vector<Example>& all, const std::
 
 TEST(Stream, GivesTheSameForAnyCutOfAnyText) {
   std::vector<Example> all = examples();
-  std::vector<std::string> values{"hunter22", "aaaaaaaaaaaaaaaaaaab", "correct horse/battery+staple=", "line one of the secret\nline two of the secret"};
+  std::vector<std::string> values{
+      "hunter22", "aaaaaaaaaaaaaaaaaaab",
+      "correct horse/battery+staple=", "line one of the secret\nline two of the secret"};
   Options options{.custom = {{"order", "ORD-\\d{4,8}x?"}, {"loop", "(?i)abab[ab]{4,30}c"}}};
   std::vector<std::string> extra = {"ORD-12345678", "ababababababababababc", "ABABababab"};
   for (const std::string& value : values) {
@@ -67,17 +73,23 @@ TEST(Stream, GivesTheSameForAnyCutOfAnyText) {
     std::string whole = redacted(*rules, text, &once);
     for (int way = 0; way < 4; ++way) {
       std::vector<size_t> cuts;
-      for (size_t at = 0; (at += 1 + random.below(way == 0 ? 3 : way == 1 ? 20 : 400)) < text.size();) cuts.push_back(at);
+      for (size_t at = 0; (at += 1 + random.below(way == 0   ? 3
+                                                  : way == 1 ? 20
+                                                             : 400)) < text.size();)
+        cuts.push_back(at);
       ASSERT_EQ(in_pieces(*rules, text, cuts, &cut_counts), whole) << "round " << round;
       ASSERT_EQ(cut_counts, once);
     }
-    for (const std::string& value : values) ASSERT_EQ(whole.find(value), whole.npos) << "round " << round;
+    for (const std::string& value : values)
+      ASSERT_EQ(whole.find(value), whole.npos) << "round " << round;
   }
 }
 
 TEST(Stream, HoldsNothingAtAPrompt) {
-  for (const char* prompt : {"$ ", "# ", ">>> ", "password: ", "Password for joe: ", "login: ", "user@host:~$ ", "Enter token: ", "API key? ", "[y/n] ", "(gdb) ",
-                             "Are you sure? ", "mysql> ", "In [1]: ", "secret=", "Authorization: Bearer ", "..."}) {
+  for (const char* prompt :
+       {"$ ", "# ", ">>> ", "password: ", "Password for joe: ", "login: ", "user@host:~$ ",
+        "Enter token: ", "API key? ", "[y/n] ", "(gdb) ", "Are you sure? ", "mysql> ",
+        "In [1]: ", "secret=", "Authorization: Bearer ", "..."}) {
     Engine engine(Rules::common()->compiled());
     std::string out;
     engine.feed(prompt, out);
@@ -93,7 +105,10 @@ TEST(Stream, ShowsASecretsReplacementAsSoonAsItIsOver) {
   engine.feed("it is hunter22", out);
   EXPECT_EQ(out, "it is [redacted:KEY]");
   out.clear();
-  engine.feed("\nghp" "_0123456789abcdefABCDEF0123456789abcd\n$ ", out);
+  engine.feed(
+      "\nghp"
+      "_0123456789abcdefABCDEF0123456789abcd\n$ ",
+      out);
   EXPECT_EQ(out, "\n[redacted:github-token]\n$ ");
 }
 
@@ -110,7 +125,8 @@ TEST(Stream, HoldsOnlyWhatCouldStillBecomeASecret) {
 }
 
 TEST(Stream, WaitsForALongerValueThatBeginsTheSame) {
-  std::shared_ptr<const Rules> rules = rules_with({.secrets = {{"A", "sevret"}, {"B", "sevret-tocen"}}});
+  std::shared_ptr<const Rules> rules =
+      rules_with({.secrets = {{"A", "sevret"}, {"B", "sevret-tocen"}}});
   Engine engine(rules->compiled());
   std::string out;
   engine.feed("sevret", out);
@@ -140,7 +156,8 @@ TEST(Stream, WhatIsTypedIsEchoedWhenNothingFollows) {
 }
 
 TEST(Stream, OverlappingSecretsLeaveNothingOfEither) {
-  std::shared_ptr<const Rules> rules = rules_with({.secrets = {{"A", "abcdefgh"}, {"B", "efghijkl"}}});
+  std::shared_ptr<const Rules> rules =
+      rules_with({.secrets = {{"A", "abcdefgh"}, {"B", "efghijkl"}}});
   EXPECT_EQ(redacted(*rules, "-abcdefghijkl-"), "-[redacted:A]-");
   EXPECT_EQ(redacted(*rules, "-abcdefghefghijkl-"), "-[redacted:A][redacted:B]-");
 }
@@ -162,7 +179,9 @@ TEST(Stream, BinaryPassesUnharmed) {
 }
 
 TEST(Stream, ALineOfAHundredMegabytesIsRedactedWithLittleHeld) {
-  const std::string token = "ghp" "_0123456789abcdefABCDEF0123456789abcd";
+  const std::string token =
+      "ghp"
+      "_0123456789abcdefABCDEF0123456789abcd";
   std::string piece = "lorem ipsum dolor sit amet ";
   while (piece.size() < 1 << 20) piece += piece;
   std::shared_ptr<const Rules> rules = rules_with({.secrets = {{"KEY", "hunter22"}}});
@@ -179,7 +198,8 @@ TEST(Stream, ALineOfAHundredMegabytesIsRedactedWithLittleHeld) {
     bytes += out.size();
     ASSERT_EQ(out.find("hunter22"), out.npos);
   }
-  EXPECT_EQ(bytes, rounds * (piece.size() + std::string("[redacted:github-token] [redacted:KEY] ").size()));
+  EXPECT_EQ(bytes, rounds * (piece.size() +
+                             std::string("[redacted:github-token] [redacted:KEY] ").size()));
   EXPECT_EQ(engine.counts(), (Counts{{"KEY", rounds}, {"github-token", rounds}}));
   EXPECT_LT(most_held, 64u);
 }

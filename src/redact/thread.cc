@@ -6,10 +6,13 @@ namespace paddock::redact {
 
 namespace {
 
-// One byte further. Over the places that may be left out: within each run of them, everything above the lowest bit that is set.
+// One byte further. Over the places that may be left out: within each run of them, everything above
+// the lowest bit that is set.
 template <size_t Words>
-[[gnu::always_inline]] inline uint64_t step(const PatternAutomaton& is, unsigned char byte, uint64_t (&bits)[Words], uint64_t& valued) {
-  const uint64_t *repeats = is.shape, *optional = repeats + Words, *run_before = optional + Words, *run_end = run_before + Words;
+[[gnu::always_inline]] inline uint64_t step(const PatternAutomaton& is, unsigned char byte,
+                                            uint64_t (&bits)[Words], uint64_t& valued) {
+  const uint64_t *repeats = is.shape, *optional = repeats + Words, *run_before = optional + Words,
+                 *run_end = run_before + Words;
   const uint64_t* mask = is.masks + size_t{is.class_of[byte]} * Words;
   uint64_t carry = 0, borrow = 0, any = 0;
   valued = 0;
@@ -56,7 +59,8 @@ bool Thread::can_begin_long(const PatternAutomaton& automaton, std::string_view 
   const size_t words = automaton.words;
   uint64_t bits = 1;
   for (unsigned char byte : text.substr(0, kLookAhead)) {
-    uint64_t next = (bits << 1 | (bits & automaton.shape[0])) & automaton.masks[size_t{automaton.class_of[byte]} * words];
+    uint64_t next = (bits << 1 | (bits & automaton.shape[0])) &
+                    automaton.masks[size_t{automaton.class_of[byte]} * words];
     uint64_t ended = next | automaton.shape[3 * words];
     bits = next | (automaton.shape[words] & (~(ended - automaton.shape[2 * words]) ^ ended));
     if (!next) return false;
@@ -76,7 +80,7 @@ Thread::Fate Thread::run_words(const Window& window, uint64_t limit) {
   const uint64_t base = window.base;
   Fate fate = Fate::alive;
   uint64_t place = at;
-  for (; place < limit; ) {
+  for (; place < limit;) {
     unsigned char byte = static_cast<unsigned char>(text[place - base]);
     if (is.after && (now[last_word] & last) && has(is.after, byte)) accept(place);
     uint64_t before = now[0];
@@ -97,7 +101,8 @@ Thread::Fate Thread::run_words(const Window& window, uint64_t limit) {
     if (!is.after && (now[last_word] & last)) {
       accept(place);
       uint64_t others = 0;
-      for (size_t i = 0; i < Words; ++i) others |= i == last_word ? (now[i] & ~last) | (is.shape[i] & last) : now[i];
+      for (size_t i = 0; i < Words; ++i)
+        others |= i == last_word ? (now[i] & ~last) | (is.shape[i] & last) : now[i];
       if (!others) {
         fate = Fate::over;
         break;
@@ -128,7 +133,9 @@ Thread::Fate Thread::run(const Window& window, uint64_t limit, uint64_t& work) {
 }
 
 void Thread::meet_end() {
-  if (automaton->after && !automaton->needs_end_byte && (bits[automaton->last / 64] >> (automaton->last % 64) & 1)) accept(at);
+  if (automaton->after && !automaton->needs_end_byte &&
+      (bits[automaton->last / 64] >> (automaton->last % 64) & 1))
+    accept(at);
 }
 
 void Thread::take_over(const Thread& other) {
@@ -137,7 +144,9 @@ void Thread::take_over(const Thread& other) {
   start = std::min(start, other.start);
   value = std::min(value, other.value);
   accepted_value = std::min(accepted_value, other.accepted_value);
-  if (accepted_end == kNowhere || (other.accepted_end != kNowhere && other.accepted_end > accepted_end)) accepted_end = other.accepted_end;
+  if (accepted_end == kNowhere ||
+      (other.accepted_end != kNowhere && other.accepted_end > accepted_end))
+    accepted_end = other.accepted_end;
   is_certain |= other.is_certain;
   stop = is_certain ? kNowhere : std::min(stop, other.stop);
 }

@@ -15,22 +15,30 @@ struct Window {
   std::string_view text;
   uint64_t base = 0;
   uint64_t end() const { return base + text.size(); }
-  unsigned char at(uint64_t position) const { return static_cast<unsigned char>(text[position - base]); }
-  std::string_view part(uint64_t from, uint64_t to) const { return text.substr(from - base, to - from); }
+  unsigned char at(uint64_t position) const {
+    return static_cast<unsigned char>(text[position - base]);
+  }
+  std::string_view part(uint64_t from, uint64_t to) const {
+    return text.substr(from - base, to - from);
+  }
 };
 
 constexpr uint64_t kNowhere = ~uint64_t{0};
 
 struct Thread {
-  static constexpr uint64_t kLongestContext = 1024;  // a pattern whose context goes on longer is given up
-  static constexpr uint64_t kLongestValue = 4096;    // so is one whose value has not been met by then; one that has is certain
-  static constexpr size_t kLookAhead = 32;           // bytes that can_begin() looks at
+  // A pattern whose context goes on longer is given up.
+  static constexpr uint64_t kLongestContext = 1024;
+  // So is one whose value has not been met by then; one that has is certain.
+  static constexpr uint64_t kLongestValue = 4096;
+  static constexpr size_t kLookAhead = 32;  // bytes that can_begin() looks at
 
-  // False when a thread would come to nothing within the first bytes of `text`. Most do, and need not be made.
+  // False when a thread would come to nothing within the first bytes of `text`. Most do, and need
+  // not be made.
   static bool can_begin(const PatternAutomaton& automaton, std::string_view text);
   // The same of the first eight bytes alone, at a glance.
   static bool has_prefix(const PatternAutomaton& automaton, std::string_view text) {
-    static_assert(std::endian::native == std::endian::little, "the prefix is compared as it stands in memory");
+    static_assert(std::endian::native == std::endian::little,
+                  "the prefix is compared as it stands in memory");
     uint64_t start = 0, mask = automaton.prefix_mask;
     if (text.size() >= sizeof start) {
       __builtin_memcpy(&start, text.data(), sizeof start);
@@ -42,14 +50,22 @@ struct Thread {
   }
 
   Thread(const PatternAutomaton& automaton, uint64_t start, int before)
-      : automaton(&automaton), start(start), at(start), stop(start + kLongestContext), before(before) {}
+      : automaton(&automaton),
+        start(start),
+        at(start),
+        stop(start + kLongestContext),
+        before(before) {}
 
-  enum class Fate { alive, dead, over, full };  // dead: the byte at `at` ended it; over: its match cannot become longer; full: at `stop`
+  // dead: the byte at `at` ended it; over: its match cannot become longer; full: at `stop`.
+  enum class Fate { alive, dead, over, full };
   Fate run(const Window& window, uint64_t limit, uint64_t& work);
-  void meet_end();                    // the text ends at `at`
-  void take_over(const Thread& other);  // becomes both, from the earlier start: redacts rather too much
+  void meet_end();  // the text ends at `at`
+  // Becomes both, from the earlier start: redacts rather too much.
+  void take_over(const Thread& other);
   // From here on the text may be secret.
-  uint64_t hold() const { return is_certain ? accepted_end : accepted_value < value ? accepted_value : value; }
+  uint64_t hold() const {
+    return is_certain ? accepted_end : accepted_value < value ? accepted_value : value;
+  }
 
   const PatternAutomaton* automaton;
   uint64_t start, at;
@@ -70,6 +86,8 @@ struct Thread {
   }
 };
 
-inline bool has(const uint64_t* set, unsigned char byte) { return set[byte / 64] >> (byte % 64) & 1; }
+inline bool has(const uint64_t* set, unsigned char byte) {
+  return set[byte / 64] >> (byte % 64) & 1;
+}
 
 }  // namespace paddock::redact

@@ -9,12 +9,16 @@ Trie::Trie() : nodes_(1) {}
 
 // In order, so that each form leaves the one before it at one node, where a branch begins.
 Trie::Trie(std::vector<Form> forms) : nodes_(1) {
-  std::stable_sort(forms.begin(), forms.end(), [](const Form& a, const Form& b) { return a.text < b.text; });
+  std::stable_sort(forms.begin(), forms.end(),
+                   [](const Form& a, const Form& b) { return a.text < b.text; });
   std::vector<Node> path{kRoot};  // the nodes of the form before, by depth
   std::string_view before;
   for (const Form& form : forms) {
-    size_t same = static_cast<size_t>(std::mismatch(before.begin(), before.end(), form.text.begin(), form.text.end()).first - before.begin());
-    if (same == form.text.size()) continue;  // the same again: what is a beginning of another stands in front of it
+    size_t same = static_cast<size_t>(
+        std::mismatch(before.begin(), before.end(), form.text.begin(), form.text.end()).first -
+        before.begin());
+    // The same again: what is a beginning of another stands in front of it.
+    if (same == form.text.size()) continue;
     path.resize(same + 1);
     for (size_t depth = same; depth < form.text.size(); ++depth) {
       Node parent = path.back(), made = static_cast<Node>(nodes_.size());
@@ -34,7 +38,9 @@ Trie::Trie(std::vector<Form> forms) : nodes_(1) {
     matches_.push_back({path.back(), static_cast<uint32_t>(form.text.size()), form.label});
     before = form.text;
   }
-  std::sort(branches_.begin(), branches_.end(), [](const Branch& a, const Branch& b) { return std::tie(a.node, a.byte) < std::tie(b.node, b.byte); });
+  std::sort(branches_.begin(), branches_.end(), [](const Branch& a, const Branch& b) {
+    return std::tie(a.node, a.byte) < std::tie(b.node, b.byte);
+  });
   link();
   nodes_.shrink_to_fit();
   branches_.shrink_to_fit();
@@ -44,7 +50,8 @@ Trie::Trie(std::vector<Form> forms) : nodes_(1) {
 void Trie::link() {
   std::vector<Node> row{kRoot}, below;
   std::vector<uint32_t> match_at(nodes_.size(), 0);  // of each node that has one, in matches_
-  for (size_t i = 0; i < matches_.size(); ++i) match_at[matches_[i].node] = static_cast<uint32_t>(i);
+  for (size_t i = 0; i < matches_.size(); ++i)
+    match_at[matches_[i].node] = static_cast<uint32_t>(i);
   uint64_t work = 0;
   while (!row.empty()) {
     below.clear();
@@ -62,12 +69,15 @@ void Trie::link() {
       };
       if (nodes_[node].has_next) descend(static_cast<uint8_t>(nodes_[node].next), node + 1);
       if (!nodes_[node].has_branches) continue;
-      auto branch = std::lower_bound(branches_.begin(), branches_.end(), node, [](const Branch& a, Node wanted) { return a.node < wanted; });
-      for (; branch != branches_.end() && branch->node == node; ++branch) descend(branch->byte, branch->child);
+      auto branch = std::lower_bound(branches_.begin(), branches_.end(), node,
+                                     [](const Branch& a, Node wanted) { return a.node < wanted; });
+      for (; branch != branches_.end() && branch->node == node; ++branch)
+        descend(branch->byte, branch->child);
     }
     std::swap(row, below);
   }
-  std::sort(matches_.begin(), matches_.end(), [](const Match& a, const Match& b) { return a.node < b.node; });
+  std::sort(matches_.begin(), matches_.end(),
+            [](const Match& a, const Match& b) { return a.node < b.node; });
   matches_.shrink_to_fit();
 }
 
@@ -75,17 +85,22 @@ Trie::Node Trie::child(Node node, uint8_t byte) const {
   const State& state = nodes_[node];
   if (state.has_next && state.next == byte) return node + 1;
   if (!state.has_branches) return 0;
-  auto found = std::lower_bound(branches_.begin(), branches_.end(), std::make_pair(node, byte),
-                                [](const Branch& a, const std::pair<Node, uint8_t>& wanted) { return std::tie(a.node, a.byte) < std::tie(wanted.first, wanted.second); });
+  auto found =
+      std::lower_bound(branches_.begin(), branches_.end(), std::make_pair(node, byte),
+                       [](const Branch& a, const std::pair<Node, uint8_t>& wanted) {
+                         return std::tie(a.node, a.byte) < std::tie(wanted.first, wanted.second);
+                       });
   return found != branches_.end() && found->node == node && found->byte == byte ? found->child : 0;
 }
 
 Trie::Match Trie::match_of(Node node) const {
-  return *std::lower_bound(matches_.begin(), matches_.end(), node, [](const Match& a, Node wanted) { return a.node < wanted; });
+  return *std::lower_bound(matches_.begin(), matches_.end(), node,
+                           [](const Match& a, Node wanted) { return a.node < wanted; });
 }
 
 uint32_t Trie::open(Node node) const {
-  while (node != kRoot && !nodes_[node].has_next && !nodes_[node].has_branches) node = nodes_[node].fail;
+  while (node != kRoot && !nodes_[node].has_next && !nodes_[node].has_branches)
+    node = nodes_[node].fail;
   return nodes_[node].depth;
 }
 

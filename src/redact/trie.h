@@ -1,5 +1,5 @@
-// Aho-Corasick over the forms of all known values: one step per byte finds every one, also where they overlap. Eight bytes a node, since
-// every living sandbox has a trie of its own.
+// Aho-Corasick over the forms of all known values: one step per byte finds every one, also where
+// they overlap. Eight bytes a node, since every living sandbox has a trie of its own.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ class Trie {
   static constexpr size_t kMostNodes = size_t{1} << 29, kDeepest = size_t{1} << 24;
 
   Trie();
-  // Adds all forms, each with its label; of two that are the same the first one counts. At most kMostNodes bytes in all, fewer than kDeepest each.
+  // Adds all forms, each with its label; of two that are the same the first one counts. At most
+  // kMostNodes bytes in all, fewer than kDeepest each.
   struct Form {
     std::string_view text;
     uint32_t label;
@@ -24,7 +25,8 @@ class Trie {
   explicit Trie(std::vector<Form> forms);
   bool empty() const { return nodes_.size() == 1; }
 
-  // The longest beginning of a form that the text now ends with. `work` grows with what had to be looked at: amortised, at most two per byte.
+  // The longest beginning of a form that the text now ends with. `work` grows with what had to be
+  // looked at: amortised, at most two per byte.
   Node step(Node node, uint8_t byte, uint64_t& work) const;
   uint32_t depth(Node node) const { return nodes_[node].depth; }
   // How many of the last bytes could still become part of a form.
@@ -34,7 +36,9 @@ class Trie {
     Node node;
     uint32_t length, label;
   };
-  Match found(Node node) const { return nodes_[node].has_match ? match_of(node) : Match{node, 0, 0}; }
+  Match found(Node node) const {
+    return nodes_[node].has_match ? match_of(node) : Match{node, 0, 0};
+  }
 
  private:
   struct State {

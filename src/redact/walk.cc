@@ -15,11 +15,14 @@ void KnownWalk::begin_at(uint64_t place) {
   if (skips_) lines_.assign(1, {0, place});
 }
 
-// Lines of base64 and hex are not shorter than sixteen characters, so that what is held stays in proportion to the value.
+// Lines of base64 and hex are not shorter than sixteen characters, so that what is held stays in
+// proportion to the value.
 bool KnownWalk::is_break(unsigned char byte) const {
-  if (!skips_ || trie_->depth(node_) < Prefilter::kBytes || in_break_ >= kLongestBreak) return false;
+  if (!skips_ || trie_->depth(node_) < Prefilter::kBytes || in_break_ >= kLongestBreak)
+    return false;
   if (in_break_) return byte == '\n' || byte == '\r' || byte == ' ' || byte == '\t';
-  return (byte == '\n' || byte == '\r') && (lines_.size() == 1 || index_ - lines_.back().index >= kShortestLine);
+  return (byte == '\n' || byte == '\r') &&
+         (lines_.size() == 1 || index_ - lines_.back().index >= kShortestLine);
 }
 
 void KnownWalk::run(const Window& window, uint64_t limit, Regions& regions, uint64_t& work) {
@@ -42,14 +45,17 @@ void KnownWalk::run(const Window& window, uint64_t limit, Regions& regions, uint
     node_ = trie_->step(node_, byte, work);
     ++at_;
     ++index_;
-    if (Trie::Match match = trie_->found(node_); match.length) regions.add({position(index_ - match.length), at_, match.label, true, at_});
+    if (Trie::Match match = trie_->found(node_); match.length)
+      regions.add({position(index_ - match.length), at_, match.label, true, at_});
     active_ = node_ != Trie::kRoot;
   }
 }
 
 uint64_t KnownWalk::position(uint64_t index) const {
   if (!skips_) return at_ - (index_ - index);
-  auto line = std::upper_bound(lines_.begin(), lines_.end(), index, [](uint64_t wanted, const Line& line) { return wanted < line.index; });
+  auto line =
+      std::upper_bound(lines_.begin(), lines_.end(), index,
+                       [](uint64_t wanted, const Line& line) { return wanted < line.index; });
   --line;
   return line->position + (index - line->index);
 }

@@ -13,12 +13,14 @@ namespace paddock::redact {
 class KnownWalk {
  public:
   enum class Breaks { count, skipped };
-  // With Breaks::skipped the ends of lines and what indents the next line are not there for the search.
+  // With Breaks::skipped the ends of lines and what indents the next line are not there for the
+  // search.
   KnownWalk(const Trie& trie, Breaks breaks) : trie_(&trie), skips_(breaks == Breaks::skipped) {}
 
   bool active() const { return active_; }
   void begin_at(uint64_t place);  // no effect on one under way, which sees the same
-  void run(const Window& window, uint64_t limit, Regions& regions, uint64_t& work);  // until `limit`, or until nothing is open
+  // Until `limit`, or until nothing is open.
+  void run(const Window& window, uint64_t limit, Regions& regions, uint64_t& work);
   uint64_t hold() const;  // from here on the text could become a value
 
  private:
@@ -30,8 +32,8 @@ class KnownWalk {
   bool skips_, active_ = false;
   Trie::Node node_ = Trie::kRoot;
   uint64_t at_ = 0;
-  uint64_t index_ = 0;       // how many bytes there were since the walk began, without breaks
-  uint64_t in_break_ = 0;    // how many bytes of a break came last
+  uint64_t index_ = 0;     // how many bytes there were since the walk began, without breaks
+  uint64_t in_break_ = 0;  // how many bytes of a break came last
   struct Line {
     uint64_t index, position;  // of its first byte
   };

@@ -16,7 +16,8 @@ namespace paddock::schema {
 
 namespace {
 
-constexpr size_t kMostPatterns = 64;  // different ones; each may take a megabyte while it is matched
+// Different ones; each may take a megabyte while it is matched.
+constexpr size_t kMostPatterns = 64;
 
 class Compiler {
  public:
@@ -24,7 +25,8 @@ class Compiler {
 
   Result<Program> run(const Value& document) {
     (void)node(document);
-    for (size_t next = 0; next < queue_.size(); ++next) TRY(compile(*queue_[next], static_cast<NodeId>(next)));
+    for (size_t next = 0; next < queue_.size(); ++next)
+      TRY(compile(*queue_[next], static_cast<NodeId>(next)));
     TRY(add_dynamic_anchors());
     TRY(check_loops(program_));
     return std::move(program_);
@@ -66,11 +68,14 @@ class Compiler {
     Node& node = program_.nodes[id];
     auto is_type = [](const Rule& rule) { return std::holds_alternative<TypeRule>(rule.rule); };
     auto is_late = [](const Rule& rule) {
-      return std::holds_alternative<UnevaluatedItemsRule>(rule.rule) || std::holds_alternative<UnevaluatedPropertiesRule>(rule.rule);
+      return std::holds_alternative<UnevaluatedItemsRule>(rule.rule) ||
+             std::holds_alternative<UnevaluatedPropertiesRule>(rule.rule);
     };
-    // A wrong type is the clearest thing to say, so it is said first. What was evaluated is known when all else is done.
+    // A wrong type is the clearest thing to say, so it is said first. What was evaluated is known
+    // when all else is done.
     std::stable_partition(rules_.begin(), rules_.end(), is_type);
-    std::stable_partition(rules_.begin(), rules_.end(), [&](const Rule& rule) { return !is_late(rule); });
+    std::stable_partition(rules_.begin(), rules_.end(),
+                          [&](const Rule& rule) { return !is_late(rule); });
     node.tracks = !rules_.empty() && is_late(rules_.back());
     node.rules = std::move(rules_);
     node.pointer = pointer_;
@@ -87,7 +92,8 @@ class Compiler {
     grouped_properties_ = grouped_items_ = false;
     for (const Value::Member& member : *schema_->as_object()) {
       for (const Keyword& keyword : keywords()) {
-        if (keyword.name != member.first || !(old_ ? keyword.in_draft7 : keyword.in_draft2020)) continue;
+        if (keyword.name != member.first || !(old_ ? keyword.in_draft7 : keyword.in_draft2020))
+          continue;
         keyword_ = keyword.name;
         TRY((this->*keyword.handler)(member.second));
         break;
@@ -97,24 +103,31 @@ class Compiler {
   }
 
   template <class T>
-  void put(T rule) { rules_.push_back(Rule{std::move(rule), keyword_}); }
+  void put(T rule) {
+    rules_.push_back(Rule{std::move(rule), keyword_});
+  }
 
-  Error wrong(std::string_view why, std::string hint = "") const { return schema_error(cat(pointer_, "/", keyword_), why, std::move(hint)); }
+  Error wrong(std::string_view why, std::string hint = "") const {
+    return schema_error(cat(pointer_, "/", keyword_), why, std::move(hint));
+  }
 
   Result<NodeId> child(const Value& value) {
-    if (!value.as_object() && !value.as_bool()) return wrong(cat("must be a schema, not ", name_of(type_of(value))));
+    if (!value.as_object() && !value.as_bool())
+      return wrong(cat("must be a schema, not ", name_of(type_of(value))));
     return node(value);
   }
 
   Result<std::vector<NodeId>> children(const Value& value) {
-    if (!value.as_array() || value.as_array()->empty()) return wrong("must be a list of schemas, with one at least");
+    if (!value.as_array() || value.as_array()->empty())
+      return wrong("must be a list of schemas, with one at least");
     std::vector<NodeId> nodes;
     for (const Value& item : *value.as_array()) nodes.push_back(TRY(child(item)));
     return nodes;
   }
 
   Result<size_t> count(const Value& value) {
-    if (!is_number(value) || !is_integer(value) || compare_numbers(value, Value(0)) < 0) return wrong("must be a whole number, not below zero");
+    if (!is_number(value) || !is_integer(value) || compare_numbers(value, Value(0)) < 0)
+      return wrong("must be a whole number, not below zero");
     if (value.as_int()) return static_cast<size_t>(*value.as_int());
     return *value.as_double() < 9e18 ? static_cast<size_t>(*value.as_double()) : SIZE_MAX;
   }
@@ -132,7 +145,8 @@ class Compiler {
   Result<EcmaPattern> pattern(const std::string& text) {
     auto known = patterns_.find(text);
     if (known != patterns_.end()) return known->second;
-    if (patterns_.size() >= kMostPatterns) return wrong(cat("more than ", kMostPatterns, " different patterns in one schema"));
+    if (patterns_.size() >= kMostPatterns)
+      return wrong(cat("more than ", kMostPatterns, " different patterns in one schema"));
     Result<EcmaPattern> compiled = EcmaPattern::compile(text);
     if (!compiled) return wrong(compiled.error().message, compiled.error().hint);
     patterns_.emplace(text, compiled.value());
@@ -154,7 +168,10 @@ class Compiler {
 
   Result<void> compile_type(const Value& value) {
     static constexpr std::pair<std::string_view, uint8_t> kTypes[] = {
-        {"null", kNull}, {"boolean", kBoolean}, {"integer", kInteger}, {"number", kNumber | kInteger}, {"string", kString}, {"array", kArray}, {"object", kObject}};
+        {"null", kNull},       {"boolean", kBoolean},
+        {"integer", kInteger}, {"number", kNumber | kInteger},
+        {"string", kString},   {"array", kArray},
+        {"object", kObject}};
     Value::Array one{value};
     const Value::Array& list = value.as_array() ? *value.as_array() : one;
     TypeRule rule;
@@ -163,7 +180,9 @@ class Compiler {
       for (const auto& [name, type] : kTypes)
         if (item.as_string() && *item.as_string() == name) rule.types |= type;
       bool known = rule.types != before || (item.as_string() && *item.as_string() == "integer");
-      if (!known) return wrong("is not a type of JSON", "null, boolean, integer, number, string, array or object, each once");
+      if (!known)
+        return wrong("is not a type of JSON",
+                     "null, boolean, integer, number, string, array or object, each once");
     }
     if (list.empty()) return wrong("an empty list: nothing could pass");
     put(rule);
@@ -175,8 +194,10 @@ class Compiler {
     rule.constant = constant;
     rule.shown = shown_values(values);
     for (const Value& value : values) {
-      if (value.as_string()) rule.texts.push_back(*value.as_string());
-      else append_canonical(value, rule.others.emplace_back());
+      if (value.as_string())
+        rule.texts.push_back(*value.as_string());
+      else
+        append_canonical(value, rule.others.emplace_back());
     }
     std::sort(rule.texts.begin(), rule.texts.end());
     std::sort(rule.others.begin(), rule.others.end());
@@ -203,7 +224,8 @@ class Compiler {
   }
 
   Result<void> compile_multiple(const Value& value) {
-    bool right = is_number(value) && is_positive(value) && (value.as_int() || std::isfinite(*value.as_double()));
+    bool right = is_number(value) && is_positive(value) &&
+                 (value.as_int() || std::isfinite(*value.as_double()));
     if (!right) return wrong("must be a number above zero");
     put(MultipleRule{value});
     return {};
@@ -215,7 +237,8 @@ class Compiler {
   }
 
   Result<void> compile_count(const Value& value) {
-    put(CountRule{TRY(count(value)), starts_with(keyword_, "max"), ends_with(keyword_, "Properties")});
+    put(CountRule{TRY(count(value)), starts_with(keyword_, "max"),
+                  ends_with(keyword_, "Properties")});
     return {};
   }
 
@@ -283,13 +306,16 @@ class Compiler {
     if (const Value* named = schema_->find("properties")) {
       keyword_ = "properties";
       if (!named->as_object()) return wrong("must be an object with a schema for each property");
-      for (const Value::Member& member : *named->as_object()) rule.named.push_back({member.first, TRY(child(member.second))});
-      std::sort(rule.named.begin(), rule.named.end(), [](auto& a, auto& b) { return a.name < b.name; });
+      for (const Value::Member& member : *named->as_object())
+        rule.named.push_back({member.first, TRY(child(member.second))});
+      std::sort(rule.named.begin(), rule.named.end(),
+                [](auto& a, auto& b) { return a.name < b.name; });
     }
     if (const Value* matching = schema_->find("patternProperties")) {
       keyword_ = "patternProperties";
       if (!matching->as_object()) return wrong("must be an object with a schema for each pattern");
-      for (const Value::Member& member : *matching->as_object()) rule.matching.push_back({TRY(pattern(member.first)), TRY(child(member.second))});
+      for (const Value::Member& member : *matching->as_object())
+        rule.matching.push_back({TRY(pattern(member.first)), TRY(child(member.second))});
     }
     if (const Value* additional = schema_->find("additionalProperties")) {
       keyword_ = "additionalProperties";
@@ -309,10 +335,13 @@ class Compiler {
     if (!value.as_object()) return wrong("must be an object");
     DependentRule rule;
     for (const Value::Member& member : *value.as_object()) {
-      bool list = keyword_ == "dependentRequired" || (keyword_ == "dependencies" && member.second.as_array());
+      bool list = keyword_ == "dependentRequired" ||
+                  (keyword_ == "dependencies" && member.second.as_array());
       DependentRule::Entry entry{member.first, {}, kNoNode};
-      if (list) entry.required = TRY(names(member.second));
-      else entry.node = TRY(child(member.second));
+      if (list)
+        entry.required = TRY(names(member.second));
+      else
+        entry.node = TRY(child(member.second));
       rule.entries.push_back(std::move(entry));
     }
     put(std::move(rule));
@@ -339,7 +368,8 @@ class Compiler {
     return {};
   }
 
-  // Only where a name stands for several schemas does it matter which is the outermost; elsewhere a dynamic reference is a plain one.
+  // Only where a name stands for several schemas does it matter which is the outermost; elsewhere a
+  // dynamic reference is a plain one.
   Result<void> add_dynamic_anchors() {
     std::map<std::string, int> uses;
     for (const Resource& resource : index_.resources())
@@ -357,8 +387,10 @@ class Compiler {
     for (size_t i = 0; i < index_.resources().size(); ++i) {
       program_.dynamic_anchors.emplace_back();
       std::map<std::string, const Value*> anchors = index_.resources()[i].dynamic_anchors;
-      for (const auto& [name, schema] : anchors) program_.dynamic_anchors[i].emplace(name, node(*schema));
-      for (; compiled < queue_.size(); ++compiled) TRY(compile(*queue_[compiled], static_cast<NodeId>(compiled)));
+      for (const auto& [name, schema] : anchors)
+        program_.dynamic_anchors[i].emplace(name, node(*schema));
+      for (; compiled < queue_.size(); ++compiled)
+        TRY(compile(*queue_[compiled], static_cast<NodeId>(compiled)));
     }
     return {};
   }

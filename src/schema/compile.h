@@ -1,4 +1,5 @@
-// From a document to a program: every keyword looked up, every reference resolved, every bound checked, once.
+// From a document to a program: every keyword looked up, every reference resolved, every bound
+// checked, once.
 #pragma once
 
 #include "base/value.h"

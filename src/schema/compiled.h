@@ -1,5 +1,5 @@
-// A schema as it is held for checking: a list of nodes, one for each schema in the document, each a list of rules. Keywords were
-// looked up once, by compile.cc; evaluate.cc only runs down the lists.
+// A schema as it is held for checking: a list of nodes, one for each schema in the document, each a
+// list of rules. Keywords were looked up once, by compile.cc; evaluate.cc only runs down the lists.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,21 @@ using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = UINT32_MAX;
 
 // The types of JSON, as bits. A whole number is an integer and a number.
-enum : uint8_t { kNull = 1, kBoolean = 2, kInteger = 4, kNumber = 8, kString = 16, kArray = 32, kObject = 64 };
+enum : uint8_t {
+  kNull = 1,
+  kBoolean = 2,
+  kInteger = 4,
+  kNumber = 8,
+  kString = 16,
+  kArray = 32,
+  kObject = 64
+};
 
 struct NeverRule {};  // the schema `false`
-struct TypeRule { uint8_t types = 0; };
-struct EnumRule {       // enum; const is one of a single value
+struct TypeRule {
+  uint8_t types = 0;
+};
+struct EnumRule {                   // enum; const is one of a single value
   std::vector<std::string> texts;   // the strings, sorted
   std::vector<std::string> others;  // the rest in canonical form, sorted
   std::string shown;                // for messages
@@ -33,58 +43,115 @@ struct BoundRule {  // minimum, maximum, and their exclusive forms
   bool upper = false;
   bool exclusive = false;
 };
-struct MultipleRule { Value divisor; };
-struct LengthRule { size_t count = 0; bool upper = false; };  // of strings, in code points
-struct CountRule { size_t count = 0; bool upper = false; bool of_object = false; };  // items or properties
-struct PatternRule { EcmaPattern pattern; std::string text; };
-struct FormatRule { const Format* format = nullptr; };
+struct MultipleRule {
+  Value divisor;
+};
+struct LengthRule {
+  size_t count = 0;
+  bool upper = false;
+};  // of strings, in code points
+// Items or properties.
+struct CountRule {
+  size_t count = 0;
+  bool upper = false;
+  bool of_object = false;
+};
+struct PatternRule {
+  EcmaPattern pattern;
+  std::string text;
+};
+struct FormatRule {
+  const Format* format = nullptr;
+};
 struct UniqueRule {};
 struct ItemsRule {  // prefixItems and items; in draft-07 items and additionalItems
   std::vector<NodeId> prefix;
   NodeId rest = kNoNode;
 };
-struct ContainsRule { NodeId node = kNoNode; size_t least = 1; size_t most = SIZE_MAX; };
-struct RequiredRule { std::vector<std::string> names; };
+struct ContainsRule {
+  NodeId node = kNoNode;
+  size_t least = 1;
+  size_t most = SIZE_MAX;
+};
+struct RequiredRule {
+  std::vector<std::string> names;
+};
 struct PropertiesRule {  // properties, patternProperties and additionalProperties, in one pass
-  struct Named { std::string name; NodeId node; };
-  struct Matching { EcmaPattern pattern; NodeId node; };
+  struct Named {
+    std::string name;
+    NodeId node;
+  };
+  struct Matching {
+    EcmaPattern pattern;
+    NodeId node;
+  };
   std::vector<Named> named;  // sorted
   std::vector<Matching> matching;
   NodeId additional = kNoNode;
 };
-struct PropertyNamesRule { NodeId node = kNoNode; };
+struct PropertyNamesRule {
+  NodeId node = kNoNode;
+};
 struct DependentRule {  // dependentRequired, dependentSchemas; in draft-07 dependencies
-  struct Entry { std::string name; std::vector<std::string> required; NodeId node; };
+  struct Entry {
+    std::string name;
+    std::vector<std::string> required;
+    NodeId node;
+  };
   std::vector<Entry> entries;
 };
-struct ReferenceRule { NodeId node = kNoNode; std::string dynamic_anchor; };  // with an anchor: the outermost of that name in scope
-struct AllOfRule { std::vector<NodeId> nodes; };
-struct AnyOfRule { std::vector<NodeId> nodes; };
-struct OneOfRule { std::vector<NodeId> nodes; };
-struct NotRule { NodeId node = kNoNode; };
-struct IfRule { NodeId condition = kNoNode; NodeId then = kNoNode; NodeId otherwise = kNoNode; };
-struct UnevaluatedItemsRule { NodeId node = kNoNode; };
-struct UnevaluatedPropertiesRule { NodeId node = kNoNode; };
+// With an anchor: the outermost of that name in scope.
+struct ReferenceRule {
+  NodeId node = kNoNode;
+  std::string dynamic_anchor;
+};
+struct AllOfRule {
+  std::vector<NodeId> nodes;
+};
+struct AnyOfRule {
+  std::vector<NodeId> nodes;
+};
+struct OneOfRule {
+  std::vector<NodeId> nodes;
+};
+struct NotRule {
+  NodeId node = kNoNode;
+};
+struct IfRule {
+  NodeId condition = kNoNode;
+  NodeId then = kNoNode;
+  NodeId otherwise = kNoNode;
+};
+struct UnevaluatedItemsRule {
+  NodeId node = kNoNode;
+};
+struct UnevaluatedPropertiesRule {
+  NodeId node = kNoNode;
+};
 
 struct Rule {
-  std::variant<NeverRule, TypeRule, EnumRule, BoundRule, MultipleRule, LengthRule, CountRule, PatternRule, FormatRule, UniqueRule, ItemsRule,
-               ContainsRule, RequiredRule, PropertiesRule, PropertyNamesRule, DependentRule, ReferenceRule, AllOfRule, AnyOfRule, OneOfRule,
-               NotRule, IfRule, UnevaluatedItemsRule, UnevaluatedPropertiesRule>
+  std::variant<NeverRule, TypeRule, EnumRule, BoundRule, MultipleRule, LengthRule, CountRule,
+               PatternRule, FormatRule, UniqueRule, ItemsRule, ContainsRule, RequiredRule,
+               PropertiesRule, PropertyNamesRule, DependentRule, ReferenceRule, AllOfRule,
+               AnyOfRule, OneOfRule, NotRule, IfRule, UnevaluatedItemsRule,
+               UnevaluatedPropertiesRule>
       rule;
   std::string_view keyword;  // as it stood in the schema; a literal
 };
 
 struct Node {
   std::vector<Rule> rules;
-  std::string pointer;        // where it stands in the document
-  uint32_t resource = 0;      // which part with an $id of its own
-  bool never = false;         // it is `false`
-  bool tracks = false;        // it has unevaluatedItems or unevaluatedProperties: what its rules touched must be known
+  std::string pointer;    // where it stands in the document
+  uint32_t resource = 0;  // which part with an $id of its own
+  bool never = false;     // it is `false`
+  // It has unevaluatedItems or unevaluatedProperties: what its rules touched must be known.
+  bool tracks = false;
 };
 
 struct Program {
   std::vector<Node> nodes;  // the first is the whole
-  std::vector<std::map<std::string, NodeId>> dynamic_anchors;  // of each resource; empty if nothing depends on them
+  // Of each resource; empty if nothing depends on them.
+  std::vector<std::map<std::string, NodeId>> dynamic_anchors;
 };
 
 }  // namespace paddock::schema

@@ -16,19 +16,53 @@ namespace {
 constexpr std::string_view kSpaces = "\\t\\n\\x0b\\f\\r\\x{feff}\\x{2028}\\x{2029}\\p{Zs}";
 // What kSpaces leaves, for inside a class.
 constexpr std::string_view kNotSpaces =
-    "\\x00-\\x08\\x0e-\\x1f!-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"
+    "\\x00-\\x08\\x0e-\\x1f!-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{"
+    "202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"
     "\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}";
 constexpr std::string_view kAnything = "\\x00-\\x{10ffff}";
 
 // The long names of the general categories; RE2 knows the short ones.
 constexpr std::pair<std::string_view, std::string_view> kCategories[] = {
-    {"Letter", "L"}, {"Cased_Letter", "LC"}, {"Uppercase_Letter", "Lu"}, {"Lowercase_Letter", "Ll"}, {"Titlecase_Letter", "Lt"}, {"Modifier_Letter", "Lm"},
-    {"Other_Letter", "Lo"}, {"Mark", "M"}, {"Combining_Mark", "M"}, {"Nonspacing_Mark", "Mn"}, {"Spacing_Mark", "Mc"}, {"Enclosing_Mark", "Me"},
-    {"Number", "N"}, {"Decimal_Number", "Nd"}, {"digit", "Nd"}, {"Letter_Number", "Nl"}, {"Other_Number", "No"}, {"Punctuation", "P"}, {"punct", "P"},
-    {"Connector_Punctuation", "Pc"}, {"Dash_Punctuation", "Pd"}, {"Open_Punctuation", "Ps"}, {"Close_Punctuation", "Pe"}, {"Initial_Punctuation", "Pi"},
-    {"Final_Punctuation", "Pf"}, {"Other_Punctuation", "Po"}, {"Symbol", "S"}, {"Math_Symbol", "Sm"}, {"Currency_Symbol", "Sc"}, {"Modifier_Symbol", "Sk"},
-    {"Other_Symbol", "So"}, {"Separator", "Z"}, {"Space_Separator", "Zs"}, {"Line_Separator", "Zl"}, {"Paragraph_Separator", "Zp"}, {"Other", "C"},
-    {"Control", "Cc"}, {"cntrl", "Cc"}, {"Format", "Cf"}, {"Private_Use", "Co"},
+    {"Letter", "L"},
+    {"Cased_Letter", "LC"},
+    {"Uppercase_Letter", "Lu"},
+    {"Lowercase_Letter", "Ll"},
+    {"Titlecase_Letter", "Lt"},
+    {"Modifier_Letter", "Lm"},
+    {"Other_Letter", "Lo"},
+    {"Mark", "M"},
+    {"Combining_Mark", "M"},
+    {"Nonspacing_Mark", "Mn"},
+    {"Spacing_Mark", "Mc"},
+    {"Enclosing_Mark", "Me"},
+    {"Number", "N"},
+    {"Decimal_Number", "Nd"},
+    {"digit", "Nd"},
+    {"Letter_Number", "Nl"},
+    {"Other_Number", "No"},
+    {"Punctuation", "P"},
+    {"punct", "P"},
+    {"Connector_Punctuation", "Pc"},
+    {"Dash_Punctuation", "Pd"},
+    {"Open_Punctuation", "Ps"},
+    {"Close_Punctuation", "Pe"},
+    {"Initial_Punctuation", "Pi"},
+    {"Final_Punctuation", "Pf"},
+    {"Other_Punctuation", "Po"},
+    {"Symbol", "S"},
+    {"Math_Symbol", "Sm"},
+    {"Currency_Symbol", "Sc"},
+    {"Modifier_Symbol", "Sk"},
+    {"Other_Symbol", "So"},
+    {"Separator", "Z"},
+    {"Space_Separator", "Zs"},
+    {"Line_Separator", "Zl"},
+    {"Paragraph_Separator", "Zp"},
+    {"Other", "C"},
+    {"Control", "Cc"},
+    {"cntrl", "Cc"},
+    {"Format", "Cf"},
+    {"Private_Use", "Co"},
 };
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -59,11 +93,14 @@ class Translator {
     return parts;
   }
 
-  const std::string& unsupported() const { return unsupported_; }  // the first thing that RE2 cannot do
+  // The first thing that RE2 cannot do.
+  const std::string& unsupported() const { return unsupported_; }
 
  private:
   bool done() const { return at_ >= text_.size(); }
-  char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
 
   bool take(std::string_view word) {
     if (text_.substr(at_, word.size()) != word) return false;
@@ -78,13 +115,16 @@ class Translator {
   }
 
   static std::string spelled(uint32_t character) {
-    if (character < 0x80 && (is_letter(static_cast<char>(character)) || is_digit(static_cast<char>(character)))) return std::string(1, static_cast<char>(character));
+    if (character < 0x80 &&
+        (is_letter(static_cast<char>(character)) || is_digit(static_cast<char>(character))))
+      return std::string(1, static_cast<char>(character));
     char text[16];
     std::snprintf(text, sizeof text, "\\x{%x}", character);
     return text;
   }
 
-  // ^(?=a)(?!b)… They look from where the pattern starts and take nothing, so each is a pattern of its own.
+  // ^(?=a)(?!b)… They look from where the pattern starts and take nothing, so each is a pattern of
+  // its own.
   Result<std::vector<Part>> leading_look_aheads() {
     constexpr size_t kMostLookAheads = 4;
     std::vector<Part> parts;
@@ -119,8 +159,11 @@ class Translator {
   Result<bool> atom() {
     char c = peek();
     switch (c) {
-      case '^': case '$': case '|':
-        if (c == '|' && open_groups_ == 0 && has_look_aheads_) refuse("look-around in one of several branches");
+      case '^':
+      case '$':
+      case '|':
+        if (c == '|' && open_groups_ == 0 && has_look_aheads_)
+          refuse("look-around in one of several branches");
         out_ += c;
         ++at_;
         return false;
@@ -147,8 +190,10 @@ class Translator {
   }
 
   void append(const Atom& atom) {
-    if (!atom.character) out_ += '[' + atom.set + ']';
-    else out_ += spelled(*atom.character);
+    if (!atom.character)
+      out_ += '[' + atom.set + ']';
+    else
+      out_ += spelled(*atom.character);
   }
 
   Result<void> open_group() {
@@ -160,7 +205,8 @@ class Translator {
       out_ += "(?:";
     } else if (take("(?<")) {
       size_t end = text_.find('>', at_);
-      if (end == std::string_view::npos || end == at_) return wrong("a group's name without an end");
+      if (end == std::string_view::npos || end == at_)
+        return wrong("a group's name without an end");
       at_ = end + 1;
       out_ += "(?:";
     } else if (take("(?")) {
@@ -181,8 +227,9 @@ class Translator {
     while (end < text_.size() && (is_digit(text_[end]) || text_[end] == ',')) ++end;
     std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
     size_t comma = inside.find(',');
-    bool formed = end < text_.size() && text_[end] == '}' && !inside.empty() && comma != 0 &&
-                  (comma == std::string_view::npos || inside.find(',', comma + 1) == std::string_view::npos);
+    bool formed =
+        end < text_.size() && text_[end] == '}' && !inside.empty() && comma != 0 &&
+        (comma == std::string_view::npos || inside.find(',', comma + 1) == std::string_view::npos);
     if (!formed) return std::string();
     at_ = end + 1;
     std::string_view low = inside.substr(0, comma);
@@ -200,7 +247,8 @@ class Translator {
 
   static int count(std::string_view digits) {
     int number = 0;
-    bool fits = std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc();
+    bool fits =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc();
     return fits ? number : INT32_MAX;
   }
 
@@ -218,7 +266,8 @@ class Translator {
     if (at_ + digits > text_.size()) return std::nullopt;
     uint32_t value = 0;
     const char* first = text_.data() + at_;
-    if (std::from_chars(first, first + digits, value, 16).ptr != first + digits) return std::nullopt;
+    if (std::from_chars(first, first + digits, value, 16).ptr != first + digits)
+      return std::nullopt;
     at_ += digits;
     return value;
   }
@@ -226,8 +275,10 @@ class Translator {
   Result<uint32_t> unicode_escape() {
     if (take("{")) {
       size_t end = std::min(text_.find('}', at_), text_.size());
-      std::optional<uint32_t> value = end - at_ > 0 && end - at_ <= 8 ? hex(end - at_) : std::nullopt;
-      if (!value || *value > 0x10ffff || !take("}")) return wrong("\\u{…} without a character's number");
+      std::optional<uint32_t> value =
+          end - at_ > 0 && end - at_ <= 8 ? hex(end - at_) : std::nullopt;
+      if (!value || *value > 0x10ffff || !take("}"))
+        return wrong("\\u{…} without a character's number");
       return *value;
     }
     std::optional<uint32_t> value = hex(4);
@@ -237,7 +288,8 @@ class Translator {
       size_t before = at_;
       at_ += 2;
       std::optional<uint32_t> low = hex(4);
-      if (low && *low >= 0xdc00 && *low < 0xe000) return 0x10000 + ((*value - 0xd800) << 10 | (*low - 0xdc00));
+      if (low && *low >= 0xdc00 && *low < 0xe000)
+        return 0x10000 + ((*value - 0xd800) << 10 | (*low - 0xdc00));
       at_ = before;
     }
     if (*value >= 0xd800 && *value < 0xe000) refuse("half of a surrogate pair");
@@ -253,9 +305,11 @@ class Translator {
     for (std::string_view prefix : {"General_Category=", "gc=", "Script=", "sc="})
       if (starts_with(name, prefix)) name.remove_prefix(prefix.size());
     for (char c : name)
-      if (!is_letter(c) && !is_digit(c) && c != '_' && c != '=') return wrong("\\p{…} without a property's name");
+      if (!is_letter(c) && !is_digit(c) && c != '_' && c != '=')
+        return wrong("\\p{…} without a property's name");
     if (name.empty()) return wrong("\\p{…} without a property's name");
-    if (negated && (name == "Any" || name == "LC" || name == "Cased_Letter")) refuse(cat("\\P{", name, "}"));
+    if (negated && (name == "Any" || name == "LC" || name == "Cased_Letter"))
+      refuse(cat("\\P{", name, "}"));
     if (name == "Any") return std::string(kAnything);
     if (name == "ASCII") return std::string(negated ? "\\x{80}-\\x{10ffff}" : "\\x00-\\x7f");
     for (const auto& [known, brief] : kCategories)
@@ -271,10 +325,14 @@ class Translator {
     if (static_cast<unsigned char>(c) >= 0x80) return Atom{TRY(literal()), ""};
     ++at_;
     switch (c) {
-      case 'd': case 'D': case 'w': case 'W': return Atom{{}, cat("\\", c)};
+      case 'd':
+      case 'D':
+      case 'w':
+      case 'W': return Atom{{}, cat("\\", c)};
       case 's': return Atom{{}, std::string(kSpaces)};
       case 'S': return Atom{{}, std::string(kNotSpaces)};
-      case 'p': case 'P': return Atom{{}, TRY(property(c == 'P'))};
+      case 'p':
+      case 'P': return Atom{{}, TRY(property(c == 'P'))};
       case 't': return Atom{'\t', ""};
       case 'n': return Atom{'\n', ""};
       case 'v': return Atom{'\v', ""};
@@ -356,20 +414,28 @@ Result<EcmaPattern> EcmaPattern::compile(const std::string& text) {
   Translator translator(text);
   Result<std::vector<Translator::Part>> parts = translator.run();
   std::string shown = printable(std::string_view(text).substr(0, 100));
-  if (!parts) return Error{Code::invalid, cat("'", shown, "' is no regular expression: ", parts.error().message), ""};
+  if (!parts)
+    return Error{Code::invalid,
+                 cat("'", shown, "' is no regular expression: ", parts.error().message), ""};
   const char* hint = "patterns are matched in linear time; write this one without";
-  if (!translator.unsupported().empty()) return Error{Code::unsupported, cat("'", shown, "' has ", translator.unsupported(), ", which is not held here"), hint};
+  if (!translator.unsupported().empty())
+    return Error{Code::unsupported,
+                 cat("'", shown, "' has ", translator.unsupported(), ", which is not held here"),
+                 hint};
   EcmaPattern out;
   for (const Translator::Part& part : parts.value()) {
     Result<Pattern> compiled = Pattern::compile(part.re2, false);
-    if (!compiled) return Error{Code::unsupported, cat("'", shown, "' is not held here: RE2 does not take it"), "it may be too large, or name a property of Unicode that is not known"};
+    if (!compiled)
+      return Error{Code::unsupported, cat("'", shown, "' is not held here: RE2 does not take it"),
+                   "it may be too large, or name a property of Unicode that is not known"};
     out.parts_.push_back({compiled.value(), part.wanted});
   }
   return out;
 }
 
 bool EcmaPattern::matches(std::string_view text) const {
-  return std::all_of(parts_.begin(), parts_.end(), [&](const Part& part) { return part.pattern.matches(text) == part.wanted; });
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [&](const Part& part) { return part.pattern.matches(text) == part.wanted; });
 }
 
 size_t EcmaPattern::cost(std::string_view text) const {

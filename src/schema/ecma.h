@@ -1,6 +1,7 @@
-// JSON Schema's patterns are JavaScript's (ECMA-262 with the u flag). Most of that language means the same in RE2 once it is spelled
-// out; this spells it out. Look-aheads right behind a ^ at the start are patterns of their own, which must match there too or must not.
-// What RE2 cannot do otherwise (look-around, back references) is refused with its name, never approximated.
+// JSON Schema's patterns are JavaScript's (ECMA-262 with the u flag). Most of that language means
+// the same in RE2 once it is spelled out; this spells it out. Look-aheads right behind a ^ at the
+// start are patterns of their own, which must match there too or must not. What RE2 cannot do
+// otherwise (look-around, back references) is refused with its name, never approximated.
 #pragma once
 
 #include <string>

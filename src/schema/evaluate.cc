@@ -11,12 +11,15 @@ namespace paddock::schema {
 
 namespace {
 
-constexpr int64_t kMostSteps = 1'000'000;       // of one check; each well below a microsecond, but for patterns
-constexpr int64_t kStepsToExplain = 50'000;     // besides, for finding out which of several forms was nearly met
+// Of one check; each well below a microsecond, but for patterns.
+constexpr int64_t kMostSteps = 1'000'000;
+// Besides, for finding out which of several forms was nearly met.
+constexpr int64_t kStepsToExplain = 50'000;
 constexpr int kDeepest = 512;
 constexpr int kDeepestExplanation = 3;
 
-// Which members or items of one value were looked at by some rule, for unevaluatedProperties and unevaluatedItems.
+// Which members or items of one value were looked at by some rule, for unevaluatedProperties and
+// unevaluatedItems.
 struct Evaluated {
   bool all = false;
   std::vector<bool> marks;
@@ -42,11 +45,16 @@ class Members {
     std::sort(sorted_.begin(), sorted_.end(), [](auto* a, auto* b) { return a->first < b->first; });
   }
 
-  size_t cost() const { return sorts() ? object_.size() * 4 + lookups_ : object_.size() * lookups_ / 16; }
+  size_t cost() const {
+    return sorts() ? object_.size() * 4 + lookups_ : object_.size() * lookups_ / 16;
+  }
 
   bool has(const std::string& name) const {
-    if (!sorts()) return std::any_of(object_.begin(), object_.end(), [&](auto& member) { return member.first == name; });
-    auto found = std::lower_bound(sorted_.begin(), sorted_.end(), name, [](auto* member, auto& text) { return member->first < text; });
+    if (!sorts())
+      return std::any_of(object_.begin(), object_.end(),
+                         [&](auto& member) { return member.first == name; });
+    auto found = std::lower_bound(sorted_.begin(), sorted_.end(), name,
+                                  [](auto* member, auto& text) { return member->first < text; });
     return found != sorted_.end() && (*found)->first == name;
   }
 
@@ -59,25 +67,34 @@ class Members {
 };
 
 size_t code_points(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
 }
 
-std::string counted(size_t count, std::string_view one, std::string_view many) { return cat(count, " ", count == 1 ? one : many); }
+std::string counted(size_t count, std::string_view one, std::string_view many) {
+  return cat(count, " ", count == 1 ? one : many);
+}
 
 class Evaluator {
  public:
-  Evaluator(const Program& program, size_t most, std::vector<Violation>& out) : program_(program), out_(&out), most_(most) {}
+  Evaluator(const Program& program, size_t most, std::vector<Violation>& out)
+      : program_(program), out_(&out), most_(most) {}
 
   void run(const Value& value) {
     Place root;
     (void)fits(0, value, &root, nullptr);
     if (!exhausted_) return;
     out_->clear();  // a part of the reasons would look like all of them
-    out_->push_back({"", "", "", too_deep_ ? "cannot be judged: it leads too deep into the schema" : "cannot be judged within the steps that one check may take; send less"});
+    out_->push_back({"", "", "",
+                     too_deep_
+                         ? "cannot be judged: it leads too deep into the schema"
+                         : "cannot be judged within the steps that one check may take; send less"});
   }
 
  private:
-  // What a rule is given: the value, where it is, and where to note what was looked at (null if nobody asks).
+  // What a rule is given: the value, where it is, and where to note what was looked at (null if
+  // nobody asks).
   struct Subject {
     const Node& node;
     const Rule& rule;
@@ -92,13 +109,20 @@ class Evaluator {
     return !exhausted_;
   }
 
-  bool spend_on(const std::string& compared) { return compared.size() < 256 || spend(compared.size() / 256); }  // memory is fast, but not free
+  // Memory is fast, but not free.
+  bool spend_on(const std::string& compared) {
+    return compared.size() < 256 || spend(compared.size() / 256);
+  }
 
-  bool is_full() const { return exhausted_ || !out_ || out_->size() >= most_; }  // nothing more to say: the first reason decides
+  // Nothing more to say: the first reason decides.
+  bool is_full() const { return exhausted_ || !out_ || out_->size() >= most_; }
 
   bool fail(const Subject& subject, const Place* place, std::string why) {
     if (out_ && out_->size() < most_)
-      out_->push_back({where(place), pointer(place), cat(shown_text(subject.node.pointer, 300), subject.rule.keyword.empty() ? "" : "/", subject.rule.keyword), std::move(why)});
+      out_->push_back({where(place), pointer(place),
+                       cat(shown_text(subject.node.pointer, 300),
+                           subject.rule.keyword.empty() ? "" : "/", subject.rule.keyword),
+                       std::move(why)});
     return false;
   }
 
@@ -116,7 +140,8 @@ class Evaluator {
       return false;
     }
     ++depth_;
-    bool scoped = !program_.dynamic_anchors.empty() && (scope_.empty() || scope_.back() != node.resource);
+    bool scoped =
+        !program_.dynamic_anchors.empty() && (scope_.empty() || scope_.back() != node.resource);
     if (scoped) scope_.push_back(node.resource);
     bool good = true;
     if (node.tracks) {
@@ -135,8 +160,10 @@ class Evaluator {
     bool good = true;
     for (const Rule& rule : node.rules) {
       Subject subject{node, rule, value, place, evaluated};
-      // What failed before may have kept a rule from looking at something, so there is nothing to say about what is left over.
-      bool late = std::holds_alternative<UnevaluatedItemsRule>(rule.rule) || std::holds_alternative<UnevaluatedPropertiesRule>(rule.rule);
+      // What failed before may have kept a rule from looking at something, so there is nothing to
+      // say about what is left over.
+      bool late = std::holds_alternative<UnevaluatedItemsRule>(rule.rule) ||
+                  std::holds_alternative<UnevaluatedPropertiesRule>(rule.rule);
       if (!good && late) break;
       if (std::visit([&](const auto& kind) { return holds(kind, subject); }, rule.rule)) continue;
       good = false;
@@ -163,17 +190,20 @@ class Evaluator {
     if (rule.types & type) return true;
     return fail(subject, [&] {
       bool fraction = type == kNumber && (rule.types & kInteger);
-      return cat("must be ", name_of(rule.types), ", not ", fraction ? "a number with a fraction" : name_of(said_of(type)));
+      return cat("must be ", name_of(rule.types), ", not ",
+                 fraction ? "a number with a fraction" : name_of(said_of(type)));
     });
   }
 
   bool holds(const EnumRule& rule, const Subject& subject) {
     if (is_listed(rule, subject.value)) return true;
-    return fail(subject, [&] { return cat(rule.constant ? "must be " : "must be one of ", rule.shown); });
+    return fail(subject,
+                [&] { return cat(rule.constant ? "must be " : "must be one of ", rule.shown); });
   }
 
   bool is_listed(const EnumRule& rule, const Value& value) {
-    if (const std::string* text = value.as_string()) return spend_on(*text) && std::binary_search(rule.texts.begin(), rule.texts.end(), *text);
+    if (const std::string* text = value.as_string())
+      return spend_on(*text) && std::binary_search(rule.texts.begin(), rule.texts.end(), *text);
     if (rule.others.empty()) return false;
     std::string canonical;
     if (value.as_array() || value.as_object()) {
@@ -182,7 +212,8 @@ class Evaluator {
       if (first == rule.others.end() || !starts_with(*first, bracket)) return false;
     }
     append_canonical(value, canonical);
-    return spend(canonical.size() / 16) && std::binary_search(rule.others.begin(), rule.others.end(), canonical);
+    return spend(canonical.size() / 16) &&
+           std::binary_search(rule.others.begin(), rule.others.end(), canonical);
   }
 
   bool holds(const BoundRule& rule, const Subject& subject) {
@@ -192,7 +223,8 @@ class Evaluator {
     bool good = finite && (order == 0 ? !rule.exclusive : (order < 0) == rule.upper);
     if (good) return true;
     return fail(subject, [&] {
-      const char* relation = rule.upper ? (rule.exclusive ? "below " : "at most ") : (rule.exclusive ? "above " : "at least ");
+      const char* relation = rule.upper ? (rule.exclusive ? "below " : "at most ")
+                                        : (rule.exclusive ? "above " : "at least ");
       return cat("must be ", relation, to_json(rule.bound));
     });
   }
@@ -204,11 +236,16 @@ class Evaluator {
 
   bool holds(const LengthRule& rule, const Subject& subject) {
     const std::string* text = subject.value.as_string();
-    if (!text || (rule.upper ? text->size() <= rule.count : text->size() / 4 >= rule.count)) return true;  // without counting
+    // Without counting.
+    if (!text || (rule.upper ? text->size() <= rule.count : text->size() / 4 >= rule.count))
+      return true;
     if (!spend(text->size() / 64)) return false;
     size_t length = code_points(*text);
     if (rule.upper ? length <= rule.count : length >= rule.count) return true;
-    return fail(subject, [&] { return cat("must have at ", rule.upper ? "most " : "least ", counted(rule.count, "character", "characters"), ", not ", length); });
+    return fail(subject, [&] {
+      return cat("must have at ", rule.upper ? "most " : "least ",
+                 counted(rule.count, "character", "characters"), ", not ", length);
+    });
   }
 
   bool holds(const CountRule& rule, const Subject& subject) {
@@ -218,7 +255,10 @@ class Evaluator {
     size_t count = array ? array->size() : object->size();
     if (rule.upper ? count <= rule.count : count >= rule.count) return true;
     return fail(subject, [&] {
-      return cat("must have at ", rule.upper ? "most " : "least ", array ? counted(rule.count, "item", "items") : counted(rule.count, "property", "properties"), ", not ", count);
+      return cat("must have at ", rule.upper ? "most " : "least ",
+                 array ? counted(rule.count, "item", "items")
+                       : counted(rule.count, "property", "properties"),
+                 ", not ", count);
     });
   }
 
@@ -227,7 +267,8 @@ class Evaluator {
     if (!text) return true;
     if (!spend(rule.pattern.cost(*text))) return false;
     if (rule.pattern.matches(*text)) return true;
-    return fail(subject, [&] { return cat("must match the pattern ", shown_text(rule.text, 200)); });
+    return fail(subject,
+                [&] { return cat("must match the pattern ", shown_text(rule.text, 200)); });
   }
 
   bool holds(const FormatRule& rule, const Subject& subject) {
@@ -235,7 +276,9 @@ class Evaluator {
     if (!text) return true;
     if (!spend(text->size() / 4)) return false;
     if (rule.format->holds(*text)) return true;
-    return fail(subject, [&] { return cat("must have the format ", rule.format->name, ", such as ", rule.format->example); });
+    return fail(subject, [&] {
+      return cat("must have the format ", rule.format->name, ", such as ", rule.format->example);
+    });
   }
 
   bool holds(const UniqueRule&, const Subject& subject) {
@@ -248,21 +291,28 @@ class Evaluator {
       if (!spend(1 + items[i].first.size() / 16)) return false;
     }
     std::sort(items.begin(), items.end());
-    auto twin = std::adjacent_find(items.begin(), items.end(), [](auto& a, auto& b) { return a.first == b.first; });
+    auto twin = std::adjacent_find(items.begin(), items.end(),
+                                   [](auto& a, auto& b) { return a.first == b.first; });
     if (twin == items.end()) return true;
-    return fail(subject, [&] { return cat("must not have the same item twice, as [", twin->second, "] and [", twin[1].second, "] are"); });
+    return fail(subject, [&] {
+      return cat("must not have the same item twice, as [", twin->second, "] and [", twin[1].second,
+                 "] are");
+    });
   }
 
   bool holds(const ItemsRule& rule, const Subject& subject) {
     const Value::Array* array = subject.value.as_array();
     if (!array) return true;
-    size_t count = rule.rest == kNoNode ? std::min(array->size(), rule.prefix.size()) : array->size();
+    size_t count =
+        rule.rest == kNoNode ? std::min(array->size(), rule.prefix.size()) : array->size();
     bool good = true;
     for (size_t i = 0; i < count; ++i) {
       NodeId node = i < rule.prefix.size() ? rule.prefix[i] : rule.rest;
       Place place{subject.place, nullptr, i};
       bool surplus = i >= rule.prefix.size() && program_.nodes[node].never;
-      bool fit = surplus ? out_ && fail(subject, &place, cat("is one too many: the list ends after ", counted(rule.prefix.size(), "item", "items")))
+      bool fit = surplus ? out_ && fail(subject, &place,
+                                        cat("is one too many: the list ends after ",
+                                            counted(rule.prefix.size(), "item", "items")))
                          : fits(node, (*array)[i], &place, nullptr);
       if (!fit && is_full()) return false;
       good = good && fit;
@@ -284,7 +334,9 @@ class Evaluator {
     if (count >= rule.least && count <= rule.most) return true;
     return fail(subject, [&] {
       bool few = count < rule.least;
-      return cat("must have at ", few ? "least " : "most ", counted(few ? rule.least : rule.most, "item", "items"), " of the kind that 'contains' describes, not ", count);
+      return cat("must have at ", few ? "least " : "most ",
+                 counted(few ? rule.least : rule.most, "item", "items"),
+                 " of the kind that 'contains' describes, not ", count);
     });
   }
 
@@ -295,7 +347,8 @@ class Evaluator {
     return spend(members.cost()) && has_all(rule.names, members, "is missing: required", subject);
   }
 
-  bool has_all(const std::vector<std::string>& names, const Members& members, std::string_view why, const Subject& subject) {
+  bool has_all(const std::vector<std::string>& names, const Members& members, std::string_view why,
+               const Subject& subject) {
     bool good = true;
     for (const std::string& name : names) {
       if (!spend_on(name)) return false;
@@ -318,7 +371,8 @@ class Evaluator {
       Place place{subject.place, &name, 0};
       bool known = false;
       bool fit = true;
-      auto named = std::lower_bound(rule.named.begin(), rule.named.end(), name, [](auto& entry, auto& text) { return entry.name < text; });
+      auto named = std::lower_bound(rule.named.begin(), rule.named.end(), name,
+                                    [](auto& entry, auto& text) { return entry.name < text; });
       if (named != rule.named.end() && named->name == name) {
         known = true;
         fit = fits(named->node, value, &place, nullptr);
@@ -332,7 +386,8 @@ class Evaluator {
       if (!known && rule.additional != kNoNode) {
         known = true;
         bool never = program_.nodes[rule.additional].never;
-        fit = never ? (spend(1) && out_ && fail(subject, &place, unknown_property(name, rule))) : fits(rule.additional, value, &place, nullptr);
+        fit = never ? (spend(1) && out_ && fail(subject, &place, unknown_property(name, rule)))
+                    : fits(rule.additional, value, &place, nullptr);
       }
       if (!fit && is_full()) return false;
       good = good && fit;
@@ -352,7 +407,9 @@ class Evaluator {
       if (fits_quietly(rule.node, name, &place, nullptr)) continue;
       if (is_full()) return false;
       std::optional<Violation> reason = reason_of(rule.node, name, &place);
-      good = fail(subject, &place, cat("is not a name that may stand here", reason ? ": it " : "", reason ? reason->why : ""));
+      good = fail(subject, &place,
+                  cat("is not a name that may stand here", reason ? ": it " : "",
+                      reason ? reason->why : ""));
       if (is_full()) return false;
     }
     return good;
@@ -369,8 +426,10 @@ class Evaluator {
     for (const DependentRule::Entry& entry : rule.entries) {
       if (!spend_on(entry.name)) return false;
       if (!members.has(entry.name)) continue;
-      bool fit = entry.node == kNoNode ? has_all(entry.required, members, cat("is missing: required beside ", shown_text(entry.name)), subject)
-                                       : fits(entry.node, subject.value, subject.place, subject.evaluated);
+      bool fit = entry.node == kNoNode
+                     ? has_all(entry.required, members,
+                               cat("is missing: required beside ", shown_text(entry.name)), subject)
+                     : fits(entry.node, subject.value, subject.place, subject.evaluated);
       good = good && fit;
       if (!fit && is_full()) return false;
     }
@@ -405,7 +464,8 @@ class Evaluator {
   bool fits_apart(NodeId node, const Subject& subject) {
     if (!subject.evaluated) return fits_quietly(node, subject.value, subject.place, nullptr);
     Evaluated own;
-    if (!fits_quietly(node, subject.value, subject.place, &own) || !spend(own.marks.size() / 16)) return false;
+    if (!fits_quietly(node, subject.value, subject.place, &own) || !spend(own.marks.size() / 16))
+      return false;
     subject.evaluated->add(own);
     return true;
   }
@@ -424,7 +484,11 @@ class Evaluator {
     size_t first = kNone;
     for (size_t i = 0; i < rule.nodes.size() && !exhausted_; ++i) {
       if (!fits_apart(rule.nodes[i], subject)) continue;
-      if (first != kNone) return fail(subject, [&] { return cat("fits more than one of the allowed forms (", first, " and ", i, "): exactly one must fit"); });
+      if (first != kNone)
+        return fail(subject, [&] {
+          return cat("fits more than one of the allowed forms (", first, " and ", i,
+                     "): exactly one must fit");
+        });
       first = i;
     }
     return first != kNone || fails_all(rule.nodes, subject);
@@ -438,10 +502,15 @@ class Evaluator {
   static std::string words_for_not(const Node& node) {
     if (node.rules.size() == 1) {
       const auto& rule = node.rules[0].rule;
-      if (auto* type = std::get_if<TypeRule>(&rule)) return cat("must not be ", name_of(type->types));
-      if (auto* listed = std::get_if<EnumRule>(&rule)) return cat("must not be ", listed->constant ? "" : "one of ", listed->shown);
-      if (auto* pattern = std::get_if<PatternRule>(&rule)) return cat("must not match the pattern ", shown_text(pattern->text, 200));
-      if (auto* required = std::get_if<RequiredRule>(&rule); required && required->names.size() == 1) return cat("must not have ", shown_text(required->names[0]));
+      if (auto* type = std::get_if<TypeRule>(&rule))
+        return cat("must not be ", name_of(type->types));
+      if (auto* listed = std::get_if<EnumRule>(&rule))
+        return cat("must not be ", listed->constant ? "" : "one of ", listed->shown);
+      if (auto* pattern = std::get_if<PatternRule>(&rule))
+        return cat("must not match the pattern ", shown_text(pattern->text, 200));
+      if (auto* required = std::get_if<RequiredRule>(&rule);
+          required && required->names.size() == 1)
+        return cat("must not have ", shown_text(required->names[0]));
     }
     return "must not be what 'not' describes";
   }
@@ -461,7 +530,8 @@ class Evaluator {
       if (subject.evaluated->has(i)) continue;
       Place place{subject.place, nullptr, i};
       bool never = program_.nodes[rule.node].never;
-      bool fit = never ? fail(subject, &place, "is one too many: nothing describes it") : fits(rule.node, (*array)[i], &place, nullptr);
+      bool fit = never ? fail(subject, &place, "is one too many: nothing describes it")
+                       : fits(rule.node, (*array)[i], &place, nullptr);
       good = good && fit;
       if (!fit && is_full()) return false;
     }
@@ -478,7 +548,8 @@ class Evaluator {
       if (subject.evaluated->has(i)) continue;
       Place place{subject.place, &(*object)[i].first, 0};
       bool never = program_.nodes[rule.node].never;
-      bool fit = never ? fail(subject, &place, "is not allowed here: nothing describes it") : fits(rule.node, (*object)[i].second, &place, nullptr);
+      bool fit = never ? fail(subject, &place, "is not allowed here: nothing describes it")
+                       : fits(rule.node, (*object)[i].second, &place, nullptr);
       good = good && fit;
       if (!fit && is_full()) return false;
     }
@@ -524,8 +595,8 @@ class Evaluator {
     return 0xff;
   }
 
-  // Forms for another type were not meant, and neither were those whose constants say so. If one is left, what is wrong with that
-  // is what to say.
+  // Forms for another type were not meant, and neither were those whose constants say so. If one is
+  // left, what is wrong with that is what to say.
   bool fails_all(const std::vector<NodeId>& nodes, const Subject& subject) {
     if (!out_ || exhausted_) return false;
     constexpr size_t kMostForms = 64;
@@ -537,10 +608,15 @@ class Evaluator {
       if (!(types & type_of(subject.value)) || ++tried > kMostForms) continue;
       std::optional<Violation> reason = reason_of(nodes[i], subject.value, subject.place);
       if (!reason) continue;
-      if (!ends_with(reason->keyword, "/const") && !ends_with(reason->keyword, "/enum")) by_content.push_back(*reason);
+      if (!ends_with(reason->keyword, "/const") && !ends_with(reason->keyword, "/enum"))
+        by_content.push_back(*reason);
       reasons.push_back(std::move(*reason));
     }
-    if (!(all_types & type_of(subject.value))) return fail(subject, [&] { return cat("must be ", name_of(all_types), ", not ", name_of(said_of(type_of(subject.value)))); });
+    if (!(all_types & type_of(subject.value)))
+      return fail(subject, [&] {
+        return cat("must be ", name_of(all_types), ", not ",
+                   name_of(said_of(type_of(subject.value))));
+      });
     if (by_content.size() == 1) reasons = std::move(by_content);
     if (reasons.size() == 1) {
       out_->push_back(std::move(reasons.front()));
@@ -550,9 +626,13 @@ class Evaluator {
     std::string here = where(subject.place);
     for (const Violation& reason : reasons) {
       std::string text = cat(reason.where == here ? "it" : reason.where, " ", reason.why);
-      if (words.size() < 3 && std::find(words.begin(), words.end(), text) == words.end()) words.push_back(std::move(text));
+      if (words.size() < 3 && std::find(words.begin(), words.end(), text) == words.end())
+        words.push_back(std::move(text));
     }
-    return fail(subject, [&] { return cat("fits none of the ", nodes.size(), " allowed forms", words.empty() ? "" : ": ", join(words, "; or ")); });
+    return fail(subject, [&] {
+      return cat("fits none of the ", nodes.size(), " allowed forms", words.empty() ? "" : ": ",
+                 join(words, "; or "));
+    });
   }
 
   const Program& program_;

@@ -1,4 +1,5 @@
-// Whether a value fits a program. One run over both, bounded in steps and depth; what cannot be judged within them does not fit.
+// Whether a value fits a program. One run over both, bounded in steps and depth; what cannot be
+// judged within them does not fit.
 #pragma once
 
 #include <vector>

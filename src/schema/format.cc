@@ -16,7 +16,8 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_hostname(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
   for (const std::string& label : split(text, '.')) {
-    if (label.empty() || label.size() > 63 || label.front() == '-' || label.back() == '-') return false;
+    if (label.empty() || label.size() > 63 || label.front() == '-' || label.back() == '-')
+      return false;
     for (char c : label)
       if (!is_letter(c) && !is_digit(c) && c != '-') return false;
   }
@@ -29,7 +30,9 @@ bool is_quoted(std::string_view text, bool international) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"') return false;
     if (text[i] == '\\' && ++i == text.size()) return false;
-    if (static_cast<unsigned char>(text[i]) >= 0x80 ? !international : text[i] < ' ' || text[i] == 0x7f) return false;
+    if (static_cast<unsigned char>(text[i]) >= 0x80 ? !international
+                                                    : text[i] < ' ' || text[i] == 0x7f)
+      return false;
   }
   return true;
 }
@@ -39,7 +42,10 @@ bool is_dotted_atoms(std::string_view text, bool international) {
     if (atom.empty()) return false;
     for (char c : atom) {
       bool foreign = static_cast<unsigned char>(c) >= 0x80;
-      if (foreign ? !international : !is_letter(c) && !is_digit(c) && std::string_view("!#$%&'*+-/=?^_`{|}~").find(c) == std::string_view::npos) return false;
+      if (foreign ? !international
+                  : !is_letter(c) && !is_digit(c) &&
+                        std::string_view("!#$%&'*+-/=?^_`{|}~").find(c) == std::string_view::npos)
+        return false;
     }
   }
   return true;
@@ -71,7 +77,8 @@ bool is_uuid(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     bool dash = i == 8 || i == 13 || i == 18 || i == 23;
     char c = text[i];
-    if (dash ? c != '-' : !is_digit(c) && !(c >= 'a' && c <= 'f') && !(c >= 'A' && c <= 'F')) return false;
+    if (dash ? c != '-' : !is_digit(c) && !(c >= 'a' && c <= 'f') && !(c >= 'A' && c <= 'F'))
+      return false;
   }
   return true;
 }
@@ -79,7 +86,8 @@ bool is_uuid(std::string_view text) {
 bool is_json_pointer(std::string_view text) {
   if (!text.empty() && text[0] != '/') return false;
   for (size_t i = 0; i < text.size(); ++i)
-    if (text[i] == '~' && (i + 1 == text.size() || (text[i + 1] != '0' && text[i + 1] != '1'))) return false;
+    if (text[i] == '~' && (i + 1 == text.size() || (text[i + 1] != '0' && text[i + 1] != '1')))
+      return false;
   return true;
 }
 

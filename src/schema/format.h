@@ -1,4 +1,5 @@
-// The formats that are held: whether a text is a date, an address, a URI. docs/json_schema.md has the list.
+// The formats that are held: whether a text is a date, an address, a URI. docs/json_schema.md has
+// the list.
 #pragma once
 
 #include <string_view>
@@ -11,6 +12,7 @@ struct Format {
   bool (*holds)(std::string_view text);
 };
 
-const Format* find_format(std::string_view name);  // null for one that is not known, which then says nothing
+// Null for one that is not known, which then says nothing.
+const Format* find_format(std::string_view name);
 
 }  // namespace paddock::schema

@@ -34,14 +34,16 @@ int days_in(int month, int year) {
   return month == 2 && leap ? 29 : kDays[static_cast<size_t>(month - 1)];
 }
 
-// Elements such as 3D in the order of `units`, each following the one before it or being the first. At least one.
+// Elements such as 3D in the order of `units`, each following the one before it or being the first.
+// At least one.
 bool take_elements(std::string_view& text, std::string_view units) {
   size_t next = std::string_view::npos;
   while (!text.empty() && is_digit(text[0])) {
     while (!text.empty() && is_digit(text[0])) text.remove_prefix(1);
     if (text.empty()) return false;
     size_t unit = units.find(text[0]);
-    if (unit == std::string_view::npos || (next != std::string_view::npos && unit != next)) return false;
+    if (unit == std::string_view::npos || (next != std::string_view::npos && unit != next))
+      return false;
     next = unit + 1;
     text.remove_prefix(1);
   }
@@ -86,7 +88,8 @@ bool is_time(std::string_view text) {
 }
 
 bool is_date_time(std::string_view text) {
-  return text.size() > 11 && (text[10] == 'T' || text[10] == 't') && is_date(text.substr(0, 10)) && is_time(text.substr(11));
+  return text.size() > 11 && (text[10] == 'T' || text[10] == 't') && is_date(text.substr(0, 10)) &&
+         is_time(text.substr(11));
 }
 
 bool is_duration(std::string_view text) {

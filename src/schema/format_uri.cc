@@ -13,9 +13,12 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
-bool is_triplet(std::string_view text) { return text.size() >= 3 && text[0] == '%' && is_hex(text[1]) && is_hex(text[2]); }
+bool is_triplet(std::string_view text) {
+  return text.size() >= 3 && text[0] == '%' && is_hex(text[1]) && is_hex(text[2]);
+}
 
-// Unreserved characters, sub-delimiters, %XX, and those in `more`; in an IRI also what is not ASCII.
+// Unreserved characters, sub-delimiters, %XX, and those in `more`; in an IRI also what is not
+// ASCII.
 bool has_only(std::string_view text, std::string_view more, bool international) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
@@ -25,7 +28,10 @@ bool has_only(std::string_view text, std::string_view more, bool international) 
       continue;
     }
     bool foreign = static_cast<unsigned char>(c) >= 0x80;
-    if (foreign ? !international : !(is_letter(c) || is_digit(c) || is_one_of(c, "-._~!$&'()*+,;=") || is_one_of(c, more))) return false;
+    if (foreign ? !international
+                : !(is_letter(c) || is_digit(c) || is_one_of(c, "-._~!$&'()*+,;=") ||
+                    is_one_of(c, more)))
+      return false;
   }
   return true;
 }
@@ -70,7 +76,9 @@ bool is_reference(std::string_view text, bool international, bool absolute) {
   if (uri.authority && !is_authority(*uri.authority, international)) return false;
   if (!has_only(uri.path, ":@/", international)) return false;
   // Without a scheme the first part of a path must not look like one.
-  if (uri.scheme.empty() && !uri.authority && std::string_view(uri.path).substr(0, uri.path.find('/')).find(':') != std::string_view::npos) return false;
+  if (uri.scheme.empty() && !uri.authority &&
+      std::string_view(uri.path).substr(0, uri.path.find('/')).find(':') != std::string_view::npos)
+    return false;
   if (uri.query && !has_only(*uri.query, ":@/?", international)) return false;
   return !uri.fragment || has_only(*uri.fragment, ":@/?", international);
 }
@@ -90,8 +98,10 @@ bool is_variable(std::string_view text) {
     char c = text[i];
     if (c == '.' && behind_dot) return false;
     behind_dot = c == '.';
-    if (is_triplet(text.substr(i))) i += 2;
-    else if (!is_letter(c) && !is_digit(c) && c != '_' && c != '.') return false;
+    if (is_triplet(text.substr(i)))
+      i += 2;
+    else if (!is_letter(c) && !is_digit(c) && c != '_' && c != '.')
+      return false;
   }
   return !behind_dot;
 }
@@ -116,7 +126,8 @@ bool is_uri_template(std::string_view text) {
       text.remove_prefix(end + 1);
       continue;
     }
-    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f || is_one_of(c, "\"<>\\^`|}")) return false;
+    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f || is_one_of(c, "\"<>\\^`|}"))
+      return false;
     if (c == '%' && !is_triplet(text)) return false;
     text.remove_prefix(1);
   }
@@ -125,12 +136,14 @@ bool is_uri_template(std::string_view text) {
 
 bool is_ipv4(std::string_view text) {
   in_addr address;
-  return text.find('\0') == std::string_view::npos && ::inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
+  return text.find('\0') == std::string_view::npos &&
+         ::inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
 }
 
 bool is_ipv6(std::string_view text) {
   in6_addr address;
-  return text.find('\0') == std::string_view::npos && ::inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
+  return text.find('\0') == std::string_view::npos &&
+         ::inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
 }
 
 }  // namespace paddock::schema

@@ -53,8 +53,10 @@ constexpr Place kPlaces[] = {
 bool is_schema(const Value& value) { return value.as_object() || value.as_bool(); }
 
 Result<void> measure(const Value& value, int depth, size_t& values, size_t& bytes) {
-  if (++values > kMostValues || bytes > kMostBytes) return Error{Code::invalid, "the schema is too large", "up to 100000 values and 4M of text"};
-  if (depth > kDeepest) return Error{Code::invalid, "the schema is nested too deeply", "up to 64 levels"};
+  if (++values > kMostValues || bytes > kMostBytes)
+    return Error{Code::invalid, "the schema is too large", "up to 100000 values and 4M of text"};
+  if (depth > kDeepest)
+    return Error{Code::invalid, "the schema is nested too deeply", "up to 64 levels"};
   if (const std::string* text = value.as_string()) bytes += text->size();
   if (const Value::Array* array = value.as_array())
     for (const Value& item : *array) TRY(measure(item, depth + 1, values, bytes));
@@ -66,10 +68,12 @@ Result<void> measure(const Value& value, int depth, size_t& values, size_t& byte
   return {};
 }
 
-// The pointer one step further down. They are for messages: long ones are cut, since a schema has many and its keys may be huge.
+// The pointer one step further down. They are for messages: long ones are cut, since a schema has
+// many and its keys may be huge.
 std::string further(const std::string& pointer, std::string_view key) {
   if (pointer.size() > kLongestPointer) return pointer;
-  return pointer + (key.size() <= 100 ? pointer_token(key) : pointer_token(key.substr(0, 100)) + "…");
+  return pointer +
+         (key.size() <= 100 ? pointer_token(key) : pointer_token(key.substr(0, 100)) + "…");
 }
 
 Result<Dialect> dialect_named(const Value& name, const std::string& pointer) {
@@ -79,8 +83,10 @@ Result<Dialect> dialect_named(const Value& name, const std::string& pointer) {
     if (text == cat(prefix, "json-schema.org/draft/2020-12/schema")) return Dialect::draft2020;
     if (text == cat(prefix, "json-schema.org/draft-07/schema")) return Dialect::draft7;
   }
-  return schema_error(pointer + "/$schema", cat("'", printable(text.substr(0, 100)), "' is no dialect of JSON Schema that is known here"),
-                      "https://json-schema.org/draft/2020-12/schema or http://json-schema.org/draft-07/schema#");
+  return schema_error(
+      pointer + "/$schema",
+      cat("'", printable(text.substr(0, 100)), "' is no dialect of JSON Schema that is known here"),
+      "https://json-schema.org/draft/2020-12/schema or http://json-schema.org/draft-07/schema#");
 }
 
 Result<std::string> text_of(const Value& value, const std::string& pointer) {
@@ -93,15 +99,19 @@ Result<std::string> text_of(const Value& value, const std::string& pointer) {
 std::string pointer_token(std::string_view key) {
   std::string out = "/";
   for (char c : key) {
-    if (c == '~') out += "~0";
-    else if (c == '/') out += "~1";
-    else out += c;
+    if (c == '~')
+      out += "~0";
+    else if (c == '/')
+      out += "~1";
+    else
+      out += c;
   }
   return out;
 }
 
 Error schema_error(const std::string& pointer, std::string_view why, std::string hint) {
-  return Error{Code::invalid, cat("schema", printable(pointer.substr(0, 300)), ": ", why), std::move(hint)};
+  return Error{Code::invalid, cat("schema", printable(pointer.substr(0, 300)), ": ", why),
+               std::move(hint)};
 }
 
 Result<Index> Index::build(const Value& document) {
@@ -110,9 +120,11 @@ Result<Index> Index::build(const Value& document) {
   if (!is_schema(document)) return schema_error("", "a schema is an object or a boolean");
   Index index;
   index.resources_.push_back({.root = &document});
-  if (const Value* named = document.find("$schema")) index.resources_[0].dialect = TRY(dialect_named(*named, ""));
+  if (const Value* named = document.find("$schema"))
+    index.resources_[0].dialect = TRY(dialect_named(*named, ""));
   TRY(index.add(document, 0, ""));
-  index.by_uri_.emplace("", 0);  // references without a base, such as "#/$defs/x", always find the whole
+  // References without a base, such as "#/$defs/x", always find the whole.
+  index.by_uri_.emplace("", 0);
   return index;
 }
 
@@ -125,34 +137,45 @@ Result<uint32_t> Index::name(const Value& schema, uint32_t resource, const std::
   if (id) {
     Uri uri = Uri::parse(TRY(text_of(*id, pointer + "/$id")));
     std::string fragment = uri.fragment.value_or("");
-    if (!fragment.empty() && !old) return schema_error(pointer + "/$id", "must not have a fragment", "use $anchor");
+    if (!fragment.empty() && !old)
+      return schema_error(pointer + "/$id", "must not have a fragment", "use $anchor");
     uri.fragment.reset();
     bool only_fragment = uri.text().empty();
     if (!only_fragment || pointer.empty()) {
-      Resource fresh{.base = schema::resolve(resources_[resource].base, uri), .root = &schema, .dialect = resources_[resource].dialect};
+      Resource fresh{.base = schema::resolve(resources_[resource].base, uri),
+                     .root = &schema,
+                     .dialect = resources_[resource].dialect};
       if (dialect) fresh.dialect = TRY(dialect_named(*dialect, pointer));
-      if (pointer.empty()) resources_[0] = fresh;
-      else resources_.push_back(fresh);
-      if (resources_.size() > kMostResources) return schema_error(pointer + "/$id", "too many of these in one schema");
+      if (pointer.empty())
+        resources_[0] = fresh;
+      else
+        resources_.push_back(fresh);
+      if (resources_.size() > kMostResources)
+        return schema_error(pointer + "/$id", "too many of these in one schema");
       resource = static_cast<uint32_t>(pointer.empty() ? 0 : resources_.size() - 1);
-      if (!by_uri_.emplace(fresh.base.text(), resource).second) return schema_error(pointer + "/$id", "another schema has the same");
+      if (!by_uri_.emplace(fresh.base.text(), resource).second)
+        return schema_error(pointer + "/$id", "another schema has the same");
     }
     if (!fragment.empty() && !resources_[resource].anchors.emplace(fragment, &schema).second)
       return schema_error(pointer + "/$id", "another schema has the same");
   }
   if (dialect && TRY(dialect_named(*dialect, pointer)) != resources_[resource].dialect)
-    return schema_error(pointer + "/$schema", "names another dialect than the schema around it", "give this part an $id of its own");
+    return schema_error(pointer + "/$schema", "names another dialect than the schema around it",
+                        "give this part an $id of its own");
   return resource;
 }
 
-Result<void> Index::add_anchor(const Value& schema, const char* keyword, uint32_t resource, const std::string& pointer) {
+Result<void> Index::add_anchor(const Value& schema, const char* keyword, uint32_t resource,
+                               const std::string& pointer) {
   const Value* anchor = schema.find(keyword);
   if (!anchor) return {};
   std::string text = TRY(text_of(*anchor, cat(pointer, "/", keyword)));
-  if (text.empty() || text.find_first_of("#/") != std::string::npos) return schema_error(cat(pointer, "/", keyword), "is not a name");
+  if (text.empty() || text.find_first_of("#/") != std::string::npos)
+    return schema_error(cat(pointer, "/", keyword), "is not a name");
   Resource& home = resources_[resource];
   bool fresh = home.anchors.emplace(text, &schema).second;
-  if (!fresh && home.anchors.at(text) != &schema) return schema_error(cat(pointer, "/", keyword), "another schema has the same");
+  if (!fresh && home.anchors.at(text) != &schema)
+    return schema_error(cat(pointer, "/", keyword), "another schema has the same");
   if (std::string_view(keyword) == "$dynamicAnchor") home.dynamic_anchors.emplace(text, &schema);
   return {};
 }
@@ -162,7 +185,8 @@ Result<void> Index::add(const Value& schema, uint32_t resource, const std::strin
   if (!is_schema(schema)) return schema_error(pointer, "a schema is an object or a boolean");
   if (schema.as_object()) resource = TRY(name(schema, resource, pointer));
   spots_[&schema] = {resource, pointer};
-  if (spots_.size() > kMostSchemas) return schema_error(pointer, "the schema is too large", "up to 10000 schemas inside it");
+  if (spots_.size() > kMostSchemas)
+    return schema_error(pointer, "the schema is too large", "up to 10000 schemas inside it");
   bool old = resources_[resource].dialect == Dialect::draft7;
   if (!schema.as_object()) return {};
   if (!old) {
@@ -173,33 +197,46 @@ Result<void> Index::add(const Value& schema, uint32_t resource, const std::strin
     std::string below = further(pointer, member.first);
     for (const Place& place : kPlaces) {
       if (place.keyword != member.first || !(old ? place.in_draft7 : place.in_draft2020)) continue;
-      if (place.holds == Holds::one && is_schema(member.second)) TRY(add(member.second, resource, below));
+      if (place.holds == Holds::one && is_schema(member.second))
+        TRY(add(member.second, resource, below));
       if (place.holds == Holds::list && member.second.as_array())
-        for (size_t i = 0; i < member.second.as_array()->size(); ++i) TRY(add((*member.second.as_array())[i], resource, further(below, std::to_string(i))));
+        for (size_t i = 0; i < member.second.as_array()->size(); ++i)
+          TRY(add((*member.second.as_array())[i], resource, further(below, std::to_string(i))));
       if (place.holds == Holds::map && member.second.as_object())
         for (const Value::Member& entry : *member.second.as_object())
-          if (is_schema(entry.second)) TRY(add(entry.second, resource, further(below, entry.first)));
+          if (is_schema(entry.second))
+            TRY(add(entry.second, resource, further(below, entry.first)));
     }
   }
   return {};
 }
 
 // The value that a JSON pointer leads to from the root of a resource, as a schema.
-Result<const Value*> Index::follow(uint32_t resource, const std::string& pointer, const std::string& reference) {
-  auto lost = [&] { return schema_error("", cat("the reference '", printable(reference.substr(0, 200)), "' points nowhere")); };
+Result<const Value*> Index::follow(uint32_t resource, const std::string& pointer,
+                                   const std::string& reference) {
+  auto lost = [&] {
+    return schema_error(
+        "", cat("the reference '", printable(reference.substr(0, 200)), "' points nowhere"));
+  };
   const Value* at = resources_[resource].root;
   std::string path = spots_.at(at).pointer;
   for (const std::string& token : split(std::string_view(pointer).substr(1), '/')) {
     std::string key;
     for (size_t i = 0; i < token.size(); ++i) {
-      if (token[i] != '~') key += token[i];
-      else if (++i < token.size() && (token[i] == '0' || token[i] == '1')) key += token[i] == '0' ? '~' : '/';
-      else return lost();
+      if (token[i] != '~')
+        key += token[i];
+      else if (++i < token.size() && (token[i] == '0' || token[i] == '1'))
+        key += token[i] == '0' ? '~' : '/';
+      else
+        return lost();
     }
     if (const Value::Array* array = at->as_array()) {
       size_t index = 0;
-      bool plain = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos && (key.size() == 1 || key[0] != '0');
-      if (!plain || std::from_chars(key.data(), key.data() + key.size(), index).ec != std::errc() || index >= array->size()) return lost();
+      bool plain = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos &&
+                   (key.size() == 1 || key[0] != '0');
+      if (!plain || std::from_chars(key.data(), key.data() + key.size(), index).ec != std::errc() ||
+          index >= array->size())
+        return lost();
       at = &(*array)[index];
     } else {
       at = at->find(key);
@@ -209,7 +246,9 @@ Result<const Value*> Index::follow(uint32_t resource, const std::string& pointer
     auto known = spots_.find(at);
     if (known != spots_.end()) resource = known->second.resource;
   }
-  if (!is_schema(*at)) return schema_error("", cat("the reference '", printable(reference.substr(0, 200)), "' points to what is not a schema"));
+  if (!is_schema(*at))
+    return schema_error("", cat("the reference '", printable(reference.substr(0, 200)),
+                                "' points to what is not a schema"));
   TRY(add(*at, resource, path));
   return at;
 }
@@ -219,17 +258,24 @@ Result<Index::Target> Index::resolve(const Value* from, const std::string& refer
   std::string where = here.pointer;
   Uri uri = schema::resolve(resources_[here.resource].base, Uri::parse(reference));
   std::optional<std::string> fragment = percent_decoded(uri.fragment.value_or(""));
-  if (!fragment) return schema_error(where, cat("the reference '", printable(reference.substr(0, 200)), "' is not a URI"));
+  if (!fragment)
+    return schema_error(
+        where, cat("the reference '", printable(reference.substr(0, 200)), "' is not a URI"));
   uri.fragment.reset();
   auto found = by_uri_.find(uri.text());
   if (found == by_uri_.end())
-    return schema_error(where, cat("the reference '", printable(reference.substr(0, 200)), "' leads out of the document, and nothing is fetched"),
+    return schema_error(where,
+                        cat("the reference '", printable(reference.substr(0, 200)),
+                            "' leads out of the document, and nothing is fetched"),
                         "put what it names under $defs and refer to it there");
   const Resource& home = resources_[found->second];
   if (fragment->empty()) return Target{home.root, ""};
-  if (starts_with(*fragment, "/")) return Target{TRY(follow(found->second, *fragment, reference)), ""};
+  if (starts_with(*fragment, "/"))
+    return Target{TRY(follow(found->second, *fragment, reference)), ""};
   auto anchor = home.anchors.find(*fragment);
-  if (anchor == home.anchors.end()) return schema_error(where, cat("the reference '", printable(reference.substr(0, 200)), "' points nowhere"));
+  if (anchor == home.anchors.end())
+    return schema_error(
+        where, cat("the reference '", printable(reference.substr(0, 200)), "' points nowhere"));
   return Target{anchor->second, home.dynamic_anchors.count(*fragment) ? *fragment : ""};
 }
 

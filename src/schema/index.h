@@ -1,5 +1,6 @@
-// Where the schemas of a document are and what they are called: $id, $anchor, $dynamicAnchor, and what a reference points to.
-// Holds pointers into the document, so it lives no longer than the compiler's run over it.
+// Where the schemas of a document are and what they are called: $id, $anchor, $dynamicAnchor, and
+// what a reference points to. Holds pointers into the document, so it lives no longer than the
+// compiler's run over it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Resource {
   Uri base;
   const Value* root = nullptr;
   Dialect dialect = Dialect::draft2020;
-  std::map<std::string, const Value*> anchors;          // both kinds
+  std::map<std::string, const Value*> anchors;  // both kinds
   std::map<std::string, const Value*> dynamic_anchors;
 };
 
@@ -37,7 +38,8 @@ class Index {
     const Value* schema = nullptr;
     std::string dynamic_anchor;  // of that name there, if the reference named one
   };
-  // `from` is the schema that the reference stands in. What it points to is in the index afterwards.
+  // `from` is the schema that the reference stands in. What it points to is in the index
+  // afterwards.
   Result<Target> resolve(const Value* from, const std::string& reference);
 
   const Spot& spot(const Value* schema) const { return spots_.at(schema); }
@@ -47,8 +49,10 @@ class Index {
  private:
   Result<void> add(const Value& schema, uint32_t resource, const std::string& pointer);
   Result<uint32_t> name(const Value& schema, uint32_t resource, const std::string& pointer);
-  Result<void> add_anchor(const Value& schema, const char* keyword, uint32_t resource, const std::string& pointer);
-  Result<const Value*> follow(uint32_t resource, const std::string& pointer, const std::string& reference);
+  Result<void> add_anchor(const Value& schema, const char* keyword, uint32_t resource,
+                          const std::string& pointer);
+  Result<const Value*> follow(uint32_t resource, const std::string& pointer,
+                              const std::string& reference);
 
   std::vector<Resource> resources_;
   std::map<std::string, uint32_t> by_uri_;
@@ -57,6 +61,7 @@ class Index {
 
 std::string pointer_token(std::string_view key);  // "/a~1b" for "a/b"
 
-Error schema_error(const std::string& pointer, std::string_view why, std::string hint = "");  // "schema/properties/to: why"
+// "schema/properties/to: why".
+Error schema_error(const std::string& pointer, std::string_view why, std::string hint = "");
 
 }  // namespace paddock::schema

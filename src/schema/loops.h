@@ -5,7 +5,8 @@
 
 namespace paddock::schema {
 
-// Refuses a program in which a node leads back to itself without a step into the value: {"$ref": "#"}.
+// Refuses a program in which a node leads back to itself without a step into the value: {"$ref":
+// "#"}.
 Result<void> check_loops(const Program& program);
 
 }  // namespace paddock::schema

@@ -18,7 +18,9 @@ std::strong_ordering compare(int64_t a, double b) {
   if (!(b >= -kTwo63)) return std::strong_ordering::greater;
   double whole = std::trunc(b);
   if (auto order = a <=> static_cast<int64_t>(whole); order != 0) return order;
-  return whole < b ? std::strong_ordering::less : whole > b ? std::strong_ordering::greater : std::strong_ordering::equal;
+  return whole < b   ? std::strong_ordering::less
+         : whole > b ? std::strong_ordering::greater
+                     : std::strong_ordering::equal;
 }
 
 // digits * 10^exponent, without its sign and without zeros at the end of the digits.
@@ -30,10 +32,13 @@ struct Decimal {
 Decimal decimal(const Value& number) {
   Decimal out;
   if (const int64_t* integer = number.as_int()) {
-    out.digits = *integer < 0 ? 0 - static_cast<uint64_t>(*integer) : static_cast<uint64_t>(*integer);
+    out.digits =
+        *integer < 0 ? 0 - static_cast<uint64_t>(*integer) : static_cast<uint64_t>(*integer);
   } else {
     char text[40];  // d.ddddde±xx, at most 17 digits
-    char* end = std::to_chars(text, text + sizeof text, std::fabs(*number.as_double()), std::chars_format::scientific).ptr;
+    char* end = std::to_chars(text, text + sizeof text, std::fabs(*number.as_double()),
+                              std::chars_format::scientific)
+                    .ptr;
     char* at = text;
     bool behind_point = false;
     for (; at < end && *at != 'e'; ++at) {
@@ -75,14 +80,18 @@ bool is_integer(const Value& number) {
   return value && std::isfinite(*value) && std::trunc(*value) == *value;
 }
 
-bool is_positive(const Value& number) { return number.as_int() ? *number.as_int() > 0 : *number.as_double() > 0; }
+bool is_positive(const Value& number) {
+  return number.as_int() ? *number.as_int() > 0 : *number.as_double() > 0;
+}
 
 std::strong_ordering compare_numbers(const Value& a, const Value& b) {
   if (a.as_int() && b.as_int()) return *a.as_int() <=> *b.as_int();
   if (a.as_int()) return compare(*a.as_int(), *b.as_double());
   if (b.as_int()) return 0 <=> compare(*b.as_int(), *a.as_double());
   double x = *a.as_double(), y = *b.as_double();
-  return x < y ? std::strong_ordering::less : x > y ? std::strong_ordering::greater : std::strong_ordering::equal;
+  return x < y   ? std::strong_ordering::less
+         : x > y ? std::strong_ordering::greater
+                 : std::strong_ordering::equal;
 }
 
 bool is_multiple(const Value& number, const Value& divisor) {
@@ -91,7 +100,9 @@ bool is_multiple(const Value& number, const Value& divisor) {
   Decimal value = decimal(number), step = decimal(divisor);
   if (value.digits == 0) return true;
   int shift = value.exponent - step.exponent;
-  if (shift >= 0) return static_cast<uint64_t>(static_cast<Wide>(value.digits) * power_of_ten_modulo(shift, step.digits) % step.digits) == 0;
+  if (shift >= 0)
+    return static_cast<uint64_t>(static_cast<Wide>(value.digits) *
+                                 power_of_ten_modulo(shift, step.digits) % step.digits) == 0;
   Wide unit = step.digits;  // value.digits must be a multiple of step.digits * 10^-shift
   for (; shift < 0; ++shift) {
     unit *= 10;

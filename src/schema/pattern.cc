@@ -7,7 +7,8 @@
 namespace paddock::schema {
 
 struct Pattern::Compiled {
-  Compiled(const std::string& text, const re2::RE2::Options& options, bool whole) : expression(text, options), whole(whole) {}
+  Compiled(const std::string& text, const re2::RE2::Options& options, bool whole)
+      : expression(text, options), whole(whole) {}
   re2::RE2 expression;
   bool whole;
 };
@@ -20,20 +21,25 @@ Result<Pattern> Pattern::compile(const std::string& text, bool whole) {
   Pattern pattern;
   auto compiled = std::make_shared<Compiled>(text, options, whole);
   if (!compiled->expression.ok())
-    return Error{Code::invalid, cat("'", printable(text), "' is no regular expression: ", compiled->expression.error()),
-                 "RE2's syntax: no look-around, no back references"};
+    return Error{
+        Code::invalid,
+        cat("'", printable(text), "' is no regular expression: ", compiled->expression.error()),
+        "RE2's syntax: no look-around, no back references"};
   pattern.compiled_ = std::move(compiled);
   return pattern;
 }
 
 bool Pattern::matches(std::string_view text) const {
   re2::StringPiece piece(text.data(), text.size());
-  return compiled_->whole ? re2::RE2::FullMatch(piece, compiled_->expression) : re2::RE2::PartialMatch(piece, compiled_->expression);
+  return compiled_->whole ? re2::RE2::FullMatch(piece, compiled_->expression)
+                          : re2::RE2::PartialMatch(piece, compiled_->expression);
 }
 
 size_t Pattern::cost(std::string_view text) const {
-  constexpr size_t kStepsPerMicrosecond = 64;  // of the automaton that RE2 turns to when its cache does not help
-  return 1 + text.size() * static_cast<size_t>(compiled_->expression.ProgramSize()) / kStepsPerMicrosecond;
+  // Of the automaton that RE2 turns to when its cache does not help.
+  constexpr size_t kStepsPerMicrosecond = 64;
+  return 1 + text.size() * static_cast<size_t>(compiled_->expression.ProgramSize()) /
+                 kStepsPerMicrosecond;
 }
 
 }  // namespace paddock::schema

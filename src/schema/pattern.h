@@ -11,7 +11,8 @@ namespace paddock::schema {
 
 class Pattern {
  public:
-  // `whole`: all of a text must match. Without it a match anywhere counts, as in JSON Schema. The error says what RE2 does not take.
+  // `whole`: all of a text must match. Without it a match anywhere counts, as in JSON Schema. The
+  // error says what RE2 does not take.
   static Result<Pattern> compile(const std::string& text, bool whole);
   bool matches(std::string_view text) const;
   size_t cost(std::string_view text) const;  // of matching it, at worst: about a microsecond each

@@ -1,5 +1,5 @@
-// Random values, schemas made to fit them, and changes to both: the engine says what a slow evaluator says, which is written
-// here from the specification and shares nothing with it.
+// Random values, schemas made to fit them, and changes to both: the engine says what a slow
+// evaluator says, which is written here from the specification and shares nothing with it.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -24,14 +24,20 @@ struct Judgement {
 };
 
 bool equal(const Value& a, const Value& b) {
-  auto number = [](const Value& value) { return value.as_int() ? static_cast<double>(*value.as_int()) : *value.as_double(); };  // the test's are small
+  // The test's are small.
+  auto number = [](const Value& value) {
+    return value.as_int() ? static_cast<double>(*value.as_int()) : *value.as_double();
+  };
   bool a_number = a.as_int() || a.as_double(), b_number = b.as_int() || b.as_double();
   if (a_number || b_number) return a_number && b_number && number(a) == number(b);
   if (a.as_array() && b.as_array())
-    return std::equal(a.as_array()->begin(), a.as_array()->end(), b.as_array()->begin(), b.as_array()->end(), equal);
+    return std::equal(a.as_array()->begin(), a.as_array()->end(), b.as_array()->begin(),
+                      b.as_array()->end(), equal);
   if (a.as_object() && b.as_object()) {
     if (a.as_object()->size() != b.as_object()->size()) return false;
-    return std::all_of(a.as_object()->begin(), a.as_object()->end(), [&](auto& member) { return b.find(member.first) && equal(member.second, *b.find(member.first)); });
+    return std::all_of(a.as_object()->begin(), a.as_object()->end(), [&](auto& member) {
+      return b.find(member.first) && equal(member.second, *b.find(member.first));
+    });
   }
   return to_json(a) == to_json(b);
 }
@@ -42,7 +48,9 @@ bool has_type(const Value& value, const std::string& type) {
   if (type == "string") return value.as_string();
   if (type == "array") return value.as_array();
   if (type == "object") return value.as_object();
-  if (type == "integer") return value.as_int() || (value.as_double() && std::floor(*value.as_double()) == *value.as_double());
+  if (type == "integer")
+    return value.as_int() ||
+           (value.as_double() && std::floor(*value.as_double()) == *value.as_double());
   return value.as_int() || value.as_double();
 }
 
@@ -58,20 +66,27 @@ class Naive {
     }
     auto has = [&](const char* keyword) { return schema.find(keyword); };
     auto require = [&](bool condition) { out.fits = out.fits && condition; };
-    auto size_of = [&](const char* keyword) { return static_cast<size_t>(*schema.find(keyword)->as_int()); };
+    auto size_of = [&](const char* keyword) {
+      return static_cast<size_t>(*schema.find(keyword)->as_int());
+    };
 
     if (const Value* type = has("type")) {
       const Value::Array one{*type};
       const Value::Array& all = type->as_array() ? *type->as_array() : one;
-      require(std::any_of(all.begin(), all.end(), [&](auto& name) { return has_type(value, *name.as_string()); }));
+      require(std::any_of(all.begin(), all.end(),
+                          [&](auto& name) { return has_type(value, *name.as_string()); }));
     }
     if (const Value* fixed = has("const")) require(equal(*fixed, value));
-    if (const Value* list = has("enum")) require(std::any_of(list->as_array()->begin(), list->as_array()->end(), [&](auto& item) { return equal(item, value); }));
+    if (const Value* list = has("enum"))
+      require(std::any_of(list->as_array()->begin(), list->as_array()->end(),
+                          [&](auto& item) { return equal(item, value); }));
     if (value.as_int() || value.as_double()) {
       double number = value.as_int() ? static_cast<double>(*value.as_int()) : *value.as_double();
       if (has("minimum")) require(number >= static_cast<double>(*has("minimum")->as_int()));
-      if (has("exclusiveMaximum")) require(number < static_cast<double>(*has("exclusiveMaximum")->as_int()));
-      if (has("multipleOf")) require(std::fmod(number, static_cast<double>(*has("multipleOf")->as_int())) == 0);
+      if (has("exclusiveMaximum"))
+        require(number < static_cast<double>(*has("exclusiveMaximum")->as_int()));
+      if (has("multipleOf"))
+        require(std::fmod(number, static_cast<double>(*has("multipleOf")->as_int())) == 0);
     }
     if (const std::string* text = value.as_string()) {
       if (has("minLength")) require(text->size() >= size_of("minLength"));
@@ -80,7 +95,8 @@ class Naive {
     if (value.as_array()) judge_array(schema, *value.as_array(), out);
     if (value.as_object()) judge_object(schema, *value.as_object(), out);
 
-    if (const Value* reference = has("$ref")) out.merge(judge(*root_.find("$defs")->find(reference->as_string()->substr(8)), value));
+    if (const Value* reference = has("$ref"))
+      out.merge(judge(*root_.find("$defs")->find(reference->as_string()->substr(8)), value));
     if (const Value* all = has("allOf"))
       for (const Value& part : *all->as_array()) out.merge(judge(part, value));
     for (const char* keyword : {"anyOf", "oneOf"}) {
@@ -100,7 +116,8 @@ class Naive {
     }
     if (const Value* rest = has("unevaluatedProperties"); rest && value.as_object())
       for (const auto& [name, member] : *value.as_object())
-        if (!out.names.count(name) && out.names.insert(name).second) require(judge(*rest, member).fits);
+        if (!out.names.count(name) && out.names.insert(name).second)
+          require(judge(*rest, member).fits);
     if (const Value* rest = has("unevaluatedItems"); rest && value.as_array())
       for (size_t i = 0; i < value.as_array()->size(); ++i)
         if (out.items.insert(i).second) require(judge(*rest, (*value.as_array())[i]).fits);
@@ -127,7 +144,8 @@ class Naive {
         if (judge(*kind, array[i]).fits && ++count) out.items.insert(i);
       require(count >= (schema.find("minContains") ? *schema.find("minContains")->as_int() : 1));
     }
-    if (const Value* most = schema.find("maxItems")) require(array.size() <= static_cast<size_t>(*most->as_int()));
+    if (const Value* most = schema.find("maxItems"))
+      require(array.size() <= static_cast<size_t>(*most->as_int()));
     if (schema.find("uniqueItems"))
       for (size_t i = 0; i < array.size(); ++i)
         for (size_t j = 0; j < i; ++j) require(!equal(array[i], array[j]));
@@ -135,7 +153,10 @@ class Naive {
 
   void judge_object(const Value& schema, const Value::Object& object, Judgement& out) const {
     auto require = [&](bool condition) { out.fits = out.fits && condition; };
-    auto has = [&](const std::string& name) { return std::any_of(object.begin(), object.end(), [&](auto& member) { return member.first == name; }); };
+    auto has = [&](const std::string& name) {
+      return std::any_of(object.begin(), object.end(),
+                         [&](auto& member) { return member.first == name; });
+    };
     const Value* named = schema.find("properties");
     for (const auto& [name, value] : object) {
       const Value* own = named ? named->find(name) : schema.find("additionalProperties");
@@ -146,7 +167,8 @@ class Naive {
     }
     if (const Value* names = schema.find("required"))
       for (const Value& name : *names->as_array()) require(has(*name.as_string()));
-    if (const Value* least = schema.find("minProperties")) require(object.size() >= static_cast<size_t>(*least->as_int()));
+    if (const Value* least = schema.find("minProperties"))
+      require(object.size() >= static_cast<size_t>(*least->as_int()));
     if (const Value* dependent = schema.find("dependentRequired"))
       for (const auto& [name, list] : *dependent->as_object())
         for (const Value& other : *list.as_array()) require(!has(name) || has(*other.as_string()));
@@ -193,7 +215,9 @@ class Generator {
     if (chance(10)) out.set("const", value);
     if (value.as_int() || value.as_double()) {
       double number = value.as_int() ? static_cast<double>(*value.as_int()) : *value.as_double();
-      if (chance(2)) out.set("minimum", static_cast<int64_t>(std::floor(number)) - static_cast<int64_t>(below(2)));
+      if (chance(2))
+        out.set("minimum",
+                static_cast<int64_t>(std::floor(number)) - static_cast<int64_t>(below(2)));
       if (chance(2)) out.set("exclusiveMaximum", static_cast<int64_t>(std::floor(number)) + 1);
       if (chance(3) && std::fmod(number, 2) == 0) out.set("multipleOf", 2);
     }
@@ -211,17 +235,23 @@ class Generator {
     if (chance(3)) return this->value(1);
     if (const Value::Array* array = value.as_array(); array && !array->empty()) {
       Value::Array copy = *array;
-      if (chance(4)) copy.push_back(chance(2) ? copy[below(copy.size())] : this->value(1));
-      else if (chance(4)) copy.erase(copy.begin() + static_cast<long>(below(copy.size())));
-      else copy[below(copy.size())] = changed(copy[below(copy.size())]);
+      if (chance(4))
+        copy.push_back(chance(2) ? copy[below(copy.size())] : this->value(1));
+      else if (chance(4))
+        copy.erase(copy.begin() + static_cast<long>(below(copy.size())));
+      else
+        copy[below(copy.size())] = changed(copy[below(copy.size())]);
       return copy;
     }
     if (const Value::Object* object = value.as_object(); object && !object->empty()) {
       Value::Object copy = *object;
       size_t at = below(copy.size());
-      if (chance(4)) copy.erase(copy.begin() + static_cast<long>(at));
-      else if (std::string key = name(); chance(3) && !value.find(key)) copy.emplace_back(key, this->value(1));
-      else copy[at].second = changed(copy[at].second);
+      if (chance(4))
+        copy.erase(copy.begin() + static_cast<long>(at));
+      else if (std::string key = name(); chance(3) && !value.find(key))
+        copy.emplace_back(key, this->value(1));
+      else
+        copy[at].second = changed(copy[at].second);
       return copy;
     }
     return this->value(2);
@@ -229,7 +259,12 @@ class Generator {
 
  private:
   Value type_for(const Value& value) {
-    std::string own = value.is_null() ? "null" : value.as_bool() ? "boolean" : value.as_string() ? "string" : value.as_array() ? "array" : value.as_object() ? "object" : "number";
+    std::string own = value.is_null()     ? "null"
+                      : value.as_bool()   ? "boolean"
+                      : value.as_string() ? "string"
+                      : value.as_array()  ? "array"
+                      : value.as_object() ? "object"
+                                          : "number";
     if (has_type(value, "integer") && chance(2)) own = "integer";
     if (chance(2)) return own;
     return Value::Array{own, own == "null" ? "string" : "null"};
@@ -242,11 +277,16 @@ class Generator {
       for (size_t i = 0; i < prefix; ++i) list.push_back(schema_for(array[i], depth + 1));
       out.set("prefixItems", list);
     }
-    if (prefix == array.size() && chance(2)) out.set("items", false);
-    else if (prefix + 1 == array.size() && chance(2)) out.set("items", schema_for(array.back(), depth + 1));
-    else if (prefix == array.size() && chance(2)) out.set("unevaluatedItems", schema_for(value(2), depth + 1));
-    if (!array.empty() && chance(3)) out.set("contains", schema_for(array[below(array.size())], depth + 1));
-    else if (chance(5)) out.set("contains", schema_for(value(2), depth + 1)), out.set("minContains", 0);
+    if (prefix == array.size() && chance(2))
+      out.set("items", false);
+    else if (prefix + 1 == array.size() && chance(2))
+      out.set("items", schema_for(array.back(), depth + 1));
+    else if (prefix == array.size() && chance(2))
+      out.set("unevaluatedItems", schema_for(value(2), depth + 1));
+    if (!array.empty() && chance(3))
+      out.set("contains", schema_for(array[below(array.size())], depth + 1));
+    else if (chance(5))
+      out.set("contains", schema_for(value(2), depth + 1)), out.set("minContains", 0);
     if (chance(3)) out.set("maxItems", array.size() + below(2));
     bool twin = false;
     for (size_t i = 0; i < array.size(); ++i)
@@ -262,22 +302,27 @@ class Generator {
       if (chance(3)) required.push_back(name);
     }
     bool complete = named.as_object()->size() == object.size();
-    if (std::string other = name(); !named.find(other) && !Value(object).find(other)) named.set(other, schema_for(value(2), depth + 1));
+    if (std::string other = name(); !named.find(other) && !Value(object).find(other))
+      named.set(other, schema_for(value(2), depth + 1));
     if (chance(2)) out.set("required", required);
     if (chance(4)) out.set("minProperties", object.size());
     if (chance(5)) out.set("dependentRequired", Value::Object{{"a", required}});
     out.set("properties", named);
-    if (complete && chance(3)) out.set("additionalProperties", chance(2) ? Value(false) : schema_for(value(2), depth + 1));
-    else if (complete && chance(3)) out.set("unevaluatedProperties", false);
+    if (complete && chance(3))
+      out.set("additionalProperties", chance(2) ? Value(false) : schema_for(value(2), depth + 1));
+    else if (complete && chance(3))
+      out.set("unevaluatedProperties", false);
   }
 
   void combine(const Value& value, Value& out, int depth) {
     Value good = schema_for(value, depth + 1), other = schema_for(this->value(1), depth + 1);
     if (chance(5)) out.set("allOf", Value::Array{good, true});
-    if (chance(4)) out.set("anyOf", chance(2) ? Value::Array{good, other} : Value::Array{other, good});
+    if (chance(4))
+      out.set("anyOf", chance(2) ? Value::Array{good, other} : Value::Array{other, good});
     if (chance(6)) out.set("oneOf", Value::Array{good, Value(false)});
     if (chance(6)) out.set("not", Value::Object{{"not", good}});
-    if (chance(6)) out.set("if", good), out.set("then", schema_for(value, depth + 1)), out.set("else", other);
+    if (chance(6))
+      out.set("if", good), out.set("then", schema_for(value, depth + 1)), out.set("else", other);
     if (chance(6)) out.set("$ref", "#/$defs/shared");
   }
 
@@ -291,14 +336,17 @@ TEST(Property, TheEngineSaysWhatASlowEvaluatorSays) {
     Value value = generator.value(0);
     Value body = generator.schema_for(value, 0);
     if (!body.as_object()) continue;
-    Value shared = generator.schema_for(value, 4);  // too deep for combinations, so it refers to nothing
+    // Too deep for combinations, so it refers to nothing.
+    Value shared = generator.schema_for(value, 4);
     body.set("$defs", Value::Object{{"shared", shared}});
     Result<Schema> schema = Schema::compile(body);
     ASSERT_TRUE(schema) << to_json(body) << schema.error().message;
     for (int change = 0; change < 8; ++change) {
       bool expected = Naive(body).judge(body, value).fits;
-      ASSERT_EQ(!schema.value().check(value), expected) << seed << " " << to_json(body) << " " << to_json(value);
-      ASSERT_EQ(schema.value().check_all(value, 1000).empty(), expected) << seed << " " << to_json(body) << " " << to_json(value);
+      ASSERT_EQ(!schema.value().check(value), expected)
+          << seed << " " << to_json(body) << " " << to_json(value);
+      ASSERT_EQ(schema.value().check_all(value, 1000).empty(), expected)
+          << seed << " " << to_json(body) << " " << to_json(value);
       fit += expected;
       ++compared;
       value = generator.changed(value);
@@ -312,11 +360,13 @@ TEST(Property, AValueFitsTheSchemaThatWasMadeForIt) {
   for (uint64_t seed = 0; seed < 5'000; ++seed) {
     Generator generator(seed);
     Value value = generator.value(0);
-    Value body = generator.schema_for(value, 3);  // without combinations: whether a oneOf is met by one alone is not known beforehand
+    // Without combinations: whether a oneOf is met by one alone is not known beforehand.
+    Value body = generator.schema_for(value, 3);
     Result<Schema> schema = Schema::compile(body);
     ASSERT_TRUE(schema) << to_json(body) << schema.error().message;
     std::optional<Violation> wrong = schema.value().check(value);
-    ASSERT_FALSE(wrong) << seed << " " << to_json(body) << " " << to_json(value) << " " << wrong->why;
+    ASSERT_FALSE(wrong) << seed << " " << to_json(body) << " " << to_json(value) << " "
+                        << wrong->why;
   }
 }
 

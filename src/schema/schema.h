@@ -1,6 +1,8 @@
-// JSON Schema: draft 2020-12, and draft-07 where "$schema" says so (what most MCP servers declare). References stay inside the
-// document. Nothing is fetched. Bounded: a schema that is too large or would take too long is refused, and so is one with a keyword
-// that cannot be held (a pattern that RE2 does not take), since what is not understood must not pass. docs/json_schema.md has the details.
+// JSON Schema: draft 2020-12, and draft-07 where "$schema" says so (what most MCP servers declare).
+// References stay inside the document. Nothing is fetched. Bounded: a schema that is too large or
+// would take too long is refused, and so is one with a keyword that cannot be held (a pattern that
+// RE2 does not take), since what is not understood must not pass. docs/json_schema.md has the
+// details.
 //
 //   Result<Schema> schema = Schema::compile(parsed);          // once
 //   std::optional<Violation> wrong = schema.value().check(arguments);
@@ -16,7 +18,8 @@
 namespace paddock::schema {
 
 struct Violation {
-  std::string where;    // in the instance, as people write it: "to", "items[3].name"; "" for the whole
+  // In the instance, as people write it: "to", "items[3].name"; "" for the whole.
+  std::string where;
   std::string pointer;  // the same as a JSON pointer: "/items/3/name"
   std::string keyword;  // where in the schema: "/properties/to/type"
   std::string why;      // "must be a string, not a number"
@@ -25,9 +28,11 @@ struct Violation {
 class Schema {
  public:
   static Result<Schema> compile(const Value& schema);
-  // The first, types before the rest; nothing if it fits. What cannot be judged within the bounds does not fit.
+  // The first, types before the rest; nothing if it fits. What cannot be judged within the bounds
+  // does not fit.
   std::optional<Violation> check(const Value& instance) const;
-  std::vector<Violation> check_all(const Value& instance, size_t most = 16) const;  // empty exactly if check finds nothing
+  // Empty exactly if check finds nothing.
+  std::vector<Violation> check_all(const Value& instance, size_t most = 16) const;
 
  private:
   struct Compiled;

@@ -26,7 +26,9 @@ inline std::string verdict_on(const Value& value, std::string_view schema) {
   EXPECT_EQ(wrong.has_value(), !compiled.value().check_all(value).empty());
   return wrong ? cat(wrong->where, ": ", wrong->why) : "fits";
 }
-inline std::string verdict(std::string_view schema, std::string_view value) { return verdict_on(json(value), schema); }
+inline std::string verdict(std::string_view schema, std::string_view value) {
+  return verdict_on(json(value), schema);
+}
 
 inline bool fits(std::string_view schema, std::string_view value) {
   std::string said = verdict(schema, value);
@@ -34,8 +36,10 @@ inline bool fits(std::string_view schema, std::string_view value) {
   return said == "fits";
 }
 
-inline void expect(std::string_view schema, const std::vector<std::string>& good, const std::vector<std::string>& bad) {
-  for (const std::string& value : good) EXPECT_EQ(verdict(schema, value), "fits") << schema << " " << value;
+inline void expect(std::string_view schema, const std::vector<std::string>& good,
+                   const std::vector<std::string>& bad) {
+  for (const std::string& value : good)
+    EXPECT_EQ(verdict(schema, value), "fits") << schema << " " << value;
   for (const std::string& value : bad) EXPECT_FALSE(fits(schema, value)) << schema << " " << value;
 }
 

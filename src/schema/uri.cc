@@ -24,8 +24,10 @@ std::string without_dots(std::string_view path) {
     bool last = i + 1 == parts.size();
     bool up = parts[i] == "..";
     if (up && !kept.empty()) kept.pop_back();
-    if (!up && parts[i] != ".") kept.push_back(parts[i]);
-    else if (last) kept.emplace_back();  // a path that ends in a dot ends in a slash
+    if (!up && parts[i] != ".")
+      kept.push_back(parts[i]);
+    else if (last)
+      kept.emplace_back();  // a path that ends in a dot ends in a slash
   }
   return (rooted ? "/" : "") + join(kept, "/");
 }
@@ -75,7 +77,8 @@ std::string Uri::text() const {
 Uri resolve(const Uri& base, const Uri& reference) {
   Uri out = reference;
   if (!reference.scheme.empty()) {
-    if (reference.authority || starts_with(reference.path, "/")) out.path = without_dots(reference.path);
+    if (reference.authority || starts_with(reference.path, "/"))
+      out.path = without_dots(reference.path);
     return out;
   }
   out.scheme = base.scheme;
@@ -86,7 +89,8 @@ Uri resolve(const Uri& base, const Uri& reference) {
     if (!reference.query) out.query = base.query;
     return out;
   }
-  out.path = without_dots(starts_with(reference.path, "/") ? reference.path : merged(base, reference.path));
+  out.path = without_dots(starts_with(reference.path, "/") ? reference.path
+                                                           : merged(base, reference.path));
   return out;
 }
 
@@ -99,7 +103,8 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     }
     unsigned byte = 0;
     const char* first = text.data() + i + 1;
-    if (i + 2 >= text.size() || std::from_chars(first, first + 2, byte, 16).ptr != first + 2) return std::nullopt;
+    if (i + 2 >= text.size() || std::from_chars(first, first + 2, byte, 16).ptr != first + 2)
+      return std::nullopt;
     out += static_cast<char>(byte);
     i += 2;
   }

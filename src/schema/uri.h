@@ -1,4 +1,5 @@
-// References inside a schema are URIs (RFC 3986): split, and resolved against what is around them. Nothing is fetched.
+// References inside a schema are URIs (RFC 3986): split, and resolved against what is around them.
+// Nothing is fetched.
 #pragma once
 
 #include <optional>
@@ -14,12 +15,14 @@ struct Uri {
   std::optional<std::string> query;
   std::optional<std::string> fragment;
 
-  static Uri parse(std::string_view text);  // takes any text apart; whether its characters are right is for format.cc
+  // Takes any text apart; whether its characters are right is for format.cc.
+  static Uri parse(std::string_view text);
   std::string text() const;
 };
 
 Uri resolve(const Uri& base, const Uri& reference);  // RFC 3986, 5.2
 
-std::optional<std::string> percent_decoded(std::string_view text);  // none if a % is not followed by two hex digits
+// None if a % is not followed by two hex digits.
+std::optional<std::string> percent_decoded(std::string_view text);
 
 }  // namespace paddock::schema

@@ -17,7 +17,9 @@ constexpr size_t kLongestPath = 400;
 bool is_plain(std::string_view key) {
   if (key.empty() || key.size() > 60) return false;
   for (char c : key)
-    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '_' && c != '-' && c != '$') return false;
+    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '_' &&
+        c != '-' && c != '$')
+      return false;
   return true;
 }
 
@@ -40,8 +42,10 @@ uint8_t type_of(const Value& value) {
 }
 
 std::string name_of(uint8_t types) {
-  static constexpr std::pair<uint8_t, const char*> kNames[] = {{kString, "a string"}, {kNumber, "a number"},   {kInteger, "an integer"}, {kBoolean, "a boolean"},
-                                                               {kArray, "an array"},  {kObject, "an object"}, {kNull, "null"}};
+  static constexpr std::pair<uint8_t, const char*> kNames[] = {
+      {kString, "a string"},   {kNumber, "a number"}, {kInteger, "an integer"},
+      {kBoolean, "a boolean"}, {kArray, "an array"},  {kObject, "an object"},
+      {kNull, "null"}};
   std::vector<std::string> names;
   for (const auto& [type, name] : kNames)
     if ((types & type) && !(type == kInteger && (types & kNumber))) names.emplace_back(name);
@@ -61,12 +65,15 @@ std::string shown_text(std::string_view text, size_t longest) {
 std::string shown_values(const Value::Array& values) {
   std::string out;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i == kMostShown || out.size() > kLongestList) return cat(out, " … (", values.size(), " in all)");
+    if (i == kMostShown || out.size() > kLongestList)
+      return cat(out, " … (", values.size(), " in all)");
     if (i) out += ", ";
     const std::string* text = values[i].as_string();
     bool large = values[i].as_array() || values[i].as_object();
-    if (text) out += cat("'", shown_text(*text), "'");
-    else out += large ? shown_text(to_json(values[i])) : to_json(values[i]);
+    if (text)
+      out += cat("'", shown_text(*text), "'");
+    else
+      out += large ? shown_text(to_json(values[i])) : to_json(values[i]);
   }
   return out.empty() ? "nothing" : out;
 }
@@ -75,9 +82,12 @@ std::string where(const Place* place) {
   std::string out;
   for (const Place* step : downwards(place)) {
     if (out.size() > kLongestPath) return out + "…";
-    if (!step->key) out += cat("[", step->index, "]");
-    else if (is_plain(*step->key)) out += cat(out.empty() ? "" : ".", *step->key);
-    else out += cat("['", shown_text(*step->key), "']");
+    if (!step->key)
+      out += cat("[", step->index, "]");
+    else if (is_plain(*step->key))
+      out += cat(out.empty() ? "" : ".", *step->key);
+    else
+      out += cat("['", shown_text(*step->key), "']");
   }
   return out;
 }
@@ -98,8 +108,10 @@ std::string unknown_property(const std::string& name, const PropertiesRule& rule
   for (const PropertiesRule::Named& named : rule.named) {
     if (names.size() == kMostNames) break;
     if (named.name.size() <= kLongestName) names.push_back(named.name);
-    if (list.size() < kLongestList) list += cat(list.empty() ? "" : ", ", shown_text(named.name));
-    else if (!ends_with(list, "…")) list += ", …";
+    if (list.size() < kLongestList)
+      list += cat(list.empty() ? "" : ", ", shown_text(named.name));
+    else if (!ends_with(list, "…"))
+      list += ", …";
   }
   bool may_be_slip = name.size() > 2 && name.size() <= kLongestName;
   std::string near = may_be_slip ? nearest(name, names) : "";

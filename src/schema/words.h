@@ -1,5 +1,6 @@
-// What is said about a value that does not fit, in words that whoever sent it can act on. Bounded and printable: neither a schema nor
-// a value can write what it likes. Values that were sent are not repeated, only their types, their sizes and the names of their keys.
+// What is said about a value that does not fit, in words that whoever sent it can act on. Bounded
+// and printable: neither a schema nor a value can write what it likes. Values that were sent are
+// not repeated, only their types, their sizes and the names of their keys.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@ std::string shown_text(std::string_view text, size_t longest = 60);
 std::string where(const Place* place);    // items[3].name
 std::string pointer(const Place* place);  // /items/3/name
 
-std::string unknown_property(const std::string& name, const PropertiesRule& rule);  // with the one that may have been meant
+// With the one that may have been meant.
+std::string unknown_property(const std::string& name, const PropertiesRule& rule);
 
 }  // namespace paddock::schema

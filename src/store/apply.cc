@@ -20,8 +20,9 @@ Error conflict(const std::string& why) { return Error{Code::conflict, why, ""}; 
 
 // The same thing, untouched. A rename changes the ctime, so that cannot be asked for afterwards.
 bool is_same(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_mode == b.st_mode && a.st_size == b.st_size &&
-         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_mode == b.st_mode &&
+         a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
 // Copies what holds data and leaves the holes, so that a sparse file does not fill the disk.
@@ -34,7 +35,8 @@ Result<void> copy_data(int from, int to, off_t size) {
     off_t hole = ::lseek(from, data, SEEK_HOLE);
     if (hole < 0 || hole > size) hole = size;
     for (at = data; at < hole;) {
-      ssize_t count = ::pread(from, buffer.data(), std::min<size_t>(buffer.size(), static_cast<size_t>(hole - at)), at);
+      ssize_t count = ::pread(from, buffer.data(),
+                              std::min<size_t>(buffer.size(), static_cast<size_t>(hole - at)), at);
       if (count < 0) return errno_error(errno, "read the changed file");
       if (count == 0) return conflict("the changed file shrank meanwhile");
       if (::lseek(to, at, SEEK_SET) < 0) return errno_error(errno, "write");
@@ -49,14 +51,17 @@ Result<void> copy_data(int from, int to, off_t size) {
 // One name in the workspace that is about to change, by the descriptor of its directory.
 class Place {
  public:
-  Place(int directory, std::string name, const Change& change) : directory_(directory), name_(std::move(name)), change_(change) {}
+  Place(int directory, std::string name, const Change& change)
+      : directory_(directory), name_(std::move(name)), change_(change) {}
 
-  // Puts `temporary`, a name in the same directory, here. The host's file is swapped out and looked at before it is
-  // let go: if it is not the one we compared with, it is swapped back.
+  // Puts `temporary`, a name in the same directory, here. The host's file is swapped out and looked
+  // at before it is let go: if it is not the one we compared with, it is swapped back.
   Result<void> put(const std::string& temporary) {
-    if (change_.type_before == EntryType::directory && ::unlinkat(directory_, name_.c_str(), AT_REMOVEDIR) != 0)
+    if (change_.type_before == EntryType::directory &&
+        ::unlinkat(directory_, name_.c_str(), AT_REMOVEDIR) != 0)
       return conflict(cat("the directory there: ", std::strerror(errno)));
-    bool free = change_.type_before == EntryType::none || change_.type_before == EntryType::directory;
+    bool free =
+        change_.type_before == EntryType::none || change_.type_before == EntryType::directory;
     return free ? put_new(temporary) : swap(temporary);
   }
 
@@ -71,15 +76,20 @@ class Place {
   Result<void> must_be_unchanged() {
     struct stat now;
     if (::fstatat(directory_, name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0)
-      return errno == ENOENT ? conflict("gone from the host meanwhile") : errno_error(errno, "stat");
+      return errno == ENOENT ? conflict("gone from the host meanwhile")
+                             : errno_error(errno, "stat");
     // Removing what was in a directory changes its time.
-    bool same = S_ISDIR(now.st_mode) ? now.st_ino == change_.host.st_ino && now.st_dev == change_.host.st_dev : is_same(now, change_.host);
+    bool same = S_ISDIR(now.st_mode)
+                    ? now.st_ino == change_.host.st_ino && now.st_dev == change_.host.st_dev
+                    : is_same(now, change_.host);
     return same ? Result<void>() : conflict("changed on the host meanwhile");
   }
 
  private:
   Result<void> put_new(const std::string& temporary) {
-    if (::renameat2(directory_, temporary.c_str(), directory_, name_.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (::renameat2(directory_, temporary.c_str(), directory_, name_.c_str(), RENAME_NOREPLACE) ==
+        0)
+      return {};
     if (errno == EEXIST) return conflict("exists on the host");
     if (errno != EINVAL) return errno_error(errno, "rename");
     // This filesystem has no such rename: a link also refuses to replace.
@@ -91,14 +101,18 @@ class Place {
 
   Result<void> swap(const std::string& temporary) {
     TRY(must_be_unchanged());
-    auto exchange = [&] { return ::renameat2(directory_, temporary.c_str(), directory_, name_.c_str(), RENAME_EXCHANGE); };
+    auto exchange = [&] {
+      return ::renameat2(directory_, temporary.c_str(), directory_, name_.c_str(), RENAME_EXCHANGE);
+    };
     if (exchange() != 0) {
       if (errno != EINVAL) return errno_error(errno, "exchange");
-      if (::renameat(directory_, temporary.c_str(), directory_, name_.c_str()) != 0) return errno_error(errno, "rename");
+      if (::renameat(directory_, temporary.c_str(), directory_, name_.c_str()) != 0)
+        return errno_error(errno, "rename");
       return {};
     }
     struct stat old;
-    if (::fstatat(directory_, temporary.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && !is_same(old, change_.host)) {
+    if (::fstatat(directory_, temporary.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !is_same(old, change_.host)) {
       (void)exchange();
       return conflict("changed on the host meanwhile");
     }
@@ -123,7 +137,8 @@ class Applier {
     if (change.kind == ChangeKind::removed) return place.remove();
     // A file with other names may be shared with places outside: it gets a copy of its own.
     bool in_place = change.type == EntryType::directory || change.host.st_nlink == 1;
-    if (change.kind == ChangeKind::mode && in_place) return set_mode(directory.get(), parts.name, change, place);
+    if (change.kind == ChangeKind::mode && in_place)
+      return set_mode(directory.get(), parts.name, change, place);
     if (change.type == EntryType::directory) {
       if (change.type_before != EntryType::none) TRY(place.remove());
       return make_directory(directory.get(), parts.name, change.mode_after);
@@ -139,21 +154,25 @@ class Applier {
 
  private:
   Result<Fd> open_parent(const std::string& path) {
-    Result<Fd> directory = kernel::open_beneath_one_mount(trees_.workspace.get(), path, O_RDONLY | O_DIRECTORY);
+    Result<Fd> directory =
+        kernel::open_beneath_one_mount(trees_.workspace.get(), path, O_RDONLY | O_DIRECTORY);
     if (!directory) return conflict(cat("its directory on the host: ", directory.error().message));
     return directory;
   }
 
   // A path may be asked for without the new directories above it.
   Result<void> make_parents(const std::string& path) {
-    if (path.empty() || kernel::open_beneath_one_mount(trees_.workspace.get(), path, O_PATH | O_DIRECTORY)) return {};
+    if (path.empty() ||
+        kernel::open_beneath_one_mount(trees_.workspace.get(), path, O_PATH | O_DIRECTORY))
+      return {};
     std::string so_far;
     for (const std::string& name : split(path, '/')) {
       Fd parent = TRY(open_parent(so_far));
       so_far = so_far.empty() ? name : cat(so_far, "/", name);
       struct stat host, ours;
       if (::fstatat(parent.get(), name.c_str(), &host, AT_SYMLINK_NOFOLLOW) == 0) continue;
-      Fd upper = TRY(kernel::open_beneath_one_mount(trees_.upper.get(), so_far, O_PATH | O_DIRECTORY));
+      Fd upper =
+          TRY(kernel::open_beneath_one_mount(trees_.upper.get(), so_far, O_PATH | O_DIRECTORY));
       if (::fstat(upper.get(), &ours) != 0) return errno_error(errno, "stat");
       TRY(make_directory(parent.get(), name, scrubbed_mode(ours.st_mode)));
     }
@@ -162,34 +181,41 @@ class Applier {
 
   Result<void> write_temporary(int directory, const std::string& temporary, const Change& change) {
     if (change.type == EntryType::symlink) return write_link(directory, temporary, change.path);
-    Fd from = TRY(kernel::open_beneath_one_mount(trees_.upper.get(), change.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+    Fd from = TRY(kernel::open_beneath_one_mount(trees_.upper.get(), change.path,
+                                                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
     struct stat info;
     if (::fstat(from.get(), &info) != 0) return errno_error(errno, "stat the changed file");
     if (!S_ISREG(info.st_mode)) return conflict("the changed file was replaced meanwhile");
-    Fd to(::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    Fd to(::openat(directory, temporary.c_str(),
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!to) return errno_error(errno, "write beside it");
     TRY(copy_data(from.get(), to.get(), info.st_size));
     TRY(give_to_owner(to.get()));
-    if (::fchmod(to.get(), scrubbed_mode(info.st_mode)) != 0) return errno_error(errno, "set the mode");
+    if (::fchmod(to.get(), scrubbed_mode(info.st_mode)) != 0)
+      return errno_error(errno, "set the mode");
     if (::fsync(to.get()) != 0) return errno_error(errno, "sync");
     return {};
   }
 
   Result<void> write_link(int directory, const std::string& temporary, const std::string& path) {
     kernel::PathParts parts = kernel::split_path(path);
-    Fd from = TRY(kernel::open_beneath_one_mount(trees_.upper.get(), parts.parent, O_PATH | O_DIRECTORY));
+    Fd from =
+        TRY(kernel::open_beneath_one_mount(trees_.upper.get(), parts.parent, O_PATH | O_DIRECTORY));
     std::string target(4096, '\0');
     ssize_t length = ::readlinkat(from.get(), parts.name.c_str(), target.data(), target.size());
     if (length < 0) return errno_error(errno, "read the link");
     target.resize(static_cast<size_t>(length));
     std::string why = link_problem(path, target);
     if (!why.empty()) return conflict(why);
-    if (::symlinkat(target.c_str(), directory, temporary.c_str()) != 0) return errno_error(errno, "make the link");
+    if (::symlinkat(target.c_str(), directory, temporary.c_str()) != 0)
+      return errno_error(errno, "make the link");
     if (::geteuid() != 0) return {};
-    // The workspace's owner may be swapping names while root works here, so what is given away is looked at first.
+    // The workspace's owner may be swapping names while root works here, so what is given away is
+    // looked at first.
     Fd made = TRY(kernel::open_beneath_one_mount(directory, temporary, O_PATH | O_NOFOLLOW));
     struct stat info;
-    if (::fstat(made.get(), &info) != 0 || !S_ISLNK(info.st_mode)) return conflict("the link was replaced meanwhile");
+    if (::fstat(made.get(), &info) != 0 || !S_ISLNK(info.st_mode))
+      return conflict("the link was replaced meanwhile");
     if (::fchownat(made.get(), "", set_.owner_uid, set_.owner_gid, AT_EMPTY_PATH) != 0)
       return errno_error(errno, "give it to the workspace's owner");
     return {};
@@ -204,11 +230,13 @@ class Applier {
     struct stat info;
     if (::fstat(made.value().get(), &info) != 0) return errno_error(errno, "stat the directory");
     // As above: only a new directory of our own is given away.
-    bool ours = info.st_uid == ::geteuid() && TRY(kernel::list_directory(made.value().get())).empty();
+    bool ours =
+        info.st_uid == ::geteuid() && TRY(kernel::list_directory(made.value().get())).empty();
     if (!ours) return conflict("the directory was replaced meanwhile");
     TRY(give_to_owner(made.value().get()));
     // A shared workspace hands its group down by the setgid bit.
-    if (::fchmod(made.value().get(), mode | (info.st_mode & S_ISGID)) != 0) return errno_error(errno, "set the mode");
+    if (::fchmod(made.value().get(), mode | (info.st_mode & S_ISGID)) != 0)
+      return errno_error(errno, "set the mode");
     return {};
   }
 
@@ -217,7 +245,8 @@ class Applier {
     Fd host = TRY(kernel::open_beneath_one_mount(parent, name, O_PATH | O_NOFOLLOW));
     struct stat info;
     if (::fstat(host.get(), &info) != 0) return errno_error(errno, "stat");
-    if (info.st_ino != change.host.st_ino || info.st_dev != change.host.st_dev) return conflict("changed on the host meanwhile");
+    if (info.st_ino != change.host.st_ino || info.st_dev != change.host.st_dev)
+      return conflict("changed on the host meanwhile");
     return kernel::change_mode(host.get(), change.mode_after);
   }
 
@@ -261,7 +290,8 @@ const char* to_string(Applied applied) {
   return "refused";
 }
 
-Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& paths, const ApplyOptions& options) {
+Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& paths,
+                          const ApplyOptions& options) {
   TRY(lock_change_set(set));
   std::vector<Change> changes = TRY(diff(set));
   std::vector<std::string> earlier = TRY(applied_paths(set));
@@ -270,7 +300,9 @@ Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& 
   std::vector<std::string> wanted;
   for (const std::string& path : paths) {
     wanted.push_back(tidy(path));
-    if (wanted.back().empty()) return Error{Code::invalid, cat("apply '", printable(path), "': not a path in the workspace"), ""};
+    if (wanted.back().empty())
+      return Error{Code::invalid, cat("apply '", printable(path), "': not a path in the workspace"),
+                   ""};
   }
   ApplyReport report;
   size_t left = 0;
@@ -280,7 +312,8 @@ Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& 
     if (!is_selected(change.path, wanted)) continue;
     bool named = std::find(wanted.begin(), wanted.end(), change.path) != wanted.end();
     ApplyItem item{change, Applied::refused, change.conflict};
-    if (item.why.empty() && options.denied && options.denied(change.path)) item.why = "denied by the policy";
+    if (item.why.empty() && options.denied && options.denied(change.path))
+      item.why = "denied by the policy";
     if (item.why.empty() && !change.flags.empty() && !named && !options.accept_flagged) {
       item.applied = Applied::flagged;
       item.why = join(change.flags, "; ");
@@ -288,18 +321,22 @@ Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& 
     if (item.why.empty()) {
       Result<void> done = options.dry_run ? Result<void>() : applier.take_over(change);
       if (done && !options.dry_run) TRY(remember_applied(set, change.path));
-      if (done) item.applied = Applied::done, --left;
-      else item.why = done.error().message;
+      if (done)
+        item.applied = Applied::done, --left;
+      else
+        item.why = done.error().message;
     }
     report.items.push_back(std::move(item));
   }
   for (const std::string& path : wanted) {
-    bool found = std::any_of(report.items.begin(), report.items.end(),
-                             [&](const ApplyItem& item) { return is_selected(item.change.path, {path}); });
+    bool found = std::any_of(report.items.begin(), report.items.end(), [&](const ApplyItem& item) {
+      return is_selected(item.change.path, {path});
+    });
     if (found) continue;
     ApplyItem item;
     item.change.path = path;
-    bool before = std::any_of(earlier.begin(), earlier.end(), [&](const std::string& old) { return is_selected(old, {path}); });
+    bool before = std::any_of(earlier.begin(), earlier.end(),
+                              [&](const std::string& old) { return is_selected(old, {path}); });
     item.applied = before ? Applied::already : Applied::refused;
     item.why = before ? "taken over earlier" : "the run did not change it";
     report.items.push_back(std::move(item));

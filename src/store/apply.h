@@ -19,10 +19,10 @@ struct ApplyOptions {
 };
 
 enum class Applied : uint8_t {
-  done,      // taken over, or would be (dry run)
-  already,   // taken over earlier
-  flagged,   // left: the host would execute it, and nobody named it
-  refused,   // left: a conflict, a denial, or something that is never taken over
+  done,     // taken over, or would be (dry run)
+  already,  // taken over earlier
+  flagged,  // left: the host would execute it, and nobody named it
+  refused,  // left: a conflict, a denial, or something that is never taken over
 };
 const char* to_string(Applied applied);
 
@@ -37,9 +37,11 @@ struct ApplyReport {
   bool everything = false;       // nothing is left in the set
 };
 
-// Takes over what `paths` select (all, if empty), each file in one step. Nothing the host changed since the run began
-// is overwritten. A flagged change is taken only when it is named itself or accept_flagged is set. Permission bits
-// are scrubbed, the owner becomes the workspace's, attributes stay behind, links must stay inside.
-Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& paths, const ApplyOptions& options);
+// Takes over what `paths` select (all, if empty), each file in one step. Nothing the host changed
+// since the run began is overwritten. A flagged change is taken only when it is named itself or
+// accept_flagged is set. Permission bits are scrubbed, the owner becomes the workspace's,
+// attributes stay behind, links must stay inside.
+Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& paths,
+                          const ApplyOptions& options);
 
 }  // namespace paddock::store

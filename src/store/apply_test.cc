@@ -24,8 +24,8 @@ TEST_F(ApplyTest, TakesEverythingOver) {
   make(up_ + "dir");
   write(up_ + "dir/added", "new", 0755);
   link("dir/added", up_ + "link");
-  EXPECT_EQ(take(), (Lines{"applied changed", "applied dir", "applied dir/added", "applied link", "applied removed",
-                           "applied tree", "applied tree/f"}));
+  EXPECT_EQ(take(), (Lines{"applied changed", "applied dir", "applied dir/added", "applied link",
+                           "applied removed", "applied tree", "applied tree/f"}));
   EXPECT_TRUE(everything_);
   EXPECT_EQ(read("ws/changed"), "new");
   EXPECT_EQ(read("ws/link"), "new");
@@ -186,7 +186,8 @@ TEST_F(ApplyTest, NamingADirectoryDoesNotNameWhatIsFlaggedInIt) {
   make(up_ + "d/.vscode");
   write(up_ + "d/.vscode/tasks.json", "{}");
   write(up_ + "d/f", "x");
-  EXPECT_EQ(take({"d"}), (Lines{"applied d", "applied d/.vscode", "flagged d/.vscode/tasks.json", "applied d/f"}));
+  EXPECT_EQ(take({"d"}), (Lines{"applied d", "applied d/.vscode", "flagged d/.vscode/tasks.json",
+                                "applied d/f"}));
 }
 
 TEST_F(ApplyTest, DeniedStaysDenied) {  // P08
@@ -194,7 +195,8 @@ TEST_F(ApplyTest, DeniedStaysDenied) {  // P08
   write(up_ + ".env", "x");
   write(up_ + "f", "x");
   EXPECT_EQ(take({".env"}, {.accept_flagged = true}), Lines{"refused .env"});
-  EXPECT_EQ(take({}, {.denied = [](const std::string& path) { return path == "f"; }}), (Lines{"refused .env", "refused f"}));
+  EXPECT_EQ(take({}, {.denied = [](const std::string& path) { return path == "f"; }}),
+            (Lines{"refused .env", "refused f"}));
   EXPECT_TRUE(names("ws").empty());
 }
 

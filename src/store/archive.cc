@@ -23,7 +23,9 @@ constexpr uint64_t kProgressBytes = 8 << 20;
 // libarchive converts names to the thread's locale and would lose what "C" cannot hold.
 class Utf8Locale {
  public:
-  Utf8Locale() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)), before_(locale_ ? ::uselocale(locale_) : nullptr) {}
+  Utf8Locale()
+      : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
+        before_(locale_ ? ::uselocale(locale_) : nullptr) {}
   ~Utf8Locale() {
     if (!locale_) return;
     (void)::uselocale(before_);
@@ -87,9 +89,12 @@ class Unpacking {
     auto unpacked = static_cast<uint64_t>(::archive_filter_bytes(archive_.get(), 0));
     const UnpackLimits& limits = options_.limits;
     if (unpacked > limits.bytes + limits.entries * 2048)  // headers and padding are no content
-      return Error{Code::exhausted, cat("unpack: more than ", human_size(limits.bytes), " in all"), "raise it with --max-size"};
+      return Error{Code::exhausted, cat("unpack: more than ", human_size(limits.bytes), " in all"),
+                   "raise it with --max-size"};
     if (unpacked > limits.ratio_from && unpacked / limits.ratio > packed)
-      return Error{Code::exhausted, cat("unpack: ", human_size(packed), " became ", human_size(unpacked), ", which looks like a bomb"),
+      return Error{Code::exhausted,
+                   cat("unpack: ", human_size(packed), " became ", human_size(unpacked),
+                       ", which looks like a bomb"),
                    "unpack it by hand and import the plain tarball if you trust it"};
     return {};
   }
@@ -123,7 +128,8 @@ class Unpacking {
     return pass_over();
   }
 
-  // Reads content that is not wanted here, since libarchive would do it without looking at the amount.
+  // Reads content that is not wanted here, since libarchive would do it without looking at the
+  // amount.
   Result<void> pass_over() {
     const void* block = nullptr;
     size_t length = 0;
@@ -140,13 +146,15 @@ class Unpacking {
     if (whiteout.name == kOpaque) return extractor_.clear(whiteout.parent);
     if (starts_with(whiteout.name, ".wh..wh.")) return {};  // aufs's own bookkeeping
     std::string name = whiteout.name.substr(sizeof kWhiteout - 1);
-    if (name.empty() || name == "." || name == "..") return Error{Code::invalid, "unpack: a whiteout without a name", ""};
+    if (name.empty() || name == "." || name == "..")
+      return Error{Code::invalid, "unpack: a whiteout without a name", ""};
     return extractor_.remove(whiteout.parent.empty() ? name : cat(whiteout.parent, "/", name));
   }
 
   Result<void> unpack_file(archive_entry* entry, const std::string& path, unsigned mode) {
     int64_t declared = ::archive_entry_size_is_set(entry) ? ::archive_entry_size(entry) : 0;
-    if (declared < 0) return Error{Code::invalid, cat("unpack '", printable(path), "': a negative size"), ""};
+    if (declared < 0)
+      return Error{Code::invalid, cat("unpack '", printable(path), "': a negative size"), ""};
     auto size = static_cast<uint64_t>(declared);
     Fd file = TRY(extractor_.file(path, mode, size));
     while (true) {
@@ -158,14 +166,18 @@ class Unpacking {
       if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return broken();
       TRY(check_amount());
       if (length == 0) continue;
-      if (offset < 0 || static_cast<uint64_t>(offset) > size || length > size - static_cast<uint64_t>(offset))
-        return Error{Code::invalid, cat("unpack '", printable(path), "': more content than it declares"), ""};
-      if (::lseek(file.get(), offset, SEEK_SET) < 0) return errno_error(errno, cat("unpack '", printable(path), "'"));
+      if (offset < 0 || static_cast<uint64_t>(offset) > size ||
+          length > size - static_cast<uint64_t>(offset))
+        return Error{Code::invalid,
+                     cat("unpack '", printable(path), "': more content than it declares"), ""};
+      if (::lseek(file.get(), offset, SEEK_SET) < 0)
+        return errno_error(errno, cat("unpack '", printable(path), "'"));
       TRY(write_all(file.get(), std::string_view(static_cast<const char*>(block), length)));
       tell_progress();
     }
     // The end of a sparse file may be a hole.
-    if (::ftruncate(file.get(), declared) != 0) return errno_error(errno, cat("unpack '", printable(path), "'"));
+    if (::ftruncate(file.get(), declared) != 0)
+      return errno_error(errno, cat("unpack '", printable(path), "'"));
     return {};
   }
 
@@ -187,7 +199,8 @@ class Unpacking {
 
 }  // namespace
 
-Result<void> unpack_archive(int archive, int root, const UnpackOptions& options, UnpackReport& report) {
+Result<void> unpack_archive(int archive, int root, const UnpackOptions& options,
+                            UnpackReport& report) {
   return Unpacking(root, options, report).run(archive);
 }
 

@@ -19,7 +19,8 @@ class ArchiveTest : public StoreTest {
   void TearDown() override {
     EXPECT_EQ(read("victim/f"), "precious");
     EXPECT_EQ(names("victim"), std::vector<std::string>{"f"});
-    EXPECT_EQ(names(""), (std::vector<std::string>{"archive", "root", "victim"})) << "something appeared outside";
+    EXPECT_EQ(names(""), (std::vector<std::string>{"archive", "root", "victim"}))
+        << "something appeared outside";
     StoreTest::TearDown();
   }
   // Empty when it was unpacked, else the error's message.
@@ -38,10 +39,14 @@ class ArchiveTest : public StoreTest {
 
 TEST_F(ArchiveTest, UnpacksAnOrdinaryTarball) {
   Tar tar;
-  tar.add({.name = "./", .type = '5', .mode = 0755}).add({.name = "./bin/", .type = '5', .mode = 0555});
-  tar.add({.name = "./bin/sh", .content = "shell", .mode = 0755}).add({.name = "bin/bash", .type = '1', .target = "./bin/sh"});
-  tar.add({.name = "sbin", .type = '2', .target = "/usr/sbin"}).add({.name = "implied/dir/f", .content = "x"});
-  tar.add({.name = "caf\xc3\xa9", .content = "utf-8"}).add({.name = "raw\xff", .content = "not utf-8"});
+  tar.add({.name = "./", .type = '5', .mode = 0755})
+      .add({.name = "./bin/", .type = '5', .mode = 0555});
+  tar.add({.name = "./bin/sh", .content = "shell", .mode = 0755})
+      .add({.name = "bin/bash", .type = '1', .target = "./bin/sh"});
+  tar.add({.name = "sbin", .type = '2', .target = "/usr/sbin"})
+      .add({.name = "implied/dir/f", .content = "x"});
+  tar.add({.name = "caf\xc3\xa9", .content = "utf-8"})
+      .add({.name = "raw\xff", .content = "not utf-8"});
   EXPECT_EQ(unpack(tar.bytes()), "");
   EXPECT_EQ(read("root/bin/bash"), "shell");
   EXPECT_EQ(mode("root/bin/sh"), 0755u);
@@ -53,26 +58,32 @@ TEST_F(ArchiveTest, UnpacksAnOrdinaryTarball) {
 }
 
 TEST_F(ArchiveTest, RefusesAbsoluteNames) {  // P14
-  EXPECT_NE(unpack(Tar().add({.name = at("victim/f"), .content = "evil"}).bytes()).find("absolute"), std::string::npos);
+  EXPECT_NE(unpack(Tar().add({.name = at("victim/f"), .content = "evil"}).bytes()).find("absolute"),
+            std::string::npos);
 }
 
 TEST_F(ArchiveTest, RefusesDotDot) {
   for (const char* name : {"../victim/f", "a/../../victim/f", "..", "a/.."})
-    EXPECT_NE(unpack(Tar().add({.name = name, .content = "evil"}).bytes()).find("leads out"), std::string::npos) << name;
+    EXPECT_NE(unpack(Tar().add({.name = name, .content = "evil"}).bytes()).find("leads out"),
+              std::string::npos)
+        << name;
 }
 
 TEST_F(ArchiveTest, RefusesAFileThroughALink) {
   for (const char* target : {"../victim", "/", "elsewhere", "."}) {
     Tar tar;
-    tar.add({.name = "link", .type = '2', .target = target}).add({.name = "link/f", .content = "evil"});
+    tar.add({.name = "link", .type = '2', .target = target})
+        .add({.name = "link/f", .content = "evil"});
     EXPECT_NE(unpack(tar.bytes()).find("symbolic link"), std::string::npos) << target;
   }
 }
 
 TEST_F(ArchiveTest, ReplacesALinkInsteadOfWritingThroughIt) {
   Tar tar;
-  tar.add({.name = "f", .type = '2', .target = "../victim/f"}).add({.name = "f", .content = "fine"});
-  tar.add({.name = "d", .type = '2', .target = "../victim"}).add({.name = "d", .type = '5', .mode = 0755});
+  tar.add({.name = "f", .type = '2', .target = "../victim/f"})
+      .add({.name = "f", .content = "fine"});
+  tar.add({.name = "d", .type = '2', .target = "../victim"})
+      .add({.name = "d", .type = '5', .mode = 0755});
   tar.add({.name = "d/f", .content = "fine"});
   EXPECT_EQ(unpack(tar.bytes()), "");
   EXPECT_EQ(read("root/f"), "fine");
@@ -80,20 +91,30 @@ TEST_F(ArchiveTest, ReplacesALinkInsteadOfWritingThroughIt) {
 }
 
 TEST_F(ArchiveTest, RefusesHardLinksToAnythingElse) {
-  EXPECT_NE(unpack(Tar().add({.name = "h", .type = '1', .target = "/etc/passwd"}).bytes()).find("absolute"), std::string::npos);
-  EXPECT_NE(unpack(Tar().add({.name = "h", .type = '1', .target = "../victim/f"}).bytes()).find("leads out"), std::string::npos);
-  EXPECT_NE(unpack(Tar().add({.name = "h", .type = '1', .target = "not/there"}).bytes()).find("hard link"), std::string::npos);
+  EXPECT_NE(unpack(Tar().add({.name = "h", .type = '1', .target = "/etc/passwd"}).bytes())
+                .find("absolute"),
+            std::string::npos);
+  EXPECT_NE(unpack(Tar().add({.name = "h", .type = '1', .target = "../victim/f"}).bytes())
+                .find("leads out"),
+            std::string::npos);
+  EXPECT_NE(unpack(Tar().add({.name = "h", .type = '1', .target = "not/there"}).bytes())
+                .find("hard link"),
+            std::string::npos);
   Tar through;
-  through.add({.name = "l", .type = '2', .target = "../victim"}).add({.name = "h", .type = '1', .target = "l/f"});
+  through.add({.name = "l", .type = '2', .target = "../victim"})
+      .add({.name = "h", .type = '1', .target = "l/f"});
   EXPECT_NE(unpack(through.bytes()).find("hard link"), std::string::npos);
   Tar of_link;
-  of_link.add({.name = "l2", .type = '2', .target = "../victim/f"}).add({.name = "h", .type = '1', .target = "l2"});
+  of_link.add({.name = "l2", .type = '2', .target = "../victim/f"})
+      .add({.name = "h", .type = '1', .target = "l2"});
   EXPECT_NE(unpack(of_link.bytes()).find("hard link"), std::string::npos);
 }
 
 TEST_F(ArchiveTest, ADuplicateDoesNotChangeWhatIsLinkedToIt) {
   Tar tar;
-  tar.add({.name = "a", .content = "first"}).add({.name = "b", .type = '1', .target = "a"}).add({.name = "a", .content = "second"});
+  tar.add({.name = "a", .content = "first"})
+      .add({.name = "b", .type = '1', .target = "a"})
+      .add({.name = "a", .content = "second"});
   EXPECT_EQ(unpack(tar.bytes()), "");
   EXPECT_EQ(read("root/a"), "second");
   EXPECT_EQ(read("root/b"), "first");
@@ -101,7 +122,9 @@ TEST_F(ArchiveTest, ADuplicateDoesNotChangeWhatIsLinkedToIt) {
 
 TEST_F(ArchiveTest, LeavesDevicesOutAndSaysSo) {
   Tar tar;
-  tar.add({.name = "dev/sda", .type = '3'}).add({.name = "pipe", .type = '6'}).add({.name = "f", .content = "x"});
+  tar.add({.name = "dev/sda", .type = '3'})
+      .add({.name = "pipe", .type = '6'})
+      .add({.name = "f", .content = "x"});
   EXPECT_EQ(unpack(tar.bytes()), "");
   EXPECT_EQ(report_.skipped_devices, 2u);
   EXPECT_EQ(names("root"), std::vector<std::string>{"f"});
@@ -117,10 +140,17 @@ TEST_F(ArchiveTest, StopsAtTheByteLimit) {
   UnpackOptions options;
   options.limits.bytes = 1000;
   std::string content(600, 'x');
-  EXPECT_NE(unpack(Tar().add({.name = "a", .content = content}).add({.name = "b", .content = content}).bytes(), options), "");
+  EXPECT_NE(unpack(Tar()
+                       .add({.name = "a", .content = content})
+                       .add({.name = "b", .content = content})
+                       .bytes(),
+                   options),
+            "");
   EXPECT_EQ(code_, Code::exhausted);
   report_ = {};
-  EXPECT_NE(unpack(Tar().add({.name = "a", .content = "", .declared = uint64_t{1} << 32}).bytes(), options), "");
+  EXPECT_NE(unpack(Tar().add({.name = "a", .content = "", .declared = uint64_t{1} << 32}).bytes(),
+                   options),
+            "");
   EXPECT_EQ(code_, Code::exhausted) << "by what it declares, before anything is written";
 }
 
@@ -149,15 +179,23 @@ TEST_F(ArchiveTest, RefusesWhatIsTooDeep) {
 
 TEST_F(ArchiveTest, RefusesWhatIsNoArchive) {
   EXPECT_NE(unpack(std::string(5000, 'x')), "");
-  EXPECT_NE(unpack(Tar().add({.name = "f", .content = std::string(5000, 'x')}).bytes().substr(0, 2000)), "") << "cut short";
+  EXPECT_NE(
+      unpack(Tar().add({.name = "f", .content = std::string(5000, 'x')}).bytes().substr(0, 2000)),
+      "")
+      << "cut short";
 }
 
 TEST_F(ArchiveTest, AppliesWhiteoutsToLowerLayersOnly) {
   Tar below;
-  below.add({.name = "d/old", .content = "x"}).add({.name = "e/old", .content = "x"}).add({.name = "e/gone", .content = "x"});
+  below.add({.name = "d/old", .content = "x"})
+      .add({.name = "e/old", .content = "x"})
+      .add({.name = "e/gone", .content = "x"});
   EXPECT_EQ(unpack(below.bytes()), "");
   Tar layer;  // the opaque mark stands behind what its own layer adds
-  layer.add({.name = "d/new", .content = "x"}).add({.name = "d/.wh..wh..opq"}).add({.name = "e/.wh.gone"}).add({.name = ".wh.never"});
+  layer.add({.name = "d/new", .content = "x"})
+      .add({.name = "d/.wh..wh..opq"})
+      .add({.name = "e/.wh.gone"})
+      .add({.name = ".wh.never"});
   UnpackOptions options{.pass = UnpackOptions::Pass::whiteouts};
   EXPECT_EQ(unpack(layer.bytes(), options), "");
   options.pass = UnpackOptions::Pass::content;
@@ -169,8 +207,10 @@ TEST_F(ArchiveTest, AppliesWhiteoutsToLowerLayersOnly) {
 TEST_F(ArchiveTest, WhiteoutsStayInside) {
   EXPECT_EQ(unpack(Tar().add({.name = "l", .type = '2', .target = "../victim"}).bytes()), "");
   UnpackOptions options{.pass = UnpackOptions::Pass::whiteouts};
-  EXPECT_EQ(unpack(Tar().add({.name = "l/.wh.f"}).add({.name = "l/.wh..wh..opq"}).bytes(), options), "");
-  for (const char* name : {"x/.wh...", "x/.wh.", "x/.wh.."}) EXPECT_NE(unpack(Tar().add({.name = name}).bytes(), options), "") << name;
+  EXPECT_EQ(unpack(Tar().add({.name = "l/.wh.f"}).add({.name = "l/.wh..wh..opq"}).bytes(), options),
+            "");
+  for (const char* name : {"x/.wh...", "x/.wh.", "x/.wh.."})
+    EXPECT_NE(unpack(Tar().add({.name = name}).bytes(), options), "") << name;
 }
 
 }  // namespace

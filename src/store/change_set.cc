@@ -21,17 +21,23 @@ constexpr size_t kIdLength = 10;
 constexpr char kMeta[] = "meta.json";
 
 bool is_id(const std::string& id) {
-  return id.size() == kIdLength && id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
+  return id.size() == kIdLength &&
+         id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
 }
 
 Error unknown(const std::string& id) {
-  return Error{Code::not_found, cat("open change set '", printable(id), "': there is none of that name"), "list them with: paddock diff"};
+  return Error{Code::not_found,
+               cat("open change set '", printable(id), "': there is none of that name"),
+               "list them with: paddock diff"};
 }
 
 Result<void> must_be_text(const std::string& text, std::string_view what) {
   bool changed = false;
   (void)to_utf8(text, &changed);
-  if (changed) return Error{Code::invalid, cat(what, " '", printable(text), "': not UTF-8, which a change set cannot record"), ""};
+  if (changed)
+    return Error{Code::invalid,
+                 cat(what, " '", printable(text), "': not UTF-8, which a change set cannot record"),
+                 ""};
   return {};
 }
 
@@ -42,7 +48,8 @@ Result<void> must_not_contain(const struct stat& workspace, int state) {
     struct stat info;
     if (::fstat(here.get(), &info) != 0) return errno_error(errno, "stat the state directory");
     if (info.st_dev == workspace.st_dev && info.st_ino == workspace.st_ino)
-      return Error{Code::invalid, "make a change set: Paddock's state directory lies inside the workspace",
+      return Error{Code::invalid,
+                   "make a change set: Paddock's state directory lies inside the workspace",
                    "set PADDOCK_STATE to a directory outside"};
     if (info.st_dev == last.st_dev && info.st_ino == last.st_ino) break;
     last = info;
@@ -52,13 +59,17 @@ Result<void> must_not_contain(const struct stat& workspace, int state) {
 }
 
 // The overlay shows the mode of `upper` as the mode of the workspace's root.
-Result<void> make_layer(int directory, const std::string& name, unsigned mode, const NewChangeSet& wanted) {
-  if (::mkdirat(directory, name.c_str(), 0700) != 0) return errno_error(errno, cat("make '", name, "'"));
+Result<void> make_layer(int directory, const std::string& name, unsigned mode,
+                        const NewChangeSet& wanted) {
+  if (::mkdirat(directory, name.c_str(), 0700) != 0)
+    return errno_error(errno, cat("make '", name, "'"));
   Fd fd = TRY(kernel::open_beneath(directory, name, O_RDONLY | O_DIRECTORY));
   bool give_away = wanted.owner_uid >= 0 && static_cast<uid_t>(wanted.owner_uid) != ::geteuid();
-  if (give_away && ::fchown(fd.get(), static_cast<uid_t>(wanted.owner_uid), static_cast<gid_t>(wanted.owner_gid)) != 0)
+  if (give_away && ::fchown(fd.get(), static_cast<uid_t>(wanted.owner_uid),
+                            static_cast<gid_t>(wanted.owner_gid)) != 0)
     return errno_error(errno, cat("give '", name, "' to user ", wanted.owner_uid));
-  if (::fchmod(fd.get(), (mode & 0777) | 0700) != 0) return errno_error(errno, cat("set the mode of '", name, "'"));
+  if (::fchmod(fd.get(), (mode & 0777) | 0700) != 0)
+    return errno_error(errno, cat("set the mode of '", name, "'"));
   return {};
 }
 
@@ -81,13 +92,15 @@ std::string meta_of(const ChangeSet& set) {
 
 Result<std::string> text_member(const Value& meta, const char* key) {
   const Value* member = meta.find(key);
-  if (!member || !member->as_string()) return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
+  if (!member || !member->as_string())
+    return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
   return *member->as_string();
 }
 
 Result<int64_t> number_member(const Value& meta, const char* key) {
   const Value* member = meta.find(key);
-  if (!member || !member->as_int()) return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
+  if (!member || !member->as_int())
+    return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
   return *member->as_int();
 }
 
@@ -112,9 +125,11 @@ Result<void> read_meta(const std::string& text, ChangeSet& set) {
   set.owner_uid = static_cast<uint32_t>(TRY(number_member(meta, "owner_uid")));
   set.owner_gid = static_cast<uint32_t>(TRY(number_member(meta, "owner_gid")));
   const Value* deny = meta.find("deny");
-  if (!deny || !deny->as_array()) return Error{Code::invalid, cat(kMeta, ": 'deny' is missing"), ""};
+  if (!deny || !deny->as_array())
+    return Error{Code::invalid, cat(kMeta, ": 'deny' is missing"), ""};
   for (const Value& pattern : *deny->as_array()) {
-    if (!pattern.as_string()) return Error{Code::invalid, cat(kMeta, ": 'deny' holds something else than text"), ""};
+    if (!pattern.as_string())
+      return Error{Code::invalid, cat(kMeta, ": 'deny' holds something else than text"), ""};
     set.deny.push_back(*pattern.as_string());
   }
   return {};
@@ -127,18 +142,21 @@ bool in_use(int directory) {
 }
 
 bool is_later(const timespec& time, const ChangeSet& set) {
-  return time.tv_sec != set.started_seconds ? time.tv_sec > set.started_seconds : time.tv_nsec > set.started_nanoseconds;
+  return time.tv_sec != set.started_seconds ? time.tv_sec > set.started_seconds
+                                            : time.tv_nsec > set.started_nanoseconds;
 }
 
-// Files are stamped by a clock that moves in ticks (1 to 10 ms). Waiting for the next one makes the start exact: what
-// was written before is stamped no later, what is written while the program runs is stamped later.
+// Files are stamped by a clock that moves in ticks (1 to 10 ms). Waiting for the next one makes the
+// start exact: what was written before is stamped no later, what is written while the program runs
+// is stamped later.
 Result<void> take_start_time(ChangeSet& set) {
   timespec now;
   if (::clock_gettime(CLOCK_REALTIME, &now) != 0) return errno_error(errno, "read the clock");
   set.started_seconds = now.tv_sec;
   set.started_nanoseconds = now.tv_nsec;
   for (int tries = 0; tries < 200; ++tries) {
-    if (::clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0) return errno_error(errno, "read the clock");
+    if (::clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
+      return errno_error(errno, "read the clock");
     if (is_later(now, set)) return {};
     timespec pause{0, 200'000};
     (void)::nanosleep(&pause, nullptr);
@@ -148,12 +166,15 @@ Result<void> take_start_time(ChangeSet& set) {
 
 // Fills a set whose directory exists; what fails leaves the directory to the caller.
 Result<void> fill(ChangeSet& set, const NewChangeSet& wanted, const struct stat& workspace) {
-  if (::flock(set.directory.get(), LOCK_EX | LOCK_NB) != 0) return errno_error(errno, "lock the change set");
-  // Both layers have to be on one mount, so the launcher binds `layers`: the program's user may pass through it, but
-  // sees nothing else of the set.
-  if (::mkdirat(set.directory.get(), "layers", 0700) != 0) return errno_error(errno, "make 'layers'");
+  if (::flock(set.directory.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno_error(errno, "lock the change set");
+  // Both layers have to be on one mount, so the launcher binds `layers`: the program's user may
+  // pass through it, but sees nothing else of the set.
+  if (::mkdirat(set.directory.get(), "layers", 0700) != 0)
+    return errno_error(errno, "make 'layers'");
   Fd layers = TRY(kernel::open_beneath(set.directory.get(), "layers", O_RDONLY | O_DIRECTORY));
-  if (wanted.owner_uid >= 0 && ::fchmod(layers.get(), 0711) != 0) return errno_error(errno, "set the mode of 'layers'");
+  if (wanted.owner_uid >= 0 && ::fchmod(layers.get(), 0711) != 0)
+    return errno_error(errno, "set the mode of 'layers'");
   TRY(make_layer(layers.get(), "upper", workspace.st_mode, wanted));
   TRY(make_layer(layers.get(), "work", 0700, wanted));
   TRY(take_start_time(set));
@@ -164,12 +185,14 @@ Result<void> fill(ChangeSet& set, const NewChangeSet& wanted, const struct stat&
 
 Result<ChangeSet> create_change_set(const NewChangeSet& wanted) {
   if (!starts_with(wanted.workspace, "/"))
-    return Error{Code::invalid, cat("workspace '", printable(wanted.workspace), "': not an absolute path"), ""};
+    return Error{Code::invalid,
+                 cat("workspace '", printable(wanted.workspace), "': not an absolute path"), ""};
   TRY(must_be_text(wanted.workspace, "workspace"));
   for (const std::string& pattern : wanted.deny) TRY(must_be_text(pattern, "deny"));
   Fd workspace = TRY(open_file(wanted.workspace, O_PATH | O_DIRECTORY));
   struct stat info;
-  if (::fstat(workspace.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(wanted.workspace), "'"));
+  if (::fstat(workspace.get(), &info) != 0)
+    return errno_error(errno, cat("stat '", printable(wanted.workspace), "'"));
   StateDirectory state = TRY(open_state("changes"));
   TRY(must_not_contain(info, state.fd.get()));
 
@@ -184,7 +207,8 @@ Result<ChangeSet> create_change_set(const NewChangeSet& wanted) {
   set.owner_gid = info.st_gid;
   set.deny = wanted.deny;
   if (wanted.about_to_make) wanted.about_to_make(cat(state.path, "/", set.id));
-  if (::mkdirat(state.fd.get(), set.id.c_str(), 0700) != 0) return errno_error(errno, "make a change set");
+  if (::mkdirat(state.fd.get(), set.id.c_str(), 0700) != 0)
+    return errno_error(errno, "make a change set");
   set.directory = TRY(kernel::open_beneath(state.fd.get(), set.id, O_RDONLY | O_DIRECTORY));
   Result<void> filled = fill(set, wanted, info);
   if (!filled) {
@@ -198,7 +222,8 @@ Result<ChangeSet> open_change_set(const std::string& id) {
   if (!is_id(id)) return unknown(id);
   StateDirectory state = TRY(open_state("changes"));
   Result<Fd> directory = kernel::open_beneath(state.fd.get(), id, O_RDONLY | O_DIRECTORY);
-  if (!directory) return directory.error().code == Code::not_found ? unknown(id) : directory.error();
+  if (!directory)
+    return directory.error().code == Code::not_found ? unknown(id) : directory.error();
   ChangeSet set;
   set.id = id;
   set.directory = std::move(directory).value();
@@ -220,13 +245,15 @@ Result<std::vector<ChangeSetInfo>> list_change_sets() {
     if (!is_id(id)) continue;
     Result<ChangeSet> set = open_change_set(id);
     if (set) {
-      sets.push_back({id, set.value().workspace, set.value().started_seconds, in_use(set.value().directory.get()), ""});
+      sets.push_back({id, set.value().workspace, set.value().started_seconds,
+                      in_use(set.value().directory.get()), ""});
     } else {
       sets.push_back({id, "", 0, false, set.error().message});
     }
   }
-  std::stable_sort(sets.begin(), sets.end(),
-                   [](const ChangeSetInfo& a, const ChangeSetInfo& b) { return a.started_seconds < b.started_seconds; });
+  std::stable_sort(sets.begin(), sets.end(), [](const ChangeSetInfo& a, const ChangeSetInfo& b) {
+    return a.started_seconds < b.started_seconds;
+  });
   return sets;
 }
 
@@ -234,7 +261,8 @@ Result<void> discard_change_set(const std::string& id) {
   if (!is_id(id)) return unknown(id);
   StateDirectory state = TRY(open_state("changes"));
   Result<Fd> directory = kernel::open_beneath(state.fd.get(), id, O_RDONLY | O_DIRECTORY);
-  if (!directory) return directory.error().code == Code::not_found ? unknown(id) : directory.error();
+  if (!directory)
+    return directory.error().code == Code::not_found ? unknown(id) : directory.error();
   if (::flock(directory.value().get(), LOCK_EX | LOCK_NB) != 0)
     return Error{Code::conflict, cat("discard change set '", id, "': its run has not ended"), ""};
   return kernel::remove_tree(state.fd.get(), id);
@@ -250,18 +278,25 @@ Result<void> discard_change_set(ChangeSet&& set) {
 Result<void> lock_change_set(const ChangeSet& set) {
   if (::flock(set.directory.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno == EWOULDBLOCK)
-    return Error{Code::conflict, cat("lock change set '", set.id, "': its run has not ended, or it is being applied"), "wait for it"};
+    return Error{
+        Code::conflict,
+        cat("lock change set '", set.id, "': its run has not ended, or it is being applied"),
+        "wait for it"};
   return errno_error(errno, cat("lock change set '", set.id, "'"));
 }
 
 Result<Trees> open_trees(const ChangeSet& set) {
   Trees trees;
-  trees.upper = TRY(kernel::open_beneath(set.directory.get(), "layers/upper", O_RDONLY | O_DIRECTORY));
+  trees.upper =
+      TRY(kernel::open_beneath(set.directory.get(), "layers/upper", O_RDONLY | O_DIRECTORY));
   trees.workspace = TRY(open_file(set.workspace, O_RDONLY | O_DIRECTORY));
   struct stat info;
-  if (::fstat(trees.workspace.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(set.workspace), "'"));
+  if (::fstat(trees.workspace.get(), &info) != 0)
+    return errno_error(errno, cat("stat '", printable(set.workspace), "'"));
   if (info.st_dev != set.device || info.st_ino != set.inode)
-    return Error{Code::conflict, cat("open the workspace '", printable(set.workspace), "': it is not the directory the run saw"),
+    return Error{Code::conflict,
+                 cat("open the workspace '", printable(set.workspace),
+                     "': it is not the directory the run saw"),
                  "move the original back, or copy what you need out of the change set by hand"};
   return trees;
 }
@@ -280,7 +315,8 @@ Result<std::vector<std::string>> applied_paths(const ChangeSet& set) {
 }
 
 Result<void> remember_applied(const ChangeSet& set, const std::string& path) {
-  Fd file = TRY(kernel::open_beneath(set.directory.get(), "applied", O_WRONLY | O_CREAT | O_APPEND, 0600));
+  Fd file = TRY(
+      kernel::open_beneath(set.directory.get(), "applied", O_WRONLY | O_CREAT | O_APPEND, 0600));
   return write_all(file.get(), path + '\0');
 }
 

@@ -22,18 +22,21 @@ TEST_F(ChangeSetTest, KeepsWhatItWasMadeWith) {
 
 TEST_F(ChangeSetTest, GivesItsLayersToTheProgramsUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to give a directory away";
-  ChangeSet set = create_change_set({.workspace = at("ws"), .owner_uid = 65534, .owner_gid = 65534}).value();
+  ChangeSet set =
+      create_change_set({.workspace = at("ws"), .owner_uid = 65534, .owner_gid = 65534}).value();
   struct stat info;
   ASSERT_EQ(::stat(set.upper.c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, 65534u);
-  EXPECT_EQ(mode("state/changes/" + set.id + "/layers"), 0711u) << "passed through by the program's user";
+  EXPECT_EQ(mode("state/changes/" + set.id + "/layers"), 0711u)
+      << "passed through by the program's user";
   EXPECT_EQ(mode("state/changes/" + set.id), 0700u);
   ASSERT_EQ(::stat(set.work.c_str(), &info), 0);
   EXPECT_EQ(info.st_gid, 65534u);
 }
 
 TEST_F(ChangeSetTest, RefusesIdsThatAreNone) {
-  for (const char* id : {"", "..", "../../etc", "a/b", "ABCDEFGHIJ", "aaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaa"}) {
+  for (const char* id :
+       {"", "..", "../../etc", "a/b", "ABCDEFGHIJ", "aaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaa"}) {
     EXPECT_EQ(open_change_set(id).error().code, Code::not_found) << id;
     EXPECT_EQ(discard_change_set(id).error().code, Code::not_found) << id;
   }

@@ -1,4 +1,5 @@
-// A workspace "ws" and a change set whose upper directory the test writes as a hostile program would.
+// A workspace "ws" and a change set whose upper directory the test writes as a hostile program
+// would.
 #pragma once
 
 #include <sys/sysmacros.h>
@@ -24,9 +25,12 @@ class ChangeTest : public StoreTest {
     set_ = std::move(set).value();
     up_ = "state/changes/" + set_.id + "/layers/upper/";
   }
-  void whiteout(const std::string& path) { ASSERT_EQ(::mknod(at(up_ + path).c_str(), S_IFCHR, makedev(0, 0)), 0); }
+  void whiteout(const std::string& path) {
+    ASSERT_EQ(::mknod(at(up_ + path).c_str(), S_IFCHR, makedev(0, 0)), 0);
+  }
   void mark(const std::string& path, const std::string& name, const std::string& value) {
-    ASSERT_EQ(::setxattr(at(up_ + path).c_str(), name.c_str(), value.data(), value.size(), 0), 0) << name;
+    ASSERT_EQ(::setxattr(at(up_ + path).c_str(), name.c_str(), value.data(), value.size(), 0), 0)
+        << name;
   }
 
   // "added dir/file" and so on; a conflict is marked by "!", a flag by "*".
@@ -35,7 +39,8 @@ class ChangeTest : public StoreTest {
     if (!changes) return {changes.error().message};
     std::vector<std::string> lines;
     for (const Change& change : changes.value())
-      lines.push_back(cat(to_string(change.kind), " ", change.path, change.conflict.empty() ? "" : "!", change.flags.empty() ? "" : "*"));
+      lines.push_back(cat(to_string(change.kind), " ", change.path,
+                          change.conflict.empty() ? "" : "!", change.flags.empty() ? "" : "*"));
     return lines;
   }
   Change change_at(const std::string& path) {
@@ -47,12 +52,14 @@ class ChangeTest : public StoreTest {
     return {};
   }
   // "applied path" and so on.
-  std::vector<std::string> take(const std::vector<std::string>& paths = {}, ApplyOptions options = {}) {
+  std::vector<std::string> take(const std::vector<std::string>& paths = {},
+                                ApplyOptions options = {}) {
     Result<ApplyReport> report = apply(set_, paths, options);
     if (!report) return {report.error().message};
     everything_ = report.value().everything;
     std::vector<std::string> lines;
-    for (const ApplyItem& item : report.value().items) lines.push_back(cat(to_string(item.applied), " ", item.change.path));
+    for (const ApplyItem& item : report.value().items)
+      lines.push_back(cat(to_string(item.applied), " ", item.change.path));
     return lines;
   }
 

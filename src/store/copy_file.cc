@@ -25,7 +25,8 @@ Result<void> copy_by_hand(int from, int to, off_t start, off_t end) {
     if (got < 0) return errno_error(errno, "read");
     if (got == 0) return {};
     for (ssize_t done = 0; done < got;) {
-      ssize_t written = ::pwrite(to, buffer.data() + done, static_cast<size_t>(got - done), start + done);
+      ssize_t written =
+          ::pwrite(to, buffer.data() + done, static_cast<size_t>(got - done), start + done);
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) return errno_error(errno, "write");
       done += written;
@@ -40,7 +41,8 @@ Result<void> copy_stretch(int from, int to, off_t start, off_t end) {
     loff_t in = start, out = start;
     ssize_t copied = ::copy_file_range(from, &in, to, &out, static_cast<size_t>(end - start), 0);
     if (copied < 0 && errno == EINTR) continue;
-    if (copied <= 0) return copy_by_hand(from, to, start, end);  // also for ENOSPC: it says so again
+    // Also for ENOSPC: it says so again.
+    if (copied <= 0) return copy_by_hand(from, to, start, end);
     start += copied;
   }
   return {};
@@ -73,7 +75,8 @@ Result<void> copy_extended(int from, int to) {
   if (length < 0 && (errno == ENOTSUP || errno == EPERM)) return {};
   if (length < 0) return errno_error(errno, "list extended attributes");
   std::vector<char> value(64 << 10);  // XATTR_SIZE_MAX
-  for (const char* name = names.data(); name < names.data() + length; name += std::string_view(name).size() + 1) {
+  for (const char* name = names.data(); name < names.data() + length;
+       name += std::string_view(name).size() + 1) {
     ssize_t size = ::fgetxattr(from, name, value.data(), value.size());
     if (size < 0) continue;  // listed, but not for us to read: it is not the sandbox's
     if (::fsetxattr(to, name, value.data(), static_cast<size_t>(size), 0) == 0) continue;
@@ -89,7 +92,8 @@ Result<void> copy_extended(int from, int to) {
 Result<void> copy_attributes(int from, int to, const struct stat& info) {
   struct stat made;
   if (::fstat(to, &made) != 0) return errno_error(errno, "stat a copy");
-  if ((made.st_uid != info.st_uid || made.st_gid != info.st_gid) && ::fchown(to, info.st_uid, info.st_gid) != 0)
+  if ((made.st_uid != info.st_uid || made.st_gid != info.st_gid) &&
+      ::fchown(to, info.st_uid, info.st_gid) != 0)
     return errno_error(errno, "set the owner of a copy");
   TRY(copy_extended(from, to));
   if (::fchmod(to, info.st_mode & 07777) != 0) return errno_error(errno, "set the mode of a copy");

@@ -18,20 +18,21 @@ namespace paddock::store {
 
 namespace {
 
-// Below this depth only the innermost directories are open; the way up is found by "..", and checked.
+// Below this depth only the innermost directories are open; the way up is found by "..", and
+// checked.
 constexpr size_t kOpenLevels = 32;
 constexpr size_t kDeepest = 4096;
 constexpr size_t kMostRemembered = 64 << 20;  // bytes of paths that links may lead to
 
 struct Level {
-  Fd from, to;                     // closed while deep below
-  struct stat info{};              // of the source
-  ino_t made = 0;                  // of the copy
-  bool unlocked = false;           // the source's mode was changed
+  Fd from, to;            // closed while deep below
+  struct stat info {};    // of the source
+  ino_t made = 0;         // of the copy
+  bool unlocked = false;  // the source's mode was changed
   std::string name;
-  std::vector<std::string> todo;   // directories of the part read last that are still to be copied
-  bool read = false;               // to the end
-  off_t offset = 0;                // where to go on reading once it is open again
+  std::vector<std::string> todo;  // directories of the part read last that are still to be copied
+  bool read = false;              // to the end
+  off_t offset = 0;               // where to go on reading once it is open again
 };
 
 class Copy {
@@ -65,16 +66,25 @@ class Copy {
 
  private:
   Result<void> check() const {
-    if (options_.cancelled && options_.cancelled->load()) return Error{Code::conflict, "copy a tree: it was called off", ""};
-    if (copied_.bytes > options_.most_bytes) return Error{Code::exhausted, cat("copy a tree: it holds more than ", human_size(options_.most_bytes)), ""};
-    if (copied_.inodes > options_.most_inodes) return Error{Code::exhausted, cat("copy a tree: it holds more than ", options_.most_inodes, " files"), ""};
+    if (options_.cancelled && options_.cancelled->load())
+      return Error{Code::conflict, "copy a tree: it was called off", ""};
+    if (copied_.bytes > options_.most_bytes)
+      return Error{Code::exhausted,
+                   cat("copy a tree: it holds more than ", human_size(options_.most_bytes)), ""};
+    if (copied_.inodes > options_.most_inodes)
+      return Error{Code::exhausted,
+                   cat("copy a tree: it holds more than ", options_.most_inodes, " files"), ""};
     return {};
   }
 
-  // Opens for reading also what its owner locked; `unlocked` says that its mode is to be put back. Nobody looks at the source
-  // meanwhile.
-  static Result<Fd> open_source(int parent, const std::string& name, const struct stat& info, int flags, bool& unlocked) {
-    auto open = [&] { return Fd(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags)); };
+  // Opens for reading also what its owner locked; `unlocked` says that its mode is to be put back.
+  // Nobody looks at the source meanwhile.
+  static Result<Fd> open_source(int parent, const std::string& name, const struct stat& info,
+                                int flags, bool& unlocked) {
+    auto open = [&] {
+      return Fd(
+          ::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags));
+    };
     unsigned needed = S_ISDIR(info.st_mode) ? 0500 : 0400;
     if (::geteuid() != 0 && (info.st_mode & needed) != needed) {
       Fd place = TRY(kernel::open_beneath(parent, name, O_PATH | O_NOFOLLOW));
@@ -91,7 +101,8 @@ class Copy {
   }
 
   Result<void> enter(Level level) {
-    if (levels_.size() >= kDeepest) return Error{Code::invalid, "copy a tree: its directories are too deep", ""};
+    if (levels_.size() >= kDeepest)
+      return Error{Code::invalid, "copy a tree: its directories are too deep", ""};
     struct stat made;
     if (::fstat(level.to.get(), &made) != 0) return errno_error(errno, "stat a directory");
     level.made = made.st_ino;
@@ -111,17 +122,19 @@ class Copy {
     bool deep = levels_.size() > kOpenLevels;
     Result<void> done;
     buffer_.resize(deep ? 4096 : 32768);
-    bool more = TRY(kernel::read_names(here.from.get(), buffer_, [&](const char* entry, unsigned char) {
-      done = copy_name(here, entry);
-      return done && (!deep || here.todo.empty());
-    }));
+    bool more =
+        TRY(kernel::read_names(here.from.get(), buffer_, [&](const char* entry, unsigned char) {
+          done = copy_name(here, entry);
+          return done && (!deep || here.todo.empty());
+        }));
     here.read = !more;
     return done;
   }
 
   Result<void> copy_name(Level& here, const std::string& entry) {
     struct stat info;
-    if (::fstatat(here.from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(entry), "'"));
+    if (::fstatat(here.from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, cat("stat '", printable(entry), "'"));
     ++copied_.inodes;
     copied_.bytes += kernel::TreeSize::kInodeCharge;
     TRY(check());
@@ -133,23 +146,28 @@ class Copy {
   Result<void> copy_directory(const std::string& name) {
     Level& parent = levels_.back();
     struct stat info;
-    if (::fstatat(parent.from.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("stat '", printable(name), "'"));
+    if (::fstatat(parent.from.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, cat("stat '", printable(name), "'"));
     Level level;
     level.info = info;
     level.name = name;
     level.from = TRY(open_source(parent.from.get(), name, info, O_DIRECTORY, level.unlocked));
-    if (::mkdirat(parent.to.get(), name.c_str(), 0700) != 0) return errno_error(errno, cat("make '", printable(name), "'"));
-    level.to = TRY(kernel::open_beneath(parent.to.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    if (::mkdirat(parent.to.get(), name.c_str(), 0700) != 0)
+      return errno_error(errno, cat("make '", printable(name), "'"));
+    level.to =
+        TRY(kernel::open_beneath(parent.to.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     return enter(std::move(level));
   }
 
-  // The directory is complete: its attributes last, since filling it changed its times and may have needed its mode.
+  // The directory is complete: its attributes last, since filling it changed its times and may have
+  // needed its mode.
   Result<void> leave() {
     Level done = std::move(levels_.back());
     levels_.pop_back();
     path_.pop_back();
     Result<void> finished = copy_attributes(done.from.get(), done.to.get(), done.info);
-    if (finished && !levels_.empty() && !levels_.back().from) finished = reopen(levels_.back(), done);
+    if (finished && !levels_.empty() && !levels_.back().from)
+      finished = reopen(levels_.back(), done);
     lock_again(done);  // last: the way up leads through it
     return finished;
   }
@@ -157,7 +175,8 @@ class Copy {
   static Result<void> reopen(Level& parent, const Level& done) {
     parent.from = TRY(climb(done.from.get(), parent.info.st_ino));
     parent.to = TRY(climb(done.to.get(), parent.made));
-    if (::lseek(parent.from.get(), parent.offset, SEEK_SET) < 0) return errno_error(errno, "read a directory");
+    if (::lseek(parent.from.get(), parent.offset, SEEK_SET) < 0)
+      return errno_error(errno, "read a directory");
     return {};
   }
 
@@ -165,7 +184,8 @@ class Copy {
     Fd up(::openat(from, "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info;
     if (!up || ::fstat(up.get(), &info) != 0) return errno_error(errno, "climb up a tree");
-    if (info.st_ino != expected) return Error{Code::conflict, "copy a tree: a directory was moved meanwhile", ""};
+    if (info.st_ino != expected)
+      return Error{Code::conflict, "copy a tree: a directory was moved meanwhile", ""};
     return up;
   }
 
@@ -175,15 +195,18 @@ class Copy {
     if (S_ISLNK(info.st_mode)) return copy_symlink(from, to, name, info);
     if (!S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode) && !is_whiteout(info))
       return Error{Code::invalid, cat("copy '", printable(name), "': a device"), ""};
-    if (::mknodat(to, name.c_str(), info.st_mode & (S_IFMT | 0777), is_whiteout(info) ? info.st_rdev : 0) != 0)
+    if (::mknodat(to, name.c_str(), info.st_mode & (S_IFMT | 0777),
+                  is_whiteout(info) ? info.st_rdev : 0) != 0)
       return errno_error(errno, cat("make '", printable(name), "'"));
     return finish_by_name(to, name, info);
   }
 
-  // A link needs the first copy's path; one too long for the kernel becomes a file of its own, and so do some among very many.
+  // A link needs the first copy's path; one too long for the kernel becomes a file of its own, and
+  // so do some among very many.
   bool link_to_earlier(int to, const std::string& name, const struct stat& info) {
     auto found = linked_.find({info.st_dev, info.st_ino});
-    if (found != linked_.end()) return ::linkat(root_, found->second.c_str(), to, name.c_str(), 0) == 0;
+    if (found != linked_.end())
+      return ::linkat(root_, found->second.c_str(), to, name.c_str(), 0) == 0;
     std::string path;
     for (const std::string& part : path_)
       if (!part.empty()) path += part + "/";
@@ -200,33 +223,41 @@ class Copy {
     if (unlocked) (void)::fchmod(source.get(), info.st_mode & 07777);
     Fd made(::openat(to, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!made) return errno_error(errno, cat("make '", printable(name), "'"));
-    copied_.bytes += std::min<uint64_t>(static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_blocks) * 512);
+    copied_.bytes += std::min<uint64_t>(static_cast<uint64_t>(info.st_size),
+                                        static_cast<uint64_t>(info.st_blocks) * 512);
     TRY(check());
     Result<void> done = copy_content(source.get(), made.get(), static_cast<uint64_t>(info.st_size));
     if (done) done = copy_attributes(source.get(), made.get(), info);
-    if (!done) return Error{done.error().code, cat("copy '", printable(name), "': ", done.error().message), done.error().hint};
+    if (!done)
+      return Error{done.error().code, cat("copy '", printable(name), "': ", done.error().message),
+                   done.error().hint};
     return {};
   }
 
   Result<void> copy_symlink(int from, int to, const std::string& name, const struct stat& info) {
     std::string target(static_cast<size_t>(info.st_size) + 1, '\0');
     ssize_t length = ::readlinkat(from, name.c_str(), target.data(), target.size());
-    if (length < 0 || static_cast<size_t>(length) == target.size()) return errno_error(length < 0 ? errno : EIO, cat("read the link '", printable(name), "'"));
+    if (length < 0 || static_cast<size_t>(length) == target.size())
+      return errno_error(length < 0 ? errno : EIO, cat("read the link '", printable(name), "'"));
     target.resize(static_cast<size_t>(length));
-    if (::symlinkat(target.c_str(), to, name.c_str()) != 0) return errno_error(errno, cat("make the link '", printable(name), "'"));
+    if (::symlinkat(target.c_str(), to, name.c_str()) != 0)
+      return errno_error(errno, cat("make the link '", printable(name), "'"));
     return finish_by_name(to, name, info);
   }
 
   // What cannot be opened: links, sockets, whiteouts.
   static Result<void> finish_by_name(int to, const std::string& name, const struct stat& info) {
     struct stat made;
-    if (::fstatat(to, name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, "stat a copy");
-    if ((made.st_uid != info.st_uid || made.st_gid != info.st_gid) && ::fchownat(to, name.c_str(), info.st_uid, info.st_gid, AT_SYMLINK_NOFOLLOW) != 0)
+    if (::fstatat(to, name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, "stat a copy");
+    if ((made.st_uid != info.st_uid || made.st_gid != info.st_gid) &&
+        ::fchownat(to, name.c_str(), info.st_uid, info.st_gid, AT_SYMLINK_NOFOLLOW) != 0)
       return errno_error(errno, cat("set the owner of '", printable(name), "'"));
     if (!S_ISLNK(info.st_mode) && ::fchmodat(to, name.c_str(), info.st_mode & 07777, 0) != 0)
       return errno_error(errno, cat("set the mode of '", printable(name), "'"));
     timespec times[2] = {info.st_atim, info.st_mtim};
-    if (::utimensat(to, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("set the times of '", printable(name), "'"));
+    if (::utimensat(to, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, cat("set the times of '", printable(name), "'"));
     return {};
   }
 
@@ -237,12 +268,14 @@ class Copy {
   std::vector<std::string> path_;
   std::string buffer_;
   size_t remembered_ = 0;
-  std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // the first copy of what has several names
+  // The first copy of what has several names.
+  std::map<std::pair<dev_t, ino_t>, std::string> linked_;
 };
 
 }  // namespace
 
-Result<Copied> copy_tree(const std::string& from, const std::string& to, const CopyOptions& options) {
+Result<Copied> copy_tree(const std::string& from, const std::string& to,
+                         const CopyOptions& options) {
   Fd source = TRY(open_file(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (::mkdir(to.c_str(), 0700) != 0) return errno_error(errno, cat("make '", printable(to), "'"));
   Fd made = TRY(open_file(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));

@@ -1,5 +1,6 @@
-// A tree of files copied as it is, for layers: owners, modes, times, extended attributes (the overlay's marks among them),
-// whiteouts, hard links and holes. Shares the blocks where the filesystem can (FICLONE). The source must not change meanwhile.
+// A tree of files copied as it is, for layers: owners, modes, times, extended attributes (the
+// overlay's marks among them), whiteouts, hard links and holes. Shares the blocks where the
+// filesystem can (FICLONE). The source must not change meanwhile.
 #pragma once
 
 #include <atomic>
@@ -11,17 +12,21 @@
 namespace paddock::store {
 
 struct CopyOptions {
-  uint64_t most_bytes = UINT64_MAX;              // Code::exhausted beyond
-  uint64_t most_inodes = 2'000'000;              // names; Code::exhausted beyond
-  const std::atomic<bool>* cancelled = nullptr;  // looked at now and then; Code::conflict once it is true
+  uint64_t most_bytes = UINT64_MAX;  // Code::exhausted beyond
+  uint64_t most_inodes = 2'000'000;  // names; Code::exhausted beyond
+  // Looked at now and then; Code::conflict once it is true.
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 struct Copied {
-  uint64_t bytes = 0;   // of data, holes left out, and 4096 for each name: files that hold nothing are not free
+  // Of data, holes left out, and 4096 for each name: files that hold nothing are not free.
+  uint64_t bytes = 0;
   uint64_t inodes = 0;  // without the root itself
 };
 
-// Into `to`, a new directory in an existing one. What was copied until a failure stays there: it is the caller's to remove.
-Result<Copied> copy_tree(const std::string& from, const std::string& to, const CopyOptions& options = {});
+// Into `to`, a new directory in an existing one. What was copied until a failure stays there: it is
+// the caller's to remove.
+Result<Copied> copy_tree(const std::string& from, const std::string& to,
+                         const CopyOptions& options = {});
 
 }  // namespace paddock::store

@@ -13,7 +13,7 @@ namespace {
 class CopyTree : public StoreTest {
  protected:
   struct stat look(const std::string& path) const {
-    struct stat info{};
+    struct stat info {};
     EXPECT_EQ(::lstat(at(path).c_str(), &info), 0) << path;
     return info;
   }
@@ -53,7 +53,8 @@ TEST_F(CopyTree, KeepsWhatTheOverlayWrote) {
   make("from");
   make("from/opaque");
   ASSERT_EQ(::mknod(at("from/gone").c_str(), S_IFCHR | 0600, makedev(0, 0)), 0);
-  if (::setxattr(at("from/opaque").c_str(), "user.overlay.opaque", "y", 1, 0) != 0) GTEST_SKIP() << "no user attributes here";
+  if (::setxattr(at("from/opaque").c_str(), "user.overlay.opaque", "y", 1, 0) != 0)
+    GTEST_SKIP() << "no user attributes here";
   copy();
   EXPECT_TRUE(is_whiteout(look("to/gone")));
   Fd opaque = open_file(at("to/opaque"), O_RDONLY).value();

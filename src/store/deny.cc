@@ -16,11 +16,13 @@ bool covers(const std::string& pattern, const std::string& path) {
 
 }  // namespace
 
-std::string denying_pattern(const std::vector<std::string>& patterns, const std::string& workspace, const std::string& relative) {
+std::string denying_pattern(const std::vector<std::string>& patterns, const std::string& workspace,
+                            const std::string& relative) {
   std::string path = lower_ascii(relative);
   for (const std::string& pattern : patterns) {
     std::string folded = lower_ascii(pattern);
-    bool denied = folded == "/" || covers(folded, path) || covers(folded, cat(lower_ascii(workspace), "/", path)) ||
+    bool denied = folded == "/" || covers(folded, path) ||
+                  covers(folded, cat(lower_ascii(workspace), "/", path)) ||
                   covers(folded, cat("/workspace/", path));
     if (denied) return pattern;
   }

@@ -6,9 +6,10 @@
 
 namespace paddock::store {
 
-// The first pattern (policy/glob.h) that covers `relative` or a directory above it; empty if none does. A pattern is
-// an absolute path or glob (on the host, or inside as /workspace/…), or a glob relative to the workspace. Letter case
-// is ignored: on a case-folding filesystem .ENV is .env.
-std::string denying_pattern(const std::vector<std::string>& patterns, const std::string& workspace, const std::string& relative);
+// The first pattern (policy/glob.h) that covers `relative` or a directory above it; empty if none
+// does. A pattern is an absolute path or glob (on the host, or inside as /workspace/…), or a glob
+// relative to the workspace. Letter case is ignored: on a case-folding filesystem .ENV is .env.
+std::string denying_pattern(const std::vector<std::string>& patterns, const std::string& workspace,
+                            const std::string& relative);
 
 }  // namespace paddock::store

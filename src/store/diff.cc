@@ -85,7 +85,8 @@ class Differ {
       pending_.pop_back();
       TRY(look_into(std::move(directory)));
     }
-    std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.path < b.path; });
+    std::sort(changes_.begin(), changes_.end(),
+              [](const Change& a, const Change& b) { return a.path < b.path; });
     return std::move(changes_);
   }
 
@@ -95,32 +96,38 @@ class Differ {
   }
 
   Result<void> look_into(Pending directory) {
-    Fd upper = TRY(kernel::open_beneath_one_mount(trees_.upper.get(), directory.path, O_RDONLY | O_DIRECTORY));
-    Result<Fd> opened = kernel::open_beneath_one_mount(trees_.workspace.get(), directory.path, O_RDONLY | O_DIRECTORY);
+    Fd upper = TRY(
+        kernel::open_beneath_one_mount(trees_.upper.get(), directory.path, O_RDONLY | O_DIRECTORY));
+    Result<Fd> opened = kernel::open_beneath_one_mount(trees_.workspace.get(), directory.path,
+                                                       O_RDONLY | O_DIRECTORY);
     int lower = opened ? opened.value().get() : -1;  // not there, not a directory, or another mount
     std::vector<std::string> names = TRY(kernel::list_directory(upper.get()));
     find_repository(directory, upper.get(), lower);
     for (const std::string& name : names) TRY(compare(directory, upper.get(), lower, name));
     if (lower < 0 || !overlay_marks(upper.get()).opaque) return {};
     for (const std::string& name : TRY(kernel::list_directory(lower)))
-      if (!std::binary_search(names.begin(), names.end(), name)) TRY(removed(directory, lower, name));
+      if (!std::binary_search(names.begin(), names.end(), name))
+        TRY(removed(directory, lower, name));
     return {};
   }
 
   Result<void> compare(const Pending& parent, int upper, int lower, const std::string& name) {
     std::string path = below(parent.path, name);
     struct stat after, before{};
-    if (::fstatat(upper, name.c_str(), &after, AT_SYMLINK_NOFOLLOW) != 0) return {};  // gone meanwhile
+    // Gone meanwhile.
+    if (::fstatat(upper, name.c_str(), &after, AT_SYMLINK_NOFOLLOW) != 0) return {};
     bool existed = lower >= 0 && ::fstatat(lower, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) == 0;
     if (is_whiteout(after)) return existed ? removed(parent, lower, name) : Result<void>();
 
     Change change = start(path, existed ? &before : nullptr);
     change.type = type_of(after);
     change.kind = existed ? ChangeKind::changed : ChangeKind::added;
-    change.size_after = change.type == EntryType::directory ? 0 : static_cast<uint64_t>(after.st_size);
+    change.size_after =
+        change.type == EntryType::directory ? 0 : static_cast<uint64_t>(after.st_size);
     change.mode_after = scrubbed_mode(after.st_mode);
     bool same_type = existed && change.type == change.type_before;
-    bool same_mode = same_type && (change.type == EntryType::symlink || (after.st_mode & 07777) == change.mode_before ||
+    bool same_mode = same_type && (change.type == EntryType::symlink ||
+                                   (after.st_mode & 07777) == change.mode_before ||
                                    change.mode_after == change.mode_before);
     OverlayMarks marks;
     if (change.type == EntryType::file || change.type == EntryType::directory) {
@@ -129,19 +136,24 @@ class Differ {
       marks = overlay_marks(opened.value().get());
       if (marks.whiteout && change.type == EntryType::file && after.st_size == 0)
         return existed ? removed(parent, lower, name) : Result<void>();
-      if (change.type == EntryType::file && same_type && TRY(same_file(path, opened.value().get(), before, after))) {
+      if (change.type == EntryType::file && same_type &&
+          TRY(same_file(path, opened.value().get(), before, after))) {
         if (same_mode && marks.forged.empty()) return {};
         change.kind = same_mode ? ChangeKind::changed : ChangeKind::mode;
       }
     }
-    if (change.type == EntryType::symlink && same_type && read_link(upper, name) == read_link(lower, name)) return {};
+    if (change.type == EntryType::symlink && same_type &&
+        read_link(upper, name) == read_link(lower, name))
+      return {};
     if (change.type == EntryType::directory && same_type) change.kind = ChangeKind::mode;
 
-    if (change.type_before == EntryType::directory && !same_type) TRY(removed(parent, lower, name, Top::stays));
+    if (change.type_before == EntryType::directory && !same_type)
+      TRY(removed(parent, lower, name, Top::stays));
 
     change.conflict = conflict_of(parent, change, upper, lower, marks);
     Pending next{path, parent.blocked, parent.git_directory, parent.git_is_new};
-    if (!change.conflict.empty() && next.blocked.empty()) next.blocked = cat("'", printable(path), "' above it cannot be applied");
+    if (!change.conflict.empty() && next.blocked.empty())
+      next.blocked = cat("'", printable(path), "' above it cannot be applied");
     bool unchanged = change.kind == ChangeKind::mode && same_mode && marks.forged.empty();
     if (!unchanged) TRY(add(parent, std::move(change)));
     if (S_ISDIR(after.st_mode)) pending_.push_back(std::move(next));
@@ -159,9 +171,11 @@ class Differ {
     return change;
   }
 
-  // A name that is gone, with everything that was below it; or only that, when something else stands at the name.
+  // A name that is gone, with everything that was below it; or only that, when something else
+  // stands at the name.
   enum class Top { goes, stays };
-  Result<void> removed(const Pending& parent, int lower, const std::string& name, Top top = Top::goes) {
+  Result<void> removed(const Pending& parent, int lower, const std::string& name,
+                       Top top = Top::goes) {
     struct Gone {
       std::string path;
       struct stat info;
@@ -177,12 +191,15 @@ class Differ {
       change.type = change.type_before;
       change.conflict = denial(gone.path);
       if (change.conflict.empty()) change.conflict = parent.blocked;
-      if (change.conflict.empty() && !S_ISDIR(gone.info.st_mode) && changed_since_start(set_, gone.info))
+      if (change.conflict.empty() && !S_ISDIR(gone.info.st_mode) &&
+          changed_since_start(set_, gone.info))
         change.conflict = "changed on the host since the run began";
       if (S_ISDIR(gone.info.st_mode)) {
-        Result<Fd> directory = kernel::open_beneath_one_mount(trees_.workspace.get(), gone.path, O_RDONLY | O_DIRECTORY);
+        Result<Fd> directory = kernel::open_beneath_one_mount(trees_.workspace.get(), gone.path,
+                                                              O_RDONLY | O_DIRECTORY);
         if (!directory) {
-          if (change.conflict.empty()) change.conflict = cat("on the host: ", reason(directory.error()));
+          if (change.conflict.empty())
+            change.conflict = cat("on the host: ", reason(directory.error()));
         } else {
           for (const std::string& entry : TRY(kernel::list_directory(directory.value().get()))) {
             struct stat child;
@@ -202,7 +219,8 @@ class Differ {
     return add(parent, std::move(change));
   }
 
-  Result<bool> same_file(const std::string& path, int upper, const struct stat& before, const struct stat& after) {
+  Result<bool> same_file(const std::string& path, int upper, const struct stat& before,
+                         const struct stat& after) {
     if (before.st_size != after.st_size) return false;
     Result<Fd> lower = open_to_read(trees_.workspace.get(), path);
     if (!lower) return false;
@@ -214,11 +232,13 @@ class Differ {
     return pattern.empty() ? "" : cat("denied by the policy (", pattern, ")");
   }
 
-  std::string conflict_of(const Pending& parent, const Change& change, int upper, int lower, const OverlayMarks& marks) const {
+  std::string conflict_of(const Pending& parent, const Change& change, int upper, int lower,
+                          const OverlayMarks& marks) const {
     if (std::string why = denial(change.path); !why.empty()) return why;
     if (!parent.blocked.empty()) return parent.blocked;
     if (change.path.size() > kLongestPath) return "its path is too long";
-    if (!marks.forged.empty()) return cat("carries the forged overlay attribute ", printable(marks.forged));
+    if (!marks.forged.empty())
+      return cat("carries the forged overlay attribute ", printable(marks.forged));
     if (change.type == EntryType::special) return "a fifo, socket or device";
     std::string name = kernel::split_path(change.path).name;
     if (change.type == EntryType::symlink) {
@@ -226,18 +246,23 @@ class Differ {
       if (!why.empty()) return why;
     }
     bool existed = change.type_before != EntryType::none;
-    bool both_directories = change.type == EntryType::directory && change.type_before == EntryType::directory;
+    bool both_directories =
+        change.type == EntryType::directory && change.type_before == EntryType::directory;
     if (both_directories) {
-      Result<Fd> host = kernel::open_beneath_one_mount(trees_.workspace.get(), change.path, O_RDONLY | O_DIRECTORY);
+      Result<Fd> host = kernel::open_beneath_one_mount(trees_.workspace.get(), change.path,
+                                                       O_RDONLY | O_DIRECTORY);
       return host ? "" : cat("on the host: ", reason(host.error()));
     }
-    if (existed && change.type_before != EntryType::directory && changed_since_start(set_, change.host))
+    if (existed && change.type_before != EntryType::directory &&
+        changed_since_start(set_, change.host))
       return "changed on the host since the run began";
-    if (existed && change.type_before == EntryType::special) return "a fifo, socket or device stands there on the host";
-    // It began as a file of the workspace, is not there any more, and its directory changed: removed by the host.
+    if (existed && change.type_before == EntryType::special)
+      return "a fifo, socket or device stands there on the host";
+    // It began as a file of the workspace, is not there any more, and its directory changed:
+    // removed by the host.
     struct stat directory;
-    if (!existed && marks.copied_up && change.type == EntryType::file && lower >= 0 && ::fstat(lower, &directory) == 0 &&
-        changed_since_start(set_, directory))
+    if (!existed && marks.copied_up && change.type == EntryType::file && lower >= 0 &&
+        ::fstat(lower, &directory) == 0 && changed_since_start(set_, directory))
       return "perhaps removed on the host since the run began";
     return "";
   }
@@ -247,12 +272,14 @@ class Differ {
     if (!directory.git_directory.empty()) return;
     auto has = [](int where, const char* name) {
       struct stat info;
-      return where >= 0 && ::fstatat(where, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && !is_whiteout(info);
+      return where >= 0 && ::fstatat(where, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+             !is_whiteout(info);
     };
     auto is_repository = [&](auto exists) {
       return exists("HEAD") && (exists("commondir") || (exists("objects") && exists("refs")));
     };
-    bool is_one = is_repository([&](const char* name) { return has(upper, name) || has(lower, name); });
+    bool is_one =
+        is_repository([&](const char* name) { return has(upper, name) || has(lower, name); });
     bool was_one = is_repository([&](const char* name) { return has(lower, name); });
     bool by_name = folded_name(kernel::split_path(directory.path).name) == ".git";
     if (!is_one && !by_name) return;
@@ -281,7 +308,8 @@ class Differ {
   Result<void> add(const Pending& parent, Change change) {
     if (applied_.count(change.path)) return {};
     if (changes_.size() == kMostChanges)
-      return Error{Code::exhausted, cat("compare the change set: more than ", kMostChanges, " changes"),
+      return Error{Code::exhausted,
+                   cat("compare the change set: more than ", kMostChanges, " changes"),
                    cat("discard it with: paddock apply ", set_.id, " --discard")};
     bool kept = change.kind != ChangeKind::removed;
     Candidate candidate{
@@ -292,7 +320,11 @@ class Differ {
         .git_is_new = parent.git_is_new,
         .hooks_directory = hooks_directory_,
         .before = [&] { return content(trees_.workspace.get(), change.path); },
-        .after = [&] { return kept ? content(trees_.upper.get(), change.path) : std::optional<std::string>(""); },
+        .after =
+            [&] {
+              return kept ? content(trees_.upper.get(), change.path)
+                          : std::optional<std::string>("");
+            },
     };
     change.flags = host_executes(candidate);
     changes_.push_back(std::move(change));
@@ -338,17 +370,21 @@ std::string link_problem(const std::string& path, const std::string& target) {
   for (const std::string& name : split(target, '/')) {
     if (name.empty() || name == ".") continue;
     // Upwards only at the start: "a/.." may be anywhere when `a` is itself a link.
-    if (name == ".." && (descended || depth == 0)) return cat("a link that leaves the workspace: '", printable(target), "'");
-    if (name == "..") --depth;
-    else descended = true;
+    if (name == ".." && (descended || depth == 0))
+      return cat("a link that leaves the workspace: '", printable(target), "'");
+    if (name == "..")
+      --depth;
+    else
+      descended = true;
   }
   return "";
 }
 
 bool is_selected(const std::string& path, const std::vector<std::string>& paths) {
   if (paths.empty()) return true;
-  return std::any_of(paths.begin(), paths.end(),
-                     [&](const std::string& wanted) { return path == wanted || starts_with(path, wanted + "/"); });
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& wanted) {
+    return path == wanted || starts_with(path, wanted + "/");
+  });
 }
 
 Result<std::vector<Change>> diff(const ChangeSet& set) {

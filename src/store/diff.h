@@ -17,32 +17,35 @@ const char* to_string(ChangeKind kind);  // "added", …
 const char* to_string(EntryType type);   // "none", "file", "dir", "symlink", "special"
 
 struct Change {
-  std::string path;                     // relative to the workspace; raw bytes, show it through printable()
+  // Relative to the workspace; raw bytes, show it through printable().
+  std::string path;
   ChangeKind kind = ChangeKind::changed;
-  EntryType type = EntryType::file;     // after; before, for what was removed
+  EntryType type = EntryType::file;  // after; before, for what was removed
   EntryType type_before = EntryType::none;
   uint64_t size_before = 0, size_after = 0;
   unsigned mode_before = 0, mode_after = 0;  // permission bits; `after` as it would be applied
-  std::vector<std::string> flags;       // why the host would later execute it
-  std::string conflict;                 // why it cannot be applied; empty: it can
-  struct stat host{};                   // what stood there when we looked; all zero: nothing
+  std::vector<std::string> flags;            // why the host would later execute it
+  std::string conflict;                      // why it cannot be applied; empty: it can
+  struct stat host {};                       // what stood there when we looked; all zero: nothing
 };
 
-// Sorted by path. Reads only. What was copied up but is the same again is no change; a removed directory stands
-// together with everything that was in it; what was applied earlier is left out.
+// Sorted by path. Reads only. What was copied up but is the same again is no change; a removed
+// directory stands together with everything that was in it; what was applied earlier is left out.
 Result<std::vector<Change>> diff(const ChangeSet& set);
 
-// The permission bits under which something is taken over: no setuid, setgid or sticky bit, not writable by others.
+// The permission bits under which something is taken over: no setuid, setgid or sticky bit, not
+// writable by others.
 inline unsigned scrubbed_mode(unsigned mode) { return mode & 0775; }
 
 // Empty if a link at `path` with this target stays inside the workspace; else why not.
 std::string link_problem(const std::string& path, const std::string& target);
 
-// True if a change at `path` was asked for: no paths given, the path itself, or a directory above it.
+// True if a change at `path` was asked for: no paths given, the path itself, or a directory above
+// it.
 bool is_selected(const std::string& path, const std::vector<std::string>& paths);
 
-// A unified diff of one file for people to read: control characters are shown, not sent. Says so when a file is
-// binary or too large.
+// A unified diff of one file for people to read: control characters are shown, not sent. Says so
+// when a file is binary or too large.
 Result<std::string> text_diff(const ChangeSet& set, const Change& change);
 
 // The same between two texts, without the names; empty: they are the same.

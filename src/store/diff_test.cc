@@ -116,7 +116,8 @@ TEST_F(DiffTest, RefusesSpecialFiles) {
 TEST_F(DiffTest, LinksMustStayInside) {  // P01
   for (const char* target : {"/etc/shadow", "..", "../x", "a/../..", "d/../../x", "./../x", "a/.."})
     EXPECT_NE(link_problem("f", target), "") << target;
-  for (const char* target : {"g", "./g", "d/g", ".", "d//g"}) EXPECT_EQ(link_problem("f", target), "") << target;
+  for (const char* target : {"g", "./g", "d/g", ".", "d//g"})
+    EXPECT_EQ(link_problem("f", target), "") << target;
   EXPECT_EQ(link_problem("d/f", "../g"), "");
   EXPECT_NE(link_problem("d/f", "../../g"), "");
   EXPECT_NE(link_problem("f", ""), "");
@@ -164,7 +165,8 @@ TEST_F(DiffTest, DeniesByPatternWhatCameLater) {  // P08, P23
   write(up_ + "d/fine", "x");
   make(up_ + "secrets");
   write(up_ + "secrets/k", "x");
-  EXPECT_EQ(seen(), (Lines{"added .env!", "added d", "added d/.ENV!", "added d/fine", "added secrets/k!"}));
+  EXPECT_EQ(seen(),
+            (Lines{"added .env!", "added d", "added d/.ENV!", "added d/fine", "added secrets/k!"}));
 }
 
 TEST_F(DiffTest, CopesWithDeepAndStrangeNames) {
@@ -199,11 +201,14 @@ TEST_F(DiffTest, FindsWhatTheHostExecutes) {  // P04, P05, P06, P07
   make(up_ + ".vscode");
   write(up_ + ".vscode/tasks.json", "{}");
   write(up_ + "main.py", "x");
-  EXPECT_EQ(seen(), (Lines{"changed .git/HEAD", "changed .git/config*", "added .git/hooks", "added .git/hooks/pre-commit*", "added .vscode",
-                           "added .vscode/tasks.json*", "added main.py", "added sub", "added sub/.git", "added sub/.git/HEAD*"}));
+  EXPECT_EQ(seen(),
+            (Lines{"changed .git/HEAD", "changed .git/config*", "added .git/hooks",
+                   "added .git/hooks/pre-commit*", "added .vscode", "added .vscode/tasks.json*",
+                   "added main.py", "added sub", "added sub/.git", "added sub/.git/HEAD*"}));
 }
 
-TEST_F(DiffTest, FindsARepositoryWithoutTheName) {  // a bare repository is one wherever git is started
+// A bare repository is one wherever git is started.
+TEST_F(DiffTest, FindsARepositoryWithoutTheName) {
   make("ws/x");
   write("ws/x/config", "[core]\n\tfsmonitor = ./evil\n");
   start();
@@ -228,7 +233,8 @@ TEST_F(DiffTest, KnowsTheHooksPathOfTheWorkspace) {
   make(up_ + "scripts/hooks");
   write(up_ + "scripts/hooks/pre-push", "x");
   write(up_ + "scripts/other", "x");
-  EXPECT_EQ(seen(), (Lines{"added scripts/hooks", "added scripts/hooks/pre-push*", "added scripts/other"}));
+  EXPECT_EQ(seen(),
+            (Lines{"added scripts/hooks", "added scripts/hooks/pre-push*", "added scripts/other"}));
 }
 
 }  // namespace

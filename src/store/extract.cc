@@ -19,7 +19,9 @@ Error refused(const std::string& path, const std::string& why) {
   return Error{Code::invalid, cat("unpack '", printable(path), "': ", why), ""};
 }
 
-Error failed(const std::string& path) { return errno_error(errno, cat("unpack '", printable(path), "'")); }
+Error failed(const std::string& path) {
+  return errno_error(errno, cat("unpack '", printable(path), "'"));
+}
 
 }  // namespace
 
@@ -33,7 +35,8 @@ Result<std::string> entry_path(const std::string& name) {
     if (part.size() > kLongestName) return refused(name, "its name is too long");
     parts.push_back(std::move(part));
   }
-  if (parts.size() > kDeepest) return refused(name.substr(0, 100) + "…", cat("deeper than ", kDeepest, " directories"));
+  if (parts.size() > kDeepest)
+    return refused(name.substr(0, 100) + "…", cat("deeper than ", kDeepest, " directories"));
   return join(parts, "/");
 }
 
@@ -75,7 +78,8 @@ Result<void> Extractor::directory(const std::string& path, unsigned mode) {
   struct stat info;
   bool exists = ::fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
   if (exists && !S_ISDIR(info.st_mode)) TRY(make_way(parent.get(), name));
-  if (!(exists && S_ISDIR(info.st_mode)) && ::mkdirat(parent.get(), name.c_str(), 0700) != 0) return failed(path);
+  if (!(exists && S_ISDIR(info.st_mode)) && ::mkdirat(parent.get(), name.c_str(), 0700) != 0)
+    return failed(path);
   Fd made = TRY(kernel::open_beneath_one_mount(parent.get(), name, O_RDONLY | O_DIRECTORY));
   if (::fchmod(made.get(), (mode & 0777) | 0700) != 0) return failed(path);
   return {};
@@ -84,14 +88,17 @@ Result<void> Extractor::directory(const std::string& path, unsigned mode) {
 Result<Fd> Extractor::file(const std::string& path, unsigned mode, uint64_t size) {
   if (path.empty()) return refused(path, "not a name");
   if (size > limits_.bytes - report_.bytes)
-    return Error{Code::exhausted, cat("unpack '", printable(path), "': more than ", human_size(limits_.bytes), " in all"),
-                 "raise it with --max-size"};
+    return Error{
+        Code::exhausted,
+        cat("unpack '", printable(path), "': more than ", human_size(limits_.bytes), " in all"),
+        "raise it with --max-size"};
   report_.bytes += size;
   if (mode & (S_ISUID | S_ISGID)) ++report_.dropped_setuid;
   Fd parent = TRY(parent_of(path));
   std::string name = kernel::split_path(path).name;
   TRY(make_way(parent.get(), name));
-  Fd file(::openat(parent.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  Fd file(::openat(parent.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                   0600));
   if (!file || ::fchmod(file.get(), mode & 0777) != 0) return failed(path);
   return file;
 }
@@ -111,11 +118,15 @@ Result<void> Extractor::hard_link(const std::string& path, const std::string& ta
   kernel::PathParts from = kernel::split_path(target), to = kernel::split_path(path);
   Result<Fd> source = kernel::open_beneath_one_mount(root_, from.parent, O_RDONLY | O_DIRECTORY);
   struct stat info;
-  if (!source || ::fstatat(source.value().get(), from.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode))
-    return refused(path, cat("a hard link to '", printable(target), "', which is no file unpacked before"));
+  if (!source ||
+      ::fstatat(source.value().get(), from.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(info.st_mode))
+    return refused(
+        path, cat("a hard link to '", printable(target), "', which is no file unpacked before"));
   Fd parent = TRY(parent_of(path));
   TRY(make_way(parent.get(), to.name));
-  if (::linkat(source.value().get(), from.name.c_str(), parent.get(), to.name.c_str(), 0) != 0) return failed(path);
+  if (::linkat(source.value().get(), from.name.c_str(), parent.get(), to.name.c_str(), 0) != 0)
+    return failed(path);
   return {};
 }
 
@@ -130,7 +141,8 @@ Result<void> Extractor::remove(const std::string& path) {
 Result<void> Extractor::clear(const std::string& path) {
   Result<Fd> directory = kernel::open_beneath_one_mount(root_, path, O_RDONLY | O_DIRECTORY);
   if (!directory) return {};
-  for (const std::string& name : TRY(kernel::list_directory(directory.value().get()))) TRY(make_way(directory.value().get(), name));
+  for (const std::string& name : TRY(kernel::list_directory(directory.value().get())))
+    TRY(make_way(directory.value().get(), name));
   return {};
 }
 

@@ -1,4 +1,5 @@
-// Writing the entries of a hostile archive beneath one directory. Nothing here knows an archive format.
+// Writing the entries of a hostile archive beneath one directory. Nothing here knows an archive
+// format.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +24,23 @@ struct UnpackReport {
   uint64_t dropped_setuid = 0;   // files that lost a setuid or setgid bit
 };
 
-// An entry's name as a path beneath the root: no leading "./", no doubled slashes; "" is the root itself. Refuses
-// absolute names, "..", and what is too long or too deep.
+// An entry's name as a path beneath the root: no leading "./", no doubled slashes; "" is the root
+// itself. Refuses absolute names, "..", and what is too long or too deep.
 Result<std::string> entry_path(const std::string& name);
 
-// Parents are made when missing, and never reached through a link. What stands at a path is replaced, not written
-// through. Owner is the caller; of the mode only rwx is kept.
+// Parents are made when missing, and never reached through a link. What stands at a path is
+// replaced, not written through. Owner is the caller; of the mode only rwx is kept.
 class Extractor {
  public:
-  Extractor(int root, const UnpackLimits& limits, UnpackReport& report) : root_(root), limits_(limits), report_(report) {}
+  Extractor(int root, const UnpackLimits& limits, UnpackReport& report)
+      : root_(root), limits_(limits), report_(report) {}
 
   Result<void> directory(const std::string& path, unsigned mode);
-  Result<Fd> file(const std::string& path, unsigned mode, uint64_t size);  // open for writing, empty
+  // Open for writing, empty.
+  Result<Fd> file(const std::string& path, unsigned mode, uint64_t size);
   Result<void> symlink(const std::string& path, const std::string& target);
-  Result<void> hard_link(const std::string& path, const std::string& target);  // to a regular file that is already here
+  // To a regular file that is already here.
+  Result<void> hard_link(const std::string& path, const std::string& target);
 
   Result<void> remove(const std::string& path);  // gone already is success
   Result<void> clear(const std::string& path);   // what is in the directory

@@ -1,4 +1,5 @@
-// Names as the most forgiving filesystem sees them: without letter case, and without what Windows ignores.
+// Names as the most forgiving filesystem sees them: without letter case, and without what Windows
+// ignores.
 #pragma once
 
 #include <string>

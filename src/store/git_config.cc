@@ -13,16 +13,28 @@ namespace paddock::store {
 namespace {
 
 // What an agent's ordinary git use writes. Everything else may name a program, a path or a remote:
-// core.fsmonitor, core.hooksPath, core.sshCommand, filter.*.clean, diff.*.command, alias.*, include.path, …
+// core.fsmonitor, core.hooksPath, core.sshCommand, filter.*.clean, diff.*.command, alias.*,
+// include.path, …
 constexpr const char* kHarmless[] = {
-    "core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase",
-    "core.precomposeunicode", "core.symlinks", "core.autocrlf", "core.eol",
-    "branch.*.remote", "branch.*.merge", "branch.*.rebase", "remote.*.fetch",
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.bare",
+    "core.logallrefupdates",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.autocrlf",
+    "core.eol",
+    "branch.*.remote",
+    "branch.*.merge",
+    "branch.*.rebase",
+    "remote.*.fetch",
 };
 
 bool is_harmless(const std::string& key, const std::string& value) {
   if (starts_with(key, "user.")) return key == "user.name" || key == "user.email";
-  // Quotes could hide anything, and a branch's remote may also be a path or a URL (which can name a command).
+  // Quotes could hide anything, and a branch's remote may also be a path or a URL (which can name a
+  // command).
   if (value.find_first_of("\"\\#;") != std::string::npos) return false;
   if (ends_with(key, ".remote") && value.find_first_of("/:") != std::string::npos) return false;
   return std::any_of(std::begin(kHarmless), std::end(kHarmless),
@@ -48,7 +60,8 @@ std::optional<std::string> read_section(const std::string& line, std::string& se
   if (end == std::string::npos || line.find('\\') != std::string::npos) return std::nullopt;
   close = line.find(']', end);
   if (close == std::string::npos) return std::nullopt;
-  section = cat(lower_ascii(trim(line.substr(1, quote - 1))), ".", line.substr(quote + 1, end - quote - 1));
+  section = cat(lower_ascii(trim(line.substr(1, quote - 1))), ".",
+                line.substr(quote + 1, end - quote - 1));
   return trim(line.substr(close + 1));
 }
 
@@ -70,16 +83,21 @@ std::optional<GitSettings> parse_git_config(const std::string& text) {
     if (line.empty() || line[0] == '#' || line[0] == ';') continue;
     size_t equals = line.find('=');
     std::string key = lower_ascii(trim(line.substr(0, equals)));
-    if (section.empty() || key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos) return std::nullopt;
-    settings.emplace_back(cat(section, ".", key), equals == std::string::npos ? "true" : trim(line.substr(equals + 1)));
+    if (section.empty() ||
+        key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
+      return std::nullopt;
+    settings.emplace_back(cat(section, ".", key),
+                          equals == std::string::npos ? "true" : trim(line.substr(equals + 1)));
   }
   return settings;
 }
 
 std::vector<std::string> risky_git_changes(const GitSettings& before, const GitSettings& after) {
-  std::set<std::pair<std::string, std::string>> old(before.begin(), before.end()), fresh(after.begin(), after.end());
+  std::set<std::pair<std::string, std::string>> old(before.begin(), before.end()),
+      fresh(after.begin(), after.end());
   std::set<std::pair<std::string, std::string>> changed;
-  std::set_symmetric_difference(old.begin(), old.end(), fresh.begin(), fresh.end(), std::inserter(changed, changed.end()));
+  std::set_symmetric_difference(old.begin(), old.end(), fresh.begin(), fresh.end(),
+                                std::inserter(changed, changed.end()));
   std::set<std::string> keys;
   for (const auto& [key, value] : changed)
     if (!is_harmless(key, value)) keys.insert(key);

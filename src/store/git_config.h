@@ -11,7 +11,8 @@ namespace paddock::store {
 // "section.key" or "section.subsection.key" in lower case (but for the subsection), and the value.
 using GitSettings = std::vector<std::pair<std::string, std::string>>;
 
-// Empty when the text uses something unusual (continued lines, unknown escapes): then nothing can be said about it.
+// Empty when the text uses something unusual (continued lines, unknown escapes): then nothing can
+// be said about it.
 std::optional<GitSettings> parse_git_config(const std::string& text);
 
 // The settings that were added, changed or removed and are not on the short list of harmless ones.

@@ -14,7 +14,8 @@ namespace paddock::store {
 
 namespace {
 
-// Anywhere in the workspace. A trailing slash: everything below such a directory, or a link in its place.
+// Anywhere in the workspace. A trailing slash: everything below such a directory, or a link in its
+// place.
 struct Rule {
   const char* pattern;
   const char* why;
@@ -244,11 +245,13 @@ constexpr Rule kRules[] = {
     {".lldbinit", "lldb runs it on start"},
 };
 
-// What ordinary commits change inside a git directory. The rest is settings, hooks, or work to be resumed.
+// What ordinary commits change inside a git directory. The rest is settings, hooks, or work to be
+// resumed.
 constexpr const char* kGitHarmless[] = {
-    "HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD",
-    "AUTO_MERGE", "COMMIT_EDITMSG", "SQUASH_MSG", "description", "index", "packed-refs", "shallow", "info/exclude",
-    "info/refs",
+    "HEAD",         "ORIG_HEAD",        "FETCH_HEAD",  "MERGE_HEAD",  "MERGE_MODE",
+    "MERGE_MSG",    "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE",  "COMMIT_EDITMSG",
+    "SQUASH_MSG",   "description",      "index",       "packed-refs", "shallow",
+    "info/exclude", "info/refs",
 };
 
 constexpr char kUnreadable[] = "\\";  // neither JSON nor git settings
@@ -259,16 +262,19 @@ std::vector<std::string> folded(const std::string& path) {
   return names;
 }
 
-bool equal_at(const std::vector<std::string>& names, size_t at, const std::vector<std::string>& pattern, size_t count) {
+bool equal_at(const std::vector<std::string>& names, size_t at,
+              const std::vector<std::string>& pattern, size_t count) {
   if (at + count > names.size()) return false;
   for (size_t i = 0; i < count; ++i)
     if (::fnmatch(pattern[i].c_str(), names[at + i].c_str(), 0) != 0) return false;
   return true;
 }
 
-bool matches(const std::vector<std::string>& names, const std::string& pattern, const Candidate& candidate) {
+bool matches(const std::vector<std::string>& names, const std::string& pattern,
+             const Candidate& candidate) {
   bool below = ends_with(pattern, "/");
-  std::vector<std::string> parts = split(below ? pattern.substr(0, pattern.size() - 1) : pattern, '/');
+  std::vector<std::string> parts =
+      split(below ? pattern.substr(0, pattern.size() - 1) : pattern, '/');
   for (size_t at = 0; at < names.size(); ++at) {
     size_t end = at + parts.size();
     bool fits = equal_at(names, at, parts, parts.size());
@@ -287,19 +293,24 @@ std::optional<std::string> git_setting_changes(const Candidate& candidate) {
   if (!before || !after) return "git settings that cannot be compared";
   std::vector<std::string> keys = risky_git_changes(*before, *after);
   if (keys.empty()) return std::nullopt;
-  return cat("git settings that may run programs or move work elsewhere: ", printable(join(keys, ", ")));
+  return cat("git settings that may run programs or move work elsewhere: ",
+             printable(join(keys, ", ")));
 }
 
 std::optional<std::string> inside_git_directory(const Candidate& candidate) {
   bool at_top = candidate.git_directory == ".";
-  std::string inside = at_top ? candidate.path : candidate.path.substr(candidate.git_directory.size() + 1);
-  if (candidate.git_is_new) return "makes a git repository here, with hooks and settings of its own";
+  std::string inside =
+      at_top ? candidate.path : candidate.path.substr(candidate.git_directory.size() + 1);
+  if (candidate.git_is_new)
+    return "makes a git repository here, with hooks and settings of its own";
   if (candidate.is_directory) return std::nullopt;
   if (candidate.is_link) return "git follows the link";
   if (inside == "config") return git_setting_changes(candidate);
-  if (std::find(std::begin(kGitHarmless), std::end(kGitHarmless), inside) != std::end(kGitHarmless)) return std::nullopt;
+  if (std::find(std::begin(kGitHarmless), std::end(kGitHarmless), inside) != std::end(kGitHarmless))
+    return std::nullopt;
   if (starts_with(inside, "refs/") || starts_with(inside, "logs/")) return std::nullopt;
-  if (starts_with(inside, "objects/") && inside != "objects/info/alternates" && inside != "objects/info/http-alternates")
+  if (starts_with(inside, "objects/") && inside != "objects/info/alternates" &&
+      inside != "objects/info/http-alternates")
     return std::nullopt;
   if (starts_with(lower_ascii(inside), "hooks/")) return "git runs hooks";
   return "git takes settings or steps to run from it";
@@ -308,14 +319,17 @@ std::optional<std::string> inside_git_directory(const Candidate& candidate) {
 // package.json: the parts of it that package managers run.
 std::optional<std::string> package_changes(const Candidate& candidate) {
   if (candidate.is_link) return "package managers follow the link";
-  std::string old = candidate.before().value_or(kUnreadable), fresh = candidate.after().value_or(kUnreadable);
+  std::string old = candidate.before().value_or(kUnreadable),
+              fresh = candidate.after().value_or(kUnreadable);
   if (fresh.empty()) return std::nullopt;
   Result<Value> before = parse_json(old.empty() ? "{}" : old, "package.json");
   Result<Value> after = parse_json(fresh, "package.json");
   if (!before || !after) return "scripts that cannot be compared";
-  for (const char* key : {"scripts", "packageManager", "pnpm", "husky", "simple-git-hooks", "lint-staged", "gypfile"}) {
+  for (const char* key : {"scripts", "packageManager", "pnpm", "husky", "simple-git-hooks",
+                          "lint-staged", "gypfile"}) {
     const Value *was = before.value().find(key), *is = after.value().find(key);
-    if ((was ? to_json(*was) : "") != (is ? to_json(*is) : "")) return cat("package managers run its '", key, "'");
+    if ((was ? to_json(*was) : "") != (is ? to_json(*is) : ""))
+      return cat("package managers run its '", key, "'");
   }
   return std::nullopt;
 }
@@ -351,7 +365,8 @@ std::vector<std::string> host_executes(const Candidate& candidate) {
   if (names.back() == ".git") add("it sends git to another repository");
   if (names.back() == "package.json") add(package_changes(candidate));
   if (names.back() == ".gitattributes") add(attribute_changes(candidate));
-  if (!candidate.hooks_directory.empty() && starts_with(candidate.path + "/", candidate.hooks_directory + "/"))
+  if (!candidate.hooks_directory.empty() &&
+      starts_with(candidate.path + "/", candidate.hooks_directory + "/"))
     add("git runs hooks from here (core.hooksPath)");
   for (const Rule& rule : kRules)
     if (matches(names, rule.pattern, candidate)) add(rule.why);

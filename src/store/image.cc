@@ -15,7 +15,8 @@ namespace paddock::store {
 namespace {
 
 Error unknown(const std::string& name) {
-  return Error{Code::not_found, cat("find image '", printable(name), "': there is none of that name"),
+  return Error{Code::not_found,
+               cat("find image '", printable(name), "': there is none of that name"),
                "make one with: paddock image import NAME FILE"};
 }
 
@@ -43,7 +44,8 @@ void read_meta(int directory, Image& image) {
 }  // namespace
 
 bool is_image_name(const std::string& name) {
-  if (name.empty() || name.size() > 128 || name[0] == '.' || name[0] == '_' || name[0] == '-') return false;
+  if (name.empty() || name.size() > 128 || name[0] == '.' || name[0] == '_' || name[0] == '-')
+    return false;
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-") == std::string::npos;
 }
 
@@ -51,7 +53,8 @@ Result<Image> find_image(const std::string& name) {
   if (!is_image_name(name)) return unknown(name);
   StateDirectory images = TRY(open_state("images"));
   Result<Fd> directory = kernel::open_beneath(images.fd.get(), name, O_RDONLY | O_DIRECTORY);
-  if (!directory || !kernel::open_beneath(directory.value().get(), "rootfs", O_PATH | O_DIRECTORY)) return unknown(name);
+  if (!directory || !kernel::open_beneath(directory.value().get(), "rootfs", O_PATH | O_DIRECTORY))
+    return unknown(name);
   Image image;
   image.name = name;
   image.root = cat(images.path, "/", name, "/rootfs");
@@ -95,7 +98,8 @@ Result<void> sweep_images(int images) {
   for (const std::string& name : TRY(kernel::list_directory(images))) {
     size_t dash = name.find('-') + 1;  // 0 without one
     std::string prefix = name.substr(0, dash);
-    if ((prefix != ".import-" && prefix != ".gone-") || !is_random_name(name.substr(dash), 10)) continue;
+    if ((prefix != ".import-" && prefix != ".gone-") || !is_random_name(name.substr(dash), 10))
+      continue;
     Result<Fd> directory = kernel::open_beneath(images, name, O_RDONLY | O_DIRECTORY);
     if (directory && ::flock(directory.value().get(), LOCK_EX | LOCK_NB) != 0) continue;
     (void)kernel::remove_tree(images, name);

@@ -1,4 +1,5 @@
-// Images: root filesystems by name, for `paddock run --root NAME`. Importing one is in store/import.h.
+// Images: root filesystems by name, for `paddock run --root NAME`. Importing one is in
+// store/import.h.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@ namespace paddock::store {
 
 struct Image {
   std::string name;
-  std::string root;          // the directory that becomes "/"
-  std::string source;        // the file it came from, without its directories
+  std::string root;    // the directory that becomes "/"
+  std::string source;  // the file it came from, without its directories
   uint64_t bytes = 0;
   uint64_t files = 0;
-  uint64_t layers = 0;       // 0: a plain tarball
+  uint64_t layers = 0;  // 0: a plain tarball
   int64_t imported_seconds = 0;
 };
 
@@ -28,7 +29,8 @@ Result<void> remove_image(const std::string& name);
 // Beside the root in the image's directory.
 std::string image_meta(const Image& image);
 
-// Removes what an interrupted import or removal left. Harmless while others are at work: they hold a lock.
+// Removes what an interrupted import or removal left. Harmless while others are at work: they hold
+// a lock.
 Result<void> sweep_images(int images);
 
 }  // namespace paddock::store

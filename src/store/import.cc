@@ -26,12 +26,15 @@ Result<Fd> make_directory(int parent, const char* name) {
 // One import, into a directory of its own that is renamed at the end.
 class Import {
  public:
-  Import(int place, const ImportOptions& options, Image& image) : place_(place), options_(options), image_(image) {}
+  Import(int place, const ImportOptions& options, Image& image)
+      : place_(place), options_(options), image_(image) {}
 
-  // A tarball is unpacked before it is known whether it is the root itself or holds the layers of one.
+  // A tarball is unpacked before it is known whether it is the root itself or holds the layers of
+  // one.
   Result<void> from_file(int source) {
     Fd unpacked = TRY(make_directory(place_, "rootfs"));
-    TRY(unpack_archive(source, unpacked.get(), {.limits = options_.limits, .progress = options_.progress}, report_));
+    TRY(unpack_archive(source, unpacked.get(),
+                       {.limits = options_.limits, .progress = options_.progress}, report_));
     std::optional<std::vector<Fd>> layers = TRY(open_layers(unpacked.get()));
     if (!layers) return {};
     if (::renameat(place_, "rootfs", place_, "layout") != 0) return errno_error(errno, "import");
@@ -43,7 +46,8 @@ class Import {
   Result<void> from_directory(int source) {
     std::optional<std::vector<Fd>> layers = TRY(open_layers(source));
     if (layers) return stack(*layers);
-    return Error{Code::invalid, "import: a directory that is no OCI layout", "a plain directory needs no import: paddock run --root DIR"};
+    return Error{Code::invalid, "import: a directory that is no OCI layout",
+                 "a plain directory needs no import: paddock run --root DIR"};
   }
 
   Result<void> finish(int images, const std::string& temporary) {
@@ -52,8 +56,11 @@ class Import {
     if (image_.files == 0) return Error{Code::invalid, "import: there is nothing in it", ""};
     TRY(write_file(place_, "image.json", image_meta(image_)));
     if (::syncfs(place_) != 0) return errno_error(errno, "import: sync");
-    if (::renameat2(images, temporary.c_str(), images, image_.name.c_str(), RENAME_NOREPLACE) == 0) return {};
-    if (errno == EEXIST) return Error{Code::conflict, cat("import '", image_.name, "': an image of that name exists"), ""};
+    if (::renameat2(images, temporary.c_str(), images, image_.name.c_str(), RENAME_NOREPLACE) == 0)
+      return {};
+    if (errno == EEXIST)
+      return Error{Code::conflict, cat("import '", image_.name, "': an image of that name exists"),
+                   ""};
     return errno_error(errno, "import: rename");
   }
 
@@ -64,7 +71,9 @@ class Import {
     Fd root = TRY(make_directory(place_, "rootfs"));
     image_.layers = layers.size();
     for (size_t i = 0; i < layers.size(); ++i) {
-      UnpackOptions pass{.pass = UnpackOptions::Pass::whiteouts, .limits = options_.limits, .progress = options_.progress};
+      UnpackOptions pass{.pass = UnpackOptions::Pass::whiteouts,
+                         .limits = options_.limits,
+                         .progress = options_.progress};
       if (i > 0) TRY(unpack_archive(layers[i].get(), root.get(), pass, report_));
       pass.pass = UnpackOptions::Pass::content;
       TRY(unpack_archive(layers[i].get(), root.get(), pass, report_));
@@ -80,23 +89,30 @@ class Import {
 
 std::vector<std::string> notes_of(const UnpackReport& report) {
   std::vector<std::string> notes;
-  if (report.skipped_devices) notes.push_back(cat(report.skipped_devices, " devices, fifos or sockets were left out"));
-  if (report.dropped_setuid) notes.push_back(cat(report.dropped_setuid, " files lost their setuid or setgid bit"));
+  if (report.skipped_devices)
+    notes.push_back(cat(report.skipped_devices, " devices, fifos or sockets were left out"));
+  if (report.dropped_setuid)
+    notes.push_back(cat(report.dropped_setuid, " files lost their setuid or setgid bit"));
   return notes;
 }
 
 }  // namespace
 
-Result<Imported> import_image(const std::string& name, const std::string& file, const ImportOptions& options) {
+Result<Imported> import_image(const std::string& name, const std::string& file,
+                              const ImportOptions& options) {
   if (!is_image_name(name))
-    return Error{Code::invalid, cat("import '", printable(name), "': not an image name"), "use a-z, 0-9 and . _ - in it"};
+    return Error{Code::invalid, cat("import '", printable(name), "': not an image name"),
+                 "use a-z, 0-9 and . _ - in it"};
   Fd source = TRY(open_file(file, O_RDONLY | O_NONBLOCK));
   struct stat info;
-  if (::fstat(source.get(), &info) != 0) return errno_error(errno, cat("stat '", printable(file), "'"));
+  if (::fstat(source.get(), &info) != 0)
+    return errno_error(errno, cat("stat '", printable(file), "'"));
   bool is_directory = S_ISDIR(info.st_mode);
-  if (!is_directory && !S_ISREG(info.st_mode)) return Error{Code::invalid, cat("import '", printable(file), "': no file or directory"), ""};
+  if (!is_directory && !S_ISREG(info.st_mode))
+    return Error{Code::invalid, cat("import '", printable(file), "': no file or directory"), ""};
   if (find_image(name))
-    return Error{Code::conflict, cat("import '", name, "': an image of that name exists"), cat("remove it with: paddock image rm ", name)};
+    return Error{Code::conflict, cat("import '", name, "': an image of that name exists"),
+                 cat("remove it with: paddock image rm ", name)};
 
   StateDirectory images = TRY(open_state("images"));
   TRY(sweep_images(images.fd.get()));
@@ -110,7 +126,8 @@ Result<Imported> import_image(const std::string& name, const std::string& file, 
   imported.image.source = kernel::split_path(file).name;
   imported.image.imported_seconds = ::time(nullptr);
   Import import(place.get(), options, imported.image);
-  Result<void> done = is_directory ? import.from_directory(source.get()) : import.from_file(source.get());
+  Result<void> done =
+      is_directory ? import.from_directory(source.get()) : import.from_file(source.get());
   if (done) done = import.finish(images.fd.get(), temporary);
   imported.notes = notes_of(import.report());
   if (done) return imported;

@@ -1,4 +1,5 @@
-// Making an image out of a tarball, a `docker save` archive, or an OCI layout (a directory or a tarball of one).
+// Making an image out of a tarball, a `docker save` archive, or an OCI layout (a directory or a
+// tarball of one).
 #pragma once
 
 #include <functional>
@@ -21,7 +22,9 @@ struct Imported {
   std::vector<std::string> notes;  // what was left out
 };
 
-// All or nothing: the image appears under its name when it is complete. An existing name is refused.
-Result<Imported> import_image(const std::string& name, const std::string& file, const ImportOptions& options);
+// All or nothing: the image appears under its name when it is complete. An existing name is
+// refused.
+Result<Imported> import_image(const std::string& name, const std::string& file,
+                              const ImportOptions& options);
 
 }  // namespace paddock::store

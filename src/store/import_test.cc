@@ -46,26 +46,35 @@ class ImportTest : public StoreTest {
     make("layout/blobs/sha256");
     write("layout/oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
     std::string list;
-    for (const std::string& layer : layers) list += cat(list.empty() ? "" : ",", R"({"digest":")", blob(layer), R"("})");
+    for (const std::string& layer : layers)
+      list += cat(list.empty() ? "" : ",", R"({"digest":")", blob(layer), R"("})");
     std::string manifest = blob(cat(R"({"schemaVersion":2,"layers":[)", list, "]}"));
     std::string other = blob(R"({"layers":[]})");
-    write("layout/index.json", cat(R"({"manifests":[{"digest":")", other,
-                                   R"(","platform":{"os":"unknown","architecture":"unknown"}},{"digest":")", manifest, R"("}]})"));
+    write("layout/index.json",
+          cat(R"({"manifests":[{"digest":")", other,
+              R"(","platform":{"os":"unknown","architecture":"unknown"}},{"digest":")", manifest,
+              R"("}]})"));
   }
-  std::string import(const std::string& name, const std::string& file, const UnpackLimits& limits = {}) {
+  std::string import(const std::string& name, const std::string& file,
+                     const UnpackLimits& limits = {}) {
     Result<Imported> imported = import_image(name, at(file), {.limits = limits});
     if (imported) notes_ = imported.value().notes;
     return imported ? "" : imported.error().message;
   }
   std::vector<std::string> images() { return names("state/images"); }
 
-  std::string lower_ = Tar().add({.name = "etc/a", .content = "a"}).add({.name = "etc/b", .content = "b"}).bytes();
-  std::string upper_ = Tar().add({.name = "etc/.wh.a"}).add({.name = "etc/b", .content = "changed"}).bytes();
+  std::string lower_ =
+      Tar().add({.name = "etc/a", .content = "a"}).add({.name = "etc/b", .content = "b"}).bytes();
+  std::string upper_ =
+      Tar().add({.name = "etc/.wh.a"}).add({.name = "etc/b", .content = "changed"}).bytes();
   std::vector<std::string> notes_;
 };
 
 TEST_F(ImportTest, ImportsAPlainTarball) {
-  write("root.tar.gz", gzip(Tar().add({.name = "etc/os-release", .content = "x"}).add({.name = "dev/null", .type = '3'}).bytes()));
+  write("root.tar.gz", gzip(Tar()
+                                .add({.name = "etc/os-release", .content = "x"})
+                                .add({.name = "dev/null", .type = '3'})
+                                .bytes()));
   EXPECT_EQ(import("small-1.0", "root.tar.gz"), "");
   Image image = find_image("small-1.0").value();
   EXPECT_EQ(image.root, at("state/images/small-1.0/rootfs"));
@@ -96,12 +105,14 @@ TEST_F(ImportTest, ImportsATarballOfAnOciLayout) {
 }
 
 TEST_F(ImportTest, ImportsWhatDockerSaves) {
-  std::string config = cat(R"({"rootfs":{"diff_ids":["sha256:)", hash(lower_), R"(","sha256:)", hash(upper_), R"("]}})");
+  std::string config = cat(R"({"rootfs":{"diff_ids":["sha256:)", hash(lower_), R"(","sha256:)",
+                           hash(upper_), R"("]}})");
   Tar tar;
   tar.add({.name = "c.json", .content = config}).add({.name = "1/layer.tar", .content = lower_});
   tar.add({.name = "x/layer.tar", .content = upper_});
   tar.add({.name = "2/layer.tar", .type = '2', .target = "../x/layer.tar"});
-  tar.add({.name = "manifest.json", .content = R"([{"Config":"c.json","Layers":["1/layer.tar","2/layer.tar"]}])"});
+  tar.add({.name = "manifest.json",
+           .content = R"([{"Config":"c.json","Layers":["1/layer.tar","2/layer.tar"]}])"});
   write("docker.tar", tar.bytes());
   EXPECT_EQ(import("d", "docker.tar"), "");
   EXPECT_EQ(read("state/images/d/rootfs/etc/b"), "changed");
@@ -136,7 +147,8 @@ TEST_F(ImportTest, AHostileLayerLeavesNothingBehind) {  // L09
 }
 
 TEST_F(ImportTest, RecognisesABomb) {
-  std::string bomb = gzip(gzip(Tar().add({.name = "zeros", .content = std::string(64 << 20, '\0')}).bytes()));
+  std::string bomb =
+      gzip(gzip(Tar().add({.name = "zeros", .content = std::string(64 << 20, '\0')}).bytes()));
   write("bomb.tar.gz", bomb);
   EXPECT_NE(import("bomb", "bomb.tar.gz", {.ratio_from = 1 << 20}).find("bomb"), std::string::npos);
   EXPECT_NE(import("bomb", "bomb.tar.gz", {.bytes = 1 << 20}), "");

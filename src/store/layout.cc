@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "linux/tree.h"
-#include "base/digest.h"
 
 namespace paddock::store {
 
@@ -24,7 +24,9 @@ constexpr char kMachine[] = "arm64";
 constexpr char kMachine[] = "unknown";
 #endif
 
-Error wrong(const std::string& why) { return Error{Code::invalid, cat("read the image layout: ", why), ""}; }
+Error wrong(const std::string& why) {
+  return Error{Code::invalid, cat("read the image layout: ", why), ""};
+}
 
 // Links are followed inside the layout only: `docker save` shares layers by links.
 Result<Fd> open_part(int directory, const std::string& path) {
@@ -38,8 +40,10 @@ Result<Fd> open_part(int directory, const std::string& path) {
 Result<void> verify(int file, const std::string& digest) {
   std::string found = cat("sha256:", TRY(sha256_of(file)));
   if (found == digest) return {};
-  return Error{Code::invalid, cat("read the image layout: ", printable(digest), " has another content (", found, ")"),
-               "the image is damaged or was tampered with: fetch it again"};
+  return Error{
+      Code::invalid,
+      cat("read the image layout: ", printable(digest), " has another content (", found, ")"),
+      "the image is damaged or was tampered with: fetch it again"};
 }
 
 Result<Fd> open_blob(int directory, const std::string& digest) {
@@ -51,9 +55,13 @@ Result<Fd> open_blob(int directory, const std::string& digest) {
   return blob;
 }
 
-Result<Value> read_json(int file, const std::string& name) { return parse_json(TRY(read_all(file, kLargestManifest)), name); }
+Result<Value> read_json(int file, const std::string& name) {
+  return parse_json(TRY(read_all(file, kLargestManifest)), name);
+}
 
-std::string text_of(const Value* value) { return value && value->as_string() ? *value->as_string() : ""; }
+std::string text_of(const Value* value) {
+  return value && value->as_string() ? *value->as_string() : "";
+}
 
 const Value::Array& list_of(const Value* value) {
   static const Value::Array kNone;
@@ -63,7 +71,8 @@ const Value::Array& list_of(const Value* value) {
 // Attestations and images for other machines are passed over. An entry without a platform counts.
 bool is_for_this_machine(const Value& manifest) {
   const Value* platform = manifest.find("platform");
-  return !platform || (text_of(platform->find("os")) == "linux" && text_of(platform->find("architecture")) == kMachine);
+  return !platform || (text_of(platform->find("os")) == "linux" &&
+                       text_of(platform->find("architecture")) == kMachine);
 }
 
 Result<std::string> choose(const Value& index) {
@@ -96,7 +105,8 @@ Result<std::vector<Fd>> open_oci(int directory) {
   return layers;
 }
 
-// manifest.json of `docker save`: a list of images, each with a config that knows the hash of every layer.
+// manifest.json of `docker save`: a list of images, each with a config that knows the hash of every
+// layer.
 Result<std::vector<Fd>> open_docker(int directory, const Value& manifest) {
   if (list_of(&manifest).size() != 1) return wrong("it holds several images: save just one");
   const Value& image = list_of(&manifest)[0];
@@ -105,7 +115,8 @@ Result<std::vector<Fd>> open_docker(int directory, const Value& manifest) {
   const Value* rootfs = config.find("rootfs");
   const Value::Array& hashes = list_of(rootfs ? rootfs->find("diff_ids") : nullptr);
   const Value::Array& paths = list_of(image.find("Layers"));
-  if (paths.size() != hashes.size() || paths.empty() || paths.size() > kMostLayers) return wrong("layers and their hashes do not match");
+  if (paths.size() != hashes.size() || paths.empty() || paths.size() > kMostLayers)
+    return wrong("layers and their hashes do not match");
   std::vector<Fd> layers;
   for (size_t i = 0; i < paths.size(); ++i) {
     layers.push_back(TRY(open_part(directory, text_of(&paths[i]))));
@@ -118,11 +129,14 @@ Result<std::vector<Fd>> open_docker(int directory, const Value& manifest) {
 
 Result<std::optional<std::vector<Fd>>> open_layers(int directory) {
   using Layers = std::optional<std::vector<Fd>>;
-  if (open_part(directory, "oci-layout") && open_part(directory, "index.json")) return Layers(TRY(open_oci(directory)));
+  if (open_part(directory, "oci-layout") && open_part(directory, "index.json"))
+    return Layers(TRY(open_oci(directory)));
   Result<Fd> file = open_part(directory, "manifest.json");
   if (!file) return Layers();
   Result<Value> manifest = read_json(file.value().get(), "manifest.json");
-  if (!manifest || list_of(&manifest.value()).empty() || !list_of(&manifest.value())[0].find("Layers")) return Layers();
+  if (!manifest || list_of(&manifest.value()).empty() ||
+      !list_of(&manifest.value())[0].find("Layers"))
+    return Layers();
   return Layers(TRY(open_docker(directory, manifest.value())));
 }
 

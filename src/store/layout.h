@@ -10,8 +10,8 @@
 
 namespace paddock::store {
 
-// Layers from the bottom up, opened and with their digests verified; nothing if the directory is neither kind of
-// layout. Refuses a layout that holds several images for this machine.
+// Layers from the bottom up, opened and with their digests verified; nothing if the directory is
+// neither kind of layout. Refuses a layout that holds several images for this machine.
 Result<std::optional<std::vector<Fd>>> open_layers(int directory);
 
 }  // namespace paddock::store

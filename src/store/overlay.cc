@@ -27,17 +27,21 @@ OverlayMarks overlay_marks(int fd) {
     if (mark == "opaque") {
       char value = 0;
       ssize_t size = ::fgetxattr(fd, name.c_str(), &value, 1);
-      if (size == 1 && value == 'y') marks.opaque = true;
-      else if (size != 1 || value != 'x') marks.forged = name;  // "x": holds whiteouts of the newer kind
+      if (size == 1 && value == 'y')
+        marks.opaque = true;
+      else if (size != 1 || value != 'x')
+        marks.forged = name;  // "x": holds whiteouts of the newer kind
     } else if (mark == "whiteout") {
       marks.whiteout = true;
     } else if (mark == "origin") {
       marks.copied_up = true;
-    } else if (mark == "impure" || mark == "nlink" || mark == "upper" || mark == "uuid" || mark == "protattr" ||
-               starts_with(mark, "overlay.")) {
-      // The kernel's own bookkeeping; "overlay.overlay." is how it hides what the program inside tried to set.
+    } else if (mark == "impure" || mark == "nlink" || mark == "upper" || mark == "uuid" ||
+               mark == "protattr" || starts_with(mark, "overlay.")) {
+      // The kernel's own bookkeeping; "overlay.overlay." is how it hides what the program inside
+      // tried to set.
     } else {
-      marks.forged = name;  // redirect and metacopy would fetch content from elsewhere; the rest is unknown
+      // Redirect and metacopy would fetch content from elsewhere; the rest is unknown.
+      marks.forged = name;
     }
   }
   return marks;

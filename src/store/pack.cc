@@ -28,7 +28,8 @@ class Packing {
     (void)::archive_write_set_format_pax_restricted(archive_.get());
     (void)::archive_write_set_options(archive_.get(), "hdrcharset=BINARY");
     (void)::archive_write_set_bytes_in_last_block(archive_.get(), 1);
-    if (::archive_write_open2(archive_.get(), this, nullptr, take, nullptr, nullptr) != ARCHIVE_OK) return failed("the archive");
+    if (::archive_write_open2(archive_.get(), this, nullptr, take, nullptr, nullptr) != ARCHIVE_OK)
+      return failed("the archive");
     TRY(pack_entries(directory, "", 0));
     if (::archive_write_close(archive_.get()) != ARCHIVE_OK) return failed("the archive");
     return {};
@@ -46,18 +47,22 @@ class Packing {
   Error failed(const std::string& path) const {
     if (refused_) return *refused_;
     const char* why = ::archive_error_string(archive_.get());
-    return Error{Code::io, cat("pack '", printable(path), "': ", why ? printable(why) : "cannot"), ""};
+    return Error{Code::io, cat("pack '", printable(path), "': ", why ? printable(why) : "cannot"),
+                 ""};
   }
 
   Result<void> pack_entries(int directory, const std::string& before, int depth) {
-    if (depth > kDeepest) return Error{Code::invalid, cat("pack '", printable(before), "': too deep"), ""};
-    for (const std::string& name : TRY(kernel::list_directory(directory))) TRY(pack(directory, name, before + name, depth));
+    if (depth > kDeepest)
+      return Error{Code::invalid, cat("pack '", printable(before), "': too deep"), ""};
+    for (const std::string& name : TRY(kernel::list_directory(directory)))
+      TRY(pack(directory, name, before + name, depth));
     return {};
   }
 
   Result<void> pack(int directory, const std::string& name, const std::string& path, int depth) {
     struct stat info;
-    if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("pack '", printable(path), "'"));
+    if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, cat("pack '", printable(path), "'"));
     if (keep_ && !keep_(path, S_ISDIR(info.st_mode))) return {};
     if (S_ISDIR(info.st_mode)) {
       Fd inner = TRY(kernel::open_beneath(directory, name, O_RDONLY | O_DIRECTORY));
@@ -76,7 +81,8 @@ class Packing {
   Result<void> pack_file(int directory, const std::string& name, const std::string& path) {
     Fd file = TRY(kernel::open_beneath(directory, name, O_RDONLY | O_NONBLOCK));
     struct stat info;
-    if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return Error{Code::conflict, cat("pack '", printable(path), "': it changed meanwhile"), ""};
+    if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+      return Error{Code::conflict, cat("pack '", printable(path), "': it changed meanwhile"), ""};
     TRY(write_head(path, info, ""));
     char buffer[64 << 10];
     for (int64_t left = info.st_size; left > 0;) {
@@ -84,15 +90,19 @@ class Packing {
       if (size < 0 && errno == EINTR) continue;
       if (size < 0) return errno_error(errno, cat("pack '", printable(path), "'"));
       if (size == 0) break;  // shorter now: libarchive fills up
-      la_ssize_t written = ::archive_write_data(archive_.get(), buffer, static_cast<size_t>(std::min<int64_t>(size, left)));
+      la_ssize_t written = ::archive_write_data(archive_.get(), buffer,
+                                                static_cast<size_t>(std::min<int64_t>(size, left)));
       if (written < 0) return failed(path);
       left -= size;
     }
-    return ::archive_write_finish_entry(archive_.get()) == ARCHIVE_OK ? Result<void>() : failed(path);
+    return ::archive_write_finish_entry(archive_.get()) == ARCHIVE_OK ? Result<void>()
+                                                                      : failed(path);
   }
 
-  Result<void> write_head(const std::string& path, const struct stat& info, const std::string& target) {
-    std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(::archive_entry_new(), ::archive_entry_free);
+  Result<void> write_head(const std::string& path, const struct stat& info,
+                          const std::string& target) {
+    std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(::archive_entry_new(),
+                                                                   ::archive_entry_free);
     ::archive_entry_copy_pathname(entry.get(), path.c_str());
     ::archive_entry_set_mode(entry.get(), info.st_mode);
     ::archive_entry_set_mtime(entry.get(), info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
@@ -110,6 +120,8 @@ class Packing {
 
 }  // namespace
 
-Result<void> pack_directory(int directory, const PackSink& sink, const PackFilter& keep) { return Packing(sink, keep).run(directory); }
+Result<void> pack_directory(int directory, const PackSink& sink, const PackFilter& keep) {
+  return Packing(sink, keep).run(directory);
+}
 
 }  // namespace paddock::store

@@ -27,12 +27,16 @@ class PackTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  void write(const std::string& path, const std::string& text) { std::ofstream(folder_ / path) << text; }
+  void write(const std::string& path, const std::string& text) {
+    std::ofstream(folder_ / path) << text;
+  }
   std::string read(const std::string& path) {
     std::ifstream file(folder_ / path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  Fd open(const char* name) { return Fd(::open((folder_ / name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
+  Fd open(const char* name) {
+    return Fd(::open((folder_ / name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
 
   // Through a pipe, as a copy does.
   Result<void> there_and_back() {
@@ -40,7 +44,8 @@ class PackTest : public testing::Test {
     Result<void> packed;
     std::thread packer([&] {
       Fd from = open("from");
-      packed = pack_directory(from.get(), [&](std::string_view bytes) { return write_all(pipe.write.get(), bytes); });
+      packed = pack_directory(
+          from.get(), [&](std::string_view bytes) { return write_all(pipe.write.get(), bytes); });
       pipe.write.reset();
     });
     UnpackReport report;
@@ -96,7 +101,9 @@ TEST_F(PackTest, LargeFilesAreNotHeldInMemoryAndComeWhole) {
 TEST_F(PackTest, TellsWhyTheSinkRefused) {
   write("from/file", std::string(100'000, 'x'));
   Fd from = open("from");
-  Result<void> done = pack_directory(from.get(), [](std::string_view) -> Result<void> { return Error{Code::io, "no more", ""}; });
+  Result<void> done = pack_directory(from.get(), [](std::string_view) -> Result<void> {
+    return Error{Code::io, "no more", ""};
+  });
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().message, "no more");
 }

@@ -7,15 +7,17 @@
 
 namespace paddock::store {
 
-// Files of layers are stored under ids that no account uses: uid 0 inside is kDiskBase on disk, and so on up to
-// kDiskBase + 65535. Only root can do that; an ordinary user's layers belong to that user (see docs/templates.md).
+// Files of layers are stored under ids that no account uses: uid 0 inside is kDiskBase on disk, and
+// so on up to kDiskBase + 65535. Only root can do that; an ordinary user's layers belong to that
+// user (see docs/templates.md).
 inline constexpr uint32_t kDiskBase = 1'878'982'656;  // 65536 below the range of uid slots
 inline constexpr uint32_t kIdCount = 65'536;
 
 struct Rootfs {
-  bool host_usr = false;                // /usr is the host's own, under usr_layers
-  std::vector<std::string> layers;      // for "/", the lowest first; never empty
-  std::vector<std::string> usr_layers;  // for "/usr" above the host's, the lowest first; only with host_usr
+  bool host_usr = false;            // /usr is the host's own, under usr_layers
+  std::vector<std::string> layers;  // for "/", the lowest first; never empty
+  // For "/usr" above the host's, the lowest first; only with host_usr.
+  std::vector<std::string> usr_layers;
 };
 
 }  // namespace paddock::store

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "linux/tree.h"
-#include "base/digest.h"
 #include "store/skeleton_accounts.h"
 #include "store/skeleton_tree.h"
 
@@ -21,27 +21,115 @@ constexpr int kVersion = 6;  // of what is made below
 
 constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
-// What programs read in /etc that is neither personal nor secret; users, names and paths are made fresh.
-constexpr const char* kEtc[] = {
-    "X11", "adduser.conf", "alternatives", "apt", "bash.bashrc", "bash_completion.d", "bindresvport.blacklist", "ca-certificates",
-    "ca-certificates.conf", "cron.daily", "dconf", "debconf.conf", "debian_version", "default/locale", "default/useradd", "deluser.conf",
-    "dpkg", "fonts", "fpc.cfg", "gai.conf", "gdb", "glvnd", "gnucobol", "groff", "gtk-2.0", "gtk-3.0", "host.conf", "init.d", "inputrc",
-    "iproute2", "issue", "issue.net", "ld-musl-x86_64.path", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "libaudit.conf", "locale.alias",
-    "locale.conf", "locale.gen", "localtime", "login.defs", "logrotate.d", "lsb-release", "magic", "magic.mime", "mailcap", "mailcap.order",
-    "manpath.config", "matplotlibrc", "maven", "mime.types", "mke2fs.conf", "netconfig", "networks", "npmrc", "os-release", "pam.conf", "pam.d",
-    "papersize", "perl", "pip.conf", "pki/ca-trust", "pki/tls", "protocols", "rpc", "security", "selinux", "services", "sgml", "shells", "skel",
-    "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ssl/ca-bundle.pem", "terminfo", "texmf", "timezone", "ucf.conf", "vim", "wgetrc",
-    "xattr.conf", "xdg", "xml"};
-constexpr const char* kEtcPrefixes[] = {"java-", "python", "ImageMagick-", "php", "ruby", "R", "lua", "ghc", "OpenCL", "vulkan", "openmpi"};
+// What programs read in /etc that is neither personal nor secret; users, names and paths are made
+// fresh.
+constexpr const char* kEtc[] = {"X11",
+                                "adduser.conf",
+                                "alternatives",
+                                "apt",
+                                "bash.bashrc",
+                                "bash_completion.d",
+                                "bindresvport.blacklist",
+                                "ca-certificates",
+                                "ca-certificates.conf",
+                                "cron.daily",
+                                "dconf",
+                                "debconf.conf",
+                                "debian_version",
+                                "default/locale",
+                                "default/useradd",
+                                "deluser.conf",
+                                "dpkg",
+                                "fonts",
+                                "fpc.cfg",
+                                "gai.conf",
+                                "gdb",
+                                "glvnd",
+                                "gnucobol",
+                                "groff",
+                                "gtk-2.0",
+                                "gtk-3.0",
+                                "host.conf",
+                                "init.d",
+                                "inputrc",
+                                "iproute2",
+                                "issue",
+                                "issue.net",
+                                "ld-musl-x86_64.path",
+                                "ld.so.cache",
+                                "ld.so.conf",
+                                "ld.so.conf.d",
+                                "libaudit.conf",
+                                "locale.alias",
+                                "locale.conf",
+                                "locale.gen",
+                                "localtime",
+                                "login.defs",
+                                "logrotate.d",
+                                "lsb-release",
+                                "magic",
+                                "magic.mime",
+                                "mailcap",
+                                "mailcap.order",
+                                "manpath.config",
+                                "matplotlibrc",
+                                "maven",
+                                "mime.types",
+                                "mke2fs.conf",
+                                "netconfig",
+                                "networks",
+                                "npmrc",
+                                "os-release",
+                                "pam.conf",
+                                "pam.d",
+                                "papersize",
+                                "perl",
+                                "pip.conf",
+                                "pki/ca-trust",
+                                "pki/tls",
+                                "protocols",
+                                "rpc",
+                                "security",
+                                "selinux",
+                                "services",
+                                "sgml",
+                                "shells",
+                                "skel",
+                                "ssl/certs",
+                                "ssl/openssl.cnf",
+                                "ssl/cert.pem",
+                                "ssl/ca-bundle.pem",
+                                "terminfo",
+                                "texmf",
+                                "timezone",
+                                "ucf.conf",
+                                "vim",
+                                "wgetrc",
+                                "xattr.conf",
+                                "xdg",
+                                "xml"};
+constexpr const char* kEtcPrefixes[] = {"java-", "python", "ImageMagick-", "php",    "ruby",   "R",
+                                        "lua",   "ghc",    "OpenCL",       "vulkan", "openmpi"};
 
 // The records of packages, so that apt-get and the like go on from what is installed.
-constexpr const char* kVar[] = {"/var/lib/dpkg", "/var/lib/apt/extended_states", "/var/lib/ucf", "/var/lib/pam", "/var/lib/python", "/var/lib/xml-core",
-                                "/var/lib/sgml-base", "/var/lib/vim", "/var/lib/shells.state", "/var/lib/ca-certificates-java",
-                                "/var/cache/debconf/config.dat", "/var/cache/debconf/templates.dat"};
+constexpr const char* kVar[] = {"/var/lib/dpkg",
+                                "/var/lib/apt/extended_states",
+                                "/var/lib/ucf",
+                                "/var/lib/pam",
+                                "/var/lib/python",
+                                "/var/lib/xml-core",
+                                "/var/lib/sgml-base",
+                                "/var/lib/vim",
+                                "/var/lib/shells.state",
+                                "/var/lib/ca-certificates-java",
+                                "/var/cache/debconf/config.dat",
+                                "/var/cache/debconf/templates.dat"};
 
-constexpr char kPath[] = "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr char kPath[] =
+    "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-constexpr char kProfile[] = R"(# /etc/profile: for login shells. A PATH that was set is kept; what Paddock brings comes first.
+constexpr char kProfile[] =
+    R"(# /etc/profile: for login shells. A PATH that was set is kept; what Paddock brings comes first.
 case ":$PATH:" in
   *:/run/paddock/bin:*) ;;
   *) PATH="/run/paddock/bin:${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}" ;;
@@ -56,10 +144,14 @@ done
 unset i
 )";
 
-constexpr char kNsswitch[] = "passwd: files\ngroup: files\nshadow: files\ngshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
+constexpr char kNsswitch[] =
+    "passwd: files\ngroup: files\nshadow: files\ngshadow: files\nhosts: files dns\nnetworks: "
+    "files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
 constexpr char kHosts[] = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
 
 std::string lower(std::string text) {
   for (char& c : text)
@@ -83,16 +175,19 @@ bool tells_secrets(const std::string& head) {
 // Settings that people put credentials into, some of them world-readable.
 bool may_be_copied(const std::string& path, const std::string& head) {
   if (starts_with(path, "/etc/apt/auth.conf") || ends_with(path, "/opasswd")) return false;
-  bool looked_at = starts_with(path, "/etc/apt/sources.list") || starts_with(path, "/etc/apt/apt.conf") || starts_with(path, "/etc/maven") ||
+  bool looked_at = starts_with(path, "/etc/apt/sources.list") ||
+                   starts_with(path, "/etc/apt/apt.conf") || starts_with(path, "/etc/maven") ||
                    path == "/etc/pip.conf" || path == "/etc/npmrc" || path == "/etc/wgetrc";
   return !looked_at || !tells_secrets(head);
 }
 
 // Without what only makes packages or checks their files: that is half of thousands.
 bool is_package_record(const std::string& path, const std::string&) {
-  for (const char* ending : {"-old", "/lock", "/lock-frontend", "/Lock", "/statoverride", ".md5sums", ".symbols", ".shlibs"})
+  for (const char* ending : {"-old", "/lock", "/lock-frontend", "/Lock", "/statoverride",
+                             ".md5sums", ".symbols", ".shlibs"})
     if (ends_with(path, ending)) return false;
-  return !starts_with(path, "/var/lib/dpkg/updates/") && !starts_with(path, "/var/lib/dpkg/tmp.ci/");
+  return !starts_with(path, "/var/lib/dpkg/updates/") &&
+         !starts_with(path, "/var/lib/dpkg/tmp.ci/");
 }
 
 std::vector<std::string> etc_entries() {
@@ -111,7 +206,8 @@ Result<void> link_into_usr(SkeletonTree& tree) {
   TRY(check_skeleton());
   for (const char* name : kIntoUsr) {
     struct stat info;
-    if (::lstat(cat("/", name).c_str(), &info) == 0) TRY(tree.link(cat("/", name), cat("usr/", name)));
+    if (::lstat(cat("/", name).c_str(), &info) == 0)
+      TRY(tree.link(cat("/", name), cat("usr/", name)));
   }
   return {};
 }
@@ -155,16 +251,20 @@ Result<void> make_etc(SkeletonTree& tree) {
   TRY(tree.file("/etc/profile", kProfile));
   TRY(tree.directory("/etc/profile.d"));
   TRY(tree.file("/etc/environment", cat("PATH=", kPath, "\n")));
-  TRY(tree.file("/etc/apt/apt.conf.d/99paddock", "// The network's rules are around the sandbox; another user for downloads adds nothing.\nAPT::Sandbox::User \"root\";\n"));
+  TRY(tree.file("/etc/apt/apt.conf.d/99paddock",
+                "// The network's rules are around the sandbox; another user for downloads adds "
+                "nothing.\nAPT::Sandbox::User \"root\";\n"));
   TRY(tree.link("/etc/mtab", "../proc/self/mounts"));
   for (const std::string& name : etc_entries()) TRY(tree.copy(cat("/etc/", name), may_be_copied));
   return {};
 }
 
 Result<void> make_var(SkeletonTree& tree) {
-  for (const char* path : {"/var/backups", "/var/cache/apt/archives/partial", "/var/cache/ldconfig", "/var/lib/apt/lists/partial",
-                           "/var/lib/apt/mirrors/partial", "/var/lib/dpkg/updates", "/var/lib/dpkg/parts", "/var/lib/misc", "/var/lib/systemd", "/var/log/apt",
-                           "/var/opt", "/var/spool/cron", "/var/www"})
+  for (const char* path :
+       {"/var/backups", "/var/cache/apt/archives/partial", "/var/cache/ldconfig",
+        "/var/lib/apt/lists/partial", "/var/lib/apt/mirrors/partial", "/var/lib/dpkg/updates",
+        "/var/lib/dpkg/parts", "/var/lib/misc", "/var/lib/systemd", "/var/log/apt", "/var/opt",
+        "/var/spool/cron", "/var/www"})
     TRY(tree.directory(path));
   TRY(tree.directory("/var/mail", 02775, {0, kMailGroup}));
   TRY(tree.directory("/var/local", 02775, {0, 50}));
@@ -190,34 +290,46 @@ Result<void> make_homes(SkeletonTree& tree) {
 
 bool on_host(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// What not everybody may read below the host's /usr, as paths in it. Root of a sandbox is no more than everybody here, but
-// the host's files are its own inside, so that their modes would not stop it. As an ordinary user they do.
-void add_closed(int parent, const std::string& path, dev_t device, std::vector<std::string>& closed) {
-  Result<Fd> folder = kernel::open_beneath_one_mount(parent, kernel::split_path(path).name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+// What not everybody may read below the host's /usr, as paths in it. Root of a sandbox is no more
+// than everybody here, but the host's files are its own inside, so that their modes would not stop
+// it. As an ordinary user they do.
+void add_closed(int parent, const std::string& path, dev_t device,
+                std::vector<std::string>& closed) {
+  Result<Fd> folder = kernel::open_beneath_one_mount(parent, kernel::split_path(path).name,
+                                                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!folder) return;
   std::vector<std::string> inner;
   std::string buffer(32768, '\0');
   Result<bool> more = true;
   while (more && more.value())
-    more = kernel::read_names(folder.value().get(), buffer, [&](const char* name, unsigned char type) {
-      struct stat info;
-      if (type == DT_LNK || ::fstatat(folder.value().get(), name, &info, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(info.st_mode) || info.st_dev != device) return true;
-      unsigned needed = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
-      if ((info.st_mode & needed) != needed) closed.push_back(cat(path, "/", name));
-      else if (S_ISDIR(info.st_mode)) inner.push_back(name);
-      return true;
-    });
+    more =
+        kernel::read_names(folder.value().get(), buffer, [&](const char* name, unsigned char type) {
+          struct stat info;
+          if (type == DT_LNK ||
+              ::fstatat(folder.value().get(), name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+              S_ISLNK(info.st_mode) || info.st_dev != device)
+            return true;
+          unsigned needed = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+          if ((info.st_mode & needed) != needed)
+            closed.push_back(cat(path, "/", name));
+          else if (S_ISDIR(info.st_mode))
+            inner.push_back(name);
+          return true;
+        });
   buffer = {};
-  for (const std::string& name : inner) add_closed(folder.value().get(), cat(path, "/", name), device, closed);
+  for (const std::string& name : inner)
+    add_closed(folder.value().get(), cat(path, "/", name), device, closed);
 }
 
 Result<void> make_usr(SkeletonTree& tree, const std::vector<std::string>& closed) {
   for (const std::string& path : closed)
     if (path != "/bin/sudo") TRY(tree.whiteout(path));
   TRY(tree.link("/bin/sudo", "/run/paddock/bin/sudo"));
-  if (!on_host("/usr/bin/python") && on_host("/usr/bin/python3")) TRY(tree.link("/bin/python", "python3"));
+  if (!on_host("/usr/bin/python") && on_host("/usr/bin/python3"))
+    TRY(tree.link("/bin/python", "python3"));
   // Services do not start by themselves when a package is installed.
-  if (!on_host("/usr/sbin/policy-rc.d")) TRY(tree.file("/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755));
+  if (!on_host("/usr/sbin/policy-rc.d"))
+    TRY(tree.file("/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755));
   // The whole system is the sandbox's own: pip may install into it. (PEP 668)
   Fd lib(::open("/usr/lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lib) return {};
@@ -240,8 +352,10 @@ Result<void> make_for_closed_usr(SkeletonTree& tree) {
   std::string text = host && may_be_copied("/etc/pip.conf", host.value()) ? host.value() : "";
   std::string setting = "[global]\nbreak-system-packages = true\n";
   size_t section = text.find("[global]\n");
-  if (section == std::string::npos) text += setting;
-  else text.replace(section, 9, setting);
+  if (section == std::string::npos)
+    text += setting;
+  else
+    text.replace(section, 9, setting);
   return tree.file("/etc/pip.conf", text);
 }
 
@@ -249,8 +363,9 @@ Result<void> make_for_closed_usr(SkeletonTree& tree) {
 void describe(const std::string& path, std::string& text, int depth) {
   struct stat info;
   if (::lstat(path.c_str(), &info) != 0) return;
-  text += cat(path, " ", static_cast<uint64_t>(info.st_mode), " ", static_cast<int64_t>(info.st_size), " ", static_cast<int64_t>(info.st_mtim.tv_sec), ".",
-              static_cast<int64_t>(info.st_mtim.tv_nsec), "\n");
+  text += cat(path, " ", static_cast<uint64_t>(info.st_mode), " ",
+              static_cast<int64_t>(info.st_size), " ", static_cast<int64_t>(info.st_mtim.tv_sec),
+              ".", static_cast<int64_t>(info.st_mtim.tv_nsec), "\n");
   if (!S_ISDIR(info.st_mode) || depth == 0) return;
   Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!folder) return;
@@ -270,8 +385,11 @@ Result<void> check_skeleton() {
     ssize_t size = S_ISLNK(info.st_mode) ? ::readlink(path.c_str(), target, sizeof target) : -1;
     std::string to(target, size > 0 ? static_cast<size_t>(size) : 0);
     if (to != cat("usr/", name) && to != cat("/usr/", name))
-      return Error{Code::unsupported, cat("make the template 'base' from this system: ", path, " is not a link into /usr"),
-                   "merge /usr (Debian: install usrmerge), or import an image: paddock image import NAME FILE"};
+      return Error{
+          Code::unsupported,
+          cat("make the template 'base' from this system: ", path, " is not a link into /usr"),
+          "merge /usr (Debian: install usrmerge), or import an image: paddock image import NAME "
+          "FILE"};
   }
   return {};
 }
@@ -286,20 +404,26 @@ std::vector<std::string> closed_in_usr() {
   return closed;
 }
 
-std::string closed_fingerprint(const std::vector<std::string>& closed) { return to_hex(sha256_bytes(join(closed, "\n"))); }
+std::string closed_fingerprint(const std::vector<std::string>& closed) {
+  return to_hex(sha256_bytes(join(closed, "\n")));
+}
 
 Result<std::string> skeleton_fingerprint() {
   std::string text = cat(kVersion, " ", PADDOCK_VERSION, has_disk_ids() ? " ids\n" : " one id\n");
   for (const char* name : kIntoUsr) describe(cat("/", name), text, 0);
   for (const std::string& name : etc_entries()) describe(cat("/etc/", name), text, 8);
-  for (const char* path : {"/var/lib/dpkg/status", "/var/lib/dpkg/info", "/usr/bin/python", "/usr/bin/python3", "/usr/sbin/policy-rc.d"}) describe(path, text, 0);
+  for (const char* path : {"/var/lib/dpkg/status", "/var/lib/dpkg/info", "/usr/bin/python",
+                           "/usr/bin/python3", "/usr/sbin/policy-rc.d"})
+    describe(path, text, 0);
   return to_hex(sha256_bytes(text));
 }
 
 Result<void> make_skeleton(const std::string& root) {
   SkeletonTree tree = TRY(SkeletonTree::create(root));
   TRY(link_into_usr(tree));
-  for (const char* path : {"/dev", "/proc", "/sys", "/run", "/usr", "/mnt", "/media", "/srv", "/opt", "/boot"}) TRY(tree.directory(path));
+  for (const char* path :
+       {"/dev", "/proc", "/sys", "/run", "/usr", "/mnt", "/media", "/srv", "/opt", "/boot"})
+    TRY(tree.directory(path));
   TRY(tree.directory("/tmp", 01777));
   TRY(make_etc(tree));
   TRY(make_var(tree));

@@ -42,11 +42,14 @@ struct Group {
   int gid;
 };
 constexpr Group kGroups[] = {
-    {"root", 0},     {"daemon", 1},    {"bin", 2},      {"sys", 3},     {"adm", 4},     {"tty", 5},        {"disk", 6},    {"lp", 7},
-    {"mail", 8},     {"news", 9},      {"uucp", 10},    {"man", 12},    {"proxy", 13},  {"kmem", 15},      {"dialout", 20}, {"fax", 21},
-    {"voice", 22},   {"cdrom", 24},    {"floppy", 25},  {"tape", 26},   {"sudo", 27},   {"audio", 29},     {"dip", 30},    {"www-data", 33},
-    {"backup", 34},  {"operator", 37}, {"list", 38},    {"irc", 39},    {"src", 40},    {"shadow", 42},    {"utmp", 43},   {"video", 44},
-    {"sasl", 45},    {"plugdev", 46},  {"staff", 50},   {"games", 60},  {"users", 100}, {"nogroup", 65534}, {"user", 1000},
+    {"root", 0},      {"daemon", 1},  {"bin", 2},         {"sys", 3},       {"adm", 4},
+    {"tty", 5},       {"disk", 6},    {"lp", 7},          {"mail", 8},      {"news", 9},
+    {"uucp", 10},     {"man", 12},    {"proxy", 13},      {"kmem", 15},     {"dialout", 20},
+    {"fax", 21},      {"voice", 22},  {"cdrom", 24},      {"floppy", 25},   {"tape", 26},
+    {"sudo", 27},     {"audio", 29},  {"dip", 30},        {"www-data", 33}, {"backup", 34},
+    {"operator", 37}, {"list", 38},   {"irc", 39},        {"src", 40},      {"shadow", 42},
+    {"utmp", 43},     {"video", 44},  {"sasl", 45},       {"plugdev", 46},  {"staff", 50},
+    {"games", 60},    {"users", 100}, {"nogroup", 65534}, {"user", 1000},
 };
 
 }  // namespace
@@ -54,7 +57,8 @@ constexpr Group kGroups[] = {
 Accounts standard_accounts() {
   Accounts accounts;
   for (const Account& account : kAccounts) {
-    accounts.passwd += cat(account.name, ":x:", account.uid, ":", account.gid, ":", account.full_name, ":", account.home, ":", account.shell, "\n");
+    accounts.passwd += cat(account.name, ":x:", account.uid, ":", account.gid, ":",
+                           account.full_name, ":", account.home, ":", account.shell, "\n");
     accounts.shadow += cat(account.name, ":*:19700:0:99999:7:::\n");
   }
   for (const Group& group : kGroups) {

@@ -1,4 +1,5 @@
-// The accounts of a sandbox made from the host's system: Debian's own, and `user`. Nobody has a password.
+// The accounts of a sandbox made from the host's system: Debian's own, and `user`. Nobody has a
+// password.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ struct Accounts {
 };
 Accounts standard_accounts();
 
-// `text` of a passwd, group, shadow or gshadow file with `line` added, unless its name is there already.
+// `text` of a passwd, group, shadow or gshadow file with `line` added, unless its name is there
+// already.
 std::string with_account(std::string text, const std::string& line);
 
 }  // namespace paddock::store

@@ -13,7 +13,8 @@ namespace paddock::store {
 
 namespace {
 
-// A file of the image as text; "" when there is none. Its links are the image's, and lead nowhere else.
+// A file of the image as text; "" when there is none. Its links are the image's, and lead nowhere
+// else.
 std::string text_in(int image, const std::string& path) {
   Result<Fd> file = kernel::open_as_root(image, path, O_RDONLY);
   if (!file) return "";
@@ -38,18 +39,24 @@ Result<void> copy_image_root(const std::string& image_root, const std::string& r
   SkeletonTree tree = TRY(SkeletonTree::create(root));
   TRY(copy_tree(tree, image.get(), ""));
   for (const char* path : {"dev", "proc", "sys", "run", "tmp", "etc", "home"})
-    if (!kernel::open_as_root(image.get(), path, O_PATH | O_DIRECTORY)) TRY(tree.directory(path, std::string_view(path) == "tmp" ? 01777 : 0755));
+    if (!kernel::open_as_root(image.get(), path, O_PATH | O_DIRECTORY))
+      TRY(tree.directory(path, std::string_view(path) == "tmp" ? 01777 : 0755));
 
   Accounts accounts = standard_accounts();
   bool bash = static_cast<bool>(kernel::open_as_root(image.get(), "bin/bash", O_PATH));
-  std::string passwd = text_in(image.get(), "etc/passwd"), group = text_in(image.get(), "etc/group");
+  std::string passwd = text_in(image.get(), "etc/passwd"),
+              group = text_in(image.get(), "etc/group");
   if (passwd.empty()) passwd = cat("root:x:0:0:root:/root:", bash ? "/bin/bash" : "/bin/sh", "\n");
   if (group.empty()) group = accounts.group;
-  TRY(tree.file("etc/passwd", with_account(passwd, cat("user:x:1000:1000::/home/user:", bash ? "/bin/bash" : "/bin/sh"))));
+  TRY(tree.file("etc/passwd", with_account(passwd, cat("user:x:1000:1000::/home/user:",
+                                                       bash ? "/bin/bash" : "/bin/sh"))));
   TRY(tree.file("etc/group", with_account(group, "user:x:1000:")));
   std::string shadow = text_in(image.get(), "etc/shadow");
-  if (!shadow.empty()) TRY(tree.file("etc/shadow", with_account(shadow, "user:*:19700:0:99999:7:::"), 0640, {0, kShadowGroup}));
-  if (!kernel::open_as_root(image.get(), "etc/resolv.conf", O_PATH)) TRY(tree.file("etc/resolv.conf", ""));
+  if (!shadow.empty())
+    TRY(tree.file("etc/shadow", with_account(shadow, "user:*:19700:0:99999:7:::"), 0640,
+                  {0, kShadowGroup}));
+  if (!kernel::open_as_root(image.get(), "etc/resolv.conf", O_PATH))
+    TRY(tree.file("etc/resolv.conf", ""));
 
   Owner user{kUserId, kUserId};
   TRY(tree.directory("home/user", 0755, user));

@@ -19,7 +19,8 @@ TEST_F(SkeletonTest, HasAUserASuperuserAndAHome) {
   Result<void> made = make_both();
   if (!made && made.error().code == Code::unsupported) GTEST_SKIP() << made.error().message;
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_NE(read("root/etc/passwd").find("user:x:1000:1000::/home/user:/bin/bash\n"), std::string::npos);
+  EXPECT_NE(read("root/etc/passwd").find("user:x:1000:1000::/home/user:/bin/bash\n"),
+            std::string::npos);
   EXPECT_NE(read("root/etc/group").find("sudo:x:27:user\n"), std::string::npos);
   EXPECT_EQ(mode("root/tmp"), 01777u);
   EXPECT_EQ(mode("root/root"), 0700u);
@@ -30,7 +31,8 @@ TEST_F(SkeletonTest, HasAUserASuperuserAndAHome) {
 
 TEST_F(SkeletonTest, HasNothingOfTheHostsSecrets) {
   if (!make_both()) GTEST_SKIP() << "this host cannot be a template";
-  for (const char* path : {"root/etc/ssh", "root/etc/ssl/private", "root/etc/apt/auth.conf", "root/etc/gshadow-", "root/etc/shadow-", "root/etc/sudoers"})
+  for (const char* path : {"root/etc/ssh", "root/etc/ssl/private", "root/etc/apt/auth.conf",
+                           "root/etc/gshadow-", "root/etc/shadow-", "root/etc/sudoers"})
     EXPECT_FALSE(exists(path)) << path;
   EXPECT_EQ(read("root/etc/shadow").find('$'), std::string::npos);  // no hash of any password
 }
@@ -40,7 +42,8 @@ TEST_F(SkeletonTest, HidesWhatIsClosedInUsr) {
   if (!has_disk_ids()) GTEST_SKIP() << "needs root: others cannot read it anyway";
   if (!make_both()) GTEST_SKIP() << "this host cannot be a template";
   int closed = 0;
-  for (const char* path : {"/share/polkit-1/rules.d", "/lib/dbus-1.0/dbus-daemon-launch-helper", "/libexec/openssh/ssh-keysign", "/lib/cups/backend/cups-pdf"}) {
+  for (const char* path : {"/share/polkit-1/rules.d", "/lib/dbus-1.0/dbus-daemon-launch-helper",
+                           "/libexec/openssh/ssh-keysign", "/lib/cups/backend/cups-pdf"}) {
     struct stat host, over;
     if (::lstat(cat("/usr", path).c_str(), &host) != 0 || (host.st_mode & S_IROTH)) continue;
     ++closed;
@@ -50,7 +53,9 @@ TEST_F(SkeletonTest, HidesWhatIsClosedInUsr) {
   if (closed == 0) GTEST_SKIP() << "nothing of that is closed on this host";
 }
 
-TEST_F(SkeletonTest, TheFingerprintIsTheSameUntilSomethingChanges) { EXPECT_EQ(skeleton_fingerprint().value(), skeleton_fingerprint().value()); }
+TEST_F(SkeletonTest, TheFingerprintIsTheSameUntilSomethingChanges) {
+  EXPECT_EQ(skeleton_fingerprint().value(), skeleton_fingerprint().value());
+}
 
 TEST_F(SkeletonTest, WhatNotEverybodyMayReadIsNotCopied) {
   make("host");

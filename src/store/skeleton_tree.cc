@@ -25,19 +25,24 @@ std::string relative(const std::string& path) {
 
 }  // namespace
 
-bool has_disk_ids() { return ::geteuid() == 0 && kernel::has_capability(CAP_CHOWN) && kernel::has_capability(CAP_SYS_ADMIN); }
+bool has_disk_ids() {
+  return ::geteuid() == 0 && kernel::has_capability(CAP_CHOWN) &&
+         kernel::has_capability(CAP_SYS_ADMIN);
+}
 
 Result<SkeletonTree> SkeletonTree::create(const std::string& path) {
   SkeletonTree tree;
   tree.ids_ = has_disk_ids();
-  if (::mkdir(path.c_str(), 0755) != 0) return errno_error(errno, cat("make '", printable(path), "'"));
+  if (::mkdir(path.c_str(), 0755) != 0)
+    return errno_error(errno, cat("make '", printable(path), "'"));
   tree.top_ = TRY(open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   TRY(tree.finish(tree.top_.get(), 0755, {}));
   return tree;
 }
 
 Result<void> SkeletonTree::finish(int fd, unsigned mode, Owner owner) const {
-  if (ids_ && ::fchown(fd, kDiskBase + owner.uid, kDiskBase + owner.gid) != 0) return errno_error(errno, "give a file of a template away");
+  if (ids_ && ::fchown(fd, kDiskBase + owner.uid, kDiskBase + owner.gid) != 0)
+    return errno_error(errno, "give a file of a template away");
   if (::fchmod(fd, mode) != 0) return errno_error(errno, "set the mode of a file of a template");
   return {};
 }
@@ -47,7 +52,9 @@ Result<Fd> SkeletonTree::parent_of(const std::string& path, std::string& name) {
   kernel::PathParts parts = kernel::split_path(relative(path));
   name = parts.name;
   if (last_ && parts.parent == last_parent_) return Fd(::fcntl(last_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!parts.parent.empty() && !kernel::open_beneath(top_.get(), parts.parent, O_PATH | O_DIRECTORY)) TRY(directory(parts.parent));
+  if (!parts.parent.empty() &&
+      !kernel::open_beneath(top_.get(), parts.parent, O_PATH | O_DIRECTORY))
+    TRY(directory(parts.parent));
   last_ = TRY(kernel::open_beneath(top_.get(), parts.parent, O_RDONLY | O_DIRECTORY));
   last_parent_ = parts.parent;
   return Fd(::fcntl(last_.get(), F_DUPFD_CLOEXEC, 0));
@@ -56,12 +63,14 @@ Result<Fd> SkeletonTree::parent_of(const std::string& path, std::string& name) {
 Result<void> SkeletonTree::directory(const std::string& path, unsigned mode, Owner owner) {
   std::string name;
   Fd parent = TRY(parent_of(path, name));
-  if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", printable(path), "'"));
+  if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
+    return errno_error(errno, cat("make '", printable(path), "'"));
   Fd made = TRY(kernel::open_beneath(parent.get(), name, O_RDONLY | O_DIRECTORY));
   return finish(made.get(), mode, owner);
 }
 
-Result<void> SkeletonTree::file(const std::string& path, const std::string& content, unsigned mode, Owner owner) {
+Result<void> SkeletonTree::file(const std::string& path, const std::string& content, unsigned mode,
+                                Owner owner) {
   std::string name;
   Fd parent = TRY(parent_of(path, name));
   (void)::unlinkat(parent.get(), name.c_str(), 0);
@@ -78,7 +87,8 @@ Result<void> SkeletonTree::link(const std::string& path, const std::string& targ
     if (errno == EEXIST) return {};
     return errno_error(errno, cat("link '", printable(path), "'"));
   }
-  if (ids_ && ::fchownat(parent.get(), name.c_str(), kDiskBase, kDiskBase, AT_SYMLINK_NOFOLLOW) != 0)
+  if (ids_ &&
+      ::fchownat(parent.get(), name.c_str(), kDiskBase, kDiskBase, AT_SYMLINK_NOFOLLOW) != 0)
     return errno_error(errno, "give a link of a template away");
   return {};
 }
@@ -87,13 +97,17 @@ Result<void> SkeletonTree::whiteout(const std::string& path) {
   std::string name;
   Fd parent = TRY(parent_of(path, name));
   // Everybody may make this one device: overlayfs's mark for "nothing here" (Linux 5.8).
-  if (::mknodat(parent.get(), name.c_str(), S_IFCHR, makedev(0, 0)) != 0) return errno_error(errno, cat("hide '", printable(path), "'"));
+  if (::mknodat(parent.get(), name.c_str(), S_IFCHR, makedev(0, 0)) != 0)
+    return errno_error(errno, cat("hide '", printable(path), "'"));
   return {};
 }
 
-Result<void> SkeletonTree::copy(const std::string& host_path, const Keep& keep, Owner owner) { return copy_to(host_path, host_path, keep, owner); }
+Result<void> SkeletonTree::copy(const std::string& host_path, const Keep& keep, Owner owner) {
+  return copy_to(host_path, host_path, keep, owner);
+}
 
-Result<void> SkeletonTree::copy_to(const std::string& host_path, const std::string& path, const Keep& keep, Owner owner) {
+Result<void> SkeletonTree::copy_to(const std::string& host_path, const std::string& path,
+                                   const Keep& keep, Owner owner) {
   struct stat info;
   if (::lstat(host_path.c_str(), &info) != 0) return {};
   if (S_ISLNK(info.st_mode)) {
@@ -106,7 +120,8 @@ Result<void> SkeletonTree::copy_to(const std::string& host_path, const std::stri
     Fd source(::open(host_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     return source ? copy_file(source.get(), host_path, path, keep, owner) : Result<void>();
   }
-  if (!S_ISDIR(info.st_mode) || (info.st_mode & (S_IROTH | S_IXOTH)) != (S_IROTH | S_IXOTH)) return {};
+  if (!S_ISDIR(info.st_mode) || (info.st_mode & (S_IROTH | S_IXOTH)) != (S_IROTH | S_IXOTH))
+    return {};
   TRY(directory(path, (info.st_mode & 0777) | 0700, owner));
   Fd folder(::open(host_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!folder) return {};
@@ -117,9 +132,11 @@ Result<void> SkeletonTree::copy_to(const std::string& host_path, const std::stri
   return {};
 }
 
-Result<void> SkeletonTree::copy_beneath(int folder, const std::string& name, const std::string& path) {
+Result<void> SkeletonTree::copy_beneath(int folder, const std::string& name,
+                                        const std::string& path) {
   struct stat info;
-  if (::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, cat("look at '", printable(path), "'"));
+  if (::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno_error(errno, cat("look at '", printable(path), "'"));
   if (S_ISLNK(info.st_mode)) {
     char target[4096];
     ssize_t size = ::readlinkat(folder, name.c_str(), target, sizeof target);
@@ -134,11 +151,13 @@ Result<void> SkeletonTree::copy_beneath(int folder, const std::string& name, con
 Result<void> SkeletonTree::remove(const std::string& path) {
   std::string name;
   Fd parent = TRY(parent_of(path, name));
-  if (::unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, cat("remove '", printable(path), "'"));
+  if (::unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return errno_error(errno, cat("remove '", printable(path), "'"));
   return {};
 }
 
-Result<void> SkeletonTree::copy_file(int source, const std::string& host_path, const std::string& path, const Keep& keep, Owner owner) {
+Result<void> SkeletonTree::copy_file(int source, const std::string& host_path,
+                                     const std::string& path, const Keep& keep, Owner owner) {
   struct stat info;
   if (::fstat(source, &info) != 0 || !S_ISREG(info.st_mode)) return {};
   std::string head(std::min<size_t>(kHead, static_cast<size_t>(info.st_size)), '\0');
@@ -154,8 +173,10 @@ Result<void> SkeletonTree::copy_file(int source, const std::string& host_path, c
   if (head.size() == static_cast<size_t>(info.st_size)) {
     TRY(write_all(made.get(), head));
   } else {
-    if (Result<void> copied = copy_content(source, made.get(), static_cast<uint64_t>(info.st_size)); !copied)
-      return Error{copied.error().code, cat("copy '", printable(host_path), "': ", copied.error().message), ""};
+    if (Result<void> copied = copy_content(source, made.get(), static_cast<uint64_t>(info.st_size));
+        !copied)
+      return Error{copied.error().code,
+                   cat("copy '", printable(host_path), "': ", copied.error().message), ""};
   }
   TRY(finish(made.get(), info.st_mode & 0755, owner));
   timespec times[2] = {info.st_mtim, info.st_mtim};

@@ -1,4 +1,5 @@
-// Writes a tree for the inside of sandboxes: owners as they are to be inside, where this user can give files away.
+// Writes a tree for the inside of sandboxes: owners as they are to be inside, where this user can
+// give files away.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace paddock::store {
 
-// Whether this user can give files to the ids of layers (root with CAP_CHOWN); else everything stays the caller's.
+// Whether this user can give files to the ids of layers (root with CAP_CHOWN); else everything
+// stays the caller's.
 bool has_disk_ids();
 
 struct Owner {
@@ -21,24 +23,30 @@ class SkeletonTree {
  public:
   static Result<SkeletonTree> create(const std::string& path);  // makes it, mode 0755
 
-  Result<void> directory(const std::string& path, unsigned mode = 0755, Owner owner = {});  // parents too, 0755 of root
-  Result<void> file(const std::string& path, const std::string& content, unsigned mode = 0644, Owner owner = {});
+  // Parents too, 0755 of root.
+  Result<void> directory(const std::string& path, unsigned mode = 0755, Owner owner = {});
+  Result<void> file(const std::string& path, const std::string& content, unsigned mode = 0644,
+                    Owner owner = {});
   Result<void> link(const std::string& path, const std::string& target);
   Result<void> whiteout(const std::string& path);  // hides what a layer below has there
 
-  // Copies a host file or tree to the same path in here, unless it is there already; missing is fine. What not everybody may
-  // read on the host is left out: that is where secrets are. So is what `keep` says no to (the host's path, the first 64 KiB).
+  // Copies a host file or tree to the same path in here, unless it is there already; missing is
+  // fine. What not everybody may read on the host is left out: that is where secrets are. So is
+  // what `keep` says no to (the host's path, the first 64 KiB).
   using Keep = std::function<bool(const std::string& path, const std::string& head)>;
   Result<void> copy(const std::string& host_path, const Keep& keep = nullptr, Owner owner = {});
-  // One entry (not what is beneath it) of a directory that others wrote; a hostile one leads nowhere else.
+  // One entry (not what is beneath it) of a directory that others wrote; a hostile one leads
+  // nowhere else.
   Result<void> copy_beneath(int folder, const std::string& name, const std::string& path);
   Result<void> remove(const std::string& path);  // a file or link; missing is fine
-  Result<void> copy_to(const std::string& host_path, const std::string& path, const Keep& keep, Owner owner);
+  Result<void> copy_to(const std::string& host_path, const std::string& path, const Keep& keep,
+                       Owner owner);
 
  private:
   Result<Fd> parent_of(const std::string& path, std::string& name);
   Result<void> finish(int fd, unsigned mode, Owner owner) const;
-  Result<void> copy_file(int source, const std::string& host_path, const std::string& path, const Keep& keep, Owner owner);
+  Result<void> copy_file(int source, const std::string& host_path, const std::string& path,
+                         const Keep& keep, Owner owner);
 
   Fd top_;
   bool ids_ = false;

@@ -25,19 +25,23 @@ Result<std::string> choose() {
   std::string chosen = from_environment("PADDOCK_STATE");
   if (!chosen.empty()) {
     if (chosen[0] != '/')
-      return Error{Code::invalid, cat("PADDOCK_STATE '", printable(chosen), "': not an absolute path"), ""};
+      return Error{Code::invalid,
+                   cat("PADDOCK_STATE '", printable(chosen), "': not an absolute path"), ""};
     return chosen;
   }
   if (::geteuid() == 0) return std::string("/var/lib/paddock");
   std::string state = from_environment("XDG_STATE_HOME");
-  if (!state.empty() && state[0] == '/') return state + "/paddock";  // the XDG specification: ignore relative ones
+  // The XDG specification: ignore relative ones.
+  if (!state.empty() && state[0] == '/') return state + "/paddock";
   std::string home = home_directory();
-  if (home.empty()) return Error{Code::not_found, "find the state directory: no home directory", kHint};
+  if (home.empty())
+    return Error{Code::not_found, "find the state directory: no home directory", kHint};
   return home + "/.local/state/paddock";
 }
 
 Result<void> make_parents(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
     std::string parent = path.substr(0, slash);
     if (::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
       return errno_error(errno, cat("make '", printable(parent), "'"), kHint);
@@ -45,10 +49,13 @@ Result<void> make_parents(const std::string& path) {
   return {};
 }
 
-// Opens `name` in `parent` (AT_FDCWD for a path), made when missing, and checks that it is only ours.
+// Opens `name` in `parent` (AT_FDCWD for a path), made when missing, and checks that it is only
+// ours.
 Result<Fd> open_private(int parent, const std::string& name, const std::string& path) {
   std::string what = cat("open the state directory '", printable(path), "'");
-  auto open = [&] { return Fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); };
+  auto open = [&] {
+    return Fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  };
   Fd fd = open();
   if (!fd && errno == ENOENT) {
     if (parent == AT_FDCWD) TRY(make_parents(path));
@@ -67,7 +74,8 @@ Result<Fd> open_private(int parent, const std::string& name, const std::string& 
   if (info.st_uid != ::geteuid())
     return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid), kHint};
   if (info.st_mode & 022)
-    return Error{Code::denied, cat(what, ": others may write to it"), cat("chmod 700 '", printable(path), "', or ", kHint)};
+    return Error{Code::denied, cat(what, ": others may write to it"),
+                 cat("chmod 700 '", printable(path), "', or ", kHint)};
   return fd;
 }
 
@@ -111,18 +119,22 @@ std::string home_of(uid_t uid, const std::string& passwd) {
 
 Result<std::string> random_name(size_t length) {
   std::string name(length, '\0');
-  if (::getrandom(name.data(), length, 0) != static_cast<ssize_t>(length)) return errno_error(errno, "read random bytes");
-  for (char& c : name) c = kRandomNameLetters[static_cast<unsigned char>(c) % kRandomNameLetters.size()];
+  if (::getrandom(name.data(), length, 0) != static_cast<ssize_t>(length))
+    return errno_error(errno, "read random bytes");
+  for (char& c : name)
+    c = kRandomNameLetters[static_cast<unsigned char>(c) % kRandomNameLetters.size()];
   return name;
 }
 
 Result<void> write_file(int directory, const std::string& name, const std::string& content) {
   std::string temporary = cat(".", name, ".", TRY(random_name(kUnfinishedLength)));
   std::string what = cat("write '", printable(name), "'");
-  Fd file(::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  Fd file(::openat(directory, temporary.c_str(),
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return errno_error(errno, what);
   Result<void> written = write_all(file.get(), content);
-  if (written && ::renameat(directory, temporary.c_str(), directory, name.c_str()) != 0) written = errno_error(errno, what);
+  if (written && ::renameat(directory, temporary.c_str(), directory, name.c_str()) != 0)
+    written = errno_error(errno, what);
   if (!written) (void)::unlinkat(directory, temporary.c_str(), 0);
   return written;
 }

@@ -56,7 +56,8 @@ TEST_F(StateTest, RefusesARelativePath) {
 }
 
 TEST_F(StateTest, ReadsPasswdByHand) {
-  std::string passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nann:x:1000:1000:,,,:/home/ann:/bin/bash\n";
+  std::string passwd =
+      "root:x:0:0:root:/root:/bin/sh\nbroken\nann:x:1000:1000:,,,:/home/ann:/bin/bash\n";
   EXPECT_EQ(home_of(1000, passwd), "/home/ann");
   EXPECT_EQ(home_of(7, passwd), "");
 }

@@ -10,7 +10,8 @@ namespace paddock::store {
 
 struct TarEntry {
   std::string name;
-  char type = '0';  // '0' file, '1' hard link, '2' symbolic link, '3' device, '5' directory, '6' fifo
+  // '0' file, '1' hard link, '2' symbolic link, '3' device, '5' directory, '6' fifo.
+  char type = '0';
   std::string content, target;
   unsigned mode = 0644;
   uint64_t declared = UINT64_MAX;  // a size other than the content's
@@ -25,7 +26,8 @@ class Tar {
     (void)std::snprintf(header + 100, 8, "%07o", entry.mode);
     (void)std::snprintf(header + 108, 8, "%07o", 0u);
     (void)std::snprintf(header + 116, 8, "%07o", 0u);
-    (void)std::snprintf(header + 124, 12, "%011llo", static_cast<unsigned long long>(size & 077777777777));
+    (void)std::snprintf(header + 124, 12, "%011llo",
+                        static_cast<unsigned long long>(size & 077777777777));
     (void)std::snprintf(header + 136, 12, "%011o", 0u);
     header[156] = entry.type;
     std::memcpy(header + 157, entry.target.data(), std::min<size_t>(entry.target.size(), 100));

@@ -20,9 +20,11 @@ namespace paddock::store {
 namespace {
 
 constexpr char kDefaultTag[] = "default";
-constexpr size_t kMostLayers = 64;  // an overlay of more is refused by some kernels, and slow on all
+// An overlay of more is refused by some kernels, and slow on all.
+constexpr size_t kMostLayers = 64;
 constexpr int64_t kStepLives = int64_t{7} * 24 * 3600 * 1000;
-constexpr int64_t kUntaggedLives = int64_t{3600} * 1000;  // long enough for a build that began from it
+// Long enough for a build that began from it.
+constexpr int64_t kUntaggedLives = int64_t{3600} * 1000;
 
 int64_t now() {
   timespec time{};
@@ -31,12 +33,15 @@ int64_t now() {
 }
 
 Result<Fd> open_made(int parent, const char* name) {
-  if (::mkdirat(parent, name, 0700) != 0 && errno != EEXIST) return errno_error(errno, cat("make '", name, "'"));
+  if (::mkdirat(parent, name, 0700) != 0 && errno != EEXIST)
+    return errno_error(errno, cat("make '", name, "'"));
   return kernel::open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
 }
 
 Error unknown(const std::string& reference) {
-  return Error{Code::not_found, cat("find template '", printable(reference), "': there is none of that name"), "see them with: paddock template ls"};
+  return Error{Code::not_found,
+               cat("find template '", printable(reference), "': there is none of that name"),
+               "see them with: paddock template ls"};
 }
 
 bool exists(int directory, const std::string& path) {
@@ -52,7 +57,8 @@ bool is_name_of_layer(const std::string& name) {
 
 }  // namespace
 
-Staged::Staged(Staged&& other) noexcept : path(std::exchange(other.path, "")), lock_(std::move(other.lock_)) {}
+Staged::Staged(Staged&& other) noexcept
+    : path(std::exchange(other.path, "")), lock_(std::move(other.lock_)) {}
 
 Staged& Staged::operator=(Staged&& other) noexcept {
   if (this == &other) return *this;
@@ -80,7 +86,8 @@ Result<Templates> Templates::open(const std::string& directory) {
   return templates;
 }
 
-// A record that does not read, or whose layers are gone, is no template; nothing else suffers from it.
+// A record that does not read, or whose layers are gone, is no template; nothing else suffers from
+// it.
 Result<void> Templates::read_records() {
   for (const std::string& name : TRY(kernel::list_directory(templates_.get()))) {
     if (name[0] == '.' || !ends_with(name, ".json")) continue;
@@ -93,9 +100,12 @@ Result<void> Templates::read_records() {
     Result<Template> read = template_from(value.value());
     if (!read || read.value().id + ".json" != name) continue;
     Template& record = read.value();
-    bool whole = std::all_of(record.layers.begin(), record.layers.end(), [&](const std::string& layer) { return exists(layers_.get(), layer); });
+    bool whole =
+        std::all_of(record.layers.begin(), record.layers.end(),
+                    [&](const std::string& layer) { return exists(layers_.get(), layer); });
     if (!whole) continue;
-    // Nothing can find a step without a key: it stood between a sandbox and its forks when the server died.
+    // Nothing can find a step without a key: it stood between a sandbox and its forks when the
+    // server died.
     if (record.kind == TemplateKind::step && record.cache_key.empty()) {
       (void)::unlinkat(templates_.get(), name.c_str(), 0);
       continue;
@@ -103,13 +113,16 @@ Result<void> Templates::read_records() {
     make_root(record);
     records_[record.id] = record;
   }
-  // Tags move by two writes; after a crash between them two may claim one, and the later claim holds.
+  // Tags move by two writes; after a crash between them two may claim one, and the later claim
+  // holds.
   for (auto& [id, record] : records_) {
     for (auto& [other_id, other] : records_) {
       if (id == other_id || record.family != other.family) continue;
       for (const auto& [tag, since] : other.tags) {
         auto mine = record.tags.find(tag);
-        if (mine != record.tags.end() && (mine->second < since || (mine->second == since && id < other_id))) record.tags.erase(mine);
+        if (mine != record.tags.end() &&
+            (mine->second < since || (mine->second == since && id < other_id)))
+          record.tags.erase(mine);
       }
     }
   }
@@ -129,15 +142,20 @@ void Templates::make_root(Template& record) const {
   record.root.layers.clear();
   record.root.usr_layers.clear();
   for (const std::string& layer : record.layers) {
-    if (exists(layers_.get(), layer + "/root")) record.root.layers.push_back(cat(directory_, "/layers/", layer, "/root"));
-    if (record.root.host_usr && exists(layers_.get(), layer + "/usr")) record.root.usr_layers.push_back(cat(directory_, "/layers/", layer, "/usr"));
+    if (exists(layers_.get(), layer + "/root"))
+      record.root.layers.push_back(cat(directory_, "/layers/", layer, "/root"));
+    if (record.root.host_usr && exists(layers_.get(), layer + "/usr"))
+      record.root.usr_layers.push_back(cat(directory_, "/layers/", layer, "/usr"));
   }
 }
 
-const Template* Templates::tagged(const std::string& tenant, const std::string& head, const std::string& tag) const {
+const Template* Templates::tagged(const std::string& tenant, const std::string& head,
+                                  const std::string& tag) const {
   for (const auto& [id, record] : records_) {
     if (record.tenant != tenant || record.kind == TemplateKind::step) continue;
-    if ((record.family == head || (!record.name.empty() && record.name == head)) && record.tags.count(tag)) return &record;
+    if ((record.family == head || (!record.name.empty() && record.name == head)) &&
+        record.tags.count(tag))
+      return &record;
   }
   return nullptr;
 }
@@ -145,7 +163,8 @@ const Template* Templates::tagged(const std::string& tenant, const std::string& 
 Result<Template> Templates::find(const std::string& tenant, const std::string& reference) const {
   auto exact = records_.find(reference.substr(0, reference.find(':')));
   if (exact != records_.end() && (exact->second.tenant == tenant || exact->second.tenant.empty())) {
-    bool plain = reference.find(':') == std::string::npos || ends_with(reference, cat(":", kDefaultTag));
+    bool plain =
+        reference.find(':') == std::string::npos || ends_with(reference, cat(":", kDefaultTag));
     if (plain) return exact->second;
   }
   TemplateName name = TRY(parse_template_name(tenant, reference));
@@ -155,10 +174,14 @@ Result<Template> Templates::find(const std::string& tenant, const std::string& r
   if (found) return *found;
   std::vector<std::string> others;
   for (const auto& [id, record] : records_)
-    if ((record.tenant == tenant || record.tenant.empty()) && !record.name.empty() && record.name == name.name)
+    if ((record.tenant == tenant || record.tenant.empty()) && !record.name.empty() &&
+        record.name == name.name)
       for (const auto& [other, since] : record.tags) others.push_back(other);
   if (others.empty()) return unknown(reference);
-  return Error{Code::not_found, cat("find template '", printable(reference), "': it has no tag '", printable(tag), "'"), cat("it has: ", join(others, ", "))};
+  return Error{
+      Code::not_found,
+      cat("find template '", printable(reference), "': it has no tag '", printable(tag), "'"),
+      cat("it has: ", join(others, ", "))};
 }
 
 std::vector<Template> Templates::list(const std::string& tenant) const {
@@ -167,7 +190,9 @@ std::vector<Template> Templates::list(const std::string& tenant) const {
     if (record.kind == TemplateKind::step) continue;
     if (tenant == "*" || record.tenant == tenant || record.tenant.empty()) found.push_back(record);
   }
-  std::sort(found.begin(), found.end(), [](const Template& a, const Template& b) { return a.created != b.created ? a.created > b.created : a.id < b.id; });
+  std::sort(found.begin(), found.end(), [](const Template& a, const Template& b) {
+    return a.created != b.created ? a.created > b.created : a.id < b.id;
+  });
   return found;
 }
 
@@ -185,7 +210,8 @@ uint64_t Templates::bytes_of(const std::string& tenant) const {
   return bytes;
 }
 
-const Template* Templates::find_cached(const std::string& tenant, const std::string& cache_key) const {
+const Template* Templates::find_cached(const std::string& tenant,
+                                       const std::string& cache_key) const {
   const Template* newest = nullptr;
   for (const auto& [id, record] : records_) {
     if (cache_key.empty() || record.tenant != tenant || record.cache_key != cache_key) continue;
@@ -200,13 +226,15 @@ Result<Staged> Templates::stage() const {
   if (::mkdirat(layers_.get(), name.c_str(), 0700) != 0) return errno_error(errno, "make a layer");
   staged.path = cat(directory_, "/layers/", name);
   staged.lock_ = TRY(kernel::open_beneath(layers_.get(), name, O_RDONLY | O_DIRECTORY));
-  if (::flock(staged.lock_.get(), LOCK_EX | LOCK_NB) != 0) return errno_error(errno, "lock a layer");
+  if (::flock(staged.lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno_error(errno, "lock a layer");
   return staged;
 }
 
 Result<void> Templates::give_tags(Template& record, const std::map<std::string, int64_t>& tags) {
   int64_t when = now();
-  for (auto& [id, other] : records_)  // a tag never moves back in time, or a crash in between would undo it
+  // A tag never moves back in time, or a crash in between would undo it.
+  for (auto& [id, other] : records_)
     if (other.family == record.family)
       for (const auto& [tag, since] : other.tags) when = std::max(when, since + 1);
   for (const auto& [tag, since] : tags) record.tags[tag] = when;
@@ -220,7 +248,8 @@ Result<void> Templates::give_tags(Template& record, const std::map<std::string, 
   return {};
 }
 
-Result<Template> Templates::add(Template asked, std::optional<Staged> layer, const std::string& id) {
+Result<Template> Templates::add(Template asked, std::optional<Staged> layer,
+                                const std::string& id) {
   asked.id = id.empty() ? TRY(random_name(20)) : id;
   if (records_.count(asked.id)) return Error{Code::internal, "add a template: its id is taken", ""};
   asked.created = now();
@@ -230,38 +259,54 @@ Result<Template> Templates::add(Template asked, std::optional<Staged> layer, con
     std::string layer_id = TRY(random_name(20));
     bool made = ::mkdirat(top.get(), "root", 0755) == 0;
     if (!made && errno != EEXIST) return errno_error(errno, "make a layer's root");
-    if (made && has_disk_ids() && ::fchownat(top.get(), "root", kDiskBase, kDiskBase, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(errno, "make a layer's root");
+    if (made && has_disk_ids() &&
+        ::fchownat(top.get(), "root", kDiskBase, kDiskBase, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno_error(errno, "make a layer's root");
     std::string name = layer->path.substr(layer->path.rfind('/') + 1);
-    if (::renameat(layers_.get(), name.c_str(), layers_.get(), layer_id.c_str()) != 0) return errno_error(errno, "put a layer in its place");
+    if (::renameat(layers_.get(), name.c_str(), layers_.get(), layer_id.c_str()) != 0)
+      return errno_error(errno, "put a layer in its place");
     asked.layers.push_back(layer_id);
     layer.reset();
   }
   if (asked.layers.empty()) return Error{Code::invalid, "add a template: it has no layers", ""};
   if (asked.layers.size() > kMostLayers)
-    return Error{Code::invalid, cat("add a template: it would have ", asked.layers.size(), " layers, and at most ", kMostLayers, " work"), "join steps of the build"};
+    return Error{Code::invalid,
+                 cat("add a template: it would have ", asked.layers.size(), " layers, and at most ",
+                     kMostLayers, " work"),
+                 "join steps of the build"};
   make_root(asked);
-  if (asked.root.layers.empty()) return Error{Code::not_found, "add a template: its layers are gone", ""};
+  if (asked.root.layers.empty())
+    return Error{Code::not_found, "add a template: its layers are gone", ""};
 
   std::map<std::string, int64_t> tags = std::move(asked.tags);
   asked.tags.clear();
-  if (asked.kind == TemplateKind::step) tags.clear(), asked.name.clear();
-  else if (tags.empty()) tags[kDefaultTag] = 0;
+  if (asked.kind == TemplateKind::step)
+    tags.clear(), asked.name.clear();
+  else if (tags.empty())
+    tags[kDefaultTag] = 0;
   asked.family = asked.name.empty() ? asked.id : template_family(asked.tenant, asked.name);
   TRY(give_tags(asked, tags));
   return records_[asked.id] = std::move(asked);
 }
 
 // A family goes as a whole when it is named without a tag, whatever tags it has.
-Result<std::vector<std::string>> Templates::removable(const std::string& tenant, const std::string& reference) const {
+Result<std::vector<std::string>> Templates::removable(const std::string& tenant,
+                                                      const std::string& reference) const {
   std::vector<std::string> gone;
   Result<TemplateName> name = parse_template_name(tenant, reference);
   for (const auto& [id, record] : records_) {
-    if (!name || !name.value().tag.empty() || record.tenant != tenant || record.kind == TemplateKind::step) continue;
-    if (record.family == name.value().name || (!record.name.empty() && record.name == name.value().name)) gone.push_back(id);
+    if (!name || !name.value().tag.empty() || record.tenant != tenant ||
+        record.kind == TemplateKind::step)
+      continue;
+    if (record.family == name.value().name ||
+        (!record.name.empty() && record.name == name.value().name))
+      gone.push_back(id);
   }
   if (gone.empty()) {
     Template found = TRY(find(tenant, reference));
-    if (found.tenant != tenant) return Error{Code::denied, cat("remove template '", printable(reference), "': it is everyone's"), ""};
+    if (found.tenant != tenant)
+      return Error{Code::denied,
+                   cat("remove template '", printable(reference), "': it is everyone's"), ""};
     gone.push_back(found.id);
   }
   return gone;
@@ -272,15 +317,23 @@ Result<void> Templates::remove(const std::string& tenant, const std::string& ref
   return {};
 }
 
-Result<void> Templates::can_tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags) const {
+Result<void> Templates::can_tag(const std::string& tenant, const std::string& reference,
+                                const std::set<std::string>& tags) const {
   Template found = TRY(find(tenant, reference));
-  if (found.tenant != tenant) return Error{Code::denied, cat("tag template '", printable(reference), "': it is everyone's"), ""};
+  if (found.tenant != tenant)
+    return Error{Code::denied, cat("tag template '", printable(reference), "': it is everyone's"),
+                 ""};
   for (const std::string& tag : tags)
-    if (!is_template_tag(tag)) return Error{Code::invalid, cat("tag template '", printable(reference), "': '", printable(tag), "' is not a tag"), ""};
+    if (!is_template_tag(tag))
+      return Error{
+          Code::invalid,
+          cat("tag template '", printable(reference), "': '", printable(tag), "' is not a tag"),
+          ""};
   return {};
 }
 
-Result<Template> Templates::tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags) {
+Result<Template> Templates::tag(const std::string& tenant, const std::string& reference,
+                                const std::set<std::string>& tags) {
   TRY(can_tag(tenant, reference, tags));
   Template found = TRY(find(tenant, reference));
   std::map<std::string, int64_t> wanted;
@@ -289,19 +342,25 @@ Result<Template> Templates::tag(const std::string& tenant, const std::string& re
   return records_[found.id];
 }
 
-Result<void> Templates::can_untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) const {
+Result<void> Templates::can_untag(const std::string& tenant, const std::string& name,
+                                  const std::set<std::string>& tags) const {
   TemplateName parsed = TRY(parse_template_name(tenant, name));
   for (const std::string& tag : tags)
     if (!tagged(tenant, parsed.name, tag))
-      return Error{Code::not_found, cat("remove the tag '", printable(tag), "' of template '", printable(name), "': there is none"), ""};
+      return Error{Code::not_found,
+                   cat("remove the tag '", printable(tag), "' of template '", printable(name),
+                       "': there is none"),
+                   ""};
   return {};
 }
 
-Result<void> Templates::untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) {
+Result<void> Templates::untag(const std::string& tenant, const std::string& name,
+                              const std::set<std::string>& tags) {
   TRY(can_untag(tenant, name, tags));
   TemplateName parsed = TRY(parse_template_name(tenant, name));
   for (auto& [id, record] : records_) {
-    if (record.tenant != tenant || (record.name != parsed.name && record.family != parsed.name)) continue;
+    if (record.tenant != tenant || (record.name != parsed.name && record.family != parsed.name))
+      continue;
     size_t before = record.tags.size();
     for (const std::string& tag : tags) record.tags.erase(tag);
     if (record.tags.size() != before) TRY(write(record));
@@ -314,11 +373,13 @@ std::set<std::string> Templates::layers_among(const std::set<std::string>& paths
   std::set<std::string> found;
   std::string prefix = directory_ + "/layers/";
   for (const std::string& path : paths)
-    if (starts_with(path, prefix)) found.insert(path.substr(prefix.size(), path.find('/', prefix.size()) - prefix.size()));
+    if (starts_with(path, prefix))
+      found.insert(path.substr(prefix.size(), path.find('/', prefix.size()) - prefix.size()));
   return found;
 }
 
-bool Templates::drop_oldest_step(const std::string& tenant, const std::set<std::string>& used, const std::vector<std::string>& layers) {
+bool Templates::drop_oldest_step(const std::string& tenant, const std::set<std::string>& used,
+                                 const std::vector<std::string>& layers) {
   std::set<std::string> needed = layers_among(used);
   needed.insert(layers.begin(), layers.end());
   std::map<std::string, size_t> users;
@@ -326,9 +387,11 @@ bool Templates::drop_oldest_step(const std::string& tenant, const std::set<std::
     for (const std::string& layer : record.layers) ++users[layer];
   const Template* oldest = nullptr;
   for (const auto& [id, record] : records_) {
-    if (record.tenant != tenant || record.kind != TemplateKind::step || record.cache_key.empty()) continue;
+    if (record.tenant != tenant || record.kind != TemplateKind::step || record.cache_key.empty())
+      continue;
     const std::string& own = record.layers.back();
-    bool free = record.bytes == 0 || (users[own] == 1 && !needed.count(own));  // one without bytes has no layer of its own
+    // One without bytes has no layer of its own.
+    bool free = record.bytes == 0 || (users[own] == 1 && !needed.count(own));
     if (free && (!oldest || record.created < oldest->created)) oldest = &record;
   }
   if (!oldest) return false;
@@ -342,12 +405,16 @@ Result<std::vector<std::string>> Templates::sweep(const std::set<std::string>& u
   std::set<std::string> old, needed;
   for (const auto& [id, record] : records_) {
     int64_t age = today - record.created;
-    if (record.kind == TemplateKind::step ? age > kStepLives : record.tags.empty() && age > kUntaggedLives) old.insert(id);
-    else needed.insert(record.layers.begin(), record.layers.end());
+    if (record.kind == TemplateKind::step ? age > kStepLives
+                                          : record.tags.empty() && age > kUntaggedLives)
+      old.insert(id);
+    else
+      needed.insert(record.layers.begin(), record.layers.end());
   }
   for (const std::string& id : old) {
     const Template& record = records_[id];
-    bool counts = record.kind == TemplateKind::step && record.bytes != 0 && needed.count(record.layers.back());
+    bool counts = record.kind == TemplateKind::step && record.bytes != 0 &&
+                  needed.count(record.layers.back());
     if (!counts) forget(id);
   }
   needed.merge(layers_among(used));
@@ -358,10 +425,13 @@ Result<std::vector<std::string>> Templates::sweep(const std::set<std::string>& u
     if (needed.count(name) || !is_name_of_layer(name)) continue;
     if (starts_with(name, ".new-")) {
       Result<Fd> staged = kernel::open_beneath(layers_.get(), name, O_RDONLY | O_DIRECTORY);
-      if (!staged || kernel::was_just_made(staged.value().get()) || ::flock(staged.value().get(), LOCK_EX | LOCK_NB) != 0) continue;
+      if (!staged || kernel::was_just_made(staged.value().get()) ||
+          ::flock(staged.value().get(), LOCK_EX | LOCK_NB) != 0)
+        continue;
     }
     std::string aside = starts_with(name, ".gone-") ? name : cat(".gone-", TRY(random_name(12)));
-    if (aside != name && ::renameat(layers_.get(), name.c_str(), layers_.get(), aside.c_str()) != 0) continue;
+    if (aside != name && ::renameat(layers_.get(), name.c_str(), layers_.get(), aside.c_str()) != 0)
+      continue;
     gone.push_back(prefix + aside);
   }
   return gone;

@@ -1,11 +1,13 @@
-// Templates: what living sandboxes are made from. A template is a record and a stack of layers, directories that never change
-// once they are there; a snapshot of a sandbox is a template too. Made again under the same name it is a new template of the
-// same family, and its tags move. On disk: docs/formats/template.md.
+// Templates: what living sandboxes are made from. A template is a record and a stack of layers,
+// directories that never change once they are there; a snapshot of a sandbox is a template too.
+// Made again under the same name it is a new template of the same family, and its tags move. On
+// disk: docs/formats/template.md.
 //
 //   Templates templates = TRY(Templates::open(directory));
 //   Template base = TRY(templates.find(tenant, "base"));
-//   Staged layer = TRY(templates.stage());            // fill layer.root, layer.usr; long work, elsewhere
-//   Template made = TRY(templates.add(asked, std::move(layer)));  // asked.layers: what the new one lies on
+//   Staged layer = TRY(templates.stage());            // fill layer.root, layer.usr; long work,
+//   elsewhere Template made = TRY(templates.add(asked, std::move(layer)));  // asked.layers: what
+//   the new one lies on
 #pragma once
 
 #include <cstdint>
@@ -29,25 +31,29 @@ enum class TemplateKind : uint8_t {
 };
 
 struct Template {
-  std::string id;       // [a-z0-9], of this one; given by add()
-  std::string family;   // [a-z0-9], shared by all that were made under the same name: E2B's templateID; given by add()
-  std::string tenant;   // whose; "" is everyone's
+  std::string id;  // [a-z0-9], of this one; given by add()
+  // [a-z0-9], shared by all that were made under the same name: E2B's templateID; given by add().
+  std::string family;
+  std::string tenant;  // whose; "" is everyone's
   TemplateKind kind = TemplateKind::made;
-  std::string name;     // of the family, "" when it has none
-  std::map<std::string, int64_t> tags;  // of the family's, those that mean this one, and since when (add() fills that in);
-                                        // plain `name` means `name:default`
+  std::string name;  // of the family, "" when it has none
+  // Of the family's, those that mean this one, and since when (add() fills that in);
+  // plain `name` means `name:default`.
+  std::map<std::string, int64_t> tags;
   int64_t created = 0;              // milliseconds since 1970
   std::vector<std::string> layers;  // ids, the lowest first
-  Rootfs root;                      // the same as directories; made from `layers` and `host_usr` of it
-  uint64_t bytes = 0;               // of its own layer, on disk
+  // The same as directories; made from `layers` and `host_usr` of it.
+  Rootfs root;
+  uint64_t bytes = 0;  // of its own layer, on disk
 
-  std::string user = "user", cwd;   // what processes start with; cwd "": the home
+  std::string user = "user", cwd;  // what processes start with; cwd "": the home
   std::map<std::string, std::string> env;
-  std::string start_command, ready_command;  // run at creation, as `user`; "" for none
+  std::string start_command, ready_command;       // run at creation, as `user`; "" for none
   uint64_t cpu_millicores = 0, memory_bytes = 0;  // asked for; 0: the policy's
-  std::string parent;               // the id of what it was made from, maybe gone
-  std::string sandbox;              // snapshot: of which
-  std::string cache_key;            // step and what comes out of the box: what it was made from, hashed
+  std::string parent;                             // the id of what it was made from, maybe gone
+  std::string sandbox;                            // snapshot: of which
+  // Step and what comes out of the box: what it was made from, hashed.
+  std::string cache_key;
 };
 
 // A layer on its way: directories to be filled, and gone with the object unless add() takes it.
@@ -68,40 +74,57 @@ class Staged {
   void discard();
 };
 
-// All templates of a server, in memory and on disk. For one process and one thread; filling a Staged may happen elsewhere.
+// All templates of a server, in memory and on disk. For one process and one thread; filling a
+// Staged may happen elsewhere.
 class Templates {
  public:
-  // `directory` (…/server) must exist; layers/ and templates/ are made in it. Removes what was half made.
+  // `directory` (…/server) must exist; layers/ and templates/ are made in it. Removes what was half
+  // made.
   static Result<Templates> open(const std::string& directory);
 
-  // By id, family, family:tag, name, name:tag, tenant/name[:tag]. The tenant's own before everyone's; another's does not exist.
+  // By id, family, family:tag, name, name:tag, tenant/name[:tag]. The tenant's own before
+  // everyone's; another's does not exist.
   Result<Template> find(const std::string& tenant, const std::string& reference) const;
-  std::vector<Template> list(const std::string& tenant) const;  // the newest first, no steps; every tenant's for "*"
-  std::set<std::string> tenants() const;                        // who have any, everyone's "" left out
-  uint64_t bytes_of(const std::string& tenant) const;           // of all its layers, those of steps too
+  // The newest first, no steps; every tenant's for "*".
+  std::vector<Template> list(const std::string& tenant) const;
+  // Who have any, everyone's "" left out.
+  std::set<std::string> tenants() const;
+  // Of all its layers, those of steps too.
+  uint64_t bytes_of(const std::string& tenant) const;
   const Template* find_cached(const std::string& tenant, const std::string& cache_key) const;
 
   Result<Staged> stage() const;
-  // Adds one: of the layers in `asked.layers` (and `asked.root.host_usr`), with the new one on top when there is one. It gets
-  // `asked.name` and `asked.tags` ("default" when there are none), and whoever had them loses them. Its id is `id` for who
-  // promised one, else a new one; that in `asked` is not looked at.
+  // Adds one: of the layers in `asked.layers` (and `asked.root.host_usr`), with the new one on top
+  // when there is one. It gets `asked.name` and `asked.tags` ("default" when there are none), and
+  // whoever had them loses them. Its id is `id` for who promised one, else a new one; that in
+  // `asked` is not looked at.
   Result<Template> add(Template asked, std::optional<Staged> layer, const std::string& id = "");
 
-  // The record goes at once (by the family's name without a tag: all of the family); layers that nobody uses any more go with the next sweep().
+  // The record goes at once (by the family's name without a tag: all of the family); layers that
+  // nobody uses any more go with the next sweep().
   Result<void> remove(const std::string& tenant, const std::string& reference);
-  Result<std::vector<std::string>> removable(const std::string& tenant, const std::string& reference) const;  // ids of what remove() would
-  Result<void> can_tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags) const;
-  Result<void> can_untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags) const;
-  Result<Template> tag(const std::string& tenant, const std::string& reference, const std::set<std::string>& tags);
-  Result<void> untag(const std::string& tenant, const std::string& name, const std::set<std::string>& tags);
+  // Ids of what remove() would.
+  Result<std::vector<std::string>> removable(const std::string& tenant,
+                                             const std::string& reference) const;
+  Result<void> can_tag(const std::string& tenant, const std::string& reference,
+                       const std::set<std::string>& tags) const;
+  Result<void> can_untag(const std::string& tenant, const std::string& name,
+                         const std::set<std::string>& tags) const;
+  Result<Template> tag(const std::string& tenant, const std::string& reference,
+                       const std::set<std::string>& tags);
+  Result<void> untag(const std::string& tenant, const std::string& name,
+                     const std::set<std::string>& tags);
 
-  // For want of room: forgets the tenant's oldest cached step of a build whose own layer nobody else needs, neither a template
-  // nor `used` (as for sweep()) nor `layers` (ids). False: there is none.
-  bool drop_oldest_step(const std::string& tenant, const std::set<std::string>& used, const std::vector<std::string>& layers);
+  // For want of room: forgets the tenant's oldest cached step of a build whose own layer nobody
+  // else needs, neither a template nor `used` (as for sweep()) nor `layers` (ids). False: there is
+  // none.
+  bool drop_oldest_step(const std::string& tenant, const std::set<std::string>& used,
+                        const std::vector<std::string>& layers);
 
-  // Takes layers that no template and nobody in `used` (directories: Rootfs::layers and usr_layers of sandboxes) needs out of
-  // sight and gives their paths, to be removed elsewhere: that takes long. Templates that lost all their tags to newer ones go
-  // too, and so do steps of builds after a week, unless their layer is part of a template: their records say how large it is.
+  // Takes layers that no template and nobody in `used` (directories: Rootfs::layers and usr_layers
+  // of sandboxes) needs out of sight and gives their paths, to be removed elsewhere: that takes
+  // long. Templates that lost all their tags to newer ones go too, and so do steps of builds after
+  // a week, unless their layer is part of a template: their records say how large it is.
   Result<std::vector<std::string>> sweep(const std::set<std::string>& used);
 
   const std::string& directory() const { return directory_; }
@@ -113,7 +136,8 @@ class Templates {
   void make_root(Template& record) const;
   std::set<std::string> layers_among(const std::set<std::string>& paths) const;
   Result<void> give_tags(Template& record, const std::map<std::string, int64_t>& tags);
-  const Template* tagged(const std::string& tenant, const std::string& head, const std::string& tag) const;
+  const Template* tagged(const std::string& tenant, const std::string& head,
+                         const std::string& tag) const;
 
   std::string directory_;
   Fd layers_, templates_;
@@ -128,10 +152,12 @@ std::string template_family(const std::string& tenant, const std::string& name);
 
 bool is_template_tag(const std::string& text);
 
-// Names of templates: [a-z0-9][a-z0-9._-]*, at most 128; capitals become small in names and stay in tags.
+// Names of templates: [a-z0-9][a-z0-9._-]*, at most 128; capitals become small in names and stay in
+// tags.
 struct TemplateName {
   std::string name, tag;  // tag "" when none was given
 };
-Result<TemplateName> parse_template_name(const std::string& tenant, const std::string& text);  // "name", "name:tag", "tenant/name:tag"
+// "name", "name:tag", "tenant/name:tag".
+Result<TemplateName> parse_template_name(const std::string& tenant, const std::string& text);
 
 }  // namespace paddock::store

@@ -1,6 +1,6 @@
 // A template's record as text, and the names that people give them.
-#include "base/text.h"
 #include "base/digest.h"
+#include "base/text.h"
 #include "store/template.h"
 
 namespace paddock::store {
@@ -9,7 +9,10 @@ namespace {
 
 constexpr const char* kKinds[] = {"made", "snapshot", "step"};
 
-Error malformed(const char* key) { return Error{Code::invalid, cat("read a template's record: '", key, "' is not what it should be"), ""}; }
+Error malformed(const char* key) {
+  return Error{Code::invalid, cat("read a template's record: '", key, "' is not what it should be"),
+               ""};
+}
 
 Result<void> take(const Value& value, const char* key, std::string& into) {
   const Value* member = value.find(key);
@@ -29,11 +32,13 @@ Result<void> take_number(const Value& value, const char* key, Number& into) {
 }
 
 bool is_id(const std::string& text) {
-  return !text.empty() && text.size() <= 64 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
+  return !text.empty() && text.size() <= 64 &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
 }
 
 bool is_word(const std::string& text, const char* letters) {
-  if (text.empty() || text.size() > 128 || text[0] == '.' || text[0] == '-' || text[0] == '_') return false;
+  if (text.empty() || text.size() > 128 || text[0] == '.' || text[0] == '-' || text[0] == '_')
+    return false;
   return text.find_first_not_of(letters) == std::string::npos;
 }
 
@@ -77,9 +82,17 @@ Result<Template> template_from(const Value& value) {
     return Error{Code::invalid, "read a template's record: made by another version", ""};
   Template record;
   std::string kind;
-  for (auto [key, into] : {std::pair{"id", &record.id}, {"family", &record.family}, {"tenant", &record.tenant}, {"name", &record.name},
-                           {"kind", &kind}, {"user", &record.user}, {"cwd", &record.cwd}, {"start_command", &record.start_command},
-                           {"ready_command", &record.ready_command}, {"parent", &record.parent}, {"sandbox", &record.sandbox},
+  for (auto [key, into] : {std::pair{"id", &record.id},
+                           {"family", &record.family},
+                           {"tenant", &record.tenant},
+                           {"name", &record.name},
+                           {"kind", &kind},
+                           {"user", &record.user},
+                           {"cwd", &record.cwd},
+                           {"start_command", &record.start_command},
+                           {"ready_command", &record.ready_command},
+                           {"parent", &record.parent},
+                           {"sandbox", &record.sandbox},
                            {"cache_key", &record.cache_key}})
     TRY(take(value, key, *into));
   TRY(take_number(value, "created", record.created));
@@ -128,7 +141,9 @@ Result<TemplateName> parse_template_name(const std::string& tenant, const std::s
   size_t slash = rest.find('/');
   if (slash != std::string::npos) {
     if (rest.substr(0, slash) != tenant)
-      return Error{Code::not_found, cat("find template '", printable(text), "': it is not one of yours"), "leave out what stands before the slash"};
+      return Error{Code::not_found,
+                   cat("find template '", printable(text), "': it is not one of yours"),
+                   "leave out what stands before the slash"};
     rest = rest.substr(slash + 1);
   }
   TemplateName name;
@@ -138,9 +153,13 @@ Result<TemplateName> parse_template_name(const std::string& tenant, const std::s
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   if (colon != std::string::npos) name.tag = rest.substr(colon + 1);
   if (!is_word(name.name, kNameLetters))
-    return Error{Code::invalid, cat("read the template name '", printable(text), "': not a name"), "a-z, 0-9, '.', '_' and '-', at most 128 characters"};
+    return Error{Code::invalid, cat("read the template name '", printable(text), "': not a name"),
+                 "a-z, 0-9, '.', '_' and '-', at most 128 characters"};
   if (colon != std::string::npos && !is_template_tag(name.tag))
-    return Error{Code::invalid, cat("read the template name '", printable(text), "': '", printable(name.tag), "' is not a tag"), ""};
+    return Error{Code::invalid,
+                 cat("read the template name '", printable(text), "': '", printable(name.tag),
+                     "' is not a tag"),
+                 ""};
   return name;
 }
 

@@ -15,7 +15,8 @@ class TemplateTest : public StoreTest {
   }
   void reopen() { templates_.emplace(Templates::open(at("server")).value()); }
 
-  Template add(const std::string& tenant, const std::string& name, std::vector<std::string> tags = {}, std::vector<std::string> below = {}) {
+  Template add(const std::string& tenant, const std::string& name,
+               std::vector<std::string> tags = {}, std::vector<std::string> below = {}) {
     Staged layer = templates_->stage().value();
     EXPECT_EQ(::mkdir(layer.root().c_str(), 0755), 0);
     Template asked;
@@ -36,7 +37,9 @@ class TemplateTest : public StoreTest {
 
 TEST_F(TemplateTest, IsFoundByIdNameTagAndFamily) {
   Template made = add("a", "app", {"default", "v1"});
-  for (const std::string& reference : {made.id, made.family, std::string("app"), std::string("App"), std::string("app:v1"), std::string("a/app:v1"), made.family + ":default"})
+  for (const std::string& reference :
+       {made.id, made.family, std::string("app"), std::string("App"), std::string("app:v1"),
+        std::string("a/app:v1"), made.family + ":default"})
     EXPECT_EQ(id_of("a", reference), made.id) << reference;
   EXPECT_EQ(id_of("a", "app:v2"), "(not_found)");
   EXPECT_EQ(id_of("a", "b/app"), "(not_found)");
@@ -83,7 +86,8 @@ TEST_F(TemplateTest, TagsMoveAndGo) {
 }
 
 TEST_F(TemplateTest, AFamilyGoesAsAWholeAndATagAlone) {
-  Template first = add("a", "app", {"v1"}), second = add("a", "app", {"v2"}), third = add("a", "app", {"v3"});
+  Template first = add("a", "app", {"v1"}), second = add("a", "app", {"v2"}),
+           third = add("a", "app", {"v3"});
   EXPECT_TRUE(templates_->remove("a", "app:v1"));
   EXPECT_EQ(id_of("a", "app:v2"), second.id);
   EXPECT_TRUE(templates_->remove("a", first.family));
@@ -126,12 +130,14 @@ TEST_F(TemplateTest, LayersStayWhileSomebodyUsesThem) {
   ASSERT_TRUE(templates_->remove("a", "below"));
   EXPECT_TRUE(templates_->sweep({}).value().empty());
   ASSERT_TRUE(templates_->remove("a", "above"));
-  EXPECT_EQ(templates_->sweep({above.root.layers[0]}).value().size(), 1u);  // a sandbox still uses the lower one
+  // A sandbox still uses the lower one.
+  EXPECT_EQ(templates_->sweep({above.root.layers[0]}).value().size(), 1u);
   EXPECT_TRUE(exists(above.root.layers[0].substr(base_.size() + 1)));
   std::vector<std::string> gone = templates_->sweep({}).value();
   EXPECT_EQ(gone.size(), 2u);  // and the one before, which nobody removed
   Fd folder = open_file(at("server/layers"), O_RDONLY | O_DIRECTORY).value();
-  for (const std::string& path : gone) EXPECT_TRUE(kernel::remove_tree(folder.get(), path.substr(path.rfind('/') + 1)));
+  for (const std::string& path : gone)
+    EXPECT_TRUE(kernel::remove_tree(folder.get(), path.substr(path.rfind('/') + 1)));
   EXPECT_EQ(layers(), 0u);
 }
 
@@ -166,7 +172,9 @@ TEST_F(TemplateTest, WhatAnInterruptedForkLeftGoesWithTheNextSweep) {
   EXPECT_FALSE(templates_->find("a", between.id));
 }
 
-TEST_F(TemplateTest, ATemplateNeedsLayers) { EXPECT_FALSE(templates_->add(Template{}, std::nullopt)); }
+TEST_F(TemplateTest, ATemplateNeedsLayers) {
+  EXPECT_FALSE(templates_->add(Template{}, std::nullopt));
+}
 
 TEST_F(TemplateTest, StepsCountAndMakeWayWhenNobodyNeedsThem) {
   auto add_step = [&](const std::string& key, std::vector<std::string> below) {
@@ -179,7 +187,8 @@ TEST_F(TemplateTest, StepsCountAndMakeWayWhenNobodyNeedsThem) {
     asked.bytes = 10;
     return templates_->add(asked, std::move(layer)).value();
   };
-  Template first = add_step("1", {}), second = add_step("2", first.layers), other = add_step("3", {});
+  Template first = add_step("1", {}), second = add_step("2", first.layers),
+           other = add_step("3", {});
   Template made = second;
   made.kind = TemplateKind::made;
   made.name = "app";

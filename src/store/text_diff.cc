@@ -12,7 +12,8 @@ namespace paddock::store {
 namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
-constexpr int kMostEdits = 1500;  // memory grows with its square; beyond that whole blocks are shown as replaced
+// Memory grows with its square; beyond that whole blocks are shown as replaced.
+constexpr int kMostEdits = 1500;
 constexpr size_t kContext = 3;
 
 using Lines = std::vector<std::string_view>;
@@ -33,13 +34,16 @@ struct Edit {
   std::string_view line;
 };
 
-// Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): the furthest reach on each diagonal, kept for
-// every number of edits, then walked back. Gives up with an empty result beyond kMostEdits.
+// Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): the furthest reach on each
+// diagonal, kept for every number of edits, then walked back. Gives up with an empty result beyond
+// kMostEdits.
 std::vector<Edit> shortest_edits(const Lines& a, const Lines& b) {
   int n = static_cast<int>(a.size()), m = static_cast<int>(b.size());
   int most = std::min(n + m, kMostEdits);
   std::vector<std::vector<int>> reached;  // reached[d][k + d]: x on diagonal k after d edits
-  auto at = [&](int d, int k) { return reached[static_cast<size_t>(d)][static_cast<size_t>(k + d)]; };
+  auto at = [&](int d, int k) {
+    return reached[static_cast<size_t>(d)][static_cast<size_t>(k + d)];
+  };
   auto start_of = [&](int d, int k) {  // x before the diagonal run
     if (d == 0) return 0;
     bool down = k == -d || (k != d && at(d - 1, k - 1) < at(d - 1, k + 1));
@@ -50,7 +54,8 @@ std::vector<Edit> shortest_edits(const Lines& a, const Lines& b) {
     std::vector<int> row(static_cast<size_t>(2 * d + 1), 0);
     for (int k = -d; k <= d; k += 2) {
       int x = start_of(d, k), y = x - k;
-      while (x < n && y < m && y >= 0 && a[static_cast<size_t>(x)] == b[static_cast<size_t>(y)]) ++x, ++y;
+      while (x < n && y < m && y >= 0 && a[static_cast<size_t>(x)] == b[static_cast<size_t>(y)])
+        ++x, ++y;
       row[static_cast<size_t>(k + d)] = x;
       if (x >= n && y >= m) edits = d;
     }
@@ -65,8 +70,10 @@ std::vector<Edit> shortest_edits(const Lines& a, const Lines& b) {
     while (x > from) script.push_back({' ', a[static_cast<size_t>(--x)]}), --y;
     if (d == 0) break;
     bool down = k == -d || (k != d && at(d - 1, k - 1) < at(d - 1, k + 1));
-    if (down) script.push_back({'+', b[static_cast<size_t>(--y)]});
-    else script.push_back({'-', a[static_cast<size_t>(--x)]});
+    if (down)
+      script.push_back({'+', b[static_cast<size_t>(--y)]});
+    else
+      script.push_back({'-', a[static_cast<size_t>(--x)]});
   }
   std::reverse(script.begin(), script.end());
   return script;
@@ -92,7 +99,8 @@ std::vector<Edit> edits_between(const Lines& a, const Lines& b) {
 
 // A line as it may be sent to a terminal; tabs stay.
 std::string shown(std::string_view line) {
-  if (!ends_with(line, "\n")) return shown(std::string(line) + "\n") + "\\ No newline at end of file\n";
+  if (!ends_with(line, "\n"))
+    return shown(std::string(line) + "\n") + "\\ No newline at end of file\n";
   line.remove_suffix(1);
   std::vector<std::string> parts = split(line, '\t');
   for (std::string& part : parts) part = printable(part);
@@ -145,14 +153,17 @@ Side side_of(int root, const std::string& path, EntryType type) {
     kernel::PathParts parts = kernel::split_path(path);
     Result<Fd> parent = kernel::open_beneath_one_mount(root, parts.parent, O_PATH | O_DIRECTORY);
     std::string target(4096, '\0');
-    ssize_t length = parent ? ::readlinkat(parent.value().get(), parts.name.c_str(), target.data(), target.size()) : -1;
+    ssize_t length = parent ? ::readlinkat(parent.value().get(), parts.name.c_str(), target.data(),
+                                           target.size())
+                            : -1;
     if (length < 0) return {"", "cannot be read"};
     target.resize(static_cast<size_t>(length));
     return {cat("link to ", target, "\n"), ""};
   }
   Result<Fd> file = kernel::open_beneath_one_mount(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat info;
-  if (!file || ::fstat(file.value().get(), &info) != 0 || !S_ISREG(info.st_mode)) return {"", "cannot be read"};
+  if (!file || ::fstat(file.value().get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return {"", "cannot be read"};
   Result<std::string> text = read_all(file.value().get(), kMostBytes);
   if (!text) return {"", "too large"};
   if (text.value().find('\0') != std::string::npos) return {"", "binary"};
@@ -161,15 +172,17 @@ Side side_of(int root, const std::string& path, EntryType type) {
 
 }  // namespace
 
-std::string line_diff(std::string_view before, std::string_view after) { return hunks(lines_of(before), lines_of(after)); }
+std::string line_diff(std::string_view before, std::string_view after) {
+  return hunks(lines_of(before), lines_of(after));
+}
 
 Result<std::string> text_diff(const ChangeSet& set, const Change& change) {
   Trees trees = TRY(open_trees(set));
   bool is_removed = change.kind == ChangeKind::removed;
   EntryType type_after = is_removed ? EntryType::none : change.type;
   std::string path = printable(change.path);
-  std::string out = cat("--- ", change.type_before == EntryType::none ? "/dev/null" : "a/" + path, "\n",
-                        "+++ ", is_removed ? "/dev/null" : "b/" + path, "\n");
+  std::string out = cat("--- ", change.type_before == EntryType::none ? "/dev/null" : "a/" + path,
+                        "\n", "+++ ", is_removed ? "/dev/null" : "b/" + path, "\n");
   if (change.kind == ChangeKind::mode) return out + "mode only\n";
   Side before = side_of(trees.workspace.get(), change.path, change.type_before);
   Side after = side_of(trees.upper.get(), change.path, type_after);

@@ -21,20 +21,23 @@ TEST_F(TextDiffTest, ShowsHunksWithContext) {
 
 TEST_F(TextDiffTest, SplitsDistantChangesIntoHunks) {
   std::string before, after;
-  for (int i = 0; i < 30; ++i) before += cat(i, "\n"), after += i == 3 || i == 20 ? cat(i, "!\n") : cat(i, "\n");
+  for (int i = 0; i < 30; ++i)
+    before += cat(i, "\n"), after += i == 3 || i == 20 ? cat(i, "!\n") : cat(i, "\n");
   std::string text = between(before, after);
   EXPECT_NE(text.find("@@ -1,7 +1,7 @@"), std::string::npos) << text;
   EXPECT_NE(text.find("@@ -18,7 +18,7 @@"), std::string::npos) << text;
 }
 
 TEST_F(TextDiffTest, SeesAMissingLastNewline) {
-  EXPECT_EQ(between("a\nb\n", "a\nb"), "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n");
+  EXPECT_EQ(between("a\nb\n", "a\nb"),
+            "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n");
 }
 
 TEST_F(TextDiffTest, ShowsAddedFilesWhole) {
   start();
   write(up_ + "new", "a\nb\n");
-  EXPECT_EQ(text_diff(set_, change_at("new")).value(), "--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n");
+  EXPECT_EQ(text_diff(set_, change_at("new")).value(),
+            "--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n");
 }
 
 TEST_F(TextDiffTest, SendsNoEscapesToTheTerminal) {

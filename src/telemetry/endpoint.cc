@@ -26,7 +26,12 @@ std::string_view trimmed(std::string_view text) {
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
-    auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+    auto digit = [](char c) {
+      return c >= '0' && c <= '9'   ? c - '0'
+             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+             : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                    : -1;
+    };
     int high = text[i] == '%' && i + 2 < text.size() ? digit(text[i + 1]) : -1;
     int low = high >= 0 ? digit(text[i + 2]) : -1;
     if (low < 0) {
@@ -45,8 +50,10 @@ Result<void> add_pairs(const char* from, std::map<std::string, std::string>& pai
   if (text.empty()) return {};
   for (const std::string& pair : split(text, ',')) {
     size_t equals = pair.find('=');
-    if (equals == std::string::npos) return Error{Code::invalid, cat(from, ": a part of it is no NAME=VALUE"), ""};
-    pairs.emplace(std::string(trimmed(std::string_view(pair).substr(0, equals))), unescaped(trimmed(std::string_view(pair).substr(equals + 1))));
+    if (equals == std::string::npos)
+      return Error{Code::invalid, cat(from, ": a part of it is no NAME=VALUE"), ""};
+    pairs.emplace(std::string(trimmed(std::string_view(pair).substr(0, equals))),
+                  unescaped(trimmed(std::string_view(pair).substr(equals + 1))));
   }
   return {};
 }
@@ -54,7 +61,9 @@ Result<void> add_pairs(const char* from, std::map<std::string, std::string>& pai
 // A value with a line break in it would become a header of its own.
 Result<void> check_headers(const Endpoint& endpoint) {
   for (const auto& [name, value] : endpoint.headers)
-    if (!net::parse_header_line(cat(name, ": ", value))) return Error{Code::invalid, cat("telemetry: '", printable(name), "' cannot be sent as a header"), ""};
+    if (!net::parse_header_line(cat(name, ": ", value)))
+      return Error{Code::invalid,
+                   cat("telemetry: '", printable(name), "' cannot be sent as a header"), ""};
   return {};
 }
 
@@ -62,19 +71,26 @@ Result<void> check_headers(const Endpoint& endpoint) {
 
 Result<Endpoint> parse_url(const std::string& url, uint16_t http_port, const std::string& what) {
   Endpoint endpoint;
-  Error wrong{Code::invalid, cat(what, " '", printable(url.substr(0, 200)), "': not an http:// or https:// URL"), ""};
+  Error wrong{Code::invalid,
+              cat(what, " '", printable(url.substr(0, 200)), "': not an http:// or https:// URL"),
+              ""};
   std::string_view rest = url;
-  if (starts_with(url, "https://")) endpoint.tls = true;
-  else if (!starts_with(url, "http://")) return wrong;
+  if (starts_with(url, "https://"))
+    endpoint.tls = true;
+  else if (!starts_with(url, "http://"))
+    return wrong;
   rest.remove_prefix(endpoint.tls ? 8 : 7);
   size_t slash = rest.find_first_of("/?#");
-  std::string_view authority = rest.substr(0, slash), path = slash == std::string_view::npos ? "" : rest.substr(slash);
+  std::string_view authority = rest.substr(0, slash),
+                   path = slash == std::string_view::npos ? "" : rest.substr(slash);
   Result<net::Authority> parsed = net::parse_authority(authority);
   if (!parsed) return wrong;
   for (char c : path)
-    if (c <= ' ' || c > '~' || c == '#') return wrong;  // char is signed: bytes that must be escaped, too
+    // Char is signed: bytes that must be escaped, too.
+    if (c <= ' ' || c > '~' || c == '#') return wrong;
   endpoint.host = parsed.value().host;
-  if (endpoint.host.size() > 2 && endpoint.host.front() == '[') endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
+  if (endpoint.host.size() > 2 && endpoint.host.front() == '[')
+    endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
   if (endpoint.host.empty()) return wrong;
   endpoint.port = parsed.value().port.value_or(endpoint.tls ? 443 : http_port);
   endpoint.authority = std::string(authority);
@@ -84,7 +100,10 @@ Result<Endpoint> parse_url(const std::string& url, uint16_t http_port, const std
 
 Result<Endpoint> parse_endpoint(const std::string& url) {
   Result<Endpoint> parsed = parse_url(url, kHttpPort, "telemetry endpoint");
-  if (parsed && parsed.value().path.find('?') != std::string::npos) parsed = Error{Code::invalid, cat("telemetry endpoint '", printable(url.substr(0, 200)), "': it has a query"), ""};
+  if (parsed && parsed.value().path.find('?') != std::string::npos)
+    parsed =
+        Error{Code::invalid,
+              cat("telemetry endpoint '", printable(url.substr(0, 200)), "': it has a query"), ""};
   if (!parsed) parsed.error().hint = "as in http://127.0.0.1:4318";
   if (!parsed) return parsed.error();
   Endpoint endpoint = std::move(parsed).value();
@@ -93,18 +112,26 @@ Result<Endpoint> parse_endpoint(const std::string& url) {
   return endpoint;
 }
 
-Result<std::optional<Endpoint>> find_endpoint(const std::string& given, const TelemetryPolicy& policy) {
+Result<std::optional<Endpoint>> find_endpoint(const std::string& given,
+                                              const TelemetryPolicy& policy) {
   if (same_ignoring_case(variable("OTEL_SDK_DISABLED"), "true")) return std::optional<Endpoint>();
   bool by_policy = given.empty() && policy.endpoint;
-  std::string whole = given.empty() && !by_policy ? variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") : "";
-  std::string url = !given.empty() ? given : by_policy ? *policy.endpoint : !whole.empty() ? whole : variable("OTEL_EXPORTER_OTLP_ENDPOINT");
+  std::string whole =
+      given.empty() && !by_policy ? variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") : "";
+  std::string url = !given.empty()   ? given
+                    : by_policy      ? *policy.endpoint
+                    : !whole.empty() ? whole
+                                     : variable("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (url.empty()) return std::optional<Endpoint>();
   Endpoint endpoint = TRY(parse_endpoint(url));
-  if (!whole.empty()) endpoint.path.resize(endpoint.path.size() - kTraces.size());  // it is the whole of it
+  // It is the whole of it.
+  if (!whole.empty()) endpoint.path.resize(endpoint.path.size() - kTraces.size());
   if (endpoint.path.empty()) endpoint.path = "/";
   // Headers stay with the endpoint that they were given for: another's must not be sent them.
-  if (by_policy) endpoint.headers = policy.headers;
-  else TRY(add_pairs("OTEL_EXPORTER_OTLP_HEADERS", endpoint.headers));
+  if (by_policy)
+    endpoint.headers = policy.headers;
+  else
+    TRY(add_pairs("OTEL_EXPORTER_OTLP_HEADERS", endpoint.headers));
   TRY(check_headers(endpoint));
   endpoint.certificate = variable("OTEL_EXPORTER_OTLP_CERTIFICATE");
   TRY(add_pairs("OTEL_RESOURCE_ATTRIBUTES", endpoint.resource));

@@ -9,7 +9,9 @@ namespace {
 class EndpointTest : public testing::Test {
  protected:
   void TearDown() override {
-    for (const char* name : {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_SDK_DISABLED"}) ::unsetenv(name);
+    for (const char* name : {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                             "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_SDK_DISABLED"})
+      ::unsetenv(name);
   }
   static Endpoint found(const std::string& given, const TelemetryPolicy& policy) {
     Result<std::optional<Endpoint>> endpoint = find_endpoint(given, policy);
@@ -33,7 +35,8 @@ TEST_F(EndpointTest, ReadsUrls) {
 }
 
 TEST_F(EndpointTest, RefusesWhatIsNoUrl) {
-  for (const char* wrong : {"", "collector:4318", "ftp://x", "http://", "http://user@host", "http://host/a?b", "http://host/a\r\nX: y", "http://host:99999"})
+  for (const char* wrong : {"", "collector:4318", "ftp://x", "http://", "http://user@host",
+                            "http://host/a?b", "http://host/a\r\nX: y", "http://host:99999"})
     EXPECT_FALSE(parse_endpoint(wrong)) << wrong;
 }
 
@@ -52,7 +55,8 @@ TEST_F(EndpointTest, NobodyWantsTracesUnlessSomebodySaysSo) {
 TEST_F(EndpointTest, HeadersStayWithTheirEndpoint) {
   ::setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://one:1", 1);
   ::setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x, b = c", 1);
-  EXPECT_EQ(found("", {}).headers, (std::map<std::string, std::string>{{"authorization", "Bearer x"}, {"b", "c"}}));
+  EXPECT_EQ(found("", {}).headers,
+            (std::map<std::string, std::string>{{"authorization", "Bearer x"}, {"b", "c"}}));
   TelemetryPolicy policy{.endpoint = "http://three:3", .headers = {{"k", "v"}}};
   EXPECT_EQ(found("", policy).headers, policy.headers);
   EXPECT_EQ(found("http://four:4", policy).headers.count("k"), 0u);

@@ -19,12 +19,16 @@ using io::Milliseconds;
 using io::Task;
 
 constexpr size_t kBatch = 512, kMostSpans = 8192, kMostBytes = 16 << 20, kBatchBytes = 2 << 20;
-constexpr Milliseconds kEvery = 1'000;                              // between two batches, when they are not full
+// Between two batches, when they are not full.
+constexpr Milliseconds kEvery = 1'000;
 constexpr Milliseconds kPostPatience = 10'000;
-constexpr Milliseconds kFirstPause = 500, kLongestPause = 30'000;   // after a failure; doubled each time
-constexpr int kMostTries = 10;                                      // for one batch
+// After a failure; doubled each time.
+constexpr Milliseconds kFirstPause = 500, kLongestPause = 30'000;
+constexpr int kMostTries = 10;  // for one batch
 
-bool is_worth_retrying(int status) { return status == 0 || status == 429 || status == 502 || status == 503 || status == 504; }
+bool is_worth_retrying(int status) {
+  return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+}
 
 std::map<std::string, std::string> resource_of(const Endpoint& endpoint) {
   char host[256] = "";
@@ -45,12 +49,12 @@ struct Exporter::State {
   std::map<std::string, std::string> resource;
   Spans spans;
   std::deque<std::string> queue;
-  size_t bytes = 0;          // in the queue
+  size_t bytes = 0;  // in the queue
   Stats stats;
-  io::Bell bell;             // something changed that send_batches looks at
-  bool hurries = false;      // what there is is to go at once
+  io::Bell bell;         // something changed that send_batches looks at
+  bool hurries = false;  // what there is is to go at once
   bool sending = false, ends = false;
-  bool tries_once = false;   // somebody waits: what fails is given up, and all behind it
+  bool tries_once = false;  // somebody waits: what fails is given up, and all behind it
 
   bool is_full() const { return queue.size() >= kBatch || bytes >= kBatchBytes; }
 
@@ -98,7 +102,9 @@ Task<void> send_batch(std::shared_ptr<State> state, std::vector<std::string> bat
     }
     ++state->stats.failures;
     state->stats.why = posted.why;
-    if (!is_worth_retrying(posted.status) || tries == kMostTries || state->ends || state->tries_once) break;
+    if (!is_worth_retrying(posted.status) || tries == kMostTries || state->ends ||
+        state->tries_once)
+      break;
     Milliseconds until = state->loop.now() + std::max(pause, posted.retry_after);
     while (state->loop.now() < until && !state->ends) (void)co_await state->bell.wait(until);
     pause = std::min(kLongestPause, pause * 2);
@@ -115,7 +121,8 @@ Task<void> send_batches(std::shared_ptr<State> state) {
       continue;
     }
     Milliseconds until = state->loop.now() + kEvery;
-    while (!state->is_full() && !state->hurries && !state->ends && state->loop.now() < until) (void)co_await state->bell.wait(until);
+    while (!state->is_full() && !state->hurries && !state->ends && state->loop.now() < until)
+      (void)co_await state->bell.wait(until);
     if (state->ends) break;
     std::vector<std::string> batch = state->take_batch();
     state->sending = true;
@@ -154,13 +161,15 @@ Task<void> Exporter::drain(Milliseconds patience) {
   Milliseconds deadline = state->loop.now() + patience;
   state->hurries = true;
   state->bell.ring();
-  while ((!state->queue.empty() || state->sending) && state->loop.now() < deadline) co_await state->loop.sleep(5);
+  while ((!state->queue.empty() || state->sending) && state->loop.now() < deadline)
+    co_await state->loop.sleep(5);
   state->hurries = false;
 }
 
 Exporter::Stats Exporter::stats() const { return state_->stats; }
 
-Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events, Milliseconds patience) {
+Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events,
+                      Milliseconds patience) {
   io::Loop& loop = *TRY(io::Loop::create());
   std::unique_ptr<Exporter> exporter = TRY(Exporter::start(loop, endpoint));
   exporter->state_->tries_once = true;
@@ -174,7 +183,10 @@ Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events
   Exporter::Stats stats = exporter->stats();
   if (stats.sent > 0 && stats.why.empty() && stats.dropped == 0) return {};
   if (stats.why.empty() && stats.dropped == 0 && events.empty()) return {};
-  return Error{Code::io, cat("send traces: ", stats.why.empty() ? "not all of them could be sent in time" : stats.why), ""};
+  return Error{
+      Code::io,
+      cat("send traces: ", stats.why.empty() ? "not all of them could be sent in time" : stats.why),
+      ""};
 }
 
 }  // namespace paddock::telemetry

@@ -1,5 +1,5 @@
-// Sends what happened to a collector of traces: OTLP over HTTP, as JSON (docs/telemetry.md). Best effort: what cannot be sent in
-// time is dropped and counted, and nobody waits for it.
+// Sends what happened to a collector of traces: OTLP over HTTP, as JSON (docs/telemetry.md). Best
+// effort: what cannot be sent in time is dropped and counted, and nobody waits for it.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,27 @@ class Exporter {
   ~Exporter();  // what has not been sent is not sent any more
 
   void take(const Event& event);
-  io::Task<void> drain(io::Milliseconds patience);  // until all of it is sent or dropped, or so long
+  // Until all of it is sent or dropped, or so long.
+  io::Task<void> drain(io::Milliseconds patience);
 
   struct Stats {
     uint64_t sent = 0, dropped = 0, failures = 0;  // spans, spans, requests
-    std::string why;                               // of the last failure; empty: the last request succeeded
+    // Of the last failure; empty: the last request succeeded.
+    std::string why;
   };
   Stats stats() const;
 
  private:
-  friend Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events, io::Milliseconds patience);
+  friend Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events,
+                               io::Milliseconds patience);
   struct State;
   explicit Exporter(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 
-// For who has no loop and nothing else to do: sends the spans of these events and returns when they are sent, when one request failed
-// (nothing is tried twice: somebody waits), or at the deadline.
-Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events, io::Milliseconds patience);
+// For who has no loop and nothing else to do: sends the spans of these events and returns when they
+// are sent, when one request failed (nothing is tried twice: somebody waits), or at the deadline.
+Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events,
+                      io::Milliseconds patience);
 
 }  // namespace paddock::telemetry

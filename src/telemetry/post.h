@@ -16,12 +16,13 @@ class Poster {
   static Result<std::unique_ptr<Poster>> create(io::Loop& loop, const Endpoint& endpoint);
 
   struct Posted {
-    int status = 0;                   // 0: there was no answer
-    std::string why;                  // of a failure
-    io::Milliseconds retry_after = 0; // as the collector asked
-    std::string answer;               // the body, where it was asked for
+    int status = 0;                    // 0: there was no answer
+    std::string why;                   // of a failure
+    io::Milliseconds retry_after = 0;  // as the collector asked
+    std::string answer;                // the body, where it was asked for
   };
-  // An answer's body is read when it may have `most_answer` bytes; a longer or broken one is a failure.
+  // An answer's body is read when it may have `most_answer` bytes; a longer or broken one is a
+  // failure.
   io::Task<Posted> post(std::string body, io::Milliseconds patience, size_t most_answer = 0);
   void stop();  // whoever waits for post() is told at once that there was no answer
 
@@ -31,10 +32,11 @@ class Poster {
 
   io::Loop& loop_;
   Endpoint endpoint_;
-  int socket_ = -1;                       // the one in use
+  int socket_ = -1;  // the one in use
   bool stopped_ = false;
   std::optional<net::TlsClient> tls_;
-  std::unique_ptr<io::Worker> resolver_;  // names are looked up by a thread: the system's way blocks
+  // Names are looked up by a thread: the system's way blocks.
+  std::unique_ptr<io::Worker> resolver_;
 };
 
 }  // namespace paddock::telemetry

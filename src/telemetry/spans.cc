@@ -7,19 +7,22 @@ namespace paddock::telemetry {
 namespace {
 
 constexpr size_t kMostOpen = 20'000, kMostInstants = 128, kMostAttributes = 64, kLongestText = 4096;
-constexpr char kName[] = "span.name";  // in the data of an end whose span is not called after its kind
+// In the data of an end whose span is not called after its kind.
+constexpr char kName[] = "span.name";
 constexpr int kInternal = 1, kServer = 2, kClient = 3;  // SpanKind
 constexpr int kOk = 1, kError = 2;                      // Status
 
 Value any_value(const Value& value) {
   if (const bool* truth = value.as_bool()) return Value::Object{{"boolValue", *truth}};
-  if (const int64_t* number = value.as_int()) return Value::Object{{"intValue", to_text(*number)}};  // 64 bits are strings in JSON
+  // 64 bits are strings in JSON.
+  if (const int64_t* number = value.as_int()) return Value::Object{{"intValue", to_text(*number)}};
   if (const double* number = value.as_double()) return Value::Object{{"doubleValue", *number}};
   if (const Value::Array* list = value.as_array()) {
     Value::Array values;
     for (const Value& item : *list) {
       if (values.size() == kMostAttributes) break;
-      values.push_back(any_value(item.as_object() || item.as_array() ? Value(to_json(item)) : item));
+      values.push_back(
+          any_value(item.as_object() || item.as_array() ? Value(to_json(item)) : item));
     }
     return Value::Object{{"arrayValue", Value::Object{{"values", std::move(values)}}}};
   }
@@ -37,15 +40,18 @@ class Attributes {
       for (const auto& [key, member] : *members) add(cat(name, ".", key), member);
       return;
     }
-    if (all_.size() < kMostAttributes || all_.count(name)) all_.insert_or_assign(name, any_value(value));
-    else ++left_out_;
+    if (all_.size() < kMostAttributes || all_.count(name))
+      all_.insert_or_assign(name, any_value(value));
+    else
+      ++left_out_;
   }
   // Names with a dot are conventions that others share; all else is ours.
   void add_data(const Event& event) {
     const Value::Object* members = event.data.as_object();
     if (members)
       for (const auto& [name, value] : *members)
-        if (name != kName) add(name.find('.') == std::string::npos ? cat("paddock.", name) : name, value);
+        if (name != kName)
+          add(name.find('.') == std::string::npos ? cat("paddock.", name) : name, value);
   }
   void add_who(const Event& event) {
     add("paddock.sandbox", event.sandbox);
@@ -55,7 +61,8 @@ class Attributes {
   }
   Value list() const {
     Value::Array list;
-    for (const auto& [name, value] : all_) list.push_back(Value::Object{{"key", to_utf8(name)}, {"value", value}});
+    for (const auto& [name, value] : all_)
+      list.push_back(Value::Object{{"key", to_utf8(name)}, {"value", value}});
     return list;
   }
   uint64_t left_out() const { return left_out_; }
@@ -97,7 +104,8 @@ struct Status {
 };
 
 Status status_of_outcome(const Value& outcome) {
-  if (const std::string* word = outcome.as_string()) return *word == "ok" ? Status{kOk, ""} : Status{kError, *word};
+  if (const std::string* word = outcome.as_string())
+    return *word == "ok" ? Status{kOk, ""} : Status{kError, *word};
   std::string kind = text_in(outcome, "kind");
   if (kind == "limit") return {kError, cat("limit ", text_in(outcome, "limit"))};
   if (kind == "signaled") return {kError, text_in(outcome, "signal")};
@@ -108,12 +116,15 @@ Status status_of_outcome(const Value& outcome) {
 }
 
 Status status_of(const Event& event) {
-  if (event.verdict == "deny") return {kError, text_in(event.data, "why").empty() ? "denied" : text_in(event.data, "why")};
+  if (event.verdict == "deny")
+    return {kError, text_in(event.data, "why").empty() ? "denied" : text_in(event.data, "why")};
   if (std::string error = error_in(event.data); !error.empty()) return {kError, error};
-  if (std::string limit = text_in(event.data, "limit"); !limit.empty()) return {kError, cat("limit ", limit)};
+  if (std::string limit = text_in(event.data, "limit"); !limit.empty())
+    return {kError, cat("limit ", limit)};
   if (const Value* outcome = event.data.find("outcome")) return status_of_outcome(*outcome);
   const Value* status = event.data.find("http.response.status_code");
-  if (status && status->as_int() && *status->as_int() >= 500) return {kError, cat("status ", *status->as_int())};
+  if (status && status->as_int() && *status->as_int() >= 500)
+    return {kError, cat("status ", *status->as_int())};
   return {};
 }
 
@@ -121,11 +132,14 @@ Value instant_json(const Event& event) {
   Attributes attributes;
   attributes.add_data(event);
   attributes.add("paddock.verdict", event.verdict);
-  return Value::Object{{"timeUnixNano", nanoseconds(event.time_us)}, {"name", event.kind}, {"attributes", attributes.list()}};
+  return Value::Object{{"timeUnixNano", nanoseconds(event.time_us)},
+                       {"name", event.kind},
+                       {"attributes", attributes.list()}};
 }
 
 // `end` is the end, or something that was over when it was told.
-std::string span_json(const Event& end, const Event* start, const std::vector<Event>& instants, uint64_t left_out) {
+std::string span_json(const Event& end, const Event* start, const std::vector<Event>& instants,
+                      uint64_t left_out) {
   Attributes attributes;
   if (start) attributes.add_who(*start);
   if (start) attributes.add_data(*start);
@@ -139,7 +153,8 @@ std::string span_json(const Event& end, const Event* start, const std::vector<Ev
   if (!parent.empty()) span.set("parentSpanId", parent);
   span.set("name", name_of(end));
   span.set("kind", kind_of(end));
-  span.set("startTimeUnixNano", nanoseconds(start ? std::min(start->time_us, end.time_us) : end.time_us - duration));
+  span.set("startTimeUnixNano",
+           nanoseconds(start ? std::min(start->time_us, end.time_us) : end.time_us - duration));
   span.set("endTimeUnixNano", nanoseconds(end.time_us));
   span.set("attributes", attributes.list());
   if (attributes.left_out()) span.set("droppedAttributesCount", attributes.left_out());
@@ -155,7 +170,8 @@ std::string span_json(const Event& end, const Event* start, const std::vector<Ev
   return to_json(span);
 }
 
-// What has a span without being a beginning is an instant: its span ties it to what is told when it failed.
+// What has a span without being a beginning is an instant: its span ties it to what is told when it
+// failed.
 bool is_beginning(const Event& event) {
   for (std::string_view tail : {".start", ".create", ".call"})
     if (ends_with(event.kind, tail)) return true;
@@ -172,7 +188,8 @@ void Spans::take(const Event& event, std::vector<std::string>& whole) {
   }
   auto own = event.span.empty() ? open_.end() : open_.find(event.span);
   if (own != open_.end()) {
-    whole.push_back(span_json(event, &own->second.start, own->second.instants, own->second.left_out));
+    whole.push_back(
+        span_json(event, &own->second.start, own->second.instants, own->second.left_out));
     open_.erase(own);
     return;
   }
@@ -186,11 +203,15 @@ void Spans::take(const Event& event, std::vector<std::string>& whole) {
   }
 }
 
-std::string make_request(const std::map<std::string, std::string>& resource, const std::vector<std::string>& spans) {
+std::string make_request(const std::map<std::string, std::string>& resource,
+                         const std::vector<std::string>& spans) {
   Value::Array attributes;
-  for (const auto& [name, value] : resource) attributes.push_back(Value::Object{{"key", name}, {"value", Value::Object{{"stringValue", value}}}});
+  for (const auto& [name, value] : resource)
+    attributes.push_back(
+        Value::Object{{"key", name}, {"value", Value::Object{{"stringValue", value}}}});
   std::string scope = to_json(Value::Object{{"name", "paddock"}, {"version", PADDOCK_VERSION}});
-  return cat("{\"resourceSpans\":[{\"resource\":{\"attributes\":", to_json(attributes), "},\"scopeSpans\":[{\"scope\":", scope, ",\"spans\":[", join(spans, ","), "]}]}]}");
+  return cat("{\"resourceSpans\":[{\"resource\":{\"attributes\":", to_json(attributes),
+             "},\"scopeSpans\":[{\"scope\":", scope, ",\"spans\":[", join(spans, ","), "]}]}]}");
 }
 
 }  // namespace paddock::telemetry

@@ -1,5 +1,6 @@
-// Events into spans, as OTLP writes them in JSON. What ended makes a span, from its end alone if need be; its beginning adds
-// attributes, and what happened meanwhile without taking time stands in it.
+// Events into spans, as OTLP writes them in JSON. What ended makes a span, from its end alone if
+// need be; its beginning adds attributes, and what happened meanwhile without taking time stands in
+// it.
 #pragma once
 
 #include <map>
@@ -26,6 +27,7 @@ class Spans {
 };
 
 // The body of a request that carries these spans.
-std::string make_request(const std::map<std::string, std::string>& resource, const std::vector<std::string>& spans);
+std::string make_request(const std::map<std::string, std::string>& resource,
+                         const std::vector<std::string>& spans);
 
 }  // namespace paddock::telemetry

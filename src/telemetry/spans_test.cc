@@ -80,7 +80,8 @@ TEST_F(SpansTest, ABeginningAndItsEndAreOneSpan) {
   EXPECT_EQ(text(made, "endTimeUnixNano"), "1002500000");
   EXPECT_EQ(attribute(made, "paddock.sandbox"), "{\"stringValue\":\"abc\"}");
   EXPECT_EQ(attribute(made, "paddock.timeout_ms"), "{\"intValue\":\"5\"}");
-  EXPECT_EQ(attribute(made, "paddock.argv"), "{\"arrayValue\":{\"values\":[{\"stringValue\":\"ls\"},{\"stringValue\":\"-l\"}]}}");
+  EXPECT_EQ(attribute(made, "paddock.argv"),
+            "{\"arrayValue\":{\"values\":[{\"stringValue\":\"ls\"},{\"stringValue\":\"-l\"}]}}");
   EXPECT_EQ(attribute(made, "paddock.outcome.code"), "{\"intValue\":\"0\"}");
   EXPECT_EQ(status(made), 1);
   EXPECT_EQ(spans.open(), 0u);
@@ -145,9 +146,12 @@ TEST_F(SpansTest, BoundsWhatAProgramCanPutIntoASpan) {
 }
 
 TEST(Request, HasTheShapeOfOtlp) {
-  EXPECT_EQ(make_request({{"service.name", "paddock"}}, {"{\"a\":1}", "{\"b\":2}"}),
-            cat("{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"paddock\"}}]},\"scopeSpans\":[{\"scope\":{\"name\":\"paddock\","
-                "\"version\":\"", PADDOCK_VERSION, "\"},\"spans\":[{\"a\":1},{\"b\":2}]}]}]}"));
+  EXPECT_EQ(
+      make_request({{"service.name", "paddock"}}, {"{\"a\":1}", "{\"b\":2}"}),
+      cat("{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{"
+          "\"stringValue\":\"paddock\"}}]},\"scopeSpans\":[{\"scope\":{\"name\":\"paddock\","
+          "\"version\":\"",
+          PADDOCK_VERSION, "\"},\"spans\":[{\"a\":1},{\"b\":2}]}]}]}"));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ struct Kept {
 };
 
 bool is_id(std::string_view text) {
-  return text.size() == kIdLength && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == std::string_view::npos;
+  return text.size() == kIdLength &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == std::string_view::npos;
 }
 
 Value to_file(const Kept& kept) {
@@ -59,10 +60,14 @@ std::optional<Kept> from_file(const std::string& text) {
   Kept kept;
   Approval& approval = kept.approval;
   std::string state = mcp::text_at(value, "state");
-  if (state == "waiting") approval.state = Approval::State::waiting;
-  else if (state == "approved") approval.state = Approval::State::approved;
-  else if (state == "denied") approval.state = Approval::State::denied;
-  else return std::nullopt;
+  if (state == "waiting")
+    approval.state = Approval::State::waiting;
+  else if (state == "approved")
+    approval.state = Approval::State::approved;
+  else if (state == "denied")
+    approval.state = Approval::State::denied;
+  else
+    return std::nullopt;
   approval.id = mcp::text_at(value, "id");
   approval.tool = mcp::text_at(value, "tool");
   approval.agent = mcp::text_at(value, "agent");
@@ -80,7 +85,10 @@ std::optional<Kept> from_file(const std::string& text) {
 }
 
 Error no_such(const std::string& id) {
-  return {Code::not_found, cat("there is no approval '", printable(id.substr(0, 100)), "': it was used, its time is over, or it never was"), "see what waits: paddock approve"};
+  return {Code::not_found,
+          cat("there is no approval '", printable(id.substr(0, 100)),
+              "': it was used, its time is over, or it never was"),
+          "see what waits: paddock approve"};
 }
 
 }  // namespace
@@ -98,7 +106,8 @@ const char* to_string(Approval::State state) {
 std::string hidden_words(const Approval& approval) {
   const Value* parts = approval.hidden.as_object() ? approval.hidden.find("parts") : nullptr;
   if (!parts || !parts->as_int()) return "";
-  return cat(*parts->as_int(), *parts->as_int() == 1 ? " part is" : " parts are", " hidden here: it looks like a secret. The call has all of it, ",
+  return cat(*parts->as_int(), *parts->as_int() == 1 ? " part is" : " parts are",
+             " hidden here: it looks like a secret. The call has all of it, ",
              number_at(approval.hidden, "bytes"), " bytes of arguments");
 }
 
@@ -123,7 +132,8 @@ struct Approvals::State {
   Clocks clocks;
   Fd directory, lock;
   std::multimap<std::string, io::Bell*> bells;  // of who waits in this process, by id
-  // Files that were read before and have not changed since; without arguments. A word is always taken from the file itself.
+  // Files that were read before and have not changed since; without arguments. A word is always
+  // taken from the file itself.
   struct Known {
     ino_t inode = 0;
     off_t size = 0;
@@ -135,7 +145,8 @@ struct Approvals::State {
   int64_t of_day_ms() const { return clocks.time_of_day_ns() / kMillisecond; }
   int64_t since_boot_ms() const { return clocks.since_boot_ns() / kMillisecond; }
   bool is_over(const Kept& kept) const {
-    return kept.boot != clocks.boot || since_boot_ms() >= kept.approval.ends_since_boot_ms || of_day_ms() >= kept.approval.expires_ms;
+    return kept.boot != clocks.boot || since_boot_ms() >= kept.approval.ends_since_boot_ms ||
+           of_day_ms() >= kept.approval.expires_ms;
   }
   void holds_for(Kept& kept, int64_t duration_ms) const {
     duration_ms = std::max<int64_t>(0, duration_ms);
@@ -146,7 +157,8 @@ struct Approvals::State {
 
   // Empty: what is there is no approval. The error arm: it could not be read now, or is not there.
   Result<std::optional<Kept>> read_file(const std::string& id) const {
-    Fd file(::openat(directory.get(), (id + kSuffix).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    Fd file(::openat(directory.get(), (id + kSuffix).c_str(),
+                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!file) return errno_error(errno, cat("read the approval '", id, "'"));
     Result<std::string> text = read_all(file.get(), kLargestFile);
     if (!text) return text.error();
@@ -160,14 +172,18 @@ struct Approvals::State {
     if (!kept || !kept.value() || is_over(*kept.value())) return std::nullopt;
     return std::move(kept.value());
   }
-  Result<void> write(const Kept& kept) const { return store::write_file(directory.get(), kept.approval.id + kSuffix, to_json(to_file(kept)) + "\n"); }
+  Result<void> write(const Kept& kept) const {
+    return store::write_file(directory.get(), kept.approval.id + kSuffix,
+                             to_json(to_file(kept)) + "\n");
+  }
   Result<void> remove(const std::string& id) const {
-    if (::unlinkat(directory.get(), (id + kSuffix).c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, cat("remove the approval '", id, "'"));
+    if (::unlinkat(directory.get(), (id + kSuffix).c_str(), 0) != 0 && errno != ENOENT)
+      return errno_error(errno, cat("remove the approval '", id, "'"));
     return {};
   }
 
-  // All that hold, without their arguments. With `clean`, what is over or is no approval is removed; only under the lock. What could not
-  // be read now stays.
+  // All that hold, without their arguments. With `clean`, what is over or is no approval is
+  // removed; only under the lock. What could not be read now stays.
   Result<std::vector<Kept>> all(bool clean) const {
     Fd again(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR* entries = again ? ::fdopendir(again.get()) : nullptr;
@@ -181,23 +197,31 @@ struct Approvals::State {
       if (name == "." || name == ".." || name == ".lock") continue;
       std::string id = ends_with(name, kSuffix) ? name.substr(0, name.size() - 5) : "";
       const Known* about = is_id(id) ? look_at(id, seen) : nullptr;
-      if (about && about->kept && !is_over(*about->kept)) found.push_back(*about->kept);
-      else if (about || is_unfinished(name)) over.push_back(name);
+      if (about && about->kept && !is_over(*about->kept))
+        found.push_back(*about->kept);
+      else if (about || is_unfinished(name))
+        over.push_back(name);
     }
     ::closedir(entries);
     if (clean)
       for (const std::string& name : over) (void)::unlinkat(directory.get(), name.c_str(), 0);
     known = std::move(seen);
-    std::sort(found.begin(), found.end(), [](const Kept& a, const Kept& b) { return std::tie(a.approval.asked_ms, a.approval.id) < std::tie(b.approval.asked_ms, b.approval.id); });
+    std::sort(found.begin(), found.end(), [](const Kept& a, const Kept& b) {
+      return std::tie(a.approval.asked_ms, a.approval.id) <
+             std::tie(b.approval.asked_ms, b.approval.id);
+    });
     return found;
   }
   // Null: it cannot be read now.
   const Known* look_at(const std::string& id, std::map<std::string, Known>& seen) const {
     struct stat info;
-    if (::fstatat(directory.get(), (id + kSuffix).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return nullptr;
+    if (::fstatat(directory.get(), (id + kSuffix).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return nullptr;
     auto before = known.find(id);
-    bool is_same = before != known.end() && before->second.inode == info.st_ino && before->second.size == info.st_size &&
-                   before->second.changed.tv_sec == info.st_ctim.tv_sec && before->second.changed.tv_nsec == info.st_ctim.tv_nsec;
+    bool is_same = before != known.end() && before->second.inode == info.st_ino &&
+                   before->second.size == info.st_size &&
+                   before->second.changed.tv_sec == info.st_ctim.tv_sec &&
+                   before->second.changed.tv_nsec == info.st_ctim.tv_nsec;
     if (is_same) return &(seen[id] = std::move(before->second));
     Known fresh{.inode = info.st_ino, .size = info.st_size, .changed = info.st_ctim};
     Result<std::optional<Kept>> kept = read_file(id);
@@ -221,8 +245,8 @@ struct Approvals::State {
 
 namespace {
 
-// Everything that changes a file is done by one process at a time. Let go of by the kernel when that one dies; each change is one
-// rename or unlink.
+// Everything that changes a file is done by one process at a time. Let go of by the kernel when
+// that one dies; each change is one rename or unlink.
 struct Held {
   int lock;
   ~Held() {
@@ -240,14 +264,17 @@ Result<void> take_lock(int lock) {
 Approvals::Approvals(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Approvals::~Approvals() = default;
 
-Result<std::unique_ptr<Approvals>> Approvals::open(const std::string& directory) { return open(directory, TRY(Clocks::of_this_host())); }
+Result<std::unique_ptr<Approvals>> Approvals::open(const std::string& directory) {
+  return open(directory, TRY(Clocks::of_this_host()));
+}
 
 Result<std::unique_ptr<Approvals>> Approvals::open(const std::string& directory, Clocks clocks) {
   auto state = std::make_unique<State>();
   state->path = directory;
   state->clocks = std::move(clocks);
   state->directory = TRY(open_private_directory(directory));
-  state->lock = Fd(::openat(state->directory.get(), ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  state->lock = Fd(
+      ::openat(state->directory.get(), ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!state->lock) return errno_error(errno, cat("open '", printable(directory), "/.lock'"));
   return std::unique_ptr<Approvals>(new Approvals(std::move(state)));
 }
@@ -265,9 +292,14 @@ Result<Approval> Approvals::ask(Approval asked) {
     if (kept.approval.state == Approval::State::waiting) ++waiting;
   }
   if (waiting >= kMostOfAnAgent)
-    return Error{Code::exhausted, cat("ask for an approval: ", waiting, " calls of this agent wait already"), "wait until they are decided (paddock approve)"};
+    return Error{Code::exhausted,
+                 cat("ask for an approval: ", waiting, " calls of this agent wait already"),
+                 "wait until they are decided (paddock approve)"};
   if (of_agent >= kMostKeptOfAnAgent || all.size() >= kMostKept)
-    return Error{Code::exhausted, cat("ask for an approval: ", of_agent, " of this agent and ", all.size(), " of all are kept already"), "wait until the time of some is over"};
+    return Error{Code::exhausted,
+                 cat("ask for an approval: ", of_agent, " of this agent and ", all.size(),
+                     " of all are kept already"),
+                 "wait until the time of some is over"};
   Kept kept{.approval = std::move(asked)};
   kept.approval.id = TRY(store::random_name(kIdLength));
   kept.approval.state = Approval::State::waiting;
@@ -278,7 +310,8 @@ Result<Approval> Approvals::ask(Approval asked) {
   return kept.approval;
 }
 
-Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id, std::function<bool()> given_up) {
+Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id,
+                                       std::function<bool()> given_up) {
   io::Bell bell(loop);
   auto place = state_->bells.emplace(id, &bell);
   struct Leave {
@@ -296,7 +329,8 @@ Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id, std::func
     if (!kept) co_return no_such(id);
     if (kept->approval.state != Approval::State::waiting) co_return std::move(kept->approval);
     if (given_up && given_up()) {
-      // Nobody should be asked about what nobody wants any more. Others that wait for the same ask anew.
+      // Nobody should be asked about what nobody wants any more. Others that wait for the same ask
+      // anew.
       if (take_lock(state_->lock.get())) {
         Held held{state_->lock.get()};
         std::optional<Kept> now = state_->read(id);
@@ -322,7 +356,8 @@ Result<void> Approvals::put_back(const Approval& used) {
   if (used.remember_ms != 0) return {};  // it is still there
   TRY(take_lock(state_->lock.get()));
   Held held{state_->lock.get()};
-  return state_->write({.approval = used, .boot = state_->clocks.boot});  // with the end that it had
+  // With the end that it had.
+  return state_->write({.approval = used, .boot = state_->clocks.boot});
 }
 
 Result<std::optional<Approval>> Approvals::about(const std::string& hash) const {
@@ -334,7 +369,8 @@ Result<std::vector<Approval>> Approvals::list() const {
   std::vector<Kept> all = TRY(state_->all(false));
   std::vector<Approval> approvals;
   for (const Kept& kept : all)
-    if (std::optional<Kept> now = state_->read(kept.approval.id)) approvals.push_back(std::move(now->approval));
+    if (std::optional<Kept> now = state_->read(kept.approval.id))
+      approvals.push_back(std::move(now->approval));
   return approvals;
 }
 
@@ -344,7 +380,8 @@ Result<Approval> Approvals::find(const std::string& id) const {
   return std::move(kept->approval);
 }
 
-Result<void> Approvals::decide(const std::string& id, bool approve, const std::string& by, const std::string& why) {
+Result<void> Approvals::decide(const std::string& id, bool approve, const std::string& by,
+                               const std::string& why) {
   TRY(take_lock(state_->lock.get()));
   Held held{state_->lock.get()};
   std::optional<Kept> kept = state_->read(id);
@@ -352,7 +389,10 @@ Result<void> Approvals::decide(const std::string& id, bool approve, const std::s
   Approval& approval = kept->approval;
   bool is_taken_back = approval.state == Approval::State::approved && !approve;
   if (approval.state != Approval::State::waiting && !is_taken_back)
-    return Error{Code::conflict, cat("decide about '", id, "': it was ", to_string(approval.state), " before", approval.why.empty() ? "" : cat(" (", approval.why, ")")), ""};
+    return Error{Code::conflict,
+                 cat("decide about '", id, "': it was ", to_string(approval.state), " before",
+                     approval.why.empty() ? "" : cat(" (", approval.why, ")")),
+                 ""};
   approval.state = approve ? Approval::State::approved : Approval::State::denied;
   approval.why = why.empty() ? cat("by ", by) : cat("by ", by, ": ", why);
   if (approve && approval.remember_ms > 0) state_->holds_for(*kept, approval.remember_ms);

@@ -18,7 +18,8 @@ namespace paddock::tools {
 namespace {
 
 TEST(CallHash, IsOfAllThatIsCalledAndNothingElse) {
-  auto hash = [](const std::string& arguments, const std::string& tool, const std::string& agent, const std::string& policy) {
+  auto hash = [](const std::string& arguments, const std::string& tool, const std::string& agent,
+                 const std::string& policy) {
     return call_hash({tool, agent, policy}, DeskTest::json(arguments));
   };
   std::string one = hash(R"({"a":1,"b":[true,null]})", "t", "x", "p");
@@ -31,7 +32,8 @@ TEST(CallHash, IsOfAllThatIsCalledAndNothingElse) {
   EXPECT_NE(one, hash(R"({"a":1,"b":[true,null]})", "t", "y", "p"));
   EXPECT_NE(one, hash(R"({"a":1,"b":[true,null]})", "t", "x", "q"));
   EXPECT_NE(hash(R"({"a":"b"})", "t", "x", "p"), hash(R"({"ab":""})", "t", "x", "p"));
-  EXPECT_NE(call_hash({"t", "x", "p", "d", ""}, Value()), call_hash({"t", "x", "p", "d", R"({"to":"you"})"}, Value()));
+  EXPECT_NE(call_hash({"t", "x", "p", "d", ""}, Value()),
+            call_hash({"t", "x", "p", "d", R"({"to":"you"})"}, Value()));
   EXPECT_NE(hash(R"({"a":["b","c"]})", "t", "x", "p"), hash(R"({"a":["bc"]})", "t", "x", "p"));
 }
 
@@ -41,9 +43,13 @@ class ApprovalsTest : public testing::Test {
     char name[] = "/tmp/paddock-approvals-XXXXXX";
     directory = std::string(::mkdtemp(name)) + "/approvals";
   }
-  ~ApprovalsTest() override { std::filesystem::remove_all(std::filesystem::path(directory).parent_path()); }
+  ~ApprovalsTest() override {
+    std::filesystem::remove_all(std::filesystem::path(directory).parent_path());
+  }
   std::unique_ptr<Approvals> open() {
-    return Approvals::open(directory, {[this] { return since_boot; }, [this] { return of_day; }, boot}).value();
+    return Approvals::open(directory,
+                           {[this] { return since_boot; }, [this] { return of_day; }, boot})
+        .value();
   }
   static Approval question(char hash, int64_t remember_ms = 0, const std::string& agent = "a") {
     Approval approval;
@@ -119,20 +125,23 @@ TEST_F(ApprovalsTest, NeitherAClockThatIsSetBackNorARebootMakesOneLastLonger) {
 
 TEST_F(ApprovalsTest, WhatIsOverIsCleanedUpAndNobodyFillsTheList) {
   auto approvals = open();
-  for (size_t i = 0; i < Approvals::kMostOfAnAgent; ++i) ASSERT_TRUE(approvals->ask(question(static_cast<char>('!' + i))));
+  for (size_t i = 0; i < Approvals::kMostOfAnAgent; ++i)
+    ASSERT_TRUE(approvals->ask(question(static_cast<char>('!' + i))));
   EXPECT_EQ(approvals->ask(question('~')).error().code, Code::exhausted);
   EXPECT_TRUE(approvals->ask(question('~', 0, "another")));
   since_boot += 61'000'000'000, of_day += 61'000'000'000;
   EXPECT_TRUE(approvals->list().value().empty());
   EXPECT_TRUE(approvals->ask(question('~')));
   size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) files += entry.path().extension() == ".json";
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    files += entry.path().extension() == ".json";
   EXPECT_EQ(files, 1u);
 }
 
 TEST_F(ApprovalsTest, IdsThatAreNoneFindNothing) {
   auto approvals = open();
-  for (const char* id : {"", "../etc", "aaaaaaaa", "AAAAAAAA", "aaaaaaa/", "aaaaaaaaa"}) EXPECT_EQ(approvals->decide(id, true, "me", "").error().code, Code::not_found) << id;
+  for (const char* id : {"", "../etc", "aaaaaaaa", "AAAAAAAA", "aaaaaaa/", "aaaaaaaaa"})
+    EXPECT_EQ(approvals->decide(id, true, "me", "").error().code, Code::not_found) << id;
 }
 
 TEST_F(ApprovalsTest, OfManyProcessesOneUsesIt) {
@@ -168,7 +177,7 @@ TEST_F(ApprovalsTest, OthersCannotReachThem) {
   EXPECT_FALSE(Approvals::open(directory));
 }
 
-// ---- through the desk -----------------------------------------------------------------------------------------------
+// ---- through the desk ---
 
 constexpr const char* kAsk = "[[tools]]\nname = \"t\"\nask = { timeout = \"2s\" }\n";
 
@@ -227,7 +236,10 @@ TEST_F(DeskApprovalTest, ArgumentsThatAreChangedAfterwardsAreAskedAboutAnew) {
   caller = somebody("two");
   EXPECT_EQ(call("t", R"({"path":"/a"})").decision.kind, policy::Decision::Kind::deny);
   caller = somebody("one");
-  open("[[tools]]\nname = \"t\"\nrate = \"9/hour\"\nask = { timeout = \"100ms\", remember = \"1h\" }\n");  // another policy
+  // Another policy.
+  open(
+      "[[tools]]\nname = \"t\"\nrate = \"9/hour\"\nask = { timeout = \"100ms\", remember = \"1h\" "
+      "}\n");
   EXPECT_EQ(call("t", R"({"path":"/a"})").decision.kind, policy::Decision::Kind::deny);
   EXPECT_EQ(provider->reached.size(), 2u);
 }
@@ -236,7 +248,9 @@ TEST_F(DeskApprovalTest, TheUserOfTheClientMayBeAskedAndSeesNoSecret) {
   provider->rules = redact::Rules::compile({.secrets = {{"KEY", "open-sesame-42"}}}).value();
   context->client.capabilities = json(R"({"elicitation":{}})");
   open(kAsk);
-  context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"accept","content":{"approve":true}})"); };
+  context->user = [](const Value&) -> Result<Value> {
+    return json(R"({"action":"accept","content":{"approve":true}})");
+  };
   EXPECT_EQ(call("t", R"({"x":"open-sesame-42"})").decision.kind, policy::Decision::Kind::allow);
   ASSERT_EQ(context->asked.size(), 1u);
   EXPECT_EQ(context->asked[0].first, "elicitation/create");
@@ -244,9 +258,13 @@ TEST_F(DeskApprovalTest, TheUserOfTheClientMayBeAskedAndSeesNoSecret) {
   EXPECT_EQ(message.find("open-sesame"), std::string::npos) << message;
   EXPECT_NE(message.find("'t'"), std::string::npos);
   int count = 0;
-  for (const char* said : {R"({"action":"decline"})", R"({"action":"cancel"})", R"({"action":"accept","content":{"approve":false}})", R"({"action":"accept"})", R"({"action":"accept","content":{"approve":"true"}})", "[]"}) {
+  for (const char* said :
+       {R"({"action":"decline"})", R"({"action":"cancel"})",
+        R"({"action":"accept","content":{"approve":false}})", R"({"action":"accept"})",
+        R"({"action":"accept","content":{"approve":"true"}})", "[]"}) {
     context->user = [said](const Value&) -> Result<Value> { return json(said); };
-    EXPECT_EQ(call("t", cat("{\"n\":", ++count, "}")).decision.kind, policy::Decision::Kind::deny) << said;
+    EXPECT_EQ(call("t", cat("{\"n\":", ++count, "}")).decision.kind, policy::Decision::Kind::deny)
+        << said;
   }
   EXPECT_EQ(provider->reached.size(), 1u);
 }
@@ -319,7 +337,8 @@ TEST_F(DeskApprovalTest, AToolThatChangesWhileItsCallWaitsIsNotCalled) {
   };
   EXPECT_EQ(call("t", "{}").decision.rule, "mcp.servers.x.pin");
   EXPECT_TRUE(provider->reached.empty());
-  EXPECT_EQ(context->asked.size(), 2u);  // the approval of the old definition is none of the new one
+  // The approval of the old definition is none of the new one.
+  EXPECT_EQ(context->asked.size(), 2u);
 }
 
 TEST_F(DeskApprovalTest, AskingPeopleIsNotFree) {
@@ -339,7 +358,9 @@ TEST_F(DeskApprovalTest, AskingPeopleIsNotFree) {
 
 TEST_F(DeskApprovalTest, AnApprovalGoesOnWithTheRetryThatBringsTheStateAndNotForEver) {
   context->client.capabilities = json(R"({"elicitation":{}})");
-  context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"accept","content":{"approve":true}})"); };
+  context->user = [](const Value&) -> Result<Value> {
+    return json(R"({"action":"accept","content":{"approve":true}})");
+  };
   provider->answer = [](const ToolCall&) { return mcp::Answer::needs(Value::Object{}, "mine"); };
   open(kAsk);
   context->params = json("{}");
@@ -360,8 +381,12 @@ TEST_F(DeskApprovalTest, AnApprovalGoesOnWithTheRetryThatBringsTheStateAndNotFor
 
 TEST_F(DeskApprovalTest, ARetryThatMeetsAFullRateDoesNotBecomeAnApprovalForAnybody) {
   context->client.capabilities = json(R"({"elicitation":{}})");
-  context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"accept","content":{"approve":true}})"); };
-  provider->answer = [](const ToolCall&) { return mcp::Answer::needs(Value::Object{}, std::nullopt); };
+  context->user = [](const Value&) -> Result<Value> {
+    return json(R"({"action":"accept","content":{"approve":true}})");
+  };
+  provider->answer = [](const ToolCall&) {
+    return mcp::Answer::needs(Value::Object{}, std::nullopt);
+  };
   open(std::string(kAsk) + "rate = \"1/hour\"\n");
   context->params = json("{}");
   (void)call("t", "{}");
@@ -376,7 +401,8 @@ TEST_F(DeskApprovalTest, TheApproverIsToldHowMuchIsHidden) {
   context->user = [](const Value&) -> Result<Value> { return json(R"({"action":"decline"})"); };
   open(kAsk);
   (void)call("t", R"({"x":"open-sesame-42.evil.example"})");
-  EXPECT_NE(context->asked[0].second.find("message")->as_string()->find("1 part is hidden"), std::string::npos);
+  EXPECT_NE(context->asked[0].second.find("message")->as_string()->find("1 part is hidden"),
+            std::string::npos);
   Approval approval = desk->approvals().list().value()[0];
   EXPECT_EQ(*approval.hidden.find("parts")->as_int(), 1);
   EXPECT_EQ(*approval.hidden.find("bytes")->as_int(), 35);
@@ -421,7 +447,8 @@ TEST_F(ApprovalsTest, WhatCannotBeReadNowIsNotRemoved) {
   auto other = open();  // knows nothing yet
   int next = ::dup(0);
   ::close(next);
-  none = {static_cast<rlim_t>(next) + 1, before.rlim_max};  // the directory can be opened, and nothing in it
+  // The directory can be opened, and nothing in it.
+  none = {static_cast<rlim_t>(next) + 1, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   (void)other->ask(question('2'));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -447,7 +474,8 @@ TEST_F(DeskApprovalTest, AWebhookIsLetGoOfWithItsCall) {
   ASSERT_EQ(::bind(server.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(::listen(server.get(), 8), 0);
   ASSERT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  open(cat("[[tools]]\nname = \"t\"\nask = { timeout = \"1h\", webhook = \"http://127.0.0.1:", ntohs(address.sin_port), "/\" }\n"));
+  open(cat("[[tools]]\nname = \"t\"\nask = { timeout = \"1h\", webhook = \"http://127.0.0.1:",
+           ntohs(address.sin_port), "/\" }\n"));
   auto give_up = [](FakeContext* given, io::Loop* on) -> io::Task<void> {
     co_await on->sleep(100);
     given->cancel();
@@ -459,11 +487,14 @@ TEST_F(DeskApprovalTest, AWebhookIsLetGoOfWithItsCall) {
   std::string heard;
   char bytes[4096];
   ssize_t got = 0;
-  while ((got = ::recv(client.get(), bytes, sizeof bytes, 0)) > 0) heard.append(bytes, static_cast<size_t>(got));  // up to its end
+  // Up to its end.
+  while ((got = ::recv(client.get(), bytes, sizeof bytes, 0)) > 0)
+    heard.append(bytes, static_cast<size_t>(got));
   EXPECT_EQ(got, 0);
   EXPECT_NE(heard.find("\"tool\":\"t\""), std::string::npos);
   tell([](DeskTest* self) -> io::Task<void> { co_await self->loop->sleep(50); }(this));
-  for (const std::string& line : context->logged) EXPECT_EQ(line.find("was not reached"), std::string::npos) << line;
+  for (const std::string& line : context->logged)
+    EXPECT_EQ(line.find("was not reached"), std::string::npos) << line;
 }
 
 }  // namespace

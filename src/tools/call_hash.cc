@@ -24,8 +24,10 @@ void add_text(Sha256& digest, std::string_view text) {
 
 void add_value(Sha256& digest, const Value& value) {
   if (const bool* flag = value.as_bool()) return add_number(digest, 'b', *flag);
-  if (const int64_t* number = value.as_int()) return add_number(digest, 'i', static_cast<uint64_t>(*number));
-  if (const double* number = value.as_double()) return add_number(digest, 'd', std::bit_cast<uint64_t>(*number));
+  if (const int64_t* number = value.as_int())
+    return add_number(digest, 'i', static_cast<uint64_t>(*number));
+  if (const double* number = value.as_double())
+    return add_number(digest, 'd', std::bit_cast<uint64_t>(*number));
   if (const std::string* text = value.as_string()) return add_text(digest, *text);
   if (const Value::Array* list = value.as_array()) {
     add_number(digest, 'l', list->size());
@@ -36,7 +38,8 @@ void add_value(Sha256& digest, const Value& value) {
   if (!members) return add_number(digest, 'n', 0);
   std::vector<const Value::Member*> sorted;
   for (const Value::Member& member : *members) sorted.push_back(&member);
-  std::sort(sorted.begin(), sorted.end(), [](const Value::Member* a, const Value::Member* b) { return a->first < b->first; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Value::Member* a, const Value::Member* b) { return a->first < b->first; });
   add_number(digest, 'o', sorted.size());
   for (const Value::Member* member : sorted) {
     add_text(digest, member->first);

@@ -1,5 +1,6 @@
-// What the servers behind the gateway offer, put together. Each thing is checked, gets the name it has here, and belongs to one server;
-// what is refused is told with the reason. By the order of the servers in the policy the first to have a name keeps it.
+// What the servers behind the gateway offer, put together. Each thing is checked, gets the name it
+// has here, and belongs to one server; what is refused is told with the reason. By the order of the
+// servers in the policy the first to have a name keeps it.
 #pragma once
 
 #include <map>
@@ -21,8 +22,10 @@ struct Listing {
   std::map<std::string, std::string> problems;  // "tools" → why its list was not taken
 };
 enum ListKind : unsigned { kTools = 1, kPrompts = 2, kResources = 4, kAllLists = 7 };
-// Reads the lists of these kinds anew, page by page, within bounds. Prompts and resources that the policy does not let in are not asked for.
-io::Task<void> read_lists(std::shared_ptr<mcp::ServerLink> link, policy::McpServer server, unsigned kinds, std::shared_ptr<Listing> into);
+// Reads the lists of these kinds anew, page by page, within bounds. Prompts and resources that the
+// policy does not let in are not asked for.
+io::Task<void> read_lists(std::shared_ptr<mcp::ServerLink> link, policy::McpServer server,
+                          unsigned kinds, std::shared_ptr<Listing> into);
 
 // What is pinned of a server. Only what could be offered: names that cannot be used have no pin.
 Sight sight_of(const policy::McpServer& server, const mcp::Offer& offer, const Listing& listing);
@@ -33,7 +36,7 @@ struct Refused {
 
 struct OfferedPrompt {
   std::string server, name, bare_name;
-  Value value;                          // as prompts/list has it
+  Value value;  // as prompts/list has it
 };
 struct OfferedResource {
   std::string server, uri;
@@ -46,7 +49,7 @@ struct OfferedTemplate {
 };
 
 struct Catalogue {
-  std::vector<ToolInfo> tools;                       // with the hashes of their definitions
+  std::vector<ToolInfo> tools;  // with the hashes of their definitions
   std::vector<OfferedPrompt> prompts;
   std::vector<OfferedResource> resources;
   std::vector<OfferedTemplate> templates;
@@ -63,7 +66,7 @@ struct Catalogue {
 struct Shelf {
   const policy::McpServer* server = nullptr;
   const Listing* listing = nullptr;
-  const Verdict* verdict = nullptr;     // null: nothing is pinned
+  const Verdict* verdict = nullptr;  // null: nothing is pinned
 };
 Catalogue merge(const std::vector<Shelf>& shelves, const std::vector<std::string>& reserved);
 

@@ -15,13 +15,15 @@ constexpr size_t kLongestText = 32 << 10;
 
 Error no(std::string why) { return {Code::invalid, std::move(why), ""}; }
 
-// Descriptions and titles are shown with what is hidden in them. Anywhere else hidden characters would change what is meant, so there is
-// no harmless way to show them.
+// Descriptions and titles are shown with what is hidden in them. Anywhere else hidden characters
+// would change what is meant, so there is no harmless way to show them.
 Result<Value> disarmed(const Value& value, bool is_text) {
   if (const std::string* text = value.as_string()) {
-    if (is_text && text->size() > kLongestText) return no(cat("a text of it is longer than ", human_size(kLongestText)));
+    if (is_text && text->size() > kLongestText)
+      return no(cat("a text of it is longer than ", human_size(kLongestText)));
     if (is_text) return Value(visible(*text));
-    if (has_hidden(*text)) return no(cat("invisible characters in '", cut_to(visible(*text), 80), "'"));
+    if (has_hidden(*text))
+      return no(cat("invisible characters in '", cut_to(visible(*text), 80), "'"));
     return value;
   }
   if (const Value::Array* items = value.as_array()) {
@@ -32,7 +34,8 @@ Result<Value> disarmed(const Value& value, bool is_text) {
   if (!value.as_object()) return value;
   Value::Object clean;
   for (const auto& [key, member] : *value.as_object()) {
-    if (has_hidden(key)) return no(cat("invisible characters in the key '", cut_to(visible(key), 80), "'"));
+    if (has_hidden(key))
+      return no(cat("invisible characters in the key '", cut_to(visible(key), 80), "'"));
     clean.emplace_back(key, TRY(disarmed(member, key == "description" || key == "title")));
   }
   return Value(std::move(clean));
@@ -40,7 +43,8 @@ Result<Value> disarmed(const Value& value, bool is_text) {
 
 Result<Value> clean_definition(const Value& definition) {
   if (!definition.as_object()) return no("its definition is not an object");
-  if (to_json(definition).size() > kLargestDefinition) return no(cat("its definition is larger than ", human_size(kLargestDefinition)));
+  if (to_json(definition).size() > kLargestDefinition)
+    return no(cat("its definition is larger than ", human_size(kLargestDefinition)));
   return disarmed(definition, false);
 }
 
@@ -81,11 +85,14 @@ Result<ToolInfo> check_tool(const Value& definition, const policy::McpServer& se
   tool.description = TRY(text_member(clean, "description"));
   tool.input_schema = TRY(schema_member(clean, "inputSchema"));
   const Value* type = tool.input_schema.find("type");
-  if (!type || !type->as_string() || *type->as_string() != "object") return no("its inputSchema is not that of an object");
+  if (!type || !type->as_string() || *type->as_string() != "object")
+    return no("its inputSchema is not that of an object");
   tool.output_schema = TRY(schema_member(clean, "outputSchema"));
-  static const std::vector<std::string> kKnown = {"name", "title", "description", "inputSchema", "outputSchema", "annotations"};
+  static const std::vector<std::string> kKnown = {"name",        "title",        "description",
+                                                  "inputSchema", "outputSchema", "annotations"};
   for (const auto& [key, member] : *clean.as_object()) {
-    if (key == "annotations" && !member.is_null() && !member.as_object()) return no("its annotations are not an object");
+    if (key == "annotations" && !member.is_null() && !member.as_object())
+      return no("its annotations are not an object");
     if (key == "annotations") tool.annotations = member;
     if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) tool.extra.set(key, member);
   }
@@ -98,7 +105,8 @@ Result<OfferedPrompt> check_prompt(const Value& definition, const policy::McpSer
   Value clean = TRY(clean_definition(definition));
   prompt.name = server.prefix + prompt.bare_name;
   prompt.value = Value::Object{};
-  for (const auto& [key, member] : *clean.as_object()) prompt.value.set(key, key == "name" ? Value(prompt.name) : member);
+  for (const auto& [key, member] : *clean.as_object())
+    prompt.value.set(key, key == "name" ? Value(prompt.name) : member);
   const Value* arguments = clean.find("arguments");
   if (arguments && !arguments->as_array()) return no("its arguments are not a list");
   return prompt;

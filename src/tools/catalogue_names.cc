@@ -25,9 +25,11 @@ size_t scheme_length(std::string_view uri) {
 
 std::string name_problem(std::string_view name) {
   if (name.empty()) return "it has no name";
-  if (name.size() > kLongestName) return cat("its name is longer than ", kLongestName, " characters");
+  if (name.size() > kLongestName)
+    return cat("its name is longer than ", kLongestName, " characters");
   for (char c : name)
-    if (!is_letter(c) && !is_digit(c) && c != '_' && c != '-' && c != '.') return "its name has other characters than letters, digits, '_', '-' and '.'";
+    if (!is_letter(c) && !is_digit(c) && c != '_' && c != '-' && c != '.')
+      return "its name has other characters than letters, digits, '_', '-' and '.'";
   return "";
 }
 
@@ -46,15 +48,18 @@ std::string look_of(std::string_view name) {
 std::string uri_problem(std::string_view uri) {
   if (uri.size() > kLongestUri) return cat("its URI is longer than ", kLongestUri, " bytes");
   if (scheme_length(uri) == 0) return "its URI does not begin with a scheme";
-  if (same_ignoring_case(uri.substr(0, scheme_length(uri)), "paddock")) return "paddock: is Paddock's own";
-  if (has_hidden(uri) || uri.find_first_of(" \t\n") != std::string_view::npos) return "its URI has invisible characters or spaces";
+  if (same_ignoring_case(uri.substr(0, scheme_length(uri)), "paddock"))
+    return "paddock: is Paddock's own";
+  if (has_hidden(uri) || uri.find_first_of(" \t\n") != std::string_view::npos)
+    return "its URI has invisible characters or spaces";
   return "";
 }
 
 Result<UriTemplate> UriTemplate::parse(std::string_view text) {
   Error wrong{Code::invalid, "its URI template cannot be read", ""};
   size_t open = text.find('{');
-  if (scheme_length(text) == 0 || scheme_length(text) > open) return Error{Code::invalid, "its URI template does not begin with a scheme", ""};
+  if (scheme_length(text) == 0 || scheme_length(text) > open)
+    return Error{Code::invalid, "its URI template does not begin with a scheme", ""};
   UriTemplate result;
   while (!text.empty()) {
     open = std::min(text.find('{'), text.size());
@@ -71,7 +76,8 @@ Result<UriTemplate> UriTemplate::parse(std::string_view text) {
   return result;
 }
 
-// All places that the parts so far can reach; work grows with parts times length, whatever the template.
+// All places that the parts so far can reach; work grows with parts times length, whatever the
+// template.
 bool UriTemplate::matches(std::string_view uri) const {
   if (uri.size() > kLongestUri) return false;
   std::vector<bool> reached(uri.size() + 1, false);
@@ -80,7 +86,8 @@ bool UriTemplate::matches(std::string_view uri) const {
     std::vector<bool> next(uri.size() + 1, false);
     for (size_t i = 0; i <= uri.size(); ++i) {
       if (!part.literal.empty()) {
-        if (reached[i] && uri.substr(i, part.literal.size()) == part.literal) next[i + part.literal.size()] = true;
+        if (reached[i] && uri.substr(i, part.literal.size()) == part.literal)
+          next[i + part.literal.size()] = true;
         continue;
       }
       if (reached[i]) next[i] = true;

@@ -9,13 +9,16 @@
 
 namespace paddock::tools {
 
-// Why a tool or prompt cannot be called this; empty: it can. Letters, digits, '_', '-' and '.', at most 128.
+// Why a tool or prompt cannot be called this; empty: it can. Letters, digits, '_', '-' and '.', at
+// most 128.
 std::string name_problem(std::string_view name);
 
-// Two names that look alike have the same look: no case, 0 is o, 1 and i are l, '-' and '.' are '_'.
+// Two names that look alike have the same look: no case, 0 is o, 1 and i are l, '-' and '.' are
+// '_'.
 std::string look_of(std::string_view name);
 
-// RFC 6570, as far as it is needed to tell whose a URI is: an expression stands for any text ({x}: without '/').
+// RFC 6570, as far as it is needed to tell whose a URI is: an expression stands for any text ({x}:
+// without '/').
 class UriTemplate {
  public:
   static Result<UriTemplate> parse(std::string_view text);

@@ -6,8 +6,9 @@
 
 namespace paddock::tools {
 
-// Control characters, bidirectional overrides, zero-width and other invisible characters, tags, variation selectors, private use.
-// Line breaks, tabs, and what emoji are put together with are none. The text is valid UTF-8.
+// Control characters, bidirectional overrides, zero-width and other invisible characters, tags,
+// variation selectors, private use. Line breaks, tabs, and what emoji are put together with are
+// none. The text is valid UTF-8.
 bool has_hidden(std::string_view text);
 
 std::string visible(std::string_view text);  // each of them as \u{202e}; "\r\n" becomes "\n"

@@ -25,7 +25,8 @@ std::string tail(std::string text) {
   text.erase(0, text.size() - kTail);
   size_t begin = text.find('\n') + 1;  // 0: there is no other line
   if (begin > kTail / 2) begin = 0;
-  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;  // not in the middle of a character
+  // Not in the middle of a character.
+  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;
   return cat("…", text.substr(begin));
 }
 
@@ -37,10 +38,15 @@ bool is_true(const Value& run, const char* key) {
 // "exited with status 3", "was killed by SIGSEGV", "was stopped by its limit memory (268435456)".
 std::string outcome_in_words(const Value& outcome) {
   std::string kind = mcp::text_at(outcome, "kind");
-  auto number = [&](const char* key) { const Value* value = outcome.find(key); return value ? to_json(*value) : "?"; };
+  auto number = [&](const char* key) {
+    const Value* value = outcome.find(key);
+    return value ? to_json(*value) : "?";
+  };
   if (kind == "exited") return cat("exited with status ", number("code"));
   if (kind == "signaled") return cat("was killed by ", mcp::text_at(outcome, "signal"));
-  if (kind == "limit") return cat("was stopped by its limit ", mcp::text_at(outcome, "limit"), " (", number("value"), ")");
+  if (kind == "limit")
+    return cat("was stopped by its limit ", mcp::text_at(outcome, "limit"), " (", number("value"),
+               ")");
   return "ended in a way that is not known";
 }
 
@@ -51,15 +57,18 @@ std::string what_bit(const Value& run) {
   const Value* limits = run.find("limits_hit");
   if (denials && denials->as_array())
     for (const Value& denial : *denials->as_array())
-      text += cat("\nDenied by its sandbox: ", mcp::text_at(denial, "action"), " (", mcp::text_at(denial, "rule"), ": ", mcp::text_at(denial, "why"), ").");
+      text += cat("\nDenied by its sandbox: ", mcp::text_at(denial, "action"), " (",
+                  mcp::text_at(denial, "rule"), ": ", mcp::text_at(denial, "why"), ").");
   if (limits && limits->as_array())
-    for (const Value& limit : *limits->as_array()) text += cat("\nA limit of its sandbox was reached: ", mcp::text_at(limit, "limit"), ".");
+    for (const Value& limit : *limits->as_array())
+      text += cat("\nA limit of its sandbox was reached: ", mcp::text_at(limit, "limit"), ".");
   return text;
 }
 
 Value failure(const Value& run, const std::string& what) {
   std::string error = tail(mcp::text_at(run, "stderr"));
-  return error_result(cat("The tool ", what, ".", what_bit(run), error.empty() ? "" : cat("\nIts stderr ended with:\n", error)));
+  return error_result(cat("The tool ", what, ".", what_bit(run),
+                          error.empty() ? "" : cat("\nIts stderr ended with:\n", error)));
 }
 
 }  // namespace
@@ -67,18 +76,26 @@ Value failure(const Value& run, const std::string& what) {
 Value command_result(const Value& run, const schema::Schema* schema) {
   const Value* outcome = run.find("outcome");
   const Value* code = outcome ? outcome->find("code") : nullptr;
-  bool done = outcome && mcp::text_at(*outcome, "kind") == "exited" && code && code->as_int() && *code->as_int() == 0;
+  bool done = outcome && mcp::text_at(*outcome, "kind") == "exited" && code && code->as_int() &&
+              *code->as_int() == 0;
   if (!done) return failure(run, outcome ? outcome_in_words(*outcome) : "did not run");
-  if (run.find("stdout_base64")) return failure(run, "printed bytes that are not UTF-8: a result is JSON or text");
+  if (run.find("stdout_base64"))
+    return failure(run, "printed bytes that are not UTF-8: a result is JSON or text");
   std::string out = mcp::text_at(run, "stdout");
   bool cut = is_true(run, "stdout_truncated");
   Result<Value> parsed = parse_json(out, "stdout");
   bool structured = !cut && parsed && parsed.value().as_object();
   if (schema) {
-    if (cut) return failure(run, "printed more than its sandbox lets it (limits.output), so that it cannot be held against its output_schema");
-    if (!parsed) return failure(run, cat("did not print the JSON that its output_schema asks for: ", parsed.error().message));
+    if (cut)
+      return failure(run,
+                     "printed more than its sandbox lets it (limits.output), so that it cannot be "
+                     "held against its output_schema");
+    if (!parsed)
+      return failure(run, cat("did not print the JSON that its output_schema asks for: ",
+                              parsed.error().message));
     if (std::optional<schema::Violation> wrong = schema->check(parsed.value()))
-      return failure(run, cat("printed what its output_schema does not allow: ", wrong->where, wrong->where.empty() ? "it " : " ", wrong->why));
+      return failure(run, cat("printed what its output_schema does not allow: ", wrong->where,
+                              wrong->where.empty() ? "it " : " ", wrong->why));
   }
   if (cut) out += "\n[cut off: more than limits.output of the tool's sandbox]";
   Value result = text_result(structured ? to_json(parsed.value()) : out);
@@ -94,9 +111,17 @@ class CommandTools : public Provider {
 
   Result<void> add(const policy::Tool& tool) {
     CommandTool command{.run = tool.run, .sandbox = tool.sandbox, .output = {}};
-    if (!tool.output_schema.is_null()) command.output = TRY(schema::Schema::compile(tool.output_schema));
-    ToolInfo info{.name = tool.name, .title = tool.title, .description = tool.description, .input_schema = tool.schema,
-                  .output_schema = tool.output_schema, .annotations = tool.annotations, .extra = {}, .server = {}, .bare_name = {}};
+    if (!tool.output_schema.is_null())
+      command.output = TRY(schema::Schema::compile(tool.output_schema));
+    ToolInfo info{.name = tool.name,
+                  .title = tool.title,
+                  .description = tool.description,
+                  .input_schema = tool.schema,
+                  .output_schema = tool.output_schema,
+                  .annotations = tool.annotations,
+                  .extra = {},
+                  .server = {},
+                  .bare_name = {}};
     if (info.input_schema.is_null()) info.input_schema = Value::Object{{"type", "object"}};
     infos_.push_back(std::move(info));
     commands_.emplace(tool.name, std::make_shared<const CommandTool>(std::move(command)));
@@ -107,7 +132,8 @@ class CommandTools : public Provider {
 
   Task<mcp::Answer> call(ToolCall call, std::shared_ptr<mcp::Context> context) override {
     auto found = commands_.find(call.tool->name);
-    if (found == commands_.end()) co_return mcp::Answer::failed(mcp::kInternalError, "no such command");
+    if (found == commands_.end())
+      co_return mcp::Answer::failed(mcp::kInternalError, "no such command");
     std::shared_ptr<const CommandTool> command = found->second;
     CommandInput input;
     input.options.argv = command->run;
@@ -116,11 +142,16 @@ class CommandTools : public Provider {
     input.options.agent = call.caller->caller.agent;
     input.options.traceparent = cat("00-", call.cause.trace, "-", call.cause.span, "-01");
     input.input = to_json(call.arguments) + "\n";
-    std::function<void(std::function<void()>)> on_cancel = [context](std::function<void()> stop) { context->on_cancel(std::move(stop)); };
+    std::function<void(std::function<void()>)> on_cancel = [context](std::function<void()> stop) {
+      context->on_cancel(std::move(stop));
+    };
     Result<Value> run = co_await run_sandboxed(loop_, std::move(input), std::move(on_cancel));
-    if (!run) co_return mcp::Answer::done(error_result(cat("The tool did not run: ", run.error().message,
-                                                           run.error().hint.empty() ? "" : cat(" (", run.error().hint, ")"))));
-    co_return mcp::Answer::done(command_result(run.value(), command->output ? &*command->output : nullptr));
+    if (!run)
+      co_return mcp::Answer::done(
+          error_result(cat("The tool did not run: ", run.error().message,
+                           run.error().hint.empty() ? "" : cat(" (", run.error().hint, ")"))));
+    co_return mcp::Answer::done(
+        command_result(run.value(), command->output ? &*command->output : nullptr));
   }
 
  private:

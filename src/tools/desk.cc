@@ -33,7 +33,8 @@ std::shared_ptr<DeskTool> known_tool(const policy::Tools& policy, const ToolInfo
 }  // namespace
 
 bool is_same(const ToolInfo& a, const ToolInfo& b) {
-  return a.definition == b.definition && a.server == b.server && a.bare_name == b.bare_name && to_json(to_value(a)) == to_json(to_value(b));
+  return a.definition == b.definition && a.server == b.server && a.bare_name == b.bare_name &&
+         to_json(to_value(a)) == to_json(to_value(b));
 }
 
 const DeskTool::Schemas& DeskTool::schemas() const {
@@ -41,17 +42,23 @@ const DeskTool::Schemas& DeskTool::schemas() const {
   Schemas& made = schemas_.emplace();
   if (provider && !info.input_schema.is_null()) {
     Result<schema::Schema> input = schema::Schema::compile(info.input_schema);
-    if (input) made.input = std::move(input).value();
-    else made.broken = cat("its inputSchema cannot be held to: ", input.error().message);
+    if (input)
+      made.input = std::move(input).value();
+    else
+      made.broken = cat("its inputSchema cannot be held to: ", input.error().message);
   }
   if (rules && !rules->output_schema.is_null()) {
     Result<schema::Schema> output = schema::Schema::compile(rules->output_schema);
-    if (output) made.outputs.push_back(std::move(output).value());
-    else made.broken = cat("the policy's output_schema cannot be held to: ", output.error().message);
+    if (output)
+      made.outputs.push_back(std::move(output).value());
+    else
+      made.broken = cat("the policy's output_schema cannot be held to: ", output.error().message);
   }
-  // One of the tool's own that is not understood is not held to: it guards nobody but the tool's author.
+  // One of the tool's own that is not understood is not held to: it guards nobody but the tool's
+  // author.
   if (provider && !info.output_schema.is_null())
-    if (Result<schema::Schema> output = schema::Schema::compile(info.output_schema)) made.outputs.push_back(std::move(output).value());
+    if (Result<schema::Schema> output = schema::Schema::compile(info.output_schema))
+      made.outputs.push_back(std::move(output).value());
   return made;
 }
 
@@ -79,8 +86,12 @@ std::vector<std::string> Desk::State::index() {
     for (const ToolInfo& info : provider->tools()) {
       auto before = tools.find(info.name);
       std::shared_ptr<const DeskTool> tool;
-      if (before != tools.end() && before->second->provider == provider && is_same(before->second->info, info)) tool = before->second;  // with its compiled schemas
-      else if (std::shared_ptr<DeskTool> fresh = known_tool(*policy, info)) fresh->provider = provider, tool = fresh;
+      // With its compiled schemas.
+      if (before != tools.end() && before->second->provider == provider &&
+          is_same(before->second->info, info))
+        tool = before->second;
+      else if (std::shared_ptr<DeskTool> fresh = known_tool(*policy, info))
+        fresh->provider = provider, tool = fresh;
       if (tool && !known.emplace(info.name, tool).second) twice.push_back(info.name);
     }
   for (const policy::Tool& rules : policy->all()) {
@@ -110,7 +121,10 @@ Result<void> Desk::add(Provider& provider) {
   };
   std::vector<std::string> twice = state_->index();
   if (twice.empty()) return {};
-  return Error{Code::conflict, cat("offer the tool '", printable(join(twice, "', '")), "': another one has that name, and is the one that is offered"), "give its server another prefix"};
+  return Error{Code::conflict,
+               cat("offer the tool '", printable(join(twice, "', '")),
+                   "': another one has that name, and is the one that is offered"),
+               "give its server another prefix"};
 }
 
 std::vector<ToolInfo> Desk::list() const {
@@ -125,7 +139,9 @@ const ToolInfo* Desk::find(std::string_view name) const {
   return tool && tool->provider ? &tool->shown : nullptr;
 }
 
-Value Desk::explain(const CallerPrincipal& caller, const std::string& id) const { return state_->denials.find(caller, id); }
+Value Desk::explain(const CallerPrincipal& caller, const std::string& id) const {
+  return state_->denials.find(caller, id);
+}
 Approvals& Desk::approvals() { return *state_->approvals; }
 const policy::Tools& Desk::tools() const { return *state_->policy; }
 

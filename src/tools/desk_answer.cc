@@ -24,7 +24,10 @@ std::string in_words(int64_t milliseconds) {
 }
 
 Decision denial(std::string rule, std::string why, std::string hint) {
-  return {.kind = Decision::Kind::deny, .rule = std::move(rule), .why = std::move(why), .hint = std::move(hint)};
+  return {.kind = Decision::Kind::deny,
+          .rule = std::move(rule),
+          .why = std::move(why),
+          .hint = std::move(hint)};
 }
 
 Value denial_value(const DeskCall& call, const Decision& decision) {
@@ -39,7 +42,10 @@ Value denial_value(const DeskCall& call, const Decision& decision) {
 
 mcp::Answer denial_answer(const DeskCall& call, const Decision& decision, bool is_unknown) {
   Value about = denial_value(call, decision);
-  if (is_unknown) return mcp::Answer::failed(mcp::kInvalidParams, cat("Unknown tool: ", printable(call.name.substr(0, 200))), Value::Object{{"paddock/denial", std::move(about)}});
+  if (is_unknown)
+    return mcp::Answer::failed(mcp::kInvalidParams,
+                               cat("Unknown tool: ", printable(call.name.substr(0, 200))),
+                               Value::Object{{"paddock/denial", std::move(about)}});
   std::string text = cat("Denied by ", decision.rule, ": ", cut(decision.why));
   if (!ends_with(text, ".")) text += ".";
   if (!decision.hint.empty()) text += cat(" Hint: ", cut(decision.hint));
@@ -50,16 +56,22 @@ mcp::Answer denial_answer(const DeskCall& call, const Decision& decision, bool i
 
 mcp::Answer rehearsal_answer(const DeskCall& call, const Decision& decision) {
   bool asks = decision.kind == Decision::Kind::ask;
-  std::string text = cat("Dry run: '", printable(call.name), asks ? "' would wait until somebody approves this call" : "' would be called", ". Nothing was done.");
+  std::string text =
+      cat("Dry run: '", printable(call.name),
+          asks ? "' would wait until somebody approves this call" : "' would be called",
+          ". Nothing was done.");
   // A client holds a tool with an output schema to it, unless the result is an error.
   Value result = call.tool->shown.output_schema.is_null() ? text_result(text) : error_result(text);
-  result.set("_meta", Value::Object{{"paddock/dry_run", Value::Object{{"id", call.id}, {"verdict", to_string(decision.kind)}}}});
+  result.set("_meta", Value::Object{
+                          {"paddock/dry_run",
+                           Value::Object{{"id", call.id}, {"verdict", to_string(decision.kind)}}}});
   return mcp::Answer::done(std::move(result));
 }
 
 void DenialMemory::add(const CallerPrincipal& caller, const std::string& id, Value denial) {
   std::string key = cat(caller.id, "\n", caller.agent_id());
-  if (!callers_.count(key) && callers_.size() >= kCallers) {  // who was denied nothing for the longest time is forgotten
+  // Who was denied nothing for the longest time is forgotten.
+  if (!callers_.count(key) && callers_.size() >= kCallers) {
     auto oldest = callers_.begin();
     for (auto each = callers_.begin(); each != callers_.end(); ++each)
       if (each->second.used < oldest->second.used) oldest = each;

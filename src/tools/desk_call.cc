@@ -19,14 +19,17 @@ void learn_secrets(DeskCall& call) {
   ToolCall told{&call.tool->info, std::move(call.arguments), call.caller, call.cause};
   std::shared_ptr<const redact::Rules> rules = call.tool->provider->redaction(told);
   call.arguments = std::move(told.arguments);
-  if (rules && std::find(call.redaction.begin(), call.redaction.end(), rules) == call.redaction.end()) call.redaction.insert(call.redaction.begin(), std::move(rules));
+  if (rules &&
+      std::find(call.redaction.begin(), call.redaction.end(), rules) == call.redaction.end())
+    call.redaction.insert(call.redaction.begin(), std::move(rules));
 }
 
 constexpr size_t kMostValues = 20'000;  // of the arguments of a call
 
 Decision judge_size(const DeskCall& call) {
   if (!call.is_too_large) return {.kind = Decision::Kind::allow};
-  return denial("calls.values", cat("its arguments have more than ", kMostValues, " values"), "send less at once, or write it to a file");
+  return denial("calls.values", cat("its arguments have more than ", kMostValues, " values"),
+                "send less at once, or write it to a file");
 }
 
 DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Context& context) {
@@ -38,18 +41,24 @@ DeskCall begin(const Desk::State& desk, Desk::Request request, const mcp::Contex
   call.tool = desk.find(request.tool);
   call.name = std::move(request.tool);
   call.is_too_large = has_more_values(request.arguments, kMostValues);
-  if (call.is_too_large) request.arguments = Value();  // neither judged nor recorded: that takes time for each of them
-  call.arguments = request.arguments.is_null() ? Value(Value::Object{}) : std::move(request.arguments);
-  call.caller = request.caller ? std::move(request.caller) : std::make_shared<const CallerPrincipal>();
+  // Neither judged nor recorded: that takes time for each of them.
+  if (call.is_too_large) request.arguments = Value();
+  call.arguments =
+      request.arguments.is_null() ? Value(Value::Object{}) : std::move(request.arguments);
+  call.caller =
+      request.caller ? std::move(request.caller) : std::make_shared<const CallerPrincipal>();
   call.agent = call.caller->agent_id();
-  call.dry_run = request.dry_run || desk.policy->calls().dry_run || (call.tool && call.tool->rules && call.tool->rules->dry_run);
+  call.dry_run = request.dry_run || desk.policy->calls().dry_run ||
+                 (call.tool && call.tool->rules && call.tool->rules->dry_run);
   call.redaction = {redact::Rules::common()};
   const ToolInfo nothing;
   const ToolInfo& info = call.tool ? call.tool->info : nothing;
   if (const Value* answers = context.params.find("inputResponses")) call.answers = *answers;
   bool is_retry = context.params.find("requestState");  // of a call that was approved without them
   std::string unasked = call.answers.is_null() || is_retry ? "" : to_json(call.answers);
-  call.hash = call_hash({call.name, call.agent, desk.policy->hash_of(call.name, info.server), info.definition, unasked}, call.arguments);
+  call.hash = call_hash({call.name, call.agent, desk.policy->hash_of(call.name, info.server),
+                         info.definition, unasked},
+                        call.arguments);
   learn_secrets(call);
   return call;
 }
@@ -86,7 +95,8 @@ Desk::State::End finish(const Desk::State& desk, const DeskCall& call, Made& mad
   if (!made.answer.problem && !made.answer.input) {
     end.cut = bound_result(made.answer.result, output_bytes_of(desk, call));
     // A client holds the tool to its output schema, unless the result is an error.
-    if (end.cut.lost_structure && !call.tool->shown.output_schema.is_null()) mark_error(made.answer.result);
+    if (end.cut.lost_structure && !call.tool->shown.output_schema.is_null())
+      mark_error(made.answer.result);
     end.bytes = to_json(made.answer.result).size();
   }
   return end;
@@ -156,7 +166,9 @@ Task<mcp::Answer> Desk::pass(std::shared_ptr<mcp::Context> context, Serve serve)
   Value asked;
   for (const char* member : {"name", "arguments", "uri", "ref", "argument", "context"})
     if (const Value* value = context->params.find(member)) asked.set(member, *value);
-  Request request{.tool = context->method, .arguments = std::move(asked), .caller = std::dynamic_pointer_cast<const CallerPrincipal>(context->principal)};
+  Request request{.tool = context->method,
+                  .arguments = std::move(asked),
+                  .caller = std::dynamic_pointer_cast<const CallerPrincipal>(context->principal)};
   DeskCall call = begin(*desk, std::move(request), *context);
   auto what = std::make_shared<DeskTool>();
   what->info.name = call.name;
@@ -171,11 +183,16 @@ Task<mcp::Answer> Desk::pass(std::shared_ptr<mcp::Context> context, Serve serve)
   }
   if (decision.kind == Decision::Kind::deny) {
     (void)refuse(desk, call, decision);
-    co_return mcp::Answer::failed(mcp::kInvalidRequest, cat("Denied by ", decision.rule, ": ", decision.why), Value::Object{{"paddock/denial", denial_value(call, decision)}});
+    co_return mcp::Answer::failed(mcp::kInvalidRequest,
+                                  cat("Denied by ", decision.rule, ": ", decision.why),
+                                  Value::Object{{"paddock/denial", denial_value(call, decision)}});
   }
 
   mcp::Answer answer = co_await serve(context);
-  desk->note_end(call, {.outcome = answer.problem ? "refused" : answer.input ? "input_required" : "ok", .bytes = to_json(answer.result).size()});
+  desk->note_end(call, {.outcome = answer.problem ? "refused"
+                                   : answer.input ? "input_required"
+                                                  : "ok",
+                        .bytes = to_json(answer.result).size()});
   co_return answer;
 }
 

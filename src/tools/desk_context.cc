@@ -2,7 +2,9 @@
 
 namespace paddock::tools {
 
-std::shared_ptr<DeskContext> DeskContext::around(io::Loop& loop, std::shared_ptr<mcp::Context> inner, Cause cause, RuleList rules) {
+std::shared_ptr<DeskContext> DeskContext::around(io::Loop& loop,
+                                                 std::shared_ptr<mcp::Context> inner, Cause cause,
+                                                 RuleList rules) {
   std::shared_ptr<DeskContext> context(new DeskContext(loop, std::move(inner), std::move(rules)));
   context->method = context->inner_->method;
   // But for the arguments: those that were judged come with the call, and they may be large.
@@ -32,7 +34,8 @@ void DeskContext::log(std::string level, std::string logger, Value data) {
 
 io::Task<Result<Value>> DeskContext::ask(std::string method, Value params) {
   std::shared_ptr<DeskContext> self = shared_from_this();
-  if (closed_ || cancelled_) co_return Error{Code::conflict, "ask the client: the call is over", ""};
+  if (closed_ || cancelled_)
+    co_return Error{Code::conflict, "ask the client: the call is over", ""};
   if (asking_++ == 0) asking_since_ = loop_.now();
   Value shown = redact_all(params, rules_);
   Result<Value> said = co_await inner_->ask(std::move(method), std::move(shown));
@@ -60,6 +63,8 @@ void DeskContext::close() {
   inner_->on_cancel([] {});
 }
 
-io::Milliseconds DeskContext::asked_for() const { return asked_ + (asking_ ? loop_.now() - asking_since_ : 0); }
+io::Milliseconds DeskContext::asked_for() const {
+  return asked_ + (asking_ ? loop_.now() - asking_since_ : 0);
+}
 
 }  // namespace paddock::tools

@@ -17,8 +17,11 @@ Event Desk::State::event_of(const DeskCall& call, const char* kind) const {
   event.tenant = call.caller->caller.tenant;
   event.agent = call.caller->caller.agent;
   event.data.set("call", call.id);
-  event.data.set("tool", call.name.size() <= kLongestName ? call.name : cat(to_utf8(call.name.substr(0, kLongestName)), "…"));
-  if (call.tool && !call.tool->info.server.empty()) event.data.set("server", call.tool->info.server);
+  event.data.set("tool", call.name.size() <= kLongestName
+                             ? call.name
+                             : cat(to_utf8(call.name.substr(0, kLongestName)), "…"));
+  if (call.tool && !call.tool->info.server.empty())
+    event.data.set("server", call.tool->info.server);
   return event;
 }
 
@@ -30,7 +33,8 @@ Event call_event(const Desk::State& desk, const DeskCall& call, const char* verd
   event.data.set("key", call.caller->caller.key);
   event.data.set("arguments", redact_all(call.arguments, call.redaction));
   if (!call.answers.is_null()) event.data.set("answers", redact_all(call.answers, call.redaction));
-  event.data.set("hash", call.hash);  // of all of them, however much of the arguments is left out here
+  // Of all of them, however much of the arguments is left out here.
+  event.data.set("hash", call.hash);
   if (call.dry_run) event.data.set("dry_run", true);
   return event;
 }
@@ -49,14 +53,16 @@ io::Task<Result<void>> Desk::State::record(const DeskCall& call) {
   co_return recorded;
 }
 
-void Desk::State::note_asked(std::shared_ptr<State> self, const DeskCall& call, const Approval& approval) {
+void Desk::State::note_asked(std::shared_ptr<State> self, const DeskCall& call,
+                             const Approval& approval) {
   if (!options.events || is_counted_only(std::move(self), call)) return;
   Event event = call_event(*this, call, "ask");
   event.data.set("approval", approval.id);
   options.events->note(std::move(event));
 }
 
-// Who floods must not fill the disk, nor hide the rest: the others are counted, and told of a second later.
+// Who floods must not fill the disk, nor hide the rest: the others are counted, and told of a
+// second later.
 bool Desk::State::is_counted_only(std::shared_ptr<State> self, const DeskCall& call) {
   if (budget.take(call.agent, loop.now())) return false;
   Event missing = event_of(call, "tool.call");
@@ -73,7 +79,8 @@ bool Desk::State::is_counted_only(std::shared_ptr<State> self, const DeskCall& c
   return true;
 }
 
-void Desk::State::note_verdict(std::shared_ptr<State> self, const DeskCall& call, const policy::Decision& decision) {
+void Desk::State::note_verdict(std::shared_ptr<State> self, const DeskCall& call,
+                               const policy::Decision& decision) {
   if (!options.events || is_counted_only(std::move(self), call)) return;
   Event event = call_event(*this, call, to_string(decision.kind));
   if (!decision.rule.empty()) event.data.set("rule", decision.rule);

@@ -28,11 +28,13 @@ TEST_F(DeskTest, ADenialNamesItsRuleAndCanBeExplainedToItsCallerAlone) {
   open(kEmail);
   Called called = call("send_email", R"({"to":"a@evil.example"})");
   EXPECT_EQ(called.decision.rule, "tools.send_email.rules[0]");
-  EXPECT_NE(text_of(called).find("Denied by tools.send_email.rules[0]: "), std::string::npos) << text_of(called);
+  EXPECT_NE(text_of(called).find("Denied by tools.send_email.rules[0]: "), std::string::npos)
+      << text_of(called);
   EXPECT_NE(text_of(called).find("only inside the company"), std::string::npos);
   EXPECT_TRUE(is_error(called));
   EXPECT_TRUE(provider->reached.empty());
-  EXPECT_EQ(*called.answer.result.find("_meta")->find("paddock/denial")->find("id")->as_string(), called.id);
+  EXPECT_EQ(*called.answer.result.find("_meta")->find("paddock/denial")->find("id")->as_string(),
+            called.id);
   Value why = desk->explain(*caller, called.id);
   ASSERT_TRUE(why.as_object());
   EXPECT_EQ(*why.find("rule")->as_string(), "tools.send_email.rules[0]");
@@ -43,11 +45,13 @@ TEST_F(DeskTest, ADenialNamesItsRuleAndCanBeExplainedToItsCallerAlone) {
 TEST_F(DeskTest, WhatIsNotListedIsUnknownWhateverItResembles) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email", "unlisted"});
   open(kEmail);
-  for (std::string name : {"Send_Email", "send_email ", " send_email", "send_emaiI", "ѕend_email", "", "unlisted", "send_email\t", "send-email"}) {
+  for (std::string name : {"Send_Email", "send_email ", " send_email", "send_emaiI", "ѕend_email",
+                           "", "unlisted", "send_email\t", "send-email"}) {
     Called called = call(name, R"({"to":"a@company.com"})");
     ASSERT_TRUE(called.answer.problem) << name;
     EXPECT_EQ(called.answer.problem->code, mcp::kInvalidParams);
-    EXPECT_TRUE(starts_with(called.answer.problem->message, "Unknown tool: ")) << called.answer.problem->message;
+    EXPECT_TRUE(starts_with(called.answer.problem->message, "Unknown tool: "))
+        << called.answer.problem->message;
   }
   EXPECT_TRUE(call(std::string("send_email\0x", 12), "{}").answer.problem);
   EXPECT_TRUE(provider->reached.empty());
@@ -57,7 +61,8 @@ TEST_F(DeskTest, WhatIsNotListedIsUnknownWhateverItResembles) {
 
 TEST_F(DeskTest, AToolThatNobodyHasIsJudgedAndThenSaidToBeMissing) {
   open(kEmail);
-  EXPECT_EQ(call("send_email", R"({"to":"a@evil.example"})").decision.rule, "tools.send_email.rules[0]");
+  EXPECT_EQ(call("send_email", R"({"to":"a@evil.example"})").decision.rule,
+            "tools.send_email.rules[0]");
   Called called = call("send_email", R"({"to":"a@company.com"})");
   EXPECT_EQ(called.decision.kind, policy::Decision::Kind::allow);
   EXPECT_TRUE(is_error(called));
@@ -71,13 +76,15 @@ TEST_F(DeskTest, TheToolsOwnSchemaHoldsToo) {
   open(kEmail);
   Called called = call("send_email", R"({"to":"a@company.com"})");
   EXPECT_EQ(called.decision.rule, "tools.send_email.inputSchema");
-  EXPECT_EQ(call("send_email", R"({"to":"a@company.com","subject":1})").decision.kind, policy::Decision::Kind::allow);
+  EXPECT_EQ(call("send_email", R"({"to":"a@company.com","subject":1})").decision.kind,
+            policy::Decision::Kind::allow);
   EXPECT_EQ(provider->reached.size(), 1u);
 }
 
 TEST_F(DeskTest, AToolWhoseSchemaIsNotUnderstoodIsNotCalled) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email"});
-  provider->infos[0].input_schema = json(R"j({"type":"object","properties":{"to":{"pattern":"(?=x)"}}})j");
+  provider->infos[0].input_schema =
+      json(R"j({"type":"object","properties":{"to":{"pattern":"(?=x)"}}})j");
   open(kEmail);
   Called called = call("send_email", R"({"to":"a@company.com"})");
   EXPECT_EQ(called.decision.rule, "tools.send_email.inputSchema");
@@ -88,13 +95,16 @@ TEST_F(DeskTest, AToolWhoseSchemaIsNotUnderstoodIsNotCalled) {
 TEST_F(DeskTest, ArgumentsAreAnObject) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
   open("[[tools]]\nname = \"t\"\n");
-  for (const char* arguments : {"[]", "1", "\"x\"", "true"}) EXPECT_EQ(call("t", arguments).decision.kind, policy::Decision::Kind::deny) << arguments;
+  for (const char* arguments : {"[]", "1", "\"x\"", "true"})
+    EXPECT_EQ(call("t", arguments).decision.kind, policy::Decision::Kind::deny) << arguments;
   EXPECT_EQ(call("t", "null").decision.kind, policy::Decision::Kind::allow);
 }
 
 TEST_F(DeskTest, RatesHoldForTheToolForAnAgentAndForAll) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"a", "b"});
-  open("[calls]\nrate = \"5/hour\"\n[[tools]]\nname = \"a\"\nrate = \"3/hour\"\nagent_rate = \"2/hour\"\n[[tools]]\nname = \"b\"\n");
+  open(
+      "[calls]\nrate = \"5/hour\"\n[[tools]]\nname = \"a\"\nrate = \"3/hour\"\nagent_rate = "
+      "\"2/hour\"\n[[tools]]\nname = \"b\"\n");
   EXPECT_EQ(call("a", "{}").decision.rule, "");
   EXPECT_EQ(call("a", "{}").decision.rule, "");
   Called refused = call("a", "{}");
@@ -121,7 +131,9 @@ TEST_F(DeskTest, WhatServersHaveBesidesToolsIsCountedToo) {
     tell([](DeskTest* self, int* count, std::vector<std::string>* told) -> io::Task<void> {
       Desk::Serve serve = [count](std::shared_ptr<mcp::Context>) -> io::Task<mcp::Answer> {
         ++*count;
-        return [](Value result) -> io::Task<mcp::Answer> { co_return mcp::Answer::done(std::move(result)); }(Value::Object{});
+        return [](Value result) -> io::Task<mcp::Answer> {
+          co_return mcp::Answer::done(std::move(result));
+        }(Value::Object{});
       };
       mcp::Answer answer = co_await self->desk->pass(self->context, serve);
       told->push_back(answer.problem ? answer.problem->message : "fine");
@@ -132,15 +144,19 @@ TEST_F(DeskTest, WhatServersHaveBesidesToolsIsCountedToo) {
 }
 
 TEST_F(DeskTest, ADryRunJudgesAndMakesNothing) {
-  provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email", "asked", "rehearsed"});
-  open(std::string(kEmail) + "rate = \"1/hour\"\n[[tools]]\nname = \"asked\"\nask = true\n[[tools]]\nname = \"rehearsed\"\ndry_run = true\n");
+  provider =
+      std::make_unique<FakeProvider>(std::vector<std::string>{"send_email", "asked", "rehearsed"});
+  open(std::string(kEmail) +
+       "rate = \"1/hour\"\n[[tools]]\nname = \"asked\"\nask = true\n[[tools]]\nname = "
+       "\"rehearsed\"\ndry_run = true\n");
   for (int i = 0; i < 3; ++i) {
     Called called = call("send_email", R"({"to":"a@company.com"})", true);
     EXPECT_TRUE(called.dry_run);
     EXPECT_EQ(called.decision.kind, policy::Decision::Kind::allow);
     EXPECT_NE(text_of(called).find("Dry run"), std::string::npos);
   }
-  EXPECT_EQ(call("send_email", R"({"to":"a@evil.example"})", true).decision.kind, policy::Decision::Kind::deny);
+  EXPECT_EQ(call("send_email", R"({"to":"a@evil.example"})", true).decision.kind,
+            policy::Decision::Kind::deny);
   EXPECT_EQ(call("asked", "{}", true).decision.kind, policy::Decision::Kind::ask);
   EXPECT_TRUE(call("rehearsed", "{}").dry_run);
   EXPECT_TRUE(provider->reached.empty());
@@ -158,16 +174,20 @@ TEST_F(DeskTest, NoMoreAtOnceThanThePolicySays) {
   tell([](DeskTest* self) -> io::Task<void> {
     auto one = [](DeskTest* test) -> io::Task<void> {
       Desk::Request request{"t", Value(), test->caller, false};
-      Called called = co_await test->desk->call(std::move(request), std::make_shared<FakeContext>());
-      if (called.decision.kind == policy::Decision::Kind::allow) ++allowed;
-      else if (called.decision.rule == "tools.t.at_once") ++denied;
+      Called called =
+          co_await test->desk->call(std::move(request), std::make_shared<FakeContext>());
+      if (called.decision.kind == policy::Decision::Kind::allow)
+        ++allowed;
+      else if (called.decision.rule == "tools.t.at_once")
+        ++denied;
     };
     for (int i = 0; i < 10; ++i) io::spawn(one(self));
     while (allowed + denied < 10) co_await self->loop->sleep(5);
   }(this));
   EXPECT_EQ(provider->most_running, 3);
   EXPECT_EQ(denied, 7);
-  EXPECT_EQ(call("t", "{}").decision.kind, policy::Decision::Kind::allow);  // all places are free again
+  // All places are free again.
+  EXPECT_EQ(call("t", "{}").decision.kind, policy::Decision::Kind::allow);
 }
 
 TEST_F(DeskTest, ACallThatTakesTooLongIsCancelledAndSaysSo) {
@@ -208,7 +228,8 @@ TEST_F(DeskTest, SecretsAreTakenOutOfWhateverComesBack) {
     return []() -> io::Task<void> { co_return; }();
   };
   provider->answer = [](const ToolCall&) {
-    return mcp::Answer::done(json(R"({"content":[{"type":"text","text":"it is open-sesame-42"},{"type":"image","data":"b3Blbg==","mimeType":"image/png"},
+    return mcp::Answer::done(json(
+        R"({"content":[{"type":"text","text":"it is open-sesame-42"},{"type":"image","data":"b3Blbg==","mimeType":"image/png"},
       {"type":"resource","resource":{"uri":"x://open-sesame-42","text":"open-sesame-42"}},
       {"type":"resource","resource":{"uri":"x:","mimeType":"text/plain","blob":"b3Blbi1zZXNhbWUtNDI="}}],"structuredContent":{"open-sesame-42":["open-sesame-42"]}})"));
   };
@@ -218,13 +239,18 @@ TEST_F(DeskTest, SecretsAreTakenOutOfWhateverComesBack) {
   EXPECT_EQ(all.find("open-sesame"), std::string::npos) << all;
   EXPECT_EQ(all.find("b3Blbi1zZXNhbWUtNDI="), std::string::npos) << all;
   EXPECT_NE(all.find("b3Blbg=="), std::string::npos);
-  for (const std::string& line : context->logged) EXPECT_EQ(line.find("open-sesame"), std::string::npos);
+  for (const std::string& line : context->logged)
+    EXPECT_EQ(line.find("open-sesame"), std::string::npos);
   EXPECT_EQ(context->progressed, std::vector<std::string>{"[redacted:KEY]"});
-  provider->answer = [](const ToolCall&) { return mcp::Answer::failed(-1, "open-sesame-42", Value("open-sesame-42")); };
+  provider->answer = [](const ToolCall&) {
+    return mcp::Answer::failed(-1, "open-sesame-42", Value("open-sesame-42"));
+  };
   called = call("t", "{}");
   EXPECT_EQ(called.answer.problem->message, "[redacted:KEY]");
   EXPECT_EQ(*called.answer.problem->data.as_string(), "[redacted:KEY]");
-  provider->answer = [](const ToolCall&) { return mcp::Answer::needs(Value::Object{{"a", "open-sesame-42"}}, "open-sesame-42"); };
+  provider->answer = [](const ToolCall&) {
+    return mcp::Answer::needs(Value::Object{{"a", "open-sesame-42"}}, "open-sesame-42");
+  };
   called = call("t", "{}");
   EXPECT_EQ(to_json(called.answer.input->requests), R"({"a":"[redacted:KEY]"})");
   EXPECT_EQ(*called.answer.input->state, "open-sesame-42");
@@ -232,7 +258,8 @@ TEST_F(DeskTest, SecretsAreTakenOutOfWhateverComesBack) {
 
 TEST_F(DeskTest, WhatAToolPromisedIsHeldTo) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
-  provider->infos[0].output_schema = json(R"({"type":"object","required":["n"],"properties":{"n":{"type":"number"}}})");
+  provider->infos[0].output_schema =
+      json(R"({"type":"object","required":["n"],"properties":{"n":{"type":"number"}}})");
   std::string structure;
   provider->answer = [&structure](const ToolCall&) {
     Value result = text_result("x");
@@ -251,7 +278,9 @@ TEST_F(DeskTest, WhatAToolPromisedIsHeldTo) {
 
 TEST_F(DeskTest, WhatComesBackIsNoLongerThanAllowed) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
-  provider->answer = [](const ToolCall&) { return mcp::Answer::done(text_result(std::string(100'000, 'x'))); };
+  provider->answer = [](const ToolCall&) {
+    return mcp::Answer::done(text_result(std::string(100'000, 'x')));
+  };
   open("[[tools]]\nname = \"t\"\noutput = \"4K\"\n");
   Called called = call("t", "{}");
   EXPECT_LE(to_json(called.answer.result).size(), 4096u);
@@ -272,9 +301,13 @@ TEST_F(DeskTest, ASecondToolOfTheSameNameIsNotOffered) {
 }
 
 TEST_F(DeskTest, AServersToolsAreThoseThatItsEntryLists) {
-  provider = std::make_unique<FakeProvider>(std::vector<std::string>{"files__read", "files__write", "other__read"});
-  for (ToolInfo& tool : provider->infos) tool.server = tool.name.substr(0, 5), tool.bare_name = tool.name.substr(7);
-  open("[[tools]]\nname = \"x\"\n[mcp.servers.files]\nurl = \"https://mcp.example/\"\ntools = [\"read\"]\n");
+  provider = std::make_unique<FakeProvider>(
+      std::vector<std::string>{"files__read", "files__write", "other__read"});
+  for (ToolInfo& tool : provider->infos)
+    tool.server = tool.name.substr(0, 5), tool.bare_name = tool.name.substr(7);
+  open(
+      "[[tools]]\nname = \"x\"\n[mcp.servers.files]\nurl = \"https://mcp.example/\"\ntools = "
+      "[\"read\"]\n");
   EXPECT_EQ(call("files__read", "{}").decision.kind, policy::Decision::Kind::allow);
   EXPECT_TRUE(call("files__write", "{}").answer.problem);
   EXPECT_TRUE(call("other__read", "{}").answer.problem);
@@ -284,10 +317,12 @@ TEST_F(DeskTest, AServersToolsAreThoseThatItsEntryLists) {
 TEST_F(DeskTest, CallsAndDenialsAreRecordedWithoutSecretsAndAFloodIsCounted) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email"});
   provider->rules = redact::Rules::compile({.secrets = {{"KEY", "open-sesame-42"}}}).value();
-  Result<std::unique_ptr<manager::Events>> events = manager::Events::start(*loop, {.state_directory = state});
+  Result<std::unique_ptr<manager::Events>> events =
+      manager::Events::start(*loop, {.state_directory = state});
   ASSERT_TRUE(events) << events.error().message;
   std::vector<Event> heard;
-  std::shared_ptr<void> token = events.value()->subscribe("", [&heard](const Event& event) { heard.push_back(event); });
+  std::shared_ptr<void> token =
+      events.value()->subscribe("", [&heard](const Event& event) { heard.push_back(event); });
   open(kEmail, events.value().get());
   Called called = call("send_email", R"({"to":"a@company.com","text":"open-sesame-42"})");
   ASSERT_EQ(heard.size(), 2u);
@@ -306,7 +341,8 @@ TEST_F(DeskTest, CallsAndDenialsAreRecordedWithoutSecretsAndAFloodIsCounted) {
   tell([](DeskTest* self) -> io::Task<void> { co_await self->loop->sleep(1'500); }(this));
   uint64_t missing = 0;
   for (const Event& event : heard)
-    if (event.kind == "events.dropped") missing += static_cast<uint64_t>(*event.data.find("count")->as_int());
+    if (event.kind == "events.dropped")
+      missing += static_cast<uint64_t>(*event.data.find("count")->as_int());
   size_t denials = 0;
   for (const Event& event : heard) denials += event.kind == "tool.call";
   EXPECT_EQ(denials + missing, 3'000u);
@@ -316,13 +352,15 @@ TEST_F(DeskTest, CallsAndDenialsAreRecordedWithoutSecretsAndAFloodIsCounted) {
 TEST_F(DeskTest, WhatCannotBeRecordedIsNotMade) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email"});
   // A log in a place that takes nothing.
-  Result<std::unique_ptr<manager::Events>> events = manager::Events::start(*loop, {.state_directory = state});
+  Result<std::unique_ptr<manager::Events>> events =
+      manager::Events::start(*loop, {.state_directory = state});
   ASSERT_TRUE(events);
   open(kEmail, events.value().get());
   std::filesystem::remove_all(state + "/audit");
   std::ofstream(state + "/audit") << "no directory";
   Called called = call("send_email", R"({"to":"a@company.com"})");
-  if (called.decision.kind == policy::Decision::Kind::allow) GTEST_SKIP() << "the log still takes records when its directory is gone";
+  if (called.decision.kind == policy::Decision::Kind::allow)
+    GTEST_SKIP() << "the log still takes records when its directory is gone";
   EXPECT_EQ(called.decision.rule, "audit");
   EXPECT_TRUE(provider->reached.empty());
   desk.reset();
@@ -347,13 +385,16 @@ TEST_F(DeskTest, AStructureThatIsPromisedAndMissingIsAnErrorWhateverTheToolSays)
 
 TEST_F(DeskTest, NothingIsPushedOutOfTheRecord) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
-  Result<std::unique_ptr<manager::Events>> events = manager::Events::start(*loop, {.state_directory = state});
+  Result<std::unique_ptr<manager::Events>> events =
+      manager::Events::start(*loop, {.state_directory = state});
   ASSERT_TRUE(events) << events.error().message;
   std::vector<Event> heard;
-  std::shared_ptr<void> token = events.value()->subscribe("", [&heard](const Event& event) { heard.push_back(event); });
+  std::shared_ptr<void> token =
+      events.value()->subscribe("", [&heard](const Event& event) { heard.push_back(event); });
   open("[[tools]]\nname = \"t\"\n", events.value().get());
   std::string long_text(9'000, 'x');
-  (void)call("t", cat(R"({"note":")", long_text, R"(","list":[")", long_text, R"(","in a list"],")", long_text, R"(":1,"z_to":"evil@example.org"})"));
+  (void)call("t", cat(R"({"note":")", long_text, R"(","list":[")", long_text, R"(","in a list"],")",
+                      long_text, R"(":1,"z_to":"evil@example.org"})"));
   ASSERT_FALSE(heard.empty());
   std::string recorded = to_json(heard[0].data);
   EXPECT_NE(recorded.find("\"z_to\":\"evil@example.org\""), std::string::npos) << recorded;

@@ -1,4 +1,5 @@
-// For tests of the desk: a provider that writes down what reaches it, a client that can be asked, and a loop to run stories on.
+// For tests of the desk: a provider that writes down what reaches it, a client that can be asked,
+// and a loop to run stories on.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,8 +48,12 @@ class FakeProvider : public Provider {
 
 class FakeContext : public mcp::Context {
  public:
-  void progress(double, std::optional<double>, std::string message) override { progressed.push_back(message); }
-  void log(std::string level, std::string, Value data) override { logged.push_back(level + " " + to_json(data)); }
+  void progress(double, std::optional<double>, std::string message) override {
+    progressed.push_back(message);
+  }
+  void log(std::string level, std::string, Value data) override {
+    logged.push_back(level + " " + to_json(data));
+  }
   io::Task<Result<Value>> ask(std::string asked_method, Value asked_params) override {
     asked.emplace_back(asked_method, asked_params);
     if (user) co_return user(asked_params);
@@ -101,7 +106,8 @@ class DeskTest : public testing::Test {
   }
   void open(const std::string& toml, manager::Events* events = nullptr) {
     desk.reset();
-    Result<std::unique_ptr<Desk>> opened = Desk::open(*loop, {.policy = policy_of(toml), .state_directory = state, .events = events});
+    Result<std::unique_ptr<Desk>> opened =
+        Desk::open(*loop, {.policy = policy_of(toml), .state_directory = state, .events = events});
     ASSERT_TRUE(opened) << opened.error().message;
     desk = std::move(opened).value();
     if (!provider) return;
@@ -133,7 +139,9 @@ class DeskTest : public testing::Test {
     if (called.answer.problem) return called.answer.problem->message;
     const Value* content = called.answer.result.find("content");
     std::string text;
-    for (const Value& item : *content->as_array()) text += item.find("text") ? *item.find("text")->as_string() : "(" + *item.find("type")->as_string() + ")";
+    for (const Value& item : *content->as_array())
+      text += item.find("text") ? *item.find("text")->as_string()
+                                : "(" + *item.find("type")->as_string() + ")";
     return text;
   }
   static bool is_error(const Called& called) {

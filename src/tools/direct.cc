@@ -16,7 +16,9 @@ std::string text_member(const Value& value, const char* key) {
 std::string text_of_item(const Value& item) {
   std::string type = text_member(item, "type");
   if (type == "text") return text_member(item, "text");
-  if (type == "image" || type == "audio") return cat("[", text_member(item, "mimeType"), ", ", text_member(item, "data").size() * 3 / 4, " bytes]");
+  if (type == "image" || type == "audio")
+    return cat("[", text_member(item, "mimeType"), ", ", text_member(item, "data").size() * 3 / 4,
+               " bytes]");
   if (type == "resource_link") return cat("[", text_member(item, "uri"), "]");
   const Value* resource = type == "resource" ? item.find("resource") : nullptr;
   if (!resource) return cat("[", type, "]");
@@ -38,7 +40,8 @@ void DirectContext::log(std::string, std::string, Value data) {
 }
 
 io::Task<Result<Value>> DirectContext::ask(std::string method, Value) {
-  co_return Error{Code::unsupported, cat(method, ": nobody can be asked on this way"), "call the tool through an MCP client that can be"};
+  co_return Error{Code::unsupported, cat(method, ": nobody can be asked on this way"),
+                  "call the tool through an MCP client that can be"};
 }
 
 void DirectContext::on_cancel(std::function<void()> cancelled) {
@@ -71,14 +74,16 @@ Value to_value(const Called& called) {
   value.set("decision", std::move(decision));
   value.set("id", called.id);
   value.set("dry_run", called.dry_run);
-  if (!called.answer.problem && !called.answer.result.is_null()) value.set("result", called.answer.result);
+  if (!called.answer.problem && !called.answer.result.is_null())
+    value.set("result", called.answer.result);
   return value;
 }
 
 std::string denial_of(const Called& called) {
   const policy::Decision& decided = called.decision;
   if (decided.kind != policy::Decision::Kind::deny) return "";
-  return cat("Denied by ", decided.rule, ": ", decided.why, decided.why.empty() || decided.why.back() == '.' ? "" : ".",
+  return cat("Denied by ", decided.rule, ": ", decided.why,
+             decided.why.empty() || decided.why.back() == '.' ? "" : ".",
              decided.hint.empty() ? "" : cat(" (", decided.hint, ")"));
 }
 

@@ -5,7 +5,9 @@
 namespace paddock::tools {
 namespace {
 
-std::shared_ptr<DirectContext> context() { return std::make_shared<DirectContext>(make_principal({.tenant = "local"})); }
+std::shared_ptr<DirectContext> context() {
+  return std::make_shared<DirectContext>(make_principal({.tenant = "local"}));
+}
 
 TEST(DirectContext, TellsOnceWhenItIsCancelled) {
   auto made = context();
@@ -37,22 +39,33 @@ TEST(DirectContext, OnlyTheLastOneIsTold) {
 
 TEST(Direct, ADenialIsOneSentenceWithItsHint) {
   Called called;
-  called.decision = {policy::Decision::Kind::deny, "tools.send_email.rules[0]", "to must end with '@company.com': only inside the company", "write to somebody there", 0};
-  EXPECT_EQ(denial_of(called), "Denied by tools.send_email.rules[0]: to must end with '@company.com': only inside the company. (write to somebody there)");
+  called.decision = {policy::Decision::Kind::deny, "tools.send_email.rules[0]",
+                     "to must end with '@company.com': only inside the company",
+                     "write to somebody there", 0};
+  EXPECT_EQ(denial_of(called),
+            "Denied by tools.send_email.rules[0]: to must end with '@company.com': only inside the "
+            "company. (write to somebody there)");
   called.decision.kind = policy::Decision::Kind::allow;
   EXPECT_EQ(denial_of(called), "");
 }
 
 TEST(Direct, ResultsInWords) {
-  Value result = parse_json(R"({"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"AAAA"},
-      {"type":"resource","resource":{"uri":"file:///x","text":"b"}},{"type":"resource_link","uri":"file:///y"}]})", "test").value();
+  Value result =
+      parse_json(
+          R"({"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"AAAA"},
+      {"type":"resource","resource":{"uri":"file:///x","text":"b"}},{"type":"resource_link","uri":"file:///y"}]})",
+          "test")
+          .value();
   EXPECT_EQ(text_of_result(result), "a\n[image/png, 3 bytes]\nb\n[file:///y]\n");
-  EXPECT_EQ(text_of_result(parse_json(R"({"content":[],"structuredContent":{"a":1}})", "test").value()), "{\"a\":1}\n");
+  EXPECT_EQ(
+      text_of_result(parse_json(R"({"content":[],"structuredContent":{"a":1}})", "test").value()),
+      "{\"a\":1}\n");
 }
 
 TEST(Direct, WhoCallsIsTheKeyOrTheTenant) {
   EXPECT_EQ(make_principal({.tenant = "local", .agent = "somebody else"})->id, "tenant local");
-  EXPECT_EQ(make_principal({.tenant = "local", .agent = "somebody else", .key = "k1"})->id, "key k1");
+  EXPECT_EQ(make_principal({.tenant = "local", .agent = "somebody else", .key = "k1"})->id,
+            "key k1");
 }
 
 }  // namespace

@@ -7,10 +7,13 @@ namespace paddock::tools {
 namespace {
 
 constexpr char kAbout[] =
-    "Tools behind Paddock: every call is judged by a policy. A call that is denied says which rule and why; do what the hint says, or tell "
+    "Tools behind Paddock: every call is judged by a policy. A call that is denied says which rule "
+    "and why; do what the hint says, or tell "
     "the user. The same call again is denied again.";
 
-mcp::Answer invalid(std::string message) { return mcp::Answer::failed(mcp::kInvalidParams, std::move(message)); }
+mcp::Answer invalid(std::string message) {
+  return mcp::Answer::failed(mcp::kInvalidParams, std::move(message));
+}
 
 }  // namespace
 
@@ -44,7 +47,8 @@ mcp::Answer list_tools(const Desk& desk, const Value& params) {
 io::Task<mcp::Answer> call_tool(Desk& desk, std::shared_ptr<mcp::Context> context) {
   const Value* name = context->params.find("name");
   const Value* arguments = context->params.find("arguments");
-  if (!name || !name->as_string()) co_return invalid("params.name must be a string: the tool's name");
+  if (!name || !name->as_string())
+    co_return invalid("params.name must be a string: the tool's name");
   if (arguments && !arguments->as_object()) co_return invalid("params.arguments must be an object");
   auto caller = std::dynamic_pointer_cast<const CallerPrincipal>(context->principal);
   if (!caller) co_return mcp::Answer::failed(mcp::kInternalError, "it is not known who calls");

@@ -8,7 +8,7 @@
 namespace paddock::tools {
 
 struct FaceOptions {
-  std::string instructions;        // of our own tools; may be empty
+  std::string instructions;  // of our own tools; may be empty
   const Gateway* gateway = nullptr;
 };
 mcp::Offer make_offer(const FaceOptions& options);

@@ -11,8 +11,8 @@ namespace {
 
 struct Question {
   const char* method;
-  const char* key;                       // of the policy
-  bool policy::McpServer::* allowed;
+  const char* key;  // of the policy
+  bool policy::McpServer::*allowed;
 };
 constexpr Question kQuestions[] = {
     {"sampling/createMessage", "sampling", &policy::McpServer::sampling},
@@ -22,7 +22,8 @@ constexpr Question kQuestions[] = {
 
 class ForwardContext : public mcp::Context {
  public:
-  ForwardContext(std::shared_ptr<mcp::Context> client_context, std::shared_ptr<const ForwardRules> rules)
+  ForwardContext(std::shared_ptr<mcp::Context> client_context,
+                 std::shared_ptr<const ForwardRules> rules)
       : inner_(std::move(client_context)), rules_(std::move(rules)) {
     method = inner_->method;
     params = inner_->params;
@@ -48,7 +49,9 @@ class ForwardContext : public mcp::Context {
     co_return said;
   }
   bool is_cancelled() const override { return inner_->is_cancelled(); }
-  void on_cancel(std::function<void()> cancelled) override { inner_->on_cancel(std::move(cancelled)); }
+  void on_cancel(std::function<void()> cancelled) override {
+    inner_->on_cancel(std::move(cancelled));
+  }
   bool wants_progress() const override { return inner_->wants_progress(); }
 
  private:
@@ -61,7 +64,9 @@ class ForwardContext : public mcp::Context {
 std::string ask_problem(const policy::McpServer& server, const std::string& method) {
   for (const Question& question : kQuestions)
     if (method == question.method)
-      return server.*question.allowed ? "" : cat("denied by mcp.servers.", server.name, ".", question.key, ", which does not allow it");
+      return server.*question.allowed ? ""
+                                      : cat("denied by mcp.servers.", server.name, ".",
+                                            question.key, ", which does not allow it");
   return "no server behind Paddock may ask that";
 }
 
@@ -70,21 +75,28 @@ Value ask_in_its_name(const ForwardRules& rules, const std::string& method, cons
   if (!named.as_object()) named = Value::Object{};
   const Value* message = named.find("message");
   if (method == "elicitation/create" && message && message->as_string())
-    named = with_member(named, "message", cat("The MCP server '", rules.server.name, "' asks: ", visible(*message->as_string())));
+    named = with_member(
+        named, "message",
+        cat("The MCP server '", rules.server.name, "' asks: ", visible(*message->as_string())));
   const Value* meta = named.find("_meta");
-  return with_member(named, "_meta", with_member(meta && meta->as_object() ? *meta : Value(Value::Object{}), "paddock/server", rules.server.name));
+  return with_member(named, "_meta",
+                     with_member(meta && meta->as_object() ? *meta : Value(Value::Object{}),
+                                 "paddock/server", rules.server.name));
 }
 
 Value client_capabilities(const policy::McpServer& server) {
   Value capabilities = Value::Object{};
   Value nothing = Value::Object{};
-  if (server.sampling) capabilities.set("sampling", Value::Object{{"context", nothing}, {"tools", nothing}});
-  if (server.elicitation) capabilities.set("elicitation", Value::Object{{"form", nothing}, {"url", nothing}});
+  if (server.sampling)
+    capabilities.set("sampling", Value::Object{{"context", nothing}, {"tools", nothing}});
+  if (server.elicitation)
+    capabilities.set("elicitation", Value::Object{{"form", nothing}, {"url", nothing}});
   if (server.roots) capabilities.set("roots", Value::Object{{"listChanged", true}});
   return capabilities;
 }
 
-std::shared_ptr<mcp::Context> forward_context(std::shared_ptr<mcp::Context> client, std::shared_ptr<const ForwardRules> rules) {
+std::shared_ptr<mcp::Context> forward_context(std::shared_ptr<mcp::Context> client,
+                                              std::shared_ptr<const ForwardRules> rules) {
   return std::make_shared<ForwardContext>(std::move(client), std::move(rules));
 }
 

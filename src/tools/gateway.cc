@@ -13,26 +13,34 @@ Result<void> tool_allowed(const Core& core, const std::string& name, const std::
   if (now && !judged.empty() && now->definition == judged) return {};
   auto withheld = core.catalogue.withheld_tools.find(name);
   if (withheld != core.catalogue.withheld_tools.end())
-    return Error{Code::denied, cat("Denied by ", withheld->second.rule, ": ", withheld->second.why), withheld->second.hint};
-  return Error{Code::denied, cat("the tool '", name, "' is not what it was when the call was judged"), "list the tools again, and call it anew"};
+    return Error{Code::denied, cat("Denied by ", withheld->second.rule, ": ", withheld->second.why),
+                 withheld->second.hint};
+  return Error{Code::denied,
+               cat("the tool '", name, "' is not what it was when the call was judged"),
+               "list the tools again, and call it anew"};
 }
 
-io::Task<mcp::Answer> call_tool(std::shared_ptr<Core> core, ToolInfo tool, Value arguments, std::shared_ptr<mcp::Context> context) {
+io::Task<mcp::Answer> call_tool(std::shared_ptr<Core> core, ToolInfo tool, Value arguments,
+                                std::shared_ptr<mcp::Context> context) {
   Core::Forward request{.entry = core->find(tool.server), .method = "tools/call"};
   request.params = Value::Object{{"name", tool.bare_name}, {"arguments", std::move(arguments)}};
-  request.allowed = [core, name = tool.name, judged = tool.definition] { return tool_allowed(*core, name, judged); };
+  request.allowed = [core, name = tool.name, judged = tool.definition] {
+    return tool_allowed(*core, name, judged);
+  };
   mcp::Answer answer = co_await core->forward(std::move(request), context);
   co_return answer;
 }
 
-io::Task<void> start_one(std::shared_ptr<Entry> entry, std::shared_ptr<size_t> left, std::shared_ptr<io::Event> all) {
+io::Task<void> start_one(std::shared_ptr<Entry> entry, std::shared_ptr<size_t> left,
+                         std::shared_ptr<io::Event> all) {
   co_await entry->process->start();
   if (--*left == 0) all->happen();
 }
 
 class TheGateway : public Gateway {
  public:
-  TheGateway(io::Loop& loop, GatewayOptions options) : core_(std::make_shared<Core>(loop, std::move(options))) {
+  TheGateway(io::Loop& loop, GatewayOptions options)
+      : core_(std::make_shared<Core>(loop, std::move(options))) {
     core_->open();
     core_->tools_changed = [this] {
       if (on_tools_changed) on_tools_changed();
@@ -79,7 +87,9 @@ class TheGateway : public Gateway {
     for (const auto& entry : core->entries) co_await entry->process->stop();
   }
 
-  io::Task<mcp::Answer> serve(std::shared_ptr<mcp::Context> context) override { return tools::serve(core_, std::move(context)); }
+  io::Task<mcp::Answer> serve(std::shared_ptr<mcp::Context> context) override {
+    return tools::serve(core_, std::move(context));
+  }
   Value capabilities() const override { return capabilities_of(*core_); }
   std::string instructions() const override { return instructions_of(*core_); }
   Value describe() const override { return tools::describe(*core_); }
@@ -92,7 +102,8 @@ class TheGateway : public Gateway {
   void roots_changed(const mcp::Principal&) override {
     for (const auto& entry : core_->entries) {
       std::shared_ptr<mcp::ServerLink> link = entry->process->link();
-      if (link && entry->server.roots && link->era == mcp::Era::legacy) link->notify("notifications/roots/list_changed", Value());
+      if (link && entry->server.roots && link->era == mcp::Era::legacy)
+        link->notify("notifications/roots/list_changed", Value());
     }
   }
 
@@ -102,6 +113,8 @@ class TheGateway : public Gateway {
 
 }  // namespace
 
-std::unique_ptr<Gateway> Gateway::create(io::Loop& loop, GatewayOptions options) { return std::make_unique<TheGateway>(loop, std::move(options)); }
+std::unique_ptr<Gateway> Gateway::create(io::Loop& loop, GatewayOptions options) {
+  return std::make_unique<TheGateway>(loop, std::move(options));
+}
 
 }  // namespace paddock::tools

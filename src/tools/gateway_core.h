@@ -19,20 +19,22 @@ struct Entry {
   policy::McpServer server;
   std::shared_ptr<Supervised> process;
   std::shared_ptr<const ForwardRules> rules;
-  std::shared_ptr<Listing> listing;            // null: it was never up
+  std::shared_ptr<Listing> listing;  // null: it was never up
   mcp::Offer offer;
   mcp::Era era = mcp::Era::legacy;
   std::string version;
-  std::optional<Verdict> verdict;              // none: nothing is pinned
-  std::string stamp;                           // of the pins, when the verdict was made
-  std::set<std::string> told;                  // changes that were told of
-  unsigned stale = 0;                          // lists that it says have changed
+  std::optional<Verdict> verdict;  // none: nothing is pinned
+  std::string stamp;               // of the pins, when the verdict was made
+  std::set<std::string> told;      // changes that were told of
+  unsigned stale = 0;              // lists that it says have changed
   bool refreshing = false, listening = false, listen_again = false;
   io::Milliseconds refreshed_at = 0;
-  unsigned in_a_row = 0;                       // lists read anew, one soon after the other
+  unsigned in_a_row = 0;  // lists read anew, one soon after the other
   std::vector<std::shared_ptr<mcp::Context>> under_way;
 
-  bool offers(const char* capability) const { return offer.capabilities.as_object() && offer.capabilities.find(capability); }
+  bool offers(const char* capability) const {
+    return offer.capabilities.as_object() && offer.capabilities.find(capability);
+  }
 };
 
 class Core : public std::enable_shared_from_this<Core> {
@@ -61,14 +63,17 @@ class Core : public std::enable_shared_from_this<Core> {
   };
   io::Task<mcp::Answer> forward(Forward request, std::shared_ptr<mcp::Context> context);
 
-  void rebuild(unsigned said = 0);               // the catalogue, from what is known; tells of changes, and of lists that a server said have changed
-  void judge(Entry& entry);                      // what of it the pins hold back
+  // The catalogue, from what is known; tells of changes, and of lists that a server said have
+  // changed.
+  void rebuild(unsigned said = 0);
+  void judge(Entry& entry);  // what of it the pins hold back
   void relisten(std::shared_ptr<Entry> entry);
   void line(const std::string& server, const std::string& text) const;
 
  private:
   io::Task<Result<void>> ready(std::shared_ptr<Entry> entry, std::shared_ptr<mcp::ServerLink> link);
-  io::Task<mcp::Answer> asked(std::shared_ptr<Entry> entry, std::string method, Value params, std::shared_ptr<mcp::Context> during);
+  io::Task<mcp::Answer> asked(std::shared_ptr<Entry> entry, std::string method, Value params,
+                              std::shared_ptr<mcp::Context> during);
   void told(std::shared_ptr<Entry> entry, const std::string& method, const Value& params);
   io::Task<void> refresh(std::shared_ptr<Entry> entry);
   io::Task<bool> fresh(std::shared_ptr<Entry> entry);
@@ -83,7 +88,8 @@ class Core : public std::enable_shared_from_this<Core> {
   bool watching_pins_ = false;
 };
 
-// The context that a server's words belong to when it did not say: the last call, if all that are under way are of one client.
+// The context that a server's words belong to when it did not say: the last call, if all that are
+// under way are of one client.
 std::shared_ptr<mcp::Context> likely_context(const Entry& entry);
 
 Value describe(const Core& core);

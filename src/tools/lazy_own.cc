@@ -10,7 +10,8 @@ constexpr io::Milliseconds kTryAgain = 2'000;  // what failed fails again for a 
 
 // Outlives the provider while the manager is being started.
 struct Lazy {
-  Lazy(io::Loop& on, OwnOptions own, ManagerLater start) : loop(on), options(std::move(own)), later(std::move(start)) {}
+  Lazy(io::Loop& on, OwnOptions own, ManagerLater start)
+      : loop(on), options(std::move(own)), later(std::move(start)) {}
   io::Loop& loop;
   OwnOptions options;
   ManagerLater later;
@@ -19,7 +20,9 @@ struct Lazy {
   std::optional<Error> failed;
   io::Milliseconds failed_at = 0;
 
-  bool may_start() const { return !real && !starting && (!failed || loop.now() >= failed_at + kTryAgain); }
+  bool may_start() const {
+    return !real && !starting && (!failed || loop.now() >= failed_at + kTryAgain);
+  }
 };
 
 Task<void> start(std::shared_ptr<Lazy> lazy) {
@@ -40,7 +43,8 @@ Task<void> start(std::shared_ptr<Lazy> lazy) {
 class TheLazyOwn : public LazyOwn {
  public:
   TheLazyOwn(io::Loop& loop, OwnOptions options, ManagerLater later)
-      : known_(make_own_tools({.manager = nullptr, .desk = options.desk})), lazy_(std::make_shared<Lazy>(loop, std::move(options), std::move(later))) {}
+      : known_(make_own_tools({.manager = nullptr, .desk = options.desk})),
+        lazy_(std::make_shared<Lazy>(loop, std::move(options), std::move(later))) {}
 
   const std::vector<ToolInfo>& tools() const override { return known_->tools(); }
 
@@ -54,7 +58,8 @@ class TheLazyOwn : public LazyOwn {
     std::shared_ptr<io::Event> starting = lazy->starting;
     if (starting) co_await *starting;
     if (!lazy->real) {
-      std::string why = "start the sandboxes: " + lazy->failed->message + (lazy->failed->hint.empty() ? "" : " (" + lazy->failed->hint + ")");
+      std::string why = "start the sandboxes: " + lazy->failed->message +
+                        (lazy->failed->hint.empty() ? "" : " (" + lazy->failed->hint + ")");
       co_return mcp::Answer::done(error_result(why));
     }
     mcp::Answer answer = co_await lazy->real->call(std::move(call), context);
@@ -72,7 +77,8 @@ class TheLazyOwn : public LazyOwn {
 
 }  // namespace
 
-std::unique_ptr<LazyOwn> make_lazy_own_tools(io::Loop& loop, OwnOptions options, ManagerLater later) {
+std::unique_ptr<LazyOwn> make_lazy_own_tools(io::Loop& loop, OwnOptions options,
+                                             ManagerLater later) {
   return std::make_unique<TheLazyOwn>(loop, std::move(options), std::move(later));
 }
 

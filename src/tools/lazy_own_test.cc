@@ -21,7 +21,8 @@ struct Starts {
 
 TEST(LazyOwn, IsStartedOnceForAllWhoAskAndAgainSomeTimeAfterItFailed) {
   Starts starts;
-  std::unique_ptr<LazyOwn> own = make_lazy_own_tools(test_loop(), {}, [&starts] { return Starts::fail(&starts); });
+  std::unique_ptr<LazyOwn> own =
+      make_lazy_own_tools(test_loop(), {}, [&starts] { return Starts::fail(&starts); });
   EXPECT_EQ(own->tools().size(), 11u);
   EXPECT_EQ(starts.count, 0);
   own->prepare();

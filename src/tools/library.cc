@@ -1,4 +1,5 @@
-// paddock::Tools: the public door to the tools. The event loop runs in a thread of its own, one for the whole process.
+// paddock::Tools: the public door to the tools. The event loop runs in a thread of its own, one for
+// the whole process.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -26,7 +27,9 @@ class LoopThread {
     static LoopThread* only = nullptr;  // never destroyed, as its loop
     std::lock_guard<std::mutex> held(lock);
     if (!only) only = TRY(start());
-    if (only->process_ != ::getpid()) return Error{Code::unsupported, "call tools: this process was forked from one that did", "fork before the first paddock::Tools::open"};
+    if (only->process_ != ::getpid())
+      return Error{Code::unsupported, "call tools: this process was forked from one that did",
+                   "fork before the first paddock::Tools::open"};
     return only;
   }
 
@@ -60,7 +63,8 @@ class LoopThread {
     if (!wake) return errno_error(errno, "make an eventfd");
     auto* made = new LoopThread(loop);
     made->wake_.open(loop, std::move(wake));
-    // Signals are the program's business: a thread that starts with all of them blocked never takes one.
+    // Signals are the program's business: a thread that starts with all of them blocked never takes
+    // one.
     sigset_t all, before;
     (void)::sigfillset(&all);
     (void)::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -112,10 +116,12 @@ struct Question {
 Task<void> ask(Question& question) {
   std::shared_ptr<tools::DirectContext> context = question.tools.new_context();
   context->on_log = question.on_line;
-  question.answer = co_await question.tools.call(question.tool, question.arguments, question.judge, context);
+  question.answer =
+      co_await question.tools.call(question.tool, question.arguments, question.judge, context);
 }
 
-Task<void> open_tools(io::Loop& loop, tools::LocalOptions options, Result<std::unique_ptr<tools::LocalTools>>& opened) {
+Task<void> open_tools(io::Loop& loop, tools::LocalOptions options,
+                      Result<std::unique_ptr<tools::LocalTools>>& opened) {
   opened = tools::LocalTools::open(loop, std::move(options));
   co_return;
 }
@@ -141,9 +147,14 @@ ToolVerdict verdict_of(policy::Decision::Kind kind) {
 
 Result<ToolAnswer> answer_of(const tools::Called& called) {
   const policy::Decision& decision = called.decision;
-  if (decision.kind != policy::Decision::Kind::deny && called.answer.problem) return Error{Code::io, cat("call the tool: ", called.answer.problem->message), ""};
-  ToolAnswer answer{.verdict = verdict_of(decision.kind), .rule = decision.rule, .why = decision.why, .hint = decision.hint,
-                    .retry_after_ms = decision.retry_after_ms, .id = called.id};
+  if (decision.kind != policy::Decision::Kind::deny && called.answer.problem)
+    return Error{Code::io, cat("call the tool: ", called.answer.problem->message), ""};
+  ToolAnswer answer{.verdict = verdict_of(decision.kind),
+                    .rule = decision.rule,
+                    .why = decision.why,
+                    .hint = decision.hint,
+                    .retry_after_ms = decision.retry_after_ms,
+                    .id = called.id};
   if (decision.kind == policy::Decision::Kind::deny || called.dry_run) return answer;
   answer.failed = tools::is_error_result(called.answer.result);
   answer.text = tools::text_of_result(called.answer.result);
@@ -160,7 +171,9 @@ struct Tools::State {
 
   Result<ToolAnswer> ask(const std::string& tool, const std::string& arguments, bool judge) {
     Value parsed = TRY(parse_peer_json(arguments, "arguments"));
-    if (!parsed.as_object()) return Error{Code::invalid, cat("arguments: an object of JSON is needed, not ", parsed.type_name()), ""};
+    if (!parsed.as_object())
+      return Error{Code::invalid,
+                   cat("arguments: an object of JSON is needed, not ", parsed.type_name()), ""};
     Question question{*tools, tool, std::move(parsed), judge, on_line};
     TRY(LoopThread::get());
     thread.run([&] { return paddock::ask(question); });
@@ -187,16 +200,24 @@ Tools::~Tools() {
 
 Result<Tools> Tools::open(const ToolsOptions& options) {
   LoopThread& thread = *TRY(LoopThread::get());
-  tools::LocalOptions local{.policies = options.policies, .agent = options.agent, .traceparent = options.traceparent};
-  if (options.on_line) local.on_line = [tell = options.on_line](const std::string& server, const std::string& line) { tell(server.empty() ? line : cat(server, ": ", line)); };
+  tools::LocalOptions local{
+      .policies = options.policies, .agent = options.agent, .traceparent = options.traceparent};
+  if (options.on_line)
+    local.on_line = [tell = options.on_line](const std::string& server, const std::string& line) {
+      tell(server.empty() ? line : cat(server, ": ", line));
+    };
   Result<std::unique_ptr<tools::LocalTools>> opened = Error{};
   thread.run([&] { return open_tools(thread.loop(), local, opened); });
   std::unique_ptr<tools::LocalTools> tools = TRY(std::move(opened));
   return Tools(std::make_unique<State>(State{thread, std::move(tools), options.on_line}));
 }
 
-Result<ToolAnswer> Tools::call(const std::string& tool, const std::string& arguments) const { return state_->ask(tool, arguments, false); }
-Result<ToolAnswer> Tools::judge(const std::string& tool, const std::string& arguments) const { return state_->ask(tool, arguments, true); }
+Result<ToolAnswer> Tools::call(const std::string& tool, const std::string& arguments) const {
+  return state_->ask(tool, arguments, false);
+}
+Result<ToolAnswer> Tools::judge(const std::string& tool, const std::string& arguments) const {
+  return state_->ask(tool, arguments, true);
+}
 
 std::string Tools::list() const {
   std::string list;

@@ -18,12 +18,18 @@ constexpr io::Milliseconds kTracesTime = 1'000;
 policy::LoadContext load_context() {
   char path[PATH_MAX];
   const char* directory = ::getcwd(path, sizeof path) ? path : "/";
-  return {{directory, store::home_directory()}, [](const std::string& file) { return read_file(file); }};
+  return {{directory, store::home_directory()},
+          [](const std::string& file) { return read_file(file); }};
 }
 
-Result<std::unique_ptr<manager::Events>> open_events(io::Loop& loop, const Policy& policy, const std::string& state) {
-  manager::EventsOptions options{.state_directory = state, .audit = policy.audit, .telemetry = policy.telemetry, .beside = true};
-  for (auto& [name, value] : options.telemetry.headers) value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
+Result<std::unique_ptr<manager::Events>> open_events(io::Loop& loop, const Policy& policy,
+                                                     const std::string& state) {
+  manager::EventsOptions options{.state_directory = state,
+                                 .audit = policy.audit,
+                                 .telemetry = policy.telemetry,
+                                 .beside = true};
+  for (auto& [name, value] : options.telemetry.headers)
+    value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
   Result<std::unique_ptr<manager::Events>> events = manager::Events::start(loop, options);
   if (!events && policy.danger.count("audit.off")) return std::unique_ptr<manager::Events>();
   return events;
@@ -36,20 +42,31 @@ Result<std::unique_ptr<LocalTools>> LocalTools::open(io::Loop& loop, LocalOption
   local->caller_.tenant = "local";
   local->caller_.scopes = {"admin"};
   local->caller_.agent = options.agent;
-  if (!options.traceparent.empty()) local->caller_.cause = Cause::from_traceparent(options.traceparent);
+  if (!options.traceparent.empty())
+    local->caller_.cause = Cause::from_traceparent(options.traceparent);
   Policy policy = TRY(policy::load(options.policies, {}, load_context())).policy;
   std::string state = TRY(store::state_directory());
   local->events_ = TRY(open_events(loop, policy, state));
-  ToolboxOptions toolbox{.policy = std::move(policy), .state_directory = state, .events = local->events_.get(), .only = options.only, .on_line = options.on_line};
+  ToolboxOptions toolbox{.policy = std::move(policy),
+                         .state_directory = state,
+                         .events = local->events_.get(),
+                         .only = options.only,
+                         .on_line = options.on_line};
   local->toolbox_ = TRY(Toolbox::create(loop, std::move(toolbox)));
   return local;
 }
 
-std::shared_ptr<DirectContext> LocalTools::new_context() const { return std::make_shared<DirectContext>(make_principal(caller_)); }
+std::shared_ptr<DirectContext> LocalTools::new_context() const {
+  return std::make_shared<DirectContext>(make_principal(caller_));
+}
 
-io::Task<Called> LocalTools::call(std::string tool, Value arguments, bool dry_run, std::shared_ptr<DirectContext> context) {
+io::Task<Called> LocalTools::call(std::string tool, Value arguments, bool dry_run,
+                                  std::shared_ptr<DirectContext> context) {
   co_await toolbox_->start_for(tool);
-  Desk::Request request{.tool = tool, .arguments = std::move(arguments), .caller = make_principal(caller_), .dry_run = dry_run};
+  Desk::Request request{.tool = tool,
+                        .arguments = std::move(arguments),
+                        .caller = make_principal(caller_),
+                        .dry_run = dry_run};
   Called called = co_await toolbox_->desk().call(std::move(request), context);
   co_return called;
 }

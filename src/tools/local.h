@@ -1,5 +1,5 @@
-// The tools of a policy for one process that is no server: the command line's and the library's. Rates, approvals, pins and the audit
-// log are those of all Paddock processes of this user.
+// The tools of a policy for one process that is no server: the command line's and the library's.
+// Rates, approvals, pins and the audit log are those of all Paddock processes of this user.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,8 @@ class LocalTools {
 
   // One call's; what it may be cancelled by.
   std::shared_ptr<DirectContext> new_context() const;
-  io::Task<Called> call(std::string tool, Value arguments, bool dry_run, std::shared_ptr<DirectContext> context);
+  io::Task<Called> call(std::string tool, Value arguments, bool dry_run,
+                        std::shared_ptr<DirectContext> context);
   Toolbox& toolbox() { return *toolbox_; }
   io::Task<void> close();  // servers end, and what waits to be told of is told
 

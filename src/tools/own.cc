@@ -10,7 +10,8 @@ namespace {
 class Own : public Provider {
  public:
   explicit Own(OwnOptions options) : shared_(std::make_shared<own::Shared>()) {
-    if (options.manager) shared_->boxes = std::make_unique<own::Boxes>(*options.manager, options.sandbox);
+    if (options.manager)
+      shared_->boxes = std::make_unique<own::Boxes>(*options.manager, options.sandbox);
     shared_->options = std::move(options);
     for (const own::Entry& entry : own::entries()) tools_.push_back(own::to_tool(entry));
   }
@@ -21,11 +22,16 @@ class Own : public Provider {
     const own::Entry* entry = nullptr;
     for (const own::Entry& one : own::entries())
       if (call.tool && call.tool->name == one.name) entry = &one;
-    if (!entry || !shared_->boxes || !call.caller) co_return mcp::Answer::failed(mcp::kInternalError, "nobody here has this tool");
+    if (!entry || !shared_->boxes || !call.caller)
+      co_return mcp::Answer::failed(mcp::kInternalError, "nobody here has this tool");
     own::Job job{shared_, call.arguments, call.caller, call.caller->caller, std::move(context)};
     job.caller.cause = call.cause;
-    bool may = job.caller.may(entry->scope) || job.caller.may("sandboxes");  // who may change them may look as well
-    if (!may) co_return mcp::Answer::done(error_result(cat("Denied: the key that was shown has not the scope '", entry->scope, "', which ", entry->name, " needs.")));
+    // Who may change them may look as well.
+    bool may = job.caller.may(entry->scope) || job.caller.may("sandboxes");
+    if (!may)
+      co_return mcp::Answer::done(
+          error_result(cat("Denied: the key that was shown has not the scope '", entry->scope,
+                           "', which ", entry->name, " needs.")));
     Value result = co_await entry->function(std::move(job));
     co_return mcp::Answer::done(std::move(result));
   }
@@ -36,7 +42,8 @@ class Own : public Provider {
     const Value* named = call.arguments.find("sandbox");
     std::shared_ptr<manager::Sandbox> sandbox;
     if (named && named->as_string()) {
-      Result<std::shared_ptr<manager::Sandbox>> found = shared_->options.manager->find(call.caller->caller, *named->as_string());
+      Result<std::shared_ptr<manager::Sandbox>> found =
+          shared_->options.manager->find(call.caller->caller, *named->as_string());
       if (found) sandbox = found.value();
     } else {
       sandbox = shared_->boxes->own_of(call.caller->caller, call.caller->id);
@@ -64,6 +71,8 @@ const char* const kOwnInstructions =
 - A call may be denied by a policy. The denial names the rule, the reason and what to do. Do not repeat it unchanged, and do not try to get around it: change the call, use explain_denial, or tell the user. Some calls wait until somebody approves them.
 - Secrets are replaced by [redacted:…] in what comes back; do not try to recover them.)";
 
-std::unique_ptr<Provider> make_own_tools(OwnOptions options) { return std::make_unique<Own>(std::move(options)); }
+std::unique_ptr<Provider> make_own_tools(OwnOptions options) {
+  return std::make_unique<Own>(std::move(options));
+}
 
 }  // namespace paddock::tools

@@ -13,8 +13,9 @@ class Desk;
 
 struct OwnOptions {
   manager::Manager* manager = nullptr;
-  Desk* desk = nullptr;               // for explain_denial
-  manager::CreateOptions sandbox;     // what a sandbox is made of that nobody asked for in particular
+  Desk* desk = nullptr;  // for explain_denial
+  // What a sandbox is made of that nobody asked for in particular.
+  manager::CreateOptions sandbox;
 };
 
 std::unique_ptr<Provider> make_own_tools(OwnOptions options);

@@ -1,8 +1,10 @@
-// What a server behind the gateway offered when it was first seen, or was accepted later: docs/formats/pins.md. A change is withheld
-// until somebody accepts it. One file per server in the state directory, so that `paddock mcp accept` reaches a running gateway.
+// What a server behind the gateway offered when it was first seen, or was accepted later:
+// docs/formats/pins.md. A change is withheld until somebody accepts it. One file per server in the
+// state directory, so that `paddock mcp accept` reaches a running gateway.
 //
 //   Pins pins = TRY(Pins::open(state_directory));
-//   Result<Verdict> verdict = pins.see("files", sight);        // first sight pins; later it compares, and keeps what is pending
+//   Result<Verdict> verdict = pins.see("files", sight);        // first sight pins; later it
+//   compares, and keeps what is pending
 #pragma once
 
 #include <map>
@@ -21,26 +23,29 @@ std::string definition_hash(const Value& definition);  // hex SHA-256 of its can
 
 // What a server shows of itself.
 struct Sight {
-  Value identity;                          // {"command":[…]} or {"url":…}, and "name": what it calls itself
+  // {"command":[…]} or {"url":…}, and "name": what it calls itself.
+  Value identity;
   std::string instructions;
   std::map<std::string, Value> tools, prompts;  // whole definitions, by its own names
 };
 
 struct PinChange {
   enum class Kind : uint8_t { server, instructions, tool, prompt } kind = Kind::tool;
-  std::string name;      // of a tool or prompt
-  std::string what;      // "new", "changed: description, inputSchema", "removed"
-  std::string hash;      // of what is pending; empty when it is removed
-  Value before, after;   // definitions; null where there is none
+  std::string name;     // of a tool or prompt
+  std::string what;     // "new", "changed: description, inputSchema", "removed"
+  std::string hash;     // of what is pending; empty when it is removed
+  Value before, after;  // definitions; null where there is none
 
-  std::string diff() const;  // for people: it holds the server's words. Takes a while when they are long
+  // For people: it holds the server's words. Takes a while when they are long.
+  std::string diff() const;
 };
 const char* to_string(PinChange::Kind kind);
 Value to_value(const PinChange& change);
 
 // What of a sight must not be used.
 struct Verdict {
-  std::string all;       // why nothing of it may be: it is not the server that was pinned. Empty: see below
+  // Why nothing of it may be: it is not the server that was pinned. Empty: see below.
+  std::string all;
   std::map<std::string, PinChange> tools, prompts;
   std::optional<PinChange> instructions;
   std::vector<PinChange> removed;
@@ -65,7 +70,8 @@ struct PinSet {
 };
 Value to_value(const PinSet& set);
 Result<PinSet> pin_set_of(const Value& value);
-PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before, const Value& after);
+PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before,
+                         const Value& after);
 
 class Pins {
  public:
@@ -75,9 +81,11 @@ class Pins {
 
   Result<std::vector<std::string>> servers() const;
   Result<std::vector<PinSet>> read(const std::string& server) const;  // Code::not_found
-  // What is pending, all of it or what is named: "read_file", or "read_file=HASH" to take only what has that hash (12 digits or more of
-  // it). Says what was accepted. Code::conflict: it has another hash.
-  Result<std::vector<PinChange>> accept(const std::string& server, const std::vector<std::string>& wanted) const;
+  // What is pending, all of it or what is named: "read_file", or "read_file=HASH" to take only what
+  // has that hash (12 digits or more of it). Says what was accepted. Code::conflict: it has another
+  // hash.
+  Result<std::vector<PinChange>> accept(const std::string& server,
+                                        const std::vector<std::string>& wanted) const;
   Result<void> forget(const std::string& server) const;
   std::string stamp(const std::string& server) const;  // another one after each change of the file
 

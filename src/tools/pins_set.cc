@@ -13,12 +13,15 @@ namespace {
 
 constexpr size_t kLongestDiff = 16 << 10;
 
-std::string text_of(const Value* value) { return value && value->as_string() ? *value->as_string() : ""; }
+std::string text_of(const Value* value) {
+  return value && value->as_string() ? *value->as_string() : "";
+}
 
 Value to_value(const std::map<std::string, Pin>& pins) {
   Value value = Value::Object{};
   for (const auto& [name, pin] : pins)
-    value.set(name, Value::Object{{"hash", pin.hash}, {"since", pin.since}, {"definition", pin.definition}});
+    value.set(name, Value::Object{
+                        {"hash", pin.hash}, {"since", pin.since}, {"definition", pin.definition}});
   return value;
 }
 
@@ -29,7 +32,8 @@ Result<std::map<std::string, Pin>> pins_of(const Value* value) {
   if (!value->as_object()) return wrong;
   for (const auto& [name, entry] : *value->as_object()) {
     const Value* definition = entry.find("definition");
-    Pin pin{text_of(entry.find("hash")), text_of(entry.find("since")), definition ? *definition : Value()};
+    Pin pin{text_of(entry.find("hash")), text_of(entry.find("since")),
+            definition ? *definition : Value()};
     if (!pin.definition.as_object() || pin.hash != definition_hash(pin.definition)) return wrong;
     pins[name] = std::move(pin);
   }
@@ -43,8 +47,10 @@ std::string readable(const Value& definition) {
   std::string text;
   Value rest = Value::Object{};
   for (const auto& [key, member] : *definition.as_object()) {
-    if (key == "description" && member.as_string()) text = cat("description:\n", visible(*member.as_string()), "\n");
-    else rest.set(key, member);
+    if (key == "description" && member.as_string())
+      text = cat("description:\n", visible(*member.as_string()), "\n");
+    else
+      rest.set(key, member);
   }
   return text + visible(to_json(rest, true)) + "\n";
 }
@@ -56,7 +62,8 @@ std::string changed_members(const Value& before, const Value& after) {
       const Value* same = other.find(key);
       std::string shown = cut_to(visible(key), 64);
       bool differs = !same || to_json(canonical_value(*same)) != to_json(canonical_value(member));
-      if (differs && std::find(names.begin(), names.end(), shown) == names.end()) names.push_back(shown);
+      if (differs && std::find(names.begin(), names.end(), shown) == names.end())
+        names.push_back(shown);
     }
   };
   if (!before.as_object() || !after.as_object()) return "text";
@@ -76,12 +83,16 @@ Value canonical_value(const Value& value) {
   }
   if (!value.as_object()) return value;
   Value::Object members;
-  for (const auto& [key, member] : *value.as_object()) members.emplace_back(key, canonical_value(member));
-  std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [key, member] : *value.as_object())
+    members.emplace_back(key, canonical_value(member));
+  std::sort(members.begin(), members.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   return members;
 }
 
-std::string definition_hash(const Value& definition) { return to_hex(sha256_bytes(to_json(canonical_value(definition)))); }
+std::string definition_hash(const Value& definition) {
+  return to_hex(sha256_bytes(to_json(canonical_value(definition))));
+}
 
 const char* to_string(PinChange::Kind kind) {
   switch (kind) {
@@ -103,16 +114,21 @@ Value to_value(const PinChange& change) {
   return value;
 }
 
-PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before, const Value& after) {
+PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before,
+                         const Value& after) {
   PinChange change{.kind = kind, .name = name, .before = before, .after = after};
-  change.what = before.is_null() ? "new" : after.is_null() ? "removed" : cat("changed: ", changed_members(before, after));
+  change.what = before.is_null()  ? "new"
+                : after.is_null() ? "removed"
+                                  : cat("changed: ", changed_members(before, after));
   if (!after.is_null()) change.hash = definition_hash(after);
   return change;
 }
 
 std::string PinChange::diff() const {
   if (kind == Kind::server) return to_json(after, true) + "\n";
-  return after.is_null() ? "" : cut_to(store::line_diff(readable(before), readable(after)), kLongestDiff);
+  return after.is_null()
+             ? ""
+             : cut_to(store::line_diff(readable(before), readable(after)), kLongestDiff);
 }
 
 Value to_value(const PinSet& set) {
@@ -133,8 +149,10 @@ Value to_value(const PinSet& set) {
 
 Result<PinSet> pin_set_of(const Value& value) {
   PinSet set;
-  const Value *identity = value.find("identity"), *accepted = value.find("accepted"), *pending = value.find("pending");
-  if (!identity || !identity->as_object() || !accepted || !accepted->as_bool() || !pending || !pending->as_object())
+  const Value *identity = value.find("identity"), *accepted = value.find("accepted"),
+              *pending = value.find("pending");
+  if (!identity || !identity->as_object() || !accepted || !accepted->as_bool() || !pending ||
+      !pending->as_object())
     return Error{Code::invalid, "the pins are not as they were written", ""};
   set.identity = *identity;
   set.accepted = *accepted->as_bool();
@@ -142,7 +160,8 @@ Result<PinSet> pin_set_of(const Value& value) {
   set.instructions = text_of(value.find("instructions"));
   set.tools = TRY(pins_of(value.find("tools")));
   set.prompts = TRY(pins_of(value.find("prompts")));
-  if (const Value* text = pending->find("instructions"); text && text->as_string()) set.pending_instructions = *text->as_string();
+  if (const Value* text = pending->find("instructions"); text && text->as_string())
+    set.pending_instructions = *text->as_string();
   set.pending_tools = TRY(pins_of(pending->find("tools")));
   set.pending_prompts = TRY(pins_of(pending->find("prompts")));
   return set;
@@ -150,14 +169,23 @@ Result<PinSet> pin_set_of(const Value& value) {
 
 std::vector<PinChange> PinSet::changes() const {
   std::vector<PinChange> all;
-  if (!accepted) all.push_back({.kind = PinChange::Kind::server, .what = "new", .hash = definition_hash(identity), .after = identity});
-  auto add = [&](PinChange::Kind kind, const std::map<std::string, Pin>& pinned, const std::map<std::string, Pin>& pending) {
+  if (!accepted)
+    all.push_back({.kind = PinChange::Kind::server,
+                   .what = "new",
+                   .hash = definition_hash(identity),
+                   .after = identity});
+  auto add = [&](PinChange::Kind kind, const std::map<std::string, Pin>& pinned,
+                 const std::map<std::string, Pin>& pending) {
     for (const auto& [name, pin] : pending) {
       auto before = pinned.find(name);
-      all.push_back(change_between(kind, name, before == pinned.end() ? Value() : before->second.definition, pin.definition));
+      all.push_back(change_between(kind, name,
+                                   before == pinned.end() ? Value() : before->second.definition,
+                                   pin.definition));
     }
   };
-  if (pending_instructions) all.push_back(change_between(PinChange::Kind::instructions, "", instructions, *pending_instructions));
+  if (pending_instructions)
+    all.push_back(
+        change_between(PinChange::Kind::instructions, "", instructions, *pending_instructions));
   add(PinChange::Kind::tool, tools, pending_tools);
   add(PinChange::Kind::prompt, prompts, pending_prompts);
   return all;

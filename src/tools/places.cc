@@ -30,7 +30,8 @@ Result<Places> Places::open(const std::string& directory) {
 
 Result<std::optional<Fd>> Places::take(const std::string& key, uint64_t most) const {
   // A lock belongs to what openat() makes here, not to the process: every place has its own.
-  Fd file(::openat(directory_.get(), "places", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  Fd file(::openat(directory_.get(), "places",
+                   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file) return errno_error(errno, "open tools/places in the state directory");
   TRY(check_private_file(file.get(), "use tools/places in the state directory"));
   off_t first = first_byte(key);
@@ -41,7 +42,8 @@ Result<std::optional<Fd>> Places::take(const std::string& key, uint64_t most) co
     lock.l_start = first + static_cast<off_t>(i);
     lock.l_len = 1;
     if (::fcntl(file.get(), F_OFD_SETLK, &lock) == 0) return std::optional<Fd>(std::move(file));
-    if (errno != EAGAIN && errno != EACCES) return errno_error(errno, "lock tools/places in the state directory");
+    if (errno != EAGAIN && errno != EACCES)
+      return errno_error(errno, "lock tools/places in the state directory");
   }
   return std::optional<Fd>();
 }

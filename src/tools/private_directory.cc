@@ -13,7 +13,8 @@ namespace paddock::tools {
 
 namespace {
 
-constexpr const char* kHint = "it must be yours alone: remove it, or set PADDOCK_STATE to a directory of your own";
+constexpr const char* kHint =
+    "it must be yours alone: remove it, or set PADDOCK_STATE to a directory of your own";
 
 Result<void> make_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
@@ -28,7 +29,8 @@ Result<void> make_directory(const std::string& path) {
 }
 
 Result<void> check_owner(const struct stat& info, const std::string& what) {
-  if (info.st_uid != ::geteuid()) return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid), kHint};
+  if (info.st_uid != ::geteuid())
+    return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid), kHint};
   if (info.st_mode & 077) return Error{Code::denied, cat(what, ": others can reach it"), kHint};
   return {};
 }
@@ -48,7 +50,8 @@ Result<Fd> open_private_directory(const std::string& path) {
 Result<void> check_private_file(int file, const std::string& what) {
   struct stat info;
   if (::fstat(file, &info) != 0) return errno_error(errno, what);
-  if (!S_ISREG(info.st_mode) || info.st_nlink > 1) return Error{Code::denied, cat(what, ": not a regular file with one name"), kHint};
+  if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
+    return Error{Code::denied, cat(what, ": not a regular file with one name"), kHint};
   return check_owner(info, what);
 }
 
@@ -58,15 +61,18 @@ int wait_for_lock(int file, int64_t most_ms) {
     if (::flock(file, LOCK_EX | LOCK_NB) == 0) return 0;
     if (errno != EWOULDBLOCK && errno != EINTR) return errno;
     timespec pause{0, kPauseMs * 1'000'000};
-    if (tries < kYields) ::sched_yield();
-    else ::nanosleep(&pause, nullptr);
+    if (tries < kYields)
+      ::sched_yield();
+    else
+      ::nanosleep(&pause, nullptr);
   }
   return EWOULDBLOCK;
 }
 
 Error not_locked(int failed, const std::string& what) {
   if (failed != EWOULDBLOCK) return errno_error(failed, what);
-  return {Code::conflict, cat(what, ": another Paddock process has held it for too long"), "is one of them stopped (SIGSTOP)?"};
+  return {Code::conflict, cat(what, ": another Paddock process has held it for too long"),
+          "is one of them stopped (SIGSTOP)?"};
 }
 
 }  // namespace paddock::tools

@@ -1,5 +1,5 @@
-// A directory of the state directory that only this user can reach: made when missing, refused when it is a link, somebody else's, or open
-// to others.
+// A directory of the state directory that only this user can reach: made when missing, refused when
+// it is a link, somebody else's, or open to others.
 #pragma once
 
 #include <string>
@@ -8,12 +8,15 @@
 
 namespace paddock::tools {
 
-Result<Fd> open_private_directory(const std::string& path);  // its parent, too, when that is missing
-// Fails unless `file` is a regular file of ours, with one name, that nobody else can reach. `what` begins the message.
+// Its parent, too, when that is missing.
+Result<Fd> open_private_directory(const std::string& path);
+// Fails unless `file` is a regular file of ours, with one name, that nobody else can reach. `what`
+// begins the message.
 Result<void> check_private_file(int file, const std::string& what);
 
-// Takes the lock (flock) of a file of ours, for which nobody waits without end: it is the loop that waits, and whoever holds it does so for
-// milliseconds at most. 0: taken. Else errno, EWOULDBLOCK when the time is over; not_locked() puts it into words that begin with `what`.
+// Takes the lock (flock) of a file of ours, for which nobody waits without end: it is the loop that
+// waits, and whoever holds it does so for milliseconds at most. 0: taken. Else errno, EWOULDBLOCK
+// when the time is over; not_locked() puts it into words that begin with `what`.
 int wait_for_lock(int file, int64_t most_ms);
 Error not_locked(int failed, const std::string& what);
 

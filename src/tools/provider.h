@@ -1,4 +1,5 @@
-// Who has tools: Paddock itself (tools/own/), commands of the policy (tools/command.h), other MCP servers (tools/gateway.h).
+// Who has tools: Paddock itself (tools/own/), commands of the policy (tools/command.h), other MCP
+// servers (tools/gateway.h).
 #pragma once
 
 #include <functional>
@@ -15,46 +16,58 @@
 
 namespace paddock::tools {
 
-// Who calls, behind an MCP principal. Rates "per agent" count by `agent_id`: the key that was shown, or the tenant; what a client calls
-// itself is no identity.
+// Who calls, behind an MCP principal. Rates "per agent" count by `agent_id`: the key that was
+// shown, or the tenant; what a client calls itself is no identity.
 struct CallerPrincipal : mcp::Principal {
   manager::Caller caller;
-  std::string agent_id() const { return caller.key.empty() ? "tenant " + caller.tenant : "key " + caller.key; }
+  std::string agent_id() const {
+    return caller.key.empty() ? "tenant " + caller.tenant : "key " + caller.key;
+  }
 };
 
 struct ToolInfo {
-  std::string name;                  // as it is called here
+  std::string name;  // as it is called here
   std::string title, description;
   Value input_schema;                // an object
   Value output_schema, annotations;  // null where absent
-  Value extra;                       // further members of an MCP tool (icons, _meta, execution); null or an object
-  std::string server, bare_name;     // of the gateway: which server's, and its name there
-  std::string definition;            // hash of all that it says of itself: what was judged is what is called. Empty: it cannot change
+  // Further members of an MCP tool (icons, _meta, execution); null or an object.
+  Value extra;
+  std::string server, bare_name;  // of the gateway: which server's, and its name there
+  // Hash of all that it says of itself: what was judged is what is called. Empty: it cannot change.
+  std::string definition;
 };
 Value to_value(const ToolInfo& tool);  // as MCP's tools/list has it
 
 struct ToolCall {
-  const ToolInfo* tool = nullptr;    // valid until the provider says that its tools changed: copy what is needed later
-  Value arguments;                   // judged; an object
+  // Valid until the provider says that its tools changed: copy what is needed later.
+  const ToolInfo* tool = nullptr;
+  Value arguments;  // judged; an object
   std::shared_ptr<const CallerPrincipal> caller;
-  Cause cause;                       // the span of this call
+  Cause cause;  // the span of this call
 };
 
-// A tool that a provider has and does not offer, and why: its definition has changed since it was pinned.
+// A tool that a provider has and does not offer, and why: its definition has changed since it was
+// pinned.
 struct Withheld {
-  std::string rule, why, hint;       // as of a denial; no rule: nothing is known of such a tool
+  std::string rule, why, hint;  // as of a denial; no rule: nothing is known of such a tool
 };
 
 class Provider {
  public:
   virtual ~Provider() = default;
   virtual const std::vector<ToolInfo>& tools() const = 0;  // in a stable order
-  // The result is MCP's CallToolResult: {"content":[…],"structuredContent":…,"isError":…}. The call is cancelled by its context, also
-  // when its time is over.
+  // The result is MCP's CallToolResult: {"content":[…],"structuredContent":…,"isError":…}. The call
+  // is cancelled by its context, also when its time is over.
   virtual io::Task<mcp::Answer> call(ToolCall call, std::shared_ptr<mcp::Context> context) = 0;
-  virtual Withheld withheld(std::string_view name) const { (void)name; return {}; }
+  virtual Withheld withheld(std::string_view name) const {
+    (void)name;
+    return {};
+  }
   // What must not come back besides what looks like a secret; null: nothing.
-  virtual std::shared_ptr<const redact::Rules> redaction(const ToolCall& call) const { (void)call; return nullptr; }
+  virtual std::shared_ptr<const redact::Rules> redaction(const ToolCall& call) const {
+    (void)call;
+    return nullptr;
+  }
 
   std::function<void()> on_tools_changed;  // set by the desk
 };

@@ -1,9 +1,12 @@
-// How often something was done, against how often it may be: counted for all Paddock processes of this user together, and across
-// restarts. In a file that is mapped and locked for each decision; by the monotonic clock while the machine runs, and after a reboot by
-// the time of day, which cannot then give more than one period's worth back. docs/formats/rates.md has the file and what is lost when.
+// How often something was done, against how often it may be: counted for all Paddock processes of
+// this user together, and across restarts. In a file that is mapped and locked for each decision;
+// by the monotonic clock while the machine runs, and after a reboot by the time of day, which
+// cannot then give more than one period's worth back. docs/formats/rates.md has the file and what
+// is lost when.
 //
-// "N in a period" holds for every window of that length. Up to kExact calls are remembered one by one; of a larger N those that lie
-// within a 61st of the period are remembered together, by the latest of them, so that room comes back at most that much late, never early.
+// "N in a period" holds for every window of that length. Up to kExact calls are remembered one by
+// one; of a larger N those that lie within a 61st of the period are remembered together, by the
+// latest of them, so that room comes back at most that much late, never early.
 #pragma once
 
 #include <functional>
@@ -21,7 +24,7 @@ namespace paddock::tools {
 struct Clocks {
   std::function<int64_t()> since_boot_ns;  // CLOCK_BOOTTIME: nobody can set it
   std::function<int64_t()> time_of_day_ns;
-  std::string boot;                        // which boot this is
+  std::string boot;  // which boot this is
   static Result<Clocks> of_this_host();
 };
 
@@ -35,17 +38,19 @@ class Rates {
   ~Rates();
 
   struct Want {
-    std::string key;        // "tool send_email", "agent key 3 tool send_email", "calls"
+    std::string key;  // "tool send_email", "agent key 3 tool send_email", "calls"
     policy::Rate rate;
-    std::string rule;       // "tools.send_email.rate"
+    std::string rule;  // "tools.send_email.rate"
   };
   struct Refused {
-    size_t which = 0;       // of the wants: the one that takes longest
+    size_t which = 0;  // of the wants: the one that takes longest
     int64_t retry_after_ms = 0;
   };
-  // All or nothing. Nothing: it was taken. The error arm: it cannot be counted, so it must not be done.
+  // All or nothing. Nothing: it was taken. The error arm: it cannot be counted, so it must not be
+  // done.
   Result<std::optional<Refused>> take(const std::vector<Want>& wants);
-  Result<std::optional<Refused>> look(const std::vector<Want>& wants) const;  // the same, and nothing is taken
+  // The same, and nothing is taken.
+  Result<std::optional<Refused>> look(const std::vector<Want>& wants) const;
 
  private:
   struct State;

@@ -21,7 +21,8 @@ namespace {
 
 constexpr char kMagic[8] = {'P', 'D', 'K', 'R', 'A', 'T', 'E', '1'};
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kMostWait = 1500;       // milliseconds; who holds the lock does so for microseconds
+// Milliseconds; who holds the lock does so for microseconds.
+constexpr int64_t kMostWait = 1500;
 constexpr RatesFile::Id kNever{0, 0}, kNobody{1, 0};
 
 // Which boot the file's time goes by. Two of them, so that one store puts the other in force.
@@ -34,9 +35,9 @@ struct Boot {
 struct Head {
   char magic[8];
   uint32_t slots, slot_bytes;
-  uint64_t in_force;            // which of the two
+  uint64_t in_force;  // which of the two
   Boot boots[2];
-  int64_t time_of_day, time;    // when it was used last, by the time of day and by its own
+  int64_t time_of_day, time;  // when it was used last, by the time of day and by its own
 };
 
 struct Index {
@@ -70,7 +71,11 @@ Result<Clocks> Clocks::of_this_host() {
 }
 
 RatesFile::RatesFile(RatesFile&& other) noexcept
-    : directory_(std::move(other.directory_)), clocks_(std::move(other.clocks_)), file_(std::move(other.file_)), layout_(std::exchange(other.layout_, nullptr)), synced_(other.synced_) {}
+    : directory_(std::move(other.directory_)),
+      clocks_(std::move(other.clocks_)),
+      file_(std::move(other.file_)),
+      layout_(std::exchange(other.layout_, nullptr)),
+      synced_(other.synced_) {}
 
 RatesFile::~RatesFile() { unmap(); }
 
@@ -81,7 +86,9 @@ void RatesFile::unmap() {
 }
 
 Result<RatesFile> RatesFile::open(const std::string& directory, Clocks clocks) {
-  if (clocks.boot.empty() || clocks.boot.size() >= sizeof(Boot::id)) return Error{Code::unsupported, "tell this boot from others: the kernel gives no id for it", ""};
+  if (clocks.boot.empty() || clocks.boot.size() >= sizeof(Boot::id))
+    return Error{Code::unsupported, "tell this boot from others: the kernel gives no id for it",
+                 ""};
   RatesFile file(directory, std::move(clocks));
   TRY(file.map());
   return file;
@@ -102,7 +109,8 @@ Result<void> RatesFile::map() {
   file_ = open();
   if (!file_ && errno == ENOENT) {
     std::string temporary = cat(".rates.", TRY(store::random_name(10)));
-    Fd fresh(::openat(folder.get(), temporary.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600));
+    Fd fresh(::openat(folder.get(), temporary.c_str(),
+                      O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600));
     if (!fresh) return errno_error(errno, cat("make '", printable(path), "'"));
     struct Remove {
       int folder;
@@ -119,10 +127,14 @@ Result<void> RatesFile::map() {
     std::memcpy(head->boots[0].id, clocks_.boot.data(), clocks_.boot.size());
     head->boots[0].offset = head->time - clocks_.since_boot_ns();
     TRY(write_all(fresh.get(), {reinterpret_cast<const char*>(head.get()), sizeof(Head)}));
-    // All of it on the disk: a store into a page without a block would end the process when the disk is full.
-    if (int failed = ::posix_fallocate(fresh.get(), 0, sizeof(Layout))) return errno_error(failed, cat("make room for '", printable(path), "'"));
+    // All of it on the disk: a store into a page without a block would end the process when the
+    // disk is full.
+    if (int failed = ::posix_fallocate(fresh.get(), 0, sizeof(Layout)))
+      return errno_error(failed, cat("make room for '", printable(path), "'"));
     (void)::fsync(fresh.get());
-    if (::renameat2(folder.get(), temporary.c_str(), folder.get(), "rates", RENAME_NOREPLACE) != 0 && errno != EEXIST)
+    if (::renameat2(folder.get(), temporary.c_str(), folder.get(), "rates", RENAME_NOREPLACE) !=
+            0 &&
+        errno != EEXIST)
       return errno_error(errno, cat("make '", printable(path), "'"));
     file_ = open();
   }
@@ -130,13 +142,18 @@ Result<void> RatesFile::map() {
   TRY(check_private_file(file_.get(), what));
   struct stat info;
   if (::fstat(file_.get(), &info) != 0) return errno_error(errno, what);
-  if (info.st_size != sizeof(Layout)) return Error{Code::conflict, cat(what, ": it has ", info.st_size, " bytes and not ", sizeof(Layout)), hint};
-  void* mapped = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  if (info.st_size != sizeof(Layout))
+    return Error{Code::conflict,
+                 cat(what, ": it has ", info.st_size, " bytes and not ", sizeof(Layout)), hint};
+  void* mapped =
+      ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
   if (mapped == MAP_FAILED) return errno_error(errno, cat("map '", printable(path), "'"));
   layout_ = static_cast<Layout*>(mapped);
   const Head& head = layout_->head;
-  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.slots != kSlots || head.slot_bytes != sizeof(RatesSlot) || head.in_force > 1)
-    return Error{Code::conflict, cat(what, ": it is damaged, or of another version of Paddock"), hint};
+  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.slots != kSlots ||
+      head.slot_bytes != sizeof(RatesSlot) || head.in_force > 1)
+    return Error{Code::conflict, cat(what, ": it is damaged, or of another version of Paddock"),
+                 hint};
   return {};
 }
 
@@ -151,7 +168,9 @@ Result<void> RatesFile::lock() {
     }
     unmap();  // somebody removed it: what others count in now is another one
   }
-  return Error{Code::conflict, cat("use '", printable(directory_), "/rates': it is being removed again and again"), ""};
+  return Error{Code::conflict,
+               cat("use '", printable(directory_), "/rates': it is being removed again and again"),
+               ""};
 }
 
 void RatesFile::read_clocks() {
@@ -159,8 +178,10 @@ void RatesFile::read_clocks() {
   int64_t of_day = clocks_.time_of_day_ns();
   since_boot_ = clocks_.since_boot_ns();
   const Boot* boot = &head.boots[head.in_force];
-  bool is_this_boot = clocks_.boot == std::string_view(boot->id, ::strnlen(boot->id, sizeof boot->id));
-  if (!is_this_boot || since_boot_ + boot->offset < head.time) {  // or a clock that went backwards, as in another time namespace
+  bool is_this_boot =
+      clocks_.boot == std::string_view(boot->id, ::strnlen(boot->id, sizeof boot->id));
+  // Or a clock that went backwards, as in another time namespace.
+  if (!is_this_boot || since_boot_ + boot->offset < head.time) {
     int64_t gone = std::max<int64_t>(0, of_day - head.time_of_day);
     uint64_t other = 1 - head.in_force;
     Boot next{};
@@ -172,12 +193,14 @@ void RatesFile::read_clocks() {
     boot = &head.boots[other];
   }
   now_ = since_boot_ + boot->offset;
-  put(head.time_of_day, of_day);  // in this order: cut off between the two, less time seems to have gone by, not more
+  // In this order: cut off between the two, less time seems to have gone by, not more.
+  put(head.time_of_day, of_day);
   put(head.time, now_);
 }
 
 void RatesFile::unlock() {
-  // What a crash of the machine forgets is what was not written yet: it is on its way after a second, without waiting for it.
+  // What a crash of the machine forgets is what was not written yet: it is on its way after a
+  // second, without waiting for it.
   if (since_boot_ - synced_ >= kSecond) {
     (void)::sync_file_range(file_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
     synced_ = since_boot_;

@@ -1,5 +1,6 @@
-// The file behind tools/rates.h: a table of counts that all processes map. What is stored may be cut off by SIGKILL between any two
-// stores: each of them leaves the file valid, and none gives back what was taken. docs/formats/rates.md describes it.
+// The file behind tools/rates.h: a table of counts that all processes map. What is stored may be
+// cut off by SIGKILL between any two stores: each of them leaves the file valid, and none gives
+// back what was taken. docs/formats/rates.md describes it.
 #pragma once
 
 #include <array>
@@ -14,16 +15,19 @@ namespace paddock::tools {
 
 // Stored whole and in this order, as far as other processes see it after this one was killed.
 template <class T>
-void put(T& place, T value) { __atomic_store_n(&place, value, __ATOMIC_RELEASE); }
+void put(T& place, T value) {
+  __atomic_store_n(&place, value, __ATOMIC_RELEASE);
+}
 
 struct RatesSlot {
   static constexpr uint64_t kEntries = Rates::kExact;
   struct Entry {
-    int64_t latest;    // of the calls in it
+    int64_t latest;  // of the calls in it
     uint64_t count;
   };
-  uint64_t head, tail;  // of a window: its entries are tail … head-1, each at its number modulo kEntries
-  int64_t full_at;      // of a bucket: when it would be full again
+  // Of a window: its entries are tail … head-1, each at its number modulo kEntries.
+  uint64_t head, tail;
+  int64_t full_at;  // of a bucket: when it would be full again
   uint64_t unused;
   Entry entries[kEntries];
 };
@@ -46,13 +50,15 @@ class RatesFile {
   Result<void> lock();
   void unlock();
 
-  // The file's own time: goes on by the monotonic clock, and over a reboot by the time of day; never backwards.
+  // The file's own time: goes on by the monotonic clock, and over a reboot by the time of day;
+  // never backwards.
   int64_t now() const { return now_; }
-  // The machine was started that long ago, and this file has counts from before: those that had not reached the disk are missing. Else none.
+  // The machine was started that long ago, and this file has counts from before: those that had not
+  // reached the disk are missing. Else none.
   std::optional<int64_t> since_reboot() const;
 
-  // Where the counts of `id` are; none: there are none that matter. With `make`, a place that nothing counts in any more becomes its;
-  // none then: there is no such place.
+  // Where the counts of `id` are; none: there are none that matter. With `make`, a place that
+  // nothing counts in any more becomes its; none then: there is no such place.
   std::optional<size_t> find(const Id& id, bool make);
   RatesSlot& slot(size_t place);
   // From then on nothing in it counts. To be told before what is counted is stored.
@@ -60,7 +66,8 @@ class RatesFile {
 
  private:
   struct Layout;
-  RatesFile(std::string directory, Clocks clocks) : directory_(std::move(directory)), clocks_(std::move(clocks)) {}
+  RatesFile(std::string directory, Clocks clocks)
+      : directory_(std::move(directory)), clocks_(std::move(clocks)) {}
   Result<void> map();
   void unmap();
   Result<void> wait_for_lock();

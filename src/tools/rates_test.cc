@@ -23,7 +23,9 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 
 policy::Rate window(uint64_t count, int64_t period_ms) { return {count, period_ms, 0, ""}; }
-policy::Rate bucket(uint64_t count, int64_t period_ms, uint64_t burst) { return {count, period_ms, burst, ""}; }
+policy::Rate bucket(uint64_t count, int64_t period_ms, uint64_t burst) {
+  return {count, period_ms, burst, ""};
+}
 
 class RatesTest : public testing::Test {
  protected:
@@ -31,7 +33,9 @@ class RatesTest : public testing::Test {
     char name[] = "/tmp/paddock-rates-XXXXXX";
     directory = std::string(::mkdtemp(name)) + "/tools";
   }
-  ~RatesTest() override { std::filesystem::remove_all(std::filesystem::path(directory).parent_path()); }
+  ~RatesTest() override {
+    std::filesystem::remove_all(std::filesystem::path(directory).parent_path());
+  }
 
   // Clocks that only the test turns.
   Clocks clocks() {
@@ -88,11 +92,13 @@ TEST_F(RatesTest, ABucketHoldsItsBurstAndFillsSteadily) {
 
 TEST_F(RatesTest, AllOrNothingIsTaken) {
   auto rates = open();
-  std::vector<Rates::Want> wants = {{"tool a", window(5, 60'000), "a"}, {"calls", window(2, 60'000), "calls"}};
+  std::vector<Rates::Want> wants = {{"tool a", window(5, 60'000), "a"},
+                                    {"calls", window(2, 60'000), "calls"}};
   EXPECT_FALSE(rates->take(wants).value());
   EXPECT_FALSE(rates->take(wants).value());
   for (int i = 0; i < 10; ++i) EXPECT_EQ(rates->take(wants).value()->which, 1u);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(take(*rates, window(5, 60'000), "tool a"));  // two were used, not twelve
+  // Two were used, not twelve.
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(take(*rates, window(5, 60'000), "tool a"));
   EXPECT_FALSE(take(*rates, window(5, 60'000), "tool a"));
 }
 
@@ -105,7 +111,8 @@ TEST_F(RatesTest, LookingTakesNothing) {
 
 TEST_F(RatesTest, TwoRatesOfOnePeriodCountACallOnce) {
   auto rates = open();
-  std::vector<Rates::Want> wants = {{"tool a", window(4, 60'000), "a"}, {"tool a", window(9, 60'000), "a"}};
+  std::vector<Rates::Want> wants = {{"tool a", window(4, 60'000), "a"},
+                                    {"tool a", window(9, 60'000), "a"}};
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(rates->take(wants).value());
   EXPECT_TRUE(rates->take(wants).value());
 }
@@ -132,7 +139,8 @@ TEST_F(RatesTest, AfterARebootALongPeriodGoesOnByTheTimeOfDay) {
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(take(*open(), window(2, kDay)));
   boot = "second", since_boot = 5'000 * kMs, of_day += 3'600'000 * kMs;
   EXPECT_EQ(wait_ms(*open(), window(2, kDay)), kDay - 3'600'000);
-  boot = "third", since_boot = 5'000 * kMs, of_day -= 7'200'000 * kMs;  // set back: nothing is gained
+  // Set back: nothing is gained.
+  boot = "third", since_boot = 5'000 * kMs, of_day -= 7'200'000 * kMs;
   EXPECT_EQ(wait_ms(*open(), window(2, kDay)), kDay - 3'600'000);
   boot = "fourth", of_day += 1'000 * kDay * kMs;  // set forward: one period's worth, and no more
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(take(*open(), window(2, kDay)));
@@ -153,12 +161,16 @@ TEST_F(RatesTest, ALimitThatStillCountsIsNeverForgottenForAnother) {
   auto rates = open();
   int taken = 0;
   for (int i = 0; i < 3'000; ++i) {
-    Result<std::optional<Rates::Refused>> result = rates->take({{cat("agent ", i), window(1, 60'000), "agent_rate"}});
-    if (result) ++taken;
-    else EXPECT_EQ(result.error().code, Code::exhausted);
+    Result<std::optional<Rates::Refused>> result =
+        rates->take({{cat("agent ", i), window(1, 60'000), "agent_rate"}});
+    if (result)
+      ++taken;
+    else
+      EXPECT_EQ(result.error().code, Code::exhausted);
   }
   EXPECT_EQ(taken, 2048);
-  for (int i = 0; i < 2'048; ++i) EXPECT_TRUE(rates->take({{cat("agent ", i), window(1, 60'000), "agent_rate"}}).value()) << i;
+  for (int i = 0; i < 2'048; ++i)
+    EXPECT_TRUE(rates->take({{cat("agent ", i), window(1, 60'000), "agent_rate"}}).value()) << i;
   pass(60'000);  // now there is room for others
   for (int i = 0; i < 2'048; ++i) EXPECT_TRUE(take(*rates, window(1, 60'000), cat("other ", i)));
 }
@@ -176,7 +188,8 @@ TEST_F(RatesTest, ManyCallsAreCountedInLittleRoomAndOnTheStrictSide) {
   EXPECT_LE(wait, 86'400'000 - 100'000 * 300 + 86'400'000 / 60);
 }
 
-// Whatever the rate and the times: never more than an exact count of each call would let through, and just that where the number is small.
+// Whatever the rate and the times: never more than an exact count of each call would let through,
+// and just that where the number is small.
 TEST_F(RatesTest, AgreesWithANaiveCount) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 60; ++round) {
@@ -186,7 +199,11 @@ TEST_F(RatesTest, AgreesWithANaiveCount) {
     std::deque<int64_t> calls;  // times of those let through
     auto rates = open();
     for (int i = 0; i < 1'500; ++i) {
-      since_boot += static_cast<int64_t>(random() % static_cast<uint64_t>(4 * period * kMs / static_cast<int64_t>(count) + 1)) * (random() % 8 == 0) + static_cast<int64_t>(random() % 1'000);
+      since_boot +=
+          static_cast<int64_t>(random() % static_cast<uint64_t>(
+                                              4 * period * kMs / static_cast<int64_t>(count) + 1)) *
+              (random() % 8 == 0) +
+          static_cast<int64_t>(random() % 1'000);
       if (random() % 100 == 0) rates = open();
       if (random() % 50 == 0) of_day = static_cast<int64_t>(random() % 1'000'000'000) * kMs;
       while (!calls.empty() && since_boot - calls.front() >= period * kMs) calls.pop_front();
@@ -204,13 +221,16 @@ TEST_F(RatesTest, ABucketAgreesWithANaiveOne) {
   std::mt19937_64 random(9);
   for (int round = 0; round < 40; ++round) {
     uint64_t count = 1 + random() % 50, burst = 1 + random() % 20;
-    int64_t period = static_cast<int64_t>(count) * (1 + static_cast<int64_t>(random() % 5'000));  // so that steps are whole
-    double tokens = static_cast<double>(burst), step = static_cast<double>(period * kMs / static_cast<int64_t>(count));
+    // So that steps are whole.
+    int64_t period = static_cast<int64_t>(count) * (1 + static_cast<int64_t>(random() % 5'000));
+    double tokens = static_cast<double>(burst),
+           step = static_cast<double>(period * kMs / static_cast<int64_t>(count));
     int64_t filled = since_boot;
     auto rates = open();
     for (int i = 0; i < 500; ++i) {
       since_boot += static_cast<int64_t>(random() % static_cast<uint64_t>(2 * step));
-      tokens = std::min(static_cast<double>(burst), tokens + static_cast<double>(since_boot - filled) / step);
+      tokens = std::min(static_cast<double>(burst),
+                        tokens + static_cast<double>(since_boot - filled) / step);
       filled = since_boot;
       bool did = take(*rates, bucket(count, period, burst), cat("tool ", round));
       if (std::abs(tokens - 1) > 1e-6) {
@@ -230,8 +250,10 @@ TEST_F(RatesTest, ADamagedCountIsFullAndADamagedFileRefusedWithTheFix) {
   Fd file = open_file(path, O_RDWR).value();
   std::string bytes = read_all(file.get(), 8 << 20).value();
   std::string noise(1024, '\x7f');
-  noise[0] = 3;  // one that says of itself that nothing is in it cannot be told from one in which nothing is
-  for (size_t at = 4096 + 2048 * 32; at < bytes.size(); at += 1024) ASSERT_EQ(::pwrite(file.get(), noise.data(), noise.size(), static_cast<off_t>(at)), 1024);
+  // One that says of itself that nothing is in it cannot be told from one in which nothing is.
+  noise[0] = 3;
+  for (size_t at = 4096 + 2048 * 32; at < bytes.size(); at += 1024)
+    ASSERT_EQ(::pwrite(file.get(), noise.data(), noise.size(), static_cast<off_t>(at)), 1024);
   EXPECT_FALSE(take(*open(), window(5, 60'000)));
   EXPECT_EQ(wait_ms(*open(), window(5, 60'000)), 60'000);
   pass(60'000);
@@ -266,8 +288,9 @@ TEST_F(RatesTest, WhoHasARemovedFileOpenCountsInTheNewOne) {
   EXPECT_FALSE(take(*rates, window(1, 60'000)));
 }
 
-// Processes that take as fast as they can, and are killed at any instant. What they were given is counted by the kernel, one byte each in a pipe
-// that nobody reads meanwhile, after it was given: what is in the pipe never exceeds the limit.
+// Processes that take as fast as they can, and are killed at any instant. What they were given is
+// counted by the kernel, one byte each in a pipe that nobody reads meanwhile, after it was given:
+// what is in the pipe never exceeds the limit.
 TEST_F(RatesTest, HoldsWhileProcessesHammerAndAreKilled) {
   constexpr uint64_t kLimit = 20'000;
   constexpr int64_t kForever = 86'400'000;
@@ -281,7 +304,9 @@ TEST_F(RatesTest, HoldsWhileProcessesHammerAndAreKilled) {
       if (child == 0) {
         Result<std::unique_ptr<Rates>> rates = Rates::open(directory);
         while (rates) {
-          Result<std::optional<Rates::Refused>> refused = rates.value()->take({{"tool t", window(kLimit, kForever), "r"}, {"calls", window(kLimit * 2, kForever), "c"}});
+          Result<std::optional<Rates::Refused>> refused =
+              rates.value()->take({{"tool t", window(kLimit, kForever), "r"},
+                                   {"calls", window(kLimit * 2, kForever), "c"}});
           if (!refused) ::_exit(1);
           if (!refused.value() && ::write(given.write.get(), "x", 1) != 1) ::_exit(1);
           if (refused.value() && round == 11) ::_exit(0);
@@ -304,7 +329,8 @@ TEST_F(RatesTest, HoldsWhileProcessesHammerAndAreKilled) {
   given.write.reset();
   size_t taken = read_all(given.read.get(), 1 << 20).value().size();
   EXPECT_LE(taken, kLimit);
-  EXPECT_GE(taken, kLimit - 12 * 4);  // of each that was killed at most one was counted and not used
+  // Of each that was killed at most one was counted and not used.
+  EXPECT_GE(taken, kLimit - 12 * 4);
 }
 
 }  // namespace

@@ -25,13 +25,16 @@ using io::Milliseconds;
 using io::Stream;
 using io::Task;
 
-// What a program prints on stderr costs us time and the log space: so much of it in a second, the rest is counted.
+// What a program prints on stderr costs us time and the log space: so much of it in a second, the
+// rest is counted.
 constexpr size_t kLongestLine = 4096, kMostLines = 100, kReadAtOnce = 64 << 10;
 constexpr Milliseconds kBetweenReads = 20;
-constexpr size_t kLargestResult = 64 << 20;  // an output limit's worth, as JSON and once more in base64
+// An output limit's worth, as JSON and once more in base64.
+constexpr size_t kLargestResult = 64 << 20;
 
 std::string job_of(const SandboxedOptions& options, bool raw) {
-  Policy policy = options.policy;  // of the sandbox; what else a policy may say is for whoever started it
+  // Of the sandbox; what else a policy may say is for whoever started it.
+  Policy policy = options.policy;
   policy.tools.reset();
   policy.calls.reset();
   policy.mcp_servers.reset();
@@ -56,12 +59,18 @@ Result<void> check_texts(const SandboxedOptions& options) {
     (void)to_utf8(text, &changed);
     return !changed && text.find('\0') == std::string::npos;
   };
-  if (options.argv.empty()) return Error{Code::invalid, "start a program in a sandbox: there is no command", ""};
+  if (options.argv.empty())
+    return Error{Code::invalid, "start a program in a sandbox: there is no command", ""};
   for (const std::string& word : options.argv)
-    if (!is_text(word)) return Error{Code::invalid, "start a program in a sandbox: a word of its command is no UTF-8 text", ""};
+    if (!is_text(word))
+      return Error{Code::invalid,
+                   "start a program in a sandbox: a word of its command is no UTF-8 text", ""};
   for (const auto* variables : {&options.env, &options.secrets})
     for (const auto& [name, value] : *variables)
-      if (!is_text(name) || !is_text(value)) return Error{Code::invalid, cat("the variable ", printable(name), " of a sandboxed program is no UTF-8 text"), ""};
+      if (!is_text(name) || !is_text(value))
+        return Error{
+            Code::invalid,
+            cat("the variable ", printable(name), " of a sandboxed program is no UTF-8 text"), ""};
   return {};
 }
 
@@ -72,12 +81,15 @@ struct Started {
   Fd input, output, error;
 };
 
-// Its records are those of all of this user's processes, also when the manager beside us keeps its sandboxes elsewhere.
+// Its records are those of all of this user's processes, also when the manager beside us keeps its
+// sandboxes elsewhere.
 std::vector<std::string> environment() {
   const char* records = ::getenv("PADDOCK_RECORDS");
   std::vector<std::string> all;
   for (char** variable = environ; *variable; ++variable)
-    if (!records || (!starts_with(*variable, "PADDOCK_STATE=") && !starts_with(*variable, "PADDOCK_RECORDS="))) all.emplace_back(*variable);
+    if (!records ||
+        (!starts_with(*variable, "PADDOCK_STATE=") && !starts_with(*variable, "PADDOCK_RECORDS=")))
+      all.emplace_back(*variable);
   if (records) all.push_back(cat("PADDOCK_STATE=", records));
   return all;
 }
@@ -86,11 +98,14 @@ std::vector<std::string> environment() {
 Result<Started> spawn(bool raw) {
   std::string program = TRY(launch::find_program("paddock"));
   int sockets[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return errno_error(errno, "make a socket to paddock run");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+    return errno_error(errno, "make a socket to paddock run");
   Fd ours(sockets[0]), theirs(sockets[1]);
   Pipe in = TRY(make_pipe()), err = TRY(make_pipe()), out;
-  if (raw) out = TRY(make_pipe());
-  else out.write = TRY(open_file("/dev/null", O_WRONLY));
+  if (raw)
+    out = TRY(make_pipe());
+  else
+    out.write = TRY(open_file("/dev/null", O_WRONLY));
 
   // Numbers out of the way of those below, so that no dup2 overwrites what another still needs.
   std::array<Fd, 4> high;
@@ -107,7 +122,8 @@ Result<Started> spawn(bool raw) {
   ::sigfillset(&all);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
   const char* argv[] = {"paddock", "run", "--job", "3", nullptr};
@@ -116,10 +132,13 @@ Result<Started> spawn(bool raw) {
   for (std::string& variable : variables) pointers.push_back(variable.data());
   pointers.push_back(nullptr);
   pid_t pid = -1;
-  int failed = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, const_cast<char* const*>(argv), pointers.data());
+  int failed = ::posix_spawn(&pid, program.c_str(), &actions, &attributes,
+                             const_cast<char* const*>(argv), pointers.data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
-  if (failed) return errno_error(failed, cat("start '", program, "'"), "build or install all of Paddock's programs together");
+  if (failed)
+    return errno_error(failed, cat("start '", program, "'"),
+                       "build or install all of Paddock's programs together");
 
   Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!ended) {  // its socket closes, and it ends
@@ -130,14 +149,16 @@ Result<Started> spawn(bool raw) {
   }
   for (int fd : {ended.get(), ours.get(), in.write.get(), out.read.get(), err.read.get()})
     if (fd >= 0) (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-  return Started{std::move(ended), std::move(ours), std::move(in.write), std::move(out.read), std::move(err.read)};
+  return Started{std::move(ended), std::move(ours), std::move(in.write), std::move(out.read),
+                 std::move(err.read)};
 }
 
 // Until the process is gone; there is no zombie left.
 Task<void> reap(io::Loop& loop, Fd pidfd) {
   io::Socket ended(loop, std::move(pidfd));
   siginfo_t info{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(ended.get()), &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
+  while (::waitid(P_PIDFD, static_cast<id_t>(ended.get()), &info, WEXITED | WNOHANG) == 0 &&
+         info.si_pid == 0) {
     ended.not_readable();
     (void)co_await ended.readable();
   }
@@ -149,9 +170,12 @@ Error error_of(const Value& result) {
     const Value* value = error ? error->find(name) : nullptr;
     return value && value->as_string() ? *value->as_string() : std::string();
   };
-  for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict, Code::exhausted, Code::io})
+  for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict,
+                    Code::exhausted, Code::io})
     if (text("code") == to_string(code)) return Error{code, text("message"), text("hint")};
-  return Error{Code::internal, error ? text("message") : "paddock run ended without a word about the program", error ? text("hint") : "see its lines above, or the kernel log"};
+  return Error{Code::internal,
+               error ? text("message") : "paddock run ended without a word about the program",
+               error ? text("hint") : "see its lines above, or the kernel log"};
 }
 
 // "exited with 1", "killed by SIGSEGV", "limit memory=256M".
@@ -165,12 +189,16 @@ std::string in_words(const Value& result, const Value& outcome) {
     return value && value->as_int() ? *value->as_int() : 0;
   };
   const Value* notes = result.find("notes");
-  bool never_ran = text("kind") == "exited" && (number("code") == 126 || number("code") == 127) && notes && notes->as_array() && !notes->as_array()->empty();
-  if (never_ran && notes->as_array()->back().as_string()) return *notes->as_array()->back().as_string();
+  bool never_ran = text("kind") == "exited" && (number("code") == 126 || number("code") == 127) &&
+                   notes && notes->as_array() && !notes->as_array()->empty();
+  if (never_ran && notes->as_array()->back().as_string())
+    return *notes->as_array()->back().as_string();
   if (text("kind") == "exited") return cat("exited with ", number("code"));
   if (text("kind") == "signaled") return cat("killed by ", text("signal"));
   for (const LimitInfo& limit : kLimits)
-    if (text("limit") == limit.name) return cat("limit ", limit.name, "=", format_limit(limit, static_cast<uint64_t>(number("value"))));
+    if (text("limit") == limit.name)
+      return cat("limit ", limit.name, "=",
+                 format_limit(limit, static_cast<uint64_t>(number("value"))));
   return cat("limit ", text("limit"), text("rule").empty() ? "" : cat(" ", text("rule")));
 }
 
@@ -178,7 +206,10 @@ std::string in_words(const Value& result, const Value& outcome) {
 
 struct Sandboxed::State {
   State(io::Loop& loop, Started started)
-      : loop(loop), control(loop, std::move(started.control)), error(loop, std::move(started.error)), said_all(loop) {}
+      : loop(loop),
+        control(loop, std::move(started.control)),
+        error(loop, std::move(started.error)),
+        said_all(loop) {}
 
   io::Loop& loop;
   Stream control;
@@ -187,7 +218,7 @@ struct Sandboxed::State {
   Sandboxed* owner = nullptr;  // null: nobody wants to hear any more
   bool stopped = false;
   std::string job;
-  Milliseconds second = 0;     // since when the lines below are counted
+  Milliseconds second = 0;  // since when the lines below are counted
   size_t lines = 0, left_out = 0;
 
   void say(std::string_view line) {
@@ -196,8 +227,10 @@ struct Sandboxed::State {
       if (left_out) owner->on_line(cat("… ", left_out, " more lines"));
       second = loop.now(), lines = left_out = 0;
     }
-    if (++lines > kMostLines) ++left_out;
-    else owner->on_line(printable(line.substr(0, kLongestLine)));
+    if (++lines > kMostLines)
+      ++left_out;
+    else
+      owner->on_line(printable(line.substr(0, kLongestLine)));
   }
 
   void stop() {
@@ -234,7 +267,8 @@ struct Sandboxed::State {
 
   static Task<void> follow(std::shared_ptr<State> state, Fd pidfd) {
     Stream::More more = Stream::More::yes;
-    while (more == Stream::More::yes && state->control.ahead.size() <= kLargestResult) more = co_await state->control.read();
+    while (more == Stream::More::yes && state->control.ahead.size() <= kLargestResult)
+      more = co_await state->control.read();
     co_await reap(state->loop, std::move(pidfd));
     Result<Value> said = parse_json(state->control.ahead, "paddock run");
     Value result = said ? std::move(said).value() : Value();
@@ -246,7 +280,8 @@ struct Sandboxed::State {
     } else if (Error error = error_of(result); state->stopped) {
       end.why = "stopped";
     } else {
-      end.why = cat("paddock: ", error.message, error.hint.empty() ? "" : cat(" (", error.hint, ")"));
+      end.why =
+          cat("paddock: ", error.message, error.hint.empty() ? "" : cat(" (", error.hint, ")"));
     }
     co_await state->said_all;
     if (Sandboxed* owner = state->owner) {
@@ -256,7 +291,9 @@ struct Sandboxed::State {
   }
 };
 
-Sandboxed::Sandboxed(std::shared_ptr<State> state) : state_(std::move(state)) { state_->owner = this; }
+Sandboxed::Sandboxed(std::shared_ptr<State> state) : state_(std::move(state)) {
+  state_->owner = this;
+}
 
 Sandboxed::~Sandboxed() {
   state_->owner = nullptr;
@@ -268,7 +305,8 @@ void Sandboxed::stop() { state_->stop(); }
 Result<std::unique_ptr<Sandboxed>> Sandboxed::start(io::Loop& loop, SandboxedOptions options) {
   TRY(check_texts(options));
   Started started = TRY(spawn(true));
-  Fd input = std::move(started.input), output = std::move(started.output), ended = std::move(started.ended);
+  Fd input = std::move(started.input), output = std::move(started.output),
+     ended = std::move(started.ended);
   auto state = std::make_shared<State>(loop, std::move(started));
   state->job = job_of(options, true);
   std::unique_ptr<Sandboxed> sandboxed(new Sandboxed(state));
@@ -285,7 +323,9 @@ namespace {
 // One command on its way. Whoever cancels it may come late.
 struct Errand {
   Errand(io::Loop& loop, Started started)
-      : control(loop, std::move(started.control)), input(loop, std::move(started.input)), error(loop, std::move(started.error)) {}
+      : control(loop, std::move(started.control)),
+        input(loop, std::move(started.input)),
+        error(loop, std::move(started.error)) {}
   Stream control;
   io::PipeEnd input, error;
   bool cancelled = false, over = false;
@@ -298,7 +338,8 @@ Task<void> feed(std::shared_ptr<Errand> errand, std::string bytes) {
 
 }  // namespace
 
-Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command, std::function<void(std::function<void()>)> on_cancel) {
+Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command,
+                                  std::function<void(std::function<void()>)> on_cancel) {
   Result<void> valid = check_texts(command.options);
   if (!valid) co_return std::move(valid.error());
   Result<Started> started = spawn(false);
@@ -316,7 +357,8 @@ Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command, std::fun
   (void)co_await errand->control.write(job);
   io::spawn(feed(errand, std::move(command.input)));
   Stream::More more = Stream::More::yes;
-  while (more == Stream::More::yes && errand->control.ahead.size() <= kLargestResult) more = co_await errand->control.read();
+  while (more == Stream::More::yes && errand->control.ahead.size() <= kLargestResult)
+    more = co_await errand->control.read();
   errand->over = true;
   errand->input.close();
   co_await reap(loop, std::move(ended));

@@ -1,5 +1,5 @@
-// A program in a sandbox of its own, by `paddock run` in a child process, with its standard streams in our hands. The sandbox ends
-// with this object, and with this process.
+// A program in a sandbox of its own, by `paddock run` in a child process, with its standard streams
+// in our hands. The sandbox ends with this object, and with this process.
 #pragma once
 
 #include <functional>
@@ -17,24 +17,28 @@ namespace paddock::tools {
 
 struct SandboxedOptions {
   std::vector<std::string> argv;
-  Policy policy;                               // combined; held to as it is
+  Policy policy;  // combined; held to as it is
   std::map<std::string, std::string> env, secrets;
-  std::string agent, traceparent;              // for the record
+  std::string agent, traceparent;  // for the record
 };
 
 class Sandboxed {
  public:
-  // Its streams are open as soon as this returns; that it really runs is known when it says something, or has ended.
+  // Its streams are open as soon as this returns; that it really runs is known when it says
+  // something, or has ended.
   static Result<std::unique_ptr<Sandboxed>> start(io::Loop& loop, SandboxedOptions options);
   ~Sandboxed();
 
-  Fd input, output;                            // of the program: ours to write, ours to read; take them
+  // Of the program: ours to write, ours to read; take them.
+  Fd input, output;
   // Lines of its stderr, and Paddock's own about limits and denials; printable.
   std::function<void(const std::string& line)> on_line;
   struct End {
-    Value outcome;                             // {"kind":"exited","code":0} as in `paddock run --json`; null when Paddock refused or failed
-    Value result;                              // the whole of that object; null likewise
-    std::string why;                           // in words: "exited with 1", "limit memory=256M", "paddock: …"
+    // {"kind":"exited","code":0} as in `paddock run --json`; null when Paddock refused or failed.
+    Value outcome;
+    Value result;  // the whole of that object; null likewise
+    // In words: "exited with 1", "limit memory=256M", "paddock: …".
+    std::string why;
   };
   std::function<void(const End& end)> on_end;  // once
   void stop();                                 // ends it; on_end follows
@@ -45,11 +49,13 @@ class Sandboxed {
   std::shared_ptr<State> state_;
 };
 
-// One command with input, waited for: its result as `paddock run --json` has it. The error arm: it was refused, or never ran.
+// One command with input, waited for: its result as `paddock run --json` has it. The error arm: it
+// was refused, or never ran.
 struct CommandInput {
   SandboxedOptions options;
   std::string input;
 };
-io::Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command, std::function<void(std::function<void()>)> on_cancel);
+io::Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command,
+                                      std::function<void(std::function<void()>)> on_cancel);
 
 }  // namespace paddock::tools

@@ -9,20 +9,26 @@ namespace paddock::tools {
 
 namespace {
 
-constexpr io::Milliseconds kOfLate = 600'000;        // starts that count
+constexpr io::Milliseconds kOfLate = 600'000;  // starts that count
 constexpr io::Milliseconds kFirstPause = 250, kLongestPause = 60'000;
-constexpr size_t kMostByItself = 8;                  // starts of late, until it is tried only when it is needed
-constexpr io::Milliseconds kWorthWaiting = 2'000;    // a call waits that long for the next start to be allowed
-constexpr io::Milliseconds kLastWords = 2'000;       // between the end of a stream and the report of how its process ended
+// Starts of late, until it is tried only when it is needed.
+constexpr size_t kMostByItself = 8;
+// A call waits that long for the next start to be allowed.
+constexpr io::Milliseconds kWorthWaiting = 2'000;
+// Between the end of a stream and the report of how its process ended.
+constexpr io::Milliseconds kLastWords = 2'000;
 constexpr io::Milliseconds kPing = 5'000;
 constexpr size_t kMostLines = 20, kLongestLine = 1000;
 
-std::string seconds(io::Milliseconds time) { return time % 1000 == 0 ? cat(time / 1000, " s") : cat(time, " ms"); }
+std::string seconds(io::Milliseconds time) {
+  return time % 1000 == 0 ? cat(time / 1000, " s") : cat(time, " ms");
+}
 
 }  // namespace
 
 io::Milliseconds Supervised::timeout() const {
-  return options_.server.call_timeout_ms > 0 ? options_.server.call_timeout_ms : options_.call_timeout_ms;
+  return options_.server.call_timeout_ms > 0 ? options_.server.call_timeout_ms
+                                             : options_.call_timeout_ms;
 }
 
 // Twice as long after each start of late: a server that ends at once is not started all the time.
@@ -30,7 +36,8 @@ io::Milliseconds Supervised::may_start_at() const {
   size_t of_late = 0;
   for (io::Milliseconds when : starts_) of_late += when > loop_.now() - kOfLate;
   if (of_late == 0) return 0;
-  io::Milliseconds pause = of_late > 10 ? kLongestPause : std::min(kLongestPause, kFirstPause << (of_late - 1));
+  io::Milliseconds pause =
+      of_late > 10 ? kLongestPause : std::min(kLongestPause, kFirstPause << (of_late - 1));
   return starts_.back() + pause;
 }
 
@@ -50,9 +57,13 @@ Result<DialOptions> Supervised::dial_options() {
   DialOptions dial{.server = options_.server};
   std::vector<redact::Secret> values;
   for (const auto& [name, source] : options_.server.secrets)
-    values.push_back({name, dial.secrets[name] = TRY(manager::read_secret(source, cat("mcp.servers.", options_.server.name, ".secrets.", name)))});
+    values.push_back(
+        {name, dial.secrets[name] = TRY(manager::read_secret(
+                   source, cat("mcp.servers.", options_.server.name, ".secrets.", name)))});
   for (const auto& [name, source] : options_.server.headers)
-    values.push_back({name, dial.headers[name] = TRY(manager::read_secret(source, cat("mcp.servers.", options_.server.name, ".headers.", name)))});
+    values.push_back(
+        {name, dial.headers[name] = TRY(manager::read_secret(
+                   source, cat("mcp.servers.", options_.server.name, ".headers.", name)))});
   options_.on_secrets(values);
   return dial;
 }
@@ -62,8 +73,10 @@ io::Task<void> Supervised::ended(uint64_t generation, io::Milliseconds patience)
   while (!ends_.count(generation) && loop_.now() < until) co_await loop_.sleep(20);
 }
 
-// Outside of the callbacks that it may be calling just now. Its input ends, which is how MCP asks a server to go; then it is ended.
-io::Task<void> Supervised::let_go(std::unique_ptr<Sandboxed> process, std::shared_ptr<mcp::ServerLink> link, uint64_t generation) {
+// Outside of the callbacks that it may be calling just now. Its input ends, which is how MCP asks a
+// server to go; then it is ended.
+io::Task<void> Supervised::let_go(std::unique_ptr<Sandboxed> process,
+                                  std::shared_ptr<mcp::ServerLink> link, uint64_t generation) {
   std::shared_ptr<Supervised> self = shared_from_this();
   co_await loop_.yield();
   if (link) link->close();
@@ -110,9 +123,11 @@ io::Task<void> Supervised::try_once() {
   Result<Dialled> dialled = co_await call(loop_, std::move(dial));
   has_process_ = dialled && dialled.value().process;
   Result<void> usable;
-  if (dialled && wanted_ && generation == generation_) usable = co_await options_.ready(dialled.value().link);
+  if (dialled && wanted_ && generation == generation_)
+    usable = co_await options_.ready(dialled.value().link);
   if (!dialled) usable = dialled.error();
-  if (generation == generation_ && usable && wanted_ && !ends_.count(generation) && gone_generation_ != generation) {
+  if (generation == generation_ && usable && wanted_ && !ends_.count(generation) &&
+      gone_generation_ != generation) {
     link_ = dialled.value().link;
     process_ = std::move(dialled.value().process);
     state_ = State::running;
@@ -120,11 +135,16 @@ io::Task<void> Supervised::try_once() {
     say(generation == 1 ? "running" : "running again");
   } else {
     std::string why = usable ? "it ended at once" : usable.error().message;
-    if (auto end = ends_.find(generation); end != ends_.end() && why.find(end->second) == std::string::npos) why += cat(" (", end->second, ")");
+    if (auto end = ends_.find(generation);
+        end != ends_.end() && why.find(end->second) == std::string::npos)
+      why += cat(" (", end->second, ")");
     if (!lines_.empty()) why += cat("; its last line: ", lines_.back());
-    if (dialled) io::spawn(let_go(std::move(dialled.value().process), dialled.value().link, generation));
-    if (wanted_) fail(std::move(why));
-    else state_ = State::stopped;
+    if (dialled)
+      io::spawn(let_go(std::move(dialled.value().process), dialled.value().link, generation));
+    if (wanted_)
+      fail(std::move(why));
+    else
+      state_ = State::stopped;
   }
   started->happen();
 }
@@ -155,7 +175,8 @@ void Supervised::nudge(bool needed) {
   size_t of_late = 0;
   for (io::Milliseconds when : starts_) of_late += when > loop_.now() - kOfLate;
   if (of_late >= kMostByItself && !needed) {
-    say(cat("started ", of_late, " times in ", kOfLate / 60'000, " minutes: it is tried again when it is needed"));
+    say(cat("started ", of_late, " times in ", kOfLate / 60'000,
+            " minutes: it is tried again when it is needed"));
     return;
   }
   trying_again_ = true;
@@ -180,17 +201,23 @@ io::Task<Result<Supervised::Running>> Supervised::running() {
     if (state_ == State::starting) {
       std::shared_ptr<io::Event> started = started_;
       co_await *started;
-      if (state_ == State::failed) co_return Error{Code::io, cat(name, "does not start: ", why_), "try again later"};
+      if (state_ == State::failed)
+        co_return Error{Code::io, cat(name, "does not start: ", why_), "try again later"};
       continue;
     }
     io::Milliseconds wait = may_start_at() - loop_.now();
-    if (wait > kWorthWaiting) co_return Error{Code::io, cat(name, "does not run: ", why_, "; it may be tried again in ", seconds(wait / 1000 * 1000 + 1000)), "try again later"};
+    if (wait > kWorthWaiting)
+      co_return Error{Code::io,
+                      cat(name, "does not run: ", why_, "; it may be tried again in ",
+                          seconds(wait / 1000 * 1000 + 1000)),
+                      "try again later"};
     if (wait > 0) {
       co_await loop_.sleep(wait);
       continue;
     }
     co_await try_once();
-    if (state_ == State::failed) co_return Error{Code::io, cat(name, "does not start: ", why_), "try again later"};
+    if (state_ == State::failed)
+      co_return Error{Code::io, cat(name, "does not start: ", why_), "try again later"};
   }
 }
 
@@ -198,7 +225,8 @@ void Supervised::process_ended(uint64_t generation, std::string why) {
   ends_[generation] = cut_to(visible(why), kLongestLine);
   while (ends_.size() > 8) ends_.erase(ends_.begin());
   if (generation != generation_) return;
-  if (state_ == State::failed) why_ = cat("it ended: ", ends_[generation]);  // known better now than when its stream ended
+  // Known better now than when its stream ended.
+  if (state_ == State::failed) why_ = cat("it ended: ", ends_[generation]);
   down(generation, "");
 }
 
@@ -215,10 +243,15 @@ io::Task<Error> Supervised::ended_meanwhile(uint64_t generation, std::string met
   std::shared_ptr<Supervised> self = shared_from_this();
   if (has_process_) co_await ended(generation, kLastWords);
   auto end = ends_.find(generation);
-  std::string why = end != ends_.end() ? end->second : generation == generation_ ? why_ : "its connection broke";
-  std::string text = cat("the server '", options_.server.name, "' ended during ", method, ": ", why);
-  if (!lines_.empty() && text.find(lines_.back()) == std::string::npos) text += cat("; its last line: ", lines_.back());
-  co_return Error{Code::io, std::move(text), "what it was doing may be half done; it is started again for the next call"};
+  std::string why = end != ends_.end()          ? end->second
+                    : generation == generation_ ? why_
+                                                : "its connection broke";
+  std::string text =
+      cat("the server '", options_.server.name, "' ended during ", method, ": ", why);
+  if (!lines_.empty() && text.find(lines_.back()) == std::string::npos)
+    text += cat("; its last line: ", lines_.back());
+  co_return Error{Code::io, std::move(text),
+                  "what it was doing may be half done; it is started again for the next call"};
 }
 
 io::Task<void> Supervised::check_alive(std::shared_ptr<mcp::ServerLink> link, uint64_t generation) {
@@ -231,7 +264,8 @@ io::Task<void> Supervised::check_alive(std::shared_ptr<mcp::ServerLink> link, ui
   std::shared_ptr<mcp::Context> nobody = mcp::lonely_context(method, params, nullptr);
   mcp::Answer answer = co_await link->call(method, params, nobody, kPing);
   checking_ = false;
-  if (answer.problem && loop_.now() - begun >= kPing) down(generation, "it answers nothing any more");
+  if (answer.problem && loop_.now() - begun >= kPing)
+    down(generation, "it answers nothing any more");
 }
 
 io::Task<Result<mcp::Answer>> Supervised::call(Request request) {
@@ -244,7 +278,8 @@ io::Task<Result<mcp::Answer>> Supervised::call(Request request) {
   uint64_t generation = now.value().generation;
   // Of a tool the desk keeps the time: it knows how much of it people took to answer.
   io::Milliseconds begun = loop_.now(), patience = request.method == "tools/call" ? 0 : timeout();
-  mcp::Answer answer = co_await link->call(request.method, std::move(request.params), request.context, patience);
+  mcp::Answer answer =
+      co_await link->call(request.method, std::move(request.params), request.context, patience);
   if (!answer.problem) co_return answer;
   if (generation != generation_ || state_ != State::running) {
     Error ended = co_await ended_meanwhile(generation, request.method);
@@ -253,8 +288,11 @@ io::Task<Result<mcp::Answer>> Supervised::call(Request request) {
   bool late = patience > 0 && loop_.now() - begun >= patience;
   if (late || request.context->is_cancelled()) io::spawn(check_alive(link, generation));
   if (late)
-    co_return Error{Code::io, cat("the server '", options_.server.name, "' did not answer ", request.method, " within ", seconds(patience)),
-                    cat("mcp.servers.", options_.server.name, ".call_timeout says how long that may take")};
+    co_return Error{
+        Code::io,
+        cat("the server '", options_.server.name, "' did not answer ", request.method, " within ",
+            seconds(patience)),
+        cat("mcp.servers.", options_.server.name, ".call_timeout says how long that may take")};
   co_return answer;
 }
 

@@ -27,7 +27,10 @@ bool is_this_machine(const std::string& host) {
 Result<telemetry::Endpoint> endpoint_of(const policy::Ask& ask) {
   telemetry::Endpoint endpoint = TRY(telemetry::parse_url(ask.webhook, 80, "ask.webhook"));
   if (!endpoint.tls && !is_this_machine(endpoint.host))
-    return Error{Code::denied, cat("ask.webhook '", printable(ask.webhook.substr(0, 200)), "': http: to another machine, whose answer anybody on the way could give"), "use https:"};
+    return Error{Code::denied,
+                 cat("ask.webhook '", printable(ask.webhook.substr(0, 200)),
+                     "': http: to another machine, whose answer anybody on the way could give"),
+                 "use https:"};
   return endpoint;
 }
 
@@ -59,16 +62,19 @@ Result<void> check_webhook(const policy::Ask& ask) {
   return {};
 }
 
-Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval, std::shared_ptr<WebhookStop> stop) {
+Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
+                               std::shared_ptr<WebhookStop> stop) {
   Result<telemetry::Endpoint> endpoint = endpoint_of(ask);
   if (!endpoint) co_return WebhookWord{.failed = endpoint.error().message};
   std::string body = body_of(approval);
   if (!ask.webhook_secret.empty()) {
     Result<std::string> secret = manager::read_secret(ask.webhook_secret, "ask.webhook_secret");
     if (!secret) co_return WebhookWord{.failed = secret.error().message};
-    endpoint.value().headers["X-Paddock-Signature"] = cat("sha256=", to_hex(hmac_sha256(secret.value(), body)));
+    endpoint.value().headers["X-Paddock-Signature"] =
+        cat("sha256=", to_hex(hmac_sha256(secret.value(), body)));
   }
-  Result<std::unique_ptr<telemetry::Poster>> poster = telemetry::Poster::create(loop, endpoint.value());
+  Result<std::unique_ptr<telemetry::Poster>> poster =
+      telemetry::Poster::create(loop, endpoint.value());
   if (!poster) co_return WebhookWord{.failed = poster.error().message};
   struct Forget {
     WebhookStop& stop;
@@ -79,7 +85,8 @@ Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approva
   WebhookWord word;
   for (int tries = 0; tries < kTries && loop.now() < deadline && !stop->is_stopped; ++tries) {
     io::Milliseconds patience = deadline - loop.now();
-    telemetry::Poster::Posted posted = co_await poster.value()->post(body, patience, kLargestAnswer);
+    telemetry::Poster::Posted posted =
+        co_await poster.value()->post(body, patience, kLargestAnswer);
     word = word_of(posted);
     if (word.decided || (posted.status >= 200 && posted.status <= 499)) co_return word;
     word.failed = posted.why;

@@ -11,7 +11,8 @@
 
 namespace paddock::tools {
 
-// Whether it can be told at all: https:, or http: on this machine alone, since what is said there decides.
+// Whether it can be told at all: https:, or http: on this machine alone, since what is said there
+// decides.
 Result<void> check_webhook(const policy::Ask& ask);
 
 struct WebhookWord {
@@ -19,9 +20,10 @@ struct WebhookWord {
   std::string why;     // what it said with it
   std::string failed;  // it could not be told, or did not answer in time
 };
-// POST of {"id","tool","agent","arguments","hash","expires"…}, with "X-Paddock-Signature: sha256=HEX" (HMAC of the body) when there is a secret.
-// The answer 200 {"approve":true|false,"why":"…"} decides; whatever else means that somebody will decide later, by another way.
-// Stopped, its connection is closed at once.
+// POST of {"id","tool","agent","arguments","hash","expires"…}, with "X-Paddock-Signature:
+// sha256=HEX" (HMAC of the body) when there is a secret. The answer 200
+// {"approve":true|false,"why":"…"} decides; whatever else means that somebody will decide later, by
+// another way. Stopped, its connection is closed at once.
 struct WebhookStop {
   bool is_stopped = false;
   std::function<void()> on_stop;
@@ -30,6 +32,7 @@ struct WebhookStop {
     if (on_stop) on_stop();
   }
 };
-io::Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval, std::shared_ptr<WebhookStop> stop);
+io::Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
+                                   std::shared_ptr<WebhookStop> stop);
 
 }  // namespace paddock::tools

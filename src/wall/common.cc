@@ -10,16 +10,20 @@ namespace paddock::wall {
 
 Result<void> check_common(const HostFacts& facts) {
   if (facts.uid == 0 && !facts.privileged)
-    return Error{Code::unsupported, cat("the program must not be root on the host, but ", facts.not_privileged_why),
+    return Error{Code::unsupported,
+                 cat("the program must not be root on the host, but ", facts.not_privileged_why),
                  "run paddock as an ordinary user, or give root back these capabilities"};
   if (!facts.seccomp)
-    return Error{Code::unsupported, "this kernel has no seccomp filters", "use a kernel with CONFIG_SECCOMP_FILTER"};
+    return Error{Code::unsupported, "this kernel has no seccomp filters",
+                 "use a kernel with CONFIG_SECCOMP_FILTER"};
   return {};
 }
 
 std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups) {
   std::set<std::string> places;
-  for (const kernel::Controller* controller : {&groups.memory, &groups.pids, &groups.cpu, &groups.cpuacct, &groups.io, &groups.unified, &groups.freezer})
+  for (const kernel::Controller* controller :
+       {&groups.memory, &groups.pids, &groups.cpu, &groups.cpuacct, &groups.io, &groups.unified,
+        &groups.freezer})
     if (controller->version) places.insert(controller->directory);
   return {places.begin(), places.end()};
 }
@@ -28,19 +32,27 @@ namespace {
 
 // For programs that would rather use a proxy, and for those that ask the environment whom to trust.
 void add_network_variables(const Request& request, std::map<std::string, std::string>& env) {
-  // ALL_PROXY names the HTTP side, too: some libraries (httpx, in many agents' SDKs) refuse to start when it says SOCKS.
+  // ALL_PROXY names the HTTP side, too: some libraries (httpx, in many agents' SDKs) refuse to
+  // start when it says SOCKS.
   std::string proxy = cat("http://127.0.0.1:", net::kEgressPort);
-  for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"}) env[name] = proxy;
+  for (const char* name :
+       {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"})
+    env[name] = proxy;
   for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
   if (request.ca_bundle.empty()) return;
-  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE"}) env[name] = kCaBundle;
-  for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) env[name] = kCaCertificate;  // these add to what they have
+  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
+                           "GIT_SSL_CAINFO", "AWS_CA_BUNDLE"})
+    env[name] = kCaBundle;
+  // These add to what they have.
+  for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) env[name] = kCaCertificate;
 }
 
 }  // namespace
 
-std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary) {
-  std::map<std::string, std::string> env = {{"PATH", kSearchPath}, {"HOME", home}, {"USER", kInsideUser}, {"LOGNAME", kInsideUser},
+std::vector<std::string> build_environment(const Request& request, const std::string& home,
+                                           const std::string& temporary) {
+  std::map<std::string, std::string> env = {{"PATH", kSearchPath}, {"HOME", home},
+                                            {"USER", kInsideUser}, {"LOGNAME", kInsideUser},
                                             {"TMPDIR", temporary}, {"PADDOCK", request.id}};
   if (request.terminal[0] || request.terminal[1]) env["TERM"] = "xterm-256color";
   if (has_network(request)) add_network_variables(request, env);

@@ -1,4 +1,5 @@
-// Plans compared, line by line, with tests/cases/plans/*.txt. PADDOCK_UPDATE=1 writes them anew: read the difference.
+// Plans compared, line by line, with tests/cases/plans/*.txt. PADDOCK_UPDATE=1 writes them anew:
+// read the difference.
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
 #include <sched.h>
@@ -23,7 +24,8 @@ HostFacts host(bool root) {
   facts.privileged = root;
   facts.landlock_abi = 7;
   facts.seccomp = true;
-  facts.root = {{.name = "usr", .is_directory = true}, {.name = "bin", .is_link = true, .link = "usr/bin"}};
+  facts.root = {{.name = "usr", .is_directory = true},
+                {.name = "bin", .is_link = true, .link = "usr/bin"}};
   facts.etc = {{.name = "ld.so.cache"}, {.name = "ssl/certs", .is_directory = true}};
   facts.proc_masks = {"/proc/kcore"};
   facts.system_files = {"/proc/cpuinfo"};
@@ -35,7 +37,9 @@ HostFacts host(bool root) {
     facts.cgroups.cpuacct = {1, "/cg/cpuacct", ""};
     facts.cgroups.unified = {2, "/cg/unified", ""};
   } else {
-    for (kernel::Controller* controller : {&facts.cgroups.memory, &facts.cgroups.pids, &facts.cgroups.cpu, &facts.cgroups.cpuacct, &facts.cgroups.io})
+    for (kernel::Controller* controller :
+         {&facts.cgroups.memory, &facts.cgroups.pids, &facts.cgroups.cpu, &facts.cgroups.cpuacct,
+          &facts.cgroups.io})
       controller->why_not = "not writable for this user";
   }
   return facts;
@@ -52,13 +56,19 @@ Request request(bool root) {
 }
 
 std::string describe(const launch::Step& step) {
-  static const char* kNames[] = {"directory", "file", "symlink", "tmpfs", "bind", "inner_bind", "proc", "devpts", "mqueue", "mask", "overlay", "unmount", "enter"};
+  static const char* kNames[] = {"directory",  "file",    "symlink", "tmpfs",  "bind",
+                                 "inner_bind", "proc",    "devpts",  "mqueue", "mask",
+                                 "overlay",    "unmount", "enter"};
   std::string text = cat(kNames[static_cast<size_t>(step.kind)], " ", step.target);
   if (!step.text.empty()) text += cat(" <- ", printable(step.text));
   if (step.mode) text += cat(" mode=", step.mode);
   if (step.size) text += cat(" size=", step.size, " inodes=", step.inodes);
-  static const std::pair<uint64_t, const char*> kAttributes[] = {{MOUNT_ATTR_RDONLY, " ro"}, {MOUNT_ATTR_NOSUID, " nosuid"}, {MOUNT_ATTR_NODEV, " nodev"}, {MOUNT_ATTR_NOEXEC, " noexec"}};
-  for (auto [bit, name] : kAttributes) if (step.attributes & bit) text += name;
+  static const std::pair<uint64_t, const char*> kAttributes[] = {{MOUNT_ATTR_RDONLY, " ro"},
+                                                                 {MOUNT_ATTR_NOSUID, " nosuid"},
+                                                                 {MOUNT_ATTR_NODEV, " nodev"},
+                                                                 {MOUNT_ATTR_NOEXEC, " noexec"}};
+  for (auto [bit, name] : kAttributes)
+    if (step.attributes & bit) text += name;
   if (step.by_keeper) text += " by-keeper";
   if (step.shift_owner) text += cat(" owner ", step.owner.from_uid, "->", step.owner.to_uid);
   if (step.owner.count > 1) text += cat(" and ", step.owner.count - 1, " more");
@@ -75,7 +85,8 @@ std::string describe_messages(const char* name, std::string_view bytes) {
     std::memcpy(&header, bytes.data(), sizeof header);
     text += cat("network ", name, " ", header.nlmsg_type, " ");
     static constexpr char kDigits[] = "0123456789abcdef";
-    for (unsigned char byte : bytes.substr(0, header.nlmsg_len)) text += kDigits[byte >> 4], text += kDigits[byte & 15];
+    for (unsigned char byte : bytes.substr(0, header.nlmsg_len))
+      text += kDigits[byte >> 4], text += kDigits[byte & 15];
     text += "\n";
     bytes.remove_prefix(header.nlmsg_len);
   }
@@ -84,14 +95,18 @@ std::string describe_messages(const char* name, std::string_view bytes) {
 
 std::string describe(const launch::NetworkPlan& network) {
   if (!network.enabled) return "";
-  return cat("network port ", network.port, " ipv6 ", network.ipv6 ? "yes" : "no", "\n", describe_messages("address", network.addresses),
-             describe_messages("rule", network.rules), describe_messages("log-rule", network.log_rule), describe_messages("log-listen", network.log_listen));
+  return cat("network port ", network.port, " ipv6 ", network.ipv6 ? "yes" : "no", "\n",
+             describe_messages("address", network.addresses),
+             describe_messages("rule", network.rules),
+             describe_messages("log-rule", network.log_rule),
+             describe_messages("log-listen", network.log_listen));
 }
 
 std::string describe(const Compiled& compiled) {
   const launch::Plan& plan = compiled.plan;
   std::ostringstream text;
-  text << "container " << plan.container << " privileged " << plan.privileged << " namespaces 0x" << std::hex << plan.namespaces << std::dec << "\n";
+  text << "container " << plan.container << " privileged " << plan.privileged << " namespaces 0x"
+       << std::hex << plan.namespaces << std::dec << "\n";
   text << "ids " << plan.ids.inside_uid << "->" << plan.ids.outside_uid;
   if (plan.ids.count > 1) text << " and " << plan.ids.count - 1 << " more";
   if (plan.ids.sub_count) text << " and " << plan.ids.sub_count << " from " << plan.ids.sub_uid;
@@ -103,37 +118,55 @@ std::string describe(const Compiled& compiled) {
     for (const auto& [file, value] : group.writes) text << " " << file << "=" << value;
     text << "\n";
   }
-  text << "keyring " << plan.new_keyring << " undumpable " << plan.undumpable << " drop-capabilities " << plan.drop_capabilities << " no-new-privs " << plan.no_new_privs
-       << " close-descriptors " << plan.close_descriptors << " seccomp " << !plan.seccomp.empty() << "\n";
-  if (plan.living) text << "living in " << plan.directory << " capabilities 0x" << std::hex << plan.capabilities << std::dec << "\n";
+  text << "keyring " << plan.new_keyring << " undumpable " << plan.undumpable
+       << " drop-capabilities " << plan.drop_capabilities << " no-new-privs " << plan.no_new_privs
+       << " close-descriptors " << plan.close_descriptors << " seccomp " << !plan.seccomp.empty()
+       << "\n";
+  if (plan.living)
+    text << "living in " << plan.directory << " capabilities 0x" << std::hex << plan.capabilities
+         << std::dec << "\n";
   for (const std::string& place : plan.watch.measured) text << "measured " << place << "\n";
-  for (const kernel::LandlockRule& rule : plan.landlock.rules) text << "landlock " << rule.path << " 0x" << std::hex << rule.rights << std::dec << "\n";
-  for (const kernel::Rlimit& limit : plan.rlimits) text << "rlimit " << limit.resource << "=" << limit.value << "\n";
+  for (const kernel::LandlockRule& rule : plan.landlock.rules)
+    text << "landlock " << rule.path << " 0x" << std::hex << rule.rights << std::dec << "\n";
+  for (const kernel::Rlimit& limit : plan.rlimits)
+    text << "rlimit " << limit.resource << "=" << limit.value << "\n";
   text << "argv " << join(plan.argv, " ") << "\ncwd " << plan.cwd << "\n";
   for (const std::string& variable : plan.env) text << "env " << variable << "\n";
   for (const auto& [kind, limit] : compiled.limits.limits)
-    text << "limit " << info(kind).name << "=" << limit.value << " " << to_string(limit.enforced.strength) << ": " << limit.enforced.by << "\n";
+    text << "limit " << info(kind).name << "=" << limit.value << " "
+         << to_string(limit.enforced.strength) << ": " << limit.enforced.by << "\n";
   return text.str();
 }
 
 void compare(const std::string& name, const Result<Compiled>& compiled) {
   ASSERT_TRUE(compiled) << compiled.error().message;
-  std::string path = cat(PADDOCK_SOURCE_DIR, "/tests/cases/plans/", name, ".txt"), text = describe(compiled.value());
+  std::string path = cat(PADDOCK_SOURCE_DIR, "/tests/cases/plans/", name, ".txt"),
+              text = describe(compiled.value());
   if (std::getenv("PADDOCK_UPDATE")) std::ofstream(path) << text;
   Result<std::string> expected = read_file(path);
   ASSERT_TRUE(expected) << expected.error().message;
   EXPECT_EQ(text, expected.value()) << path;
 }
 
-TEST(ContainerPlan, ForRootIsAsWritten) { compare("container-root", compile_container(request(true), host(true))); }
-TEST(ContainerPlan, ForAUserIsAsWritten) { compare("container-user", compile_container(request(false), host(false))); }
-TEST(ProcessPlan, ForRootIsAsWritten) { compare("process-root", compile_process(request(true), host(true))); }
-TEST(ProcessPlan, ForAUserIsAsWritten) { compare("process-user", compile_process(request(false), host(false))); }
+TEST(ContainerPlan, ForRootIsAsWritten) {
+  compare("container-root", compile_container(request(true), host(true)));
+}
+TEST(ContainerPlan, ForAUserIsAsWritten) {
+  compare("container-user", compile_container(request(false), host(false)));
+}
+TEST(ProcessPlan, ForRootIsAsWritten) {
+  compare("process-root", compile_process(request(true), host(true)));
+}
+TEST(ProcessPlan, ForAUserIsAsWritten) {
+  compare("process-user", compile_process(request(false), host(false)));
+}
 
 TEST(ContainerPlan, WithEveryKindOfGrantIsAsWritten) {
   Request wanted = request(true);
-  wanted.read = {{"/opt/models", {1, 2}, true, false, 0, 0}, {"/usr/share/x", {1, 3}, true, false, 0, 0}};
-  wanted.write = {{"/srv/out", {1, 4}, true, false, 1001, 1001}, {"/srv/log.txt", {1, 5}, false, false, 0, 0}};
+  wanted.read = {{"/opt/models", {1, 2}, true, false, 0, 0},
+                 {"/usr/share/x", {1, 3}, true, false, 0, 0}};
+  wanted.write = {{"/srv/out", {1, 4}, true, false, 1001, 1001},
+                  {"/srv/log.txt", {1, 5}, false, false, 0, 0}};
   wanted.policy.files.workspace = Workspace{"/home/ann/project", WorkspaceMode::copy};
   wanted.workspace = HostPath{"/home/ann/project", {1, 6}, true, false, 1001, 1001};
   wanted.change_set = ChangeSetPlace{"/state/c/layers/upper", "/state/c/layers/work"};
@@ -150,7 +183,9 @@ Request with_network(bool root) {
 
 HostFacts network_host(bool root) {
   HostFacts facts = host(root);
-  facts.network = {.ipv6 = true, .ca_bundles = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/elsewhere.pem"}, .java_trust_store = "/etc/ssl/certs/java/cacerts"};
+  facts.network = {.ipv6 = true,
+                   .ca_bundles = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/elsewhere.pem"},
+                   .java_trust_store = "/etc/ssl/certs/java/cacerts"};
   return facts;
 }
 
@@ -167,7 +202,9 @@ TEST(ContainerPlan, WithANetworkAndItsOwnAuthorityIsAsWritten) {
 TEST(ContainerPlan, WithANetworkInAnImageIsAsWritten) {
   Request wanted = with_network(false);
   wanted.root = "/images/debian";
-  wanted.root_entries = {{.name = "etc", .is_directory = true}, {.name = "run", .is_directory = true}, {.name = "usr", .is_directory = true}};
+  wanted.root_entries = {{.name = "etc", .is_directory = true},
+                         {.name = "run", .is_directory = true},
+                         {.name = "usr", .is_directory = true}};
   wanted.command.env["http_proxy"] = "http://mine";
   HostFacts facts = network_host(false);
   facts.network = {.ipv6 = false, .resolv_conf = "/etc/resolv.conf"};
@@ -177,14 +214,17 @@ TEST(ContainerPlan, WithANetworkInAnImageIsAsWritten) {
 TEST(ContainerPlan, CoversNothingThatIsNotThereInside) {
   Request wanted = with_network(false);
   wanted.root = "/images/debian";
-  wanted.root_entries = {{.name = "etc", .is_directory = true}, {.name = "run", .is_directory = true}};
+  wanted.root_entries = {{.name = "etc", .is_directory = true},
+                         {.name = "run", .is_directory = true}};
   wanted.ca_bundle = "pem";
   HostFacts facts = network_host(false);
-  facts.network = {.ca_bundles = {"/run/elsewhere.pem", "/opt/certs.pem"}, .resolv_conf = "/run/systemd/resolve/stub-resolv.conf"};
+  facts.network = {.ca_bundles = {"/run/elsewhere.pem", "/opt/certs.pem"},
+                   .resolv_conf = "/run/systemd/resolve/stub-resolv.conf"};
   Result<Compiled> compiled = compile_container(wanted, facts);
   ASSERT_TRUE(compiled);
   for (const launch::Step& step : compiled.value().plan.steps)
-    EXPECT_FALSE(step.kind == launch::Step::Kind::inner_bind && starts_with(step.text, kOwnFiles)) << step.target;
+    EXPECT_FALSE(step.kind == launch::Step::Kind::inner_bind && starts_with(step.text, kOwnFiles))
+        << step.target;
 }
 
 Request living(bool root) {
@@ -200,7 +240,8 @@ Request living(bool root) {
   living.files = {{"e2b/.E2B_SANDBOX", "true"}};
   living.guest = "/lib/paddock-guest";
   living.interpreters = "/share/interpreters";
-  living.volumes = {{"/state/volumes/v", "/mnt/data", false}, {"/state/volumes/w", "/mnt/data/read", true}};
+  living.volumes = {{"/state/volumes/v", "/mnt/data", false},
+                    {"/state/volumes/w", "/mnt/data/read", true}};
   if (root) {
     living.ids = {0, 100000, 0, 100000, 65536};
     living.disk_base = 500000;
@@ -218,7 +259,9 @@ TEST(LivingPlan, ForRootIsAsWritten) {
   compare("living-root", compile_living(wanted, network_host(true)));
 }
 
-TEST(LivingPlan, ForAUserIsAsWritten) { compare("living-user", compile_living(living(false), host(false))); }
+TEST(LivingPlan, ForAUserIsAsWritten) {
+  compare("living-user", compile_living(living(false), host(false)));
+}
 
 const launch::Step* workspace_step(const Compiled& compiled) {
   for (const launch::Step& step : compiled.plan.steps)
@@ -228,18 +271,21 @@ const launch::Step* workspace_step(const Compiled& compiled) {
 
 TEST(LivingPlan, GivesTheWorkspaceOfItsOwnerToTheUserInside) {
   Request wanted = living(true);
-  wanted.living->workspace = HostPath{.path = "/home/joe/work", .is_directory = true, .uid = 1001, .gid = 100};
+  wanted.living->workspace =
+      HostPath{.path = "/home/joe/work", .is_directory = true, .uid = 1001, .gid = 100};
   wanted.living->workspace_read_only = false;
   wanted.denied = {"/home/joe/work/.env", "/home/joe/other"};
   Result<Compiled> compiled = compile_living(wanted, host(true));
   ASSERT_TRUE(compiled);
   const launch::Step* step = workspace_step(compiled.value());
   ASSERT_TRUE(step);
-  EXPECT_EQ(step->owner, (kernel::OwnerShift{500000, 100000, 500000, 100000, 65536, 1000, 1001, 100}));
+  EXPECT_EQ(step->owner,
+            (kernel::OwnerShift{500000, 100000, 500000, 100000, 65536, 1000, 1001, 100}));
   EXPECT_TRUE(step->by_keeper && !(step->attributes & MOUNT_ATTR_RDONLY));
   EXPECT_EQ(compiled.value().plan.seccomp, seccomp_filter("living-workspace").value());
   size_t masked = 0;
-  for (const launch::Step& one : compiled.value().plan.steps) masked += one.kind == launch::Step::Kind::mask && one.target == "/workspace/.env";
+  for (const launch::Step& one : compiled.value().plan.steps)
+    masked += one.kind == launch::Step::Kind::mask && one.target == "/workspace/.env";
   EXPECT_EQ(masked, 1u);
 
   wanted.living->workspace_read_only = true;
@@ -254,7 +300,8 @@ TEST(LivingPlan, GivesTheWorkspaceOfItsOwnerToTheUserInside) {
 
 TEST(LivingPlan, AUsersWorkspaceIsTheirsWithoutMapping) {
   Request wanted = living(false);
-  wanted.living->workspace = HostPath{.path = "/home/joe/work", .is_directory = true, .uid = 1001, .gid = 1001};
+  wanted.living->workspace =
+      HostPath{.path = "/home/joe/work", .is_directory = true, .uid = 1001, .gid = 1001};
   Result<Compiled> compiled = compile_living(wanted, host(false));
   ASSERT_TRUE(compiled);
   EXPECT_FALSE(workspace_step(compiled.value())->shift_owner);
@@ -262,13 +309,15 @@ TEST(LivingPlan, AUsersWorkspaceIsTheirsWithoutMapping) {
 
 TEST(LivingPlan, WithSubordinateIdsHasNoSingleIdToNote) {
   Request wanted = living(false);
-  EXPECT_NE(compile_living(wanted, host(false)).value().notes.at(0).find("single id"), std::string::npos);
+  EXPECT_NE(compile_living(wanted, host(false)).value().notes.at(0).find("single id"),
+            std::string::npos);
   wanted.living->ids.sub_uid = wanted.living->ids.sub_gid = 200000;
   wanted.living->ids.sub_count = 65535;
   Result<Compiled> compiled = compile_living(wanted, host(false));
   ASSERT_TRUE(compiled);
   EXPECT_EQ(compiled.value().notes.size(), 1u);  // of /usr
-  EXPECT_EQ(compiled.value().limits.limits.at(LimitKind::pids).enforced.strength, Strength::sampled);
+  EXPECT_EQ(compiled.value().limits.limits.at(LimitKind::pids).enforced.strength,
+            Strength::sampled);
 }
 
 TEST(LivingPlan, LeavesTimesAndOutputToTheManager) {
@@ -277,15 +326,21 @@ TEST(LivingPlan, LeavesTimesAndOutputToTheManager) {
   Result<Compiled> compiled = compile_living(wanted, host(true));
   ASSERT_TRUE(compiled);
   EXPECT_EQ(compiled.value().plan.watch.wall_time, 0u);
-  for (LimitKind kind : {LimitKind::wall_time, LimitKind::idle_time, LimitKind::output}) EXPECT_FALSE(compiled.value().limits.limits.count(kind));
+  for (LimitKind kind : {LimitKind::wall_time, LimitKind::idle_time, LimitKind::output})
+    EXPECT_FALSE(compiled.value().limits.limits.count(kind));
 }
 
-std::string refusal(const Result<Compiled>& compiled) { return compiled ? "accepted" : cat(to_string(compiled.error().code), ": ", compiled.error().message); }
+std::string refusal(const Result<Compiled>& compiled) {
+  return compiled ? "accepted"
+                  : cat(to_string(compiled.error().code), ": ", compiled.error().message);
+}
 
 TEST(Refusals, NameTheControlThatCannotBeHeld) {
   Request cpu = request(false);
   cpu.policy.limits[LimitKind::cpu] = 500;
-  EXPECT_NE(refusal(compile_container(cpu, host(false))).find("unsupported: limit cpu=0.5 cannot be enforced here"), std::string::npos);
+  EXPECT_NE(refusal(compile_container(cpu, host(false)))
+                .find("unsupported: limit cpu=0.5 cannot be enforced here"),
+            std::string::npos);
   cpu.policy.danger = {"limits.unenforced"};
   Result<Compiled> accepted = compile_container(cpu, host(false));
   ASSERT_TRUE(accepted);
@@ -293,14 +348,16 @@ TEST(Refusals, NameTheControlThatCannotBeHeld) {
 
   Request kernel_only = request(false);
   kernel_only.policy.limits.require_kernel = true;
-  EXPECT_NE(refusal(compile_container(kernel_only, host(false))).find("only sampled: memory"), std::string::npos);
+  EXPECT_NE(refusal(compile_container(kernel_only, host(false))).find("only sampled: memory"),
+            std::string::npos);
 }
 
 // An ordinary user's facts where the user manager gave a scope, without io as on Debian 12.
 HostFacts host_with_scope() {
   HostFacts facts = host(false);
   kernel::CgroupFacts& cgroups = facts.cgroups;
-  cgroups.memory = cgroups.pids = cgroups.cpu = cgroups.cpuacct = cgroups.unified = cgroups.freezer = {2, "/cg/p.scope", ""};
+  cgroups.memory = cgroups.pids = cgroups.cpu = cgroups.cpuacct = cgroups.unified =
+      cgroups.freezer = {2, "/cg/p.scope", ""};
   cgroups.io.why_not = "the systemd user manager does not delegate io";
   cgroups.scope = "/cg/p.scope";
   cgroups.manager = "the systemd user manager";
@@ -317,7 +374,8 @@ TEST(Scope, HoldsTheLimitsOfAnOrdinaryUser) {
   for (LimitKind kind : {LimitKind::memory, LimitKind::pids, LimitKind::cpu}) {
     const PlannedLimit& limit = compiled.value().limits.limits.at(kind);
     EXPECT_EQ(limit.enforced.strength, Strength::kernel);
-    EXPECT_NE(limit.enforced.by.find(" in a scope of the systemd user manager"), std::string::npos) << limit.enforced.by;
+    EXPECT_NE(limit.enforced.by.find(" in a scope of the systemd user manager"), std::string::npos)
+        << limit.enforced.by;
     EXPECT_TRUE(limit.readback);
   }
 }
@@ -328,13 +386,16 @@ TEST(Scope, NamesTheFixForAControllerThatIsNotDelegated) {
   wanted.disks = {{8, 0}};
   Result<Compiled> refused = compile_container(wanted, host_with_scope());
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("does not delegate io"), std::string::npos) << refused.error().message;
-  EXPECT_NE(refused.error().hint.find("user@.service.d"), std::string::npos) << refused.error().hint;
+  EXPECT_NE(refused.error().message.find("does not delegate io"), std::string::npos)
+      << refused.error().message;
+  EXPECT_NE(refused.error().hint.find("user@.service.d"), std::string::npos)
+      << refused.error().hint;
 }
 
 TEST(Scope, ThatWasNotGivenIsNoted) {
   HostFacts facts = host(false);
-  facts.cgroups.scope_trouble = "the systemd user manager gave no scope: it did not answer within 5 s";
+  facts.cgroups.scope_trouble =
+      "the systemd user manager gave no scope: it did not answer within 5 s";
   Result<Compiled> compiled = compile_container(request(false), facts);
   ASSERT_TRUE(compiled);
   EXPECT_EQ(compiled.value().notes.back(), facts.cgroups.scope_trouble);
@@ -352,14 +413,21 @@ TEST(Scope, SaysAtCreationThatALogoutEndsIt) {
 TEST(Refusals, ARuleThatNothingCanBeWatchedForIsNone) {
   auto with_rule = [](bool root, MonitorMetric metric) {
     Request wanted = request(root);
-    wanted.policy.monitor.rules = {{.metric = metric, .above = 1, .name = cat("monitor.kill_if.", info(metric).name), .text = ">1"}};
+    wanted.policy.monitor.rules = {{.metric = metric,
+                                    .above = 1,
+                                    .name = cat("monitor.kill_if.", info(metric).name),
+                                    .text = ">1"}};
     return wanted;
   };
   using enum MonitorMetric;
-  for (MonitorMetric metric : {disk_read, disk_write, throttled, oom, pressure_cpu, pressure_memory, pressure_io}) {
+  for (MonitorMetric metric :
+       {disk_read, disk_write, throttled, oom, pressure_cpu, pressure_memory, pressure_io}) {
     Request wanted = with_rule(false, metric);
     Result<Compiled> refused = compile_container(wanted, host(false));
-    EXPECT_NE(refusal(refused).find(cat("unsupported: monitor.kill_if.", info(metric).name, " >1 cannot be watched here: ")), std::string::npos) << refusal(refused);
+    EXPECT_NE(refusal(refused).find(cat("unsupported: monitor.kill_if.", info(metric).name,
+                                        " >1 cannot be watched here: ")),
+              std::string::npos)
+        << refusal(refused);
     EXPECT_NE(refused.error().hint.find("cpu, memory, pids, disk, net"), std::string::npos);
     wanted.policy.danger = {"limits.unenforced"};
     Result<Compiled> accepted = compile_container(wanted, host(false));
@@ -367,10 +435,13 @@ TEST(Refusals, ARuleThatNothingCanBeWatchedForIsNone) {
     EXPECT_EQ(accepted.value().weakened, std::vector<std::string>{"limits.unenforced"});
     EXPECT_NE(accepted.value().notes.at(0).find("NOT WATCHED"), std::string::npos);
   }
-  for (MonitorMetric metric : {cpu, memory, pids, disk, net, connections}) EXPECT_EQ(refusal(compile_container(with_rule(false, metric), host(false))), "accepted");
-  for (MonitorMetric metric : {throttled, oom}) EXPECT_EQ(refusal(compile_container(with_rule(true, metric), host(true))), "accepted");
+  for (MonitorMetric metric : {cpu, memory, pids, disk, net, connections})
+    EXPECT_EQ(refusal(compile_container(with_rule(false, metric), host(false))), "accepted");
+  for (MonitorMetric metric : {throttled, oom})
+    EXPECT_EQ(refusal(compile_container(with_rule(true, metric), host(true))), "accepted");
   HostFacts telling = host(true);
-  EXPECT_NE(refusal(compile_container(with_rule(true, pressure_io), telling)).find("PSI"), std::string::npos);
+  EXPECT_NE(refusal(compile_container(with_rule(true, pressure_io), telling)).find("PSI"),
+            std::string::npos);
   telling.cgroups.pressure = true;
   EXPECT_EQ(refusal(compile_container(with_rule(true, pressure_io), telling)), "accepted");
 }
@@ -389,25 +460,31 @@ TEST(Refusals, RootThatCannotBecomeAnotherUserRunsNothing) {
   HostFacts stuck = host(true);
   stuck.privileged = false;
   stuck.not_privileged_why = "this root lacks CAP_SETUID";
-  EXPECT_NE(refusal(compile_container(request(true), stuck)).find("must not be root"), std::string::npos);
+  EXPECT_NE(refusal(compile_container(request(true), stuck)).find("must not be root"),
+            std::string::npos);
 }
 
 TEST(Refusals, TheProcessWallHasNoNetwork) {
   Result<Compiled> refused = compile_process(with_network(false), host(false));
-  EXPECT_NE(refusal(refused).find("unsupported: the process wall cannot hold network.allow (pypi.org): it has no network namespace"), std::string::npos);
+  EXPECT_NE(refusal(refused).find("unsupported: the process wall cannot hold network.allow "
+                                  "(pypi.org): it has no network namespace"),
+            std::string::npos);
   EXPECT_EQ(refused.error().hint, "use --wall container");
 }
 
 TEST(Refusals, ALivingSandboxTakesNothingOfTheHosts) {
   Request wanted = living(true);
   wanted.policy.files.write = {"/srv"};
-  EXPECT_NE(refusal(compile_living(wanted, host(true))).find("unsupported: a living sandbox cannot have files.read or files.write"), std::string::npos);
+  EXPECT_NE(refusal(compile_living(wanted, host(true)))
+                .find("unsupported: a living sandbox cannot have files.read or files.write"),
+            std::string::npos);
   wanted = living(true);
   wanted.policy.files.workspace = Workspace{"/srv", WorkspaceMode::read_only};
   EXPECT_NE(refusal(compile_living(wanted, host(true))).find("files.workspace"), std::string::npos);
   wanted = living(true);
   wanted.living->volumes = {{"/v", "/proc/self", false}};
-  EXPECT_NE(refusal(compile_living(wanted, host(true))).find("invalid: mount a volume"), std::string::npos);
+  EXPECT_NE(refusal(compile_living(wanted, host(true))).find("invalid: mount a volume"),
+            std::string::npos);
   wanted = living(true);
   wanted.living->layers.assign(100, "/layer");
   EXPECT_NE(refusal(compile_living(wanted, host(true))).find("too many"), std::string::npos);
@@ -416,7 +493,9 @@ TEST(Refusals, ALivingSandboxTakesNothingOfTheHosts) {
 TEST(Refusals, TheWholeLoopbackOfTheHostCannotBeAllowed) {
   Request wanted = request(false);
   wanted.policy.network.allow = {"127.0.0.0/8"};
-  EXPECT_NE(refusal(compile_container(wanted, host(false))).find("invalid: network.allow: '127.0.0.0/8' is a range of loopback addresses"), std::string::npos);
+  EXPECT_NE(refusal(compile_container(wanted, host(false)))
+                .find("invalid: network.allow: '127.0.0.0/8' is a range of loopback addresses"),
+            std::string::npos);
 }
 
 TEST(Limits, SpaceThatDoesNotFitIntoMemoryGoesToDisk) {
@@ -425,7 +504,8 @@ TEST(Limits, SpaceThatDoesNotFitIntoMemoryGoesToDisk) {
   Result<Compiled> compiled = compile_container(wanted, host(true));
   ASSERT_TRUE(compiled);
   EXPECT_TRUE(compiled.value().limits.scratch_on_disk);
-  EXPECT_EQ(compiled.value().limits.limits.at(LimitKind::disk).enforced.strength, Strength::sampled);
+  EXPECT_EQ(compiled.value().limits.limits.at(LimitKind::disk).enforced.strength,
+            Strength::sampled);
 }
 
 }  // namespace

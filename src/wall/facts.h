@@ -21,23 +21,27 @@ struct RootEntry {
 
 // What only a sandbox with a network needs to know. Paths are real ones: no part of them is a link.
 struct NetworkFacts {
-  bool ipv6 = false;                    // a new network namespace has it
-  std::vector<std::string> ca_bundles;  // where programs look for certificate authorities, in the root that they get
-  std::string java_trust_store;         // the same for Java; empty: none
-  std::string resolv_conf;              // of another root; empty where it has none, or one that leads nowhere
+  bool ipv6 = false;  // a new network namespace has it
+  // Where programs look for certificate authorities, in the root that they get.
+  std::vector<std::string> ca_bundles;
+  std::string java_trust_store;  // the same for Java; empty: none
+  // Of another root; empty where it has none, or one that leads nowhere.
+  std::string resolv_conf;
 };
 
 struct HostFacts {
   uint32_t uid = 0, gid = 0;
-  bool privileged = false;        // may become another uid and map ids
-  std::string not_privileged_why; // uid 0 without the means to leave it
+  bool privileged = false;         // may become another uid and map ids
+  std::string not_privileged_why;  // uid 0 without the means to leave it
   int landlock_abi = 0;
   bool seccomp = false;
-  std::string no_bounded_disk_why = "that needs root";  // why no filesystem of a fixed size can be made; empty: it can
-  kernel::CgroupFacts cgroups;    // by the keeper of the sandbox (launch/launcher.h): they may be in a scope of its own
-  uint64_t processes_of_user = 0; // running as this uid, for limits that count per uid
-  std::vector<RootEntry> root;    // /usr and friends that exist here
-  std::vector<RootEntry> etc;     // entries of /etc that programs need and that exist here
+  // Why no filesystem of a fixed size can be made; empty: it can.
+  std::string no_bounded_disk_why = "that needs root";
+  // By the keeper of the sandbox (launch/launcher.h): they may be in a scope of its own.
+  kernel::CgroupFacts cgroups;
+  uint64_t processes_of_user = 0;  // running as this uid, for limits that count per uid
+  std::vector<RootEntry> root;     // /usr and friends that exist here
+  std::vector<RootEntry> etc;      // entries of /etc that programs need and that exist here
   std::vector<std::string> proc_masks;
   std::vector<std::string> system_files;  // /proc and /dev files for the process wall
   NetworkFacts network;                   // by probe_network, where a network is wanted

@@ -41,7 +41,8 @@ TEST_F(NetworkFactsOf, ARootNameItsBundlesWithoutLinks) {
   add_link("/etc/ssl/cert.pem", "/etc/pki/tls/certs/ca-bundle.crt");
   add_file("/etc/resolv.conf");
   NetworkFacts facts = probe_network(path_);
-  EXPECT_EQ(facts.ca_bundles, std::vector<std::string>{"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"});
+  EXPECT_EQ(facts.ca_bundles,
+            std::vector<std::string>{"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"});
   EXPECT_EQ(facts.resolv_conf, "/etc/resolv.conf");
   EXPECT_EQ(facts.java_trust_store, "");
 }

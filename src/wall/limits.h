@@ -13,8 +13,8 @@ namespace paddock::wall {
 
 // A file whose content proves a limit: read back once the sandbox stands.
 struct Readback {
-  std::string path;      // in a cgroup
-  uint64_t expected = 0; // largest value that still holds the limit
+  std::string path;       // in a cgroup
+  uint64_t expected = 0;  // largest value that still holds the limit
 };
 
 struct PlannedLimit {
@@ -29,13 +29,15 @@ struct LimitPlan {
   launch::Watch watch;
   std::map<LimitKind, PlannedLimit> limits;
   std::vector<std::string> weakened;  // [danger] entries that were needed
-  std::vector<std::string> notes;     // rules of [monitor] that nothing is watched for, a scope that was not given
+  // Rules of [monitor] that nothing is watched for, a scope that was not given.
+  std::vector<std::string> notes;
   bool scratch_on_disk = false;
-  bool scratch_is_bounded = false;    // on disk, and a filesystem of its own
-  uint64_t disk = 0, inodes = 0;      // what the private space gets
+  bool scratch_is_bounded = false;  // on disk, and a filesystem of its own
+  uint64_t disk = 0, inodes = 0;    // what the private space gets
 };
 
-// Refuses (Code::unsupported, with the fix) what this host cannot hold and the policy does not accept as a danger.
+// Refuses (Code::unsupported, with the fix) what this host cannot hold and the policy does not
+// accept as a danger.
 Result<LimitPlan> plan_limits(const Request& request, const HostFacts& facts, WallKind wall);
 
 }  // namespace paddock::wall

@@ -17,7 +17,10 @@ namespace paddock::wall {
 namespace {
 
 Error missing(const std::string& what) {
-  return Error{Code::internal, cat("the sandbox was made, but the kernel does not show ", what, "; nothing was run"), "please report this"};
+  return Error{
+      Code::internal,
+      cat("the sandbox was made, but the kernel does not show ", what, "; nothing was run"),
+      "please report this"};
 }
 
 uint64_t to_number(const std::string& text) {
@@ -52,8 +55,15 @@ uint64_t own_namespace(const char* name) {
 
 class Reader {
  public:
-  Reader(const Request& request, const HostFacts& facts, const Compiled& compiled, int pid, const std::array<uint64_t, 16>& namespaces)
-      : request_(request), facts_(facts), compiled_(compiled), plan_(compiled.plan), pid_(pid), namespaces_(namespaces), status_(read_status(pid)) {}
+  Reader(const Request& request, const HostFacts& facts, const Compiled& compiled, int pid,
+         const std::array<uint64_t, 16>& namespaces)
+      : request_(request),
+        facts_(facts),
+        compiled_(compiled),
+        plan_(compiled.plan),
+        pid_(pid),
+        namespaces_(namespaces),
+        status_(read_status(pid)) {}
 
   Result<std::map<std::string, Enforced>> read() {
     TRY(read_identity());
@@ -69,45 +79,65 @@ class Reader {
   }
 
  private:
-  void put(const std::string& name, std::string by, Strength strength = Strength::kernel) { found_[name] = {std::move(by), strength}; }
+  void put(const std::string& name, std::string by, Strength strength = Strength::kernel) {
+    found_[name] = {std::move(by), strength};
+  }
 
   Result<void> read_identity() {
-    std::vector<std::string> uids = words_in(status_["Uid"]);  // real, effective, saved, of the filesystem
+    // Real, effective, saved, of the filesystem.
+    std::vector<std::string> uids = words_in(status_["Uid"]);
     uint64_t expected = request_.sandbox_uid;
-    if (uids != std::vector<std::string>(4, std::to_string(expected))) return missing(cat("uid ", expected));
+    if (uids != std::vector<std::string>(4, std::to_string(expected)))
+      return missing(cat("uid ", expected));
     if (expected == 0 && facts_.privileged) return missing("an unprivileged uid");
-    put("identity", cat("uid ", expected, " on the host", facts_.privileged ? plan_.living ? cat(" and ", plan_.ids.count - 1, " more, this sandbox's own") : ", this sandbox's own" : ", the caller's"));
+    put("identity", cat("uid ", expected, " on the host",
+                        facts_.privileged ? plan_.living ? cat(" and ", plan_.ids.count - 1,
+                                                               " more, this sandbox's own")
+                                                         : ", this sandbox's own"
+                                          : ", the caller's"));
     return {};
   }
 
   Result<void> read_capabilities() {
     if (plan_.living) return read_kept_capabilities();
     for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
-      if (status_[set].find_first_not_of('0') != std::string::npos || status_[set].empty()) return missing(cat("an empty ", set));
+      if (status_[set].find_first_not_of('0') != std::string::npos || status_[set].empty())
+        return missing(cat("an empty ", set));
     bool bounding_empty = status_["CapBnd"].find_first_not_of('0') == std::string::npos;
-    if (!bounding_empty && (plan_.container || facts_.privileged)) return missing("an empty CapBnd");
+    if (!bounding_empty && (plan_.container || facts_.privileged))
+      return missing("an empty CapBnd");
     if (status_["NoNewPrivs"] != "1") return missing("NoNewPrivs: 1");
-    put("capabilities", bounding_empty ? "CapEff, CapPrm, CapInh, CapAmb and CapBnd are empty" : "CapEff, CapPrm, CapInh and CapAmb are empty; CapBnd cannot be gained under no_new_privs");
+    put("capabilities", bounding_empty ? "CapEff, CapPrm, CapInh, CapAmb and CapBnd are empty"
+                                       : "CapEff, CapPrm, CapInh and CapAmb are empty; CapBnd "
+                                         "cannot be gained under no_new_privs");
     put("privileges", "NoNewPrivs: 1");
     return {};
   }
 
   Result<void> read_kept_capabilities() {
-    auto holds = [&](const char* set, uint64_t expected) { return !status_[set].empty() && std::strtoull(status_[set].c_str(), nullptr, 16) == expected; };
+    auto holds = [&](const char* set, uint64_t expected) {
+      return !status_[set].empty() && std::strtoull(status_[set].c_str(), nullptr, 16) == expected;
+    };
     for (const char* set : {"CapInh", "CapAmb"})
       if (!holds(set, 0)) return missing(cat("an empty ", set));
     for (const char* set : {"CapPrm", "CapEff", "CapBnd"})
       if (!holds(set, plan_.capabilities)) return missing(cat("few capabilities in ", set));
     if (status_["NoNewPrivs"] != "1") return missing("NoNewPrivs: 1");
-    put("capabilities", cat("CapBnd of the user namespace: ", status_["CapBnd"], " (what root inside needs to own files and to become users)"));
+    put("capabilities", cat("CapBnd of the user namespace: ", status_["CapBnd"],
+                            " (what root inside needs to own files and to become users)"));
     put("privileges", "NoNewPrivs: 1");
     return {};
   }
 
   // What ends the program if Paddock is killed.
   void read_end() {
-    if (plan_.container) put("end", "the PID namespace ends with its first process, and that with the keeper");
-    else put("end", "paddock, the keeper and its parent watch each other; if all are killed at once, daemonised processes live on", Strength::sampled);
+    if (plan_.container)
+      put("end", "the PID namespace ends with its first process, and that with the keeper");
+    else
+      put("end",
+          "paddock, the keeper and its parent watch each other; if all are killed at once, "
+          "daemonised processes live on",
+          Strength::sampled);
   }
 
   Result<void> read_syscalls() {
@@ -119,14 +149,16 @@ class Reader {
   Result<void> read_namespaces() {
     if (!plan_.container) {
       put("network", "seccomp refuses socket()");
-      put("processes", cat("landlock abi ", facts_.landlock_abi, facts_.privileged ? " and an own uid" : " scopes"));
+      put("processes", cat("landlock abi ", facts_.landlock_abi,
+                           facts_.privileged ? " and an own uid" : " scopes"));
       put("ipc", "seccomp refuses System V and POSIX queues");
       return {};
     }
     std::vector<std::string> own;
     for (size_t i = 0; i < launch::kNamespaceNames.size(); ++i) {
       const char* name = launch::kNamespaceNames[i];
-      if (namespaces_[i] == 0 || namespaces_[i] == own_namespace(name)) return missing(cat("an own ", name, " namespace"));
+      if (namespaces_[i] == 0 || namespaces_[i] == own_namespace(name))
+        return missing(cat("an own ", name, " namespace"));
       own.push_back(cat(name, ":[", namespaces_[i], "]"));
     }
     put("processes", own[2]);
@@ -136,21 +168,27 @@ class Reader {
     return {};
   }
 
-  // The rules were acknowledged by the kernel when they were loaded; egress must have locked itself down.
+  // The rules were acknowledged by the kernel when they were loaded; egress must have locked itself
+  // down.
   Result<void> read_network(const std::string& own) {
     if (!plan_.network.enabled) {
       put("network", cat(own, " with only loopback"));
       return {};
     }
     std::map<std::string, std::string> egress = read_status(request_.egress_pid);
-    bool no_capabilities = !egress["CapEff"].empty() && egress["CapEff"].find_first_not_of('0') == std::string::npos;
-    if (egress["Seccomp"] != "2" || egress["NoNewPrivs"] != "1" || !no_capabilities) return missing("egress locked down");
+    bool no_capabilities =
+        !egress["CapEff"].empty() && egress["CapEff"].find_first_not_of('0') == std::string::npos;
+    if (egress["Seccomp"] != "2" || egress["NoNewPrivs"] != "1" || !no_capabilities)
+      return missing("egress locked down");
     std::vector<std::string> uids = words_in(egress["Uid"]);
-    put("network", cat(own, " with only loopback; nftables redirects all TCP and DNS to egress (uid ", uids.empty() ? "?" : uids[0], ", seccomp, no capabilities, no files)"));
+    put("network",
+        cat(own, " with only loopback; nftables redirects all TCP and DNS to egress (uid ",
+            uids.empty() ? "?" : uids[0], ", seccomp, no capabilities, no files)"));
     return {};
   }
 
-  // The root must be our read-only tmpfs, and of the host's filesystems only what was granted may be writable.
+  // The root must be our read-only tmpfs, and of the host's filesystems only what was granted may
+  // be writable.
   Result<void> read_files() {
     if (!plan_.container) {
       put("files", cat("landlock abi ", facts_.landlock_abi));
@@ -163,30 +201,45 @@ class Reader {
       std::vector<std::string> words = split(line, ' ');
       if (words.size() < 10) continue;
       if (words[4] == "/") {
-        root_found = plan_.living ? line.find(" - overlay ") != std::string::npos && has_option(words[5], "nosuid")
-                                  : line.find(" - tmpfs ") != std::string::npos && starts_with(words[5], "ro");
-        if (!root_found) return missing(plan_.living ? "an overlay as its root" : "a read-only root");
+        root_found =
+            plan_.living
+                ? line.find(" - overlay ") != std::string::npos && has_option(words[5], "nosuid")
+                : line.find(" - tmpfs ") != std::string::npos && starts_with(words[5], "ro");
+        if (!root_found)
+          return missing(plan_.living ? "an overlay as its root" : "a read-only root");
       }
       if (words[4] == "/tmp") scratch_line_ = line;
-      bool may_write = words[4] == "/usr" && plan_.living && line.find(" - overlay ") != std::string::npos;
-      if ((words[4] == "/usr" || words[4] == "/proc") && !may_write && !starts_with(words[5], "ro")) return missing(cat("a read-only ", words[4]));
-      if (plan_.living && !has_option(words[5], "nosuid")) return missing(cat("nosuid at ", words[4]));
+      bool may_write =
+          words[4] == "/usr" && plan_.living && line.find(" - overlay ") != std::string::npos;
+      if ((words[4] == "/usr" || words[4] == "/proc") && !may_write && !starts_with(words[5], "ro"))
+        return missing(cat("a read-only ", words[4]));
+      if (plan_.living && !has_option(words[5], "nosuid"))
+        return missing(cat("nosuid at ", words[4]));
     }
     if (!root_found) return missing("a root of its own");
     std::string overlay = plan_.living ? "overlay in an own " : "";
-    put("files", plan_.landlock.handled_files ? cat(overlay, "mount namespace + landlock abi ", facts_.landlock_abi) : overlay + "mount namespace");
+    put("files", plan_.landlock.handled_files
+                     ? cat(overlay, "mount namespace + landlock abi ", facts_.landlock_abi)
+                     : overlay + "mount namespace");
     return {};
   }
 
-  // The kernel counts some things per user of the host. Where that user is the sandbox's own, nobody else is concerned.
+  // The kernel counts some things per user of the host. Where that user is the sandbox's own,
+  // nobody else is concerned.
   void read_user_counters() {
     bool inotify_bounded = !plan_.container || namespaces_[launch::kNamespaceNames.size()] != 0;
     std::string by = "RLIMIT_SIGPENDING, MSGQUEUE, MEMLOCK, RTPRIO, NICE";
-    if (!plan_.container) by += "; seccomp refuses inotify";
-    else if (inotify_bounded) by += "; inotify bounded in the user namespace";
-    else by += "; inotify NOT BOUNDED: /proc/sys/user cannot be written here";
-    if (plan_.container && facts_.privileged) by += ", not isolated: counted with uid 0 of the host";
-    if (!facts_.privileged) by += cat(", not isolated: pipes, inotify and descriptors in flight are counted with uid ", facts_.privileged ? 0 : ::geteuid(), " of the host");
+    if (!plan_.container)
+      by += "; seccomp refuses inotify";
+    else if (inotify_bounded)
+      by += "; inotify bounded in the user namespace";
+    else
+      by += "; inotify NOT BOUNDED: /proc/sys/user cannot be written here";
+    if (plan_.container && facts_.privileged)
+      by += ", not isolated: counted with uid 0 of the host";
+    if (!facts_.privileged)
+      by += cat(", not isolated: pipes, inotify and descriptors in flight are counted with uid ",
+                facts_.privileged ? 0 : ::geteuid(), " of the host");
     put("user_counters", std::move(by));
   }
 
@@ -194,8 +247,12 @@ class Reader {
   Result<void> read_membership() {
     Result<std::string> text = read_file(cat("/proc/", pid_, "/cgroup"));
     std::vector<std::string> lines = text ? split(text.value(), '\n') : std::vector<std::string>();
-    auto in_ours = [&](const std::string& line) { return ends_with(line, cat("/paddock-", plan_.id)); };
-    if (static_cast<size_t>(std::count_if(lines.begin(), lines.end(), in_ours)) < plan_.cgroups.size()) return missing("it in its cgroups");
+    auto in_ours = [&](const std::string& line) {
+      return ends_with(line, cat("/paddock-", plan_.id));
+    };
+    if (static_cast<size_t>(std::count_if(lines.begin(), lines.end(), in_ours)) <
+        plan_.cgroups.size())
+      return missing("it in its cgroups");
     return {};
   }
 
@@ -203,13 +260,18 @@ class Reader {
     const char* name = info(kind).name;
     if (limit.readback) {
       Result<std::string> text = read_file(limit.readback->path, 4096);
-      if (!text || to_number(text.value()) == 0 || to_number(text.value()) > limit.readback->expected) return missing(cat(name, " in ", limit.readback->path));
+      if (!text || to_number(text.value()) == 0 ||
+          to_number(text.value()) > limit.readback->expected)
+        return missing(cat(name, " in ", limit.readback->path));
     }
     if (kind == LimitKind::open_files) TRY(read_rlimit("Max open files", limit.value));
     if (kind == LimitKind::file_size) TRY(read_rlimit("Max file size", limit.value));
-    if (kind == LimitKind::pids && starts_with(limit.enforced.by, "RLIMIT_NPROC")) TRY(read_rlimit("Max processes", limit.value + 2));
-    const char* filesystem = compiled_.limits.scratch_is_bounded ? " - ext4 /dev/loop" : " - tmpfs ";
-    if (kind == LimitKind::disk && limit.enforced.strength == Strength::kernel && scratch_line_.find(filesystem) == std::string::npos)
+    if (kind == LimitKind::pids && starts_with(limit.enforced.by, "RLIMIT_NPROC"))
+      TRY(read_rlimit("Max processes", limit.value + 2));
+    const char* filesystem =
+        compiled_.limits.scratch_is_bounded ? " - ext4 /dev/loop" : " - tmpfs ";
+    if (kind == LimitKind::disk && limit.enforced.strength == Strength::kernel &&
+        scratch_line_.find(filesystem) == std::string::npos)
       return missing("a filesystem of a fixed size at /tmp");
     put(name, limit.enforced.by, limit.enforced.strength);
     return {};
@@ -219,8 +281,10 @@ class Reader {
     Result<std::string> text = read_file(cat("/proc/", pid_, "/limits"));
     size_t at = text ? text.value().find(label) : std::string::npos;
     if (at == std::string::npos) return missing(label);
-    std::vector<std::string> values = words_in(text.value().substr(at + std::strlen(label)));  // soft, hard
-    if (values.size() < 2 || values[1] == "unlimited" || to_number(values[1]) > most) return missing(cat(label, " of ", most));
+    // Soft, hard.
+    std::vector<std::string> values = words_in(text.value().substr(at + std::strlen(label)));
+    if (values.size() < 2 || values[1] == "unlimited" || to_number(values[1]) > most)
+      return missing(cat(label, " of ", most));
     return {};
   }
 
@@ -237,7 +301,8 @@ class Reader {
 
 }  // namespace
 
-Result<std::map<std::string, Enforced>> read_back(const Request& request, const HostFacts& facts, const Compiled& compiled, int pid,
+Result<std::map<std::string, Enforced>> read_back(const Request& request, const HostFacts& facts,
+                                                  const Compiled& compiled, int pid,
                                                   const std::array<uint64_t, 16>& namespaces) {
   return Reader(request, facts, compiled, pid, namespaces).read();
 }

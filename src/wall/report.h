@@ -1,4 +1,5 @@
-// What really holds: read back from the kernel while the program waits before its exec, never taken from the plan.
+// What really holds: read back from the kernel while the program waits before its exec, never taken
+// from the plan.
 #pragma once
 
 #include <array>
@@ -10,9 +11,11 @@
 
 namespace paddock::wall {
 
-// `pid` is the program's on the host, `namespaces` the inode numbers it reported, in launch::kNamespaceNames' order.
-// Fails (Code::internal) if anything the plan promised is not there: the program must then not be started.
-Result<std::map<std::string, Enforced>> read_back(const Request& request, const HostFacts& facts, const Compiled& compiled, int pid,
+// `pid` is the program's on the host, `namespaces` the inode numbers it reported, in
+// launch::kNamespaceNames' order. Fails (Code::internal) if anything the plan promised is not
+// there: the program must then not be started.
+Result<std::map<std::string, Enforced>> read_back(const Request& request, const HostFacts& facts,
+                                                  const Compiled& compiled, int pid,
                                                   const std::array<uint64_t, 16>& namespaces);
 
 }  // namespace paddock::wall

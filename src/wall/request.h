@@ -1,4 +1,5 @@
-// What a wall compiles: the policy and the command, with everything they name on the host already looked at.
+// What a wall compiles: the policy and the command, with everything they name on the host already
+// looked at.
 #pragma once
 
 #include <map>
@@ -16,23 +17,28 @@ struct ChangeSetPlace {
   std::string upper, work;  // host directories of the change set
 };
 
-// What makes a sandbox a living one: its own root, which can be written to and outlives its processes, and the guest in it.
+// What makes a sandbox a living one: its own root, which can be written to and outlives its
+// processes, and the guest in it.
 struct LivingRequest {
   struct Volume {
     std::string source, target;  // a host directory, and where it is inside
     bool read_only = false;
   };
-  std::string directory;                        // on the host: root/{upper,work} and usr/{upper,work} hold what is written
+  // On the host: root/{upper,work} and usr/{upper,work} hold what is written.
+  std::string directory;
   bool host_usr = false;                        // /usr is the host's, under usr_layers
   std::vector<std::string> layers, usr_layers;  // host directories, the lowest first
-  uint32_t disk_base = 0;                       // uid 0 of the layers as it is stored on disk; for root only
+  // Uid 0 of the layers as it is stored on disk; for root only.
+  uint32_t disk_base = 0;
   kernel::IdMap ids;
   std::vector<Volume> volumes;
-  std::optional<HostPath> workspace;            // a directory of the host that belongs to somebody, as /workspace
+  // A directory of the host that belongs to somebody, as /workspace.
+  std::optional<HostPath> workspace;
   bool workspace_read_only = true;
   std::string hostname, boot_id;
-  std::map<std::string, std::string> files;     // for /run
-  std::string guest, interpreters;              // Paddock's own on the host; the latter may be missing
+  std::map<std::string, std::string> files;  // for /run
+  // Paddock's own on the host; the latter may be missing.
+  std::string guest, interpreters;
 };
 
 struct Request {
@@ -41,33 +47,44 @@ struct Request {
   Command command;
   std::vector<HostPath> read, write;
   std::optional<HostPath> workspace;
-  std::optional<ChangeSetPlace> change_set;        // workspace mode copy
-  std::string root;                                // host directory of another root; empty: the host's own system
-  std::vector<RootEntry> root_entries;             // of that root
-  std::vector<std::string> denied;                 // host paths to cover: exact denials and what the globs matched
-  std::vector<std::pair<uint32_t, uint32_t>> disks;  // block devices behind the read-write places, for disk rates
-  uint32_t sandbox_uid = 0, sandbox_gid = 0;       // on the host: the caller's own, or one of this sandbox alone
-  std::string space;                               // where private space on disk may be made
-  bool terminal[3] = {false, false, false};        // which of stdin, stdout, stderr are one
+  std::optional<ChangeSetPlace> change_set;  // workspace mode copy
+  // Host directory of another root; empty: the host's own system.
+  std::string root;
+  std::vector<RootEntry> root_entries;  // of that root
+  // Host paths to cover: exact denials and what the globs matched.
+  std::vector<std::string> denied;
+  // Block devices behind the read-write places, for disk rates.
+  std::vector<std::pair<uint32_t, uint32_t>> disks;
+  // On the host: the caller's own, or one of this sandbox alone.
+  uint32_t sandbox_uid = 0, sandbox_gid = 0;
+  std::string space;                         // where private space on disk may be made
+  bool terminal[3] = {false, false, false};  // which of stdin, stdout, stderr are one
   uint16_t rows = 24, columns = 80;
-  int egress_pid = 0;                              // the process that carries the network; 0: there is none
+  // The process that carries the network; 0: there is none.
+  int egress_pid = 0;
   std::optional<LivingRequest> living;
-  // When egress looks into TLS: the authority of this sandbox alone, the system's and this one together, and the same for
-  // Java. Empty: none.
+  // When egress looks into TLS: the authority of this sandbox alone, the system's and this one
+  // together, and the same for Java. Empty: none.
   std::string ca_certificate, ca_bundle;  // PEM
   std::string java_trust_store;
 };
 
 // Whether the program may reach anything at all.
-inline bool has_network(const Request& request) { return request.policy.network.allow && !request.policy.network.allow->empty(); }
+inline bool has_network(const Request& request) {
+  return request.policy.network.allow && !request.policy.network.allow->empty();
+}
 
 // Names used inside.
 inline constexpr char kHome[] = "/home/agent";
 inline constexpr char kWorkspace[] = "/workspace";
-inline constexpr char kOwnFiles[] = "/run/paddock";  // what Paddock itself puts there for the program
-inline constexpr char kCaCertificate[] = "/run/paddock/ca.pem", kCaBundle[] = "/run/paddock/ca-bundle.pem";
-inline constexpr char kGuest[] = "/run/paddock/bin/paddock-guest", kInterpreters[] = "/run/paddock/interpreters";
-inline constexpr char kSearchPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+// What Paddock itself puts there for the program.
+inline constexpr char kOwnFiles[] = "/run/paddock";
+inline constexpr char kCaCertificate[] = "/run/paddock/ca.pem",
+                      kCaBundle[] = "/run/paddock/ca-bundle.pem";
+inline constexpr char kGuest[] = "/run/paddock/bin/paddock-guest",
+                      kInterpreters[] = "/run/paddock/interpreters";
+inline constexpr char kSearchPath[] =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 inline constexpr uint32_t kInsideId = 1000;
 inline constexpr char kInsideUser[] = "agent";
 

@@ -27,11 +27,16 @@ const char* to_string(Support::State state) {
 }
 
 Advice advise_on_user_namespaces(const NamespaceSwitches& switches) {
-  if (switches.max_user_namespaces == "0") return {"user.max_user_namespaces is 0", "sysctl -w user.max_user_namespaces=15000"};
-  if (switches.unprivileged_userns_clone == "0") return {"kernel.unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1"};
+  if (switches.max_user_namespaces == "0")
+    return {"user.max_user_namespaces is 0", "sysctl -w user.max_user_namespaces=15000"};
+  if (switches.unprivileged_userns_clone == "0")
+    return {"kernel.unprivileged_userns_clone is 0",
+            "sysctl -w kernel.unprivileged_userns_clone=1"};
   if (!switches.apparmor_restrict.empty() && switches.apparmor_restrict != "0")
-    return {"AppArmor takes the rights in a new user namespace away", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"};
-  return {"the kernel, or the container this runs in, forbids them", "run paddock as root, or outside of the container, or use --wall process"};
+    return {"AppArmor takes the rights in a new user namespace away",
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"};
+  return {"the kernel, or the container this runs in, forbids them",
+          "run paddock as root, or outside of the container, or use --wall process"};
 }
 
 namespace {
@@ -46,7 +51,8 @@ int open_trial_network(const launch::NetworkPlan& plan, Fd egress, int report) {
     (void)write_all(report, cat(opened.error().message, "\n", opened.error().hint));
     return 1;
   }
-  return kernel::send_netlink(NETLINK_NETFILTER, plan.log_rule) ? 0 : kSilent;  // a second time: now the answer counts
+  // A second time: now the answer counts.
+  return kernel::send_netlink(NETLINK_NETFILTER, plan.log_rule) ? 0 : kSilent;
 }
 
 }  // namespace
@@ -61,21 +67,29 @@ Result<NetworkTrial> try_network() {
   report.write.reset();
   Result<std::string> trouble = read_all(report.read.get(), 4096);
   int status = 0;
-  if (::waitpid(child.pid, &status, 0) != child.pid) return errno_error(errno, "wait for the trial of the network");
+  if (::waitpid(child.pid, &status, 0) != child.pid)
+    return errno_error(errno, "wait for the trial of the network");
   size_t line = trouble ? trouble.value().find('\n') : std::string::npos;
-  if (line != std::string::npos) return Error{Code::unsupported, trouble.value().substr(0, line), trouble.value().substr(line + 1)};
-  if (!WIFEXITED(status) || WEXITSTATUS(status) == 1) return Error{Code::unsupported, "the trial of the network did not come to its end", ""};
+  if (line != std::string::npos)
+    return Error{Code::unsupported, trouble.value().substr(0, line),
+                 trouble.value().substr(line + 1)};
+  if (!WIFEXITED(status) || WEXITSTATUS(status) == 1)
+    return Error{Code::unsupported, "the trial of the network did not come to its end", ""};
   trial.log = WEXITSTATUS(status) != kSilent;
   return trial;
 }
 
 std::string advise_on_cgroup(const kernel::CgroupFacts& cgroups, bool is_root) {
-  if (is_root) return "mount the controller, or start the container this runs in with a writable cgroup";
+  if (is_root)
+    return "mount the controller, or start the container this runs in with a writable cgroup";
   if (!cgroups.scope.empty())
-    return "as root: mkdir -p /etc/systemd/system/user@.service.d; printf '[Service]\\nDelegate=pids memory cpu io\\n' > "
-           "/etc/systemd/system/user@.service.d/delegate.conf; systemctl daemon-reload; then log in again";
+    return "as root: mkdir -p /etc/systemd/system/user@.service.d; printf "
+           "'[Service]\\nDelegate=pids memory cpu io\\n' > "
+           "/etc/systemd/system/user@.service.d/delegate.conf; systemctl daemon-reload; then log "
+           "in again";
   if (!cgroups.scope_trouble.empty()) return "see: journalctl --user; or run as root";
-  return "run as root, or where a systemd user manager runs (a login session, or: loginctl enable-linger)";
+  return "run as root, or where a systemd user manager runs (a login session, or: loginctl "
+         "enable-linger)";
 }
 
 }  // namespace paddock::wall

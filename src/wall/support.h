@@ -1,4 +1,5 @@
-// What works on a host, wall by wall and limit by limit, as data; and the advice that belongs to what does not.
+// What works on a host, wall by wall and limit by limit, as data; and the advice that belongs to
+// what does not.
 #pragma once
 
 #include <map>
@@ -23,8 +24,8 @@ struct Support {
   WallKind wall = WallKind::container;
   State state = State::fails;
   std::string why, fix;
-  std::vector<LimitSupport> limits;              // of a wall that works
-  std::map<std::string, Enforced> enforced;      // the same for what is no limit: files, network, …
+  std::vector<LimitSupport> limits;          // of a wall that works
+  std::map<std::string, Enforced> enforced;  // the same for what is no limit: files, network, …
 };
 const char* to_string(Support::State state);
 
@@ -35,7 +36,8 @@ struct Fact {
   std::string fix;  // the one command or action, when it is not good
 };
 
-// Why a user namespace could not be made, judged by the switches that forbid it. Values as read; empty: absent.
+// Why a user namespace could not be made, judged by the switches that forbid it. Values as read;
+// empty: absent.
 struct NamespaceSwitches {
   std::string unprivileged_userns_clone, max_user_namespaces, apparmor_restrict;
 };
@@ -44,7 +46,8 @@ struct Advice {
 };
 Advice advise_on_user_namespaces(const NamespaceSwitches& switches);
 
-// Whether a sandbox can have a network here: loads the real rules into a namespace that is gone afterwards.
+// Whether a sandbox can have a network here: loads the real rules into a namespace that is gone
+// afterwards.
 struct NetworkTrial {
   bool ipv6 = false;
   bool log = false;  // packets that lead nowhere are reported, not only dropped

@@ -15,7 +15,8 @@ struct Compiled {
 };
 
 Result<Compiled> compile_container(const Request& request, const HostFacts& facts);
-Result<Compiled> compile_living(const Request& request, const HostFacts& facts);  // a container; request.living is set
+// A container; request.living is set.
+Result<Compiled> compile_living(const Request& request, const HostFacts& facts);
 Result<Compiled> compile_process(const Request& request, const HostFacts& facts);
 
 // Whether this wall can hold at all here; else why, and what to do.
@@ -24,8 +25,10 @@ Result<void> check_common(const HostFacts& facts);
 // Where sandboxes of this user have their cgroups.
 std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups);
 
-// The program's environment, from nothing: names of our own, the policy's, the command's, the secrets.
-std::vector<std::string> build_environment(const Request& request, const std::string& home, const std::string& temporary);
+// The program's environment, from nothing: names of our own, the policy's, the command's, the
+// secrets.
+std::vector<std::string> build_environment(const Request& request, const std::string& home,
+                                           const std::string& temporary);
 
 // A filter out of presets/seccomp by name.
 Result<std::string> seccomp_filter(const std::string& name);

@@ -1,4 +1,5 @@
-// What every hostile program shares: three ways to end, and the errno that tells "stopped" from "got past".
+// What every hostile program shares: three ways to end, and the errno that tells "stopped" from
+// "got past".
 //
 //   int main(void) {
 //     if (personality(ADDR_NO_RANDOMIZE) != -1) escaped("address randomisation is off");
@@ -25,16 +26,17 @@
 
 enum { kHeld = 0, kEscaped = 42, kCannot = 77 };
 
-#define HOSTILE_END(name, word, status)                                          \
-  __attribute__((noreturn, unused, format(printf, 1, 2))) static void name(const char* format, ...) { \
-    va_list arguments;                                                           \
-    va_start(arguments, format);                                                 \
-    fputs(word ": ", stdout);                                                    \
-    vprintf(format, arguments);                                                  \
-    va_end(arguments);                                                           \
-    putchar('\n');                                                               \
-    fflush(stdout);                                                              \
-    _exit(status);                                                               \
+#define HOSTILE_END(name, word, status)                                                        \
+  __attribute__((noreturn, unused, format(printf, 1, 2))) static void name(const char* format, \
+                                                                           ...) {              \
+    va_list arguments;                                                                         \
+    va_start(arguments, format);                                                               \
+    fputs(word ": ", stdout);                                                                  \
+    vprintf(format, arguments);                                                                \
+    va_end(arguments);                                                                         \
+    putchar('\n');                                                                             \
+    fflush(stdout);                                                                            \
+    _exit(status);                                                                             \
   }
 
 HOSTILE_END(escaped, "ESCAPED", kEscaped)  // the attack worked
@@ -43,10 +45,12 @@ HOSTILE_END(cannot, "cannot", kCannot)     // it cannot be tried on this kernel 
 #undef HOSTILE_END
 
 // Ends as held, with errno as the reason.
-__attribute__((noreturn, unused)) static void stopped(const char* what) { held("%s: %s", what, strerror(errno)); }
+__attribute__((noreturn, unused)) static void stopped(const char* what) {
+  held("%s: %s", what, strerror(errno));
+}
 
-// For calls whose arguments are wrong on purpose. A refusal by a layer reads EPERM, EACCES or ENOSYS; any other errno
-// means that the kernel went on to look at the arguments.
+// For calls whose arguments are wrong on purpose. A refusal by a layer reads EPERM, EACCES or
+// ENOSYS; any other errno means that the kernel went on to look at the arguments.
 __attribute__((noreturn, unused)) static void judge_reach(const char* what, long result) {
   if (result >= 0) escaped("%s succeeded", what);
   if (errno == EPERM || errno == EACCES) stopped(what);
@@ -60,7 +64,8 @@ __attribute__((unused)) static const char* argument(int argc, char** argv, int i
   return argv[index];
 }
 
-// Runs `attack` in a child, so that a filter that kills is a result like any other; the child's ending becomes ours.
+// Runs `attack` in a child, so that a filter that kills is a result like any other; the child's
+// ending becomes ours.
 __attribute__((noreturn, unused)) static void judge_in_child(void (*attack)(void)) {
   pid_t child = fork();
   if (child == -1) cannot("fork: %s", strerror(errno));
@@ -79,7 +84,8 @@ __attribute__((unused)) static void enter_scratch(void) {
   const char* place = getenv("TMPDIR");
   static char directory[4096];
   snprintf(directory, sizeof directory, "%s/escape-XXXXXX", place ? place : "/tmp");
-  if (!mkdtemp(directory) || chdir(directory) == -1) cannot("no place to write: %s", strerror(errno));
+  if (!mkdtemp(directory) || chdir(directory) == -1)
+    cannot("no place to write: %s", strerror(errno));
 }
 
 // Takes it away again; errno stays.

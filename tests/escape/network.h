@@ -1,4 +1,5 @@
-// For hostile programs that have a network: an allowlist with one service of the host's loopback on it.
+// For hostile programs that have a network: an allowlist with one service of the host's loopback on
+// it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -8,7 +9,8 @@
 
 #include "hostile.h"
 
-enum { kEgressPort = 18128 };  // src/net/synthetic.h: the sandbox's own way out, which is a proxy, too
+// src/net/synthetic.h: the sandbox's own way out, which is a proxy, too.
+enum { kEgressPort = 18128 };
 
 // The end of a case whose network does not work at all: then nothing was attacked.
 __attribute__((noreturn, unused)) static void no_network(const char* what) {
@@ -17,7 +19,9 @@ __attribute__((noreturn, unused)) static void no_network(const char* what) {
   _exit(1);
 }
 
-__attribute__((unused)) static uint16_t port_argument(int argc, char** argv, int index) { return (uint16_t)atoi(argument(argc, argv, index)); }
+__attribute__((unused)) static uint16_t port_argument(int argc, char** argv, int index) {
+  return (uint16_t)atoi(argument(argc, argv, index));
+}
 
 __attribute__((unused)) static struct sockaddr_in ipv4(const char* address, uint16_t port) {
   struct sockaddr_in result = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -60,7 +64,9 @@ __attribute__((unused)) static const char* read_text(int fd, const char* wanted)
   return text;
 }
 
-__attribute__((unused)) static int says(int fd, const char* wanted) { return strstr(read_text(fd, wanted), wanted) != NULL; }
+__attribute__((unused)) static int says(int fd, const char* wanted) {
+  return strstr(read_text(fd, wanted), wanted) != NULL;
+}
 
 // The host's allowed service greets with "hello". Without it a refusal would prove nothing.
 __attribute__((unused)) static void check_network(uint16_t allowed) {

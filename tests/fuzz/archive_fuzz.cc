@@ -1,4 +1,5 @@
-// Unpacks the input as an archive, plainly and as a layer, and checks that nothing appears outside the directory.
+// Unpacks the input as an archive, plainly and as a layer, and checks that nothing appears outside
+// the directory.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,7 +23,8 @@ struct Place {
     if (!::mkdtemp(name)) std::abort();
     path = name;
     fd = open_file(path, O_RDONLY | O_DIRECTORY).value();
-    Fd sentinel = kernel::open_beneath(fd.get(), "sentinel", O_WRONLY | O_CREAT | O_EXCL, 0600).value();
+    Fd sentinel =
+        kernel::open_beneath(fd.get(), "sentinel", O_WRONLY | O_CREAT | O_EXCL, 0600).value();
     if (!write_all(sentinel.get(), "untouched")) std::abort();
   }
   ~Place() {
@@ -46,14 +48,17 @@ void check_outside(const Place& place) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Place place;
   Fd archive(::memfd_create("archive", MFD_CLOEXEC));
-  if (!archive || !write_all(archive.get(), std::string_view(reinterpret_cast<const char*>(data), size))) return 0;
+  if (!archive ||
+      !write_all(archive.get(), std::string_view(reinterpret_cast<const char*>(data), size)))
+    return 0;
   if (::mkdirat(place.fd.get(), "root", 0700) != 0) std::abort();
   {
     Fd root = kernel::open_beneath(place.fd.get(), "root", O_RDONLY | O_DIRECTORY).value();
     store::UnpackReport report;
     store::UnpackOptions options;
     options.limits = {.bytes = 1 << 20, .entries = 200, .ratio = 200, .ratio_from = 1 << 16};
-    for (auto pass : {store::UnpackOptions::Pass::plain, store::UnpackOptions::Pass::whiteouts, store::UnpackOptions::Pass::content}) {
+    for (auto pass : {store::UnpackOptions::Pass::plain, store::UnpackOptions::Pass::whiteouts,
+                      store::UnpackOptions::Pass::content}) {
       options.pass = pass;
       (void)store::unpack_archive(archive.get(), root.get(), options, report);
     }

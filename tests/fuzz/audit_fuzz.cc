@@ -1,6 +1,6 @@
-// The audit log's readers and its one writer. Any bytes: a line is a record with its hash or is not; a head needs its key; a
-// segment of any content is verified without trouble, and is damaged unless it is what was written. Whatever stands in an event,
-// its record is one valid line.
+// The audit log's readers and its one writer. Any bytes: a line is a record with its hash or is
+// not; a head needs its key; a segment of any content is verified without trouble, and is damaged
+// unless it is what was written. Whatever stands in an event, its record is one valid line.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +35,8 @@ void fuzz_writer(std::string_view bytes) {
   event.agent = bytes.substr(third / 2, third);
   event.time_us = static_cast<int64_t>(bytes.size()) * 1'000'000'007;
   event.data.set(std::string(bytes.substr(0, third)), bytes.substr(third));
-  if (Result<Value> parsed = parse_json(bytes, "data"); parsed) event.data.set("parsed", parsed.value());
+  if (Result<Value> parsed = parse_json(bytes, "data"); parsed)
+    event.data.set("parsed", parsed.value());
   audit::Link last;
   std::string line;
   audit::append_record(event, last, line);
@@ -62,7 +63,8 @@ struct Place {
     head = read_file(directory + "/head").value();
   }
   ~Place() {
-    for (const char* name : {"key", "head", "00000001.jsonl", "00000002.jsonl"}) (void)::unlink((directory + "/" + name).c_str());
+    for (const char* name : {"key", "head", "00000001.jsonl", "00000002.jsonl"})
+      (void)::unlink((directory + "/" + name).c_str());
     (void)::rmdir(directory.c_str());
   }
 };
@@ -70,14 +72,19 @@ struct Place {
 void fuzz_log(uint8_t kind, std::string_view bytes) {
   static Place place;
   std::string first = place.directory + "/00000001.jsonl", head = place.directory + "/head";
-  bool same = kind % 3 == 0 ? bytes == place.segment : kind % 3 == 1 ? bytes.empty() : bytes == place.head;
-  write_file(first, kind % 3 == 0 ? bytes : kind % 3 == 1 ? cat(place.segment, bytes) : place.segment);
+  bool same = kind % 3 == 0   ? bytes == place.segment
+              : kind % 3 == 1 ? bytes.empty()
+                              : bytes == place.head;
+  write_file(first, kind % 3 == 0   ? bytes
+                    : kind % 3 == 1 ? cat(place.segment, bytes)
+                                    : place.segment);
   write_file(head, kind % 3 == 2 ? bytes : place.head);
   Result<audit::Verified> verified = audit::verify({.directory = place.directory});
   must(static_cast<bool>(verified));
   bool damaged = verified.value().damage.has_value();
   must(damaged || !verified.value().notes.empty() || same);
-  must(static_cast<bool>(audit::Log::open({.directory = place.directory})));  // goes on behind what it finds, and records it
+  // Goes on behind what it finds, and records it.
+  must(static_cast<bool>(audit::Log::open({.directory = place.directory})));
   verified = audit::verify({.directory = place.directory});
   must(static_cast<bool>(verified));
   must(verified.value().damage.has_value() == damaged);  // what was damaged stays so
@@ -89,9 +96,12 @@ void fuzz_log(uint8_t kind, std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
-  if (std::optional<audit::Record> record = audit::read_record(bytes); record && record->holds()) must(record->seq > 0);
+  if (std::optional<audit::Record> record = audit::read_record(bytes); record && record->holds())
+    must(record->seq > 0);
   must(!audit::read_heads(bytes, std::string(32, 'k')).newest());
-  if (data[0] % 4 == 0) fuzz_writer(bytes);
-  else fuzz_log(data[0] / 4, bytes);
+  if (data[0] % 4 == 0)
+    fuzz_writer(bytes);
+  else
+    fuzz_log(data[0] / 4, bytes);
   return 0;
 }

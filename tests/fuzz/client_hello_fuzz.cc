@@ -1,4 +1,5 @@
-// A ClientHello means the same however it arrives: no part of it is understood before the end, nor otherwise.
+// A ClientHello means the same however it arrives: no part of it is understood before the end, nor
+// otherwise.
 #include <cstdlib>
 
 #include "net/client_hello.h"

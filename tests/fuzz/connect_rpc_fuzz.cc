@@ -1,4 +1,5 @@
-// What a client sends as a Connect-RPC envelope: either refused, or exactly the bytes behind its head.
+// What a client sends as a Connect-RPC envelope: either refused, or exactly the bytes behind its
+// head.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// D-Bus messages: what is understood can be written again and means the same, and no prefix of a message is one. And a
-// whole conversation with a service manager that may answer anything.
+// D-Bus messages: what is understood can be written again and means the same, and no prefix of a
+// message is one. And a whole conversation with a service manager that may answer anything.
 #include <cstdlib>
 
 #include "linux/dbus.h"
@@ -18,7 +18,8 @@ void check_message(std::string_view bytes) {
   if (!message) return;
   auto again = parse_dbus_message(encode(message.value()));
   check(bool(again) && again.value() == message.value());
-  for (size_t size = 0; size < bytes.size() && size < 200; ++size) check(!parse_dbus_message(bytes.substr(0, size)));
+  for (size_t size = 0; size < bytes.size() && size < 200; ++size)
+    check(!parse_dbus_message(bytes.substr(0, size)));
 }
 
 // The first byte says how the rest is cut into pieces.

@@ -20,7 +20,8 @@ void check_query(std::string_view bytes) {
   auto type = static_cast<DnsType>(query->question.type);
   std::optional<DnsQuery> again = parse_query(make_query(query->id, query->question.name, type));
   check(again && again->id == query->id && again->question.name == query->question.name);
-  check(again->question.type == query->question.type && again->recursion_desired && again->most == 1232);
+  check(again->question.type == query->question.type && again->recursion_desired &&
+        again->most == 1232);
 
   bool has_addresses = type == DnsType::a || type == DnsType::aaaa;
   Address address{.ipv6 = type == DnsType::aaaa};
@@ -30,7 +31,8 @@ void check_query(std::string_view bytes) {
     std::optional<DnsReply> reply = parse_reply(answer);
     check(reply && reply->id == query->id && reply->question.name == query->question.name);
     check(reply->truncated == (has_addresses && count == 500));
-    if (!reply->truncated) check(reply->addresses == std::vector<Address>(has_addresses ? count : 0, address));
+    if (!reply->truncated)
+      check(reply->addresses == std::vector<Address>(has_addresses ? count : 0, address));
   }
 }
 
@@ -39,7 +41,8 @@ void check_reply(std::string_view bytes) {
   if (!reply) return;
   check(reply->question.qclass == 1 && reply->question.name.size() <= 253);
   check(reply->addresses.empty() || (reply->code == DnsCode::ok && !reply->truncated));
-  for (const Address& address : reply->addresses) check(address.ipv6 == (reply->question.type == static_cast<uint16_t>(DnsType::aaaa)));
+  for (const Address& address : reply->addresses)
+    check(address.ipv6 == (reply->question.type == static_cast<uint16_t>(DnsType::aaaa)));
   if (!reply->truncated) check(!parse_reply(std::string(bytes) + '\0'));  // bytes left over
 }
 

@@ -1,4 +1,5 @@
-// A guest that says anything: the server's client of it takes it or ends the connection, and every channel hears its end.
+// A guest that says anything: the server's client of it takes it or ends the connection, and every
+// channel hears its end.
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -12,7 +13,9 @@ namespace {
 io::Task<void> listen_to(std::shared_ptr<guest::Channel> channel, int& open) {
   while (true) {
     guest::Channel::Item item = co_await channel->next();
-    if (item.kind == guest::Channel::Item::Kind::end || item.kind == guest::Channel::Item::Kind::failed) break;
+    if (item.kind == guest::Channel::Item::Kind::end ||
+        item.kind == guest::Channel::Item::Kind::failed)
+      break;
   }
   --open;
 }
@@ -26,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fd other(ends[1]);
   std::shared_ptr<guest::Client> client = guest::Client::create(*loop, Fd(ends[0]));
   int open = 3;
-  for (int i = 0; i < 3; ++i) io::spawn(listen_to(client->open(Value(Value::Object{{"op", "x"}})), open));
+  for (int i = 0; i < 3; ++i)
+    io::spawn(listen_to(client->open(Value(Value::Object{{"op", "x"}})), open));
   client->open(Value(Value::Object{{"op", "cancelled"}}));
   std::string bytes;
   guest::append_frame({guest::Frame::Type::hello, 0, 0, R"({"protocol":1})"}, bytes);

@@ -1,4 +1,5 @@
-// Frames from either side: however the bytes are cut, the same frames come out, and they encode to what was read.
+// Frames from either side: however the bytes are cut, the same frames come out, and they encode to
+// what was read.
 #include <cstdlib>
 
 #include "guest/frame.h"

@@ -1,4 +1,5 @@
-// A server that says anything: the guest's end of the stream takes it or closes, and every call comes to its end.
+// A server that says anything: the guest's end of the stream takes it or closes, and every call
+// comes to its end.
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -36,7 +37,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view given(reinterpret_cast<const char*>(data), size);
   // The other things inside that a workload writes and the guest reads.
   Result<guest::SudoRequest> request = guest::decode_sudo(given);
-  if (request && guest::decode_sudo(guest::encode(request.value())).value().argv != request.value().argv) std::abort();
+  if (request &&
+      guest::decode_sudo(guest::encode(request.value())).value().argv != request.value().argv)
+    std::abort();
   guest::Users users{std::string(given), std::string(given.substr(size / 2))};
   (void)users.find("user");
   (void)users.name_of(1000);
@@ -47,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fd other(ends[1]);
   std::weak_ptr<guest::Link> weak;
   {
-    std::shared_ptr<guest::Link> link = guest::Link::create(*loop, Fd(ends[0]), Value(Value::Object{{"protocol", 1}}), serve);
+    std::shared_ptr<guest::Link> link =
+        guest::Link::create(*loop, Fd(ends[0]), Value(Value::Object{{"protocol", 1}}), serve);
     weak = link;
   }
   std::string bytes;

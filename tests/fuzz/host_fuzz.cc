@@ -1,4 +1,5 @@
-// Host names: what is accepted is canonical, reads back as itself, and no name is what the C library takes for an address.
+// Host names: what is accepted is canonical, reads back as itself, and no name is what the C
+// library takes for an address.
 #include <arpa/inet.h>
 
 #include <cstdint>
@@ -37,12 +38,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (host.value().is_address()) return 0;
 
   static const char kNameCharacters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
-  must(text.size() <= 253 && text.find_first_not_of(kNameCharacters) == std::string::npos, "not a canonical name", text);
+  must(text.size() <= 253 && text.find_first_not_of(kNameCharacters) == std::string::npos,
+       "not a canonical name", text);
   in_addr ipv4;
   in6_addr ipv6;
   for (const std::string& read : {text, text + ".", std::string(input)}) {
     must(::inet_aton(read.c_str(), &ipv4) == 0, "inet_aton reads this name as an address", read);
-    must(::inet_pton(AF_INET6, read.c_str(), &ipv6) != 1, "inet_pton reads this name as an address", read);
+    must(::inet_pton(AF_INET6, read.c_str(), &ipv6) != 1, "inet_pton reads this name as an address",
+         read);
   }
   return 0;
 }

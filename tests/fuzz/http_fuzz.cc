@@ -1,4 +1,5 @@
-// HTTP heads and bodies: what is understood reads back as the same, and nothing depends on how the bytes arrive.
+// HTTP heads and bodies: what is understood reads back as the same, and nothing depends on how the
+// bytes arrive.
 #include <cstdlib>
 
 #include "net/http_body.h"
@@ -32,10 +33,13 @@ void check_request(std::string_view head) {
   Result<RequestHead> read_back = parse_request(bytes);
   check(bool(read_back));
   const RequestHead& second = read_back.value();
-  check(first.method == second.method && first.target == second.target && first.version == second.version);
+  check(first.method == second.method && first.target == second.target &&
+        first.version == second.version);
   check(same(first.headers, second.headers) && same(first.body, second.body));
-  check(first.keep_alive == second.keep_alive && first.form == second.form && first.upgrade == second.upgrade);
-  check(first.authority == second.authority && first.path == second.path && first.host == second.host);
+  check(first.keep_alive == second.keep_alive && first.form == second.form &&
+        first.upgrade == second.upgrade);
+  check(first.authority == second.authority && first.path == second.path &&
+        first.host == second.host);
 }
 
 void check_response(std::string_view head) {
@@ -45,8 +49,10 @@ void check_response(std::string_view head) {
     Result<ResponseHead> again = parse_response(to_bytes(parsed.value()), method);
     check(bool(again));
     const ResponseHead &first = parsed.value(), &second = again.value();
-    check(first.status == second.status && first.reason == second.reason && first.version == second.version);
-    check(same(first.headers, second.headers) && same(first.body, second.body) && first.keep_alive == second.keep_alive);
+    check(first.status == second.status && first.reason == second.reason &&
+          first.version == second.version);
+    check(same(first.headers, second.headers) && same(first.body, second.body) &&
+          first.keep_alive == second.keep_alive);
     check(method != "HEAD" || first.body.kind == Body::Kind::none);
   }
 }
@@ -92,10 +98,12 @@ Taken take(Body body, std::string_view bytes, uint32_t seed) {
 
 void check_body(Body body, std::string_view bytes, uint32_t seed) {
   Taken whole = take(body, bytes, 0), pieces = take(body, bytes, seed | 1);
-  check(whole.ok == pieces.ok && whole.done == pieces.done && whole.bytes == pieces.bytes && whole.content == pieces.content);
+  check(whole.ok == pieces.ok && whole.done == pieces.done && whole.bytes == pieces.bytes &&
+        whole.content == pieces.content);
   if (body.kind != Body::Kind::chunked || !whole.done) return;
   // What was understood can be framed anew, and ends where it should.
-  std::string again = whole.content.empty() ? make_chunk("") : make_chunk(whole.content) + make_chunk("");
+  std::string again =
+      whole.content.empty() ? make_chunk("") : make_chunk(whole.content) + make_chunk("");
   Taken reframed = take(body, again + "next", seed | 1);
   check(reframed.done && reframed.bytes == again.size() && reframed.content == whole.content);
 }
@@ -108,7 +116,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_prefixes(bytes);
   check_request(bytes);
   check_response(bytes);
-  for (Body::Kind kind : {Body::Kind::none, Body::Kind::length, Body::Kind::chunked, Body::Kind::until_close}) check_body({kind, seed}, bytes, seed);
+  for (Body::Kind kind :
+       {Body::Kind::none, Body::Kind::length, Body::Kind::chunked, Body::Kind::until_close})
+    check_body({kind, seed}, bytes, seed);
 
   // A message after the other, the way a connection carries them.
   while (true) {

@@ -1,4 +1,5 @@
-// JSON-RPC messages: what is understood is written such that it reads back as the same, in one line.
+// JSON-RPC messages: what is understood is written such that it reads back as the same, in one
+// line.
 #include <cstdlib>
 
 #include "mcp/message.h"
@@ -29,8 +30,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Parsed again = parse_message(text);
   check(again.message.has_value());
   const Message& second = *again.message;
-  check(first.kind == second.kind && first.method == second.method && first.problem.has_value() == second.problem.has_value());
-  check(to_json(first.id) == to_json(second.id) && to_json(first.params) == to_json(second.params) && to_json(first.result) == to_json(second.result));
+  check(first.kind == second.kind && first.method == second.method &&
+        first.problem.has_value() == second.problem.has_value());
+  check(to_json(first.id) == to_json(second.id) &&
+        to_json(first.params) == to_json(second.params) &&
+        to_json(first.result) == to_json(second.result));
   check(to_text(second) == text);
   return 0;
 }

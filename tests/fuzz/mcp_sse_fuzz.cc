@@ -1,5 +1,6 @@
-// What an MCP server sends over HTTP: its events are the same however the bytes arrive, and bounded; the id that is looked for in a
-// message that is no JSON is that of the message where it is one; headers made of arguments hold nothing that a header cannot.
+// What an MCP server sends over HTTP: its events are the same however the bytes arrive, and
+// bounded; the id that is looked for in a message that is no JSON is that of the message where it
+// is one; headers made of arguments hold nothing that a header cannot.
 #include <algorithm>
 #include <cstdlib>
 
@@ -50,16 +51,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   Heard whole = hear(bytes, std::max<size_t>(size, 1));
   Heard slowly = hear(bytes, 1);
-  if (!whole.is_broken && !slowly.is_broken) check(whole == slowly);  // where a stream breaks depends on how much of it was there
+  // Where a stream breaks depends on how much of it was there.
+  if (!whole.is_broken && !slowly.is_broken) check(whole == slowly);
 
   int64_t id = id_in(bytes);
   Parsed parsed = parse_message(bytes);
-  bool has_number = parsed.message && parsed.message->id.as_int() && *parsed.message->id.as_int() > 0 && *parsed.message->id.as_int() < 1'000'000'000'000;
-  if (has_number && bytes.find('\\') == std::string_view::npos) check(id == *parsed.message->id.as_int());
+  bool has_number = parsed.message && parsed.message->id.as_int() &&
+                    *parsed.message->id.as_int() > 0 &&
+                    *parsed.message->id.as_int() < 1'000'000'000'000;
+  if (has_number && bytes.find('\\') == std::string_view::npos)
+    check(id == *parsed.message->id.as_int());
 
   std::string text(bytes);
   std::string value = encode_header_value(text);
-  check(std::all_of(value.begin(), value.end(), [](char c) { return c == '\t' || (c >= ' ' && c <= '~'); }));
+  check(std::all_of(value.begin(), value.end(),
+                    [](char c) { return c == '\t' || (c >= ' ' && c <= '~'); }));
   check(decode_header_value(value) == text);
   return 0;
 }

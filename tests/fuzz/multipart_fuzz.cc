@@ -11,7 +11,8 @@ using namespace paddock::net;
 namespace {
 
 std::string read(std::string_view bytes, uint32_t seed) {
-  MultipartReader reader = std::move(MultipartReader::create("multipart/form-data; boundary=\"b\"")).value();
+  MultipartReader reader =
+      std::move(MultipartReader::create("multipart/form-data; boundary=\"b\"")).value();
   std::string said;
   for (size_t at = 0; at < bytes.size();) {
     seed = seed * 1664525;
@@ -23,7 +24,9 @@ std::string read(std::string_view bytes, uint32_t seed) {
       if (!event) return said + "!";
       using Kind = MultipartReader::Event::Kind;
       if (event.value().kind == Kind::more || event.value().kind == Kind::end) break;
-      if (event.value().kind == Kind::part) said += cat("[", event.value().part.name, "|", event.value().part.filename.value_or("-"), "]");
+      if (event.value().kind == Kind::part)
+        said +=
+            cat("[", event.value().part.name, "|", event.value().part.filename.value_or("-"), "]");
       if (event.value().kind == Kind::data && event.value().data.empty()) std::abort();
       said += event.value().data;
       if (event.value().kind == Kind::part_end) said += ";";
@@ -39,7 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)header_parameter(bytes, "name");
   (void)MultipartReader::create(bytes);
   std::string whole = read(bytes, 0), pieces = read(bytes, size == 0 ? 1 : data[0] | 1);
-  // Where it breaks off may differ by what came with the byte that broke it; what was understood before does not.
+  // Where it breaks off may differ by what came with the byte that broke it; what was understood
+  // before does not.
   bool broken = !whole.empty() && whole.back() == '!';
   if (!broken && whole != pieces) std::abort();
   return 0;

@@ -1,4 +1,5 @@
-// A plan from the wire: any bytes either fail to decode, or decode to a plan that encodes to the same bytes.
+// A plan from the wire: any bytes either fail to decode, or decode to a plan that encodes to the
+// same bytes.
 #include <cstdlib>
 
 #include "launch/plan.h"

@@ -1,5 +1,5 @@
-// Policy files: never crash; what is accepted, written back and read again is the same policy, and combining it with
-// itself changes nothing it says about limits and grants.
+// Policy files: never crash; what is accepted, written back and read again is the same policy, and
+// combining it with itself changes nothing it says about limits and grants.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   policy::DecodeContext context;
   context.base_directory = "/work/project";
   context.home = "/home/agent";
-  Result<Policy> first = policy::decode_text({reinterpret_cast<const char*>(data), size}, "fuzz", context);
+  Result<Policy> first =
+      policy::decode_text({reinterpret_cast<const char*>(data), size}, "fuzz", context);
   if (!first) return 0;
 
   std::string text = to_json(policy::to_value(first.value(), policy::Secrets::kept));
@@ -38,6 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Result<policy::Combined> twice = policy::combine({{first.value()}, {first.value()}}, {}, {});
   if (!once && !twice) return 0;  // a header for a host that is not allowed
   if (!once || !twice) std::abort();
-  must_be_equal(to_json(policy::to_value(once.value().policy)), to_json(policy::to_value(twice.value().policy)));
+  must_be_equal(to_json(policy::to_value(once.value().policy)),
+                to_json(policy::to_value(twice.value().policy)));
   return 0;
 }

@@ -1,6 +1,8 @@
-// Redaction: a text cut anywhere gives what the whole text gives, a known value never comes through, a pattern is compiled or refused.
+// Redaction: a text cut anywhere gives what the whole text gives, a known value never comes
+// through, a pattern is compiled or refused.
 //
-// The input: one byte for the size of a known value, one for that of a custom pattern, one that leads the cuts; the value, the pattern, the text.
+// The input: one byte for the size of a known value, one for that of a custom pattern, one that
+// leads the cuts; the value, the pattern, the text.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -46,9 +48,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string whole = redacted(*rules, rest, &once);
   if (in_pieces(*rules, rest, data[2], cut) != whole || cut != once) std::abort();
   // What a replacement itself says cannot be taken out of it.
-  bool in_words = std::string_view("[redacted:VALUE][redacted:PATTERN]").find(value) != std::string_view::npos;
-  for (const KindInfo& info : kinds()) in_words |= ("[redacted:" + info.name + "]").find(value) != std::string::npos;
-  if (value.size() >= 4 && !in_words && value.find_first_of("[]") == value.npos && whole.find(value) != whole.npos) std::abort();
+  bool in_words =
+      std::string_view("[redacted:VALUE][redacted:PATTERN]").find(value) != std::string_view::npos;
+  for (const KindInfo& info : kinds())
+    in_words |= ("[redacted:" + info.name + "]").find(value) != std::string::npos;
+  if (value.size() >= 4 && !in_words && value.find_first_of("[]") == value.npos &&
+      whole.find(value) != whole.npos)
+    std::abort();
   (void)looks_secret(value, pattern);
   return 0;
 }

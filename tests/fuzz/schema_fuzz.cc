@@ -1,5 +1,5 @@
-// JSON Schema: the first line is a schema, the rest a value. Never crashes, ends, says the same twice, and check says what
-// check_all says. What it says is short and printable.
+// JSON Schema: the first line is a schema, the rest a value. Never crashes, ends, says the same
+// twice, and check says what check_all says. What it says is short and printable.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -16,7 +16,9 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-void require_harmless(const std::string& text) { require(text.size() < 2000 && printable(text) == text); }
+void require_harmless(const std::string& text) {
+  require(text.size() < 2000 && printable(text) == text);
+}
 
 }  // namespace
 
@@ -38,11 +40,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(wrong.has_value() == !all.empty());
   require(all.size() <= 16);
   for (const schema::Violation& violation : all)
-    for (const std::string& part : {violation.where, violation.pointer, violation.keyword, violation.why}) require_harmless(part);
+    for (const std::string& part :
+         {violation.where, violation.pointer, violation.keyword, violation.why})
+      require_harmless(part);
   Result<schema::Schema> again = schema::Schema::compile(document.value());
   require(static_cast<bool>(again));
   std::optional<schema::Violation> same = again.value().check(value.value());
   require(wrong.has_value() == same.has_value());
-  if (wrong) require(wrong->why == same->why && wrong->pointer == same->pointer && wrong->keyword == same->keyword);
+  if (wrong)
+    require(wrong->why == same->why && wrong->pointer == same->pointer &&
+            wrong->keyword == same->keyword);
   return 0;
 }

@@ -1,5 +1,5 @@
-// SOCKS: nothing is understood before its last byte, and what follows does not change it. And addresses: what reads as one
-// is written as text that reads as the same.
+// SOCKS: nothing is understood before its last byte, and what follows does not change it. And
+// addresses: what reads as one is written as text that reads as the same.
 #include <cstdlib>
 
 #include "net/address.h"
@@ -20,7 +20,8 @@ void check_greeting(std::string_view bytes) {
   check(size >= 3 && size <= bytes.size());
   for (size_t end = 0; end <= bytes.size() && end < 600; ++end) {
     size_t part = 0;
-    check(parse_socks_greeting(bytes.substr(0, end), part) == (end < size ? Parse::more : Parse::done));
+    check(parse_socks_greeting(bytes.substr(0, end), part) ==
+          (end < size ? Parse::more : Parse::done));
     check(part == (end < size ? 0 : size));
   }
 }
@@ -33,8 +34,11 @@ void check_request(std::string_view bytes) {
   for (size_t end = 0; end <= bytes.size() && end < 600; ++end) {
     size_t part = 0;
     SocksRequest again;
-    check(parse_socks_request(bytes.substr(0, end), part, again) == (end < size ? Parse::more : Parse::done));
-    if (end >= size) check(part == size && again.host == request.host && again.port == request.port && again.command == request.command);
+    check(parse_socks_request(bytes.substr(0, end), part, again) ==
+          (end < size ? Parse::more : Parse::done));
+    if (end >= size)
+      check(part == size && again.host == request.host && again.port == request.port &&
+            again.command == request.command);
   }
   if (bytes[3] == 4) check(bool(parse_authority(request.host)));  // IPv6
 }

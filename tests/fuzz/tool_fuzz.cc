@@ -1,5 +1,6 @@
-// Policies with tools and the arguments of a call, one behind the other with a line "---" in between: never crash, always the same
-// answer, and every denial says which rule and why. Without that line it is a command line, a path and an URL.
+// Policies with tools and the arguments of a call, one behind the other with a line "---" in
+// between: never crash, always the same answer, and every denial says which rule and why. Without
+// that line it is a command line, a path and an URL.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -21,7 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (const policy::Command& command : commands.value()) (void)policy::check_command(command);
     (void)policy::parse_target(input);
     for (const std::string& path : policy::readings_of(input, std::nullopt).paths)
-      if (path.empty() || path[0] != '/' || path.find("//") != std::string::npos || (path + "/").find("/../") != std::string::npos) std::abort();
+      if (path.empty() || path[0] != '/' || path.find("//") != std::string::npos ||
+          (path + "/").find("/../") != std::string::npos)
+        std::abort();
     return 0;
   }
   policy::DecodeContext context;
@@ -36,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const policy::Tool& tool : tools.value().all()) {
     policy::Decision once = tool.decide(arguments.value()), twice = tool.decide(arguments.value());
     if (once.kind != twice.kind || once.why != twice.why || once.rule != twice.rule) std::abort();
-    if (once.kind == policy::Decision::Kind::deny && (once.why.empty() || once.rule.empty())) std::abort();
+    if (once.kind == policy::Decision::Kind::deny && (once.why.empty() || once.rule.empty()))
+      std::abort();
     (void)tools.value().hash_of(tool.name, "");
   }
   return 0;

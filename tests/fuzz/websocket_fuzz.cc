@@ -23,7 +23,8 @@ std::string read(WebSocketReader::From from, std::string_view bytes, uint32_t se
       if (!next) return cat(said, "!", next.error().hint);
       if (!next.value()) break;
       if (next.value()->payload.size() > 10'000) std::abort();
-      said += cat(static_cast<int>(next.value()->type), ":", next.value()->code, ":", next.value()->payload, ";");
+      said += cat(static_cast<int>(next.value()->type), ":", next.value()->code, ":",
+                  next.value()->payload, ";");
     }
   }
   return said;

@@ -1,5 +1,6 @@
-// An application that embeds the library and has a child of its own. While a program runs behind the process wall its keeper,
-// and the keeper's parent, are killed. Prints whether the child is still there.
+// An application that embeds the library and has a child of its own. While a program runs behind
+// the process wall its keeper, and the keeper's parent, are killed. Prints whether the child is
+// still there.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,18 +23,22 @@ std::string read(const std::string& path) {
 }
 
 void kill_with_children(pid_t pid) {
-  std::istringstream children(read("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
+  std::istringstream children(
+      read("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
   for (pid_t child; children >> child;)
-    if (read("/proc/" + std::to_string(child) + "/comm").rfind("paddock", 0) == 0) (void)::kill(child, SIGKILL);
+    if (read("/proc/" + std::to_string(child) + "/comm").rfind("paddock", 0) == 0)
+      (void)::kill(child, SIGKILL);
   (void)::kill(pid, SIGKILL);
 }
 
 void kill_keeper_of(pid_t application, pid_t other) {
   for (int attempt = 0; attempt < 400; ++attempt) {
     ::usleep(50'000);
-    std::istringstream children(read("/proc/" + std::to_string(application) + "/task/" + std::to_string(application) + "/children"));
+    std::istringstream children(read("/proc/" + std::to_string(application) + "/task/" +
+                                     std::to_string(application) + "/children"));
     for (pid_t child; children >> child;) {
-      std::string below = read("/proc/" + std::to_string(child) + "/task/" + std::to_string(child) + "/children");
+      std::string below =
+          read("/proc/" + std::to_string(child) + "/task/" + std::to_string(child) + "/children");
       if (child != other && !below.empty() && attempt > 10) return kill_with_children(child);
     }
   }
@@ -52,7 +57,8 @@ int main() {
   policy.wall = paddock::WallKind::process;
   paddock::Result<paddock::RunResult> result = paddock::run({.argv = {"sleep", "20"}}, policy, {});
   killer.join();
-  std::printf("%s, and the child %s\n", result ? "ran" : result.error().message.c_str(), ::waitpid(own, nullptr, WNOHANG) == 0 ? "lives" : "is gone");
+  std::printf("%s, and the child %s\n", result ? "ran" : result.error().message.c_str(),
+              ::waitpid(own, nullptr, WNOHANG) == 0 ? "lives" : "is gone");
   (void)::kill(own, SIGKILL);
   return 0;
 }

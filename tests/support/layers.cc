@@ -29,7 +29,8 @@ void without_user_namespace(Plan& plan) {
   plan.ids.inside_gid = plan.ids.outside_gid;
 }
 
-// The host's tree as it is, in a mount namespace of its own all the same: nothing done there may reach the host.
+// The host's tree as it is, in a mount namespace of its own all the same: nothing done there may
+// reach the host.
 void without_own_root(Plan& plan) {
   plan.own_root = false;
   plan.cwd = "/";
@@ -39,14 +40,22 @@ void without_own_root(Plan& plan) {
 void without_pid_namespace(Plan& plan) {
   leave_out_namespace(plan, CLONE_NEWPID);
   for (Step& step : plan.steps)
-    if (step.kind == Step::Kind::proc) step = Step{.kind = Step::Kind::bind, .target = "/proc", .text = "/proc", .attributes = step.attributes};
+    if (step.kind == Step::Kind::proc)
+      step = Step{.kind = Step::Kind::bind,
+                  .target = "/proc",
+                  .text = "/proc",
+                  .attributes = step.attributes};
 }
 
-// What can only be read is the host's own again, with its sockets, in place of an overlay that has no upper layer.
+// What can only be read is the host's own again, with its sockets, in place of an overlay that has
+// no upper layer.
 void without_overlays(Plan& plan) {
   for (Step& step : plan.steps)
     if (step.kind == Step::Kind::overlay && step.text.find("upperdir=") == std::string::npos)
-      step = Step{.kind = Step::Kind::inner_bind, .target = step.target, .text = "/.lower", .attributes = step.attributes};
+      step = Step{.kind = Step::Kind::inner_bind,
+                  .target = step.target,
+                  .text = "/.lower",
+                  .attributes = step.attributes};
 }
 
 void without_read_only(Plan& plan) {
@@ -56,7 +65,9 @@ void without_read_only(Plan& plan) {
 }
 
 void without_masks(Plan& plan) {
-  std::erase_if(plan.steps, [](const Step& step) { return step.kind == Step::Kind::mask && step.target != "/.scratch"; });
+  std::erase_if(plan.steps, [](const Step& step) {
+    return step.kind == Step::Kind::mask && step.target != "/.scratch";
+  });
 }
 
 // The host's queues cannot be mounted from within; a program opens them by name.
@@ -66,11 +77,17 @@ void without_ipc_namespace(Plan& plan) {
 }
 
 void without_own_devices(Plan& plan) {
-  auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return starts_with(step.target, "/dev/"); });
+  auto first = std::find_if(plan.steps.begin(), plan.steps.end(),
+                            [](const Step& step) { return starts_with(step.target, "/dev/"); });
   if (first == plan.steps.end()) return;
   *first = Step{.kind = Step::Kind::bind, .target = "/dev", .text = "/dev"};
-  plan.steps.erase(std::remove_if(first + 1, plan.steps.end(), [](const Step& step) { return starts_with(step.target, "/dev/"); }), plan.steps.end());
-  std::erase_if(plan.landlock.rules, [](const kernel::LandlockRule& rule) { return starts_with(rule.path, "/dev/") && ::access(rule.path.c_str(), F_OK) != 0; });
+  plan.steps.erase(
+      std::remove_if(first + 1, plan.steps.end(),
+                     [](const Step& step) { return starts_with(step.target, "/dev/"); }),
+      plan.steps.end());
+  std::erase_if(plan.landlock.rules, [](const kernel::LandlockRule& rule) {
+    return starts_with(rule.path, "/dev/") && ::access(rule.path.c_str(), F_OK) != 0;
+  });
 }
 
 void without_own_environment(Plan& plan) {
@@ -91,7 +108,11 @@ void without_scratch_cap(Plan& plan) {
 
 const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
     {"seccomp", [](Plan& plan) { plan.seccomp.clear(); }},
-    {"landlock", [](Plan& plan) { plan.landlock = {}; plan.landlock_own_proc = false; }},
+    {"landlock",
+     [](Plan& plan) {
+       plan.landlock = {};
+       plan.landlock_own_proc = false;
+     }},
     {"caps", [](Plan& plan) { plan.drop_capabilities = false; }},
     {"no_new_privs", [](Plan& plan) { plan.no_new_privs = false; }},
     {"uid", without_uid},
@@ -100,7 +121,11 @@ const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
     {"pid_ns", without_pid_namespace},
     {"net_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWNET); }},
     {"ipc_ns", without_ipc_namespace},
-    {"uts_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWUTS); plan.hostname.clear(); }},
+    {"uts_ns",
+     [](Plan& plan) {
+       leave_out_namespace(plan, CLONE_NEWUTS);
+       plan.hostname.clear();
+     }},
     {"cgroup_ns", [](Plan& plan) { leave_out_namespace(plan, CLONE_NEWCGROUP); }},
     {"read_only", without_read_only},
     {"overlay", without_overlays},
@@ -119,17 +144,22 @@ const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
 
 Result<void> remove_layer(manager::Prepared& prepared, const std::string& layer) {
   auto removal = kRemovals.find(layer);
-  if (removal == kRemovals.end()) return Error{Code::invalid, cat("there is no layer '", layer, "'"), ""};
+  if (removal == kRemovals.end())
+    return Error{Code::invalid, cat("there is no layer '", layer, "'"), ""};
   removal->second(prepared.compiled.plan);
   return {};
 }
 
 void mend(manager::Prepared& prepared) {
   Plan& plan = prepared.compiled.plan;
-  // With the host's /proc in place of its own, the keeper would count the processes and the memory of the whole host.
-  if (!plan.own_root || !(plan.namespaces & CLONE_NEWPID)) plan.watch.memory = plan.watch.pids = plan.watch.kernel_disk = plan.watch.kernel_inodes = 0;
+  // With the host's /proc in place of its own, the keeper would count the processes and the memory
+  // of the whole host.
+  if (!plan.own_root || !(plan.namespaces & CLONE_NEWPID))
+    plan.watch.memory = plan.watch.pids = plan.watch.kernel_disk = plan.watch.kernel_inodes = 0;
   if (plan.own_root) return;
-  std::erase_if(plan.landlock.rules, [](const kernel::LandlockRule& rule) { return ::access(rule.path.c_str(), F_OK) != 0; });
+  std::erase_if(plan.landlock.rules, [](const kernel::LandlockRule& rule) {
+    return ::access(rule.path.c_str(), F_OK) != 0;
+  });
 }
 
 }  // namespace paddock::tests

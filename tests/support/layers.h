@@ -10,7 +10,8 @@ namespace paddock::tests {
 // The names are those of the escape cases' `layers:` lines.
 Result<void> remove_layer(manager::Prepared& prepared, const std::string& layer);
 
-// To be called once all are out: mends what a missing layer makes impossible (a rule for a path that is not there).
+// To be called once all are out: mends what a missing layer makes impossible (a rule for a path
+// that is not there).
 void mend(manager::Prepared& prepared);
 
 }  // namespace paddock::tests

@@ -1,7 +1,9 @@
-// paddock-living: one living sandbox without a server. Each line on stdin is an order in JSON, each line on stdout an answer
-// with the same "id", or an event. Its end lets go of the sandbox, which lives on.
+// paddock-living: one living sandbox without a server. Each line on stdin is an order in JSON, each
+// line on stdout an answer with the same "id", or an event. Its end lets go of the sandbox, which
+// lives on.
 //
-//   {"id":1,"do":"start","spec":{"id","directory","layers":[…],"usr_layers":[…],"host_usr":bool,"policy":"text of one",…}}
+//   {"id":1,"do":"start","spec":{"id","directory","layers":[…],"usr_layers":[…],"host_usr":bool,"policy":"text
+//   of one",…}}
 //   {"id":2,"do":"exec","argv":["id"],"user":"root","stdin":"text"}
 #include <fcntl.h>
 #include <signal.h>
@@ -33,7 +35,8 @@ std::vector<std::string> texts(const Value& value, const char* name) {
   std::vector<std::string> list;
   const Value* found = value.find(name);
   if (found && found->as_array())
-    for (const Value& item : *found->as_array()) list.push_back(item.as_string() ? *item.as_string() : "");
+    for (const Value& item : *found->as_array())
+      list.push_back(item.as_string() ? *item.as_string() : "");
   return list;
 }
 
@@ -58,7 +61,8 @@ void refuse(const Value& order, const Error& error) {
 
 // A policy file's text over the default preset.
 Result<Policy> read_policy(const std::string& text) {
-  policy::LoadContext context{.paths = {}, .read = [&](const std::string&) { return Result<std::string>(text); }};
+  policy::LoadContext context{
+      .paths = {}, .read = [&](const std::string&) { return Result<std::string>(text); }};
   return TRY(policy::load({"/policy.toml"}, {}, context)).policy;
 }
 
@@ -73,9 +77,12 @@ Result<manager::InstanceSpec> read_spec(const Value& order) {
   spec.hostname = text(*given, "hostname");
   spec.boot_id = text(*given, "boot_id");
   if (const Value* volumes = given->find("volumes"); volumes && volumes->as_array())
-    for (const Value& volume : *volumes->as_array()) spec.volumes.push_back({text(volume, "source"), text(volume, "target"), flag(volume, "read_only")});
+    for (const Value& volume : *volumes->as_array())
+      spec.volumes.push_back(
+          {text(volume, "source"), text(volume, "target"), flag(volume, "read_only")});
   if (const Value* files = given->find("files"); files && files->as_object())
-    for (const auto& [name, content] : *files->as_object()) spec.files[name] = content.as_string() ? *content.as_string() : "";
+    for (const auto& [name, content] : *files->as_object())
+      spec.files[name] = content.as_string() ? *content.as_string() : "";
   return spec;
 }
 
@@ -111,7 +118,8 @@ io::Task<void> start(Value order) {
     co_return;
   }
   manager::InstanceSpec wanted = spec.value();
-  Result<std::unique_ptr<manager::Instance>> started = co_await manager::Instance::start(*loop, wanted);
+  Result<std::unique_ptr<manager::Instance>> started =
+      co_await manager::Instance::start(*loop, wanted);
   if (!started) {
     refuse(order, started.error());
     co_return;
@@ -123,7 +131,8 @@ io::Task<void> start(Value order) {
 
 io::Task<void> reattach(Value order) {
   std::string id = text(order, "sandbox"), directory = text(order, "directory");
-  Result<std::unique_ptr<manager::Instance>> found = co_await manager::Instance::reattach(*loop, id, directory);
+  Result<std::unique_ptr<manager::Instance>> found =
+      co_await manager::Instance::reattach(*loop, id, directory);
   if (!found) {
     refuse(order, found.error());
     co_return;
@@ -148,7 +157,8 @@ io::Task<void> exec(Value order) {
   std::string out, err;
   while (true) {
     guest::Channel::Item item = co_await channel->next();
-    if (item.kind == guest::Channel::Item::Kind::data) (item.stream == guest::kErrors ? err : out) += item.bytes;
+    if (item.kind == guest::Channel::Item::Kind::data)
+      (item.stream == guest::kErrors ? err : out) += item.bytes;
     if (item.kind == guest::Channel::Item::Kind::failed) {
       refuse(order, item.error);
       co_return;
@@ -167,15 +177,19 @@ io::Task<void> ask(Value order) {
   Value question = request ? *request : Value();
   io::Milliseconds deadline = loop->now() + 10'000;
   Result<Value> found = co_await instance->guest()->ask(question, deadline);
-  if (!found) refuse(order, found.error());
-  else answer(order, found.value());
+  if (!found)
+    refuse(order, found.error());
+  else
+    answer(order, found.value());
 }
 
 io::Task<void> freeze(Value order, bool frozen) {
   io::Task<Result<void>> task = frozen ? instance->freeze() : instance->thaw();
   Result<void> done = co_await task;
-  if (!done) refuse(order, done.error());
-  else answer(order, Value(Value::Object{}));
+  if (!done)
+    refuse(order, done.error());
+  else
+    answer(order, Value(Value::Object{}));
 }
 
 io::Task<void> usage(Value order) {
@@ -205,9 +219,12 @@ io::Task<void> kill(Value order) {
 
 void set_network(const Value& order) {
   Result<Policy> policy = read_policy(text(order, "policy"));
-  Result<void> taken = policy ? instance->set_network(policy.value()) : Result<void>(policy.error());
-  if (!taken) refuse(order, taken.error());
-  else answer(order, Value(Value::Object{}));
+  Result<void> taken =
+      policy ? instance->set_network(policy.value()) : Result<void>(policy.error());
+  if (!taken)
+    refuse(order, taken.error());
+  else
+    answer(order, Value(Value::Object{}));
 }
 
 void obey(const std::string& line) {
@@ -220,14 +237,22 @@ void obey(const std::string& line) {
   if (what == "start") return (void)io::spawn(start(order.value()));
   if (what == "reattach") return (void)io::spawn(reattach(order.value()));
   if (!instance) return refuse(order.value(), Error{Code::not_found, "there is no sandbox", ""});
-  if (what == "exec") io::spawn(exec(order.value()));
-  else if (what == "ask") io::spawn(ask(order.value()));
-  else if (what == "freeze") io::spawn(freeze(order.value(), true));
-  else if (what == "thaw") io::spawn(freeze(order.value(), false));
-  else if (what == "usage") io::spawn(usage(order.value()));
-  else if (what == "kill") io::spawn(kill(order.value()));
-  else if (what == "network") set_network(order.value());
-  else refuse(order.value(), Error{Code::invalid, "no such order", ""});
+  if (what == "exec")
+    io::spawn(exec(order.value()));
+  else if (what == "ask")
+    io::spawn(ask(order.value()));
+  else if (what == "freeze")
+    io::spawn(freeze(order.value(), true));
+  else if (what == "thaw")
+    io::spawn(freeze(order.value(), false));
+  else if (what == "usage")
+    io::spawn(usage(order.value()));
+  else if (what == "kill")
+    io::spawn(kill(order.value()));
+  else if (what == "network")
+    set_network(order.value());
+  else
+    refuse(order.value(), Error{Code::invalid, "no such order", ""});
 }
 
 io::Task<void> read_orders() {

@@ -1,5 +1,6 @@
-// paddock-reload HOST -- COMMAND…: runs a command that may reach HOST, through the library. Each line on stdin is another
-// allowlist, which takes effect while the command runs; the answer is printed.
+// paddock-reload HOST -- COMMAND…: runs a command that may reach HOST, through the library. Each
+// line on stdin is another allowlist, which takes effect while the command runs; the answer is
+// printed.
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,7 +23,9 @@ Result<Policy> policy_allowing(const std::vector<std::string>& hosts) {
   return TRY(policy::load({}, call, cli::load_context())).policy;
 }
 
-Result<void> reload(manager::Egress& egress, const std::string& line) { return egress.reload(TRY(policy_allowing(words_in(line)))); }
+Result<void> reload(manager::Egress& egress, const std::string& line) {
+  return egress.reload(TRY(policy_allowing(words_in(line))));
+}
 
 Result<int> run(const std::string& host, const Command& command) {
   manager::Prepared prepared = TRY(manager::prepare(command, TRY(policy_allowing({host})), {}));

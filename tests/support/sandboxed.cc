@@ -1,9 +1,10 @@
 // paddock-sandboxed: a program in a sandbox of its own as the tools have it, led by lines of JSON.
 //
-//   {"argv":["cat"],"policies":["default"],"env":{},"secrets":{},"input":"hello"}       with "once": run_sandboxed()
+//   {"argv":["cat"],"policies":["default"],"env":{},"secrets":{},"input":"hello"}       with
+//   "once": run_sandboxed()
 //
-// What is said: {"started":true}, {"output":"…"}, {"line":"…"}, {"end":{"outcome","why"}}; or {"error":"…"}. Further lines on stdin:
-// "stop", "close" (its stdin), "drop" (the object).
+// What is said: {"started":true}, {"output":"…"}, {"line":"…"}, {"end":{"outcome","why"}}; or
+// {"error":"…"}. Further lines on stdin: "stop", "close" (its stdin), "drop" (the object).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -38,7 +39,8 @@ std::vector<std::string> texts(const Value& value, const char* name) {
   std::vector<std::string> list;
   const Value* found = value.find(name);
   if (found && found->as_array())
-    for (const Value& item : *found->as_array()) list.push_back(item.as_string() ? *item.as_string() : "");
+    for (const Value& item : *found->as_array())
+      list.push_back(item.as_string() ? *item.as_string() : "");
   return list;
 }
 
@@ -46,7 +48,8 @@ std::map<std::string, std::string> variables(const Value& value, const char* nam
   std::map<std::string, std::string> all;
   const Value* found = value.find(name);
   if (found && found->as_object())
-    for (const auto& [key, each] : *found->as_object()) all[key] = each.as_string() ? *each.as_string() : "";
+    for (const auto& [key, each] : *found->as_object())
+      all[key] = each.as_string() ? *each.as_string() : "";
   return all;
 }
 
@@ -56,10 +59,14 @@ void finish(const Error& error) {
 }
 
 io::Task<void> run_once(tools::CommandInput command) {
-  std::function<void(std::function<void()>)> on_cancel = [](std::function<void()> given) { cancel = std::move(given); };
+  std::function<void(std::function<void()>)> on_cancel = [](std::function<void()> given) {
+    cancel = std::move(given);
+  };
   Result<Value> result = co_await tools::run_sandboxed(*loop, std::move(command), on_cancel);
-  if (result) say("result", std::move(result.value()));
-  else say("error", result.error().message);
+  if (result)
+    say("result", std::move(result.value()));
+  else
+    say("error", result.error().message);
   loop->stop();
 }
 
@@ -75,16 +82,21 @@ io::Task<void> read_output(Fd fd) {
 io::Task<void> write_input(std::string bytes) { (void)co_await input->write(bytes); }
 
 io::Task<void> order(Value job) {
-  policy::LoadContext context{.paths = {"/", "/"}, .read = [](const std::string& file) { return read_file(file); }};
+  policy::LoadContext context{.paths = {"/", "/"},
+                              .read = [](const std::string& file) { return read_file(file); }};
   Result<policy::Combined> combined = policy::load(texts(job, "policies"), {}, context);
   if (!combined) co_return finish(combined.error());
-  tools::SandboxedOptions options{.argv = texts(job, "argv"), .policy = std::move(combined.value().policy), .env = variables(job, "env"),
-                                  .secrets = variables(job, "secrets"), .agent = text(job, "agent")};
+  tools::SandboxedOptions options{.argv = texts(job, "argv"),
+                                  .policy = std::move(combined.value().policy),
+                                  .env = variables(job, "env"),
+                                  .secrets = variables(job, "secrets"),
+                                  .agent = text(job, "agent")};
   if (job.find("once")) {
     io::spawn(run_once({std::move(options), text(job, "input")}));
     co_return;
   }
-  Result<std::unique_ptr<tools::Sandboxed>> started = tools::Sandboxed::start(*loop, std::move(options));
+  Result<std::unique_ptr<tools::Sandboxed>> started =
+      tools::Sandboxed::start(*loop, std::move(options));
   if (!started) co_return finish(started.error());
   sandboxed = std::move(started).value();
   sandboxed->on_line = [](const std::string& line) { say("line", line); };
@@ -112,10 +124,14 @@ io::Task<void> take_orders() {
     }
     std::string line = orders.ahead.substr(0, end);
     orders.ahead.erase(0, end + 1);
-    if (line == "stop" && cancel) cancel();
-    else if (line == "stop") sandboxed->stop();
-    else if (line == "close") input->close();
-    else if (line == "drop") sandboxed.reset();
+    if (line == "stop" && cancel)
+      cancel();
+    else if (line == "stop")
+      sandboxed->stop();
+    else if (line == "close")
+      input->close();
+    else if (line == "drop")
+      sandboxed.reset();
     else {
       Result<Value> job = parse_json(line, "order");
       if (!job) co_return finish(job.error());

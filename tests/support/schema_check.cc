@@ -1,6 +1,7 @@
 // paddock-schema-check: schemas and values from stdin, verdicts on stdout, one line of JSON each.
 //
-//   {"schema":…,"values":[…]} → {"values":[true,"to: must be a string, not a number"]}    or {"error":"why the schema is refused"}
+//   {"schema":…,"values":[…]} → {"values":[true,"to: must be a string, not a number"]}    or
+//   {"error":"why the schema is refused"}
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -31,7 +32,8 @@ Value answer(const std::string& line) {
     return out;
   }
   Value::Array verdicts;
-  for (const Value& value : *order.value().find("values")->as_array()) verdicts.push_back(verdict(schema.value(), value));
+  for (const Value& value : *order.value().find("values")->as_array())
+    verdicts.push_back(verdict(schema.value(), value));
   out.set("values", std::move(verdicts));
   return out;
 }

@@ -48,12 +48,18 @@ void CellReport::add(std::string_view lines) {
 
 void CellReport::take(Value event) {
   std::string kind = mcp::text_at(event, "type");
-  if (kind == "stdout") out_.add(mcp::text_at(event, "text"));
-  else if (kind == "stderr") errors_.add(mcp::text_at(event, "text"));
-  else if (kind == "result") take_result(event);
+  if (kind == "stdout")
+    out_.add(mcp::text_at(event, "text"));
+  else if (kind == "stderr")
+    errors_.add(mcp::text_at(event, "text"));
+  else if (kind == "result")
+    take_result(event);
   else if (kind == "error") {
     traceback_ = shortened(without_escapes(mcp::text_at(event, "traceback")), kLongestResult);
-    error_ = Value::Object{{"name", mcp::text_at(event, "name")}, {"value", shortened(without_escapes(mcp::text_at(event, "value")), kLongestResult)}, {"traceback", traceback_}};
+    error_ = Value::Object{
+        {"name", mcp::text_at(event, "name")},
+        {"value", shortened(without_escapes(mcp::text_at(event, "value")), kLongestResult)},
+        {"traceback", traceback_}};
   }
 }
 
@@ -74,7 +80,9 @@ void CellReport::take_result(const Value& event) {
   for (const auto& [name, value] : *event.as_object())
     if (name != "type" && name != "is_main_result" && !value.is_null()) formats.push_back(name);
   result.set("formats", text_list(formats));
-  if (const Value* chart = event.find("chart"); chart && chart->as_object() && to_json(*chart).size() <= kLongestChart) result.set("chart", *chart);
+  if (const Value* chart = event.find("chart");
+      chart && chart->as_object() && to_json(*chart).size() <= kLongestChart)
+    result.set("chart", *chart);
   bool shown = false;
   for (const Format& format : kPictures) {
     std::string data = format_in(event, format.name);
@@ -85,16 +93,21 @@ void CellReport::take_result(const Value& event) {
       continue;
     }
     picture_bytes_ += data.size();
-    pictures_.push_back(Value::Object{{"type", "image"}, {"data", std::move(data)}, {"mimeType", format.mime}});
+    pictures_.push_back(
+        Value::Object{{"type", "image"}, {"data", std::move(data)}, {"mimeType", format.mime}});
     shown = true;
   }
   for (const Format& format : kDocuments) {
     std::string document = format_in(event, format.name);
     if (document.empty() || shown || document.size() > kLongestDocument) continue;
-    std::string uri = cat("paddock://sandbox/", sandbox_, "/results/", results_.size() + 1, ".", format.name);
-    Value resource = Value::Object{{"uri", uri}, {"mimeType", format.mime}, {"text", std::move(document)}};
+    std::string uri =
+        cat("paddock://sandbox/", sandbox_, "/results/", results_.size() + 1, ".", format.name);
+    Value resource =
+        Value::Object{{"uri", uri}, {"mimeType", format.mime}, {"text", std::move(document)}};
     Value for_people = Value::Object{{"audience", text_list({"user"})}, {"priority", 0.3}};
-    pictures_.push_back(Value::Object{{"type", "resource"}, {"resource", std::move(resource)}, {"annotations", std::move(for_people)}});
+    pictures_.push_back(Value::Object{{"type", "resource"},
+                                      {"resource", std::move(resource)},
+                                      {"annotations", std::move(for_people)}});
     shown = true;
   }
   if (!text.empty()) result_text_ += cat(result_text_.empty() ? "" : "\n", text);
@@ -112,8 +125,12 @@ void CellReport::tell(const std::string& ending, Told& told) && {
   part("[result]\n", result_text_);
   part("[error]\n", traceback_);
   if (!ending.empty()) part("", cat("[", ending, "]"));
-  if (told.text.empty()) told.text = pictures_.empty() ? "(it printed nothing, and has no result)" : "(the result is a picture)";
-  if (left_out_ > 0) told.notes.push_back(cat(left_out_, " results or pictures are left out: too many, or too large"));
+  if (told.text.empty())
+    told.text =
+        pictures_.empty() ? "(it printed nothing, and has no result)" : "(the result is a picture)";
+  if (left_out_ > 0)
+    told.notes.push_back(
+        cat(left_out_, " results or pictures are left out: too many, or too large"));
   told.is_error = told.is_error || has_error();
   told.data.set("results", std::move(results_));
   out_.put("stdout", told.data);

@@ -12,7 +12,8 @@ namespace paddock::tools::own {
 
 class CellReport {
  public:
-  CellReport(std::string sandbox, size_t most_output) : sandbox_(std::move(sandbox)), out_(most_output), errors_(most_output) {}
+  CellReport(std::string sandbox, size_t most_output)
+      : sandbox_(std::move(sandbox)), out_(most_output), errors_(most_output) {}
 
   void add(std::string_view lines);  // events, a line of JSON each (docs/code.md)
   uint64_t lines() const { return out_.lines() + errors_.lines(); }
@@ -20,7 +21,8 @@ class CellReport {
   bool has_error() const { return !error_.is_null(); }
   std::string said() const { return out_.text() + errors_.text() + traceback_; }
 
-  // Puts text, data and pictures. `ending`: a line about how it ended when it did not end by itself; may be empty.
+  // Puts text, data and pictures. `ending`: a line about how it ended when it did not end by
+  // itself; may be empty.
   void tell(const std::string& ending, Told& told) &&;
 
  private:

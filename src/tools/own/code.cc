@@ -30,22 +30,31 @@ Names& names_of(manager::Sandbox& sandbox) {
   return *static_cast<Names*>(kept.get());
 }
 
-// A context that has this id, or that was made under this name, or a new one. `where` may say nothing: the language's default.
-Task<Result<std::string>> find_context(const Job& job, std::shared_ptr<manager::Sandbox> sandbox, std::shared_ptr<Interpreter> interpreter, std::string name, std::string language) {
+// A context that has this id, or that was made under this name, or a new one. `where` may say
+// nothing: the language's default.
+Task<Result<std::string>> find_context(const Job& job, std::shared_ptr<manager::Sandbox> sandbox,
+                                       std::shared_ptr<Interpreter> interpreter, std::string name,
+                                       std::string language) {
   if (name.empty() || name == "default") co_return std::string();
   std::vector<manager::ContextInfo> all = interpreter->contexts();
   Names& names = names_of(*sandbox);
   std::string id = names.count(name) ? names[name] : name;
-  auto found = std::find_if(all.begin(), all.end(), [&](const manager::ContextInfo& info) { return info.id == id; });
+  auto found = std::find_if(all.begin(), all.end(),
+                            [&](const manager::ContextInfo& info) { return info.id == id; });
   if (found != all.end()) {
     if (!language.empty() && found->language != language)
-      co_return Error{Code::invalid, cat("the context '", printable(name), "' is for ", found->language, ", not ", language), "use another context, or leave out `language`"};
+      co_return Error{
+          Code::invalid,
+          cat("the context '", printable(name), "' is for ", found->language, ", not ", language),
+          "use another context, or leave out `language`"};
     co_return id;
   }
   if (names.size() >= kMostNames) names.clear();
-  Value data = Value::Object{{"act", "create"}, {"language", language.empty() ? "python" : language}, {"cwd", ""}};
+  Value data = Value::Object{
+      {"act", "create"}, {"language", language.empty() ? "python" : language}, {"cwd", ""}};
   std::string kind = "code.context";
-  Result<Event> recorded = co_await manager::record_doing(job.manager(), job.caller, sandbox, kind, std::move(data));
+  Result<Event> recorded =
+      co_await manager::record_doing(job.manager(), job.caller, sandbox, kind, std::move(data));
   if (!recorded) co_return recorded.error();
   std::string cwd;
   Result<manager::ContextInfo> made = co_await interpreter->create(language, cwd);
@@ -58,12 +67,13 @@ Task<Result<std::string>> find_context(const Job& job, std::shared_ptr<manager::
 }
 
 struct Ending {
-  std::string words;   // empty: it ended by itself
+  std::string words;  // empty: it ended by itself
   Value outcome;
 };
 
 // Reads a cell to its end, or to the end of its time.
-Task<Ending> follow(const Job& job, std::shared_ptr<Cell> cell, int64_t timeout_ms, CellReport& report) {
+Task<Ending> follow(const Job& job, std::shared_ptr<Cell> cell, int64_t timeout_ms,
+                    CellReport& report) {
   Pace pace(job.loop(), job.context);
   io::Milliseconds deadline = job.loop().now() + timeout_ms;
   while (true) {
@@ -73,11 +83,15 @@ Task<Ending> follow(const Job& job, std::shared_ptr<Cell> cell, int64_t timeout_
     pace.tell(report.lines(), report.bytes());
     if (job.loop().now() < deadline) continue;
     cell->abandon();
-    Value outcome = Value::Object{{"kind", "limit"}, {"limit", "wall_time"}, {"value", timeout_ms}, {"peak", timeout_ms}};
-    std::string words = cat(outcome_words(outcome), ". The cell was interrupted; variables are kept where it reacted to that. Give a longer `timeout`, or do less at once");
+    Value outcome = Value::Object{
+        {"kind", "limit"}, {"limit", "wall_time"}, {"value", timeout_ms}, {"peak", timeout_ms}};
+    std::string words = cat(outcome_words(outcome),
+                            ". The cell was interrupted; variables are kept where it reacted to "
+                            "that. Give a longer `timeout`, or do less at once");
     co_return Ending{std::move(words), std::move(outcome)};
   }
-  if (job.context->is_cancelled()) co_return Ending{"cancelled: the cell was interrupted", Value::Object{{"kind", "cancelled"}}};
+  if (job.context->is_cancelled())
+    co_return Ending{"cancelled: the cell was interrupted", Value::Object{{"kind", "cancelled"}}};
   co_return Ending{};
 }
 
@@ -85,8 +99,10 @@ Task<Ending> follow(const Job& job, std::shared_ptr<Cell> cell, int64_t timeout_
 Task<Ending> why_died(const Job& job, manager::Inside inside) {
   Value killed = Value::Object{{"signal", 9}};
   Value outcome = co_await manager::outcome_of(job.manager(), inside, killed, 0);
-  if (!is_limit(outcome)) outcome = Value::Object{{"kind", "died"}, {"why", "the interpreter's process ended"}};
-  std::string words = cat(outcome_words(outcome), ". The variables of this context are lost; files are kept");
+  if (!is_limit(outcome))
+    outcome = Value::Object{{"kind", "died"}, {"why", "the interpreter's process ended"}};
+  std::string words =
+      cat(outcome_words(outcome), ". The variables of this context are lost; files are kept");
   co_return Ending{std::move(words), std::move(outcome)};
 }
 
@@ -103,9 +119,11 @@ Task<Value> run_code(Job job) {
   if (!chosen) co_return refusal(chosen.error());
   manager::Inside inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
-  Result<std::shared_ptr<Interpreter>> interpreter = co_await Interpreter::of(inside.sandbox, job.loop());
+  Result<std::shared_ptr<Interpreter>> interpreter =
+      co_await Interpreter::of(inside.sandbox, job.loop());
   if (!interpreter) co_return refusal(manager::from_guest(interpreter.error()));
-  Result<std::string> context = co_await find_context(job, inside.sandbox, interpreter.value(), name, language);
+  Result<std::string> context =
+      co_await find_context(job, inside.sandbox, interpreter.value(), name, language);
   if (!context) co_return refusal(manager::without_secrets(sandbox, context.error()));
 
   manager::Recorded recorded(job.manager(), job.caller, inside.sandbox);
@@ -115,7 +133,8 @@ Task<Value> run_code(Job job) {
   io::Milliseconds began = job.loop().now();
   Interpreter::Where where{context.value(), language};
   manager::CellRequest request{code, job.pairs("env")};
-  Result<std::shared_ptr<Cell>> begun = co_await interpreter.value()->run(where, std::move(request));
+  Result<std::shared_ptr<Cell>> begun =
+      co_await interpreter.value()->run(where, std::move(request));
   if (!begun) {
     recorded.not_started(begun.error());
     co_return refusal(manager::without_secrets(sandbox, begun.error()));
@@ -123,15 +142,20 @@ Task<Value> run_code(Job job) {
   std::shared_ptr<Cell> cell = begun.value();
   std::shared_ptr<void> watched = inside.sandbox->watch([cell] { cell->abandon(); });
   OnCancel cancel(job.context, [cell] { cell->abandon(); });
-  CellReport report(sandbox.info().id, static_cast<size_t>(job.number("max_output", kDefaultOutput)));
+  CellReport report(sandbox.info().id,
+                    static_cast<size_t>(job.number("max_output", kDefaultOutput)));
   int64_t timeout_ms = std::max<int64_t>(1, job.seconds("timeout", kDefaultTimeMs));
   Ending ending = co_await follow(job, cell, timeout_ms, report);
-  if (cell->error_name() == "KernelDied" || cell->error_name() == "MemoryLimit") ending = co_await why_died(job, inside);
+  if (cell->error_name() == "KernelDied" || cell->error_name() == "MemoryLimit")
+    ending = co_await why_died(job, inside);
   manager::end_record(recorded, *cell);
   if (!sandbox.is_reachable() && ending.words.empty()) {
     Error gone{Code::conflict, "", "unavailable"};
     std::optional<Value> limit = co_await manager::limit_that_ended(job.manager(), inside, gone);
-    ending.outcome = limit ? *limit : Value(Value::Object{{"kind", "unknown"}, {"why", manager::gone_meanwhile(sandbox).message}});
+    ending.outcome = limit
+                         ? *limit
+                         : Value(Value::Object{{"kind", "unknown"},
+                                               {"why", manager::gone_meanwhile(sandbox).message}});
     ending.words = outcome_words(ending.outcome);
   }
   if (has_network(sandbox)) co_await job.loop().sleep(kSettle);
@@ -141,7 +165,9 @@ Task<Value> run_code(Job job) {
   result.data.set("sandbox", sandbox.info().id);
   result.data.set("context", name.empty() ? "default" : name);
   std::string said = report.said();
-  Value outcome = ending.outcome.is_null() ? Value(Value::Object{{"kind", report.has_error() ? "error" : "done"}}) : std::move(ending.outcome);
+  Value outcome = ending.outcome.is_null()
+                      ? Value(Value::Object{{"kind", report.has_error() ? "error" : "done"}})
+                      : std::move(ending.outcome);
   std::move(report).tell(ending.words, result);
   result.data.set("outcome", std::move(outcome));
   result.data.set("duration_ms", job.loop().now() - began);

@@ -17,7 +17,8 @@ using io::Task;
 
 constexpr int64_t kDefaultTimeMs = 120'000;
 constexpr int64_t kDefaultOutput = 64 << 10;
-constexpr io::Milliseconds kSettle = 60;  // egress tells of a denial a moment after the program heard of it
+// Egress tells of a denial a moment after the program heard of it.
+constexpr io::Milliseconds kSettle = 60;
 
 Task<void> feed(std::shared_ptr<Channel> channel, std::string input) {
   (void)co_await channel->send(input);
@@ -27,7 +28,10 @@ Task<void> feed(std::shared_ptr<Channel> channel, std::string input) {
 Result<Value> start_request(const Job& job, int64_t timeout_ms) {
   std::vector<std::string> argv = job.texts("argv");
   std::optional<std::string> command = job.text_if("command");
-  if (argv.empty() == !command.has_value()) return Error{Code::invalid, "give either `command` (a line for bash) or `argv` (a list of words), not both", ""};
+  if (argv.empty() == !command.has_value())
+    return Error{Code::invalid,
+                 "give either `command` (a line for bash) or `argv` (a list of words), not both",
+                 ""};
   if (command) argv = {"/bin/bash", "-l", "-c", *command};
   std::map<std::string, std::string> env = job.pairs("env");
   auto has_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
@@ -35,11 +39,14 @@ Result<Value> start_request(const Job& job, int64_t timeout_ms) {
   Value variables(Value::Object{});
   for (const auto& [name, value] : env) {
     nul = nul || has_nul(name) || has_nul(value);
-    if (name.empty() || name.find('=') != std::string::npos) return Error{Code::invalid, cat("env: '", printable(name), "' cannot be the name of a variable"), ""};
+    if (name.empty() || name.find('=') != std::string::npos)
+      return Error{Code::invalid,
+                   cat("env: '", printable(name), "' cannot be the name of a variable"), ""};
     variables.set(name, value);
   }
   if (nul) return Error{Code::invalid, "a NUL cannot stand in arguments, variables or paths", ""};
-  if (argv.front().empty()) return Error{Code::invalid, "argv: the first word is the program, and must not be empty", ""};
+  if (argv.front().empty())
+    return Error{Code::invalid, "argv: the first word is the program, and must not be empty", ""};
   Value start;
   start.set("op", "start");
   start.set("argv", text_list(argv));
@@ -61,7 +68,9 @@ struct Output {
 };
 
 // Until it has ended, one way or the other; the last item says which.
-Task<Channel::Item> follow(const Job& job, std::shared_ptr<Channel> channel, manager::OutputRedaction& redaction, manager::Recorded& recorded, Output& output) {
+Task<Channel::Item> follow(const Job& job, std::shared_ptr<Channel> channel,
+                           manager::OutputRedaction& redaction, manager::Recorded& recorded,
+                           Output& output) {
   Pace pace(job.loop(), job.context);
   Channel::Item item;
   while (true) {
@@ -69,12 +78,15 @@ Task<Channel::Item> follow(const Job& job, std::shared_ptr<Channel> channel, man
     if (item.kind == Channel::Item::Kind::data) {
       recorded.count(item.stream, item.bytes.size());
       output.of(item.stream).add(redaction.feed(item.stream, item.bytes));
-    } else if (item.kind != Channel::Item::Kind::message && item.kind != Channel::Item::Kind::late) {
+    } else if (item.kind != Channel::Item::Kind::message &&
+               item.kind != Channel::Item::Kind::late) {
       break;
     }
-    pace.tell(output.out.lines() + output.errors.lines(), output.out.bytes() + output.errors.bytes());
+    pace.tell(output.out.lines() + output.errors.lines(),
+              output.out.bytes() + output.errors.bytes());
   }
-  for (const manager::OutputRedaction::Rest& rest : redaction.finish()) output.of(rest.stream).add(rest.bytes);
+  for (const manager::OutputRedaction::Rest& rest : redaction.finish())
+    output.of(rest.stream).add(rest.bytes);
   co_return item;
 }
 
@@ -109,7 +121,9 @@ Task<Value> run_command(Job job) {
   OnCancel cancel(job.context, [channel] { channel->cancel(); });
   Channel::Item first = co_await channel->next();
   if (first.kind != Channel::Item::Kind::message) {
-    Error error = first.kind == Channel::Item::Kind::failed ? manager::from_guest(first.error) : Error{Code::internal, "the sandbox did not start the command", ""};
+    Error error = first.kind == Channel::Item::Kind::failed
+                      ? manager::from_guest(first.error)
+                      : Error{Code::internal, "the sandbox did not start the command", ""};
     recorded.not_started(error);
     co_return refusal(manager::without_secrets(sandbox, error));
   }
@@ -125,12 +139,15 @@ Task<Value> run_command(Job job) {
   Channel::Item last = co_await follow(job, channel, redaction, recorded, output);
 
   std::optional<Value> outcome;
-  if (last.kind == Channel::Item::Kind::end) outcome = co_await manager::outcome_of(job.manager(), inside, last.value, timeout_ms);
-  else if (!job.context->is_cancelled()) outcome = co_await manager::limit_that_ended(job.manager(), inside, last.error);
+  if (last.kind == Channel::Item::Kind::end)
+    outcome = co_await manager::outcome_of(job.manager(), inside, last.value, timeout_ms);
+  else if (!job.context->is_cancelled())
+    outcome = co_await manager::limit_that_ended(job.manager(), inside, last.error);
   bool ended = last.kind == Channel::Item::Kind::end;
   if (!ended && sandbox.is_reachable()) manager::kill_process(inside.guest, pid);
   if (!outcome) {
-    outcome = Value::Object{{"kind", job.context->is_cancelled() ? "cancelled" : "unknown"}, {"why", manager::gone_meanwhile(sandbox).message}};
+    outcome = Value::Object{{"kind", job.context->is_cancelled() ? "cancelled" : "unknown"},
+                            {"why", manager::gone_meanwhile(sandbox).message}};
   }
   recorded.end(*outcome, redaction.counts());
   if (has_network(sandbox)) co_await job.loop().sleep(kSettle);

@@ -20,9 +20,11 @@ Value shown(const policy::Decision& decision) {
 }
 
 std::string words_of(const Value& decision, const std::string& tool) {
-  std::string verdict = mcp::text_at(decision, "verdict"), rule = mcp::text_at(decision, "rule"), why = mcp::text_at(decision, "why"), hint = mcp::text_at(decision, "hint");
+  std::string verdict = mcp::text_at(decision, "verdict"), rule = mcp::text_at(decision, "rule"),
+              why = mcp::text_at(decision, "why"), hint = mcp::text_at(decision, "hint");
   if (verdict == "allow") return cat("'", tool, "' would be allowed with these arguments.");
-  std::string text = verdict == "ask" ? cat("'", tool, "' needs somebody's approval") : cat("'", tool, "' is denied");
+  std::string text = verdict == "ask" ? cat("'", tool, "' needs somebody's approval")
+                                      : cat("'", tool, "' is denied");
   text += cat(" by ", rule, why.empty() ? "" : cat(": ", why), ".");
   if (!hint.empty()) text += cat("\nWhat to do: ", hint);
   return text;
@@ -35,17 +37,23 @@ Task<Value> explain_denial(Job job) {
   std::string id = job.text("id"), tool = job.text("tool");
   Told told;
   if (id.empty() == tool.empty()) {
-    Error error{Code::invalid, "give either `id` (of a call that was denied) or `tool` with `arguments` (of one you think of making)", ""};
+    Error error{Code::invalid,
+                "give either `id` (of a call that was denied) or `tool` with `arguments` (of one "
+                "you think of making)",
+                ""};
     co_return refusal(error);
   }
   if (!id.empty()) {
     Value record = desk ? desk->explain(*job.principal, id) : Value();
     if (record.is_null()) {
-      Error error{Code::not_found, cat("no call '", printable(id.substr(0, 64)), "' of yours is known"),
-                  "the id stands in _meta of the denial; only calls of late are known. Or ask with `tool` and `arguments`"};
+      Error error{Code::not_found,
+                  cat("no call '", printable(id.substr(0, 64)), "' of yours is known"),
+                  "the id stands in _meta of the denial; only calls of late are known. Or ask with "
+                  "`tool` and `arguments`"};
       co_return refusal(error);
     }
-    told.text = mcp::text_at(record, "text").empty() ? to_json(record, true) : mcp::text_at(record, "text");
+    told.text =
+        mcp::text_at(record, "text").empty() ? to_json(record, true) : mcp::text_at(record, "text");
     told.data.set("id", id);
     told.data.set("decision", std::move(record));
     co_return to_result(std::move(told));
@@ -55,7 +63,10 @@ Task<Value> explain_denial(Job job) {
     co_return refusal(error);
   }
   const Value* arguments = job.arguments.find("arguments");
-  Desk::Request request{.tool = tool, .arguments = arguments ? *arguments : Value(Value::Object{}), .caller = job.principal, .dry_run = true};
+  Desk::Request request{.tool = tool,
+                        .arguments = arguments ? *arguments : Value(Value::Object{}),
+                        .caller = job.principal,
+                        .dry_run = true};
   Called called = co_await desk->call(std::move(request), job.context);
   Value decision = shown(called.decision);
   told.text = words_of(decision, tool);

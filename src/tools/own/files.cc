@@ -16,8 +16,8 @@ namespace {
 using guest::Channel;
 using io::Task;
 
-constexpr size_t kMostScanned = 32 << 20;    // to find the lines that were asked for
-constexpr size_t kMostText = 256 << 10;      // of them are given
+constexpr size_t kMostScanned = 32 << 20;  // to find the lines that were asked for
+constexpr size_t kMostText = 256 << 10;    // of them are given
 constexpr size_t kMostPicture = 3 << 20, kMostBase64 = 512 << 10;
 constexpr int64_t kDefaultLines = 2000;
 constexpr size_t kMostEntries = 2000;
@@ -34,7 +34,8 @@ const char* picture_type(std::string_view bytes) {
   if (starts_with(bytes, "\x89PNG\r\n\x1a\n")) return "image/png";
   if (starts_with(bytes, "\xff\xd8\xff")) return "image/jpeg";
   if (starts_with(bytes, "GIF87a") || starts_with(bytes, "GIF89a")) return "image/gif";
-  if (starts_with(bytes, "RIFF") && bytes.size() > 12 && bytes.substr(8, 4) == "WEBP") return "image/webp";
+  if (starts_with(bytes, "RIFF") && bytes.size() > 12 && bytes.substr(8, 4) == "WEBP")
+    return "image/webp";
   return nullptr;
 }
 
@@ -47,9 +48,9 @@ bool is_text(std::string_view bytes) {
 
 struct Lines {
   std::string text;
-  int64_t first = 0, last = 0;   // numbers; 1-based. last < first: none
-  int64_t seen = 0;              // how many there are in what was looked at
-  bool more = false;             // behind the last
+  int64_t first = 0, last = 0;  // numbers; 1-based. last < first: none
+  int64_t seen = 0;             // how many there are in what was looked at
+  bool more = false;            // behind the last
 };
 
 Lines lines_of(std::string_view bytes, int64_t first, int64_t count) {
@@ -75,12 +76,15 @@ Lines lines_of(std::string_view bytes, int64_t first, int64_t count) {
 }
 
 Value resource(const std::string& sandbox, const std::string& path, std::string_view bytes) {
-  Value inner = Value::Object{{"uri", cat("paddock://sandbox/", sandbox, path)}, {"mimeType", "application/octet-stream"}, {"blob", base64(bytes)}};
+  Value inner = Value::Object{{"uri", cat("paddock://sandbox/", sandbox, path)},
+                              {"mimeType", "application/octet-stream"},
+                              {"blob", base64(bytes)}};
   return Value::Object{{"type", "resource"}, {"resource", std::move(inner)}};
 }
 
 void tell_text(const Job& job, const FilePart& part, const std::string& path, Told& told) {
-  int64_t first = std::max<int64_t>(1, job.number("offset", 1)), count = std::max<int64_t>(1, job.number("limit", kDefaultLines));
+  int64_t first = std::max<int64_t>(1, job.number("offset", 1)),
+          count = std::max<int64_t>(1, job.number("limit", kDefaultLines));
   Lines lines = lines_of(part.bytes, first, count);
   bool more = lines.more || !part.is_whole;
   told.data.set("encoding", "text");
@@ -90,8 +94,15 @@ void tell_text(const Job& job, const FilePart& part, const std::string& path, To
   told.data.set("truncated", more || first > 1);
   told.data.set("content", lines.text);
   told.text = std::move(lines.text);
-  if (lines.last < lines.first) told.notes.push_back(lines.seen == 0 ? cat(path, " is empty") : cat(path, " has ", lines.seen, " lines: there is nothing from line ", first, " on"));
-  else if (more) told.notes.push_back(cat("lines ", lines.first, " to ", lines.last, part.is_whole ? cat(" of ", lines.seen) : std::string(), "; read on with offset=", lines.last + 1));
+  if (lines.last < lines.first)
+    told.notes.push_back(
+        lines.seen == 0
+            ? cat(path, " is empty")
+            : cat(path, " has ", lines.seen, " lines: there is nothing from line ", first, " on"));
+  else if (more)
+    told.notes.push_back(cat("lines ", lines.first, " to ", lines.last,
+                             part.is_whole ? cat(" of ", lines.seen) : std::string(),
+                             "; read on with offset=", lines.last + 1));
 }
 
 }  // namespace
@@ -102,7 +113,8 @@ Task<Value> read_file(Job job) {
   manager::Inside inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string wanted = placed(sandbox, job.text("path")), encoding = job.text("encoding");
-  Result<FilePart> part = co_await read_beginning(job.loop(), job.context, inside, wanted, kMostScanned);
+  Result<FilePart> part =
+      co_await read_beginning(job.loop(), job.context, inside, wanted, kMostScanned);
   if (!part) co_return refusal(manager::without_secrets(sandbox, part.error()));
   FilePart& file = part.value();
   std::string path = path_in(file.entry, wanted);
@@ -119,7 +131,8 @@ Task<Value> read_file(Job job) {
     told.data.set("encoding", "image");
     told.data.set("mime_type", picture);
     told.text = cat(path, ": ", picture, ", ", human_size(size));
-    told.more.push_back(Value::Object{{"type", "image"}, {"data", base64(file.bytes)}, {"mimeType", picture}});
+    told.more.push_back(
+        Value::Object{{"type", "image"}, {"data", base64(file.bytes)}, {"mimeType", picture}});
     co_return to_result(std::move(told));
   }
   if (encoding == "text" || (encoding != "base64" && !picture && is_text(file.bytes))) {
@@ -134,10 +147,13 @@ Task<Value> read_file(Job job) {
     told.data.set("content", base64(file.bytes));
     co_return to_result(std::move(told));
   }
-  co_return error_result(cat(path, " is ", picture ? "a picture" : "no text", " of ", human_size(size), ", ",
-                             encoding == "base64" || picture ? "too large to be given here" : "so it is not shown",
-                             ". Look at it inside the sandbox with run_code or run_command (file, xxd, python)",
-                             encoding == "base64" || picture ? "." : cat(", or read it with encoding=\"base64\" (at most ", human_size(kMostBase64), ").")));
+  co_return error_result(cat(
+      path, " is ", picture ? "a picture" : "no text", " of ", human_size(size), ", ",
+      encoding == "base64" || picture ? "too large to be given here" : "so it is not shown",
+      ". Look at it inside the sandbox with run_code or run_command (file, xxd, python)",
+      encoding == "base64" || picture
+          ? "."
+          : cat(", or read it with encoding=\"base64\" (at most ", human_size(kMostBase64), ").")));
 }
 
 Task<Value> write_file(Job job) {
@@ -159,17 +175,22 @@ Task<Value> write_file(Job job) {
   if (!chosen) co_return refusal(chosen.error());
   manager::Inside inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
-  Value request = Value::Object{{"op", "write"}, {"own_rights", true}, {"path", placed(sandbox, job.text("path"))}, {"append", job.flag("append", false)}};
+  Value request = Value::Object{{"op", "write"},
+                                {"own_rights", true},
+                                {"path", placed(sandbox, job.text("path"))},
+                                {"append", job.flag("append", false)}};
   if (job.flag("executable", false)) request.set("mode", 0755);
   Value fields = manager::file_fields(request);
   fields.set("bytes", static_cast<uint64_t>(content->size()));
   std::string act = "upload";
-  Result<Event> recorded = co_await manager::record_write(job.manager(), job.caller, inside.sandbox, act, std::move(fields));
+  Result<Event> recorded = co_await manager::record_write(job.manager(), job.caller, inside.sandbox,
+                                                          act, std::move(fields));
   if (!recorded) co_return refusal(recorded.error());
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(job.context, [channel] { channel->cancel(); });
-  io::spawn(feed(channel, *content));  // what does not take it must not keep us from looking at the time
+  // What does not take it must not keep us from looking at the time.
+  io::spawn(feed(channel, *content));
   io::Milliseconds deadline = job.loop().now() + kPatience;
   Channel::Item last;
   do {
@@ -177,7 +198,9 @@ Task<Value> write_file(Job job) {
   } while (last.kind == Channel::Item::Kind::message || last.kind == Channel::Item::Kind::data);
   if (last.kind != Channel::Item::Kind::end) {
     if (last.kind == Channel::Item::Kind::late) channel->cancel();
-    Error error = last.kind == Channel::Item::Kind::late ? no_answer() : manager::without_secrets(sandbox, manager::from_guest(last.error));
+    Error error = last.kind == Channel::Item::Kind::late
+                      ? no_answer()
+                      : manager::without_secrets(sandbox, manager::from_guest(last.error));
     job.manager().note_failure(recorded.value(), error);
     co_return refusal(error);
   }
@@ -185,7 +208,9 @@ Task<Value> write_file(Job job) {
   std::string path = path_in(entry ? *entry : Value(), job.text("path"));
   uint64_t size = entry ? size_of(*entry) : content->size();
   Told told{.notes = chosen.value().notes};
-  told.text = cat(job.flag("append", false) ? "added " : "wrote ", content->size(), " bytes to ", path, job.flag("append", false) ? cat(", which has ", size, " now") : std::string());
+  told.text =
+      cat(job.flag("append", false) ? "added " : "wrote ", content->size(), " bytes to ", path,
+          job.flag("append", false) ? cat(", which has ", size, " now") : std::string());
   told.data.set("sandbox", sandbox.info().id);
   told.data.set("path", path);
   told.data.set("size", size);
@@ -210,9 +235,13 @@ Value described(const Value& entry, bool details) {
 
 std::string line_of(const Value& entry, bool details) {
   std::string type = mcp::text_at(entry, "type"), path = mcp::text_at(entry, "path");
-  std::string shown = cat(path, type == "directory" ? "/" : "", type == "symlink" ? cat(" -> ", mcp::text_at(entry, "target")) : std::string());
+  std::string shown =
+      cat(path, type == "directory" ? "/" : "",
+          type == "symlink" ? cat(" -> ", mcp::text_at(entry, "target")) : std::string());
   if (type == "file") shown += cat("  ", human_size(size_of(entry)));
-  return details ? cat(mcp::text_at(entry, "permissions"), " ", mcp::text_at(entry, "owner"), " ", mcp::text_at(entry, "modified"), "  ", shown, "\n") : cat(shown, "\n");
+  return details ? cat(mcp::text_at(entry, "permissions"), " ", mcp::text_at(entry, "owner"), " ",
+                       mcp::text_at(entry, "modified"), "  ", shown, "\n")
+                 : cat(shown, "\n");
 }
 
 }  // namespace
@@ -224,7 +253,8 @@ Task<Value> list_files(Job job) {
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string path = placed(sandbox, job.text("path").empty() ? "." : job.text("path"));
   bool details = job.flag("details", false);
-  Value request = Value::Object{{"op", "list"}, {"own_rights", true}, {"path", path}, {"depth", job.number("depth", 1)}};
+  Value request = Value::Object{
+      {"op", "list"}, {"own_rights", true}, {"path", path}, {"depth", job.number("depth", 1)}};
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(job.context, [channel] { channel->cancel(); });
@@ -235,7 +265,8 @@ Task<Value> list_files(Job job) {
   while (!more) {
     Channel::Item item = co_await channel->next(deadline);
     if (item.kind == Channel::Item::Kind::end) break;
-    if (item.kind == Channel::Item::Kind::failed) co_return refusal(manager::without_secrets(sandbox, manager::from_guest(item.error)));
+    if (item.kind == Channel::Item::Kind::failed)
+      co_return refusal(manager::without_secrets(sandbox, manager::from_guest(item.error)));
     if (item.kind == Channel::Item::Kind::late) {
       channel->cancel();
       co_return refusal(no_answer());
@@ -250,7 +281,10 @@ Task<Value> list_files(Job job) {
     }
   }
   if (more) channel->cancel();
-  if (more) told.notes.push_back(cat("there are more than ", kMostEntries, " entries: these are the first. List a directory further down, or use search_files"));
+  if (more)
+    told.notes.push_back(
+        cat("there are more than ", kMostEntries,
+            " entries: these are the first. List a directory further down, or use search_files"));
   if (entries.empty()) told.text = "(nothing is there)";
   told.data.set("sandbox", sandbox.info().id);
   told.data.set("path", path);

@@ -24,9 +24,13 @@ std::string path_in(const Value& entry, const std::string& otherwise) {
   return path && path->as_string() ? *path->as_string() : otherwise;
 }
 
-Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context, manager::Inside inside, std::string path, size_t most) {
+Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context,
+                                      manager::Inside inside, std::string path, size_t most) {
   constexpr io::Milliseconds kPatience = 60'000;
-  Value request = Value::Object{{"op", "read"}, {"own_rights", true}, {"path", path}, {"length", static_cast<uint64_t>(most)}};
+  Value request = Value::Object{{"op", "read"},
+                                {"own_rights", true},
+                                {"path", path},
+                                {"length", static_cast<uint64_t>(most)}};
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(context, [channel] { channel->cancel(); });
@@ -41,7 +45,9 @@ Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Conte
     } else if (item.kind == Channel::Item::Kind::end) {
       break;
     } else {
-      co_return item.kind == Channel::Item::Kind::failed ? manager::from_guest(item.error) : Error{Code::io, "the sandbox does not answer", ""};
+      co_return item.kind == Channel::Item::Kind::failed
+          ? manager::from_guest(item.error)
+          : Error{Code::io, "the sandbox does not answer", ""};
     }
   }
   // Files of /proc say that they are empty and are not.

@@ -21,13 +21,16 @@ int64_t Job::number(std::string_view name, int64_t otherwise) const {
   const Value* value = arguments.find(name);
   if (value && value->as_int()) return *value->as_int();
   // 5.0 is an integer in JSON Schema.
-  if (value && value->as_double() && std::fabs(*value->as_double()) < 1e15) return static_cast<int64_t>(*value->as_double());
+  if (value && value->as_double() && std::fabs(*value->as_double()) < 1e15)
+    return static_cast<int64_t>(*value->as_double());
   return otherwise;
 }
 
 int64_t Job::seconds(std::string_view name, int64_t otherwise_ms) const {
   const Value* value = arguments.find(name);
-  double seconds = value && value->as_int() ? static_cast<double>(*value->as_int()) : value && value->as_double() ? *value->as_double() : -1;
+  double seconds = value && value->as_int()      ? static_cast<double>(*value->as_int())
+                   : value && value->as_double() ? *value->as_double()
+                                                 : -1;
   return seconds >= 0 && seconds < 1e12 ? static_cast<int64_t>(seconds * 1000) : otherwise_ms;
 }
 

@@ -19,9 +19,9 @@ struct Shared {
 
 struct Job {
   std::shared_ptr<Shared> shared;
-  Value arguments;                                   // an object
+  Value arguments;  // an object
   std::shared_ptr<const CallerPrincipal> principal;
-  manager::Caller caller;                            // with this call as the cause
+  manager::Caller caller;  // with this call as the cause
   std::shared_ptr<mcp::Context> context;
 
   manager::Manager& manager() const { return *shared->options.manager; }
@@ -32,7 +32,8 @@ struct Job {
   std::optional<std::string> text_if(std::string_view name) const;
   bool flag(std::string_view name, bool otherwise) const;
   int64_t number(std::string_view name, int64_t otherwise) const;
-  int64_t seconds(std::string_view name, int64_t otherwise_ms) const;  // may have fractions; in milliseconds
+  // May have fractions; in milliseconds.
+  int64_t seconds(std::string_view name, int64_t otherwise_ms) const;
   std::vector<std::string> texts(std::string_view name) const;
   std::map<std::string, std::string> pairs(std::string_view name) const;
 };

@@ -24,24 +24,31 @@ Value entry_of(const Value& line) {
 }
 
 std::string words_of(const Value& entry) {
-  std::string why = mcp::text_at(entry, "why"), error = mcp::text_at(entry, "error"), method = mcp::text_at(entry, "method");
-  return cat(mcp::text_at(entry, "time"), " ", mcp::text_at(entry, "verdict"), " ", mcp::text_at(entry, "protocol"), " ", mcp::text_at(entry, "host"), ":", number_in(entry, "port"),
-             method.empty() ? "" : cat(" ", method, " ", mcp::text_at(entry, "path")), number_in(entry, "status") ? cat(" ", number_in(entry, "status")) : std::string(),
-             " by ", mcp::text_at(entry, "rule"), why.empty() ? "" : cat(": ", why), error.empty() ? "" : cat(" (failed: ", error, ")"), "\n");
+  std::string why = mcp::text_at(entry, "why"), error = mcp::text_at(entry, "error"),
+              method = mcp::text_at(entry, "method");
+  return cat(mcp::text_at(entry, "time"), " ", mcp::text_at(entry, "verdict"), " ",
+             mcp::text_at(entry, "protocol"), " ", mcp::text_at(entry, "host"), ":",
+             number_in(entry, "port"),
+             method.empty() ? "" : cat(" ", method, " ", mcp::text_at(entry, "path")),
+             number_in(entry, "status") ? cat(" ", number_in(entry, "status")) : std::string(),
+             " by ", mcp::text_at(entry, "rule"), why.empty() ? "" : cat(": ", why),
+             error.empty() ? "" : cat(" (failed: ", error, ")"), "\n");
 }
 
 }  // namespace
 
 Task<Value> network_log(Job job) {
   std::string named = job.text("sandbox");
-  std::shared_ptr<manager::Sandbox> sandbox = named.empty() ? job.shared->boxes->own_of(job.caller, job.principal->id) : nullptr;
+  std::shared_ptr<manager::Sandbox> sandbox =
+      named.empty() ? job.shared->boxes->own_of(job.caller, job.principal->id) : nullptr;
   if (!named.empty()) {
     Result<std::shared_ptr<manager::Sandbox>> found = job.manager().find(job.caller, named);
     if (!found) co_return refusal(found.error());
     sandbox = found.value();
   }
   if (!sandbox) {
-    Error error{Code::not_found, "you have no sandbox yet, so nothing was asked of the network", "the first call of run_code or run_command makes one"};
+    Error error{Code::not_found, "you have no sandbox yet, so nothing was asked of the network",
+                "the first call of run_code or run_command makes one"};
     co_return refusal(error);
   }
   size_t most = static_cast<size_t>(job.number("limit", 100));
@@ -51,16 +58,23 @@ Task<Value> network_log(Job job) {
   for (auto line = log.rbegin(); line != log.rend() && !more; ++line) {
     if (line->find("\"connection\"") == std::string::npos) continue;
     Result<Value> event = parse_json(*line, "log");
-    if (!event || mcp::text_at(event.value(), "kind") != "connection" || (denied_only && mcp::text_at(event.value(), "verdict") != "deny")) continue;
+    if (!event || mcp::text_at(event.value(), "kind") != "connection" ||
+        (denied_only && mcp::text_at(event.value(), "verdict") != "deny"))
+      continue;
     more = entries.size() >= most;
     if (!more) entries.push_back(entry_of(event.value()));
   }
   std::reverse(entries.begin(), entries.end());
   Told told;
-  std::vector<std::string> hosts = sandbox->info().policy.network.allow.value_or(std::vector<std::string>());
-  told.text = hosts.empty() ? "This sandbox has no network at all: nothing is let through, and nothing is logged.\n" : cat("Allowed: ", join(hosts, ", "), "\n");
+  std::vector<std::string> hosts =
+      sandbox->info().policy.network.allow.value_or(std::vector<std::string>());
+  told.text =
+      hosts.empty()
+          ? "This sandbox has no network at all: nothing is let through, and nothing is logged.\n"
+          : cat("Allowed: ", join(hosts, ", "), "\n");
   for (const Value& entry : entries) told.text += words_of(entry);
-  if (entries.empty() && !hosts.empty()) told.text += denied_only ? "(nothing was denied)" : "(nothing was asked for yet)";
+  if (entries.empty() && !hosts.empty())
+    told.text += denied_only ? "(nothing was denied)" : "(nothing was asked for yet)";
   told.data.set("sandbox", sandbox->info().id);
   told.data.set("allow_hosts", text_list(hosts));
   told.data.set("entries", Value::Array(entries.begin(), entries.end()));

@@ -14,8 +14,11 @@ constexpr size_t kMostLooked = 2000;  // lines of a sandbox's log
 
 std::string limit_words(const Value& outcome) {
   std::string name = mcp::text_at(outcome, "limit");
-  uint64_t value = static_cast<uint64_t>(number_in(outcome, "value")), peak = static_cast<uint64_t>(number_in(outcome, "peak"));
-  if (name == "wall_time") return cat("stopped: it ran longer than its timeout of ", format_duration(value), " (limit wall_time=", format_duration(value), ")");
+  uint64_t value = static_cast<uint64_t>(number_in(outcome, "value")),
+           peak = static_cast<uint64_t>(number_in(outcome, "peak"));
+  if (name == "wall_time")
+    return cat("stopped: it ran longer than its timeout of ", format_duration(value),
+               " (limit wall_time=", format_duration(value), ")");
   std::string shown = std::to_string(value), used = std::to_string(peak);
   for (const LimitInfo& info : kLimits)
     if (name == info.name) shown = format_limit(info, value), used = format_limit(info, peak);
@@ -28,7 +31,9 @@ std::string limit_words(const Value& outcome) {
 
 int64_t number_in(const Value& value, std::string_view name) {
   const Value* found = value.find(name);
-  return found && found->as_int() ? *found->as_int() : found && found->as_double() ? static_cast<int64_t>(*found->as_double()) : 0;
+  return found && found->as_int()      ? *found->as_int()
+         : found && found->as_double() ? static_cast<int64_t>(*found->as_double())
+                                       : 0;
 }
 
 Value to_result(Told told) {
@@ -47,7 +52,8 @@ Value to_result(Told told) {
 }
 
 Value refusal(const Error& error) {
-  std::string hint = error.hint.find(' ') == std::string::npos ? "" : error.hint;  // else a code of the guest's
+  // Else a code of the guest's.
+  std::string hint = error.hint.find(' ') == std::string::npos ? "" : error.hint;
   return error_result(cat(error.message, hint.empty() ? "" : cat("\nWhat to do: ", hint)));
 }
 
@@ -62,7 +68,8 @@ void Kept::add(std::string_view bytes) {
     return;
   }
   tail_.append(bytes);
-  if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);  // now and then, not with each piece
+  // Now and then, not with each piece.
+  if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);
 }
 
 std::string Kept::text() const {
@@ -109,7 +116,9 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-uint64_t network_mark(const manager::Sandbox& sandbox) { return sandbox.log_dropped() + sandbox.log().size(); }
+uint64_t network_mark(const manager::Sandbox& sandbox) {
+  return sandbox.log_dropped() + sandbox.log().size();
+}
 
 std::vector<Value> network_denials(const manager::Sandbox& sandbox, uint64_t mark, size_t most) {
   std::vector<Value> denials;
@@ -118,16 +127,21 @@ std::vector<Value> network_denials(const manager::Sandbox& sandbox, uint64_t mar
   size_t from = mark > dropped ? static_cast<size_t>(mark - dropped) : 0;
   if (log.size() > kMostLooked) from = std::max(from, log.size() - kMostLooked);
   for (size_t i = from; i < log.size() && denials.size() < most; ++i) {
-    if (log[i].find("\"connection\"") == std::string::npos || log[i].find("\"deny\"") == std::string::npos) continue;
+    if (log[i].find("\"connection\"") == std::string::npos ||
+        log[i].find("\"deny\"") == std::string::npos)
+      continue;
     Result<Value> line = parse_json(log[i], "log");
-    if (!line || mcp::text_at(line.value(), "kind") != "connection" || mcp::text_at(line.value(), "verdict") != "deny") continue;
+    if (!line || mcp::text_at(line.value(), "kind") != "connection" ||
+        mcp::text_at(line.value(), "verdict") != "deny")
+      continue;
     Value denial;
     denial.set("host", mcp::text_at(line.value(), "name"));
     denial.set("port", number_in(line.value(), "port"));
     denial.set("protocol", mcp::text_at(line.value(), "protocol"));
     denial.set("rule", mcp::text_at(line.value(), "rule"));
     denial.set("why", mcp::text_at(line.value(), "why"));
-    bool known = std::any_of(denials.begin(), denials.end(), [&](const Value& other) { return to_json(other) == to_json(denial); });
+    bool known = std::any_of(denials.begin(), denials.end(),
+                             [&](const Value& other) { return to_json(other) == to_json(denial); });
     if (!known) denials.push_back(std::move(denial));
   }
   return denials;
@@ -138,17 +152,25 @@ bool has_network(const manager::Sandbox& sandbox) {
   return allow && !allow->empty();
 }
 
-void tell_network(const manager::Sandbox& sandbox, uint64_t mark, std::string_view said, Told& told) {
+void tell_network(const manager::Sandbox& sandbox, uint64_t mark, std::string_view said,
+                  Told& told) {
   std::vector<Value> denials = network_denials(sandbox, mark, 20);
   for (const Value& denial : denials)
-    told.notes.push_back(cat("the network denied ", mcp::text_at(denial, "host"), ":", number_in(denial, "port"), " (", mcp::text_at(denial, "rule"), "): ", mcp::text_at(denial, "why"),
-                             ". Only hosts on the allowlist can be reached; create_sandbox with allow_hosts asks for others."));
+    told.notes.push_back(cat("the network denied ", mcp::text_at(denial, "host"), ":",
+                             number_in(denial, "port"), " (", mcp::text_at(denial, "rule"),
+                             "): ", mcp::text_at(denial, "why"),
+                             ". Only hosts on the allowlist can be reached; create_sandbox with "
+                             "allow_hosts asks for others."));
   told.data.set("network_denials", Value::Array(denials.begin(), denials.end()));
   if (has_network(sandbox) || !denials.empty()) return;
-  for (const char* words : {"Could not resolve", "Temporary failure in name resolution", "Name or service not known", "Network is unreachable", "EAI_AGAIN", "ENETUNREACH", "nodename nor servname",
-                            "Temporary failure resolving", "Failed to establish a new connection"})
+  for (const char* words :
+       {"Could not resolve", "Temporary failure in name resolution", "Name or service not known",
+        "Network is unreachable", "EAI_AGAIN", "ENETUNREACH", "nodename nor servname",
+        "Temporary failure resolving", "Failed to establish a new connection"})
     if (said.find(words) != std::string_view::npos) {
-      told.notes.push_back("this sandbox has no network. If you need some, make one that has: create_sandbox with allow_hosts, and name it in the calls that follow.");
+      told.notes.push_back(
+          "this sandbox has no network. If you need some, make one that has: create_sandbox with "
+          "allow_hosts, and name it in the calls that follow.");
       return;
     }
 }

@@ -21,11 +21,14 @@ TEST(Kept, LeavesOutTheMiddleHoweverItComes) {
   for (int i = 0; i < 1000; ++i) long_text += std::to_string(i) + "\n";
   for (size_t piece : {size_t{1}, size_t{7}, size_t{64}, long_text.size()}) {
     Kept kept(64);
-    for (size_t at = 0; at < long_text.size(); at += piece) kept.add(std::string_view(long_text).substr(at, piece));
+    for (size_t at = 0; at < long_text.size(); at += piece)
+      kept.add(std::string_view(long_text).substr(at, piece));
     std::string text = kept.text();
     EXPECT_EQ(text.substr(0, 32), long_text.substr(0, 32)) << piece;
     EXPECT_EQ(text.substr(text.size() - 32), long_text.substr(long_text.size() - 32)) << piece;
-    EXPECT_NE(text.find("[… " + std::to_string(long_text.size() - 64) + " bytes left out …]"), std::string::npos) << text;
+    EXPECT_NE(text.find("[… " + std::to_string(long_text.size() - 64) + " bytes left out …]"),
+              std::string::npos)
+        << text;
     EXPECT_EQ(kept.bytes(), long_text.size());
   }
 }
@@ -40,10 +43,18 @@ TEST(Kept, IsUtf8WhateverCame) {
 
 TEST(Outcome, IsToldInWordsWithTheLimitItsValueAndThePeak) {
   EXPECT_EQ(outcome_words(Value::Object{{"kind", "exited"}, {"code", 3}}), "exit code 3");
-  EXPECT_EQ(outcome_words(Value::Object{{"kind", "signaled"}, {"signal", "SIGSEGV"}}), "killed by SIGSEGV");
-  std::string memory = outcome_words(Value::Object{{"kind", "limit"}, {"limit", "memory"}, {"value", int64_t{64} << 20}, {"peak", int64_t{64} << 20}});
+  EXPECT_EQ(outcome_words(Value::Object{{"kind", "signaled"}, {"signal", "SIGSEGV"}}),
+            "killed by SIGSEGV");
+  std::string memory = outcome_words(Value::Object{{"kind", "limit"},
+                                                   {"limit", "memory"},
+                                                   {"value", int64_t{64} << 20},
+                                                   {"peak", int64_t{64} << 20}});
   EXPECT_NE(memory.find("memory=64M (peak 64M)"), std::string::npos) << memory;
-  EXPECT_NE(outcome_words(Value::Object{{"kind", "limit"}, {"limit", "wall_time"}, {"value", 2000}, {"peak", 2000}}).find("wall_time=2s"), std::string::npos);
+  EXPECT_NE(
+      outcome_words(
+          Value::Object{{"kind", "limit"}, {"limit", "wall_time"}, {"value", 2000}, {"peak", 2000}})
+          .find("wall_time=2s"),
+      std::string::npos);
 }
 
 TEST(Text, LosesTheEscapesOfTerminals) {
@@ -54,7 +65,9 @@ TEST(Text, LosesTheEscapesOfTerminals) {
 
 TEST(CellReport, MakesPicturesContentAndKeepsTheRestAsText) {
   CellReport report("box", 1000);
-  report.add("{\"type\":\"stdout\",\"text\":\"hi\\n\"}\n{\"type\":\"result\",\"is_main_result\":true,\"text\":\"<Figure>\",\"png\":\"AAEC\\n\"}\n");
+  report.add(
+      "{\"type\":\"stdout\",\"text\":\"hi\\n\"}\n{\"type\":\"result\",\"is_main_result\":true,"
+      "\"text\":\"<Figure>\",\"png\":\"AAEC\\n\"}\n");
   report.add("not json\n{\"type\":\"result\",\"text\":\"table\",\"html\":\"<b>x</b>\"}\n");
   Told told;
   std::move(report).tell("", told);
@@ -67,7 +80,9 @@ TEST(CellReport, MakesPicturesContentAndKeepsTheRestAsText) {
 
 TEST(CellReport, AnErrorIsAnError) {
   CellReport report("box", 1000);
-  report.add("{\"type\":\"error\",\"name\":\"E\",\"value\":\"v\",\"traceback\":\"\\u001b[31mE: v\\u001b[0m\"}\n");
+  report.add(
+      "{\"type\":\"error\",\"name\":\"E\",\"value\":\"v\",\"traceback\":\"\\u001b[31mE: "
+      "v\\u001b[0m\"}\n");
   Told told;
   std::move(report).tell("", told);
   EXPECT_TRUE(told.is_error);

@@ -21,7 +21,8 @@ Value described(const Sandbox& sandbox, bool is_default) {
   value.set("template", info.template_alias.empty() ? info.template_id : info.template_alias);
   value.set("created", rfc3339(info.created * 1000, 0));
   value.set("ends", info.ends == 0 ? Value() : Value(rfc3339(info.ends * 1000, 0)));
-  value.set("allow_hosts", text_list(info.policy.network.allow.value_or(std::vector<std::string>())));
+  value.set("allow_hosts",
+            text_list(info.policy.network.allow.value_or(std::vector<std::string>())));
   value.set("memory_bytes", info.memory_bytes);
   Value metadata(Value::Object{});
   for (const auto& [name, text] : info.metadata) metadata.set(name, text);
@@ -33,9 +34,12 @@ Value described(const Sandbox& sandbox, bool is_default) {
 std::string words_of(const Sandbox& sandbox, bool is_default) {
   const SandboxInfo& info = sandbox.info();
   std::vector<std::string> hosts = info.policy.network.allow.value_or(std::vector<std::string>());
-  return cat(info.id, info.name.empty() ? "" : cat(" (", info.name, ")"), ": ", manager::to_string(info.state), ", template ",
-             info.template_alias.empty() ? info.template_id : info.template_alias, hosts.empty() ? ", no network" : cat(", network: ", join(hosts, ", ")),
-             info.ends == 0 ? "" : cat(", until ", rfc3339(info.ends * 1000, 0)), is_default ? ", used where a call names none" : "");
+  return cat(info.id, info.name.empty() ? "" : cat(" (", info.name, ")"), ": ",
+             manager::to_string(info.state), ", template ",
+             info.template_alias.empty() ? info.template_id : info.template_alias,
+             hosts.empty() ? ", no network" : cat(", network: ", join(hosts, ", ")),
+             info.ends == 0 ? "" : cat(", until ", rfc3339(info.ends * 1000, 0)),
+             is_default ? ", used where a call names none" : "");
 }
 
 Result<manager::CreateOptions> asked_for(const Job& job) {
@@ -46,7 +50,8 @@ Result<manager::CreateOptions> asked_for(const Job& job) {
   for (const auto& [name, value] : job.pairs("metadata")) options.metadata[name] = value;
   options.timeout_ms = job.seconds("timeout", options.timeout_ms);
   if (job.arguments.find("allow_hosts")) options.policy.network.allow = job.texts("allow_hosts");
-  if (!job.text("memory").empty()) options.policy.limits[LimitKind::memory] = TRY(parse_size(job.text("memory")));
+  if (!job.text("memory").empty())
+    options.policy.limits[LimitKind::memory] = TRY(parse_size(job.text("memory")));
   return options;
 }
 
@@ -55,12 +60,14 @@ Result<manager::CreateOptions> asked_for(const Job& job) {
 Task<Value> create_sandbox(Job job) {
   Result<manager::CreateOptions> options = asked_for(job);
   if (!options) co_return refusal(options.error());
-  Result<std::shared_ptr<Sandbox>> made = co_await job.shared->boxes->make(job.caller, options.value());
+  Result<std::shared_ptr<Sandbox>> made =
+      co_await job.shared->boxes->make(job.caller, options.value());
   if (!made) co_return refusal(made.error());
   const Sandbox& sandbox = *made.value();
   Told told;
   told.notes = sandbox.info().notes;  // what was asked for and narrowed
-  told.text = cat(words_of(sandbox, false), "\nName it in further calls: \"sandbox\": \"", sandbox.info().id, "\".");
+  told.text = cat(words_of(sandbox, false), "\nName it in further calls: \"sandbox\": \"",
+                  sandbox.info().id, "\".");
   told.data = described(sandbox, false);
   co_return to_result(std::move(told));
 }

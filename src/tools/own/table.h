@@ -1,4 +1,5 @@
-// What a client is told of Paddock's own tools: names, descriptions for models, schemas. docs/mcp.md has the same as a table.
+// What a client is told of Paddock's own tools: names, descriptions for models, schemas.
+// docs/mcp.md has the same as a table.
 #pragma once
 
 #include <vector>
@@ -10,12 +11,12 @@ namespace paddock::tools::own {
 struct Entry {
   const char* name;
   const char* title;
-  const char* scope;        // that a key needs: "read" or "sandboxes"
+  const char* scope;  // that a key needs: "read" or "sandboxes"
   Function function;
   const char* description;
-  const char* input;        // members of the inputSchema, as JSON
-  const char* required;     // which of them; "path,content"
-  const char* output;       // the same of the outputSchema
+  const char* input;     // members of the inputSchema, as JSON
+  const char* required;  // which of them; "path,content"
+  const char* output;    // the same of the outputSchema
   const char* promised;
   const char* annotations;
 };

@@ -12,8 +12,11 @@ namespace paddock::wall {
 
 namespace {
 
-// What root inside needs to install and to serve, in its user namespace alone. Nothing that mounts, traces, or configures.
-constexpr int kCapabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_SETFCAP};
+// What root inside needs to install and to serve, in its user namespace alone. Nothing that mounts,
+// traces, or configures.
+constexpr int kCapabilities[] = {
+    CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,  CAP_FSETID,           CAP_KILL,
+    CAP_SETGID, CAP_SETUID,       CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_SETFCAP};
 
 uint64_t capabilities() {
   uint64_t mask = 0;
@@ -23,9 +26,13 @@ uint64_t capabilities() {
 
 // What a policy can say of one run but not of a sandbox that lives: refused, not ignored.
 Result<void> check_policy(const Policy& policy) {
-  auto refuse = [](const char* what, const char* hint) { return Error{Code::unsupported, cat("a living sandbox cannot have ", what, " of its policy"), hint}; };
+  auto refuse = [](const char* what, const char* hint) {
+    return Error{Code::unsupported, cat("a living sandbox cannot have ", what, " of its policy"),
+                 hint};
+  };
   const FilesPolicy& files = policy.files;
-  if ((files.read && !files.read->empty()) || (files.write && !files.write->empty())) return refuse("files.read or files.write", "put the files into a volume, or upload them");
+  if ((files.read && !files.read->empty()) || (files.write && !files.write->empty()))
+    return refuse("files.read or files.write", "put the files into a volume, or upload them");
   if (files.workspace) return refuse("files.workspace", "use a volume, or upload the files");
   if (files.root) return refuse("files.root", "make a template from that image");
   return {};
@@ -33,17 +40,24 @@ Result<void> check_policy(const Policy& policy) {
 
 void add_notes(const LivingRequest& living, std::vector<std::string>& notes) {
   if (living.ids.count + living.ids.sub_count > 1) {
-    if (living.host_usr && !has_writable_usr(living)) notes.push_back("/usr is the host's own and read-only: mapping its owners needs root");
+    if (living.host_usr && !has_writable_usr(living))
+      notes.push_back("/usr is the host's own and read-only: mapping its owners needs root");
     return;
   }
-  notes.push_back("there is a single id: the user is uid 0 inside, and files cannot be given to another (chown fails); run the server as root, or give this user ids in /etc/subuid and /etc/subgid");
-  if (living.host_usr) notes.push_back("/usr is the host's own and read-only: mapping its owners needs root");
+  notes.push_back(
+      "there is a single id: the user is uid 0 inside, and files cannot be given to another (chown "
+      "fails); run the server as root, or give this user ids in /etc/subuid and /etc/subgid");
+  if (living.host_usr)
+    notes.push_back("/usr is the host's own and read-only: mapping its owners needs root");
 }
 
 std::vector<std::string> guest_environment(const Request& request) {
-  std::map<std::string, std::string> env = {{"PATH", cat(kOwnFiles, "/bin:", kSearchPath)}, {"PADDOCK", request.id}};
+  std::map<std::string, std::string> env = {{"PATH", cat(kOwnFiles, "/bin:", kSearchPath)},
+                                            {"PADDOCK", request.id}};
   if (!request.ca_bundle.empty()) {
-    for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE"}) env[name] = kCaBundle;
+    for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
+                             "GIT_SSL_CAINFO", "AWS_CA_BUNDLE"})
+      env[name] = kCaBundle;
     for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) env[name] = kCaCertificate;
   }
   for (const auto& [name, value] : request.policy.env.set) env[name] = value;
@@ -58,7 +72,9 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   TRY(check_common(facts));
   TRY(check_policy(wanted.policy));
   Request request = wanted;
-  for (LimitKind kind : {LimitKind::wall_time, LimitKind::idle_time, LimitKind::output}) request.policy.limits[kind].reset();  // the manager's
+  // The manager's.
+  for (LimitKind kind : {LimitKind::wall_time, LimitKind::idle_time, LimitKind::output})
+    request.policy.limits[kind].reset();
   const LivingRequest& living = *request.living;
   Compiled compiled;
   compiled.limits = TRY(plan_limits(request, facts, WallKind::container));
@@ -67,10 +83,13 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   plan.living = true;
   plan.directory = living.directory;
   plan.privileged = facts.privileged;
-  plan.namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+  plan.namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+                    CLONE_NEWUTS | CLONE_NEWCGROUP;
   plan.ids = living.ids;
   plan.hostname = living.hostname;
-  if (has_network(request)) plan.network = plan_network(TRY(loopback_services(*request.policy.network.allow)), facts.network.ipv6);
+  if (has_network(request))
+    plan.network =
+        plan_network(TRY(loopback_services(*request.policy.network.allow)), facts.network.ipv6);
   plan.steps = TRY(plan_living_root(request, facts));
   plan.root_attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   plan.cgroups = compiled.limits.cgroups;
@@ -78,16 +97,21 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   if (facts.landlock_abi > 0) {
     plan.landlock.handled_files = kernel::landlock_file_rights(facts.landlock_abi);
     plan.landlock.scoped = kernel::landlock_scopes(facts.landlock_abi);
-    plan.landlock.rules = {{"/", plan.landlock.handled_files}, {"/dev/mqueue", plan.landlock.handled_files}};  // the mounts decide; the scopes are what it adds
+    // The mounts decide; the scopes are what it adds.
+    plan.landlock.rules = {{"/", plan.landlock.handled_files},
+                           {"/dev/mqueue", plan.landlock.handled_files}};
   } else if (request.policy.danger.count("isolation.no_landlock")) {
     compiled.weakened.push_back("isolation.no_landlock");
   } else {
-    return Error{Code::unsupported, "this kernel has no Landlock, the second layer around processes and files",
-                 "use Linux 5.13 or later with Landlock enabled, or accept it: [danger] allow = [\"isolation.no_landlock\"]"};
+    return Error{Code::unsupported,
+                 "this kernel has no Landlock, the second layer around processes and files",
+                 "use Linux 5.13 or later with Landlock enabled, or accept it: [danger] allow = "
+                 "[\"isolation.no_landlock\"]"};
   }
   plan.rlimits = compiled.limits.rlimits;
   // What is written to a workspace is the host's, where a setuid bit would count.
-  std::string filter = living.workspace && !living.workspace_read_only ? "living-workspace" : "living";
+  std::string filter =
+      living.workspace && !living.workspace_read_only ? "living-workspace" : "living";
   plan.seccomp = TRY(seccomp_filter(compiled.limits.watch.memory ? filter + "-sampled" : filter));
   plan.argv = {kGuest};
   plan.env = guest_environment(request);
@@ -97,9 +121,12 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   plan.watch = compiled.limits.watch;
   add_notes(living, compiled.notes);
   if (facts.cgroups.until_logout)
-    compiled.notes.push_back("it ends at the last logout of this user; to keep it beyond that: loginctl enable-linger");
-  compiled.weakened.insert(compiled.weakened.end(), compiled.limits.weakened.begin(), compiled.limits.weakened.end());
-  compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(), compiled.limits.notes.end());
+    compiled.notes.push_back(
+        "it ends at the last logout of this user; to keep it beyond that: loginctl enable-linger");
+  compiled.weakened.insert(compiled.weakened.end(), compiled.limits.weakened.begin(),
+                           compiled.limits.weakened.end());
+  compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(),
+                        compiled.limits.notes.end());
   return compiled;
 }
 

@@ -26,12 +26,15 @@ constexpr uint32_t kUser = 1000;  // the user inside
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
 // Where programs look for certificate authorities: Debian, Fedora, openSUSE, Alpine.
-constexpr const char* kCaBundles[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+constexpr const char* kCaBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                      "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+                                      "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 
 class Builder {
  public:
-  Builder(const Request& request, const HostFacts& facts) : request_(request), living_(*request.living), facts_(facts) {}
+  Builder(const Request& request, const HostFacts& facts)
+      : request_(request), living_(*request.living), facts_(facts) {}
 
   Result<std::vector<Step>> build() {
     TRY(check_volumes());
@@ -54,28 +57,47 @@ class Builder {
  private:
   void step(Step step) { steps_.push_back(std::move(step)); }
   void directory(const std::string& path, uint32_t mode = 0755) {
-    if (made_.insert(path).second) step({.kind = Step::Kind::directory, .target = path, .mode = mode});
+    if (made_.insert(path).second)
+      step({.kind = Step::Kind::directory, .target = path, .mode = mode});
   }
   void parents_of(const std::string& path) {
-    for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) directory(path.substr(0, slash));
+    for (size_t slash = path.find('/', 1); slash != std::string::npos;
+         slash = path.find('/', slash + 1))
+      directory(path.substr(0, slash));
   }
-  void file(const std::string& path, std::string content, uint32_t mode = 0644, bool replace = false) {
-    step({.kind = Step::Kind::file, .target = path, .text = std::move(content), .mode = mode, .replace = replace});
+  void file(const std::string& path, std::string content, uint32_t mode = 0644,
+            bool replace = false) {
+    step({.kind = Step::Kind::file,
+          .target = path,
+          .text = std::move(content),
+          .mode = mode,
+          .replace = replace});
   }
-  void symlink(const std::string& path, const std::string& target) { step({.kind = Step::Kind::symlink, .target = path, .text = target}); }
+  void symlink(const std::string& path, const std::string& target) {
+    step({.kind = Step::Kind::symlink, .target = path, .text = target});
+  }
 
-  // Something of the host's. `first_id`: of its files on disk, which become root's inside, and so on upwards.
-  void bind(const std::string& source, const std::string& target, uint64_t attributes, std::optional<uint32_t> first_id) {
-    Step bind{.kind = Step::Kind::bind, .target = target, .text = source, .attributes = attributes, .by_keeper = facts_.privileged};
+  // Something of the host's. `first_id`: of its files on disk, which become root's inside, and so
+  // on upwards.
+  void bind(const std::string& source, const std::string& target, uint64_t attributes,
+            std::optional<uint32_t> first_id) {
+    Step bind{.kind = Step::Kind::bind,
+              .target = target,
+              .text = source,
+              .attributes = attributes,
+              .by_keeper = facts_.privileged};
     if (facts_.privileged && first_id) {
       bind.shift_owner = true;
-      bind.owner = {*first_id, living_.ids.outside_uid, *first_id, living_.ids.outside_gid, living_.ids.count};
+      bind.owner = {*first_id, living_.ids.outside_uid, *first_id, living_.ids.outside_gid,
+                    living_.ids.count};
     }
     step(std::move(bind));
   }
 
-  // `name` is its folder in the sandbox's directory. Names of the parts are short: an option is, too.
-  Result<void> add_overlay(const std::string& target, const std::string& name, const std::vector<std::string>& layers, bool over_host_usr) {
+  // `name` is its folder in the sandbox's directory. Names of the parts are short: an option is,
+  // too.
+  Result<void> add_overlay(const std::string& target, const std::string& name,
+                           const std::vector<std::string>& layers, bool over_host_usr) {
     std::string part = cat("/.", name[0]), lower;
     for (size_t i = 0; i < layers.size(); ++i) {
       directory(cat(part, i));
@@ -87,27 +109,39 @@ class Builder {
       bind("/usr", "/.host", kReadOnly, 0);
       lower += lower.empty() ? "/.host" : ":/.host";
     }
-    if (lower.empty()) return Error{Code::internal, "a living sandbox needs at least one layer", ""};
+    if (lower.empty())
+      return Error{Code::internal, "a living sandbox needs at least one layer", ""};
     if (lower.size() > kLongestOption)
-      return Error{Code::unsupported, cat("the template has ", layers.size(), " layers, which is too many for an overlay"), "build it anew in fewer steps"};
+      return Error{
+          Code::unsupported,
+          cat("the template has ", layers.size(), " layers, which is too many for an overlay"),
+          "build it anew in fewer steps"};
     std::string space = cat("/.space-", name);
     directory(space);
     bind(cat(living_.directory, "/", name), space, kWritable, living_.disk_base);
     directory(target);
-    step({.kind = Step::Kind::overlay, .target = target,
-          .text = cat("userxattr\nlowerdir=", lower, "\nupperdir=", space, "/upper\nworkdir=", space, "/work"), .attributes = kWritable});
+    step({.kind = Step::Kind::overlay,
+          .target = target,
+          .text = cat("userxattr\nlowerdir=", lower, "\nupperdir=", space,
+                      "/upper\nworkdir=", space, "/work"),
+          .attributes = kWritable});
     return {};
   }
 
   Result<void> add_usr() {
-    if (has_writable_usr(living_)) return add_overlay("/.root/usr", "usr", living_.usr_layers, true);
+    if (has_writable_usr(living_))
+      return add_overlay("/.root/usr", "usr", living_.usr_layers, true);
     directory("/.root/usr");
     bind("/usr", "/.root/usr", kReadOnly, {});
     return {};
   }
 
   void add_run() {
-    step({.kind = Step::Kind::tmpfs, .target = "/run", .size = 32 << 20, .inodes = 8192, .attributes = kWritable});
+    step({.kind = Step::Kind::tmpfs,
+          .target = "/run",
+          .size = 32 << 20,
+          .inodes = 8192,
+          .attributes = kWritable});
     directory(kOwnFiles);
     directory(cat(kOwnFiles, "/bin"));
     file(kGuest, "", 0755);
@@ -124,16 +158,25 @@ class Builder {
   }
 
   void add_proc() {
-    step({.kind = Step::Kind::proc, .target = "/proc", .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
-    for (const std::string& path : facts_.proc_masks) step({.kind = Step::Kind::mask, .target = path});
+    step(
+        {.kind = Step::Kind::proc, .target = "/proc", .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
+    for (const std::string& path : facts_.proc_masks)
+      step({.kind = Step::Kind::mask, .target = path});
     if (living_.boot_id.empty()) return;
     std::string own = cat(kOwnFiles, "/boot_id");
     file(own, living_.boot_id + "\n", 0444);
-    step({.kind = Step::Kind::inner_bind, .target = "/proc/sys/kernel/random/boot_id", .text = own, .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
+    step({.kind = Step::Kind::inner_bind,
+          .target = "/proc/sys/kernel/random/boot_id",
+          .text = own,
+          .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
   }
 
   void add_devices() {
-    step({.kind = Step::Kind::tmpfs, .target = "/dev", .size = 64 << 10, .inodes = 256, .attributes = kDevice});
+    step({.kind = Step::Kind::tmpfs,
+          .target = "/dev",
+          .size = 64 << 10,
+          .inodes = 256,
+          .attributes = kDevice});
     for (const char* name : kDevices) {
       std::string path = cat("/dev/", name);
       file(path, "");
@@ -142,10 +185,19 @@ class Builder {
     directory("/dev/pts");
     step({.kind = Step::Kind::devpts, .target = "/dev/pts", .attributes = kDevice});
     directory("/dev/mqueue");  // as in a run: see root_plan.cc
-    step({.kind = Step::Kind::mqueue, .target = "/dev/mqueue", .attributes = kWritable | MOUNT_ATTR_NOEXEC});
+    step({.kind = Step::Kind::mqueue,
+          .target = "/dev/mqueue",
+          .attributes = kWritable | MOUNT_ATTR_NOEXEC});
     directory("/dev/shm");
-    uint64_t size = request_.policy.limits[LimitKind::memory] ? *request_.policy.limits[LimitKind::memory] / 2 : kSharedMemory;
-    step({.kind = Step::Kind::tmpfs, .target = "/dev/shm", .mode = 01777, .size = size, .inodes = 65536, .attributes = kWritable});
+    uint64_t size = request_.policy.limits[LimitKind::memory]
+                        ? *request_.policy.limits[LimitKind::memory] / 2
+                        : kSharedMemory;
+    step({.kind = Step::Kind::tmpfs,
+          .target = "/dev/shm",
+          .mode = 01777,
+          .size = size,
+          .inodes = 65536,
+          .attributes = kWritable});
     symlink("/dev/ptmx", "pts/ptmx");
     symlink("/dev/fd", "/proc/self/fd");
     symlink("/dev/stdin", "/proc/self/fd/0");
@@ -153,17 +205,28 @@ class Builder {
     symlink("/dev/stderr", "/proc/self/fd/2");
   }
 
-  // Written anew at each start, as container engines do: a copy of the sandbox has another name. Files like any other, so
-  // that programs inside can replace them.
+  // Written anew at each start, as container engines do: a copy of the sandbox has another name.
+  // Files like any other, so that programs inside can replace them.
   void add_etc() {
     file("/etc/hostname", living_.hostname + "\n", 0644, true);
-    file("/etc/hosts", cat("127.0.0.1 localhost\n127.0.1.1 ", living_.hostname, "\n::1 localhost ip6-localhost ip6-loopback\n"), 0644, true);
-    std::string resolver = has_network(request_) ? cat("nameserver ", net::to_string(net::ipv4(net::kSyntheticGateway)), "\noptions timeout:10\n") : "";
+    file("/etc/hosts",
+         cat("127.0.0.1 localhost\n127.0.1.1 ", living_.hostname,
+             "\n::1 localhost ip6-localhost ip6-loopback\n"),
+         0644, true);
+    std::string resolver =
+        has_network(request_)
+            ? cat("nameserver ", net::to_string(net::ipv4(net::kSyntheticGateway)),
+                  "\noptions timeout:10\n")
+            : "";
     file("/etc/resolv.conf", resolver, 0644, true);
   }
 
   void cover(const char* path, const std::string& own) {
-    step({.kind = Step::Kind::inner_bind, .target = path, .text = own, .attributes = kReadOnly | MOUNT_ATTR_NOEXEC, .optional = true});
+    step({.kind = Step::Kind::inner_bind,
+          .target = path,
+          .text = own,
+          .attributes = kReadOnly | MOUNT_ATTR_NOEXEC,
+          .optional = true});
   }
 
   void add_certificates() {
@@ -180,11 +243,16 @@ class Builder {
   Result<void> check_volumes() const {
     for (const LivingRequest::Volume& volume : living_.volumes) {
       const std::string& target = volume.target;
-      bool plain = target.size() > 1 && target[0] == '/' && target.back() != '/' && target.find("//") == std::string::npos;
-      for (const std::string& part : split(target, '/')) plain = plain && part != "." && part != "..";
-      for (const char* ours : {"/proc", "/dev", "/sys", "/run"}) plain = plain && !policy::contains_path(ours, target);
+      bool plain = target.size() > 1 && target[0] == '/' && target.back() != '/' &&
+                   target.find("//") == std::string::npos;
+      for (const std::string& part : split(target, '/'))
+        plain = plain && part != "." && part != "..";
+      for (const char* ours : {"/proc", "/dev", "/sys", "/run"})
+        plain = plain && !policy::contains_path(ours, target);
       if (!plain || target == "/usr" || target == "/etc")
-        return Error{Code::invalid, cat("mount a volume at '", printable(target), "': not a place for one"), "use an absolute path such as /mnt/data, outside of /proc, /dev, /sys and /run"};
+        return Error{
+            Code::invalid, cat("mount a volume at '", printable(target), "': not a place for one"),
+            "use an absolute path such as /mnt/data, outside of /proc, /dev, /sys and /run"};
     }
     return {};
   }
@@ -192,32 +260,48 @@ class Builder {
   // Shallow ones first, so that a deeper one lands inside.
   void add_volumes() {
     std::vector<LivingRequest::Volume> volumes = living_.volumes;
-    std::stable_sort(volumes.begin(), volumes.end(), [](const auto& a, const auto& b) { return a.target < b.target; });
+    std::stable_sort(volumes.begin(), volumes.end(),
+                     [](const auto& a, const auto& b) { return a.target < b.target; });
     for (const LivingRequest::Volume& volume : volumes) {
       parents_of(volume.target);
       directory(volume.target);
-      bind(volume.source, volume.target, volume.read_only ? kReadOnly : kWritable, living_.disk_base);
+      bind(volume.source, volume.target, volume.read_only ? kReadOnly : kWritable,
+           living_.disk_base);
     }
   }
 
-  // What belongs to the directory's owner belongs to the user inside, and the reverse. What others inside own there (root's, say) is
-  // stored under ids that no account has; what others own on the host is nobody's inside.
+  // What belongs to the directory's owner belongs to the user inside, and the reverse. What others
+  // inside own there (root's, say) is stored under ids that no account has; what others own on the
+  // host is nobody's inside.
   Result<void> add_workspace() {
     if (!living_.workspace) return {};
     const HostPath& source = *living_.workspace;
     directory(kWorkspace);
-    Step bind{.kind = Step::Kind::bind, .target = kWorkspace, .text = source.path, .attributes = living_.workspace_read_only ? kReadOnly : kWritable,
-              .identity = source.identity, .by_keeper = facts_.privileged};
+    Step bind{.kind = Step::Kind::bind,
+              .target = kWorkspace,
+              .text = source.path,
+              .attributes = living_.workspace_read_only ? kReadOnly : kWritable,
+              .identity = source.identity,
+              .by_keeper = facts_.privileged};
     if (facts_.privileged) {
-      auto is_stored = [&](uint32_t id) { return id >= living_.disk_base && id - living_.disk_base < living_.ids.count; };
+      auto is_stored = [&](uint32_t id) {
+        return id >= living_.disk_base && id - living_.disk_base < living_.ids.count;
+      };
       if (is_stored(source.uid) || is_stored(source.gid))
-        return Error{Code::invalid, cat("the workspace '", printable(source.path), "' belongs to an id of sandboxes, not to an account"), "give it to somebody: chown"};
+        return Error{Code::invalid,
+                     cat("the workspace '", printable(source.path),
+                         "' belongs to an id of sandboxes, not to an account"),
+                     "give it to somebody: chown"};
       bind.shift_owner = true;
-      bind.owner = {living_.disk_base, living_.ids.outside_uid, living_.disk_base, living_.ids.outside_gid, living_.ids.count, kUser, source.uid, source.gid};
+      bind.owner = {living_.disk_base, living_.ids.outside_uid,
+                    living_.disk_base, living_.ids.outside_gid,
+                    living_.ids.count, kUser,
+                    source.uid,        source.gid};
     }
     step(std::move(bind));
     for (const std::string& path : request_.denied)
-      if (policy::contains_path(source.path, path)) step({.kind = Step::Kind::mask, .target = kWorkspace + path.substr(source.path.size())});
+      if (policy::contains_path(source.path, path))
+        step({.kind = Step::Kind::mask, .target = kWorkspace + path.substr(source.path.size())});
     return {};
   }
 
@@ -230,6 +314,8 @@ class Builder {
 
 }  // namespace
 
-Result<std::vector<launch::Step>> plan_living_root(const Request& request, const HostFacts& facts) { return Builder(request, facts).build(); }
+Result<std::vector<launch::Step>> plan_living_root(const Request& request, const HostFacts& facts) {
+  return Builder(request, facts).build();
+}
 
 }  // namespace paddock::wall

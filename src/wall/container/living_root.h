@@ -1,4 +1,5 @@
-// The steps that build the root of a living sandbox: overlays that can be written to, and Paddock's own places in them.
+// The steps that build the root of a living sandbox: overlays that can be written to, and Paddock's
+// own places in them.
 #pragma once
 
 #include <vector>
@@ -12,6 +13,8 @@ namespace paddock::wall {
 Result<std::vector<launch::Step>> plan_living_root(const Request& request, const HostFacts& facts);
 
 // Whether /usr can be written to: it needs ids that stand for the owners of the host's files.
-inline bool has_writable_usr(const LivingRequest& living) { return living.host_usr && living.disk_base != 0; }
+inline bool has_writable_usr(const LivingRequest& living) {
+  return living.host_usr && living.disk_base != 0;
+}
 
 }  // namespace paddock::wall

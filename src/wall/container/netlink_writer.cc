@@ -10,7 +10,9 @@ namespace paddock::wall {
 namespace {
 
 template <class T>
-std::string_view bytes_of(const T& value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
+std::string_view bytes_of(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
 
 }  // namespace
 
@@ -22,16 +24,25 @@ void NetlinkWriter::begin(uint16_t type, uint16_t flags) {
 }
 
 void NetlinkWriter::put(uint16_t type, std::string_view bytes) {
-  nlattr attribute{.nla_len = static_cast<uint16_t>(sizeof(nlattr) + bytes.size()), .nla_type = type};
+  nlattr attribute{.nla_len = static_cast<uint16_t>(sizeof(nlattr) + bytes.size()),
+                   .nla_type = type};
   bytes_ += bytes_of(attribute);
   bytes_ += bytes;
   pad();
 }
 
-void NetlinkWriter::put_text(uint16_t type, std::string_view text) { put(type, std::string(text) + '\0'); }
-void NetlinkWriter::put16(uint16_t type, uint16_t value) { put(type, bytes_of(value = htobe16(value))); }
-void NetlinkWriter::put32(uint16_t type, uint32_t value) { put(type, bytes_of(value = htobe32(value))); }
-void NetlinkWriter::put64(uint16_t type, uint64_t value) { put(type, bytes_of(value = htobe64(value))); }
+void NetlinkWriter::put_text(uint16_t type, std::string_view text) {
+  put(type, std::string(text) + '\0');
+}
+void NetlinkWriter::put16(uint16_t type, uint16_t value) {
+  put(type, bytes_of(value = htobe16(value)));
+}
+void NetlinkWriter::put32(uint16_t type, uint32_t value) {
+  put(type, bytes_of(value = htobe32(value)));
+}
+void NetlinkWriter::put64(uint16_t type, uint64_t value) {
+  put(type, bytes_of(value = htobe64(value)));
+}
 void NetlinkWriter::put_host32(uint16_t type, uint32_t value) { put(type, bytes_of(value)); }
 
 std::string NetlinkWriter::finish() {

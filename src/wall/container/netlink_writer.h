@@ -32,10 +32,11 @@ class NetlinkWriter {
 
   void put(uint16_t type, std::string_view bytes);
   void put_text(uint16_t type, std::string_view text);  // with the zero that ends it
-  void put16(uint16_t type, uint16_t value);            // these in network order, as netfilter has them
+  // These in network order, as netfilter has them.
+  void put16(uint16_t type, uint16_t value);
   void put32(uint16_t type, uint32_t value);
   void put64(uint16_t type, uint64_t value);
-  void put_host32(uint16_t type, uint32_t value);       // as rtnetlink has them
+  void put_host32(uint16_t type, uint32_t value);  // as rtnetlink has them
 
   // An attribute that consists of those that `fill` puts.
   template <class Fill>

@@ -24,7 +24,8 @@ namespace {
 constexpr uint32_t kLoopback = 1;  // interface index in every fresh namespace
 constexpr uint16_t kAdd = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 constexpr char kRedirect[] = "redirect", kAnswer[] = "answer", kRest[] = "rest";
-constexpr size_t kMostServices = 64;  // their rules and the kernel's answers fit into one socket buffer
+// Their rules and the kernel's answers fit into one socket buffer.
+constexpr size_t kMostServices = 64;
 
 net::Address gateway6() { return net::synthetic_ipv6(net::ipv4(1)); }
 
@@ -38,15 +39,24 @@ void add_address(NetlinkWriter& writer, const net::Address& address, uint8_t pre
   // Nobody else could have it: no duplicate address detection, which would take a second.
   uint8_t family = address.ipv6 ? AF_INET6 : AF_INET, flags = address.ipv6 ? IFA_F_NODAD : 0;
   writer.begin(RTM_NEWADDR, kAdd);
-  writer.header(ifaddrmsg{.ifa_family = family, .ifa_prefixlen = prefix, .ifa_flags = flags, .ifa_scope = RT_SCOPE_UNIVERSE, .ifa_index = kLoopback});
+  writer.header(ifaddrmsg{.ifa_family = family,
+                          .ifa_prefixlen = prefix,
+                          .ifa_flags = flags,
+                          .ifa_scope = RT_SCOPE_UNIVERSE,
+                          .ifa_index = kLoopback});
   writer.put(IFA_LOCAL, address_bytes(address));
   writer.put(IFA_ADDRESS, address_bytes(address));
 }
 
 void add_default_route(NetlinkWriter& writer, const net::Address& source) {
-  uint8_t family = source.ipv6 ? AF_INET6 : AF_INET, scope = source.ipv6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
+  uint8_t family = source.ipv6 ? AF_INET6 : AF_INET,
+          scope = source.ipv6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
   writer.begin(RTM_NEWROUTE, kAdd);
-  writer.header(rtmsg{.rtm_family = family, .rtm_table = RT_TABLE_MAIN, .rtm_protocol = RTPROT_STATIC, .rtm_scope = scope, .rtm_type = RTN_UNICAST});
+  writer.header(rtmsg{.rtm_family = family,
+                      .rtm_table = RT_TABLE_MAIN,
+                      .rtm_protocol = RTPROT_STATIC,
+                      .rtm_scope = scope,
+                      .rtm_type = RTN_UNICAST});
   writer.put(RTA_PREFSRC, address_bytes(source));
   writer.put_host32(RTA_OIF, kLoopback);
 }
@@ -95,8 +105,9 @@ void redirect_connections(RuleBatch& batch, const std::vector<net::Endpoint>& lo
   });
 }
 
-// A question from 198.18.0.1 would be answered from 198.18.0.1, but it was asked of (and is tracked with) 127.0.0.1: a UDP
-// socket that is bound to every address answers from the one nearest to the asker. So the asker becomes 127.0.0.1 too.
+// A question from 198.18.0.1 would be answered from 198.18.0.1, but it was asked of (and is tracked
+// with) 127.0.0.1: a UDP socket that is bound to every address answers from the one nearest to the
+// asker. So the asker becomes 127.0.0.1 too.
 void answer_from_loopback(RuleBatch& batch) {
   batch.chain({kAnswer, "nat", NF_INET_POST_ROUTING, 100, NF_ACCEPT});
   for (const net::Address& address : {net::ipv4(INADDR_LOOPBACK), loopback6()}) {
@@ -140,9 +151,11 @@ std::string plan_log_rule(bool ipv6) {
 std::string plan_log_listen() {
   NetlinkWriter writer;
   writer.begin(NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_CONFIG, NLM_F_REQUEST | NLM_F_ACK);
-  writer.header(nfgenmsg{.nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0, .res_id = htons(net::kDroppedLogGroup)});
+  writer.header(nfgenmsg{
+      .nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0, .res_id = htons(net::kDroppedLogGroup)});
   nfulnl_msg_config_cmd bind{NFULNL_CFG_CMD_BIND};
-  nfulnl_msg_config_mode copy{.copy_range = htonl(net::kDroppedLogBytes), .copy_mode = NFULNL_COPY_PACKET};
+  nfulnl_msg_config_mode copy{.copy_range = htonl(net::kDroppedLogBytes),
+                              .copy_mode = NFULNL_COPY_PACKET};
   writer.put(NFULA_CFG_CMD, {reinterpret_cast<const char*>(&bind), sizeof bind});
   writer.put(NFULA_CFG_MODE, {reinterpret_cast<const char*>(&copy), sizeof copy});
   writer.put32(NFULA_CFG_QTHRESH, 1);
@@ -157,11 +170,13 @@ bool is_loopback(const policy::NetworkRule& rule) {
 }
 
 void add_new(std::vector<net::Endpoint>& services, const net::Endpoint& service) {
-  if (std::find(services.begin(), services.end(), service) == services.end()) services.push_back(service);
+  if (std::find(services.begin(), services.end(), service) == services.end())
+    services.push_back(service);
 }
 
 Error refuse(const std::string& entry, const char* why) {
-  return Error{Code::invalid, cat("network.allow: '", printable(entry), "' ", why), "name the port: 127.0.0.1:8080"};
+  return Error{Code::invalid, cat("network.allow: '", printable(entry), "' ", why),
+               "name the port: 127.0.0.1:8080"};
 }
 
 }  // namespace
@@ -172,14 +187,20 @@ Result<std::vector<net::Endpoint>> loopback_services(const std::vector<std::stri
     policy::NetworkRule rule = TRY(policy::parse_network_rule(entry));
     if (!is_loopback(rule)) continue;
     bool by_name = rule.kind == policy::NetworkRule::Kind::name;
-    if (!by_name && rule.prefix != rule.address_bits) return refuse(entry, "is a range of loopback addresses, which the sandbox has for itself");
-    if (!rule.port) return refuse(entry, "stands for every port of this host's loopback, which the sandbox has for itself");
-    if (*rule.port == net::kEgressPort) return refuse(entry, "names the port that the sandbox's own way out has");
+    if (!by_name && rule.prefix != rule.address_bits)
+      return refuse(entry, "is a range of loopback addresses, which the sandbox has for itself");
+    if (!rule.port)
+      return refuse(
+          entry, "stands for every port of this host's loopback, which the sandbox has for itself");
+    if (*rule.port == net::kEgressPort)
+      return refuse(entry, "names the port that the sandbox's own way out has");
     if (by_name) add_new(services, {net::ipv4(INADDR_LOOPBACK), *rule.port});
-    add_new(services, {by_name ? loopback6() : net::Address{rule.address, rule.address_bits == 128}, *rule.port});
+    add_new(services, {by_name ? loopback6() : net::Address{rule.address, rule.address_bits == 128},
+                       *rule.port});
   }
   if (services.size() > kMostServices)
-    return Error{Code::invalid, cat("network.allow names ", services.size(), " loopback services"), cat("name at most ", kMostServices)};
+    return Error{Code::invalid, cat("network.allow names ", services.size(), " loopback services"),
+                 cat("name at most ", kMostServices)};
   return services;
 }
 
@@ -189,8 +210,13 @@ launch::NetworkPlan plan_network(const std::vector<net::Endpoint>& loopback, boo
   redirect_connections(batch, loopback);
   answer_from_loopback(batch);
   drop_the_rest(batch);
-  return {.enabled = true, .addresses = plan_addresses(ipv6), .rules = batch.finish(), .log_rule = plan_log_rule(ipv6),
-          .log_listen = plan_log_listen(), .ipv6 = ipv6, .port = net::kEgressPort};
+  return {.enabled = true,
+          .addresses = plan_addresses(ipv6),
+          .rules = batch.finish(),
+          .log_rule = plan_log_rule(ipv6),
+          .log_listen = plan_log_listen(),
+          .ipv6 = ipv6,
+          .port = net::kEgressPort};
 }
 
 }  // namespace paddock::wall

@@ -27,13 +27,14 @@ namespace {
 
 constexpr char kNft[] = "/usr/sbin/nft", kIp[] = "/usr/sbin/ip";
 
-// Runs `inside` in a fresh network namespace with this plan, and plays the egress process for it: connections are greeted,
-// questions answered. Returns what `inside` says, and what was seen outside.
+// Runs `inside` in a fresh network namespace with this plan, and plays the egress process for it:
+// connections are greeted, questions answered. Returns what `inside` says, and what was seen
+// outside.
 struct Seen {
-  std::string said;                       // by `inside`
-  std::vector<std::string> connections;   // where they were meant to go
+  std::string said;                      // by `inside`
+  std::vector<std::string> connections;  // where they were meant to go
   std::vector<std::string> questions;
-  size_t dropped = 0;                     // packets told of by NFLOG
+  size_t dropped = 0;  // packets told of by NFLOG
   bool log = false;
 };
 
@@ -42,7 +43,8 @@ std::string original_destination(int socket) {
   address.size = sizeof address.storage;
   if (::getsockopt(socket, IPPROTO_IPV6, SO_ORIGINAL_DST, address.get(), &address.size) != 0) {
     address.size = sizeof address.storage;
-    if (::getsockopt(socket, IPPROTO_IP, SO_ORIGINAL_DST, address.get(), &address.size) != 0) return "nowhere";
+    if (::getsockopt(socket, IPPROTO_IP, SO_ORIGINAL_DST, address.get(), &address.size) != 0)
+      return "nowhere";
   }
   return net::to_string(net::from_socket_address(address).value());
 }
@@ -51,11 +53,13 @@ std::vector<Fd> receive_sockets(int egress) {
   char byte = 0;
   iovec part{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 8)];
-  msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  msghdr message{
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
   std::vector<Fd> sockets;
   if (::recvmsg(egress, &message, MSG_CMSG_CLOEXEC) != 1 || byte != 'N') return sockets;
   cmsghdr* header = CMSG_FIRSTHDR(&message);
-  for (size_t i = 0; header && i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) sockets.emplace_back(reinterpret_cast<int*>(CMSG_DATA(header))[i]);
+  for (size_t i = 0; header && i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i)
+    sockets.emplace_back(reinterpret_cast<int*>(CMSG_DATA(header))[i]);
   return sockets;
 }
 
@@ -67,7 +71,8 @@ void serve(const std::vector<Fd>& sockets, Seen& seen) {
   char bytes[2048];
   net::SocketAddress asker;
   asker.size = sizeof asker.storage;
-  if (ssize_t size = ::recvfrom(sockets[1].get(), bytes, sizeof bytes, 0, asker.get(), &asker.size); size > 0) {
+  if (ssize_t size = ::recvfrom(sockets[1].get(), bytes, sizeof bytes, 0, asker.get(), &asker.size);
+      size > 0) {
     seen.questions.emplace_back(bytes, static_cast<size_t>(size));
     (void)::sendto(sockets[1].get(), "answer", 6, 0, asker.get(), asker.size);
   }
@@ -95,16 +100,21 @@ Seen run_inside(const launch::NetworkPlan& plan, const std::function<std::string
   seen.log = sockets.size() == 3;
   std::vector<pollfd> watched{{pipe.read.get(), POLLIN, 0}};
   for (const Fd& socket : sockets) watched.push_back({socket.get(), POLLIN, 0});
-  while (::poll(watched.data(), watched.size(), -1) > 0 && !watched[0].revents) serve(sockets, seen);
+  while (::poll(watched.data(), watched.size(), -1) > 0 && !watched[0].revents)
+    serve(sockets, seen);
   if (sockets.size() > 1) serve(sockets, seen);  // what came at the same moment as the end
   seen.said = read_all(pipe.read.get(), 1 << 20).value();
   (void)::waitpid(child.value().pid, nullptr, 0);
   return seen;
 }
 
-std::vector<net::Endpoint> services(const std::vector<std::string>& allow) { return loopback_services(allow).value(); }
+std::vector<net::Endpoint> services(const std::vector<std::string>& allow) {
+  return loopback_services(allow).value();
+}
 
-net::SocketAddress at(const char* address, uint16_t port) { return net::to_socket_address({net::parse_address(address).value(), port}); }
+net::SocketAddress at(const char* address, uint16_t port) {
+  return net::to_socket_address({net::parse_address(address).value(), port});
+}
 
 Fd socket_for(const net::SocketAddress& address, int type) {
   Fd socket(::socket(address.storage.ss_family, type | SOCK_CLOEXEC, 0));
@@ -122,15 +132,19 @@ std::string read_from(int socket) {
 std::string connect_to(const char* address, uint16_t port) {
   net::SocketAddress target = at(address, port);
   Fd socket = socket_for(target, SOCK_STREAM);
-  if (::connect(socket.get(), target.get(), target.size) != 0) return cat(std::strerror(errno), "\n");
+  if (::connect(socket.get(), target.get(), target.size) != 0)
+    return cat(std::strerror(errno), "\n");
   return read_from(socket.get()) + "\n";
 }
 
 std::string ask(const char* address, uint16_t port) {
   net::SocketAddress target = at(address, port);
   Fd socket = socket_for(target, SOCK_DGRAM);
-  if (::connect(socket.get(), target.get(), target.size) != 0) return cat(std::strerror(errno), "\n");  // only what comes from there is heard
-  if (::send(socket.get(), address, std::strlen(address), 0) < 0) return cat(std::strerror(errno), "\n");
+  // Only what comes from there is heard.
+  if (::connect(socket.get(), target.get(), target.size) != 0)
+    return cat(std::strerror(errno), "\n");
+  if (::send(socket.get(), address, std::strlen(address), 0) < 0)
+    return cat(std::strerror(errno), "\n");
   return read_from(socket.get()) + "\n";
 }
 
@@ -170,13 +184,18 @@ std::string run_program(const std::vector<const char*>& words) {
 class NetworkPlan : public testing::Test {
  protected:
   void SetUp() override {
-    if (!run_inside(plan_network({}, true), [] { return "ok"; }).log) GTEST_SKIP() << "no network namespace with nftables, NFLOG and IPv6 can be made here";
+    if (!run_inside(plan_network({}, true), [] { return "ok"; }).log)
+      GTEST_SKIP() << "no network namespace with nftables, NFLOG and IPv6 can be made here";
   }
 };
 
 TEST_F(NetworkPlan, IsReadBackByNftAsItIsDescribed) {
   if (::access(kNft, X_OK) != 0) GTEST_SKIP() << "nft is not installed";
-  EXPECT_EQ(run_inside(plan_network(services({"127.0.0.1:8080", "[::1]:9090", "pypi.org"}), true), [] { return run_program({kNft, "-y", "list", "ruleset"}); }).said,
+  EXPECT_EQ(run_inside(plan_network(services({"127.0.0.1:8080", "[::1]:9090", "pypi.org"}), true),
+                       [] {
+                         return run_program({kNft, "-y", "list", "ruleset"});
+                       })
+                .said,
             R"(table inet paddock {
 	chain redirect {
 		type nat hook output priority -100; policy accept;
@@ -209,24 +228,40 @@ TEST_F(NetworkPlan, IsReadBackByNftAsItIsDescribed) {
 
 TEST_F(NetworkPlan, GivesLoopbackTheAddressesAndRoutes) {
   if (::access(kIp, X_OK) != 0) GTEST_SKIP() << "ip is not installed";
-  std::string said = run_inside(plan_network({}, true), [] { return run_program({kIp, "address"}) + run_program({kIp, "route"}) + run_program({kIp, "-6", "route"}); }).said;
-  for (const char* line : {"inet 198.18.0.1/15 scope global lo", "inet6 2001:2::1/48 scope global nodad", "default dev lo proto static scope link src 198.18.0.1",
-                           "default dev lo proto static src 2001:2::1"})
+  std::string said = run_inside(plan_network({}, true), [] {
+                       return run_program({kIp, "address"}) + run_program({kIp, "route"}) +
+                              run_program({kIp, "-6", "route"});
+                     }).said;
+  for (const char* line :
+       {"inet 198.18.0.1/15 scope global lo", "inet6 2001:2::1/48 scope global nodad",
+        "default dev lo proto static scope link src 198.18.0.1",
+        "default dev lo proto static src 2001:2::1"})
     EXPECT_NE(said.find(line), std::string::npos) << line << " in\n" << said;
 }
 
 TEST_F(NetworkPlan, BringsEveryConnectionToTheListenerWithItsTarget) {
   Seen seen = run_inside(plan_network({}, true), [] {
-    return connect_to_each({{"1.2.3.4", 99}, {"198.18.1.7", 443}, {"198.18.0.1", 80}, {"2606:4700::1", 443}, {"8.8.8.8", 53}});
+    return connect_to_each({{"1.2.3.4", 99},
+                            {"198.18.1.7", 443},
+                            {"198.18.0.1", 80},
+                            {"2606:4700::1", 443},
+                            {"8.8.8.8", 53}});
   });
   EXPECT_EQ(seen.said, "hello\nhello\nhello\nhello\nhello\n");
-  EXPECT_EQ(seen.connections, (std::vector<std::string>{"1.2.3.4:99", "198.18.1.7:443", "198.18.0.1:80", "[2606:4700::1]:443", "8.8.8.8:53"}));
+  EXPECT_EQ(seen.connections,
+            (std::vector<std::string>{"1.2.3.4:99", "198.18.1.7:443", "198.18.0.1:80",
+                                      "[2606:4700::1]:443", "8.8.8.8:53"}));
   EXPECT_EQ(seen.dropped, 0u);
 }
 
 TEST_F(NetworkPlan, AnswersDnsAsWhoeverWasAsked) {
   Seen seen = run_inside(plan_network({}, true), [] {
-    return ask_each({{"198.18.0.1", 53}, {"8.8.8.8", 53}, {"2606:4700::1111", 53}, {"2001:2::1", 53}, {"127.0.0.53", 53}, {"::1", 53}});
+    return ask_each({{"198.18.0.1", 53},
+                     {"8.8.8.8", 53},
+                     {"2606:4700::1111", 53},
+                     {"2001:2::1", 53},
+                     {"127.0.0.53", 53},
+                     {"::1", 53}});
   });
   EXPECT_EQ(seen.said, "answer\nanswer\nanswer\nanswer\nanswer\nanswer\n");
   EXPECT_EQ(seen.questions.size(), 6u);
@@ -235,7 +270,12 @@ TEST_F(NetworkPlan, AnswersDnsAsWhoeverWasAsked) {
 
 TEST_F(NetworkPlan, RefusesAllOtherPacketsAtOnceAndTellsOfThem) {
   Seen seen = run_inside(plan_network({}, true), [] {
-    return ask_each({{"8.8.8.8", 443}, {"198.18.0.1", 1000}, {"198.18.0.5", 18128}, {"224.0.0.251", 5353}, {"2606:4700::1", 443}, {"2001:2::1", 9}});
+    return ask_each({{"8.8.8.8", 443},
+                     {"198.18.0.1", 1000},
+                     {"198.18.0.5", 18128},
+                     {"224.0.0.251", 5353},
+                     {"2606:4700::1", 443},
+                     {"2001:2::1", 9}});
   });
   std::string refused = cat(std::strerror(EPERM), "\n");
   EXPECT_EQ(seen.said, refused + refused + refused + refused + refused + refused);
@@ -247,7 +287,8 @@ TEST_F(NetworkPlan, LeavesTheProgramItsOwnLoopback) {
   Seen seen = run_inside(plan_network({}, true), [] {
     net::SocketAddress own = at("127.0.0.1", 8080);
     Fd listener = socket_for(own, SOCK_STREAM);
-    if (::bind(listener.get(), own.get(), own.size) != 0 || ::listen(listener.get(), 1) != 0) return std::string(std::strerror(errno));
+    if (::bind(listener.get(), own.get(), own.size) != 0 || ::listen(listener.get(), 1) != 0)
+      return std::string(std::strerror(errno));
     Fd client = socket_for(own, SOCK_STREAM);
     if (::connect(client.get(), own.get(), own.size) != 0) return std::string(std::strerror(errno));
     Fd server(::accept(listener.get(), nullptr, nullptr));
@@ -285,12 +326,14 @@ TEST_F(NetworkPlan, LeavesNoDescriptorAndNoPortToTheProgram) {
       int on = 1;
       (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
       (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-      text += ::bind(socket.get(), port.get(), port.size) == 0 ? "bound\n" : cat(std::strerror(errno), "\n");
+      text += ::bind(socket.get(), port.get(), port.size) == 0 ? "bound\n"
+                                                               : cat(std::strerror(errno), "\n");
     }
     for (int fd = 3; fd < 64; ++fd) {
       int protocol = 0;
       socklen_t size = sizeof protocol;
-      if (::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0) text += cat("socket ", fd, " of protocol ", protocol, "\n");
+      if (::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0)
+        text += cat("socket ", fd, " of protocol ", protocol, "\n");
     }
     return text;
   });
@@ -305,13 +348,17 @@ TEST(OpenNetwork, RefusesTheHostsOwnNamespace) {
 
 TEST(LoopbackServices, AreSingleAddressesAndLocalhostWithAPort) {
   std::vector<std::string> found;
-  for (const net::Endpoint& service : services({"pypi.org:443", "localhost:8080", "127.0.0.1:8080", "127.0.0.2:1", "10.0.0.0/8", "0.0.0.0/0", "[::1]:5"}))
+  for (const net::Endpoint& service :
+       services({"pypi.org:443", "localhost:8080", "127.0.0.1:8080", "127.0.0.2:1", "10.0.0.0/8",
+                 "0.0.0.0/0", "[::1]:5"}))
     found.push_back(net::to_string(service));
-  EXPECT_EQ(found, (std::vector<std::string>{"127.0.0.1:8080", "[::1]:8080", "127.0.0.2:1", "[::1]:5"}));
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"127.0.0.1:8080", "[::1]:8080", "127.0.0.2:1", "[::1]:5"}));
 }
 
 TEST(LoopbackServices, NeedAPortThatIsFree) {
-  for (const char* entry : {"localhost", "127.0.0.1", "[::1]", "127.0.0.0/8", "127.0.0.0/16:80", "127.0.0.1:18128"}) {
+  for (const char* entry :
+       {"localhost", "127.0.0.1", "[::1]", "127.0.0.0/8", "127.0.0.0/16:80", "127.0.0.1:18128"}) {
     Result<std::vector<net::Endpoint>> refused = loopback_services({entry});
     ASSERT_FALSE(refused) << entry;
     EXPECT_EQ(refused.error().code, Code::invalid);

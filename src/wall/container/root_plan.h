@@ -24,7 +24,9 @@ struct RootPlan {
 
 Result<RootPlan> plan_root(const Request& request, const HostFacts& facts, const LimitPlan& limits);
 
-// A host path as it is seen inside, at each place where it is: beneath the workspace it moves, elsewhere it stays.
-std::vector<std::string> inside_paths(const Request& request, const HostFacts& facts, const std::string& host_path);
+// A host path as it is seen inside, at each place where it is: beneath the workspace it moves,
+// elsewhere it stays.
+std::vector<std::string> inside_paths(const Request& request, const HostFacts& facts,
+                                      const std::string& host_path);
 
 }  // namespace paddock::wall

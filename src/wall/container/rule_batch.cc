@@ -11,7 +11,9 @@ namespace {
 constexpr char kTable[] = "paddock";
 
 std::string byte(uint8_t value) { return std::string(1, static_cast<char>(value)); }
-std::string port_bytes(uint16_t port) { return byte(static_cast<uint8_t>(port >> 8)) + byte(static_cast<uint8_t>(port)); }
+std::string port_bytes(uint16_t port) {
+  return byte(static_cast<uint8_t>(port >> 8)) + byte(static_cast<uint8_t>(port));
+}
 
 }  // namespace
 
@@ -28,12 +30,14 @@ std::string RuleBatch::finish() {
 
 void RuleBatch::marker(uint16_t type) {
   writer_.begin(type, NLM_F_REQUEST);
-  writer_.header(nfgenmsg{.nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)});
+  writer_.header(nfgenmsg{
+      .nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)});
 }
 
 void RuleBatch::message(uint16_t type, uint16_t flags) {
   uint8_t family = ipv6_ ? NFPROTO_INET : NFPROTO_IPV4;
-  writer_.begin(static_cast<uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | type), NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | flags);
+  writer_.begin(static_cast<uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | type),
+                NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | flags);
   writer_.header(nfgenmsg{.nfgen_family = family, .version = NFNETLINK_V0, .res_id = 0});
 }
 
@@ -160,7 +164,9 @@ void RuleBatch::match_no_more_than(uint64_t per_second, uint32_t burst) {
 void RuleBatch::give(uint32_t verdict) {
   expression("immediate", [&] {
     writer_.put32(NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
-    writer_.nest(NFTA_IMMEDIATE_DATA, [&] { writer_.nest(NFTA_DATA_VERDICT, [&] { writer_.put32(NFTA_VERDICT_CODE, verdict); }); });
+    writer_.nest(NFTA_IMMEDIATE_DATA, [&] {
+      writer_.nest(NFTA_DATA_VERDICT, [&] { writer_.put32(NFTA_VERDICT_CODE, verdict); });
+    });
   });
 }
 

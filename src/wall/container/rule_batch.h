@@ -38,7 +38,8 @@ class RuleBatch {
   };
   void chain(const Chain& chain);
 
-  // Adds a rule at the end of the chain. `expressions` calls those below: all matches must hold, then the last one acts.
+  // Adds a rule at the end of the chain. `expressions` calls those below: all matches must hold,
+  // then the last one acts.
   template <class Expressions>
   void rule(const char* chain, Expressions expressions) {
     begin_rule(chain);
@@ -47,9 +48,11 @@ class RuleBatch {
 
   void match_family(bool ipv6);
   void match_protocol(uint8_t protocol);
-  void match_destination(bool ipv6, const std::string& bytes);  // or as many of its first bytes as are given
+  // Or as many of its first bytes as are given.
+  void match_destination(bool ipv6, const std::string& bytes);
   void match_destination_port(uint8_t protocol, uint16_t port);
-  void match_conntrack(uint32_t key, uint32_t bits);  // NFT_CT_STATUS, NFT_CT_STATE: one of the bits is set
+  // NFT_CT_STATUS, NFT_CT_STATE: one of the bits is set.
+  void match_conntrack(uint32_t key, uint32_t bits);
   void match_replies();
   void match_no_more_than(uint64_t per_second, uint32_t burst);
 
