@@ -9,6 +9,7 @@
 // A message reads "what we tried: why it failed"; `hint` says what the reader can do about it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,11 +30,28 @@ enum class Code {
 
 const char* to_string(Code code);
 
+// What callers branch on where `code` is too coarse. `none`: the code says it all.
+enum class Kind : uint8_t {
+  none,
+  unrecorded,           // it was not done because no record of it could be made
+  gone,                 // the sandbox has ended meanwhile
+  unavailable,          // the other side cannot be reached now
+  canceled,             // the caller gave it up
+  deadline_exceeded,    // no answer in time
+  already_exists,       // it is there already
+  failed_precondition,  // not in this state
+  aborted,              // something else happened first
+  unauthenticated,      // nobody has proved who is asking
+  malformed,            // well-formed, and not what was asked for (HTTP's 422)
+  too_large,            // more than is taken at once
+  unknown,              // no more is known about it
+};
+
 struct Error {
   Code code = Code::internal;
-  std::string message;
-  std::string hint;
-  bool unrecorded = false;  // it was not done because no record of it could be made
+  std::string message;  // what was tried: why it failed
+  std::string hint;     // what the reader can do about it; for people only
+  Kind kind = Kind::none;
 };
 
 template <class T>

@@ -1,8 +1,8 @@
 // Native API: keys and tenants, for who may administer the server.
 #include "api/all_routes.h"
 #include "api/describe.h"
-#include "api/fields.h"
 #include "api/server.h"
+#include "base/fields.h"
 #include "manager/acts.h"
 #include "manager/events.h"
 

@@ -131,7 +131,8 @@ Task<void> execute(Session& session) {
     recorded.not_started(error);
     // A context that is not there, or a sandbox that is gone, has a status that clients know.
     bool known = error.code == Code::not_found || error.code == Code::conflict ||
-                 error.hint == "unavailable" || error.hint == "canceled" || error.unrecorded;
+                 error.hint == "unavailable" || error.hint == "canceled" ||
+                 error.kind == Kind::unrecorded;
     if (known)
       co_await say_error(session.call, error);
     else

@@ -1,8 +1,8 @@
 // Native API: code that runs in the stateful interpreters of a sandbox.
 #include "api/all_routes.h"
 #include "api/code.h"
-#include "api/fields.h"
 #include "api/guest_call.h"
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace paddock::api {

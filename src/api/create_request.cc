@@ -1,6 +1,6 @@
 #include "api/create_request.h"
 
-#include "api/fields.h"
+#include "base/fields.h"
 #include "base/text.h"
 #include "base/value_count.h"
 #include "policy/decode.h"

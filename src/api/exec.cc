@@ -4,7 +4,7 @@
 #include "api/data_events.h"
 #include "api/exec_request.h"
 #include "api/exec_socket.h"
-#include "api/fields.h"
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace paddock::api {

@@ -1,6 +1,6 @@
 #include "api/exec_request.h"
 
-#include "api/fields.h"
+#include "base/fields.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "manager/output_redaction.h"

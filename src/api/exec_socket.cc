@@ -2,8 +2,8 @@
 
 #include "api/data_events.h"
 #include "api/exec_request.h"
-#include "api/fields.h"
 #include "api/socket.h"
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace paddock::api {

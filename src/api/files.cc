@@ -4,8 +4,8 @@
 #include "api/all_routes.h"
 #include "api/data_events.h"
 #include "api/envd_files.h"
-#include "api/fields.h"
 #include "api/guest_call.h"
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace paddock::api {

@@ -4,7 +4,7 @@
 #include "api/all_routes.h"
 #include "api/create_request.h"
 #include "api/describe.h"
-#include "api/fields.h"
+#include "base/fields.h"
 #include "base/text.h"
 #include "manager/acts.h"
 #include "manager/epitaphs.h"

@@ -17,7 +17,7 @@ int status_of(Code code) {
 }
 
 int status_of(const Error& error) {
-  if (error.unrecorded) return error.code == Code::exhausted ? 507 : 503;
+  if (error.kind == Kind::unrecorded) return error.code == Code::exhausted ? 507 : 503;
   return status_of(error.code);
 }
 

@@ -3,7 +3,7 @@
 
 #include "api/all_routes.h"
 #include "api/create_request.h"
-#include "api/fields.h"
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace paddock::api {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "api/all_routes.h"
-#include "api/fields.h"
 #include "api/server.h"
+#include "base/fields.h"
 #include "base/text.h"
 #include "store/state.h"
 #include "tools/direct.h"

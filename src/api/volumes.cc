@@ -1,7 +1,7 @@
 // Native API: volumes.
 #include "api/all_routes.h"
 #include "api/describe.h"
-#include "api/fields.h"
+#include "base/fields.h"
 #include "base/units.h"
 
 namespace paddock::api {

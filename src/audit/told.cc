@@ -6,14 +6,7 @@
 
 namespace paddock::audit {
 
-namespace {
-
-std::string text_in(const Value& record, std::string_view key) {
-  const Value* value = record.find(key);
-  return value && value->as_string() ? *value->as_string() : "";
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Told told_by(std::string_view line) {
   Told told;

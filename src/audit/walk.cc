@@ -11,17 +11,6 @@ namespace {
 constexpr size_t kMostNotes = 50;
 constexpr uint64_t kTellEvery = 8 << 20;
 
-uint64_t number_in(const Value& data, std::string_view key) {
-  const Value* value = data.find(key);
-  return value && value->as_int() && *value->as_int() > 0 ? static_cast<uint64_t>(*value->as_int())
-                                                          : 0;
-}
-
-std::string text_in(const Value& data, std::string_view key) {
-  const Value* value = data.find(key);
-  return value && value->as_string() ? *value->as_string() : "";
-}
-
 std::optional<std::string> from_hex(std::string_view text) {
   auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -121,7 +110,7 @@ Result<bool> Walk::walk_segment(size_t index) {
     if (line && line->kind == "log.open" && number == 1 && line->holds()) {
       Result<Value> record = parse_json(text->text, "record");
       const Value* data = record ? record.value().find("data") : nullptr;
-      uint64_t told = data ? number_in(*data, "segment") : 0;
+      uint64_t told = data ? count_in(*data, "segment") : 0;
       if (told != segment.number)
         return fail({"swapped", last_.seq + 1, segment_name(segment.number), 1,
                      cat("this file is segment ", told, " under another name")});
@@ -197,8 +186,8 @@ bool Walk::check_seal(const Record& line, const Value& data, const Snapshot::Seg
   auto bad = [&](const char* what, uint64_t seq, std::string why) {
     return fail({what, seq, "", 0, std::move(why)});
   };
-  if (number_in(data, "segment") != segment.number ||
-      number_in(data, "first") != first_of_segment_ || number_in(data, "last") != last_.seq)
+  if (count_in(data, "segment") != segment.number || count_in(data, "first") != first_of_segment_ ||
+      count_in(data, "last") != last_.seq)
     return bad("bad_seal", line.seq, "the seal speaks of other records than those before it");
   ++closed;
   ++unsigned_since;
@@ -229,11 +218,11 @@ bool Walk::check_seal(const Record& line, const Value& data, const Snapshot::Seg
 void Walk::note(const Record& line, const Value& data) {
   if (line.kind == "log.retired") {
     start_retired_ |=
-        number_in(data, "last") + 1 == verified.first && text_in(data, "hash") == start_prev_;
+        count_in(data, "last") + 1 == verified.first && text_in(data, "hash") == start_prev_;
     return;
   }
   if (line.kind == "log.damage") {
-    uint64_t from = number_in(data, "from");
+    uint64_t from = count_in(data, "from");
     std::string why = cat("record ", line.seq, " (", line.time,
                           ") tells that a writer found damage: ", printable(text_in(data, "why")));
     if (told.size() < kMostNotes)
@@ -248,9 +237,8 @@ void Walk::note(const Record& line, const Value& data) {
     ++more_notes_;
     return;
   }
-  std::string what = line.kind == "log.gap"
-                         ? cat(number_in(data, "missing"), " records are missing")
-                         : "the log's end was mended";
+  std::string what = line.kind == "log.gap" ? cat(count_in(data, "missing"), " records are missing")
+                                            : "the log's end was mended";
   verified.notes.push_back(cat("record ", line.seq, " (", line.time, "): ", what, ": ",
                                printable(text_in(data, "why"))));
 }

@@ -1,5 +1,6 @@
 #include "base/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -35,6 +36,46 @@ void Value::set(std::string key, Value value) {
 
 Value text_list(const std::vector<std::string>& texts) {
   return Value::Array(texts.begin(), texts.end());
+}
+
+Value text_table(const std::map<std::string, std::string>& texts) {
+  Value table{Value::Object{}};
+  for (const auto& [name, text] : texts) table.set(name, text);
+  return table;
+}
+
+std::string text_in(const Value& object, std::string_view key, std::string otherwise) {
+  const Value* found = object.find(key);
+  return found && found->as_string() ? *found->as_string() : otherwise;
+}
+
+int64_t number_in(const Value& object, std::string_view key, int64_t otherwise) {
+  const Value* found = object.find(key);
+  return found && found->as_int() ? *found->as_int() : otherwise;
+}
+
+uint64_t count_in(const Value& object, std::string_view key) {
+  return static_cast<uint64_t>(std::max<int64_t>(number_in(object, key), 0));
+}
+
+double real_in(const Value& object, std::string_view key, double otherwise) {
+  const Value* found = object.find(key);
+  if (found && found->as_int()) return static_cast<double>(*found->as_int());
+  return found && found->as_double() ? *found->as_double() : otherwise;
+}
+
+bool flag_in(const Value& object, std::string_view key, bool otherwise) {
+  const Value* found = object.find(key);
+  return found && found->as_bool() ? *found->as_bool() : otherwise;
+}
+
+std::vector<std::string> texts_in(const Value& object, std::string_view key) {
+  std::vector<std::string> texts;
+  const Value* found = object.find(key);
+  if (found && found->as_array())
+    for (const Value& item : *found->as_array())
+      if (item.as_string()) texts.push_back(*item.as_string());
+  return texts;
 }
 
 namespace {

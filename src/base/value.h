@@ -59,7 +59,18 @@ Result<Value> parse_json(std::string_view text, const std::string& name);
 // TOML 1.0. Dates and times are refused: nothing here uses them.
 Result<Value> parse_toml(std::string_view text, const std::string& name);
 
-Value text_list(const std::vector<std::string>& texts);  // an array of strings
+Value text_list(const std::vector<std::string>& texts);             // an array of strings
+Value text_table(const std::map<std::string, std::string>& texts);  // an object of strings
+
+// A member of an object whose writer is trusted, or whose shape was checked before. What is missing
+// or has another type is `otherwise`. Requests from outside are read with Fields (base/fields.h),
+// whole structs with a table of fields (base/record.h).
+std::string text_in(const Value& object, std::string_view key, std::string otherwise = "");
+int64_t number_in(const Value& object, std::string_view key, int64_t otherwise = 0);
+uint64_t count_in(const Value& object, std::string_view key);  // a negative number is 0
+double real_in(const Value& object, std::string_view key, double otherwise = 0);  // whole ones too
+bool flag_in(const Value& object, std::string_view key, bool otherwise = false);
+std::vector<std::string> texts_in(const Value& object, std::string_view key);  // strings only
 
 // A string with its quotes and escapes, for who writes JSON without a Value. Not UTF-8: U+FFFD.
 void append_json_string(std::string_view text, std::string& out);

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostText = 4096;  // of a value, or of a damaged line
 
 std::string clock_of(const Value& record) {
-  Result<int64_t> time = parse_rfc3339(text_of(record, "time"));
+  Result<int64_t> time = parse_rfc3339(text_in(record, "time"));
   if (!time) return std::string(23, '?');
   time_t seconds = static_cast<time_t>(time.value() / 1'000'000);
   tm local{};
@@ -70,7 +70,7 @@ bool says_nothing(const Value& value) {
 std::string pair_of(const std::string& key, const Value& value) {
   if ((key == "command" || key == "argv") && value.as_array()) return command_of(*value.as_array());
   if (key == "outcome" && value.as_object()) {
-    std::string text = text_of(value, "kind");
+    std::string text = text_in(value, "kind");
     for (const auto& [name, part] : *value.as_object())
       if (name != "kind" && name != "value" && name != "peak")
         text += cat(" ", part.as_string() ? *part.as_string() : to_json(part));
@@ -92,7 +92,7 @@ std::string summary_of(const Value& record) {
     for (const auto& [key, value] : *data->as_object())
       if (!is_first(key) && !says_nothing(value)) parts.push_back(pair_of(key, value));
   }
-  if (int64_t duration = number_of(record, "duration_us"))
+  if (int64_t duration = number_in(record, "duration_us"))
     parts.insert(parts.begin() + !parts.empty(), cat("took ", short_time(duration)));
   return join(parts, "  ");
 }
@@ -127,11 +127,11 @@ std::string readable(const audit::Found& found, const Colours& colour, size_t wi
     size_t taken = display_width(front);
     return cat(colour.red, front, width > taken + 20 ? fit(text, width - taken) : text, colour.off);
   }
-  std::string kind = text_of(record, "kind"), verdict = text_of(record, "verdict"),
-              tenant = text_of(record, "tenant"), agent = text_of(record, "agent");
+  std::string kind = text_in(record, "kind"), verdict = text_in(record, "verdict"),
+              tenant = text_in(record, "tenant"), agent = text_in(record, "agent");
   std::string who = agent.empty() ? shown(tenant) : cat(shown(tenant), "/", shown(agent));
   std::string time = clock_of(record), what = padded(shown(kind), 14);
-  std::string place = cat("  ", padded(shown(text_of(record, "sandbox")), 20), "  ", padded(who, 8),
+  std::string place = cat("  ", padded(shown(text_in(record, "sandbox")), 20), "  ", padded(who, 8),
                           "  ", padded(shown(verdict), 5), "  ");
   std::string rest = place + summary_of(record);
   size_t taken = display_width(time) + number.size() + 3 + display_width(what);

@@ -65,10 +65,10 @@ Error refusal(int status, const std::string& body) {
             ""};
   const Value* inner = value.value().find("error");
   const Value& fields = inner && inner->as_object() ? *inner : value.value();
-  std::string name = text_of(value.value(), "error"), message = text_of(fields, "message");
-  if (name.empty()) name = text_of(fields, "code");
+  std::string name = text_in(value.value(), "error"), message = text_in(fields, "message");
+  if (name.empty()) name = text_in(fields, "code");
   std::string hint = status == 401 ? "set PADDOCK_API_KEY; make one with: paddock key create"
-                                   : text_of(fields, "hint");
+                                   : text_in(fields, "hint");
   return {code_of(name, status),
           message.empty() ? cat("the server answered ", status) : printable(message),
           printable(hint)};
@@ -311,24 +311,6 @@ std::string percent_encode(std::string_view text) {
 
 std::string sandbox_path(const std::string& id, std::string_view rest) {
   return cat("/v1/sandboxes/", percent_encode(id), rest);
-}
-
-std::string text_of(const Value& value, std::string_view key) {
-  const Value* member = value.find(key);
-  const std::string* text = member ? member->as_string() : nullptr;
-  return text ? *text : "";
-}
-
-int64_t number_of(const Value& value, std::string_view key) {
-  return static_cast<int64_t>(real_of(value, key));
-}
-
-double real_of(const Value& value, std::string_view key) {
-  const Value* member = value.find(key);
-  if (!member) return 0;
-  if (const int64_t* number = member->as_int()) return static_cast<double>(*number);
-  const double* real = member->as_double();
-  return real ? *real : 0;
 }
 
 }  // namespace paddock::cli

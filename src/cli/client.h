@@ -96,9 +96,4 @@ std::string percent_encode(std::string_view text);
 // "/v1/sandboxes/ID" and what follows it.
 std::string sandbox_path(const std::string& id, std::string_view rest = "");
 
-// Members of an answer; what is missing or of another type is empty.
-std::string text_of(const Value& value, std::string_view key);
-int64_t number_of(const Value& value, std::string_view key);
-double real_of(const Value& value, std::string_view key);
-
 }  // namespace paddock::cli

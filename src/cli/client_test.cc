@@ -118,7 +118,7 @@ TEST(Client, ReadsJsonInChunks) {
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n");
   Result<Value> answer = server.client().ask("GET", "/v1/x");
   ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_EQ(number_of(answer.value(), "a"), 1);
+  EXPECT_EQ(number_in(answer.value(), "a"), 1);
   EXPECT_TRUE(starts_with(server.request(), "GET /v1/x HTTP/1.1\r\nHost: localhost\r\n"));
 }
 

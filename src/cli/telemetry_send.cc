@@ -18,22 +18,17 @@ namespace {
 constexpr size_t kMostInput = 64 << 20;
 constexpr int64_t kPatience = 5'000, kMostPatience = 60'000;
 
-std::string text_of(const Value& value, const char* key) {
-  const Value* found = value.find(key);
-  return found && found->as_string() ? *found->as_string() : "";
-}
-
 Result<Event> event_from(const Value& line) {
   Event event;
-  event.kind = text_of(line, "kind");
-  event.trace = text_of(line, "trace");
-  event.span = text_of(line, "span");
-  event.parent = text_of(line, "parent");
-  event.sandbox = text_of(line, "sandbox");
-  event.tenant = text_of(line, "tenant");
-  event.agent = text_of(line, "agent");
-  event.verdict = text_of(line, "verdict");
-  event.time_us = TRY(parse_rfc3339(text_of(line, "time")));
+  event.kind = text_in(line, "kind");
+  event.trace = text_in(line, "trace");
+  event.span = text_in(line, "span");
+  event.parent = text_in(line, "parent");
+  event.sandbox = text_in(line, "sandbox");
+  event.tenant = text_in(line, "tenant");
+  event.agent = text_in(line, "agent");
+  event.verdict = text_in(line, "verdict");
+  event.time_us = TRY(parse_rfc3339(text_in(line, "time")));
   if (const Value* duration = line.find("duration_us"); duration && duration->as_int())
     event.duration_us = *duration->as_int();
   if (const Value* data = line.find("data")) event.data = *data;
@@ -45,13 +40,13 @@ Result<void> send(const std::string& input) {
   Value target = TRY(parse_json(lines.front(), "the first line"));
   TelemetryPolicy policy;
   // Else the environment's.
-  if (std::string url = text_of(target, "endpoint"); !url.empty()) policy.endpoint = url;
+  if (std::string url = text_in(target, "endpoint"); !url.empty()) policy.endpoint = url;
   if (const Value* headers = target.find("headers"); headers && headers->as_object())
     for (const auto& [name, value] : *headers->as_object())
       policy.headers[name] = value.as_string() ? *value.as_string() : "";
   std::optional<telemetry::Endpoint> endpoint = TRY(telemetry::find_endpoint("", policy));
   if (!endpoint) return {};
-  if (std::string service = text_of(target, "service"); !service.empty())
+  if (std::string service = text_in(target, "service"); !service.empty())
     endpoint->service = service;
   std::vector<Event> events;
   for (size_t i = 1; i < lines.size(); ++i)

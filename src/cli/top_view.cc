@@ -32,19 +32,19 @@ const Value& usage_of(const Value& sandbox) {
 }
 
 double net_rate(const Value& usage) {
-  return real_of(usage, "net_up_rate") + real_of(usage, "net_down_rate");
+  return real_in(usage, "net_up_rate") + real_in(usage, "net_down_rate");
 }
 double disk_rate(const Value& usage) {
-  return real_of(usage, "disk_read_rate") + real_of(usage, "disk_write_rate");
+  return real_in(usage, "disk_read_rate") + real_in(usage, "disk_write_rate");
 }
 
 double sort_value(const Value& sandbox, TopSort sort) {
   const Value& usage = usage_of(sandbox);
   switch (sort) {
-    case TopSort::cpu: return real_of(usage, "cpu_percent");
-    case TopSort::memory: return real_of(usage, "memory");
-    case TopSort::pids: return real_of(usage, "pids");
-    case TopSort::disk: return real_of(usage, "disk");
+    case TopSort::cpu: return real_in(usage, "cpu_percent");
+    case TopSort::memory: return real_in(usage, "memory");
+    case TopSort::pids: return real_in(usage, "pids");
+    case TopSort::disk: return real_in(usage, "disk");
     case TopSort::net: return net_rate(usage);
     case TopSort::id: break;
   }
@@ -80,9 +80,9 @@ std::vector<Column> columns_for(TopSort sort) {
 
 std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const Colours& colour) {
   const Value& usage = usage_of(sandbox);
-  double memory = real_of(usage, "memory"), memory_limit = real_of(sandbox, "memory_bytes"),
-         cpu = real_of(usage, "cpu_percent"), cpu_limit = real_of(sandbox, "cpu_millicores") / 10,
-         disk = real_of(usage, "disk"), disk_limit = real_of(sandbox, "disk_bytes");
+  double memory = real_in(usage, "memory"), memory_limit = real_in(sandbox, "memory_bytes"),
+         cpu = real_in(usage, "cpu_percent"), cpu_limit = real_in(sandbox, "cpu_millicores") / 10,
+         disk = real_in(usage, "disk"), disk_limit = real_in(sandbox, "disk_bytes");
   auto near = [&](double value, double limit) {
     return limit > 0 && value > limit * kNear ? colour.red : "";
   };
@@ -90,17 +90,17 @@ std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const 
     return values.empty() ? least
                           : std::max(least, *std::max_element(values.begin(), values.end()));
   };
-  int64_t ends = number_of(sandbox, "ends_ms");
-  bool is_running = text_of(sandbox, "state") == "running";
-  return {{printable(text_of(sandbox, "id"))},
-          {printable(text_of(sandbox, "name"))},
-          {printable(text_of(sandbox, "state")), is_running ? "" : colour.dim},
+  int64_t ends = number_in(sandbox, "ends_ms");
+  bool is_running = text_in(sandbox, "state") == "running";
+  return {{printable(text_in(sandbox, "id"))},
+          {printable(text_in(sandbox, "name"))},
+          {printable(text_in(sandbox, "state")), is_running ? "" : colour.dim},
           {percent(cpu), near(cpu, cpu_limit)},
           {sparkline(history.cpu, highest(history.cpu, 100)), colour.green},
           {size(memory), near(memory, memory_limit)},
           {sparkline(history.memory, memory_limit > 0 ? memory_limit : highest(history.memory, 1)),
            colour.green},
-          {to_text(number_of(usage, "pids"))},
+          {to_text(number_in(usage, "pids"))},
           {size(disk), near(disk, disk_limit)},
           {rate(net_rate(usage))},
           {rate(disk_rate(usage))},
@@ -110,9 +110,9 @@ std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const 
 
 std::string totals_line(const std::vector<Value>& sandboxes) {
   Value totals = top_totals(sandboxes);
-  return cat(number_of(totals, "sandboxes"), " sandboxes, ", number_of(totals, "running"),
-             " running   cpu ", percent(real_of(totals, "cpu_percent")), "   memory ",
-             size(real_of(totals, "memory")), "   pids ", number_of(totals, "pids"), "   net ",
+  return cat(number_in(totals, "sandboxes"), " sandboxes, ", number_in(totals, "running"),
+             " running   cpu ", percent(real_in(totals, "cpu_percent")), "   memory ",
+             size(real_in(totals, "memory")), "   pids ", number_in(totals, "pids"), "   net ",
              rate(net_rate(totals)), "   io ", rate(disk_rate(totals)));
 }
 
@@ -139,7 +139,7 @@ std::optional<TopSort> top_sort_from_key(char key) {
 }
 
 void sort_top(std::vector<Value>& sandboxes, TopSort sort, bool reverse) {
-  auto by_id = [](const Value& a, const Value& b) { return text_of(a, "id") < text_of(b, "id"); };
+  auto by_id = [](const Value& a, const Value& b) { return text_in(a, "id") < text_in(b, "id"); };
   std::sort(sandboxes.begin(), sandboxes.end(), [&](const Value& a, const Value& b) {
     double first = sort_value(a, sort), second = sort_value(b, sort);
     return first != second ? first > second : by_id(a, b);
@@ -161,8 +161,8 @@ Value top_totals(const std::vector<Value>& sandboxes) {
                                   "disk",        "disk_read_rate", "disk_write_rate",
                                   "net_up_rate", "net_down_rate",  "connections"};
   for (const Value& sandbox : sandboxes) {
-    running += text_of(sandbox, "state") == "running";
-    for (const char* name : kSummed) sums[name] += real_of(usage_of(sandbox), name);
+    running += text_in(sandbox, "state") == "running";
+    for (const char* name : kSummed) sums[name] += real_in(usage_of(sandbox), name);
   }
   Value totals;
   totals.set("sandboxes", static_cast<uint64_t>(sandboxes.size()));
@@ -182,7 +182,7 @@ std::string render_top(const std::vector<Value>& sandboxes,
   size_t first = std::min(view.first, sandboxes.size() - std::min(sandboxes.size(), room));
   std::vector<std::vector<Cell>> rows;
   for (size_t i = first; i < std::min(sandboxes.size(), first + room); ++i) {
-    auto history = histories.find(text_of(sandboxes[i], "id"));
+    auto history = histories.find(text_in(sandboxes[i], "id"));
     rows.push_back(
         row_of(sandboxes[i], history == histories.end() ? none : history->second, colour));
   }

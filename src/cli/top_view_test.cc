@@ -24,7 +24,7 @@ Value sandbox(const std::string& id, double cpu, int64_t memory, const std::stri
 
 std::string ids(const std::vector<Value>& sandboxes) {
   std::string all;
-  for (const Value& one : sandboxes) all += text_of(one, "id");
+  for (const Value& one : sandboxes) all += text_in(one, "id");
   return all;
 }
 
@@ -53,7 +53,7 @@ TEST(Top, FitsItsScreenAndScrolls) {
     all.push_back(sandbox(std::string(20, id), 1, 1, "a rather long name for a sandbox"));
   std::map<std::string, TopHistory> histories;
   for (const Value& one : all)
-    for (int i = 0; i < 50; ++i) histories[text_of(one, "id")].add(i, i);
+    for (int i = 0; i < 50; ++i) histories[text_in(one, "id")].add(i, i);
   std::string text =
       render_top(all, histories, {.width = 80, .rows = 10, .first = 3, .keys = true}, kPlain);
   std::vector<std::string> lines = split(text, '\n');
@@ -93,9 +93,9 @@ TEST(Top, WorksForOnesThatWereNeverLookedAtAndForNone) {
 
 TEST(Top, SumsWhatAllUse) {
   Value totals = top_totals({sandbox("a", 1.5, 10), sandbox("b", 2, 20)});
-  EXPECT_DOUBLE_EQ(real_of(totals, "cpu_percent"), 3.5);
-  EXPECT_EQ(number_of(totals, "memory"), 30);
-  EXPECT_EQ(number_of(totals, "net_down_rate"), 40);
+  EXPECT_DOUBLE_EQ(real_in(totals, "cpu_percent"), 3.5);
+  EXPECT_EQ(number_in(totals, "memory"), 30);
+  EXPECT_EQ(number_in(totals, "net_down_rate"), 40);
 }
 
 }  // namespace

@@ -7,6 +7,16 @@
 //     …
 //   }
 //
+// A task that can fail returns Task<Result<T>>. CO_TRY declares a variable with the value, or ends
+// the coroutine with the error; CO_TRY_VOID does so where there is no value. Both take a Result or
+// something that is awaited for one:
+//
+//   Task<Result<Reply>> resume(Call& call) {
+//     CO_TRY(Fields fields, co_await call.fields());
+//     CO_TRY_VOID(fields.done());
+//     …
+//   }
+//
 // Kept simple on purpose, and used simply: awaited calls stand alone or behind `=`, their arguments
 // are plain variables (g++ 12 destroys temporaries in more complicated ones twice).
 #pragma once
@@ -129,3 +139,20 @@ class Both {
 };
 
 }  // namespace paddock::io
+
+// Not a statement expression, as TRY is: g++ 12 destroys temporaries in those twice when the
+// coroutine is suspended within.
+#define CO_TRY(declaration, ...)                                                      \
+  auto PADDOCK_UNIQUE(co_try_) = __VA_ARGS__;                                         \
+  if (!PADDOCK_UNIQUE(co_try_)) co_return std::move(PADDOCK_UNIQUE(co_try_).error()); \
+  declaration = std::move(PADDOCK_UNIQUE(co_try_)).value()
+
+#define CO_TRY_VOID(...)                                              \
+  do {                                                                \
+    auto co_try_result_ = __VA_ARGS__;                                \
+    if (!co_try_result_) co_return std::move(co_try_result_.error()); \
+  } while (false)
+
+#define PADDOCK_UNIQUE(name) PADDOCK_JOIN(name, __LINE__)
+#define PADDOCK_JOIN(a, b) PADDOCK_JOIN_NOW(a, b)
+#define PADDOCK_JOIN_NOW(a, b) a##b

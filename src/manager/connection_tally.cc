@@ -2,20 +2,7 @@
 
 namespace paddock::manager {
 
-namespace {
-
-std::string text_in(const Value& entry, const char* key) {
-  const Value* found = entry.find(key);
-  return found && found->as_string() ? *found->as_string() : "";
-}
-
-uint64_t number_in(const Value& entry, const char* key) {
-  const Value* found = entry.find(key);
-  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int())
-                                                          : 0;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool ConnectionTally::take(const Value& entry) {
   Verdict& verdict = verdicts_[text_in(entry, "verdict") == "allow" ? "allow" : "deny"];
@@ -23,13 +10,13 @@ bool ConnectionTally::take(const Value& entry) {
     ++verdict.recorded;
     return true;
   }
-  auto key = std::pair{text_in(entry, "name"), number_in(entry, "port")};
+  auto key = std::pair{text_in(entry, "name"), count_in(entry, "port")};
   if (key.first.empty()) key.first = text_in(entry, "address");
   bool is_known = verdict.hosts.count(key) > 0;
   Sum& sum = is_known || verdict.hosts.size() < kMostHosts ? verdict.hosts[key] : verdict.others;
   ++sum.count;
-  sum.up += number_in(entry, "bytes_up");
-  sum.down += number_in(entry, "bytes_down");
+  sum.up += count_in(entry, "bytes_up");
+  sum.down += count_in(entry, "bytes_down");
   return false;
 }
 

@@ -56,26 +56,6 @@ Result<void> send_line(int socket, const Value& value, int patience = kAnswerMs)
   return {};
 }
 
-uint64_t number(const Value& value, const char* name) {
-  const Value* found = value.find(name);
-  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int())
-                                                          : 0;
-}
-
-std::string text(const Value& value, const char* name) {
-  const Value* found = value.find(name);
-  return found && found->as_string() ? *found->as_string() : "";
-}
-
-std::vector<std::string> texts(const Value& value, const char* name) {
-  std::vector<std::string> found;
-  const Value* list = value.find(name);
-  if (list && list->as_array())
-    for (const Value& item : *list->as_array())
-      if (item.as_string()) found.push_back(*item.as_string());
-  return found;
-}
-
 }  // namespace
 
 // By hand: there are many, and nothing else begins like this.
@@ -261,8 +241,8 @@ io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
 Result<Egress::Ready> Egress::parse_ready(const Value& answer) {
   const Value* ready = answer.find("ready");
   if (!ready) return Error{Code::internal, "the egress process said something unexpected", ""};
-  return Ready{text(*ready, "certificate"), text(*ready, "bundle"),
-               TRY(from_base64(text(*ready, "java")))};
+  return Ready{text_in(*ready, "certificate"), text_in(*ready, "bundle"),
+               TRY(from_base64(text_in(*ready, "java")))};
 }
 
 Result<void> Egress::reload(const Policy& policy) {
@@ -328,28 +308,28 @@ void Egress::take_lines() {
 }
 
 void Egress::take_summary(const Value& summary, RunResult& result) {
-  result.usage.net_tx_bytes = number(summary, "bytes_up");
-  result.usage.net_rx_bytes = number(summary, "bytes_down");
-  if (number(summary, "connections_refused"))
+  result.usage.net_tx_bytes = count_in(summary, "bytes_up");
+  result.usage.net_rx_bytes = count_in(summary, "bytes_down");
+  if (count_in(summary, "connections_refused"))
     result.limits_hit.push_back(
-        {LimitKind::connections, settings_.connections, number(summary, "connections_peak")});
+        {LimitKind::connections, settings_.connections, count_in(summary, "connections_peak")});
   const Value* total = summary.find("total_reached");
   if (total && total->as_bool() && *total->as_bool())
     result.limits_hit.push_back({LimitKind::net_total, settings_.total,
-                                 number(summary, "bytes_up") + number(summary, "bytes_down")});
+                                 count_in(summary, "bytes_up") + count_in(summary, "bytes_down")});
   const Value* denials = summary.find("denials");
   if (denials && denials->as_array())
     for (const Value& denial : *denials->as_array())
       result.denials.push_back(
-          {"network", text(denial, "action"), text(denial, "rule"), text(denial, "why")});
-  for (const std::string& host : texts(summary, "secrets_in_the_clear"))
+          {"network", text_in(denial, "action"), text_in(denial, "rule"), text_in(denial, "why")});
+  for (const std::string& host : texts_in(summary, "secrets_in_the_clear"))
     result.notes.push_back(cat("a secret of network.inject went to ", host, " without TLS"));
-  for (const std::string& host : texts(summary, "secrets_withheld"))
+  for (const std::string& host : texts_in(summary, "secrets_withheld"))
     result.notes.push_back(
         cat("requests to ", host,
             " went without the header of network.inject, which would be readable on its way; list ",
             host, " in network.allow to send it all the same"));
-  if (uint64_t more = number(summary, "denials_left_out"))
+  if (uint64_t more = count_in(summary, "denials_left_out"))
     result.notes.push_back(cat(more, " more denials on the network are not listed"));
 }
 
@@ -368,7 +348,7 @@ void Egress::finish(RunResult& result) {
   // The entries are JSON already.
   std::string hosts = "[]";
   if (const Value* list = found ? found->find("hosts") : nullptr) hosts = to_json(*list);
-  entries_lost_ = found ? number(*found, "entries_dropped") : 0;
+  entries_lost_ = found ? count_in(*found, "entries_dropped") : 0;
   uint64_t dropped = entries_left_out_ + entries_lost_;
   result.network = cat("{\"requests\":[", join(entries_, ","), "],\"requests_dropped\":", dropped,
                        ",\"hosts\":", hosts, "}");

@@ -39,31 +39,21 @@ std::string line_of(const Epitaph& epitaph) {
   return to_json(value) + "\n";
 }
 
-std::string text(const Value& value, const char* name) {
-  const Value* found = value.find(name);
-  return found && found->as_string() ? *found->as_string() : "";
-}
-
-int64_t number(const Value& value, const char* name) {
-  const Value* found = value.find(name);
-  return found && found->as_int() ? *found->as_int() : 0;
-}
-
 std::optional<Epitaph> epitaph_from(const std::string& line) {
   Result<Value> parsed = parse_json(line, kFile);
-  if (!parsed || text(parsed.value(), "id").empty()) return std::nullopt;
+  if (!parsed || text_in(parsed.value(), "id").empty()) return std::nullopt;
   const Value& value = parsed.value();
-  Epitaph epitaph{.id = text(value, "id"),
-                  .tenant = text(value, "tenant"),
-                  .name = text(value, "name"),
-                  .template_name = text(value, "template")};
-  epitaph.created = number(value, "created_ms");
-  epitaph.ended = number(value, "ended_ms");
-  epitaph.because = text(value, "because");
-  epitaph.timeout_ms = number(value, "timeout_ms");
-  epitaph.idle_timeout_ms = number(value, "idle_timeout_ms");
-  epitaph.memory_peak = static_cast<uint64_t>(number(value, "memory_peak_bytes"));
-  epitaph.disk = static_cast<uint64_t>(number(value, "disk_bytes"));
+  Epitaph epitaph{.id = text_in(value, "id"),
+                  .tenant = text_in(value, "tenant"),
+                  .name = text_in(value, "name"),
+                  .template_name = text_in(value, "template")};
+  epitaph.created = number_in(value, "created_ms");
+  epitaph.ended = number_in(value, "ended_ms");
+  epitaph.because = text_in(value, "because");
+  epitaph.timeout_ms = number_in(value, "timeout_ms");
+  epitaph.idle_timeout_ms = number_in(value, "idle_timeout_ms");
+  epitaph.memory_peak = static_cast<uint64_t>(number_in(value, "memory_peak_bytes"));
+  epitaph.disk = static_cast<uint64_t>(number_in(value, "disk_bytes"));
   if (const Value* limit = value.find("limit")) epitaph.limit = limit_from(*limit);
   return epitaph;
 }

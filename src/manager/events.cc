@@ -172,7 +172,7 @@ Task<Result<void>> Events::record(Event event) {
       co_return Error{.code = is_full ? Code::exhausted : Code::io,
                       .message = cat("record what is to be done: ", why.message),
                       .hint = hint,
-                      .unrecorded = true};
+                      .kind = Kind::unrecorded};
     }
   }
   if (state->owner) state->owner->distribute(event);

@@ -39,7 +39,7 @@ class Events {
   static Result<std::unique_ptr<Events>> start(io::Loop& loop, const EventsOptions& options);
   ~Events();
 
-  // Goes on once the event is on the disk. The error arm (Error::unrecorded): it cannot be
+  // Goes on once the event is on the disk. The error arm (Kind::unrecorded): it cannot be
   // recorded, so what it tells of must not happen.
   io::Task<Result<void>> record(Event event);
   // For what has happened already. A sandbox that causes more of these than so many a second has

@@ -236,7 +236,7 @@ TEST_F(EventsTest, WhatCannotBeRecordedIsToldToNobody) {
         self->events_->subscribe("", [self](const Event& one) { self->heard_.push_back(one); });
     Result<void> recorded = co_await self->events_->record(event);
     EXPECT_FALSE(recorded);
-    EXPECT_TRUE(!recorded && recorded.error().unrecorded &&
+    EXPECT_TRUE(!recorded && recorded.error().kind == Kind::unrecorded &&
                 recorded.error().code == Code::exhausted);
     EXPECT_TRUE(self->heard_.empty());
     EXPECT_TRUE(self->events_->health().failing);

@@ -12,41 +12,16 @@ namespace {
 
 constexpr char kFile[] = "instance.json", kFormat[] = "paddock-instance";
 
-std::vector<std::string> texts(const Value& value, const char* name) {
-  std::vector<std::string> found;
-  const Value* list = value.find(name);
-  if (list && list->as_array())
-    for (const Value& item : *list->as_array())
-      if (item.as_string()) found.push_back(*item.as_string());
-  return found;
-}
-
-uint64_t number(const Value& value, const char* name) {
-  const Value* found = value.find(name);
-  return found && found->as_int() && *found->as_int() > 0 ? static_cast<uint64_t>(*found->as_int())
-                                                          : 0;
-}
-
-std::string text(const Value& value, const char* name) {
-  const Value* found = value.find(name);
-  return found && found->as_string() ? *found->as_string() : "";
-}
-
-bool flag(const Value& value, const char* name) {
-  const Value* found = value.find(name);
-  return found && found->as_bool() && *found->as_bool();
-}
-
 }  // namespace
 
 std::optional<LimitHit> limit_from(const Value& value) {
-  std::string name = text(value, "limit");
+  std::string name = text_in(value, "limit");
   for (const LimitInfo& limit : kLimits) {
     if (name != limit.name) continue;
     LimitHit hit{
-        .limit = limit.kind, .value = number(value, "value"), .peak = number(value, "peak")};
-    hit.rule = text(value, "rule");
-    hit.text = text(value, "text");
+        .limit = limit.kind, .value = count_in(value, "value"), .peak = count_in(value, "peak")};
+    hit.rule = text_in(value, "rule");
+    hit.text = text_in(value, "text");
     hit.exact_value = static_cast<double>(hit.value);
     hit.exact_peak = static_cast<double>(hit.peak);
     return hit;
@@ -75,12 +50,12 @@ Result<InstanceFacts> InstanceFacts::load(const std::string& directory) {
   Value record = TRY(store::read_record(folder.get(), kFile, kFormat));
   InstanceFacts facts;
   if (const Value* enforced = record.find("enforced")) facts.enforced = *enforced;
-  facts.notes = texts(record, "notes");
-  facts.cgroups = texts(record, "cgroups");
+  facts.notes = texts_in(record, "notes");
+  facts.cgroups = texts_in(record, "cgroups");
   if (const Value* by = record.find("freezes_by"); by && by->as_string())
     facts.freezes_by = *by->as_string();
-  facts.freezer = flag(record, "freezer");
-  facts.network = flag(record, "network");
+  facts.freezer = flag_in(record, "freezer");
+  facts.network = flag_in(record, "network");
   const Value* limits = record.find("limits");
   for (const LimitInfo& limit : kLimits)
     if (const Value* value = limits ? limits->find(limit.name) : nullptr; value && value->as_int())
@@ -96,16 +71,16 @@ std::optional<InstanceEpilogue> read_epilogue(const std::string& directory) {
   if (!record) return std::nullopt;
   const Value& value = record.value();
   InstanceEpilogue epilogue;
-  epilogue.time_ms = static_cast<int64_t>(number(value, "time_ms"));
-  epilogue.keep_files = flag(value, "keep_files");
-  epilogue.end.why = text(value, "because");
+  epilogue.time_ms = static_cast<int64_t>(count_in(value, "time_ms"));
+  epilogue.keep_files = flag_in(value, "keep_files");
+  epilogue.end.why = text_in(value, "because");
   if (const Value* limit = value.find("limit")) epilogue.end.limit = limit_from(*limit);
   if (epilogue.end.limit && epilogue.end.limit->rule.empty())
     epilogue.end.why = why_of(*epilogue.end.limit);
-  epilogue.usage.memory_peak = number(value, "memory_peak");
-  epilogue.usage.disk = number(value, "disk_bytes");
-  epilogue.usage.cpu_us = number(value, "cpu_us");
-  epilogue.usage.oom_kills = number(value, "oom_kills");
+  epilogue.usage.memory_peak = count_in(value, "memory_peak");
+  epilogue.usage.disk = count_in(value, "disk_bytes");
+  epilogue.usage.cpu_us = count_in(value, "cpu_us");
+  epilogue.usage.oom_kills = count_in(value, "oom_kills");
   return epilogue;
 }
 

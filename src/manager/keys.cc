@@ -17,16 +17,6 @@ namespace {
 constexpr const char* kFile = "keys.json";
 constexpr size_t kMostKeys = 10'000;
 
-std::string text_of(const Value& entry, std::string_view key) {
-  const Value* value = entry.find(key);
-  return value && value->as_string() ? *value->as_string() : "";
-}
-
-WallTime time_of(const Value& entry, std::string_view key) {
-  const Value* value = entry.find(key);
-  return value && value->as_int() ? *value->as_int() : 0;
-}
-
 }  // namespace
 
 Result<Keys> Keys::open(const std::string& state_directory) {
@@ -65,24 +55,24 @@ Result<void> Keys::read_if_changed() {
   if (!list) return broken;
   for (const Value& item : *list) {
     Entry entry;
-    entry.info = {.id = text_of(item, "id"),
-                  .tenant = text_of(item, "tenant"),
-                  .name = text_of(item, "name"),
+    entry.info = {.id = text_in(item, "id"),
+                  .tenant = text_in(item, "tenant"),
+                  .name = text_in(item, "name"),
                   .scopes = {},
-                  .last_four = text_of(item, "last_four"),
-                  .created = time_of(item, "created_ms"),
-                  .expires = time_of(item, "expires_ms")};
+                  .last_four = text_in(item, "last_four"),
+                  .created = number_in(item, "created_ms"),
+                  .expires = number_in(item, "expires_ms")};
     const Value* scopes = item.find("scopes");
     if (!scopes || !scopes->as_array()) return broken;
     for (const Value& scope : *scopes->as_array())
       if (scope.as_string() && kScopes.count(*scope.as_string()))
         entry.info.scopes.insert(*scope.as_string());
-    Result<std::string> hash = from_base64(text_of(item, "hash"));
+    Result<std::string> hash = from_base64(text_in(item, "hash"));
     if (!hash || hash.value().size() != 32 || !is_tenant_name(entry.info.tenant)) return broken;
     entry.hash = std::move(hash.value());
     entries.push_back(std::move(entry));
   }
-  Result<std::string> secret = from_base64(text_of(all, "secret"));
+  Result<std::string> secret = from_base64(text_in(all, "secret"));
   if (!secret || secret.value().size() != 32) return broken;
   secret_ = std::move(secret.value());
   entries_ = std::move(entries);

@@ -62,12 +62,6 @@ Error malformed(const char* key) {
                ""};
 }
 
-Value text_table(const Texts& texts) {
-  Value table{Value::Object{}};
-  for (const auto& [key, value] : texts) table.set(key, value);
-  return table;
-}
-
 Result<Texts> texts_from(const Value& record, const char* key) {
   Texts texts;
   const Value* table = record.find(key);
@@ -77,11 +71,6 @@ Result<Texts> texts_from(const Value& record, const char* key) {
     texts[name] = *value.as_string();
   }
   return texts;
-}
-
-bool flag(const Value& record, const char* key, bool otherwise) {
-  const Value* value = record.find(key);
-  return value && value->as_bool() ? *value->as_bool() : otherwise;
 }
 
 Result<SandboxState> state_from(const Value& record) {
@@ -133,7 +122,7 @@ Result<std::vector<VolumeMount>> volumes_from(const Value& record) {
   for (const Value& value : *list->as_array()) {
     const Value *name = value.find("name"), *path = value.find("path");
     if (!name || !name->as_string() || !path || !path->as_string()) return malformed("volumes");
-    volumes.push_back({*name->as_string(), *path->as_string(), flag(value, "read_only", true)});
+    volumes.push_back({*name->as_string(), *path->as_string(), flag_in(value, "read_only", true)});
   }
   return volumes;
 }
@@ -178,7 +167,7 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   SandboxRecord record;
   SandboxInfo& info = record.info;
   info.state = TRY(state_from(value));
-  info.has_memory = flag(value, "has_memory", false);
+  info.has_memory = flag_in(value, "has_memory", false);
   for (const TextMember& member : kTexts) {
     const Value* text = value.find(member.key);
     if (!text || !text->as_string()) return malformed(member.key);
@@ -198,11 +187,11 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
     if (!number || !number->as_int() || *number->as_int() < 0) return malformed(member.key);
     info.*member.place = static_cast<uint64_t>(*number->as_int());
   }
-  info.public_traffic = flag(value, "public_traffic", false);
-  info.hidden = flag(value, "hidden", false);
+  info.public_traffic = flag_in(value, "public_traffic", false);
+  info.hidden = flag_in(value, "hidden", false);
   if (const Value* lifecycle = value.find("lifecycle"))
     for (const FlagMember& member : kFlags)
-      info.lifecycle.*member.place = flag(*lifecycle, member.key, info.lifecycle.*member.place);
+      info.lifecycle.*member.place = flag_in(*lifecycle, member.key, info.lifecycle.*member.place);
   info.env = TRY(texts_from(value, "env"));
   // Records of before have none.
   if (value.find("secrets")) info.secrets = TRY(texts_from(value, "secrets"));
@@ -227,7 +216,7 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   const Value* root = value.find("root");
   if (!made_from || !root) return malformed("template");
   record.made_from = TRY(store::template_from(*made_from));
-  record.made_from.root.host_usr = flag(*root, "host_usr", false);
+  record.made_from.root.host_usr = flag_in(*root, "host_usr", false);
   record.made_from.root.layers = TRY(paths_from(*root, "layers", server));
   record.made_from.root.usr_layers = TRY(paths_from(*root, "usr_layers", server));
   return record;

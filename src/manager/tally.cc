@@ -9,11 +9,6 @@ namespace paddock::manager {
 
 namespace {
 
-std::string text(const Value& data, const char* name) {
-  const Value* found = data.find(name);
-  return found && found->as_string() ? *found->as_string() : "";
-}
-
 // Names of secrets and of patterns are their owners' business, and as many as they like.
 std::string shown_kind(const std::string& name) {
   const std::vector<redact::KindInfo>& kinds = redact::kinds();
@@ -41,16 +36,16 @@ void Tally::add(Counts& counts, const std::string& name, uint64_t more) {
 void Tally::count(const Event& event) {
   const std::string& kind = event.kind;
   if (kind == "sandbox.end") {
-    add(ends_, reason_of(text(event.data, "because")));
+    add(ends_, reason_of(text_in(event.data, "because")));
   } else if (kind == "limit") {
-    add(limits_, text(event.data, "limit"));
+    add(limits_, text_in(event.data, "limit"));
   } else if (kind == "denial") {
-    std::string layer = text(event.data, "layer");
+    std::string layer = text_in(event.data, "layer");
     add(denials_, layer.empty() ? "other" : layer);
   } else if (kind == "connection" && event.verdict == "deny") {
     add(denials_, "network");
   } else if (starts_with(kind, "monitor.")) {
-    add(rules_, text(event.data, "limit"));
+    add(rules_, text_in(event.data, "limit"));
   } else if (kind == "redaction") {
     const Value* kinds = event.data.find("redacted");
     if (!kinds) kinds = event.data.find("kinds");

@@ -152,7 +152,7 @@ void Call::respond(const Answer& answer) {
   bool is_modern = client.era == Era::modern;
   // A legacy server behind us wants its user to visit pages first: that is input required. No other
   // question comes this way.
-  auto is_page = [](const Value& each) { return text_at(each, "mode") == "url"; };
+  auto is_page = [](const Value& each) { return text_in(each, "mode") == "url"; };
   bool are_pages = pages && pages->as_array() && !pages->as_array()->empty() &&
                    std::all_of(pages->as_array()->begin(), pages->as_array()->end(), is_page);
   if (is_modern && answer.problem && answer.problem->code == kUrlElicitationRequired && are_pages &&
@@ -186,7 +186,7 @@ void Call::respond_needs(const Answer::Input& input) {
     problem = Problem{kInternalError, cat(method, " cannot ask for input"), {}};
   if (const Value::Object* requests = input.requests.as_object())
     for (const auto& [key, request] : *requests) {
-      std::string what = text_at(request, "method");
+      std::string what = text_in(request, "method");
       const Value* params = request.as_object() ? request.find("params") : nullptr;
       Value nothing;
       Value needed = needed_capability(what, params ? *params : nothing);
@@ -352,7 +352,7 @@ void Call::park() {
 
 Task<void> Call::ask_one(std::shared_ptr<Call> self, std::shared_ptr<Gathering> gathering,
                          std::string key, Value asked) {
-  std::string what = text_at(asked, "method");
+  std::string what = text_in(asked, "method");
   const Value* params = asked.as_object() ? asked.find("params") : nullptr;
   Value with = params ? *params : Value{};
   Result<Value> said = co_await self->ask(what, with);

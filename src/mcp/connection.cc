@@ -14,11 +14,6 @@ bool is_removed(const std::string& method) {
          method == "resources/subscribe" || method == "resources/unsubscribe";
 }
 
-bool is_flag(const Value& filter, std::string_view key) {
-  const Value* found = filter.find(key);
-  return found && found->as_bool() && *found->as_bool();
-}
-
 bool offers(const Offer& offer, const char* what, const char* how) {
   const Value* found = find_path(offer.capabilities, {what, how});
   return found && found->as_bool() && *found->as_bool();
@@ -113,7 +108,7 @@ void Connection::receive_notification(const Message& message) {
   if (message.method == "notifications/cancelled") {
     const Value* id = message.params.as_object() ? message.params.find("requestId") : nullptr;
     if (!id) return;
-    std::string key = key_of(*id), why = text_at(message.params, "reason");
+    std::string key = key_of(*id), why = text_in(message.params, "reason");
     auto found = calls_.find(key);
     std::shared_ptr<Call> call = found == calls_.end() ? nullptr : found->second;
     if (call)
@@ -148,7 +143,7 @@ void Connection::start_call(Message message, Client client, std::shared_ptr<Outl
   call->method = message.method;
   call->client = std::move(client);
   call->principal = principal_;
-  std::string parent = text_at(message.params.as_object() && message.params.find("_meta")
+  std::string parent = text_in(message.params.as_object() && message.params.find("_meta")
                                    ? *message.params.find("_meta")
                                    : Value{},
                                "traceparent");
@@ -265,11 +260,11 @@ void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) 
   Offer offer = core_->service.offer(*principal_);
   Listen listen{message.id, outlet};
   Value honored = Value(Value::Object{});
-  listen.tools = is_flag(*filter, "toolsListChanged") && offers(offer, "tools", "listChanged");
+  listen.tools = flag_in(*filter, "toolsListChanged") && offers(offer, "tools", "listChanged");
   listen.prompts =
-      is_flag(*filter, "promptsListChanged") && offers(offer, "prompts", "listChanged");
+      flag_in(*filter, "promptsListChanged") && offers(offer, "prompts", "listChanged");
   listen.resources =
-      is_flag(*filter, "resourcesListChanged") && offers(offer, "resources", "listChanged");
+      flag_in(*filter, "resourcesListChanged") && offers(offer, "resources", "listChanged");
   if (listen.tools) honored.set("toolsListChanged", true);
   if (listen.prompts) honored.set("promptsListChanged", true);
   if (listen.resources) honored.set("resourcesListChanged", true);
@@ -317,7 +312,7 @@ void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
   } else if (message.method == "ping") {
     outlet->finish(answer(message.id, std::move(nothing)));
   } else if (message.method == "logging/setLevel") {
-    int level = log_level(text_at(message.params, "level"));
+    int level = log_level(text_in(message.params, "level"));
     if (!core_->service.offer(*principal_).capabilities.find("logging")) {
       outlet->finish(refusal(message.id, unknown_method(message.method)));
     } else if (level < 0) {
@@ -345,7 +340,7 @@ void Connection::initialize(Message message, std::shared_ptr<Outlet> outlet) {
   const Value* capabilities =
       message.params.as_object() ? message.params.find("capabilities") : nullptr;
   const Value* info = message.params.as_object() ? message.params.find("clientInfo") : nullptr;
-  std::string wanted = text_at(message.params, "protocolVersion");
+  std::string wanted = text_in(message.params, "protocolVersion");
   if (legacy_) {
     outlet->finish(refusal(
         message.id, {kInvalidRequest, "Invalid request: this session was initialized before", {}}));
@@ -366,7 +361,7 @@ void Connection::initialize(Message message, std::shared_ptr<Outlet> outlet) {
 }
 
 void Connection::subscribe(const Message& message, bool wanted, Outlet& outlet) {
-  std::string uri = text_at(message.params, "uri");
+  std::string uri = text_in(message.params, "uri");
   if (!offers(core_->service.offer(*principal_), "resources", "subscribe")) {
     outlet.finish(refusal(message.id, unknown_method(message.method)));
     return;

@@ -31,13 +31,13 @@ Value text_content(std::string text) {
 
 // Content that came after `version` says in words what it was.
 void convert_content(const std::string& version, Value& content) {
-  std::string type = text_at(content, "type");
+  std::string type = text_in(content, "type");
   if (type == "audio" && version < "2025-03-26")
-    content = text_content(cat("[audio, ", text_at(content, "mimeType"), ": revision ", version,
+    content = text_content(cat("[audio, ", text_in(content, "mimeType"), ": revision ", version,
                                " of the protocol has no audio content]"));
   if (type == "resource_link" && version < "2025-06-18") {
-    std::string name = text_at(content, "name"), uri = text_at(content, "uri"),
-                description = text_at(content, "description");
+    std::string name = text_in(content, "name"), uri = text_in(content, "uri"),
+                description = text_in(content, "description");
     content = text_content(cat("[resource ", name, ": ", uri,
                                description.empty() ? "" : cat(" (", description, ")"), "]"));
   }
@@ -68,7 +68,7 @@ void convert_tools(Value& result) {
     if (key != "tools" || !member.as_array()) continue;
     for (Value& tool : *member.as_array()) {
       const Value* schema = tool.as_object() ? tool.find("outputSchema") : nullptr;
-      if (schema && text_at(*schema, "type") != "object") remove(tool, "outputSchema");
+      if (schema && text_in(*schema, "type") != "object") remove(tool, "outputSchema");
     }
   }
 }
@@ -123,7 +123,7 @@ Value modern_result(const std::string& method, Value result, const Offer& offer)
   if (fresh >= 0) {
     const Value* ttl = result.find("ttlMs");
     if (!ttl || !ttl->as_int() || *ttl->as_int() < 0) put(result, "ttlMs", fresh);
-    std::string scope = text_at(result, "cacheScope");
+    std::string scope = text_in(result, "cacheScope");
     if (scope != "public" && scope != "private") put(result, "cacheScope", "private");
   }
   return with_server(std::move(result), offer);
@@ -163,7 +163,7 @@ Value legacy_result(const std::string& method, const std::string& version, Value
 }
 
 Value legacy_ask(const std::string& method, Value params) {
-  bool is_url = method == "elicitation/create" && text_at(params, "mode") == "url";
+  bool is_url = method == "elicitation/create" && text_in(params, "mode") == "url";
   if (!is_url || params.find("elicitationId")) return params;
   Result<std::string> id = random_bytes(12);
   params.set("elicitationId", to_hex(id ? id.value() : std::string()));
@@ -178,7 +178,7 @@ Value needed_capability(const std::string& method, const Value& params) {
     needed.set("sampling", has_tools ? Value(Value::Object{{"tools", nothing}}) : nothing);
   }
   if (method == "elicitation/create") {
-    bool is_url = text_at(params, "mode") == "url";
+    bool is_url = text_in(params, "mode") == "url";
     needed.set("elicitation", is_url ? Value(Value::Object{{"url", nothing}}) : nothing);
   }
   return needed;

@@ -28,10 +28,4 @@ const Value* find_path(const Value& object, std::initializer_list<const char*> p
   return at;
 }
 
-std::string text_at(const Value& object, std::string_view key) {
-  const Value* found = object.as_object() ? object.find(key) : nullptr;
-  const std::string* text = found ? found->as_string() : nullptr;
-  return text ? *text : "";
-}
-
 }  // namespace paddock::mcp

@@ -12,7 +12,5 @@ void put(Value& object, std::string_view key, Value value);  // replaces; a null
 void remove(Value& object, std::string_view key);
 // Null pointer where it ends.
 const Value* find_path(const Value& object, std::initializer_list<const char*> path);
-// "" unless there is a string.
-std::string text_at(const Value& object, std::string_view key);
 
 }  // namespace paddock::mcp

@@ -18,7 +18,7 @@ Value resource_content(std::string uri, const char* type, const char* key, std::
 }
 
 Answer read_resource(const Value& params) {
-  std::string uri = text_at(params, "uri");
+  std::string uri = text_in(params, "uri");
   constexpr std::string_view kBefore = "test://template/", kBehind = "/data";
   Value content;
   if (uri == "test://static-text")
@@ -47,21 +47,21 @@ Value message(Value content) {
 }
 
 Answer get_prompt(const Value& params) {
-  std::string name = text_at(params, "name");
+  std::string name = text_in(params, "name");
   const Value* found = params.find("arguments");
   Value arguments = found ? *found : Value{};
   Value::Array messages;
   if (name == "test_simple_prompt")
     messages = {message(text_content("This is a simple prompt for testing."))};
   if (name == "test_prompt_with_arguments") {
-    std::string first = text_at(arguments, "arg1"), second = text_at(arguments, "arg2");
+    std::string first = text_in(arguments, "arg1"), second = text_in(arguments, "arg2");
     if (first.empty() || second.empty())
       return Answer::failed(kInvalidParams, "arg1 and arg2 are required");
     messages = {message(
         text_content(cat("Prompt with arguments: arg1='", first, "', arg2='", second, "'")))};
   }
   if (name == "test_prompt_with_embedded_resource") {
-    Value resource = resource_content(text_at(arguments, "resourceUri"), "text/plain", "text",
+    Value resource = resource_content(text_in(arguments, "resourceUri"), "text/plain", "text",
                                       "Embedded resource content for testing.");
     messages = {message(Value::Object{{"type", "resource"}, {"resource", std::move(resource)}}),
                 message(text_content("Please process the embedded resource above."))};
@@ -74,7 +74,7 @@ Answer get_prompt(const Value& params) {
     if (!said)
       return Answer::needs(Value::Object{{"user_context", json(fixture::kAskContext)}},
                            std::nullopt);
-    messages = {message(text_content(cat("Prompt with context: ", text_at(*said, "context"))))};
+    messages = {message(text_content(cat("Prompt with context: ", text_in(*said, "context"))))};
   }
   if (messages.empty()) return Answer::failed(kInvalidParams, cat("Unknown prompt: ", name));
   return Answer::done(Value::Object{{"messages", std::move(messages)}});

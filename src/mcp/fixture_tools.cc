@@ -108,7 +108,7 @@ Task<Answer> ask_user(std::shared_ptr<Context> context, Value params, std::strin
   Result<Value> said = co_await context->ask(method, params);
   if (!said) co_return text(cat("Elicitation not supported or error: ", said.error().message));
   const Value* filled = said.value().find("content");
-  co_return text(cat(before, ": action=", text_at(said.value(), "action"),
+  co_return text(cat(before, ": action=", text_in(said.value(), "action"),
                      ", content=", filled ? to_json(*filled) : "{}"));
 }
 
@@ -131,7 +131,7 @@ size_t roots_in(const Value& said) {
 Answer multiple_inputs(const Context& context) {
   const Value *name = response(context, "user_name"), *greeting = response(context, "greeting"),
               *roots = response(context, "client_roots");
-  if (name && greeting && roots && text_at(context.params, "requestState") == "multiple-inputs")
+  if (name && greeting && roots && text_in(context.params, "requestState") == "multiple-inputs")
     return text(cat("Name: ", filled(*name, "name"), "; Greeting: ", filled(*greeting, "text"),
                     "; Roots: ", roots_in(*roots)));
   Value requests = Value::Object{{"user_name", json(kAskName)},
@@ -141,7 +141,7 @@ Answer multiple_inputs(const Context& context) {
 }
 
 Answer multi_round(const Context& context) {
-  std::string state = text_at(context.params, "requestState");
+  std::string state = text_in(context.params, "requestState");
   const Value *first = response(context, "step1"), *second = response(context, "step2");
   if (state == "round 1" && first)
     return Answer::needs(Value::Object{{"step2", json(kAskColor)}},
@@ -165,7 +165,7 @@ Answer by_capabilities(const Context& context) {
 
 // Nothing: it is none of these.
 std::optional<Answer> input_required(const std::string& name, const Context& context) {
-  std::string state = text_at(context.params, "requestState");
+  std::string state = text_in(context.params, "requestState");
   if (name == "test_input_required_result_elicitation") {
     const Value* said = response(context, "user_name");
     return said ? text(cat("Hello, ", filled(*said, "name"), "!"))
@@ -256,7 +256,7 @@ Value tool_list() {
 }
 
 Task<Answer> call_tool(io::Loop& loop, std::shared_ptr<Context> context, Tell tell) {
-  std::string name = text_at(context->params, "name");
+  std::string name = text_in(context->params, "name");
   if (!context->params.find("arguments")) context->params.set("arguments", Value(Value::Object{}));
   Value arguments = *context->params.find("arguments");
   std::optional<Answer> answer = simple(name, *context, tell);
@@ -279,7 +279,7 @@ Task<Answer> call_tool(io::Loop& loop, std::shared_ptr<Context> context, Tell te
     co_return said;
   }
   if (name == "test_sampling") {
-    std::string prompt = text_at(arguments, "prompt");
+    std::string prompt = text_in(arguments, "prompt");
     Answer said = co_await ask_model(context, prompt);
     co_return said;
   }
@@ -293,7 +293,7 @@ Task<Answer> call_tool(io::Loop& loop, std::shared_ptr<Context> context, Tell te
   }
   if (name == "test_elicitation") {
     before = "User response";
-    form.set("message", text_at(arguments, "message"));
+    form.set("message", text_in(arguments, "message"));
     form.set(
         "requestedSchema",
         json(

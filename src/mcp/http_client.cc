@@ -79,7 +79,7 @@ class HttpLink : public Link {
 
  protected:
   void send_request(const FlightPtr& flight, Value params) override {
-    if (flight->method == "tools/list" && text_at(params, "cursor").empty())
+    if (flight->method == "tools/list" && text_in(params, "cursor").empty())
       first_page_ = flight->id;
     io::spawn(carry(self(), flight, std::move(params)));
   }
@@ -118,7 +118,7 @@ class HttpLink : public Link {
     for (auto& [key, tools] : *answer.result.as_object()) {
       if (key != "tools" || !tools.as_array()) continue;
       std::erase_if(*tools.as_array(), [this](const Value& tool) {
-        std::string name = text_at(tool, "name");
+        std::string name = text_in(tool, "name");
         const Value* schema = tool.as_object() ? tool.find("inputSchema") : nullptr;
         Result<std::vector<MirroredParam>> mirrored = read_mirrored(schema ? *schema : Value());
         bool is_too_much = mirrored && !mirrored.value().empty() &&
@@ -168,7 +168,7 @@ class HttpLink : public Link {
     if (is_probe && version.empty()) made.headers.push_back({"MCP-Protocol-Version", kModern});
     if (era != Era::modern && !is_probe) return made;
     auto known =
-        flight.method == "tools/call" ? mirrored_.find(text_at(params, "name")) : mirrored_.end();
+        flight.method == "tools/call" ? mirrored_.find(text_in(params, "name")) : mirrored_.end();
     for (net::Header& header :
          request_headers(flight.method, params,
                          known == mirrored_.end() ? std::vector<MirroredParam>() : known->second))

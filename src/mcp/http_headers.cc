@@ -36,7 +36,7 @@ void walk_schema(const Value& schema, std::vector<std::string>& path,
   if (!properties || !properties->as_object() || path.size() >= kDeepest) return;
   for (const auto& [name, property] : *properties->as_object()) {
     path.push_back(name);
-    std::string header = text_at(property, "x-mcp-header");
+    std::string header = text_in(property, "x-mcp-header");
     if (is_token(header) && found.size() < kMostMirrored)
       found.push_back({path, cat("Mcp-Param-", header)});
     walk_schema(property, path, found);

@@ -118,7 +118,7 @@ Task<HttpReply> HttpServer::post_modern(HttpRequest request, Message message) {
           {kInternalError,
            "which parameters must be in headers could not be found out: tools/list failed",
            {}});
-    auto mirrored = mirrored_.find(text_at(message.params, "name"));
+    auto mirrored = mirrored_.find(text_in(message.params, "name"));
     const Value* arguments = message.params.find("arguments");
     Value none;
     if (mirrored != mirrored_.end())
@@ -163,7 +163,7 @@ Task<bool> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
       const Value* schema = tool.as_object() ? tool.find("inputSchema") : nullptr;
       std::vector<MirroredParam> mirrored =
           schema ? mirrored_params(*schema) : std::vector<MirroredParam>();
-      if (!mirrored.empty()) found[text_at(tool, "name")] = std::move(mirrored);
+      if (!mirrored.empty()) found[text_in(tool, "name")] = std::move(mirrored);
     }
     const Value* next = answer.result.find("nextCursor");
     if (!next || !next->as_string()) break;

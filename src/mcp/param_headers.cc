@@ -58,7 +58,7 @@ Result<std::vector<MirroredParam>> read_mirrored(const Value& input_schema) {
     if (!names.insert(lower).second)
       return Error{paddock::Code::invalid, cat(kMark, " names ", param.header, " twice"), ""};
     const Value* schema = schema_at(input_schema, param.path);
-    std::string type = schema ? text_at(*schema, "type") : "";
+    std::string type = schema ? text_in(*schema, "type") : "";
     if (type != "string" && type != "integer" && type != "boolean")
       return Error{paddock::Code::invalid,
                    cat(param.header, " is of a parameter that is no string, integer or boolean"),

@@ -21,7 +21,7 @@ struct Recorder : Outlet {
 
   std::string result() const { return answer ? to_json(answer->result) : "none"; }
   int code() const { return answer && answer->problem ? answer->problem->code : 0; }
-  std::string input(const char* key) const { return answer ? text_at(answer->result, key) : ""; }
+  std::string input(const char* key) const { return answer ? text_in(answer->result, key) : ""; }
 };
 
 io::Task<void> stop_later(io::Loop& loop, io::Milliseconds after) {

@@ -163,7 +163,7 @@ TEST_F(StdioClientTest, GreetsAModernServerByDiscovery) {
   EXPECT_EQ(server_->methods(), (Texts{"server/discover", "tools/list"}));
   const Value* meta = server_->received[1].params.find("_meta");
   ASSERT_TRUE(meta);
-  EXPECT_EQ(text_at(*meta, meta::kVersion), kModern);
+  EXPECT_EQ(text_in(*meta, meta::kVersion), kModern);
   EXPECT_EQ(to_json(*meta->find(meta::kClientInfo)), R"({"name":"paddock","version":"1"})");
   EXPECT_EQ(to_json(*meta->find("progressToken")), to_json(server_->received[1].id));
   EXPECT_EQ(to_json(*meta->find("own/key")), "1");
@@ -339,7 +339,7 @@ TEST_F(StdioClientTest, OldServersAsk) {
 
 TEST_F(StdioClientTest, ModernServersNeedInputOnlyWhereTheyMay) {
   connect(greet_new, [](Script& server, const Message& message) {
-    std::string name = text_at(message.params, "name");
+    std::string name = text_in(message.params, "name");
     if (name == "both")
       server.answer(
           message,
@@ -426,7 +426,7 @@ TEST_F(StdioClientTest, SubscribesAtAnOldServerAndSetsItsLevel) {
 TEST_F(StdioClientTest, BrokenAnswersEndTheirCallAndNothingElse) {
   connect(greet_old, [](Script& server, const Message& message) {
     if (message.method != "tools/call") return;
-    std::string id = to_json(message.id), name = text_at(message.params, "name");
+    std::string id = to_json(message.id), name = text_in(message.params, "name");
     if (name == "duplicate")
       server.say(cat(R"({"jsonrpc":"2.0","id":)", id, R"(,"result":{"a":1,"a":2}})"));
     if (name == "twice")

@@ -246,7 +246,7 @@ Answer Link::read(const Flight& flight, Message message) const {
   if (message.problem) return Answer{.problem = std::move(message.problem)};
   Value result = std::move(message.result);
   bool is_modern = era == Era::modern || flight.method == "server/discover";
-  std::string type = text_at(result, "resultType");
+  std::string type = text_in(result, "resultType");
   remove(result, "resultType");
   if (!is_modern) return Answer::done(std::move(result));
   if (type == "input_required") {
@@ -327,16 +327,16 @@ void Link::take_notification(Message message, const FlightPtr& on) {
       return value && value->as_double() ? std::optional(*value->as_double()) : std::nullopt;
     };
     if (flight && flight->context && !flight->cancelled && number(done))
-      flight->context->progress(*number(done), number(total), text_at(params, "message"));
+      flight->context->progress(*number(done), number(total), text_in(params, "message"));
     return;
   }
   if (method == "notifications/message") {
     FlightPtr flight = on ? on : only();
-    std::string level = text_at(params, "level");
+    std::string level = text_in(params, "level");
     if (mcp::log_level(level) < 0) return;
     const Value* data = params.find("data");
     if (flight && flight->context)
-      return flight->context->log(level, text_at(params, "logger"), data ? *data : Value());
+      return flight->context->log(level, text_in(params, "logger"), data ? *data : Value());
     if (era == Era::legacy) tell(method, std::move(params));
     return;
   }
@@ -504,7 +504,7 @@ Result<void> Link::take_discovery(const Value& result, bool& is_legacy) {
 }
 
 Result<void> Link::take_initialization(const Value& result) {
-  std::string chosen = text_at(result, "protocolVersion");
+  std::string chosen = text_in(result, "protocolVersion");
   if (std::find(std::begin(kLegacy), std::end(kLegacy), chosen) == std::end(kLegacy))
     return cannot(cat("it wants to speak revision '", printable(chosen.substr(0, 64)),
                       "' of the protocol, which is not known here"));

@@ -87,11 +87,6 @@ int kind_of(const Event& event) {
   return event.kind == "connection" ? kClient : kInternal;
 }
 
-std::string text_in(const Value& data, const char* key) {
-  const Value* value = data.find(key);
-  return value && value->as_string() ? *value->as_string() : "";
-}
-
 // A text, or an object with one.
 std::string error_in(const Value& data) {
   const Value* error = data.find("error");

@@ -48,18 +48,13 @@ Value to_file(const Kept& kept) {
   return value;
 }
 
-int64_t number_at(const Value& value, const char* key) {
-  const Value* found = value.find(key);
-  return found && found->as_int() ? *found->as_int() : 0;
-}
-
 std::optional<Kept> from_file(const std::string& text) {
   Result<Value> parsed = parse_json(text, "approval");
   if (!parsed || !parsed.value().as_object()) return std::nullopt;
   const Value& value = parsed.value();
   Kept kept;
   Approval& approval = kept.approval;
-  std::string state = mcp::text_at(value, "state");
+  std::string state = text_in(value, "state");
   if (state == "waiting")
     approval.state = Approval::State::waiting;
   else if (state == "approved")
@@ -68,18 +63,18 @@ std::optional<Kept> from_file(const std::string& text) {
     approval.state = Approval::State::denied;
   else
     return std::nullopt;
-  approval.id = mcp::text_at(value, "id");
-  approval.tool = mcp::text_at(value, "tool");
-  approval.agent = mcp::text_at(value, "agent");
+  approval.id = text_in(value, "id");
+  approval.tool = text_in(value, "tool");
+  approval.agent = text_in(value, "agent");
   if (const Value* arguments = value.find("arguments")) approval.arguments = *arguments;
   if (const Value* hidden = value.find("hidden")) approval.hidden = *hidden;
-  approval.hash = mcp::text_at(value, "hash");
-  approval.why = mcp::text_at(value, "why");
-  approval.asked_ms = number_at(value, "asked_ms");
-  approval.expires_ms = number_at(value, "expires_ms");
-  approval.remember_ms = number_at(value, "remember_ms");
-  kept.boot = mcp::text_at(value, "boot");
-  approval.ends_since_boot_ms = number_at(value, "ends_since_boot_ms");
+  approval.hash = text_in(value, "hash");
+  approval.why = text_in(value, "why");
+  approval.asked_ms = number_in(value, "asked_ms");
+  approval.expires_ms = number_in(value, "expires_ms");
+  approval.remember_ms = number_in(value, "remember_ms");
+  kept.boot = text_in(value, "boot");
+  approval.ends_since_boot_ms = number_in(value, "ends_since_boot_ms");
   if (!is_id(approval.id) || approval.hash.size() != 64) return std::nullopt;
   return kept;
 }
@@ -108,7 +103,7 @@ std::string hidden_words(const Approval& approval) {
   if (!parts || !parts->as_int()) return "";
   return cat(*parts->as_int(), *parts->as_int() == 1 ? " part is" : " parts are",
              " hidden here: it looks like a secret. The call has all of it, ",
-             number_at(approval.hidden, "bytes"), " bytes of arguments");
+             number_in(approval.hidden, "bytes"), " bytes of arguments");
 }
 
 Value to_value(const Approval& approval) {

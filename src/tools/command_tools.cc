@@ -30,23 +30,17 @@ std::string tail(std::string text) {
   return cat("…", text.substr(begin));
 }
 
-bool is_true(const Value& run, const char* key) {
-  const Value* flag = run.find(key);
-  return flag && flag->as_bool() && *flag->as_bool();
-}
-
 // "exited with status 3", "was killed by SIGSEGV", "was stopped by its limit memory (268435456)".
 std::string outcome_in_words(const Value& outcome) {
-  std::string kind = mcp::text_at(outcome, "kind");
+  std::string kind = text_in(outcome, "kind");
   auto number = [&](const char* key) {
     const Value* value = outcome.find(key);
     return value ? to_json(*value) : "?";
   };
   if (kind == "exited") return cat("exited with status ", number("code"));
-  if (kind == "signaled") return cat("was killed by ", mcp::text_at(outcome, "signal"));
+  if (kind == "signaled") return cat("was killed by ", text_in(outcome, "signal"));
   if (kind == "limit")
-    return cat("was stopped by its limit ", mcp::text_at(outcome, "limit"), " (", number("value"),
-               ")");
+    return cat("was stopped by its limit ", text_in(outcome, "limit"), " (", number("value"), ")");
   return "ended in a way that is not known";
 }
 
@@ -57,16 +51,16 @@ std::string what_bit(const Value& run) {
   const Value* limits = run.find("limits_hit");
   if (denials && denials->as_array())
     for (const Value& denial : *denials->as_array())
-      text += cat("\nDenied by its sandbox: ", mcp::text_at(denial, "action"), " (",
-                  mcp::text_at(denial, "rule"), ": ", mcp::text_at(denial, "why"), ").");
+      text += cat("\nDenied by its sandbox: ", text_in(denial, "action"), " (",
+                  text_in(denial, "rule"), ": ", text_in(denial, "why"), ").");
   if (limits && limits->as_array())
     for (const Value& limit : *limits->as_array())
-      text += cat("\nA limit of its sandbox was reached: ", mcp::text_at(limit, "limit"), ".");
+      text += cat("\nA limit of its sandbox was reached: ", text_in(limit, "limit"), ".");
   return text;
 }
 
 Value failure(const Value& run, const std::string& what) {
-  std::string error = tail(mcp::text_at(run, "stderr"));
+  std::string error = tail(text_in(run, "stderr"));
   return error_result(cat("The tool ", what, ".", what_bit(run),
                           error.empty() ? "" : cat("\nIts stderr ended with:\n", error)));
 }
@@ -76,13 +70,13 @@ Value failure(const Value& run, const std::string& what) {
 Value command_result(const Value& run, const schema::Schema* schema) {
   const Value* outcome = run.find("outcome");
   const Value* code = outcome ? outcome->find("code") : nullptr;
-  bool done = outcome && mcp::text_at(*outcome, "kind") == "exited" && code && code->as_int() &&
+  bool done = outcome && text_in(*outcome, "kind") == "exited" && code && code->as_int() &&
               *code->as_int() == 0;
   if (!done) return failure(run, outcome ? outcome_in_words(*outcome) : "did not run");
   if (run.find("stdout_base64"))
     return failure(run, "printed bytes that are not UTF-8: a result is JSON or text");
-  std::string out = mcp::text_at(run, "stdout");
-  bool cut = is_true(run, "stdout_truncated");
+  std::string out = text_in(run, "stdout");
+  bool cut = flag_in(run, "stdout_truncated");
   Result<Value> parsed = parse_json(out, "stdout");
   bool structured = !cut && parsed && parsed.value().as_object();
   if (schema) {

@@ -8,22 +8,17 @@ namespace paddock::tools {
 
 namespace {
 
-std::string text_member(const Value& value, const char* key) {
-  const Value* text = value.find(key);
-  return text && text->as_string() ? *text->as_string() : "";
-}
-
 std::string text_of_item(const Value& item) {
-  std::string type = text_member(item, "type");
-  if (type == "text") return text_member(item, "text");
+  std::string type = text_in(item, "type");
+  if (type == "text") return text_in(item, "text");
   if (type == "image" || type == "audio")
-    return cat("[", text_member(item, "mimeType"), ", ", text_member(item, "data").size() * 3 / 4,
+    return cat("[", text_in(item, "mimeType"), ", ", text_in(item, "data").size() * 3 / 4,
                " bytes]");
-  if (type == "resource_link") return cat("[", text_member(item, "uri"), "]");
+  if (type == "resource_link") return cat("[", text_in(item, "uri"), "]");
   const Value* resource = type == "resource" ? item.find("resource") : nullptr;
   if (!resource) return cat("[", type, "]");
-  std::string text = text_member(*resource, "text");
-  return text.empty() ? cat("[", text_member(*resource, "uri"), "]") : text;
+  std::string text = text_in(*resource, "text");
+  return text.empty() ? cat("[", text_in(*resource, "uri"), "]") : text;
 }
 
 }  // namespace

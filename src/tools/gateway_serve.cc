@@ -50,7 +50,7 @@ Answer refused(const Error& error) {
 }
 
 Result<Core::Forward> prompt_request(std::shared_ptr<Core> core, const Value& params) {
-  std::string name = mcp::text_at(params, "name");
+  std::string name = text_in(params, "name");
   TRY(prompt_allowed(*core, name));
   const OfferedPrompt* prompt = core->catalogue.find_prompt(name);
   Core::Forward request{.entry = core->find(prompt->server), .method = "prompts/get"};
@@ -66,9 +66,9 @@ Result<Core::Forward> completion_request(std::shared_ptr<Core> core, const Value
   Core::Forward request{.method = "completion/complete", .params = plain(params), .allowed = [] {
                           return Result<void>();
                         }};
-  std::string type = mcp::text_at(*reference, "type");
+  std::string type = text_in(*reference, "type");
   if (type == "ref/prompt") {
-    std::string name = mcp::text_at(*reference, "name");
+    std::string name = text_in(*reference, "name");
     TRY(prompt_allowed(*core, name));
     const OfferedPrompt* prompt = core->catalogue.find_prompt(name);
     request.entry = core->find(prompt->server);
@@ -76,10 +76,10 @@ Result<Core::Forward> completion_request(std::shared_ptr<Core> core, const Value
         with_member(request.params, "ref", with_member(*reference, "name", prompt->bare_name));
     request.allowed = [core, name] { return prompt_allowed(*core, name); };
   } else if (type == "ref/resource") {
-    request.entry = core->owner_of(mcp::text_at(*reference, "uri"));
+    request.entry = core->owner_of(text_in(*reference, "uri"));
     if (!request.entry)
-      return Error{Code::invalid,
-                   cat("Unknown resource: ", printable(mcp::text_at(*reference, "uri"))), ""};
+      return Error{Code::invalid, cat("Unknown resource: ", printable(text_in(*reference, "uri"))),
+                   ""};
   } else {
     return Error{Code::invalid, "params.ref.type must be ref/prompt or ref/resource", ""};
   }
@@ -106,7 +106,7 @@ io::Task<Answer> serve(std::shared_ptr<Core> core, std::shared_ptr<mcp::Context>
   if (method == "prompts/get") request = prompt_request(core, context->params);
   if (method == "completion/complete") request = completion_request(core, context->params);
   if (method == "resources/read") {
-    std::string uri = mcp::text_at(context->params, "uri");
+    std::string uri = text_in(context->params, "uri");
     std::shared_ptr<Entry> owner = core->owner_of(uri);
     if (!owner)
       co_return Answer::failed(

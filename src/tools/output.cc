@@ -41,7 +41,7 @@ std::string redact_blob(const std::string& blob, const RuleList& rules, redact::
 // All members but the one that holds base64, which is put back where it was.
 Value redact_but(const Value& item, const char* binary, bool is_text, const RuleList& rules,
                  redact::Counts* counts) {
-  std::string data = mcp::text_at(item, binary);
+  std::string data = text_in(item, binary);
   if (data.empty() || !is_base64(data)) return redact_all(item, rules, counts);
   Value rest = item;
   *member(rest, binary) = Value("");
@@ -57,12 +57,12 @@ bool is_text_type(const std::string& type) {
 }
 
 Value redact_content(const Value& item, const RuleList& rules, redact::Counts* counts) {
-  std::string type = mcp::text_at(item, "type");
+  std::string type = text_in(item, "type");
   if (type == "image" || type == "audio") return redact_but(item, "data", false, rules, counts);
   const Value* resource = type == "resource" ? item.find("resource") : nullptr;
   if (!resource || !resource->as_object()) return redact_all(item, rules, counts);
-  Value inner = redact_but(*resource, "blob", is_text_type(mcp::text_at(*resource, "mimeType")),
-                           rules, counts);
+  Value inner =
+      redact_but(*resource, "blob", is_text_type(text_in(*resource, "mimeType")), rules, counts);
   Value rest = item;
   *member(rest, "resource") = Value(Value::Object{});
   rest = redact_all(rest, rules, counts);
@@ -149,7 +149,7 @@ Value note(const std::string& text) {
 // `item` in `room` bytes of JSON: cut where that can be done, or none.
 std::optional<Value> cut_item(const Value& item, size_t room, uint64_t& cut) {
   Value kept = item;
-  std::string type = mcp::text_at(item, "type");
+  std::string type = text_in(item, "type");
   Value* holder = type == "resource" ? member(kept, "resource") : &kept;
   Value* text =
       holder && (type == "text" || type == "resource") ? member(*holder, "text") : nullptr;
@@ -163,9 +163,9 @@ std::optional<Value> cut_item(const Value& item, size_t room, uint64_t& cut) {
 }
 
 std::string what_it_is(const Value& item) {
-  std::string type = mcp::text_at(item, "type");
+  std::string type = text_in(item, "type");
   const Value* resource = item.find("resource");
-  std::string mime = mcp::text_at(resource && resource->as_object() ? *resource : item, "mimeType");
+  std::string mime = text_in(resource && resource->as_object() ? *resource : item, "mimeType");
   return printable(
       cat(type.empty() ? "content" : type, mime.empty() ? "" : " ", mime).substr(0, 100));
 }

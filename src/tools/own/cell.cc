@@ -47,18 +47,18 @@ void CellReport::add(std::string_view lines) {
 }
 
 void CellReport::take(Value event) {
-  std::string kind = mcp::text_at(event, "type");
+  std::string kind = text_in(event, "type");
   if (kind == "stdout")
-    out_.add(mcp::text_at(event, "text"));
+    out_.add(text_in(event, "text"));
   else if (kind == "stderr")
-    errors_.add(mcp::text_at(event, "text"));
+    errors_.add(text_in(event, "text"));
   else if (kind == "result")
     take_result(event);
   else if (kind == "error") {
-    traceback_ = shortened(without_escapes(mcp::text_at(event, "traceback")), kLongestResult);
+    traceback_ = shortened(without_escapes(text_in(event, "traceback")), kLongestResult);
     error_ = Value::Object{
-        {"name", mcp::text_at(event, "name")},
-        {"value", shortened(without_escapes(mcp::text_at(event, "value")), kLongestResult)},
+        {"name", text_in(event, "name")},
+        {"value", shortened(without_escapes(text_in(event, "value")), kLongestResult)},
         {"traceback", traceback_}};
   }
 }

@@ -20,8 +20,8 @@ Value shown(const policy::Decision& decision) {
 }
 
 std::string words_of(const Value& decision, const std::string& tool) {
-  std::string verdict = mcp::text_at(decision, "verdict"), rule = mcp::text_at(decision, "rule"),
-              why = mcp::text_at(decision, "why"), hint = mcp::text_at(decision, "hint");
+  std::string verdict = text_in(decision, "verdict"), rule = text_in(decision, "rule"),
+              why = text_in(decision, "why"), hint = text_in(decision, "hint");
   if (verdict == "allow") return cat("'", tool, "' would be allowed with these arguments.");
   std::string text = verdict == "ask" ? cat("'", tool, "' needs somebody's approval")
                                       : cat("'", tool, "' is denied");
@@ -52,8 +52,7 @@ Task<Value> explain_denial(Job job) {
                   "`tool` and `arguments`"};
       co_return refusal(error);
     }
-    told.text =
-        mcp::text_at(record, "text").empty() ? to_json(record, true) : mcp::text_at(record, "text");
+    told.text = text_in(record, "text").empty() ? to_json(record, true) : text_in(record, "text");
     told.data.set("id", id);
     told.data.set("decision", std::move(record));
     co_return to_result(std::move(told));

@@ -222,25 +222,25 @@ namespace {
 
 Value described(const Value& entry, bool details) {
   Value told;
-  told.set("path", mcp::text_at(entry, "path"));
-  told.set("type", mcp::text_at(entry, "type"));
+  told.set("path", text_in(entry, "path"));
+  told.set("type", text_in(entry, "type"));
   told.set("size", size_of(entry));
-  if (!mcp::text_at(entry, "target").empty()) told.set("target", mcp::text_at(entry, "target"));
+  if (!text_in(entry, "target").empty()) told.set("target", text_in(entry, "target"));
   if (!details) return told;
-  for (const char* key : {"permissions", "owner", "group"}) told.set(key, mcp::text_at(entry, key));
+  for (const char* key : {"permissions", "owner", "group"}) told.set(key, text_in(entry, key));
   const Value* modified = entry.find("modified_ns");
   told.set("modified", rfc3339(modified && modified->as_int() ? *modified->as_int() / 1000 : 0, 0));
   return told;
 }
 
 std::string line_of(const Value& entry, bool details) {
-  std::string type = mcp::text_at(entry, "type"), path = mcp::text_at(entry, "path");
+  std::string type = text_in(entry, "type"), path = text_in(entry, "path");
   std::string shown =
       cat(path, type == "directory" ? "/" : "",
-          type == "symlink" ? cat(" -> ", mcp::text_at(entry, "target")) : std::string());
+          type == "symlink" ? cat(" -> ", text_in(entry, "target")) : std::string());
   if (type == "file") shown += cat("  ", human_size(size_of(entry)));
-  return details ? cat(mcp::text_at(entry, "permissions"), " ", mcp::text_at(entry, "owner"), " ",
-                       mcp::text_at(entry, "modified"), "  ", shown, "\n")
+  return details ? cat(text_in(entry, "permissions"), " ", text_in(entry, "owner"), " ",
+                       text_in(entry, "modified"), "  ", shown, "\n")
                  : cat(shown, "\n");
 }
 

@@ -14,24 +14,23 @@ using io::Task;
 Value entry_of(const Value& line) {
   Value entry;
   entry.set("time", rfc3339(number_in(line, "time_ms") * 1000, 3));
-  entry.set("host", mcp::text_at(line, "name"));
+  entry.set("host", text_in(line, "name"));
   entry.set("port", number_in(line, "port"));
   for (const char* key : {"protocol", "method", "path", "verdict", "rule", "why", "error"})
-    if (!mcp::text_at(line, key).empty()) entry.set(key, mcp::text_at(line, key));
+    if (!text_in(line, key).empty()) entry.set(key, text_in(line, key));
   for (const char* key : {"status", "bytes_up", "bytes_down"})
     if (number_in(line, key) != 0) entry.set(key, number_in(line, key));
   return entry;
 }
 
 std::string words_of(const Value& entry) {
-  std::string why = mcp::text_at(entry, "why"), error = mcp::text_at(entry, "error"),
-              method = mcp::text_at(entry, "method");
-  return cat(mcp::text_at(entry, "time"), " ", mcp::text_at(entry, "verdict"), " ",
-             mcp::text_at(entry, "protocol"), " ", mcp::text_at(entry, "host"), ":",
-             number_in(entry, "port"),
-             method.empty() ? "" : cat(" ", method, " ", mcp::text_at(entry, "path")),
+  std::string why = text_in(entry, "why"), error = text_in(entry, "error"),
+              method = text_in(entry, "method");
+  return cat(text_in(entry, "time"), " ", text_in(entry, "verdict"), " ",
+             text_in(entry, "protocol"), " ", text_in(entry, "host"), ":", number_in(entry, "port"),
+             method.empty() ? "" : cat(" ", method, " ", text_in(entry, "path")),
              number_in(entry, "status") ? cat(" ", number_in(entry, "status")) : std::string(),
-             " by ", mcp::text_at(entry, "rule"), why.empty() ? "" : cat(": ", why),
+             " by ", text_in(entry, "rule"), why.empty() ? "" : cat(": ", why),
              error.empty() ? "" : cat(" (failed: ", error, ")"), "\n");
 }
 
@@ -58,8 +57,8 @@ Task<Value> network_log(Job job) {
   for (auto line = log.rbegin(); line != log.rend() && !more; ++line) {
     if (line->find("\"connection\"") == std::string::npos) continue;
     Result<Value> event = parse_json(*line, "log");
-    if (!event || mcp::text_at(event.value(), "kind") != "connection" ||
-        (denied_only && mcp::text_at(event.value(), "verdict") != "deny"))
+    if (!event || text_in(event.value(), "kind") != "connection" ||
+        (denied_only && text_in(event.value(), "verdict") != "deny"))
       continue;
     more = entries.size() >= most;
     if (!more) entries.push_back(entry_of(event.value()));

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostLooked = 2000;  // lines of a sandbox's log
 
 std::string limit_words(const Value& outcome) {
-  std::string name = mcp::text_at(outcome, "limit");
+  std::string name = text_in(outcome, "limit");
   uint64_t value = static_cast<uint64_t>(number_in(outcome, "value")),
            peak = static_cast<uint64_t>(number_in(outcome, "peak"));
   if (name == "wall_time")
@@ -28,13 +28,6 @@ std::string limit_words(const Value& outcome) {
 }
 
 }  // namespace
-
-int64_t number_in(const Value& value, std::string_view name) {
-  const Value* found = value.find(name);
-  return found && found->as_int()      ? *found->as_int()
-         : found && found->as_double() ? static_cast<int64_t>(*found->as_double())
-                                       : 0;
-}
 
 Value to_result(Told told) {
   Value::Array content;
@@ -86,15 +79,15 @@ void Kept::put(const char* name, Value& into) const {
   into.set(cat(name, "_truncated"), bytes_ > 2 * half_);
 }
 
-bool is_limit(const Value& outcome) { return mcp::text_at(outcome, "kind") == "limit"; }
+bool is_limit(const Value& outcome) { return text_in(outcome, "kind") == "limit"; }
 
 std::string outcome_words(const Value& outcome) {
-  std::string kind = mcp::text_at(outcome, "kind");
+  std::string kind = text_in(outcome, "kind");
   if (kind == "exited") return cat("exit code ", number_in(outcome, "code"));
-  if (kind == "signaled") return cat("killed by ", mcp::text_at(outcome, "signal"));
+  if (kind == "signaled") return cat("killed by ", text_in(outcome, "signal"));
   if (kind == "limit") return limit_words(outcome);
   if (kind == "cancelled") return "cancelled: it was killed";
-  std::string why = mcp::text_at(outcome, "why");
+  std::string why = text_in(outcome, "why");
   return why.empty() ? kind : why;
 }
 
@@ -131,15 +124,15 @@ std::vector<Value> network_denials(const manager::Sandbox& sandbox, uint64_t mar
         log[i].find("\"deny\"") == std::string::npos)
       continue;
     Result<Value> line = parse_json(log[i], "log");
-    if (!line || mcp::text_at(line.value(), "kind") != "connection" ||
-        mcp::text_at(line.value(), "verdict") != "deny")
+    if (!line || text_in(line.value(), "kind") != "connection" ||
+        text_in(line.value(), "verdict") != "deny")
       continue;
     Value denial;
-    denial.set("host", mcp::text_at(line.value(), "name"));
+    denial.set("host", text_in(line.value(), "name"));
     denial.set("port", number_in(line.value(), "port"));
-    denial.set("protocol", mcp::text_at(line.value(), "protocol"));
-    denial.set("rule", mcp::text_at(line.value(), "rule"));
-    denial.set("why", mcp::text_at(line.value(), "why"));
+    denial.set("protocol", text_in(line.value(), "protocol"));
+    denial.set("rule", text_in(line.value(), "rule"));
+    denial.set("why", text_in(line.value(), "why"));
     bool known = std::any_of(denials.begin(), denials.end(),
                              [&](const Value& other) { return to_json(other) == to_json(denial); });
     if (!known) denials.push_back(std::move(denial));
@@ -156,9 +149,9 @@ void tell_network(const manager::Sandbox& sandbox, uint64_t mark, std::string_vi
                   Told& told) {
   std::vector<Value> denials = network_denials(sandbox, mark, 20);
   for (const Value& denial : denials)
-    told.notes.push_back(cat("the network denied ", mcp::text_at(denial, "host"), ":",
-                             number_in(denial, "port"), " (", mcp::text_at(denial, "rule"),
-                             "): ", mcp::text_at(denial, "why"),
+    told.notes.push_back(cat("the network denied ", text_in(denial, "host"), ":",
+                             number_in(denial, "port"), " (", text_in(denial, "rule"),
+                             "): ", text_in(denial, "why"),
                              ". Only hosts on the allowlist can be reached; create_sandbox with "
                              "allow_hosts asks for others."));
   told.data.set("network_denials", Value::Array(denials.begin(), denials.end()));

@@ -12,9 +12,6 @@
 
 namespace paddock::tools::own {
 
-// Of an object: 0 where it has no such member that is a number.
-int64_t number_in(const Value& value, std::string_view name);
-
 struct Told {
   std::string text;
   Value data;  // an object; structuredContent

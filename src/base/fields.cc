@@ -1,11 +1,11 @@
-#include "api/fields.h"
+#include "base/fields.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 
-namespace paddock::api {
+namespace paddock {
 
 Fields::Fields(const Value& value, std::string where) : value_(value), where_(std::move(where)) {
   if (!value.as_object())
@@ -106,4 +106,4 @@ Result<void> Fields::done() const {
   return {};
 }
 
-}  // namespace paddock::api
+}  // namespace paddock

@@ -15,7 +15,7 @@
 
 #include "base/value.h"
 
-namespace paddock::api {
+namespace paddock {
 
 class Fields {
  public:
@@ -40,4 +40,4 @@ class Fields {
   std::optional<Error> error_;
 };
 
-}  // namespace paddock::api
+}  // namespace paddock
