@@ -52,6 +52,21 @@ class ReadmeTest(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, f"{command} does not answer")
             time.sleep(0.1)
 
+    def test_the_index_names_every_page_and_every_link_leads_somewhere(self):
+        docs = os.path.join(paddock.SOURCE, "docs")
+        with open(os.path.join(docs, "README.md")) as file:
+            index = file.read()
+        for folder in ("", "formats"):
+            for name in sorted(os.listdir(os.path.join(docs, folder))):
+                if name.endswith(".md") and name != "README.md":
+                    self.assertIn(f"({os.path.join(folder, name)})", index)
+        for top, _, names in os.walk(docs):
+            for page in [os.path.join(top, name) for name in names if name.endswith(".md")] + [os.path.join(paddock.SOURCE, "README.md")]:
+                with open(page) as file:
+                    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read())
+                for link in links:
+                    self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), link)), f"{page}: {link}")
+
     def test_the_two_commands_are_named(self):
         with open(os.path.join(paddock.SOURCE, "README.md")) as file:
             text = file.read()
