@@ -50,7 +50,7 @@ Error wrong(const std::string& field, const std::string& what) {
 }
 
 // A text that may be missing or null.
-Result<std::string> text_in(const Value& body, const std::string& field) {
+Result<std::string> valid_text(const Value& body, const std::string& field) {
   const Value* value = body.find(field);
   if (!value || value->is_null()) return std::string();
   if (!value->as_string()) return wrong(field, "a valid string");
@@ -62,8 +62,8 @@ Result<ExecuteRequest> read_execute(const Value& body) {
   const Value* code = body.find("code");
   if (!code || !code->as_string()) return wrong("code", "a valid string");
   request.cell.code = *code->as_string();
-  request.where.context = TRY(text_in(body, "context_id"));
-  request.where.language = TRY(text_in(body, "language"));
+  request.where.context = TRY(valid_text(body, "context_id"));
+  request.where.language = TRY(valid_text(body, "language"));
   if (!request.where.context.empty() && !request.where.language.empty())
     return Error{Code::invalid, "Only one of context_id or language can be provided", ""};
   const Value* env = body.find("env_vars");
@@ -147,8 +147,9 @@ Task<void> execute(Session& session) {
 Task<void> create_context(Session& session) {
   Result<Value> body = co_await session.exchange.read_json();
   Result<std::string> language =
-      body ? text_in(body.value(), "language") : Result<std::string>(body.error());
-  Result<std::string> cwd = body ? text_in(body.value(), "cwd") : Result<std::string>(body.error());
+      body ? valid_text(body.value(), "language") : Result<std::string>(body.error());
+  Result<std::string> cwd =
+      body ? valid_text(body.value(), "cwd") : Result<std::string>(body.error());
   if (!language || !cwd) {
     Error error = language ? cwd.error() : language.error();
     co_await refuse_body(session.exchange, error);
