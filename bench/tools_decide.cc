@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "policy/load.h"
 #include "policy/tool.h"
-#include "tools/desk.h"
-#include "tools/rates.h"
+#include "tools/decide/desk.h"
+#include "tools/decide/rates.h"
 
 using namespace paddock;
 

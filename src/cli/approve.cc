@@ -8,7 +8,7 @@
 #include "cli/table.h"
 #include "manager/own_log.h"
 #include "store/state.h"
-#include "tools/approvals.h"
+#include "tools/decide/approvals.h"
 
 namespace paddock::cli {
 

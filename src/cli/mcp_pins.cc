@@ -11,8 +11,8 @@
 #include "io/loop.h"
 #include "manager/own_log.h"
 #include "store/state.h"
+#include "tools/gateway/pins.h"
 #include "tools/local.h"
-#include "tools/pins.h"
 
 namespace paddock::cli {
 

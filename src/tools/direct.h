@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/value.h"
-#include "tools/desk.h"
+#include "tools/decide/desk.h"
 
 namespace paddock::tools {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "mcp/service.h"
-#include "tools/desk.h"
-#include "tools/gateway.h"
+#include "tools/decide/desk.h"
+#include "tools/gateway/gateway.h"
 
 namespace paddock::tools {
 

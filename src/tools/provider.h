@@ -1,5 +1,5 @@
-// Who has tools: Paddock itself (tools/own/), commands of the policy (tools/command.h), other MCP
-// servers (tools/gateway.h).
+// Who has tools: Paddock itself (tools/builtin/), commands of the policy (tools/command_tools.h),
+// other MCP servers (tools/gateway/gateway.h).
 #pragma once
 
 #include <functional>

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "tools/builtin/builtin_tools.h"
 #include "tools/command_tools.h"
 #include "tools/face.h"
-#include "tools/own.h"
 
 namespace paddock::tools {
 

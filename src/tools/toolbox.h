@@ -8,9 +8,9 @@
 
 #include "manager/manager.h"
 #include "mcp/service.h"
-#include "tools/desk.h"
-#include "tools/gateway.h"
-#include "tools/lazy_own.h"
+#include "tools/builtin/lazy_tools.h"
+#include "tools/decide/desk.h"
+#include "tools/gateway/gateway.h"
 
 namespace paddock::tools {
 

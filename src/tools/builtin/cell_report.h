@@ -1,0 +1,40 @@
+// What came of a cell, for a model: texts, pictures, tables, errors.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/value.h"
+#include "tools/builtin/result.h"
+
+namespace paddock::tools::builtin {
+
+class CellReport {
+ public:
+  CellReport(std::string sandbox, size_t most_output)
+      : sandbox_(std::move(sandbox)), out_(most_output), errors_(most_output) {}
+
+  void add(std::string_view lines);  // events, a line of JSON each (docs/code.md)
+  uint64_t lines() const { return out_.lines() + errors_.lines(); }
+  uint64_t bytes() const { return out_.bytes() + errors_.bytes(); }
+  bool has_error() const { return !error_.is_null(); }
+  std::string said() const { return out_.text() + errors_.text() + traceback_; }
+
+  // Puts text, data and pictures. `ending`: a line about how it ended when it did not end by
+  // itself; may be empty.
+  void tell(const std::string& ending, Told& told) &&;
+
+ private:
+  void take(Value event);
+  void take_result(const Value& event);
+
+  std::string sandbox_;
+  Kept out_, errors_;
+  Value::Array results_, pictures_;
+  std::string result_text_, traceback_;
+  Value error_;
+  size_t picture_bytes_ = 0, left_out_ = 0;
+};
+
+}  // namespace paddock::tools::builtin

@@ -1,0 +1,51 @@
+// Which sandbox a call means: the one it names, or the caller's own, which is made when it is first
+// needed and replaced when it has ended.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "manager/inside.h"
+#include "manager/turn.h"
+
+namespace paddock::tools::builtin {
+
+struct Chosen {
+  manager::Inside inside;
+  // What the model must know of it: "the one before has ended, its state is lost".
+  std::vector<std::string> notes;
+};
+
+class Boxes {
+ public:
+  Boxes(manager::Manager& manager, manager::CreateOptions made_of);
+
+  // `named`: an id or a name; empty: the principal's own. What belongs to another tenant does not
+  // exist.
+  io::Task<Result<Chosen>> choose(manager::Caller caller, std::string principal, std::string named);
+  // The principal's own, if there is one; null otherwise.
+  std::shared_ptr<manager::Sandbox> own_of(const manager::Caller& caller,
+                                           const std::string& principal) const;
+  // One more that was asked for in so many words.
+  io::Task<Result<std::shared_ptr<manager::Sandbox>>> make(manager::Caller caller,
+                                                           manager::CreateOptions options);
+  const manager::CreateOptions& made_of() const { return made_of_; }
+
+ private:
+  struct Own {
+    explicit Own(io::Loop& loop) : making(loop) {}
+    std::string id;        // empty: none yet
+    manager::Turn making;  // calls come at the same time, and one sandbox is enough
+  };
+  std::shared_ptr<Own> entry(const std::string& tenant, const std::string& principal);
+  void forget_ended();
+
+  manager::Manager& manager_;
+  manager::CreateOptions made_of_;
+  // By tenant and principal.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<Own>> own_;
+};
+
+}  // namespace paddock::tools::builtin

@@ -1,0 +1,27 @@
+// Files of a sandbox as tools need them: read in part, written whole.
+#pragma once
+
+#include <string>
+
+#include "manager/inside.h"
+#include "mcp/service.h"
+
+namespace paddock::tools::builtin {
+
+// Relative paths begin where commands do: in the workspace, where there is one. The guest's begin
+// in the home.
+std::string placed(const manager::Sandbox& sandbox, const std::string& path);
+
+struct FilePart {
+  Value entry;        // as the guest describes it (docs/formats/guest.md)
+  std::string bytes;  // from the beginning on
+  bool is_whole = false;
+};
+// At most `most` bytes; ends when the call does.
+io::Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context,
+                                          manager::Inside inside, std::string path, size_t most);
+
+uint64_t size_of(const Value& entry);
+std::string path_in(const Value& entry, const std::string& otherwise);
+
+}  // namespace paddock::tools::builtin

@@ -1,0 +1,55 @@
+// Progress of what takes long: told a few times a second at most, and only to who wants to hear it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/text.h"
+#include "mcp/service.h"
+
+namespace paddock::tools::builtin {
+
+class Pace {
+ public:
+  Pace(io::Loop& loop, std::shared_ptr<mcp::Context> context)
+      : loop_(loop), context_(std::move(context)), began_(loop.now()), next_(began_ + kEvery) {}
+
+  // When to look up again although nothing came, but not after `deadline`.
+  io::Milliseconds until(io::Milliseconds deadline) const {
+    return context_->wants_progress() ? std::min(next_, deadline) : deadline;
+  }
+  void tell(uint64_t lines, uint64_t bytes) {
+    if (!context_->wants_progress() || loop_.now() < next_) return;
+    next_ = loop_.now() + kEvery;
+    // Which always grows, as progress must.
+    double seconds = static_cast<double>(loop_.now() - began_) / 1000;
+    context_->progress(seconds, std::nullopt,
+                       cat("running for ", static_cast<int64_t>(seconds), " s; ", lines,
+                           lines == 1 ? " line, " : " lines, ", bytes, " bytes so far"));
+  }
+  io::Milliseconds elapsed() const { return loop_.now() - began_; }
+
+ private:
+  static constexpr io::Milliseconds kEvery = 400;
+  io::Loop& loop_;
+  std::shared_ptr<mcp::Context> context_;
+  io::Milliseconds began_, next_;
+};
+
+// What is to be done when the call is cancelled, for as long as this lives.
+class OnCancel {
+ public:
+  OnCancel(std::shared_ptr<mcp::Context> context, std::function<void()> then)
+      : context_(std::move(context)) {
+    context_->on_cancel(std::move(then));
+  }
+  OnCancel(OnCancel&&) = delete;
+  ~OnCancel() {
+    if (!context_->is_cancelled()) context_->on_cancel([] {});
+  }
+
+ private:
+  std::shared_ptr<mcp::Context> context_;
+};
+
+}  // namespace paddock::tools::builtin

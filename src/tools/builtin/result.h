@@ -1,0 +1,60 @@
+// Results of Paddock's own tools: words for the model, the same as data for programs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/value.h"
+#include "manager/sandbox.h"
+#include "mcp/edit.h"
+#include "tools/provider.h"
+
+namespace paddock::tools::builtin {
+
+struct Told {
+  std::string text;
+  Value data;  // an object; structuredContent
+  bool is_error = false;
+  Value::Array more{};               // further content: pictures, documents
+  std::vector<std::string> notes{};  // said in front of the text, and in data
+};
+Value to_result(Told told);
+
+// Why a call could not be done at all: the message and what to do, in words.
+Value refusal(const Error& error);
+
+// What a program wrote, as much of it as a model should read: the beginning and the end.
+class Kept {
+ public:
+  explicit Kept(size_t most) : half_(most / 2) {}
+  void add(std::string_view bytes);
+  std::string text() const;  // UTF-8, with a remark where something is left out
+  uint64_t bytes() const { return bytes_; }
+  uint64_t lines() const { return lines_; }
+  void put(const char* name, Value& into) const;  // NAME, NAME_bytes, NAME_truncated
+
+ private:
+  size_t half_;
+  std::string head_, tail_;
+  uint64_t bytes_ = 0, lines_ = 0;
+};
+
+// How it ended in words, from the outcome as `paddock run --json` has it: "exit code 1", "stopped
+// by the limit memory: …".
+std::string outcome_words(const Value& outcome);
+bool is_limit(const Value& outcome);
+
+// Colours and cursor movements of terminals taken out.
+std::string without_escapes(std::string_view text);
+
+// Denials of the sandbox's network that were logged since `mark`.
+uint64_t network_mark(const manager::Sandbox& sandbox);
+std::vector<Value> network_denials(const manager::Sandbox& sandbox, uint64_t mark, size_t most);
+bool has_network(const manager::Sandbox& sandbox);
+// Adds "network_denials" to data and what to do about them to the notes; `said` is what the program
+// printed, which may sound like a network that is not there.
+void tell_network(const manager::Sandbox& sandbox, uint64_t mark, std::string_view said,
+                  Told& told);
+
+}  // namespace paddock::tools::builtin

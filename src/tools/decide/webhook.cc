@@ -1,0 +1,98 @@
+#include "tools/decide/webhook.h"
+
+#include "base/digest.h"
+#include "base/event.h"
+#include "base/text.h"
+#include "manager/secret_source.h"
+#include "net/address.h"
+#include "telemetry/post.h"
+
+namespace paddock::tools {
+
+namespace {
+
+using io::Task;
+
+constexpr size_t kLargestAnswer = 64 << 10, kLongestWhy = 500;
+constexpr int kTries = 3;
+constexpr io::Milliseconds kPause = 1'000;
+
+bool is_this_machine(const std::string& host) {
+  if (host == "localhost") return true;
+  std::optional<net::Address> address = net::parse_address(host);
+  const char* kind = address ? net::not_public(*address) : nullptr;
+  return kind && std::string_view(kind) == "loopback";
+}
+
+Result<telemetry::Endpoint> endpoint_of(const policy::Ask& ask) {
+  telemetry::Endpoint endpoint = TRY(telemetry::parse_url(ask.webhook, 80, "ask.webhook"));
+  if (!endpoint.tls && !is_this_machine(endpoint.host))
+    return Error{Code::denied,
+                 cat("ask.webhook '", printable(ask.webhook.substr(0, 200)),
+                     "': http: to another machine, whose answer anybody on the way could give"),
+                 "use https:"};
+  return endpoint;
+}
+
+std::string body_of(const Approval& approval) {
+  Value body = to_value(approval);
+  body.set("expires", rfc3339(approval.expires_ms * 1000, 3));
+  return to_json(body);
+}
+
+WebhookWord word_of(const telemetry::Poster::Posted& posted) {
+  WebhookWord word;
+  if (posted.status != 200) return word;
+  Result<Value> said = parse_json(posted.answer, "answer");
+  if (!said || !said.value().as_object()) return word;
+  const Value* approve = said.value().find("approve");
+  if (!approve || !approve->as_bool()) return word;
+  word.decided = true;
+  word.approve = *approve->as_bool();
+  const Value* why = said.value().find("why");
+  if (why && why->as_string()) word.why = printable(why->as_string()->substr(0, kLongestWhy));
+  return word;
+}
+
+}  // namespace
+
+Result<void> check_webhook(const policy::Ask& ask) {
+  if (ask.webhook.empty()) return {};
+  (void)TRY(endpoint_of(ask));
+  return {};
+}
+
+Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
+                               std::shared_ptr<WebhookStop> stop) {
+  Result<telemetry::Endpoint> endpoint = endpoint_of(ask);
+  if (!endpoint) co_return WebhookWord{.failed = endpoint.error().message};
+  std::string body = body_of(approval);
+  if (!ask.webhook_secret.empty()) {
+    Result<std::string> secret = manager::read_secret(ask.webhook_secret, "ask.webhook_secret");
+    if (!secret) co_return WebhookWord{.failed = secret.error().message};
+    endpoint.value().headers["X-Paddock-Signature"] =
+        cat("sha256=", to_hex(hmac_sha256(secret.value(), body)));
+  }
+  Result<std::unique_ptr<telemetry::Poster>> poster =
+      telemetry::Poster::create(loop, endpoint.value());
+  if (!poster) co_return WebhookWord{.failed = poster.error().message};
+  struct Forget {
+    WebhookStop& stop;
+    ~Forget() { stop.on_stop = {}; }
+  } forget{*stop};
+  stop->on_stop = [post = poster.value().get()] { post->stop(); };
+  io::Milliseconds deadline = loop.now() + ask.timeout_ms;
+  WebhookWord word;
+  for (int tries = 0; tries < kTries && loop.now() < deadline && !stop->is_stopped; ++tries) {
+    io::Milliseconds patience = deadline - loop.now();
+    telemetry::Poster::Posted posted =
+        co_await poster.value()->post(body, patience, kLargestAnswer);
+    word = word_of(posted);
+    if (word.decided || (posted.status >= 200 && posted.status <= 499)) co_return word;
+    word.failed = posted.why;
+    co_await loop.sleep(kPause << tries);
+  }
+  co_return word;
+}
+
+}  // namespace paddock::tools

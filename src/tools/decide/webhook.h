@@ -1,0 +1,38 @@
+// Tells an URL of the policy that a call waits, and hears what it says.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "io/loop.h"
+#include "policy/tool.h"
+#include "tools/decide/approvals.h"
+
+namespace paddock::tools {
+
+// Whether it can be told at all: https:, or http: on this machine alone, since what is said there
+// decides.
+Result<void> check_webhook(const policy::Ask& ask);
+
+struct WebhookWord {
+  bool decided = false, approve = false;
+  std::string why;     // what it said with it
+  std::string failed;  // it could not be told, or did not answer in time
+};
+// POST of {"id","tool","agent","arguments","hash","expires"…}, with "X-Paddock-Signature:
+// sha256=HEX" (HMAC of the body) when there is a secret. The answer 200
+// {"approve":true|false,"why":"…"} decides; whatever else means that somebody will decide later, by
+// another way. Stopped, its connection is closed at once.
+struct WebhookStop {
+  bool is_stopped = false;
+  std::function<void()> on_stop;
+  void stop() {
+    is_stopped = true;
+    if (on_stop) on_stop();
+  }
+};
+io::Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
+                                   std::shared_ptr<WebhookStop> stop);
+
+}  // namespace paddock::tools

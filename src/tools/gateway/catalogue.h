@@ -1,0 +1,77 @@
+// What the servers behind the gateway offer, put together. Each thing is checked, gets the name it
+// has here, and belongs to one server; what is refused is told with the reason. By the order of the
+// servers in the policy the first to have a name keeps it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/value.h"
+#include "mcp/client.h"
+#include "policy/tool.h"
+#include "tools/gateway/names.h"
+#include "tools/gateway/pins.h"
+#include "tools/provider.h"
+
+namespace paddock::tools {
+
+// What one server lists, as it came.
+struct Listing {
+  std::vector<Value> tools, prompts, resources, templates;
+  std::map<std::string, std::string> problems;  // "tools" → why its list was not taken
+};
+enum ListKind : unsigned { kTools = 1, kPrompts = 2, kResources = 4, kAllLists = 7 };
+// Reads the lists of these kinds anew, page by page, within bounds. Prompts and resources that the
+// policy does not let in are not asked for.
+io::Task<void> read_lists(std::shared_ptr<mcp::ServerLink> link, policy::McpServer server,
+                          unsigned kinds, std::shared_ptr<Listing> into);
+
+// What is pinned of a server. Only what could be offered: names that cannot be used have no pin.
+Sight sight_of(const policy::McpServer& server, const mcp::Offer& offer, const Listing& listing);
+
+struct Refused {
+  std::string server, kind, name, why;  // the name printable
+};
+
+struct OfferedPrompt {
+  std::string server, name, bare_name;
+  Value value;  // as prompts/list has it
+};
+struct OfferedResource {
+  std::string server, uri;
+  Value value;
+};
+struct OfferedTemplate {
+  std::string server, text;
+  UriTemplate matcher;
+  Value value;
+};
+
+struct Catalogue {
+  std::vector<ToolInfo> tools;  // with the hashes of their definitions
+  std::vector<OfferedPrompt> prompts;
+  std::vector<OfferedResource> resources;
+  std::vector<OfferedTemplate> templates;
+  std::vector<Refused> refused;
+  std::map<std::string, Withheld> withheld_tools, withheld_prompts;  // by the name here
+
+  const ToolInfo* find_tool(std::string_view name) const;
+  const OfferedPrompt* find_prompt(std::string_view name) const;
+  // Whose a resource is: who listed it, else whose template it fits; null: nobody's.
+  const std::string* owner_of(std::string_view uri) const;
+};
+
+// One server's part in it.
+struct Shelf {
+  const policy::McpServer* server = nullptr;
+  const Listing* listing = nullptr;
+  const Verdict* verdict = nullptr;  // null: nothing is pinned
+};
+Catalogue merge(const std::vector<Shelf>& shelves, const std::vector<std::string>& reserved);
+
+// One tool of a server, as it may be offered; the error says why not.
+Result<ToolInfo> check_tool(const Value& definition, const policy::McpServer& server);
+Result<OfferedPrompt> check_prompt(const Value& definition, const policy::McpServer& server);
+
+}  // namespace paddock::tools
