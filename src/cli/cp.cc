@@ -20,7 +20,7 @@ bool is_directory(const std::string& path) {
 }
 
 bool is_remote_directory(const Value& entry) {
-  return text_of(entry, "type") == "directory" || text_of(entry, "target_type") == "directory";
+  return text_in(entry, "type") == "directory" || text_in(entry, "target_type") == "directory";
 }
 
 Result<Transferred> copy_in(const Transfer& transfer, const std::string& from,

@@ -154,9 +154,9 @@ void say_what_a_logout_does() {
 
 // Its files go with it: nobody should find that out afterwards.
 void tell_end(const Value& sandbox) {
-  int64_t timeout_ms = number_of(sandbox, "timeout_ms"),
-          idle_ms = number_of(sandbox, "idle_timeout_ms");
-  bool pauses = text_of(sandbox, "on_timeout") == "pause";
+  int64_t timeout_ms = number_in(sandbox, "timeout_ms"),
+          idle_ms = number_in(sandbox, "idle_timeout_ms");
+  bool pauses = text_in(sandbox, "on_timeout") == "pause";
   auto say = [&](const char* when, int64_t ms) {
     print_error(cat("paddock: it ", pauses ? "pauses" : "ends, with its files,", " ", when, " ",
                     format_duration(static_cast<uint64_t>(ms)), "; ",
@@ -200,7 +200,7 @@ int create_main(int argc, char** argv) {
   if (const Value* notes = made.value().find("notes"); notes && notes->as_array() && !flags.json)
     for (const Value& note : *notes->as_array())
       if (note.as_string()) print_error(cat("paddock: ", printable(*note.as_string()), "\n"));
-  print((flags.json ? to_json(made.value()) : printable(text_of(made.value(), "id"))) + "\n");
+  print((flags.json ? to_json(made.value()) : printable(text_in(made.value(), "id"))) + "\n");
   if (!flags.json) say_what_a_logout_does();
   if (!flags.json) tell_end(made.value());
   return 0;

@@ -46,15 +46,15 @@ Result<Value> request_of(const Flags& flags) {
 
 // A line for people when a limit ended it.
 void tell(const Value& outcome) {
-  if (text_of(outcome, "kind") != "limit") return;
-  std::string name = text_of(outcome, "limit"), shown = cat("limit=", printable(name));
-  if (std::string rule = text_of(outcome, "rule"); !rule.empty())
+  if (text_in(outcome, "kind") != "limit") return;
+  std::string name = text_in(outcome, "limit"), shown = cat("limit=", printable(name));
+  if (std::string rule = text_in(outcome, "rule"); !rule.empty())
     shown += cat(" rule=\"", printable(rule),
-                 "\" peak=", monitor::describe(name, real_of(outcome, "peak")));
+                 "\" peak=", monitor::describe(name, real_in(outcome, "peak")));
   for (const LimitInfo& limit : kLimits) {
     if (name != limit.name) continue;
     for (const char* key : {"value", "peak"})
-      if (int64_t value = number_of(outcome, key))
+      if (int64_t value = number_in(outcome, key))
         shown += cat(" ", key, "=", format_limit(limit, static_cast<uint64_t>(value)));
   }
   print_error(cat("paddock: stopped by a limit: ", shown, "\n"));
@@ -67,7 +67,7 @@ void tell_redactions(const Value& end) {
   for (const auto& [kind, count] : *redacted->as_object())
     kinds.push_back(cat(printable(kind), " ", count.as_int() ? *count.as_int() : 0));
   print_error(
-      cat("paddock: redacted: ", number_of(end, "redactions"), " (", join(kinds, ", "), ")\n"));
+      cat("paddock: redacted: ", number_in(end, "redactions"), " (", join(kinds, ", "), ")\n"));
 }
 
 Result<int> exec(const Flags& flags) {

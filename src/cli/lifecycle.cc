@@ -45,12 +45,12 @@ int print_forks(const Value& answer) {
   int status = 0;
   for (const Value& entry : forks && forks->as_array() ? *forks->as_array() : Value::Array()) {
     if (const Value* sandbox = entry.find("sandbox")) {
-      print(printable(text_of(*sandbox, "id")) + "\n");
+      print(printable(text_in(*sandbox, "id")) + "\n");
     } else {
       const Value* error = entry.find("error");
       status =
           report({Code::internal,
-                  cat("fork: ", error ? printable(text_of(*error, "message")) : "no sandbox"), ""},
+                  cat("fork: ", error ? printable(text_in(*error, "message")) : "no sandbox"), ""},
                  false);
     }
   }
@@ -118,7 +118,7 @@ int snapshot_main(int argc, char** argv) {
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<Value> made = snapshot(id, name);
   if (!made) return report(made.error(), json);
-  print((json ? to_json(made.value()) : printable(text_of(made.value(), "id"))) + "\n");
+  print((json ? to_json(made.value()) : printable(text_in(made.value(), "id"))) + "\n");
   return 0;
 }
 

@@ -64,7 +64,7 @@ Result<std::vector<Value>> list_sandboxes(const Client& client, bool all) {
     if (!list || !list->as_array())
       return Error{Code::internal, "the server's list has no sandboxes in it", ""};
     for (const Value& sandbox : *list->as_array()) found.push_back(sandbox);
-    next = text_of(page, "next");
+    next = text_in(page, "next");
   } while (!next.empty());
   return found;
 }

@@ -25,8 +25,8 @@ std::string time_of(int64_t milliseconds) {
 std::string readable(const std::string& line, const Colours& colour) {
   Result<Value> value = parse_json(line, "the log");
   if (!value || !value.value().as_object()) return printable(line);
-  std::string text = cat(colour.dim, time_of(number_of(value.value(), "time_ms")), colour.off, "  ",
-                         colour.bold, printable(text_of(value.value(), "kind")), colour.off);
+  std::string text = cat(colour.dim, time_of(number_in(value.value(), "time_ms")), colour.off, "  ",
+                         colour.bold, printable(text_in(value.value(), "kind")), colour.off);
   for (const auto& [key, member] : *value.value().as_object()) {
     if (key == "time_ms" || key == "kind") continue;
     text += cat("  ", printable(key), "=",

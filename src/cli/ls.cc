@@ -27,21 +27,21 @@ const char* colour_of(const std::string& state, const Colours& colour) {
 }
 
 std::vector<Cell> row_of(const Value& sandbox, int64_t now, const Colours& colour) {
-  std::string state = text_of(sandbox, "state"), ends = "never";
-  if (int64_t at = number_of(sandbox, "ends_ms")) ends = cat("in ", short_duration(at - now));
+  std::string state = text_in(sandbox, "state"), ends = "never";
+  if (int64_t at = number_in(sandbox, "ends_ms")) ends = cat("in ", short_duration(at - now));
   if (state == "ended")
-    ends = cat(short_duration(now - number_of(sandbox, "ended_ms")),
-               " ago: ", printable(text_of(sandbox, "ended_because")));
+    ends = cat(short_duration(now - number_in(sandbox, "ended_ms")),
+               " ago: ", printable(text_in(sandbox, "ended_because")));
   const Value* usage = sandbox.find("usage");
-  std::string memory = usage ? human_size(static_cast<uint64_t>(number_of(*usage, "memory"))) : "-";
-  if (int64_t most = number_of(sandbox, "memory_bytes"))
+  std::string memory = usage ? human_size(static_cast<uint64_t>(number_in(*usage, "memory"))) : "-";
+  if (int64_t most = number_in(sandbox, "memory_bytes"))
     memory += cat("/", human_size(static_cast<uint64_t>(most)));
-  std::string cpu = usage ? cat(static_cast<int>(real_of(*usage, "cpu_percent") + 0.5), "%") : "-";
-  return {{printable(text_of(sandbox, "id"))},
-          {printable(text_of(sandbox, "name"))},
-          {printable(text_of(sandbox, "template"))},
+  std::string cpu = usage ? cat(static_cast<int>(real_in(*usage, "cpu_percent") + 0.5), "%") : "-";
+  return {{printable(text_in(sandbox, "id"))},
+          {printable(text_in(sandbox, "name"))},
+          {printable(text_in(sandbox, "template"))},
           {state, colour_of(state, colour)},
-          {short_duration(now - number_of(sandbox, "created_ms"))},
+          {short_duration(now - number_in(sandbox, "created_ms"))},
           {ends},
           {memory},
           {cpu}};

@@ -157,16 +157,16 @@ class Session {
 
   Result<void> take_text(const std::string& text) {
     Value message = TRY(parse_json(text, "the server's message"));
-    std::string type = text_of(message, "type");
+    std::string type = text_in(message, "type");
     if (type == "end") end_ = std::move(message);
     const Value* fatal = message.find("fatal");
     // A signal for a process that has just ended, and the like.
     bool goes_on = fatal && fatal->as_bool() && !*fatal->as_bool();
     if (type != "error" || goes_on) return {};
     const Value* error = message.find("error");
-    Code code = error && text_of(*error, "code") == "not_found" ? Code::not_found : Code::invalid;
-    return Error{code, error ? printable(text_of(*error, "message")) : "the server gave up",
-                 error ? printable(text_of(*error, "hint")) : ""};
+    Code code = error && text_in(*error, "code") == "not_found" ? Code::not_found : Code::invalid;
+    return Error{code, error ? printable(text_in(*error, "message")) : "the server gave up",
+                 error ? printable(text_in(*error, "hint")) : ""};
   }
 
   Fd connection_, signals_;
@@ -179,8 +179,8 @@ class Session {
 };
 
 int signal_number(const Value& outcome) {
-  if (int64_t number = number_of(outcome, "signal")) return static_cast<int>(number);
-  std::string name = text_of(outcome, "signal");
+  if (int64_t number = number_in(outcome, "signal")) return static_cast<int>(number);
+  std::string name = text_in(outcome, "signal");
   for (int number = 1; number < NSIG; ++number)
     if (const char* known = ::sigabbrev_np(number); known && name == cat("SIG", known))
       return number;
@@ -207,8 +207,8 @@ Result<Value> run_session(const Client& client, const std::string& path, Value r
 }
 
 int exit_status_of(const Value& outcome) {
-  std::string kind = text_of(outcome, "kind"), limit = text_of(outcome, "limit");
-  if (kind == "exited") return static_cast<int>(number_of(outcome, "code")) & 0xff;
+  std::string kind = text_in(outcome, "kind"), limit = text_in(outcome, "limit");
+  if (kind == "exited") return static_cast<int>(number_in(outcome, "code")) & 0xff;
   if (kind == "signaled") return 128 + signal_number(outcome);
   return limit == "wall_time" || limit == "cpu_time" || limit == "idle_time" ? 124 : 137;
 }

@@ -121,7 +121,7 @@ Result<Value> steps_of(const Client& client, const Dockerfile& file, const Build
 }
 
 void show(const Value& entry, const Colours& colour) {
-  std::string message = text_of(entry, "message"), level = text_of(entry, "level");
+  std::string message = text_in(entry, "message"), level = text_in(entry, "level");
   bool title = starts_with(message, "[") || starts_with(message, "CACHED");
   const char* paint = title ? colour.bold : level == "error" ? colour.red : colour.dim;
   print(cat(paint, title ? "" : "  ", printable(message), colour.off, "\n"));
@@ -134,16 +134,16 @@ Result<Value> follow(Answer answer, bool json, bool has_network) {
     std::optional<std::string> line = TRY(answer.line());
     if (!line) return Error{Code::io, "build a template: the server went away", ""};
     Value entry = TRY(parse_json(*line, "the server's answer"));
-    std::string type = text_of(entry, "type");
+    std::string type = text_in(entry, "type");
     if (type == "log" && !json) show(entry, colour);
     if (type == "error") {
       const Value* error = entry.find("error");
       Value none;
       const Value& told = error ? *error : none;
-      std::string hint = text_of(told, "hint");
+      std::string hint = text_in(told, "hint");
       if (hint.empty() && !has_network)
         hint = "the steps had no network; if this one needs it, open it with --allow-net HOST";
-      return Error{Code::invalid, cat("build a template: ", text_of(told, "message")), hint};
+      return Error{Code::invalid, cat("build a template: ", text_in(told, "message")), hint};
     }
     if (type != "end") continue;
     const Value* made = entry.find("template");
@@ -193,8 +193,8 @@ int build_main(int argc, char** argv) {
   if (flags.json)
     print(to_json(made.value()) + "\n");
   else
-    print(cat("built ", printable(text_of(made.value(), "name")), " (",
-              printable(text_of(made.value(), "id")), ")\ntry it: paddock create --template ",
+    print(cat("built ", printable(text_in(made.value(), "name")), " (",
+              printable(text_in(made.value(), "id")), ")\ntry it: paddock create --template ",
               printable(flags.name), "\n"));
   return 0;
 }
@@ -214,12 +214,12 @@ Result<void> list(bool json) {
     const Value* named = item.find("tags");
     for (const Value& tag : named && named->as_array() ? *named->as_array() : Value::Array())
       if (tag.as_string()) tags.push_back(printable(*tag.as_string()));
-    std::string name = printable(text_of(item, "name"));
+    std::string name = printable(text_in(item, "name"));
     rows.push_back({{name.empty() ? "-" : name},
                     {join(tags, ",")},
-                    {printable(text_of(item, "id"))},
-                    {printable(text_of(item, "kind"))},
-                    {short_duration(now_ms() - number_of(item, "created_ms"))}});
+                    {printable(text_in(item, "id"))},
+                    {printable(text_in(item, "kind"))},
+                    {short_duration(now_ms() - number_in(item, "created_ms"))}});
   }
   Colours colour = colours();
   print(render_table({{.heading = "NAME", .least = 8},

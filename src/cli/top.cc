@@ -28,7 +28,7 @@ struct Flags {
 
 Result<Value> recent_of(const Client& client, const Value& sandbox) {
   Value answer = TRY(client.ask(
-      "GET", cat("/v1/sandboxes/", percent_encode(text_of(sandbox, "id")), "/metrics?recent=1")));
+      "GET", cat("/v1/sandboxes/", percent_encode(text_in(sandbox, "id")), "/metrics?recent=1")));
   const Value* samples = answer.find("metrics");
   if (!samples || !samples->as_array())
     return Error{Code::internal, "the server's samples are no list", ""};
@@ -43,14 +43,14 @@ class Top {
     sandboxes_ = TRY(list_sandboxes(client_, false));
     std::map<std::string, TopHistory> histories;
     for (const Value& sandbox : sandboxes_) {
-      std::string id = text_of(sandbox, "id");
+      std::string id = text_in(sandbox, "id");
       auto known = histories_.find(id);
       if (known != histories_.end())
         histories[id] = std::move(known->second);
       else if (sandboxes_.size() <= kAskedForHistory)
         begin_history(sandbox, histories[id]);
       if (const Value* usage = sandbox.find("usage"))
-        histories[id].add(real_of(*usage, "cpu_percent"), real_of(*usage, "memory"));
+        histories[id].add(real_in(*usage, "cpu_percent"), real_in(*usage, "memory"));
     }
     histories_ = std::move(histories);
     return {};
@@ -96,7 +96,7 @@ class Top {
     Result<Value> samples = recent_of(client_, sandbox);
     if (!samples) return;  // it may be gone already
     for (const Value& sample : *samples.value().as_array())
-      history.add(real_of(sample, "cpu_percent"), real_of(sample, "memory"));
+      history.add(real_in(sample, "cpu_percent"), real_in(sample, "memory"));
   }
 
   bool take_keys(size_t rows) {

@@ -152,7 +152,7 @@ Result<Transferred> download_file(const Transfer& transfer, const std::string& p
   Fd file = TRY(open_file(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
   Result<Transferred> received = receive(
       answer, progress, [&](const std::string& piece) { return write_all(file.get(), piece); });
-  unsigned mode = static_cast<unsigned>(number_of(entry, "mode")) & 0777;
+  unsigned mode = static_cast<unsigned>(number_in(entry, "mode")) & 0777;
   mode_t mask = ::umask(0);
   (void)::umask(mask);
   if (received && (::fchmod(file.get(), (mode ? mode : 0644) & ~mask) != 0 ||

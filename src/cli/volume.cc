@@ -34,7 +34,7 @@ int create_volume(int argc, char** argv) {
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<Value> made = create(name, quota);
   if (!made) return report(made.error(), json);
-  print((json ? to_json(made.value()) : printable(text_of(made.value(), "name"))) + "\n");
+  print((json ? to_json(made.value()) : printable(text_in(made.value(), "name"))) + "\n");
   return 0;
 }
 
@@ -49,11 +49,11 @@ Result<void> list(bool json) {
   std::vector<std::vector<Cell>> rows;
   for (const Value& volume :
        volumes && volumes->as_array() ? *volumes->as_array() : Value::Array()) {
-    int64_t quota = number_of(volume, "quota_bytes");
-    rows.push_back({{printable(text_of(volume, "name"))},
-                    {human_size(static_cast<uint64_t>(number_of(volume, "used_bytes")))},
+    int64_t quota = number_in(volume, "quota_bytes");
+    rows.push_back({{printable(text_in(volume, "name"))},
+                    {human_size(static_cast<uint64_t>(number_in(volume, "used_bytes")))},
                     {quota ? human_size(static_cast<uint64_t>(quota)) : "-"},
-                    {short_duration(now_ms() - number_of(volume, "created_ms"))}});
+                    {short_duration(now_ms() - number_in(volume, "created_ms"))}});
   }
   Colours colour = colours();
   if (rows.empty())
