@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "policy/load.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "tools/decide/desk.h"
 #include "tools/decide/rates.h"
 

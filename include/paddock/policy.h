@@ -133,7 +133,7 @@ struct InjectPolicy {
 };
 
 struct NetworkPolicy {
-  std::optional<std::vector<std::string>> allow;  // policy/network_rule.h
+  std::optional<std::vector<std::string>> allow;  // policy/network/rule.h
   std::vector<std::string> deny;
   std::optional<bool> strict;  // refuse what cannot be judged by name
   // ADDRESS or ADDRESS:PORT; unset: the host's own.
@@ -153,8 +153,8 @@ struct EnvPolicy {
 struct Policy;
 
 // A tool's entry is validated when the policy is read and kept as canonical JSON, with absolute
-// paths; policy/tool.h makes of it what calls are judged by. A server's ([mcp.servers.NAME]) is
-// kept the same way.
+// paths; policy/tools/tool.h makes of it what calls are judged by. A server's ([mcp.servers.NAME])
+// is kept the same way.
 struct ToolPolicy {
   std::string name;
   std::string json;

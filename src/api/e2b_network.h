@@ -9,7 +9,7 @@
 
 #include "base/value.h"
 #include "paddock/policy.h"
-#include "policy/network_rule.h"
+#include "policy/network/rule.h"
 
 namespace paddock::api {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "policy/network.h"
+#include "policy/network/rules.h"
 #include "policy/secret.h"
 
 namespace paddock::api {

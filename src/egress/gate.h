@@ -14,7 +14,7 @@
 #include "egress/routes.h"
 #include "egress/settings.h"
 #include "net/tls.h"
-#include "policy/network.h"
+#include "policy/network/rules.h"
 
 namespace paddock::egress {
 

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/value.h"
 #include "egress/io.h"
-#include "policy/network.h"
+#include "policy/network/rules.h"
 
 namespace paddock::egress {
 

@@ -7,8 +7,8 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "policy/host.h"
-#include "policy/network_rule.h"
+#include "policy/network/host.h"
+#include "policy/network/rule.h"
 
 namespace paddock::egress {
 

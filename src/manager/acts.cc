@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/text.h"
 #include "policy/explain.h"
-#include "policy/network_rule.h"
+#include "policy/network/rule.h"
 
 namespace paddock::manager {
 

@@ -7,12 +7,12 @@
 #include "base/units.h"
 #include "policy/cursor.h"
 #include "policy/decode_network.h"
-#include "policy/decode_tools.h"
 #include "policy/decode_watching.h"
 #include "policy/glob.h"
 #include "policy/identifier.h"
 #include "policy/names.h"
 #include "policy/presets.h"
+#include "policy/tools/decode.h"
 
 namespace paddock::policy {
 

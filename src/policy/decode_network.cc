@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "policy/header_name.h"
-#include "policy/inject.h"
-#include "policy/network_rule.h"
+#include "policy/network/header_name.h"
+#include "policy/network/inject.h"
+#include "policy/network/rule.h"
 #include "policy/secret.h"
 
 namespace paddock::policy {

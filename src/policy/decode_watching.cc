@@ -5,11 +5,11 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "policy/header_name.h"
-#include "policy/host.h"
 #include "policy/identifier.h"
 #include "policy/monitor_rule.h"
 #include "policy/names.h"
+#include "policy/network/header_name.h"
+#include "policy/network/host.h"
 #include "policy/secret.h"
 
 namespace paddock::policy {

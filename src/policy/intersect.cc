@@ -5,10 +5,10 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "policy/combine_tools.h"
-#include "policy/inject.h"
-#include "policy/network_rule.h"
+#include "policy/network/inject.h"
+#include "policy/network/rule.h"
 #include "policy/path.h"
+#include "policy/tools/combine.h"
 #include "policy/watching.h"
 
 namespace paddock::policy {

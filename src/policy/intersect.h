@@ -14,7 +14,7 @@
 //   env.set                      merged; the later layer wins
 //   wall, root, scratch          layers must agree, "auto" yields; else Code::denied
 //   workspace                    the same directory, the narrowest mode last (ro < copy < rw); else
-//   Code::denied tools, mcp.servers, calls    policy/combine_tools.h monitor, redact, audit and
+//   Code::denied tools, mcp.servers, calls    policy/tools/combine.h monitor, redact, audit and
 //   telemetry: policy/watching.h danger                       what every named layer accepts
 #pragma once
 

@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "tools/provider.h"
 
 namespace paddock::tools {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "policy/host.h"
-#include "policy/network_rule.h"
+#include "policy/network/host.h"
+#include "policy/network/rule.h"
 
 namespace {
 

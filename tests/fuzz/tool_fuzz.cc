@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "policy/command_line.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
-#include "policy/readings.h"
-#include "policy/tool.h"
-#include "policy/url.h"
+#include "policy/network/url.h"
+#include "policy/tools/command_line.h"
+#include "policy/tools/readings.h"
+#include "policy/tools/tool.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace paddock;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "manager/events.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "tools/decide/approvals.h"
 #include "tools/decide/rates.h"
 #include "tools/provider.h"

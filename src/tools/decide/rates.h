@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "paddock/error.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 
 namespace paddock::tools {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "io/loop.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "tools/decide/approvals.h"
 
 namespace paddock::tools {

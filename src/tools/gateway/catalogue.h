@@ -9,7 +9,7 @@
 
 #include "base/value.h"
 #include "mcp/client.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "tools/gateway/names.h"
 #include "tools/gateway/pins.h"
 #include "tools/provider.h"

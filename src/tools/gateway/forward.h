@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mcp/service.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "redact/redact.h"
 
 namespace paddock::tools {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mcp/client.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "tools/provider.h"
 #include "tools/sandboxed.h"
 

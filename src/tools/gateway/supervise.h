@@ -9,7 +9,7 @@
 #include <string>
 
 #include "mcp/client.h"
-#include "policy/tool.h"
+#include "policy/tools/tool.h"
 #include "redact/redact.h"
 #include "tools/gateway/gateway.h"
 

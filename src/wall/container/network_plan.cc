@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "net/synthetic.h"
-#include "policy/network_rule.h"
+#include "policy/network/rule.h"
 #include "wall/container/netlink_writer.h"
 #include "wall/container/rule_batch.h"
 

@@ -1,0 +1,73 @@
+#include "policy/network/inject.h"
+
+#include "base/text.h"
+#include "policy/network/rule.h"
+
+namespace paddock::policy {
+
+namespace {
+
+bool opens_on_some_port(const std::vector<NetworkRule>& allow, NetworkRule host) {
+  for (const NetworkRule& rule : allow) {
+    host.port = rule.port;
+    if (covers(rule, host)) return true;
+  }
+  return false;
+}
+
+std::vector<NetworkRule> parse_allow(const NetworkPolicy& network) {
+  std::vector<NetworkRule> allow;
+  for (const std::string& text : network.allow.value_or(std::vector<std::string>{}))
+    if (Result<NetworkRule> rule = parse_network_rule(text))
+      allow.push_back(std::move(rule).value());
+  return allow;
+}
+
+}  // namespace
+
+const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host,
+                                const std::string& header) {
+  for (const InjectPolicy& inject : injects)
+    if (inject.host == host && same_ignoring_case(inject.header, header)) return &inject;
+  return nullptr;
+}
+
+Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy*>& layers) {
+  std::vector<InjectPolicy> injects;
+  for (const Policy* layer : layers)
+    for (const InjectPolicy& inject : layer->network.inject) {
+      const InjectPolicy* standing = find_inject(injects, inject.host, inject.header);
+      if (!standing) {
+        injects.push_back(inject);
+        continue;
+      }
+      if (standing->secret != inject.secret || standing->format != inject.format)
+        return Error{Code::denied,
+                     cat("network.inject: '", printable(layer->name), "' has another value for '",
+                         inject.header, "' of '", inject.host, "' than a layer before it"),
+                     "keep the entry in one of them, or make both the same"};
+    }
+  return injects;
+}
+
+bool opens(const NetworkPolicy& network, const InjectPolicy& inject) {
+  Result<NetworkRule> host = parse_network_rule(inject.host);
+  return host && opens_on_some_port(parse_allow(network), host.value());
+}
+
+Result<void> check_injects(const NetworkPolicy& network) {
+  if (network.inject.empty()) return {};
+  std::vector<NetworkRule> allow = parse_allow(network);
+  for (const InjectPolicy& inject : network.inject) {
+    NetworkRule host = TRY(parse_network_rule(inject.host));
+    if (opens_on_some_port(allow, host)) continue;
+    return Error{
+        Code::denied,
+        cat("network.inject: '", inject.host,
+            "' gets a header, but network.allow does not allow all of it"),
+        cat("add '", inject.host, "' to network.allow, in every policy that has this list")};
+  }
+  return {};
+}
+
+}  // namespace paddock::policy
