@@ -3,26 +3,13 @@
 #include "api/describe.h"
 #include "api/server.h"
 #include "base/fields.h"
-#include "manager/acts.h"
-#include "manager/events.h"
+#include "manager/keys.h"
 
 namespace paddock::api {
 
 namespace {
 
 using io::Task;
-
-Value describe_key(const manager::KeyInfo& key) {
-  Value value;
-  value.set("id", key.id);
-  value.set("tenant", key.tenant);
-  value.set("name", key.name);
-  value.set("scopes", text_list({key.scopes.begin(), key.scopes.end()}));
-  value.set("last_four", key.last_four);
-  value.set("created_ms", key.created);
-  value.set("expires_ms", key.expires);
-  return value;
-}
 
 Task<void> create_key(Call& call) {
   Result<Value> body = co_await call.exchange.read_json();
@@ -37,14 +24,8 @@ Task<void> create_key(Call& call) {
              std::vector<std::string>{"read", "sandboxes", "templates"}))
       wanted.scopes.insert(scope);
     Result<void> read = fields.done();
-    Value data = Value::Object{{"tenant", wanted.tenant},
-                               {"name", wanted.name},
-                               {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})},
-                               {"expires_ms", wanted.expires}};
-    if (read) read = manager::Keys::can_create(wanted);
-    if (read) read = co_await record_act(call, "key.create", data);
     if (read)
-      made = call.server.keys().create(std::move(wanted));
+      made = co_await call.manager.create_key(call.caller, call.server.keys(), wanted);
     else
       made = read.error();
   } else {
@@ -54,12 +35,7 @@ Task<void> create_key(Call& call) {
     co_await answer_error(call, made.error());
     co_return;
   }
-  Value value = describe_key(made.value().info);
-  // Its id is only known now.
-  Event event =
-      manager::act_of(call.caller, "key.created",
-                      Value::Object{{"id", value.find("id") ? *value.find("id") : Value()}});
-  call.manager.events().note(std::move(event));
+  Value value = manager::to_value(made.value().info);
   value.set("key", made.value().key);
   (void)co_await call.exchange.answer_json(201, std::move(value));
 }
@@ -71,17 +47,15 @@ Task<void> list_keys(Call& call) {
     co_return;
   }
   Value::Array items;
-  for (const manager::KeyInfo& key : keys.value()) items.push_back(describe_key(key));
+  for (const manager::KeyInfo& key : keys.value()) items.push_back(manager::to_value(key));
   Value value;
   value.set("keys", std::move(items));
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 
 Task<void> revoke_key(Call& call) {
-  Value data = Value::Object{{"id", call.parts["id"]}};
-  Result<void> revoked = call.server.keys().can_revoke(call.parts["id"]);
-  if (revoked) revoked = co_await record_act(call, "key.revoke", data);
-  if (revoked) revoked = call.server.keys().revoke(call.parts["id"]);
+  std::string id = call.parts["id"];
+  Result<void> revoked = co_await call.manager.revoke_key(call.caller, call.server.keys(), id);
   co_await answer_done(call, std::move(revoked));
 }
 
@@ -92,7 +66,7 @@ Task<void> list_tenants(Call& call) {
     co_return;
   }
   Value::Array items;
-  for (const manager::Tenant& tenant : tenants.value()) items.push_back(describe(tenant));
+  for (const manager::Tenant& tenant : tenants.value()) items.push_back(manager::to_value(tenant));
   Value value;
   value.set("tenants", std::move(items));
   (void)co_await call.exchange.answer_json(200, std::move(value));
@@ -128,17 +102,12 @@ Task<void> set_tenant(Call& call) {
   if (!tenant)
     set = tenant.error();
   else
-    set = call.manager.can_set_tenant(tenant.value());
-  if (set) {
-    Value data = Value::Object{{"tenant", tenant.value().name}, {"to", describe(tenant.value())}};
-    set = co_await record_act(call, "tenant.set", data);
-  }
-  if (set) set = call.manager.set_tenant(tenant.value());
+    set = co_await call.manager.set_tenant(call.caller, tenant.value());
   if (!set) {
     co_await answer_error(call, set.error());
     co_return;
   }
-  Value value = describe(tenant.value());
+  Value value = manager::to_value(tenant.value());
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 

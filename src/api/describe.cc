@@ -90,19 +90,4 @@ Value describe(const manager::VolumeInfo& volume) {
   return value;
 }
 
-Value describe(const manager::Tenant& tenant) {
-  Value quota;
-  quota.set("sandboxes", tenant.quota.sandboxes);
-  quota.set("memory_bytes", tenant.quota.memory_bytes);
-  quota.set("cpu_millicores", tenant.quota.cpu_millicores);
-  quota.set("disk_bytes", tenant.quota.disk_bytes);
-  quota.set("starts_per_minute", tenant.quota.starts_per_minute);
-  quota.set("longest_timeout_ms", tenant.quota.longest_timeout_ms);
-  Value value;
-  value.set("name", tenant.name);
-  value.set("policy", tenant.policy);
-  value.set("quota", std::move(quota));
-  return value;
-}
-
 }  // namespace paddock::api

@@ -10,7 +10,6 @@ namespace paddock::api {
 Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller);
 Value describe(const manager::Snapshot& snapshot);
 Value describe(const manager::VolumeInfo& volume);
-Value describe(const manager::Tenant& tenant);
 Value describe_texts(const std::map<std::string, std::string>& texts);
 Value describe_error(const Error& error);  // {"code","message","error","hint"}
 

@@ -22,13 +22,7 @@ bool says(const Value& body, const char* name, bool truth) {
 
 io::Task<Result<void>> change_timeout(Call& call, int64_t timeout_ms) {
   std::string id = sandbox_id(call);
-  Result<std::shared_ptr<manager::Sandbox>> found = call.manager.find(call.caller, id);
-  if (!found) co_return found.error();
-  Value data = Value::Object{{"timeout_ms", timeout_ms}};
-  Result<void> recorded = call.manager.can_set_timeout(call.caller, id, timeout_ms);
-  if (recorded) recorded = co_await record_act(call, "sandbox.timeout", data, id);
-  if (!recorded) co_return recorded.error();
-  co_return call.manager.set_timeout(call.caller, id, timeout_ms);
+  co_return co_await call.manager.set_timeout(call.caller, id, timeout_ms);
 }
 
 }  // namespace
@@ -162,15 +156,8 @@ io::Task<void> update_network(Call& call) {
     std::optional<bool> public_traffic;
     if (traffic && traffic->as_bool()) public_traffic = *traffic->as_bool();
     Value extra = extra_of(network.value(), public_traffic, info.mask_request_host);
-    Policy shown;
-    shown.network = policy;
-    Value data = Value::Object{{"asked", manager::recorded_policy(shown)}};
-    std::string which = info.id;
-    result = call.manager.can_set_network(call.caller, id, policy, manager::Yields::wide_network);
-    if (result) result = co_await record_act(call, "sandbox.network", data, which);
-    if (result)
-      result =
-          call.manager.set_network(call.caller, id, policy, extra, manager::Yields::wide_network);
+    result = co_await call.manager.set_network(call.caller, id, policy, extra,
+                                               manager::Yields::wide_network);
   }
   co_await done_or_fail(call, result);
 }

@@ -18,15 +18,8 @@ io::Task<void> create_volume(Call& call) {
   if (!body) co_return;
   const Value* name = body->find("name");
   Result<manager::VolumeInfo> made = Error{Code::invalid, "name must be a string"};
-  if (name && name->as_string()) {
-    Value data = Value::Object{{"name", *name}};
-    Result<void> recorded = call.manager.can_create_volume(call.caller, *name->as_string(), 0);
-    if (recorded) recorded = co_await record_act(call, "volume.create", data);
-    if (recorded)
-      made = call.manager.create_volume(call.caller, *name->as_string(), 0);
-    else
-      made = recorded.error();
-  }
+  if (name && name->as_string())
+    made = co_await call.manager.create_volume(call.caller, *name->as_string(), 0);
   if (!made) {
     co_await fail(call, made.error());
     co_return;
@@ -61,10 +54,8 @@ io::Task<void> get_volume(Call& call) {
 }
 
 io::Task<void> remove_volume(Call& call) {
-  Value data = Value::Object{{"volume", call.parts.at("id")}};
-  Result<void> removed = call.manager.can_remove_volume(call.caller, call.parts.at("id"));
-  if (removed) removed = co_await record_act(call, "volume.remove", data);
-  if (removed) removed = call.manager.remove_volume(call.caller, call.parts.at("id"));
+  std::string id = call.parts.at("id");
+  Result<void> removed = co_await call.manager.remove_volume(call.caller, id);
   if (removed)
     co_await answer_done(call);
   else

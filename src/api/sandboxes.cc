@@ -218,16 +218,8 @@ Task<void> set_timeout(Call& call) {
     std::optional<int64_t> timeout_ms = fields.number("timeout_ms", 0);
     if (!timeout_ms) fields.wrong("timeout_ms", "is missing");
     done = fields.done();
-    Result<std::shared_ptr<manager::Sandbox>> found =
-        call.manager.find(call.caller, call.parts["id"]);
-    if (done && !found) done = found.error();
-    if (done) done = call.manager.can_set_timeout(call.caller, call.parts["id"], *timeout_ms);
-    if (done) {
-      Value data = Value::Object{{"timeout_ms", *timeout_ms}};
-      std::string id = found.value()->info().id;
-      done = co_await record_act(call, "sandbox.timeout", data, id);
-    }
-    if (done) done = call.manager.set_timeout(call.caller, call.parts["id"], *timeout_ms);
+    std::string id = call.parts["id"];
+    if (done) done = co_await call.manager.set_timeout(call.caller, id, *timeout_ms);
   } else {
     done = body.error();
   }
@@ -242,24 +234,12 @@ Task<void> set_network(Call& call) {
     whole.set("version", 1);
     whole.set("network", body.value());
     Result<Policy> policy = decode_call(whole, "request", false);
-    Result<std::shared_ptr<manager::Sandbox>> found =
-        call.manager.find(call.caller, call.parts["id"]);
+    std::string id = call.parts["id"];
+    Value no_extra;
     if (!policy)
       done = policy.error();
-    else if (!found)
-      done = found.error();
     else
-      done = call.manager.can_set_network(call.caller, call.parts["id"], policy.value().network);
-    if (done) {
-      Policy shown;
-      shown.network = policy.value().network;
-      Value data = Value::Object{{"asked", manager::recorded_policy(shown)}};
-      std::string id = found.value()->info().id;
-      done = co_await record_act(call, "sandbox.network", data, id);
-    }
-    if (done)
-      done =
-          call.manager.set_network(call.caller, call.parts["id"], policy.value().network, Value());
+      done = co_await call.manager.set_network(call.caller, id, policy.value().network, no_extra);
   } else {
     done = body.error();
   }

@@ -306,17 +306,8 @@ Task<void> e2b_tag(Call& call) {
       wanted.insert(tag.as_string() ? *tag.as_string() : "");
   Result<store::Template> tagged =
       Error{Code::invalid, "assign tags: 'target' and 'tags' are needed", ""};
-  if (target && target->as_string() && !wanted.empty()) {
-    Value data =
-        Value::Object{{"template", *target}, {"tags", text_list({wanted.begin(), wanted.end()})}};
-    Result<void> recorded =
-        call.manager.templates().can_tag(call.caller.tenant, *target->as_string(), wanted);
-    if (recorded) recorded = co_await record_act(call, "template.tag", data);
-    if (recorded)
-      tagged = call.manager.templates().tag(call.caller.tenant, *target->as_string(), wanted);
-    else
-      tagged = recorded.error();
-  }
+  if (target && target->as_string() && !wanted.empty())
+    tagged = co_await call.manager.tag_template(call.caller, *target->as_string(), wanted);
   if (!tagged) {
     co_await e2b::fail(call, tagged.error());
     co_return;
@@ -336,18 +327,12 @@ Task<void> e2b_untag(Call& call) {
     for (const Value& tag : *tags->as_array())
       wanted.insert(tag.as_string() ? *tag.as_string() : "");
   Result<void> done = Error{Code::invalid, "remove tags: 'name' and 'tags' are needed", ""};
-  if (name && name->as_string() && !wanted.empty()) {
-    Value data =
-        Value::Object{{"template", *name}, {"tags", text_list({wanted.begin(), wanted.end()})}};
-    done = call.manager.templates().can_untag(call.caller.tenant, *name->as_string(), wanted);
-    if (done) done = co_await record_act(call, "template.untag", data);
-    if (done) done = call.manager.templates().untag(call.caller.tenant, *name->as_string(), wanted);
-  }
+  if (name && name->as_string() && !wanted.empty())
+    done = co_await call.manager.untag_template(call.caller, *name->as_string(), wanted);
   if (!done) {
     co_await e2b::fail(call, done.error());
     co_return;
   }
-  call.manager.templates_changed();
   co_await e2b::answer_done(call);
 }
 

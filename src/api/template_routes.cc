@@ -162,14 +162,7 @@ Task<void> build(Call& call) {
 
 Task<Result<void>> remove_template(Call& call) {
   std::string name = call.parts["template"];
-  Value data = Value::Object{{"template", name}};
-  Result<std::vector<std::string>> removable =
-      call.manager.templates().removable(call.caller.tenant, name);
-  if (!removable) co_return removable.error();
-  Result<void> removed = co_await record_act(call, "template.remove", data);
-  if (removed) removed = call.manager.templates().remove(call.caller.tenant, name);
-  if (removed) call.manager.templates_changed();
-  co_return removed;
+  co_return co_await call.manager.remove_template(call.caller, name);
 }
 
 Value describe(const store::Template& record) {

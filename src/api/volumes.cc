@@ -18,11 +18,8 @@ Task<void> create(Call& call) {
     std::string name = fields.text("name").value_or("");
     uint64_t quota = static_cast<uint64_t>(fields.number("quota_bytes", 0).value_or(0));
     Result<void> read = fields.done();
-    Value data = Value::Object{{"name", name}, {"quota_bytes", quota}};
-    if (read) read = call.manager.can_create_volume(call.caller, name, quota);
-    if (read) read = co_await record_act(call, "volume.create", data);
     if (read)
-      made = call.manager.create_volume(call.caller, name, quota);
+      made = co_await call.manager.create_volume(call.caller, name, quota);
     else
       made = read.error();
   } else {
@@ -60,10 +57,8 @@ Task<void> look(Call& call) {
 }
 
 Task<void> remove(Call& call) {
-  Value data = Value::Object{{"volume", call.parts["id"]}};
-  Result<void> removed = call.manager.can_remove_volume(call.caller, call.parts["id"]);
-  if (removed) removed = co_await record_act(call, "volume.remove", data);
-  if (removed) removed = call.manager.remove_volume(call.caller, call.parts["id"]);
+  std::string id = call.parts["id"];
+  Result<void> removed = co_await call.manager.remove_volume(call.caller, id);
   co_await answer_done(call, std::move(removed));
 }
 

@@ -7,24 +7,11 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "manager/own_log.h"
 #include "store/state.h"
 
 namespace paddock::cli {
 
 namespace {
-
-Value to_value(const manager::KeyInfo& key) {
-  Value value;
-  value.set("id", key.id);
-  value.set("tenant", key.tenant);
-  value.set("name", key.name);
-  value.set("scopes", text_list({key.scopes.begin(), key.scopes.end()}));
-  value.set("last_four", key.last_four);
-  value.set("created_ms", key.created);
-  value.set("expires_ms", key.expires);
-  return value;
-}
 
 // "30d" as well as "12h".
 Result<int64_t> expiry(const std::string& text) {
@@ -80,16 +67,7 @@ int create_key(int argc, char** argv) {
   wanted.expires = end.value();
   Result<manager::Keys> keys = open_keys();
   if (!keys) return report(keys.error(), json);
-  Value data = Value::Object{{"tenant", wanted.tenant},
-                             {"name", wanted.name},
-                             {"scopes", text_list({wanted.scopes.begin(), wanted.scopes.end()})},
-                             {"expires_ms", wanted.expires}};
-  Event act;
-  Result<void> recorded = manager::Keys::can_create(wanted);
-  if (recorded) recorded = manager::record_act("key.create", std::move(data), &act);
-  if (!recorded) return report(recorded.error(), json);
-  Result<manager::NewKey> made = keys.value().create(std::move(wanted));
-  if (!made) manager::note_failure(act, made.error());
+  Result<manager::NewKey> made = keys.value().create(wanted);
   if (!made) return report(made.error(), json);
   if (json) {
     Value value = to_value(made.value().info);
@@ -141,12 +119,7 @@ int revoke_key(int argc, char** argv) {
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   Result<manager::Keys> keys = open_keys();
   if (!keys) return report(keys.error(), json);
-  Event act;
-  Result<void> allowed = keys.value().can_revoke(id);
-  if (allowed) allowed = manager::record_act("key.revoke", Value::Object{{"id", id}}, &act);
-  if (!allowed) return report(allowed.error(), json);
   Result<void> revoked = keys.value().revoke(id);
-  if (!revoked) manager::note_failure(act, revoked.error());
   if (!revoked) return report(revoked.error(), json);
   Value value;
   value.set("revoked", id);

@@ -27,7 +27,8 @@ TEST_F(Creates, AThousandAtOnceNeverExceedTheQuota) {
     self->world_->takes = 5;
     co_await self->begin();
     Tenant tenant{.name = "one", .quota = {.sandboxes = 7}};
-    EXPECT_TRUE(self->manager_->set_tenant(tenant));
+    Result<void> set = co_await self->manager_->set_tenant(self->caller_, tenant);
+    EXPECT_TRUE(set);
     size_t made = 0, refused = 0, left = 1000;
     for (int i = 0; i < 1000; ++i) io::spawn(create_one(self, &made, &refused, &left));
     while (left > 0) co_await self->loop_->sleep(5);
@@ -161,7 +162,9 @@ TEST_F(Creates, ListsInPages) {
 TEST_F(Creates, WhatIsWrittenToVolumesFromOutsideCountsAtOnce) {
   auto story = [](Creates* self) -> io::Task<void> {
     co_await self->begin();
-    std::string id = self->manager_->create_volume(self->caller_, "data", 10'000).value().id;
+    std::string name = "data";
+    Result<VolumeInfo> made = co_await self->manager_->create_volume(self->caller_, name, 10'000);
+    std::string id = made.value().id;
     EXPECT_TRUE(self->manager_->reserve_volume(id, 6'000));
     EXPECT_FALSE(self->manager_->reserve_volume(id, 6'000));
     EXPECT_TRUE(self->manager_->reserve_volume(id, 4'000));
@@ -176,21 +179,25 @@ TEST_F(Creates, WhatIsWrittenToVolumesFromOutsideCountsAtOnce) {
 TEST_F(Creates, VolumesAreMountedAndCannotBeRemovedMeanwhile) {
   auto story = [](Creates* self) -> io::Task<void> {
     co_await self->begin();
-    Result<VolumeInfo> volume = self->manager_->create_volume(self->caller_, "data", 1 << 20);
+    std::string name = "data";
+    Result<VolumeInfo> volume =
+        co_await self->manager_->create_volume(self->caller_, name, 1 << 20);
     EXPECT_TRUE(volume) << volume.error().message;
-    EXPECT_FALSE(self->manager_->create_volume(self->caller_, "data", 0));
+    Result<VolumeInfo> second = co_await self->manager_->create_volume(self->caller_, name, 0);
+    EXPECT_FALSE(second);
     Caller other{.tenant = "two", .scopes = {"admin"}};
     EXPECT_FALSE(self->manager_->find_volume(other, volume.value().id));
     CreateOptions options;
     options.volumes = {{"data", "/mnt/data", false}};
     std::shared_ptr<Sandbox> sandbox = co_await self->make(options);
     std::string id = sandbox->info().id;
-    Result<void> removed = self->manager_->remove_volume(self->caller_, "data");
+    Result<void> removed = co_await self->manager_->remove_volume(self->caller_, name);
     EXPECT_TRUE(!removed && removed.error().code == Code::conflict);
     co_await self->restart();
     EXPECT_TRUE(self->manager_->find_volume(self->caller_, "data"));
     (void)co_await self->manager_->kill(self->caller_, id);
-    EXPECT_TRUE(self->manager_->remove_volume(self->caller_, "data"));
+    removed = co_await self->manager_->remove_volume(self->caller_, name);
+    EXPECT_TRUE(removed);
     EXPECT_FALSE(self->manager_->find_volume(self->caller_, "data"));
     co_await self->end();
   };
@@ -238,7 +245,8 @@ TEST_F(Creates, SnapshotsAtOnceDoNotShareRoom) {
     }
     // Both, and one and a half of their copies.
     Tenant tenant{.name = "one", .quota = {.disk_bytes = (2 << 20) + (3 << 19)}};
-    EXPECT_TRUE(self->manager_->set_tenant(tenant));
+    Result<void> set = co_await self->manager_->set_tenant(self->caller_, tenant);
+    EXPECT_TRUE(set);
     int made = 0, done = 0;
     auto one = [](Creates* self, std::string id, int* made, int* done) -> io::Task<void> {
       std::string unnamed;
@@ -259,7 +267,8 @@ TEST_F(Creates, StepsOfBuildsCountAndMakeWay) {
   auto story = [](Creates* self) -> io::Task<void> {
     co_await self->begin();
     Tenant tenant{.name = "one", .quota = {.disk_bytes = (1 << 20) + (3 << 19)}};
-    EXPECT_TRUE(self->manager_->set_tenant(tenant));
+    Result<void> set = co_await self->manager_->set_tenant(self->caller_, tenant);
+    EXPECT_TRUE(set);
     CreateOptions options;
     options.policy.limits[LimitKind::disk] = 1 << 20;
     for (size_t kib : {1024, 1024, 4096}) {

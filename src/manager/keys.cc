@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/digest.h"
 #include "base/text.h"
+#include "manager/own_log.h"
 #include "store/state.h"
 
 namespace paddock::manager {
@@ -17,7 +18,30 @@ namespace {
 constexpr const char* kFile = "keys.json";
 constexpr size_t kMostKeys = 10'000;
 
+Value scope_list(const std::set<std::string>& scopes) {
+  return text_list({scopes.begin(), scopes.end()});
+}
+
 }  // namespace
+
+Value to_value(const KeyInfo& key) {
+  Value value;
+  value.set("id", key.id);
+  value.set("tenant", key.tenant);
+  value.set("name", key.name);
+  value.set("scopes", scope_list(key.scopes));
+  value.set("last_four", key.last_four);
+  value.set("created_ms", key.created);
+  value.set("expires_ms", key.expires);
+  return value;
+}
+
+Value creation_data(const KeyInfo& key) {
+  return Value::Object{{"tenant", key.tenant},
+                       {"name", key.name},
+                       {"scopes", scope_list(key.scopes)},
+                       {"expires_ms", key.expires}};
+}
 
 Result<Keys> Keys::open(const std::string& state_directory) {
   Keys keys;
@@ -83,14 +107,7 @@ Result<void> Keys::read_if_changed() {
 Result<void> Keys::write() {
   Value::Array list;
   for (const Entry& entry : entries_) {
-    Value item;
-    item.set("id", entry.info.id);
-    item.set("tenant", entry.info.tenant);
-    item.set("name", entry.info.name);
-    item.set("scopes", text_list({entry.info.scopes.begin(), entry.info.scopes.end()}));
-    item.set("last_four", entry.info.last_four);
-    item.set("created_ms", entry.info.created);
-    item.set("expires_ms", entry.info.expires);
+    Value item = to_value(entry.info);
     item.set("hash", base64(entry.hash));
     list.push_back(std::move(item));
   }
@@ -102,7 +119,7 @@ Result<void> Keys::write() {
   return store::write_file(directory.get(), kFile, to_json(all, true) + "\n");
 }
 
-Result<void> Keys::can_create(const KeyInfo& wanted) {
+Result<void> Keys::check_new(const KeyInfo& wanted) {
   if (!is_tenant_name(wanted.tenant))
     return Error{Code::invalid,
                  cat("make a key for tenant '", printable(wanted.tenant),
@@ -119,8 +136,8 @@ Result<void> Keys::can_create(const KeyInfo& wanted) {
   return {};
 }
 
-Result<NewKey> Keys::create(KeyInfo wanted) {
-  TRY(can_create(wanted));
+Result<NewKey> Keys::add(KeyInfo wanted) {
+  TRY(check_new(wanted));
   Fd held = TRY(lock());
   TRY(read_if_changed());
   if (entries_.size() >= kMostKeys)
@@ -143,7 +160,7 @@ Result<std::vector<KeyInfo>> Keys::list() {
   return all;
 }
 
-Result<void> Keys::can_revoke(const std::string& id) {
+Result<void> Keys::check_known(const std::string& id) {
   TRY(read_if_changed());
   if (std::any_of(entries_.begin(), entries_.end(),
                   [&](const Entry& entry) { return entry.info.id == id; }))
@@ -153,11 +170,29 @@ Result<void> Keys::can_revoke(const std::string& id) {
                "see: paddock key ls"};
 }
 
-Result<void> Keys::revoke(const std::string& id) {
+Result<void> Keys::remove(const std::string& id) {
   Fd held = TRY(lock());
-  TRY(can_revoke(id));
+  TRY(check_known(id));
   std::erase_if(entries_, [&](const Entry& entry) { return entry.info.id == id; });
   return write();
+}
+
+Result<NewKey> Keys::create(const KeyInfo& wanted) {
+  TRY(check_new(wanted));
+  Event act;
+  TRY(record_act("key.create", creation_data(wanted), &act));
+  Result<NewKey> made = add(wanted);
+  if (!made) note_failure(act, made.error());
+  return made;
+}
+
+Result<void> Keys::revoke(const std::string& id) {
+  TRY(check_known(id));
+  Event act;
+  TRY(record_act("key.revoke", Value::Object{{"id", id}}, &act));
+  Result<void> removed = remove(id);
+  if (!removed) note_failure(act, removed.error());
+  return removed;
 }
 
 // A file that cannot be read lets nobody in.

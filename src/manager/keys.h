@@ -29,20 +29,30 @@ struct NewKey {
   std::string key;  // "e2b_" and 40 hex digits: what every version of the E2B SDK takes
 };
 
+Value to_value(const KeyInfo& key);       // as clients see it
+Value creation_data(const KeyInfo& key);  // of the event "key.create"
+
 class Keys {
  public:
   static Result<Keys> open(const std::string& state_directory);
 
-  static Result<void> can_create(const KeyInfo& wanted);
-  Result<NewKey> create(KeyInfo wanted);  // id, last_four and created are filled in
   Result<std::vector<KeyInfo>> list();
-  Result<void> can_revoke(const std::string& id);  // Code::not_found
-  Result<void> revoke(const std::string& id);
   // Whose key it is; nothing when it is unknown or has expired.
   std::optional<KeyInfo> check(std::string_view key);
   std::optional<KeyInfo> find(std::string_view key);  // one that has expired as well
 
+  // For a command of the user's own: recorded in the user's log, then done. A server records in its
+  // own log: Manager::create_key and revoke_key.
+  Result<NewKey> create(const KeyInfo& wanted);  // id, last_four and created are filled in
+  Result<void> revoke(const std::string& id);    // Code::not_found
+
  private:
+  friend class Manager;
+  static Result<void> check_new(const KeyInfo& wanted);
+  Result<NewKey> add(KeyInfo wanted);
+  Result<void> check_known(const std::string& id);
+  Result<void> remove(const std::string& id);
+
   struct Entry {
     KeyInfo info;
     std::string hash;

@@ -14,8 +14,12 @@ class KeysTest : public ::testing::Test {
   void SetUp() override {
     char path[] = "/tmp/paddock-keys-XXXXXX";
     folder_ = ::mkdtemp(path);
+    ::setenv("PADDOCK_STATE", path, 1);  // where it is recorded
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override {
+    ::unsetenv("PADDOCK_STATE");
+    std::filesystem::remove_all(folder_);
+  }
   Keys open() { return std::move(Keys::open(folder_)).value(); }
   static KeyInfo wanted(const std::string& tenant = "local") {
     return {.id = "",

@@ -100,25 +100,6 @@ io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string bec
   set_timer(*sandbox);
 }
 
-Result<void> Manager::can_set_timeout(const Caller& caller, const std::string& id,
-                                      int64_t timeout_ms) const {
-  std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
-  if (timeout_ms != 0) (void)TRY(check_timeout(caller.tenant, timeout_ms));
-  if (sandbox->info_.state != SandboxState::running)
-    return Error{Code::conflict,
-                 cat("set the timeout of '", sandbox->info_.id, "': it is ",
-                     to_string(sandbox->info_.state)),
-                 "resume it first"};
-  return {};
-}
-
-Result<void> Manager::set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms) {
-  TRY(can_set_timeout(caller, id, timeout_ms));
-  std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
-  live_until(*sandbox, std::max<int64_t>(timeout_ms, 1));
-  return write(*sandbox, store::Durability::atomic);
-}
-
 // ---- what is told of it ---
 
 void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {

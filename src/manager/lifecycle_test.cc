@@ -104,17 +104,23 @@ TEST_F(Lifecycles, ATimeoutIsExtendedAndShortened) {
     CreateOptions options;
     options.timeout_ms = 50;
     std::shared_ptr<Sandbox> longer = co_await self->make(options);
-    EXPECT_TRUE(self->manager_->set_timeout(self->caller_, longer->info().id, 60'000));
+    std::string id = longer->info().id;
+    Result<void> set = co_await self->manager_->set_timeout(self->caller_, id, 60'000);
+    EXPECT_TRUE(set);
     options.timeout_ms = 60'000;
     std::shared_ptr<Sandbox> shorter = co_await self->make(options);
-    EXPECT_TRUE(self->manager_->set_timeout(self->caller_, shorter->info().id, 10));
+    id = shorter->info().id;
+    set = co_await self->manager_->set_timeout(self->caller_, id, 10);
+    EXPECT_TRUE(set);
     std::shared_ptr<Sandbox> connected = co_await self->make(options);
-    std::string id = connected->info().id;
+    id = connected->info().id;
     Result<Manager::Connected> only_extended =
         co_await self->manager_->connect(self->caller_, id, 10, false);
     EXPECT_TRUE(only_extended && !only_extended.value().resumed);
-    EXPECT_FALSE(self->manager_->set_timeout(self->caller_, id, -1));
-    EXPECT_FALSE(self->manager_->set_timeout(self->caller_, id, int64_t{1} << 60));
+    set = co_await self->manager_->set_timeout(self->caller_, id, -1);
+    EXPECT_FALSE(set);
+    set = co_await self->manager_->set_timeout(self->caller_, id, int64_t{1} << 60);
+    EXPECT_FALSE(set);
     co_await self->loop_->sleep(300);
     EXPECT_EQ(longer->info().state, SandboxState::running);
     EXPECT_EQ(shorter->info().state, SandboxState::ended);

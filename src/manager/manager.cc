@@ -163,41 +163,6 @@ Result<Page> Manager::list(const Caller& caller, const ListOptions& options) con
 
 // ---- one sandbox ---
 
-Result<void> Manager::can_set_network(const Caller& caller, const std::string& id,
-                                      const NetworkPolicy& network, Yields yields) const {
-  std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
-  if (!sandbox->is_reachable())
-    return Error{Code::conflict,
-                 cat("set the network of '", sandbox->info_.id, "': it is ",
-                     to_string(sandbox->info_.state)),
-                 "resume it first"};
-  if (!sandbox->body_->has_network())
-    return Error{Code::conflict,
-                 cat("set the network of '", sandbox->info_.id, "': it was made without one"),
-                 "create it with network.allow"};
-  Policy call;
-  call.network = network;
-  CombinedPolicy combined = TRY(policies_->combine(tenants_.find(caller.tenant).policy, call));
-  return refuse_narrowed(combined, yields);
-}
-
-Result<void> Manager::set_network(const Caller& caller, const std::string& id,
-                                  const NetworkPolicy& network, Value extra, Yields yields) {
-  TRY(can_set_network(caller, id, network, yields));
-  std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
-  Policy call;
-  call.network = network;
-  CombinedPolicy combined = TRY(policies_->combine(tenants_.find(caller.tenant).policy, call));
-  Policy changed = sandbox->info_.policy;
-  changed.network = combined.policy.network;
-  TRY(sandbox->body_->set_network(changed));
-  sandbox->info_.policy = std::move(changed);
-  sandbox->info_.policy_hash = policy_hash(sandbox->info_.policy);
-  sandbox->redaction_.reset();
-  sandbox->info_.extra = std::move(extra);
-  return write(*sandbox, store::Durability::atomic);
-}
-
 io::Task<Result<InstanceUsage>> Manager::usage(const Caller& caller, const std::string& id) {
   Busy busy(*this);
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
@@ -223,24 +188,6 @@ Result<Value> Manager::enforced(const Caller& caller, const std::string& id) con
   return answer;
 }
 
-// ---- what is done to it ---
-
-io::Task<Result<Event>> Manager::record_act(Caller caller, std::string act, Value data,
-                                            std::string sandbox) {
-  Busy busy(*this);
-  Event event = act_of(caller, act, std::move(data));
-  event.span = caller.cause.child().span;
-  event.sandbox = std::move(sandbox);
-  Event kept = event;
-  Result<void> recorded = co_await events_->record(std::move(event));
-  if (!recorded) co_return recorded.error();
-  co_return kept;
-}
-
-void Manager::note_failure(const Event& act, const Error& why) {
-  events_->note(failure_of(act, why));
-}
-
 // ---- records ---
 
 Result<void> Manager::write(const Sandbox& sandbox, store::Durability durability) const {
@@ -260,68 +207,6 @@ io::Task<Result<void>> Manager::write_on_disk(std::shared_ptr<Sandbox> sandbox) 
   };
   co_await worker_->run(work);
   co_return written;
-}
-
-// ---- tenants and volumes ---
-
-Result<std::vector<Tenant>> Manager::tenants() const { return tenants_.all(); }
-
-Result<void> Manager::can_set_tenant(const Tenant& tenant) const {
-  if (!tenant.policy.empty()) (void)TRY(policies_->combine(tenant.policy, Policy{}));
-  return check_tenant(tenant);
-}
-
-Result<void> Manager::set_tenant(const Tenant& tenant) {
-  TRY(can_set_tenant(tenant));
-  return tenants_.set(tenant);
-}
-
-Result<void> Manager::can_create_volume(const Caller& caller, const std::string& name,
-                                        uint64_t quota_bytes) const {
-  TRY(check_goes_on());
-  return volumes_->can_create(caller.tenant, tenants_.find(caller.tenant).quota, name, quota_bytes);
-}
-
-Result<VolumeInfo> Manager::create_volume(const Caller& caller, const std::string& name,
-                                          uint64_t quota_bytes) {
-  TRY(check_goes_on());
-  make_room(caller.tenant, quota_bytes, {});
-  return volumes_->create(caller.tenant, tenants_.find(caller.tenant).quota, name, quota_bytes);
-}
-
-Result<std::vector<VolumeInfo>> Manager::list_volumes(const Caller& caller) const {
-  return volumes_->list(caller.tenant);
-}
-
-Result<VolumeInfo> Manager::find_volume(const Caller& caller, const std::string& id_or_name) const {
-  return volumes_->find(caller.tenant, id_or_name);
-}
-
-std::optional<VolumeInfo> Manager::volume_for_content(const std::string& id) const {
-  const VolumeInfo* found = is_id(id) ? volumes_->find_by_id(id) : nullptr;
-  return found ? std::optional<VolumeInfo>(*found) : std::nullopt;
-}
-
-bool Manager::reserve_volume(const std::string& id, uint64_t bytes) {
-  return volumes_->reserve(id, bytes);
-}
-
-// A paused sandbox would miss it when it is resumed, so it counts as a user too.
-Result<void> Manager::can_remove_volume(const Caller& caller, const std::string& id_or_name) const {
-  VolumeInfo volume = TRY(volumes_->find(caller.tenant, id_or_name));
-  for (const auto& [id, sandbox] : sandboxes_)
-    for (const VolumeMount& mount : sandbox->info_.volumes)
-      if (sandbox->info_.tenant == volume.tenant && mount.name == volume.name)
-        return Error{Code::conflict,
-                     cat("remove volume '", volume.name, "': sandbox '", id, "' has it mounted"),
-                     "kill the sandbox first"};
-  return {};
-}
-
-Result<void> Manager::remove_volume(const Caller& caller, const std::string& id_or_name) {
-  TRY(can_remove_volume(caller, id_or_name));
-  discard(TRY(volumes_->remove(TRY(volumes_->find(caller.tenant, id_or_name)).id)));
-  return {};
 }
 
 }  // namespace paddock::manager

@@ -36,6 +36,9 @@ namespace paddock::manager {
 class Builder;   // manager/build.h
 class Epitaphs;  // manager/epitaphs.h
 class Events;    // manager/events.h
+class Keys;      // manager/keys.h
+struct KeyInfo;
+struct NewKey;
 
 // Who asks. Everything below happens in the caller's tenant alone: what belongs to another does not
 // exist (Code::not_found).
@@ -121,16 +124,16 @@ class Manager {
                                       int64_t timeout_ms, bool reboot);
   // For auto_resume; true when it is running now.
   io::Task<bool> wake(std::shared_ptr<Sandbox> sandbox, Caller caller);
-  // The can_… say whether it would be refused, for who records it before.
-  Result<void> can_set_timeout(const Caller& caller, const std::string& id,
-                               int64_t timeout_ms) const;
+
+  // What changes something is checked, then recorded, then done (perform() below). A refusal leaves
+  // no record; a failure after the record is recorded too.
+
   // From now; may shorten.
-  Result<void> set_timeout(const Caller& caller, const std::string& id, int64_t timeout_ms);
-  Result<void> can_set_network(const Caller& caller, const std::string& id,
-                               const NetworkPolicy& network, Yields yields = Yields::nothing) const;
-  Result<void> set_network(const Caller& caller, const std::string& id,
-                           const NetworkPolicy& network, Value extra,
-                           Yields yields = Yields::nothing);
+  io::Task<Result<void>> set_timeout(const Caller& caller, const std::string& id,
+                                     int64_t timeout_ms);
+  io::Task<Result<void>> set_network(const Caller& caller, const std::string& id,
+                                     const NetworkPolicy& network, const Value& extra,
+                                     Yields yields = Yields::nothing);
   io::Task<Result<InstanceUsage>> usage(const Caller& caller, const std::string& id);
   Result<Value> enforced(const Caller& caller, const std::string& id) const;  // with "notes"
 
@@ -148,6 +151,11 @@ class Manager {
                                                          const std::string& id,
                                                          store::Template asked);
   store::Templates& templates() { return *templates_; }
+  io::Task<Result<void>> remove_template(const Caller& caller, const std::string& reference);
+  io::Task<Result<store::Template>> tag_template(const Caller& caller, const std::string& reference,
+                                                 const std::set<std::string>& tags);
+  io::Task<Result<void>> untag_template(const Caller& caller, const std::string& name,
+                                        const std::set<std::string>& tags);
   // What its sandboxes get.
   TemplateSize template_size(const std::string& tenant, const store::Template& made_from) const;
   // Whether sandboxes of a template would get as much as it asks for (0: nothing in particular),
@@ -167,24 +175,22 @@ class Manager {
   io::Worker& copier() { return *copier_; }                // for trees of files
 
   // Volumes.
-  Result<void> can_create_volume(const Caller& caller, const std::string& name,
-                                 uint64_t quota_bytes) const;
-  Result<VolumeInfo> create_volume(const Caller& caller, const std::string& name,
-                                   uint64_t quota_bytes);
+  io::Task<Result<VolumeInfo>> create_volume(const Caller& caller, const std::string& name,
+                                             uint64_t quota_bytes);
   Result<std::vector<VolumeInfo>> list_volumes(const Caller& caller) const;
   Result<VolumeInfo> find_volume(const Caller& caller, const std::string& id_or_name) const;
-  Result<void> can_remove_volume(const Caller& caller, const std::string& id_or_name) const;
   // Code::conflict while mounted.
-  Result<void> remove_volume(const Caller& caller, const std::string& id_or_name);
+  io::Task<Result<void>> remove_volume(const Caller& caller, const std::string& id_or_name);
   // Of any tenant: for callers who show its token instead.
   std::optional<VolumeInfo> volume_for_content(const std::string& id) const;
   // Before they are written; false: above its quota.
   bool reserve_volume(const std::string& id, uint64_t bytes);
 
-  // Tenants.
+  // Tenants and their keys.
   Result<std::vector<Tenant>> tenants() const;
-  Result<void> can_set_tenant(const Tenant& tenant) const;
-  Result<void> set_tenant(const Tenant& tenant);
+  io::Task<Result<void>> set_tenant(const Caller& caller, const Tenant& tenant);
+  io::Task<Result<NewKey>> create_key(const Caller& caller, Keys& keys, const KeyInfo& wanted);
+  io::Task<Result<void>> revoke_key(const Caller& caller, Keys& keys, const std::string& id);
   // 0: any.
   uint64_t longest_timeout(const std::string& tenant) const {
     return tenants_.find(tenant).quota.longest_timeout_ms;
@@ -211,6 +217,19 @@ class Manager {
    private:
     Manager& manager_;
   };
+
+  // Something that a caller asks for and that is recorded before it is done.
+  struct Act {
+    std::string name;     // of the event: "sandbox.timeout"
+    Value data;           // of the event
+    std::string sandbox;  // that it is done to; may be empty
+    // Whether it would be refused. Asked before the record, so that no refusal is recorded as an
+    // act, and again after it: much may have changed while the record was written.
+    std::function<Result<void>()> check;
+    std::function<Result<void>()> apply;
+  };
+  io::Task<Result<void>> perform(Caller caller, Act act);  // administer.cc
+  Result<void> check_unmounted(const VolumeInfo& volume) const;
 
   explicit Manager(io::Loop& loop);
   std::string why_missing(const std::string& tenant, const std::string& id) const;  // for people

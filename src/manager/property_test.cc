@@ -119,7 +119,7 @@ io::Task<void> step(Properties* self) {
     EXPECT_TRUE(killed);
     self->model.erase(id);
   } else if (choice < 70) {
-    Result<void> set = self->manager_->set_timeout(self->caller_, id, 60'000);
+    Result<void> set = co_await self->manager_->set_timeout(self->caller_, id, 60'000);
     EXPECT_EQ(static_cast<bool>(set), !modelled.paused);
   } else if (choice < 78) {
     if (!modelled.paused || modelled.has_memory) self->world_->die(id, "killed from outside");

@@ -49,7 +49,14 @@ Result<Tenant> tenant_from(const Value& value) {
   return tenant;
 }
 
-Value to_value(const Tenant& tenant) {
+Value quota_value(const Quota& quota) {
+  Value value;
+  for (const Member& member : kMembers) value.set(member.name, quota.*member.place);
+  return value;
+}
+
+// As it stands in the file.
+Value line_of(const Tenant& tenant) {
   Value value;
   value.set("name", tenant.name);
   if (!tenant.policy.empty()) value.set("policy", tenant.policy);
@@ -58,6 +65,11 @@ Value to_value(const Tenant& tenant) {
 }
 
 }  // namespace
+
+Value to_value(const Tenant& tenant) {
+  return Value::Object{
+      {"name", tenant.name}, {"policy", tenant.policy}, {"quota", quota_value(tenant.quota)}};
+}
 
 bool is_tenant_name(const std::string& name) {
   return !name.empty() && name.size() <= 64 && name[0] != '-' &&
@@ -107,7 +119,7 @@ Result<void> Tenants::set(const Tenant& tenant) {
   std::map<std::string, Tenant> changed = tenants_;
   changed[tenant.name] = tenant;
   Value::Array list;
-  for (const auto& [name, one] : changed) list.push_back(to_value(one));
+  for (const auto& [name, one] : changed) list.push_back(line_of(one));
   Value record;
   record.set("format", kFormat);
   record.set("version", 1);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/value.h"
 #include "manager/quota.h"
 
 namespace paddock::manager {
@@ -16,6 +17,8 @@ struct Tenant {
   Quota quota;
   std::string policy;  // a preset or a file; empty: the operator's alone
 };
+
+Value to_value(const Tenant& tenant);  // as clients and records see it
 
 bool is_tenant_name(const std::string& name);  // [a-z0-9][a-z0-9-]*, at most 64
 Result<void> check_tenant(const Tenant& tenant);

@@ -108,8 +108,8 @@ Result<void> Volumes::read_all() {
   return {};
 }
 
-Result<void> Volumes::can_create(const std::string& tenant, const Quota& quota,
-                                 const std::string& name, uint64_t quota_bytes) const {
+Result<void> Volumes::check_new(const std::string& tenant, const Quota& quota,
+                                const std::string& name, uint64_t quota_bytes) const {
   if (!is_name(name))
     return Error{Code::invalid, cat("volume '", printable(name.substr(0, 64)), "': not a name"),
                  "letters, digits, '.', '_' and '-', at most 64"};
@@ -126,7 +126,7 @@ Result<void> Volumes::can_create(const std::string& tenant, const Quota& quota,
 
 Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota,
                                    const std::string& name, uint64_t quota_bytes) {
-  TRY(can_create(tenant, quota, name, quota_bytes));
+  TRY(check_new(tenant, quota, name, quota_bytes));
   std::unique_ptr<Ledger::Charge> charge =
       TRY(ledger_->charge(tenant, quota, {.disk_bytes = quota_bytes}));
 

@@ -28,8 +28,9 @@ class Volumes {
   // quota.
   static Result<std::unique_ptr<Volumes>> open(int server, const std::string& path, Ledger& ledger);
 
-  Result<void> can_create(const std::string& tenant, const Quota& quota, const std::string& name,
-                          uint64_t quota_bytes) const;
+  // Whether it would be refused.
+  Result<void> check_new(const std::string& tenant, const Quota& quota, const std::string& name,
+                         uint64_t quota_bytes) const;
   Result<VolumeInfo> create(const std::string& tenant, const Quota& quota, const std::string& name,
                             uint64_t quota_bytes);
   std::vector<VolumeInfo> list(const std::string& tenant) const;

@@ -317,8 +317,8 @@ Result<void> Templates::remove(const std::string& tenant, const std::string& ref
   return {};
 }
 
-Result<void> Templates::can_tag(const std::string& tenant, const std::string& reference,
-                                const std::set<std::string>& tags) const {
+Result<void> Templates::check_tags(const std::string& tenant, const std::string& reference,
+                                   const std::set<std::string>& tags) const {
   Template found = TRY(find(tenant, reference));
   if (found.tenant != tenant)
     return Error{Code::denied, cat("tag template '", printable(reference), "': it is everyone's"),
@@ -334,7 +334,7 @@ Result<void> Templates::can_tag(const std::string& tenant, const std::string& re
 
 Result<Template> Templates::tag(const std::string& tenant, const std::string& reference,
                                 const std::set<std::string>& tags) {
-  TRY(can_tag(tenant, reference, tags));
+  TRY(check_tags(tenant, reference, tags));
   Template found = TRY(find(tenant, reference));
   std::map<std::string, int64_t> wanted;
   for (const std::string& tag : tags) wanted[tag] = 0;
@@ -342,8 +342,8 @@ Result<Template> Templates::tag(const std::string& tenant, const std::string& re
   return records_[found.id];
 }
 
-Result<void> Templates::can_untag(const std::string& tenant, const std::string& name,
-                                  const std::set<std::string>& tags) const {
+Result<void> Templates::check_has_tags(const std::string& tenant, const std::string& name,
+                                       const std::set<std::string>& tags) const {
   TemplateName parsed = TRY(parse_template_name(tenant, name));
   for (const std::string& tag : tags)
     if (!tagged(tenant, parsed.name, tag))
@@ -356,7 +356,7 @@ Result<void> Templates::can_untag(const std::string& tenant, const std::string& 
 
 Result<void> Templates::untag(const std::string& tenant, const std::string& name,
                               const std::set<std::string>& tags) {
-  TRY(can_untag(tenant, name, tags));
+  TRY(check_has_tags(tenant, name, tags));
   TemplateName parsed = TRY(parse_template_name(tenant, name));
   for (auto& [id, record] : records_) {
     if (record.tenant != tenant || (record.name != parsed.name && record.family != parsed.name))

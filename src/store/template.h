@@ -106,10 +106,11 @@ class Templates {
   // Ids of what remove() would.
   Result<std::vector<std::string>> removable(const std::string& tenant,
                                              const std::string& reference) const;
-  Result<void> can_tag(const std::string& tenant, const std::string& reference,
-                       const std::set<std::string>& tags) const;
-  Result<void> can_untag(const std::string& tenant, const std::string& name,
-                         const std::set<std::string>& tags) const;
+  // Whether tag() and untag() would be refused.
+  Result<void> check_tags(const std::string& tenant, const std::string& reference,
+                          const std::set<std::string>& tags) const;
+  Result<void> check_has_tags(const std::string& tenant, const std::string& name,
+                              const std::set<std::string>& tags) const;
   Result<Template> tag(const std::string& tenant, const std::string& reference,
                        const std::set<std::string>& tags);
   Result<void> untag(const std::string& tenant, const std::string& name,
