@@ -176,8 +176,10 @@ Result<Answer> Client::open(const std::string& method, const std::string& path,
   if (!text.empty() || method == "POST" || method == "PUT")
     headers.push_back({"Content-Length", std::to_string(text.size())});
   Answer answer = TRY(begin(method, path, headers));
-  TRY(send_all(answer.connection_.get(), text));
-  TRY(answer.receive_head(method));
+  // A server may refuse before it has read everything, and close: what it said counts then.
+  Result<void> sent = send_all(answer.connection_.get(), text);
+  Result<void> answered = answer.receive_head(method);
+  if (!answered) return sent ? answered.error() : sent.error();
   if (answer.status() / 100 != 2) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
   return answer;
 }

@@ -119,7 +119,7 @@ class Collector:
 
     def wait(self, condition):
         """The spans, once `condition(spans)` holds."""
-        held = until(lambda: self.problems or condition(list(self.spans)), 30)
+        held = until(lambda: self.problems or condition(list(self.spans)), 120)  # retries double their pause
         check(not self.problems, self.problems)
         check(held, f"not among {len(self.spans)} spans: {[(span.name, span.status) for span in self.spans]}")
         return list(self.spans)
