@@ -55,6 +55,7 @@ struct Running {
   std::unique_ptr<Server> server;
   std::unique_ptr<manager::Manager> manager;
   std::optional<manager::Keys> keys;
+  std::optional<manager::Builder> builder;
   io::Socket signals, parent;
   Result<void> result{};
 };
@@ -106,12 +107,18 @@ Task<void> run(Running& running) {
   options.otlp = running.options.otlp;
   Result<std::unique_ptr<manager::Manager>> manager =
       co_await manager::Manager::start(running.loop, std::move(options));
-  if (!manager) {
+  if (manager) {
+    running.manager = std::move(manager.value());
+    running.builder.emplace(*running.manager);
+    running.result = running.builder->open();
+  } else {
     running.result = manager.error();
+  }
+  if (!running.result) {
+    if (running.manager) co_await running.manager->stop();
     running.loop.stop();
     co_return;
   }
-  running.manager = std::move(manager.value());
   manager::Caller server;
   Value start = Value::Object{{"version", PADDOCK_VERSION},
                               {"policy", running.options.policy},
@@ -122,7 +129,7 @@ Task<void> run(Running& running) {
   // /health says so.
   Result<Event> ignored = co_await running.manager->record_act(server, begins, start, nothing);
   (void)ignored;
-  running.server->start(*running.manager, *running.keys);
+  running.server->start(*running.manager, *running.keys, *running.builder);
   if (running.options.ready) running.options.ready(*running.server);
   co_await wait_for_the_end(running);
   co_await running.server->drain(kDrainTime);
@@ -169,7 +176,7 @@ Result<void> serve(ServeOptions options) {
   if (options.temporary) TRY(must_be_new(state));
   Fd signals = TRY(take_signals());
   io::Loop& loop = *TRY(io::Loop::create());
-  Running running{loop, std::move(options), nullptr, nullptr, {}, {}, {}, {}};
+  Running running{loop, std::move(options), nullptr, nullptr, {}, {}, {}, {}, {}};
   running.signals.open(loop, std::move(signals));
   if (running.options.with_parent) running.parent.open(loop, TRY(take_stdin()));
   running.keys = TRY(manager::Keys::open(state));

@@ -96,9 +96,10 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions opt
   return server;
 }
 
-void Server::start(manager::Manager& manager, manager::Keys& keys) {
+void Server::start(manager::Manager& manager, manager::Keys& keys, manager::Builder& builder) {
   manager_ = &manager;
   keys_ = &keys;
+  builder_ = &builder;
   start();
 }
 

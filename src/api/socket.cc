@@ -42,7 +42,7 @@ Task<io::Stream*> accept_websocket(Exchange& exchange) {
 }
 
 Task<bool> WebSocket::write(std::string_view frame) {
-  manager::Turn::Held held = co_await writing_.take();
+  io::Mutex::Lock lock = co_await writing_.lock();
   bool written = co_await stream_.write(frame, kWritePatience);
   co_return written;
 }

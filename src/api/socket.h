@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "api/exchange.h"
-#include "manager/turn.h"
+#include "io/mutex.h"
 #include "net/websocket.h"
 
 namespace paddock::api {
@@ -33,7 +33,7 @@ class WebSocket {
 
   io::Stream& stream_;
   net::WebSocketReader reader_;
-  manager::Turn writing_;
+  io::Mutex writing_;
   bool closed_ = false;
 };
 

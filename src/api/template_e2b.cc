@@ -135,7 +135,7 @@ Task<void> e2b_request(Call& call) {
   if (!body) co_return;
   Result<manager::BuildRequest> request = read_request(*body);
   Result<std::shared_ptr<Build>> build =
-      request ? call.manager.builder().request(call.caller, request.value())
+      request ? call.server.builder().request(call.caller, request.value())
               : Result<std::shared_ptr<Build>>(request.error());
   if (!build) {
     co_await e2b::fail(call, build.error());
@@ -158,7 +158,7 @@ Task<void> e2b_begin(Call& call) {
   Result<manager::Recipe> recipe =
       body ? manager::parse_recipe(body.value()) : Result<manager::Recipe>(body.error());
   Result<void> begun =
-      recipe ? call.manager.builder().begin(call.caller, call.parts["build"], recipe.value())
+      recipe ? call.server.builder().begin(call.caller, call.parts["build"], recipe.value())
              : Result<void>(recipe.error());
   if (!begun) {
     co_await e2b::fail(call, begun.error());
@@ -170,7 +170,7 @@ Task<void> e2b_begin(Call& call) {
 Task<void> e2b_status(Call& call) {
   Result<uint64_t> offset = offset_of(call);
   Result<std::shared_ptr<Build>> found =
-      offset ? call.manager.builder().find(call.caller, call.parts["build"])
+      offset ? call.server.builder().find(call.caller, call.parts["build"])
              : Result<std::shared_ptr<Build>>(offset.error());
   if (!found) {
     co_await e2b::fail(call, found.error());
@@ -202,7 +202,7 @@ Task<void> e2b_status(Call& call) {
 
 Task<void> e2b_files(Call& call) {
   std::string hash = call.parts["hash"];
-  manager::BuildFiles& files = call.manager.builder().files();
+  manager::BuildFiles& files = call.server.builder().files();
   Result<std::string> permit =
       Error{Code::invalid, "upload files: their hash is not 64 hexadecimal digits", ""};
   if (is_hash(hash)) permit = files.permit(call.caller.tenant, hash);

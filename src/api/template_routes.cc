@@ -3,6 +3,7 @@
 
 #include "api/all_routes.h"
 #include "api/create_request.h"
+#include "api/server.h"
 #include "base/fields.h"
 #include "base/text.h"
 
@@ -52,7 +53,7 @@ Task<void> files(Call& call) {
     co_return;
   }
   Value value;
-  value.set("present", call.manager.builder().files().has(call.caller.tenant, hash));
+  value.set("present", call.server.builder().files().has(call.caller.tenant, hash));
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 
@@ -60,7 +61,7 @@ Task<void> upload(Call& call) {
   std::string hash = call.parts["hash"];
   Result<std::string> permit =
       Error{Code::invalid, "upload files: their hash is not 64 hexadecimal digits", ""};
-  if (is_hash(hash)) permit = call.manager.builder().files().permit(call.caller.tenant, hash);
+  if (is_hash(hash)) permit = call.server.builder().files().permit(call.caller.tenant, hash);
   Result<void> taken;
   if (!permit) {
     taken = permit.error();
@@ -106,18 +107,18 @@ Task<void> build(Call& call) {
   Result<Asked> asked = body ? read_build(body.value()) : Result<Asked>(body.error());
   Result<std::shared_ptr<Build>> requested = Error{};
   if (asked)
-    requested = call.manager.builder().request(call.caller, asked.value().request);
+    requested = call.server.builder().request(call.caller, asked.value().request);
   else
     requested = asked.error();
-  Result<void> begun = requested ? call.manager.builder().begin(call.caller, requested.value()->id,
-                                                                asked.value().recipe)
+  Result<void> begun = requested ? call.server.builder().begin(call.caller, requested.value()->id,
+                                                               asked.value().recipe)
                                  : Result<void>(requested.error());
   if (!begun) {
     co_await answer_error(call, begun.error());
     co_return;
   }
   std::shared_ptr<Build> build = requested.value();
-  manager::Builder& builder = call.manager.builder();
+  manager::Builder& builder = call.server.builder();
   call.exchange.on_client_gone([&builder, build] { builder.cancel(build); });
 
   Headers headers{{"Content-Type", "application/x-ndjson"}};
@@ -200,7 +201,7 @@ Value describe_log(const manager::BuildLog& entry) {
 }
 
 io::Task<Result<void>> take_upload(Call& call, std::string permit) {
-  manager::BuildFiles& files = call.manager.builder().files();
+  manager::BuildFiles& files = call.server.builder().files();
   Result<std::unique_ptr<manager::BuildFiles::Upload>> begun = files.begin(permit);
   if (!begun) co_return begun.error();
   std::unique_ptr<manager::BuildFiles::Upload> upload = std::move(begun).value();

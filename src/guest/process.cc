@@ -55,7 +55,7 @@ void kill_session(pid_t leader) {
 }
 
 Process::Process(io::Loop& loop, ProcessSpec spec)
-    : spec(std::move(spec)), loop_(loop), writers_(loop), timer_(loop) {}
+    : spec(std::move(spec)), loop_(loop), writing_(loop), timer_(loop) {}
 
 Result<void> Process::open_terminal_streams(std::vector<Fd>& theirs) {
   Terminal terminal = TRY(open_terminal(*spec.size, spec.plan.user));
@@ -262,7 +262,7 @@ io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string by
   if (to_terminal && !spec.size) co_return refuse("internal", "the process has no terminal");
   if (!to_terminal && spec.size)
     co_return refuse("internal", "the process has a terminal, no stdin");
-  co_await writers_.enter();
+  io::Mutex::Lock lock = co_await writing_.lock();
   Result<void> done;
   for (size_t at = 0; at < bytes.size();) {
     if (input_closed_ || ended_) {
@@ -283,15 +283,13 @@ io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string by
     io::Wait room_or_cancelled(loop_, interests, 2, io::Wait::kForever);
     (void)co_await room_or_cancelled;
   }
-  writers_.leave();
   co_return done;
 }
 
 io::Task<void> Process::drop_input(std::shared_ptr<Process> self) {
-  co_await self->writers_.enter();
+  io::Mutex::Lock lock = co_await self->writing_.lock();
   self->input_closed_ = true;
   self->input_.close();
-  self->writers_.leave();
 }
 
 io::Task<Result<void>> Process::close_input() {

@@ -11,7 +11,7 @@
 #include "guest/link.h"
 #include "guest/spawn.h"
 #include "guest/terminal.h"
-#include "guest/turnstile.h"
+#include "io/mutex.h"
 
 namespace paddock::guest {
 
@@ -71,7 +71,7 @@ class Process : public std::enable_shared_from_this<Process> {
   io::Loop& loop_;
   std::vector<std::unique_ptr<Output>> outputs_;
   io::Socket input_;  // a pipe, or the terminal's master in a descriptor of its own
-  Turnstile writers_;
+  io::Mutex writing_;
   io::Bell timer_;
   std::vector<std::shared_ptr<Call>> followers_, waiting_;
   size_t open_outputs_ = 0;

@@ -85,7 +85,7 @@ io::Task<Result<void>> Manager::set_network(const Caller& caller, const std::str
       return Error{Code::conflict,
                    cat("set the network of '", info.id, "': it is ", to_string(info.state)),
                    "resume it first"};
-    if (!sandbox->body_->has_network())
+    if (!sandbox->processes_->has_network())
       return Error{Code::conflict,
                    cat("set the network of '", info.id, "': it was made without one"),
                    "create it with network.allow"};
@@ -96,7 +96,7 @@ io::Task<Result<void>> Manager::set_network(const Caller& caller, const std::str
     SandboxInfo& info = sandbox->info_;
     Policy changed = info.policy;
     changed.network = combined.policy.network;
-    TRY(sandbox->body_->set_network(changed));
+    TRY(sandbox->processes_->set_network(changed));
     info.policy = std::move(changed);
     info.policy_hash = policy_hash(info.policy);
     info.extra = extra;

@@ -88,16 +88,15 @@ void Build::log(const std::string& level, const std::string& step, const std::st
       {now(), level, to_utf8(redact::redacted(*redaction, message).substr(0, kLongestLog)), step});
 }
 
-Result<void> Builder::open(const std::string& directory) {
-  directory_ = cat(directory, "/builds");
+Result<void> Builder::open() {
+  directory_ = cat(manager_.directory(), "/builds");
   if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
     return errno_error(errno, cat("make '", printable(directory_), "'"));
-  files_ = TRY(BuildFiles::open(cat(directory, "/files")));
+  files_ = TRY(BuildFiles::open(cat(manager_.directory(), "/files")));
   read_interrupted();
+  io::spawn(kill_left_over());
   return {};
 }
-
-void Builder::clean_up() { io::spawn(kill_left_over()); }
 
 // Builds that were under way when the server went: their clients may still ask.
 void Builder::read_interrupted() {

@@ -62,8 +62,7 @@ struct Build {
 class Builder {
  public:
   explicit Builder(Manager& manager) : manager_(manager) {}
-  Result<void> open(const std::string& directory);  // of the server's state; before anything else
-  void clean_up();  // once the manager knows its sandboxes: what a restart left of builds goes
+  Result<void> open();  // before anything else; what a restart left of builds goes
 
   // A build to come. E2B's clients ask for it, upload files, and then begin it.
   Result<std::shared_ptr<Build>> request(const Caller& caller, BuildRequest request);

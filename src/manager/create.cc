@@ -274,19 +274,20 @@ static Value settings_of(const SandboxInfo& info, const store::Template& made_fr
   return settings;
 }
 
-void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<Body> body) {
+void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox,
+                    std::unique_ptr<SandboxProcesses> processes) {
   std::weak_ptr<Sandbox> weak = sandbox;
-  body->on_end = [this, weak](const InstanceEnd& end) {
-    if (std::shared_ptr<Sandbox> held = weak.lock()) body_ended(held, end);
+  processes->on_end = [this, weak](const InstanceEnd& end) {
+    if (std::shared_ptr<Sandbox> held = weak.lock()) processes_ended(held, end);
   };
-  body->on_network = [this, weak](const std::string& line) {
+  processes->on_network = [this, weak](const std::string& line) {
     std::shared_ptr<Sandbox> held = weak.lock();
     if (!held) return;
     Result<Value> entry = parse_json(line, "network");
     if (entry) events_->note(connection_of(*held, entry.value()));
   };
-  sandbox->guest_ = body->guest();
-  sandbox->body_ = std::move(body);
+  sandbox->guest_ = processes->guest();
+  sandbox->processes_ = std::move(processes);
   begin_watch(*sandbox);
 }
 
@@ -297,17 +298,17 @@ io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
   if (!mounts) co_return mounts.error();
   spec.volumes = std::move(mounts).value();
   if (!sandbox->info_.workspace.empty()) spec.workspace = workspace_;
-  Result<std::unique_ptr<Body>> body = co_await seams_.start(loop_, spec);
-  if (!body) co_return body.error();
-  adopt(sandbox, std::move(body).value());
+  Result<std::unique_ptr<SandboxProcesses>> processes = co_await backend_.start(loop_, spec);
+  if (!processes) co_return processes.error();
+  adopt(sandbox, std::move(processes).value());
   std::shared_ptr<guest::Client> guest = sandbox->guest_;
   Value settings = settings_of(sandbox->info_, sandbox->made_from_);
-  Result<void> settled = co_await seams_.settle(loop_, guest, settings);
+  Result<void> settled = co_await backend_.settle(loop_, guest, settings);
   if (!settled) co_return settled.error();
   if (sandbox->doomed_) co_return Result<void>();
   store::Template made_from = sandbox->made_from_;
   if (made_from.start_command.empty()) co_return Result<void>();
-  Result<void> commanded = co_await seams_.start_command(guest, made_from);
+  Result<void> commanded = co_await backend_.start_command(guest, made_from);
   co_return commanded;
 }
 
@@ -366,7 +367,7 @@ io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller,
 
   Result<void> begun;
   {
-    Turn::Held held = co_await sandbox->turn_.take();
+    io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
     begun = co_await make_redaction(sandbox);
     Event creation = caller.cause.instant("sandbox.create");
     creation.data = creation_of(sandbox->info_, options, caller.key);
@@ -375,8 +376,8 @@ io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller,
     if (begun && ::mkdir(sandbox->directory_.c_str(), 0700) != 0)
       begun = errno_error(errno, "make a sandbox's directory");
     if (begun) begun = co_await begin(sandbox);
-    if (begun && !sandbox->body_over_.empty())
-      begun = Error{Code::io, cat("start a sandbox: ", sandbox->body_over_), ""};
+    if (begun && !sandbox->processes_over_.empty())
+      begun = Error{Code::io, cat("start a sandbox: ", sandbox->processes_over_), ""};
     if (begun && !sandbox->doomed_) {
       sandbox->info_.started = wall_time_now();
       sandbox->enter(SandboxState::running);

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "manager/acts.h"
 #include "manager/events.h"
-#include "manager/interpreter_cell.h"
 #include "manager/output_redaction.h"
 #include "redact/argv.h"
 
@@ -296,16 +295,6 @@ void Recorded::not_started(const Error& why) {
   outcome.set("kind", "not_started");
   outcome.set("why", beginning(*sandbox_->redaction(), why.message, kLongestPath));
   end(std::move(outcome), {});
-}
-
-void end_record(Recorded& recorded, const Cell& cell) {
-  Value outcome;
-  bool failed = !cell.error_name().empty();
-  outcome.set("kind", cell.is_abandoned() && !cell.is_finished() ? "interrupted"
-                      : failed                                   ? "error"
-                                                                 : "done");
-  if (failed) outcome.set("name", cell.error_name());
-  recorded.end(std::move(outcome), cell.redacted());
 }
 
 }  // namespace paddock::manager

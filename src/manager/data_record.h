@@ -73,8 +73,4 @@ class Recorded {
   uint64_t stdout_bytes_ = 0, stderr_bytes_ = 0;
 };
 
-// How a cell ended: done, error (with its name), or interrupted when nobody waited for the end.
-class Cell;
-void end_record(Recorded& recorded, const Cell& cell);
-
 }  // namespace paddock::manager

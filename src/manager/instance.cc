@@ -195,7 +195,7 @@ io::Task<Started> Instance::reattach(io::Loop& loop, std::string id, std::string
   co_return instance;
 }
 
-const std::shared_ptr<guest::Client>& Instance::guest() const { return life_->guest; }
+std::shared_ptr<guest::Client> Instance::guest() const { return life_->guest; }
 
 std::string Instance::freezes_by() const { return life_->facts.freezes_by; }
 

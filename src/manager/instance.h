@@ -77,7 +77,38 @@ std::optional<InstanceEpilogue> read_epilogue(const std::string& directory);
 // {"limit":"memory","value":…,"peak":…}; of a rule also "rule" and "text".
 std::optional<LimitHit> limit_from(const Value& value);
 
-class Instance {
+// The processes of one sandbox. Instance is what a server has; tests of the lifecycle have entries
+// in a table.
+class SandboxProcesses {
+ public:
+  virtual ~SandboxProcesses() = default;  // lets go of them; they live on. kill() ends them
+
+  virtual std::shared_ptr<guest::Client> guest() const = 0;
+  std::function<void(InstanceEnd)> on_end;  // once, and not after kill()
+  // Each entry of the request log, as a line of JSON.
+  std::function<void(const std::string& line)> on_network;
+
+  // Stops every process and lets it go on.
+  virtual io::Task<Result<void>> freeze() = 0;
+  virtual io::Task<Result<void>> thaw() = 0;
+
+  virtual io::Task<Result<InstanceUsage>> usage() = 0;
+  // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no
+  // cgroups for it, ask usage(). `deep`: also what is expensive to read.
+  virtual bool read(monitor::Reading& reading, bool deep) = 0;
+  virtual void set_lifetime(const launch::LifetimeOrder& order) = 0;
+  // The network part; only when it was started with a network.
+  virtual Result<void> set_network(const Policy& policy) = 0;
+  virtual bool has_network() const = 0;
+  // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should
+  // know ("with a single id, …").
+  virtual Value enforced() const = 0;
+  virtual std::vector<std::string> notes() const = 0;
+
+  virtual io::Task<void> kill() = 0;  // returns when no process, mount or cgroup of it is left
+};
+
+class Instance : public SandboxProcesses {
  public:
   // Everything from nothing to a guest that has said hello. Nothing is left behind when it fails,
   // but for `directory`.
@@ -87,33 +118,21 @@ class Instance {
   // greeted by thaw().
   static io::Task<Result<std::unique_ptr<Instance>>> reattach(io::Loop& loop, std::string id,
                                                               std::string directory);
-  ~Instance();  // lets go of it; it lives on. kill() ends it
+  ~Instance() override;
 
-  const std::shared_ptr<guest::Client>& guest() const;
-  std::function<void(InstanceEnd)> on_end;  // once, and not after kill()
-  // Each entry of the request log, as a line of JSON.
-  std::function<void(const std::string& line)> on_network;
-
-  // Stops every process and lets it go on. By the cgroup freezer, or where there is none by signals
-  // (`freezes_by` says).
-  io::Task<Result<void>> freeze();
-  io::Task<Result<void>> thaw();
+  std::shared_ptr<guest::Client> guest() const override;
+  // By the cgroup freezer, or where there is none by signals (`freezes_by` says).
+  io::Task<Result<void>> freeze() override;
+  io::Task<Result<void>> thaw() override;
   std::string freezes_by() const;
-
-  io::Task<Result<InstanceUsage>> usage();
-  // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no
-  // cgroups for it, ask usage(). `deep`: also what is dear to read.
-  bool read(monitor::Reading& reading, bool deep);
-  void set_lifetime(const launch::LifetimeOrder& order);
-  // The network part; only when it was started with a network.
-  Result<void> set_network(const Policy& policy);
-  bool has_network() const;
-  // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should
-  // know ("with a single id, …").
-  Value enforced() const;
-  std::vector<std::string> notes() const;
-
-  io::Task<void> kill();  // returns when no process, mount or cgroup of it is left
+  io::Task<Result<InstanceUsage>> usage() override;
+  bool read(monitor::Reading& reading, bool deep) override;
+  void set_lifetime(const launch::LifetimeOrder& order) override;
+  Result<void> set_network(const Policy& policy) override;
+  bool has_network() const override;
+  Value enforced() const override;
+  std::vector<std::string> notes() const override;
+  io::Task<void> kill() override;
 
   struct Life;  // what goes on with it, also while this is being let go of
 

@@ -46,7 +46,7 @@ Task<Result<std::shared_ptr<Interpreter>>> Interpreter::of(std::shared_ptr<Sandb
   if (!part) part = std::shared_ptr<Interpreter>(new Interpreter(sandbox, loop));
   std::shared_ptr<Interpreter> interpreter = std::static_pointer_cast<Interpreter>(part);
   if (!interpreter->recovered_) {
-    Turn::Held held = co_await interpreter->recovering_.take();
+    io::Mutex::Lock lock = co_await interpreter->recovering_.lock();
     if (!interpreter->recovered_) {
       Result<void> recovered = co_await interpreter->recover();
       if (!recovered) co_return recovered.error();

@@ -48,7 +48,7 @@ class Interpreter {
   std::shared_ptr<LineBudget> budget_ = std::make_shared<LineBudget>();
   std::vector<std::shared_ptr<Kernel>> kernels_;
   bool recovered_ = false;
-  Turn recovering_;
+  io::Mutex recovering_;
   uint64_t next_cell_;
 };
 

@@ -53,4 +53,14 @@ void Cell::finish() {
   room_.ring();
 }
 
+void end_record(Recorded& recorded, const Cell& cell) {
+  Value outcome;
+  bool failed = !cell.error_name().empty();
+  outcome.set("kind", cell.is_abandoned() && !cell.is_finished() ? "interrupted"
+                      : failed                                   ? "error"
+                                                                 : "done");
+  if (failed) outcome.set("name", cell.error_name());
+  recorded.end(std::move(outcome), cell.redacted());
+}
+
 }  // namespace paddock::manager

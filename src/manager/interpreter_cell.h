@@ -6,6 +6,7 @@
 #include <string>
 
 #include "io/bell.h"
+#include "manager/data_record.h"
 #include "manager/interpreter_redaction.h"
 
 namespace paddock::manager {
@@ -65,5 +66,8 @@ class Cell {
   bool abandoned_ = false, finished_ = false;
   io::Bell arrived_, room_;
 };
+
+// How a cell ended: done, error (with its name), or interrupted when nobody waited for the end.
+void end_record(Recorded& recorded, const Cell& cell);
 
 }  // namespace paddock::manager

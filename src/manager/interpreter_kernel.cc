@@ -95,7 +95,7 @@ Kernel::Kernel(io::Loop& loop, std::weak_ptr<Sandbox> sandbox, ContextInfo info,
       sandbox_(std::move(sandbox)),
       budget_(std::move(budget)),
       starting_(loop),
-      turn_(loop),
+      mutex_(loop),
       changed_(loop),
       ended_(loop) {}
 
@@ -122,7 +122,7 @@ std::shared_ptr<guest::Client> Kernel::guest() const {
 }
 
 Task<Result<void>> Kernel::start(std::shared_ptr<Kernel> self) {
-  Turn::Held held = co_await self->starting_.take();
+  io::Mutex::Lock lock = co_await self->starting_.lock();
   if (self->state_ == State::ready) co_return Result<void>();
   if (self->lives_as > 0) {
     bool attached = co_await attach(self);
@@ -329,7 +329,7 @@ Task<bool> Kernel::signal(std::string name) {
 }
 
 Task<void> Kernel::run(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell) {
-  Turn::Held held = co_await self->turn_.take();
+  io::Mutex::Lock lock = co_await self->mutex_.lock();
   if (cell->is_abandoned()) {
     cell->finish();
     co_return;

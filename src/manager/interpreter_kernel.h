@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "io/mutex.h"
 #include "manager/interpreter_cell.h"
 #include "manager/sandbox.h"
-#include "manager/turn.h"
 
 namespace paddock::manager {
 
@@ -75,7 +75,7 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
     std::string name, words;
   };
   Failure why_cell_failed() const;
-  Turn starting_, turn_;
+  io::Mutex starting_, mutex_;
   io::Bell changed_, ended_;  // the state; the cell that ran
 };
 

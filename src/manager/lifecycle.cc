@@ -49,7 +49,7 @@ void Manager::live_until(Sandbox& sandbox, int64_t timeout_ms) {
 
 // So that its end comes, too, when this server is gone by then.
 void Manager::tell_keeper(const Sandbox& sandbox, int64_t left_ms) {
-  if (sandbox.body_) sandbox.body_->set_lifetime(lifetime_of(sandbox.info_, left_ms));
+  if (sandbox.processes_) sandbox.processes_->set_lifetime(lifetime_of(sandbox.info_, left_ms));
 }
 
 void Manager::set_timer(const Sandbox& sandbox) {
@@ -143,14 +143,14 @@ void Manager::note_end(const Sandbox& sandbox, const std::string& because,
 
 // ---- the end ---
 
-void Manager::body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end) {
+void Manager::processes_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end) {
   if (stopping_ || sandbox->doomed_) return;
   std::string why = end.why.empty() ? "it ended" : end.why;
   sandbox->info_.ended_by = end.limit;
   SandboxState state = sandbox->info_.state;
   // Whoever is starting it looks here when that is done, and cleans up.
   if (state == SandboxState::starting || state == SandboxState::resuming)
-    sandbox->body_over_ = why;
+    sandbox->processes_over_ = why;
   else if (state == SandboxState::paused)
     io::spawn(lose_memory(sandbox, why));
   else
@@ -160,24 +160,24 @@ void Manager::body_ended(const std::shared_ptr<Sandbox>& sandbox, const Instance
 // A paused one whose processes died keeps its files; its owner asked for them to be kept.
 io::Task<void> Manager::lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why) {
   Busy busy(*this);
-  co_await loop_.yield();  // the body is calling us
-  Turn::Held held = co_await sandbox->turn_.take();
-  if (sandbox->doomed_ || sandbox->info_.state != SandboxState::paused || !sandbox->body_)
+  co_await loop_.yield();  // the processes are calling us
+  io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
+  if (sandbox->doomed_ || sandbox->info_.state != SandboxState::paused || !sandbox->processes_)
     co_return;
-  co_await sandbox->body_->kill();
+  co_await sandbox->processes_->kill();
   if (sandbox->doomed_) co_return;
-  forget_body(*sandbox);
+  forget_processes(*sandbox);
   sandbox->info_.has_memory = false;
   sandbox->charge_->change(cost_of(sandbox->info_));
   note_trouble(*sandbox, cat("its processes are gone: ", why));
   (void)co_await write_on_disk(sandbox);
 }
 
-void Manager::forget_body(Sandbox& sandbox) {
+void Manager::forget_processes(Sandbox& sandbox) {
   sandbox.parts.clear();
   sandbox.guest_.reset();
-  sandbox.body_.reset();
-  sandbox.body_over_.clear();
+  sandbox.processes_.reset();
+  sandbox.processes_over_.clear();
 }
 
 io::Task<void> Manager::finish(std::shared_ptr<Sandbox> sandbox, std::string because) {
@@ -195,20 +195,20 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
   sandbox->enter(SandboxState::ending);
   sandbox->parts.clear();
   std::shared_ptr<guest::Client> guest = std::move(sandbox->guest_);
-  co_await loop_.yield();  // the body may be calling us
+  co_await loop_.yield();  // the processes may be calling us
 
   if (guest) guest->close();  // who has the turn must not wait for it
-  Turn::Held held = co_await sandbox->turn_.take();
+  io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   InstanceUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us,
                       .memory_peak = sandbox->watch_.reading.memory_peak,
                       .disk = sandbox->watch_.reading.disk,
                       .oom_kills = sandbox->watch_.reading.oom_kills};
-  if (sandbox->body_) {
-    Result<InstanceUsage> last = co_await sandbox->body_->usage();
+  if (sandbox->processes_) {
+    Result<InstanceUsage> last = co_await sandbox->processes_->usage();
     if (last) usage = last.value();
-    co_await sandbox->body_->kill();
+    co_await sandbox->processes_->kill();
   }
-  sandbox->body_.reset();
+  sandbox->processes_.reset();
   if (keep) keep();
   discard(sandbox->directory_);
   sandbox->charge_.reset();
@@ -250,7 +250,7 @@ io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& i
 }
 
 io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory) {
-  Turn::Held held = co_await sandbox->turn_.take();
+  io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   if (sandbox->doomed_) co_return gone(*sandbox);
   if (sandbox->info_.state != SandboxState::running)
     co_return Error{
@@ -261,7 +261,7 @@ io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool 
   sandbox->enter(SandboxState::pausing);
   Result<void> done;
   if (keep_memory)
-    done = co_await sandbox->body_->freeze();
+    done = co_await sandbox->processes_->freeze();
   else
     done = co_await drop_memory(sandbox);
   if (sandbox->doomed_) co_return gone(*sandbox);
@@ -280,7 +280,7 @@ io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool 
   // record of the intent.
   if (!written && keep_memory) {
     sandbox->enter(SandboxState::resuming);
-    (void)co_await sandbox->body_->thaw();
+    (void)co_await sandbox->processes_->thaw();
     if (sandbox->doomed_) co_return gone(*sandbox);
     sandbox->enter(SandboxState::running);
     set_timer(*sandbox);
@@ -300,8 +300,8 @@ io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
     sandbox->info_.has_memory = had_memory;
     co_return written.error();
   }
-  co_await sandbox->body_->kill();
-  forget_body(*sandbox);
+  co_await sandbox->processes_->kill();
+  forget_processes(*sandbox);
   std::string directory = sandbox->directory_;
   std::function<void()> work = [directory] { sync_files(directory); };
   co_await worker_->run(work);
@@ -312,7 +312,7 @@ io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
 
 // True when it was paused and runs now; false when it was running all along.
 io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resume how) {
-  Turn::Held held = co_await sandbox->turn_.take();
+  io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   if (sandbox->doomed_) co_return gone(*sandbox);
   SandboxInfo& info = sandbox->info_;
   int64_t timeout_ms = how.timeout_ms;
@@ -343,26 +343,27 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   if (done) done = ledger_->grow(*sandbox->charge_, quota, cost_of(info));
   if (done && info.has_memory) {
     tell_keeper(*sandbox, timeout_ms);
-    done = co_await sandbox->body_->thaw();
-    if (done) sandbox->guest_ = sandbox->body_->guest();
+    done = co_await sandbox->processes_->thaw();
+    if (done) sandbox->guest_ = sandbox->processes_->guest();
   } else if (done) {
     Result<std::string> boot_id = make_boot_id();
     if (boot_id) info.boot_id = boot_id.value();
     done = co_await begin(sandbox);
-    if (done && !sandbox->body_over_.empty())
-      done = Error{Code::io, cat("start '", info.id, "' again: ", sandbox->body_over_), ""};
-    if (!done && sandbox->body_) {
-      co_await sandbox->body_->kill();
-      forget_body(*sandbox);
+    if (done && !sandbox->processes_over_.empty())
+      done = Error{Code::io, cat("start '", info.id, "' again: ", sandbox->processes_over_), ""};
+    if (!done && sandbox->processes_) {
+      co_await sandbox->processes_->kill();
+      forget_processes(*sandbox);
     }
   }
   if (sandbox->doomed_) co_return gone(*sandbox);
-  if (!sandbox->body_over_.empty()) {
+  if (!sandbox->processes_over_.empty()) {
     sandbox->enter(SandboxState::paused);
-    io::spawn(lose_memory(sandbox, sandbox->body_over_));
-    co_return Error{Code::conflict,
-                    cat("resume '", info.id, "': its processes are gone: ", sandbox->body_over_),
-                    "resume it from its files"};
+    io::spawn(lose_memory(sandbox, sandbox->processes_over_));
+    co_return Error{
+        Code::conflict,
+        cat("resume '", info.id, "': its processes are gone: ", sandbox->processes_over_),
+        "resume it from its files"};
   }
   if (!done) {
     sandbox->enter(SandboxState::paused);

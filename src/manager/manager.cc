@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "manager/acts.h"
-#include "manager/build.h"
 #include "manager/checks.h"
 #include "manager/epitaphs.h"
 #include "manager/event_budget.h"
@@ -15,14 +14,14 @@
 
 namespace paddock::manager {
 
-Manager::Manager(io::Loop& loop) : loop_(loop), base_turn_(loop), idle_(loop) {}
+Manager::Manager(io::Loop& loop) : loop_(loop), base_mutex_(loop), idle_(loop) {}
 
 // Sandboxes live on. Who still holds one may let go of it later than this.
 Manager::~Manager() {
   timers_.reset();
   for (auto& [id, sandbox] : sandboxes_) {
     sandbox->cut();
-    forget_body(*sandbox);
+    forget_processes(*sandbox);
     sandbox->charge_.reset();
     sandbox->on_state_ = nullptr;
   }
@@ -169,21 +168,21 @@ io::Task<Result<InstanceUsage>> Manager::usage(const Caller& caller, const std::
   if (!found) co_return found.error();
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
   // So that its processes are not taken away meanwhile.
-  Turn::Held held = co_await sandbox->turn_.take();
-  if (sandbox->doomed_ || !sandbox->body_)
+  io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
+  if (sandbox->doomed_ || !sandbox->processes_)
     co_return Error{Code::conflict, cat("usage of '", sandbox->info_.id, "': it does not run"), ""};
-  Result<InstanceUsage> usage = co_await sandbox->body_->usage();
+  Result<InstanceUsage> usage = co_await sandbox->processes_->usage();
   co_return usage;
 }
 
 Result<Value> Manager::enforced(const Caller& caller, const std::string& id) const {
   std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
-  if (!sandbox->body_)
+  if (!sandbox->processes_)
     return Error{Code::conflict, cat("what holds '", sandbox->info_.id, "': it does not run"), ""};
   Value answer;
-  answer.set("enforced", sandbox->body_->enforced());
+  answer.set("enforced", sandbox->processes_->enforced());
   std::vector<std::string> notes = sandbox->info_.notes;
-  for (const std::string& note : sandbox->body_->notes()) notes.push_back(note);
+  for (const std::string& note : sandbox->processes_->notes()) notes.push_back(note);
   answer.set("notes", text_list(notes));
   return answer;
 }

@@ -16,16 +16,16 @@
 #include "base/value.h"
 #include "io/bell.h"
 #include "io/loop.h"
+#include "io/mutex.h"
 #include "io/worker.h"
+#include "manager/backend.h"
 #include "manager/instance.h"
 #include "manager/policies.h"
 #include "manager/quota.h"
 #include "manager/sandbox.h"
-#include "manager/seams.h"
 #include "manager/tally.h"
 #include "manager/tenants.h"
 #include "manager/timers.h"
-#include "manager/turn.h"
 #include "manager/volumes.h"
 #include "paddock/policy.h"
 #include "store/durable.h"
@@ -33,7 +33,6 @@
 
 namespace paddock::manager {
 
-class Builder;   // manager/build.h
 class Epitaphs;  // manager/epitaphs.h
 class Events;    // manager/events.h
 class Keys;      // manager/keys.h
@@ -60,11 +59,11 @@ struct ManagerOptions {
   std::optional<Policy> flags;
   // The state directory whose audit log is written to, beside a server's; empty: its own.
   std::string records;
-  std::string state_directory;  // empty: store::state_directory()
-  uint64_t most_sandboxes = 0;  // of all tenants; 0: what memory and descriptors allow
-  std::optional<Seams> seams;   // tests give their own
-  bool keep_events = true;      // in an audit log; tests of the lifecycle keep none
-  std::string otlp;             // where traces go, instead of where the policy says; may be empty
+  std::string state_directory;     // empty: store::state_directory()
+  uint64_t most_sandboxes = 0;     // of all tenants; 0: what memory and descriptors allow
+  std::optional<Backend> backend;  // tests give their own
+  bool keep_events = true;         // in an audit log; tests of the lifecycle keep none
+  std::string otlp;  // where traces go, instead of where the policy says; may be empty
   // A directory of this machine that every sandbox sees as /workspace: the operator's word, never a
   // call's.
   std::optional<Workspace> workspace;
@@ -103,6 +102,7 @@ class Manager {
   static io::Task<Result<std::unique_ptr<Manager>>> start(io::Loop& loop, ManagerOptions options);
   ~Manager();
   io::Loop& loop();
+  const std::string& directory() const { return path_; }  // of the server's state
 
   // Sandboxes. `id` may be a name as well.
   io::Task<Result<std::shared_ptr<Sandbox>>> create(const Caller& caller, CreateOptions options);
@@ -163,7 +163,6 @@ class Manager {
   Result<void> check_template_size(const std::string& tenant, uint64_t cpu_millicores,
                                    uint64_t memory_bytes) const;
   void templates_changed();  // some were removed: layers that nobody uses go
-  Builder& builder() { return *builder_; }
   // The templates that come out of the box are made beside the first requests: returns once they
   // may be used, or why they may not.
   io::Task<Result<void>> base_ready();
@@ -248,7 +247,7 @@ class Manager {
   io::Task<Result<void>> make_redaction(std::shared_ptr<Sandbox> sandbox);
   io::Task<Result<void>> record_creation(std::shared_ptr<Sandbox> sandbox, Event creation);
   io::Task<Result<void>> begin(std::shared_ptr<Sandbox> sandbox);
-  void adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<Body> body);
+  void adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<SandboxProcesses> processes);
   Result<int64_t> check_timeout(const std::string& tenant, int64_t timeout_ms) const;
   Result<std::vector<MountedVolume>> mounts_of(const Sandbox& sandbox) const;
 
@@ -265,9 +264,9 @@ class Manager {
   io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because);
   io::Task<void> finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because,
                                 std::function<void()> keep);
-  void body_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end);
+  void processes_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end);
   io::Task<void> lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why);
-  static void forget_body(Sandbox& sandbox);
+  static void forget_processes(Sandbox& sandbox);
   void note_trouble(const Sandbox& sandbox, const std::string& what);
   void note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage,
                 WallTime when = 0);
@@ -310,7 +309,7 @@ class Manager {
   io::Task<void> measure_volumes();
 
   io::Loop& loop_;
-  Seams seams_;
+  Backend backend_;
   std::string path_;  // …/server
   Fd fd_, sandboxes_fd_, trash_fd_, lock_;
   std::unique_ptr<io::Worker> worker_, copier_, cleaner_;
@@ -322,9 +321,8 @@ class Manager {
   std::optional<store::Templates> templates_;
   std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;  // by tenant
   std::multiset<std::string> held_layers_;  // ids of those that a template to come lies on
-  std::unique_ptr<Builder> builder_;
   // Held while the templates that come out of the box may not be used.
-  Turn base_turn_;
+  io::Mutex base_mutex_;
   std::optional<Error> base_error_;  // why there are none
   std::unique_ptr<Events> events_;
   std::optional<MountedWorkspace> workspace_;

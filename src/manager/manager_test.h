@@ -38,9 +38,9 @@ struct World {
   }
 };
 
-class FakeBody : public Body {
+class FakeProcesses : public SandboxProcesses {
  public:
-  FakeBody(io::Loop& loop, std::shared_ptr<World> world, std::string id)
+  FakeProcesses(io::Loop& loop, std::shared_ptr<World> world, std::string id)
       : loop_(loop), world_(std::move(world)), id_(std::move(id)) {
     int ends[2];
     (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends);
@@ -48,7 +48,7 @@ class FakeBody : public Body {
     other_end_ = Fd(ends[1]);
     world_->listeners[id_] = &on_end;
   }
-  ~FakeBody() override { world_->listeners.erase(id_); }
+  ~FakeProcesses() override { world_->listeners.erase(id_); }
 
   std::shared_ptr<guest::Client> guest() const override { return guest_; }
   io::Task<Result<void>> freeze() override {
@@ -70,6 +70,8 @@ class FakeBody : public Body {
     usage.frozen = world_->alive.count(id_) && world_->alive[id_].frozen;
     co_return usage;
   }
+  bool read(monitor::Reading&, bool) override { return false; }
+  void set_lifetime(const launch::LifetimeOrder&) override {}
   Result<void> set_network(const Policy& policy) override {
     world_->alive[id_].policy = policy;
     return {};
@@ -93,22 +95,25 @@ class FakeBody : public Body {
   Fd other_end_;
 };
 
-inline BodyTask fake_start(io::Loop& loop, std::shared_ptr<World> world, InstanceSpec spec) {
+inline io::Task<StartedProcesses> fake_start(io::Loop& loop, std::shared_ptr<World> world,
+                                             InstanceSpec spec) {
   ++world->starts;
   for (const char* place : {"/root/upper", "/usr/upper"})
     std::filesystem::create_directories(spec.directory + place);
   co_await loop.sleep(world->takes);
   if (world->starts_fail) co_return Error{Code::io, "start: it does not", ""};
   world->alive[spec.id] = {.frozen = false, .policy = spec.policy};
-  std::unique_ptr<Body> body = std::make_unique<FakeBody>(loop, world, spec.id);
-  co_return std::move(body);
+  std::unique_ptr<SandboxProcesses> processes =
+      std::make_unique<FakeProcesses>(loop, world, spec.id);
+  co_return std::move(processes);
 }
 
-inline BodyTask fake_reattach(io::Loop& loop, std::shared_ptr<World> world, std::string id) {
+inline io::Task<StartedProcesses> fake_reattach(io::Loop& loop, std::shared_ptr<World> world,
+                                                std::string id) {
   co_await loop.sleep(world->takes);
   if (!world->alive.count(id)) co_return Error{Code::not_found, "reattach: it is gone", ""};
-  std::unique_ptr<Body> body = std::make_unique<FakeBody>(loop, world, id);
-  co_return std::move(body);
+  std::unique_ptr<SandboxProcesses> processes = std::make_unique<FakeProcesses>(loop, world, id);
+  co_return std::move(processes);
 }
 
 inline io::Task<Result<void>> fake_settle(io::Loop&, std::shared_ptr<guest::Client>, Value) {
@@ -161,17 +166,17 @@ class ManagerTest : public testing::Test {
     ManagerOptions options = options_;
     options.keep_events = false;
     std::shared_ptr<World> world = world_;
-    options.seams =
-        Seams{[world](io::Loop& loop, InstanceSpec spec) {
-                return fake_start(loop, world, std::move(spec));
-              },
-              [world](io::Loop& loop, std::string id, std::string) {
-                return fake_reattach(loop, world, std::move(id));
-              },
-              fake_settle, fake_command,
-              [world](io::Loop& loop, store::Templates& templates, std::function<void()>) {
-                return fake_base(loop, world, templates);
-              }};
+    options.backend =
+        Backend{[world](io::Loop& loop, InstanceSpec spec) {
+                  return fake_start(loop, world, std::move(spec));
+                },
+                [world](io::Loop& loop, std::string id, std::string) {
+                  return fake_reattach(loop, world, std::move(id));
+                },
+                fake_settle, fake_command,
+                [world](io::Loop& loop, store::Templates& templates, std::function<void()>) {
+                  return fake_base(loop, world, templates);
+                }};
     Result<std::unique_ptr<Manager>> started = co_await Manager::start(*loop_, options);
     EXPECT_TRUE(started) << started.error().message;
     if (started) manager_ = std::move(started).value();

@@ -110,10 +110,10 @@ void Manager::tick() {
 }
 
 void Manager::look_at(const std::shared_ptr<Sandbox>& sandbox) {
-  if (sandbox->info_.state != SandboxState::running || !sandbox->body_) return;
+  if (sandbox->info_.state != SandboxState::running || !sandbox->processes_) return;
   SandboxWatch& watch = sandbox->watch_;
   monitor::Reading reading = watch.reading;
-  bool whole = sandbox->body_->read(reading, wants_deep(watch));
+  bool whole = sandbox->processes_->read(reading, wants_deep(watch));
   bool ask = !watch.asking && (!whole || wants_keeper(watch, loop_.now()));
   if (whole)
     take_reading(sandbox, reading);
@@ -129,9 +129,9 @@ io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sa
   SandboxWatch& watch = sandbox->watch_;
   watch.asking = true;
   {
-    Turn::Held held = co_await sandbox->turn_.take();
-    if (sandbox->info_.state == SandboxState::running && sandbox->body_) {
-      Result<InstanceUsage> usage = co_await sandbox->body_->usage();
+    io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
+    if (sandbox->info_.state == SandboxState::running && sandbox->processes_) {
+      Result<InstanceUsage> usage = co_await sandbox->processes_->usage();
       watch.asked = loop_.now();
       watch.asked_cpu_us = watch.reading.cpu_us;
       if (usage) watch.reading.disk = usage.value().disk;

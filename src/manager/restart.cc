@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "linux/tree.h"
 #include "manager/acts.h"
-#include "manager/build.h"
 #include "manager/checks.h"
 #include "manager/epitaphs.h"
 #include "manager/events.h"
@@ -59,22 +58,21 @@ io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, Manage
     co_return begun.error();
   }
   io::spawn(manager->make_base());
-  manager->builder_->clean_up();
   manager->tick();
   co_return manager;
 }
 
 io::Task<void> Manager::make_base() {
   Busy busy(*this);
-  Turn::Held taken = co_await base_turn_.take();
-  std::optional<Turn::Held> held(std::move(taken));
+  io::Mutex::Lock taken = co_await base_mutex_.lock();
+  std::optional<io::Mutex::Lock> held(std::move(taken));
   std::function<void()> usable = [&held] { held.reset(); };
-  Result<void> made = co_await seams_.ensure_base(loop_, *templates_, usable);
+  Result<void> made = co_await backend_.ensure_base(loop_, *templates_, usable);
   if (!made) base_error_ = made.error();
 }
 
 io::Task<Result<void>> Manager::base_ready() {
-  Turn::Held held = co_await base_turn_.take();
+  io::Mutex::Lock lock = co_await base_mutex_.lock();
   if (base_error_) co_return *base_error_;
   co_return Result<void>();
 }
@@ -87,7 +85,7 @@ Result<void> Manager::open(const ManagerOptions& options) {
   if (!options.records.empty()) (void)::setenv("PADDOCK_RECORDS", options.records.c_str(), 1);
   if (!options.state_directory.empty())
     (void)::setenv("PADDOCK_STATE", options.state_directory.c_str(), 1);
-  seams_ = options.seams ? *options.seams : real_seams();
+  backend_ = options.backend ? *options.backend : real_backend();
   TRY(look_at_workspace(options));
   store::StateDirectory state = TRY(store::open_state("server"));
   path_ = state.path;
@@ -107,8 +105,6 @@ Result<void> Manager::open(const ManagerOptions& options) {
                                                                  : room_for_sandboxes());
   volumes_ = TRY(Volumes::open(fd_.get(), path_, *ledger_));
   templates_.emplace(TRY(store::Templates::open(path_)));
-  builder_ = std::make_unique<Builder>(*this);
-  TRY(builder_->open(path_));
   for (const std::string& tenant : templates_->tenants()) charge_templates(tenant);
   for (const std::string& name : TRY(kernel::list_directory(trash_fd_.get())))
     if (is_random_name(name, 16)) io::spawn(remove_trash(name));
@@ -197,11 +193,12 @@ io::Task<void> Manager::recover_one(std::string id) {
   }
   bool named_by_us = starts_with(id, "i") && is_random_name(id.substr(1), 20);
   if (!record && !named_by_us) co_return;
-  std::unique_ptr<Body> alive;
+  std::unique_ptr<SandboxProcesses> alive;
   for (int tries = 0;; ++tries) {
-    Result<std::unique_ptr<Body>> body = co_await seams_.reattach(loop_, id, directory);
-    if (body) alive = std::move(body).value();
-    if (alive || body.error().code == Code::not_found) break;
+    Result<std::unique_ptr<SandboxProcesses>> processes =
+        co_await backend_.reattach(loop_, id, directory);
+    if (processes) alive = std::move(processes).value();
+    if (alive || processes.error().code == Code::not_found) break;
     // Neither there nor gone (no descriptors, say). Left alone: the next server finds it again.
     if (tries == kReattachTries) co_return;
     co_await loop_.sleep(kReattachPause);
@@ -256,7 +253,7 @@ void Manager::remember(std::shared_ptr<Sandbox> sandbox) {
 io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
   SandboxInfo& info = sandbox->info_;
   Amount cost{1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
-  if (!sandbox->body_) {
+  if (!sandbox->processes_) {
     info.state = SandboxState::paused;
     info.has_memory = false;
     cost = Amount{.disk_bytes = info.disk_bytes};
@@ -264,23 +261,25 @@ io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
   sandbox->charge_ = ledger_->charge_unchecked(info.tenant, cost);
   Event event = event_about(*sandbox, "sandbox.state");
   event.data.set("state", to_string(info.state));
-  event.data.set("reattached", sandbox->body_ != nullptr);
+  event.data.set("reattached", sandbox->processes_ != nullptr);
   events_->note(std::move(event));
-  if (!sandbox->body_) {
+  if (!sandbox->processes_) {
     (void)co_await write_on_disk(sandbox);
     co_return;
   }
   // The old server may have died between doing a thing and writing it down.
   Result<void> agreed;
-  Result<InstanceUsage> usage = co_await sandbox->body_->usage();
+  Result<InstanceUsage> usage = co_await sandbox->processes_->usage();
   bool is_frozen = usage && usage.value().frozen;
-  if (info.state == SandboxState::paused && !is_frozen) agreed = co_await sandbox->body_->freeze();
+  if (info.state == SandboxState::paused && !is_frozen)
+    agreed = co_await sandbox->processes_->freeze();
   if (info.state == SandboxState::running && is_frozen && usage.value().paused_by_keeper) {
     info.state = SandboxState::paused;  // its time was over, and no server was there
     note_trouble(*sandbox, "it was paused while no server was running");
     agreed = co_await write_on_disk(sandbox);
   }
-  if (info.state == SandboxState::running && is_frozen) agreed = co_await sandbox->body_->thaw();
+  if (info.state == SandboxState::running && is_frozen)
+    agreed = co_await sandbox->processes_->thaw();
   if (!agreed) {
     std::string why = cat("after a restart: ", agreed.error().message);
     co_await finish(sandbox, why);
@@ -290,7 +289,7 @@ io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
     tell_keeper(*sandbox, 0);
     co_return;
   }
-  sandbox->guest_ = sandbox->body_->guest();
+  sandbox->guest_ = sandbox->processes_->guest();
   int64_t left = info.ends == 0 ? 0 : std::max<int64_t>(1, info.ends - wall_time_now());
   sandbox->ends_at_ = left == 0 ? 0 : loop_.now() + left;
   sandbox->oom_kills_seen_ = usage ? usage.value().oom_kills : 0;  // of before

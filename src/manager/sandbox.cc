@@ -48,7 +48,7 @@ Sandbox::Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from)
     : loop_(loop),
       info_(std::move(info)),
       made_from_(std::move(made_from)),
-      turn_(loop),
+      mutex_(loop),
       last_used_(loop.now()) {}
 
 std::shared_ptr<guest::Client> Sandbox::guest() {
@@ -103,7 +103,7 @@ std::optional<LimitHit> Sandbox::memory_kill() {
   if (loop_.now() < memory_kill_until_) return memory_kill_;
   memory_kill_.reset();
   monitor::Reading reading = watch_.reading;
-  if (!body_ || !body_->read(reading, true) || reading.oom_kills <= oom_kills_seen_)
+  if (!processes_ || !processes_->read(reading, true) || reading.oom_kills <= oom_kills_seen_)
     return std::nullopt;
   oom_kills_seen_ = reading.oom_kills;
   memory_kill_ = LimitHit{

@@ -15,10 +15,10 @@
 #include "base/value.h"
 #include "guest/client.h"
 #include "io/loop.h"
+#include "io/mutex.h"
+#include "manager/backend.h"
 #include "manager/policies.h"
 #include "manager/quota.h"
-#include "manager/seams.h"
-#include "manager/turn.h"
 #include "monitor/history.h"
 #include "monitor/judge.h"
 #include "monitor/meter.h"
@@ -175,11 +175,11 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   SandboxInfo info_;
   store::Template made_from_;
   std::string directory_;
-  Turn turn_;  // operations on it, one at a time
+  io::Mutex mutex_;  // operations on it, one at a time
   // It is to end: whoever has the turn gives up; read by the worker's threads.
   std::atomic<bool> doomed_ = false;
-  std::unique_ptr<Body> body_;
-  std::string body_over_;  // why its processes ended while they were being started
+  std::unique_ptr<SandboxProcesses> processes_;
+  std::string processes_over_;  // why its processes ended while they were being started
   std::shared_ptr<guest::Client> guest_;
   std::unique_ptr<Ledger::Charge> charge_;
   // 0: never. The loop's clock: setting the time of day does not end it.

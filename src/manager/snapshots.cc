@@ -135,7 +135,7 @@ store::Template Manager::template_of(const Sandbox& sandbox) const {
 // Copies with the sandbox standing still, into room that is reserved before. The caller does not
 // hold its turn.
 io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sandbox) {
-  Turn::Held held = co_await sandbox->turn_.take();
+  io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   Error gone{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
   if (sandbox->doomed_) co_return gone;
   Result<store::Staged> staged = templates_->stage();
@@ -145,7 +145,7 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
 
   bool was_running = sandbox->info_.state == SandboxState::running;
   if (was_running) {
-    Result<void> frozen = co_await sandbox->body_->freeze();
+    Result<void> frozen = co_await sandbox->processes_->freeze();
     if (!frozen) co_return frozen.error();
   }
   store::CopyOptions options;
@@ -173,7 +173,7 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
     if (!reserved) copied = reserved.error();
   }
   Result<void> thawed;
-  if (was_running && !sandbox->doomed_) thawed = co_await sandbox->body_->thaw();
+  if (was_running && !sandbox->doomed_) thawed = co_await sandbox->processes_->thaw();
   if (sandbox->doomed_) co_return gone;
   if (!thawed) {
     io::spawn(finish(sandbox, cat("it did not go on after a snapshot: ", thawed.error().message)));

@@ -76,7 +76,7 @@ Task<Result<Chosen>> Boxes::choose(manager::Caller caller, std::string principal
     co_return Chosen{inside.value(), {}};
   }
   std::shared_ptr<Own> own = entry(caller.tenant, principal);
-  manager::Turn::Held held = co_await own->making.take();
+  io::Mutex::Lock lock = co_await own->making.lock();
   Chosen chosen;
   std::shared_ptr<Sandbox> before = own->id.empty() ? nullptr : manager_.find_for_data(own->id);
   if (before && !has_ended(*before)) {

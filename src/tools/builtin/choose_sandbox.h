@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "manager/inside.h"
-#include "manager/turn.h"
+#include "io/mutex.h"
 
 namespace paddock::tools::builtin {
 
@@ -37,7 +37,7 @@ class Boxes {
   struct Own {
     explicit Own(io::Loop& loop) : making(loop) {}
     std::string id;        // empty: none yet
-    manager::Turn making;  // calls come at the same time, and one sandbox is enough
+    io::Mutex making;  // calls come at the same time, and one sandbox is enough
   };
   std::shared_ptr<Own> entry(const std::string& tenant, const std::string& principal);
   void forget_ended();
