@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $$(nproc))))  # tests wait more than they work
 
-.PHONY: run test test-all build programs bench install clean
+.PHONY: run test test-all build programs coverage bench install clean
 
 run: programs
 	@scripts/install.sh charts
@@ -20,11 +20,19 @@ programs: $(BUILD)/build.ninja
 test: build
 	@scripts/install.sh test
 	@scripts/install.sh fuzz
-	@scripts/fuzz.sh 10
+	@scripts/install.sh style
+	@scripts/fuzz.sh 5
+	@python3 scripts/tidy.py changed
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS) --repeat until-pass:2
 
 test-all: test
 	@scripts/test_all.sh
+
+# Branch coverage of each layer by its unit tests alone.
+coverage:
+	@scripts/install.sh build
+	@scripts/install.sh coverage
+	@scripts/coverage.sh
 
 bench: programs
 	@bench/run.sh $(BUILD)
@@ -33,7 +41,7 @@ install: programs
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	@rm -rf build build-dev build-asan build-tsan build-fuzz
+	@rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage
 
 $(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json
 	@scripts/install.sh build

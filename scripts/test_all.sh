@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What `make test-all` adds to `make test`, in parts that can be run singly:
-#   scripts/test_all.sh [headers] [asan] [tsan] [fuzz] [vm] [storm] [chaos]
+#   scripts/test_all.sh [tidy] [asan] [tsan] [fuzz] [vm] [storm] [chaos]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$((2 * $(nproc)))
@@ -14,11 +14,8 @@ configure() {  # configure PRESET DIRECTORY [CMAKE OPTION...]
   rm -f "$directory.log"
 }
 
-# Every file by itself, with nothing precompiled, so that every header stands alone.
-headers() {
-  configure dev build-dev -DPADDOCK_FAST_BUILD=OFF -DPADDOCK_TESTS=OFF
-  python3 scripts/each_alone.py build-dev/compile_commands.json
-}
+# The linter over every file by itself, with nothing precompiled: so every file includes what it uses.
+tidy() { python3 scripts/tidy.py all; }
 
 # The whole suite with AddressSanitizer and UBSan in every program, inside sandboxes too. Leaks are looked for in whatever runs
 # outside and ends by itself: unit tests, CLI, server. What a program had to say that nobody read is a failure all the same.
@@ -65,7 +62,7 @@ if [ $# = 1 ]; then
   say "$1: passed"
   exit
 fi
-[ $# -gt 0 ] || set -- headers asan tsan fuzz vm storm chaos
+[ $# -gt 0 ] || set -- tidy asan tsan fuzz vm storm chaos
 failed=""
 for part in "$@"; do scripts/test_all.sh "$part" || failed="$failed $part"; done
 [ -z "$failed" ] || { say "FAILED:$failed"; exit 1; }
