@@ -6,7 +6,7 @@ namespace paddock::monitor {
 
 namespace {
 
-// Counters only grow; one that fell was begun anew.
+// Counters only grow; one that fell started over.
 uint64_t more(uint64_t now, uint64_t before) { return now - std::min(now, before); }
 uint64_t rate(uint64_t now, uint64_t before, double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(static_cast<double>(more(now, before)) / seconds) : 0;

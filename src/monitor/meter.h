@@ -9,7 +9,7 @@ namespace paddock::monitor {
 
 class Meter {
  public:
-  // What was counted before this instant is nobody's rate. Without it the first sample has none.
+  // What was counted before this instant belongs to no rate. Without it the first sample has none.
   void begin(const Reading& reading, int64_t now_us);
   // `now_us`: of a clock that nobody sets. `time_ms`: for people.
   UsageSample measure(const Reading& reading, int64_t now_us, int64_t time_ms);

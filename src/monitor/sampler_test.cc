@@ -189,7 +189,7 @@ TEST(Meter, RatesAreOfTheTimeBetween) {
   sample =
       meter.measure({.cpu_us = 3'500'000, .read_bytes = 4000, .written_bytes = 2000}, 3'000'000, 2);
   EXPECT_DOUBLE_EQ(sample.cpu_percent, 50);
-  EXPECT_EQ(sample.disk_read_rate, 2000u);  // not read anew
+  EXPECT_EQ(sample.disk_read_rate, 2000u);  // not read again
   sample =
       meter.measure({.cpu_us = 3'500'000, .read_bytes = 4000, .written_bytes = 2000}, 4'000'000, 3);
   EXPECT_EQ(sample.disk_read_rate, 0u);  // it does nothing any more

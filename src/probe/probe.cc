@@ -19,7 +19,7 @@ template <class T>
 Result<void> parse_number(const std::string& text, T& number) {
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc() || end != text.data() + text.size())
-    return Error{Code::invalid, cat("'", printable(text), "' is no number"), ""};
+    return Error{Code::invalid, cat("'", printable(text), "' is not a number"), ""};
   return {};
 }
 

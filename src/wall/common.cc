@@ -30,7 +30,8 @@ std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups) {
 
 namespace {
 
-// For programs that would rather use a proxy, and for those that ask the environment whom to trust.
+// For programs that would rather use a proxy, and for those that ask the environment which
+// authorities to trust.
 void add_network_variables(const Request& request, std::map<std::string, std::string>& env) {
   // ALL_PROXY names the HTTP side, too: some libraries (httpx, in many agents' SDKs) refuse to
   // start when it says SOCKS.

@@ -1,4 +1,4 @@
-// Plans compared, line by line, with tests/cases/plans/*.txt. PADDOCK_UPDATE=1 writes them anew:
+// Plans compared, line by line, with tests/cases/plans/*.txt. PADDOCK_UPDATE=1 rewrites them:
 // read the difference.
 #include <gtest/gtest.h>
 #include <linux/netlink.h>

@@ -344,7 +344,7 @@ class Planner {
     }
   }
 
-  // A rule that could never hold is no rule.
+  // A rule that could never hold is left out.
   Result<void> check_watched() {
     for (const MonitorRule& rule : request_.policy.monitor.rules) {
       std::string why = why_unwatched(rule.metric);

@@ -115,7 +115,7 @@ class Builder {
       return Error{
           Code::unsupported,
           cat("the template has ", layers.size(), " layers, which is too many for an overlay"),
-          "build it anew in fewer steps"};
+          "build it again in fewer steps"};
     std::string space = cat("/.space-", name);
     directory(space);
     bind(cat(living_.directory, "/", name), space, kWritable, living_.disk_base);
@@ -205,7 +205,7 @@ class Builder {
     symlink("/dev/stderr", "/proc/self/fd/2");
   }
 
-  // Written anew at each start, as container engines do: a copy of the sandbox has another name.
+  // Rewritten at each start, as container engines do: a copy of the sandbox has another name.
   // Files like any other, so that programs inside can replace them.
   void add_etc() {
     file("/etc/hostname", living_.hostname + "\n", 0644, true);
