@@ -37,7 +37,7 @@ asan() {
 
 # ThreadSanitizer, for what has threads.
 tsan() {
-  local threaded="unit_io unit_audit unit_store unit_tools unit_manager unit_api"
+  local threaded="unit_io unit_audit unit_store unit_tools unit_record unit_manager unit_api"
   configure tsan build-tsan --fresh
   cmake --build build-tsan --target $threaded | scripts/progress.sh
   ctest --test-dir build-tsan --output-on-failure -R "^(${threaded// /|})$"

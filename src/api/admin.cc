@@ -35,7 +35,7 @@ Task<void> create_key(Call& call) {
     co_await answer_error(call, made.error());
     co_return;
   }
-  Value value = manager::to_value(made.value().info);
+  Value value = to_value(made.value().info);
   value.set("key", made.value().key);
   (void)co_await call.exchange.answer_json(201, std::move(value));
 }
@@ -47,7 +47,7 @@ Task<void> list_keys(Call& call) {
     co_return;
   }
   Value::Array items;
-  for (const manager::KeyInfo& key : keys.value()) items.push_back(manager::to_value(key));
+  for (const manager::KeyInfo& key : keys.value()) items.push_back(to_value(key));
   Value value;
   value.set("keys", std::move(items));
   (void)co_await call.exchange.answer_json(200, std::move(value));
@@ -66,7 +66,7 @@ Task<void> list_tenants(Call& call) {
     co_return;
   }
   Value::Array items;
-  for (const manager::Tenant& tenant : tenants.value()) items.push_back(manager::to_value(tenant));
+  for (const manager::Tenant& tenant : tenants.value()) items.push_back(to_value(tenant));
   Value value;
   value.set("tenants", std::move(items));
   (void)co_await call.exchange.answer_json(200, std::move(value));
@@ -107,7 +107,7 @@ Task<void> set_tenant(Call& call) {
     co_await answer_error(call, set.error());
     co_return;
   }
-  Value value = manager::to_value(tenant.value());
+  Value value = to_value(tenant.value());
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 

@@ -9,7 +9,7 @@
 #include "base/instant.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "manager/events.h"
+#include "record/events.h"
 
 namespace paddock::api {
 

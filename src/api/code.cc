@@ -5,16 +5,16 @@
 #include "api/envd_access.h"
 #include "api/server.h"
 #include "base/text.h"
-#include "manager/interpreter_languages.h"
+#include "code/languages.h"
 
 namespace paddock::api {
 
 namespace {
 
+using code::Cell;
+using code::ContextInfo;
+using code::Interpreter;
 using io::Task;
-using manager::Cell;
-using manager::ContextInfo;
-using manager::Interpreter;
 
 constexpr size_t kLargestBody = 8 << 20;
 // Contexts of a sandbox, where who makes one shows no token.
@@ -42,7 +42,7 @@ Task<void> say_error(Call& call, Error error) {
 
 struct ExecuteRequest {
   Interpreter::Where where;
-  manager::CellRequest cell;
+  code::CellRequest cell;
 };
 
 Error wrong(const std::string& field, const std::string& what) {
@@ -199,7 +199,7 @@ Value describe(const ContextInfo& info) {
 }
 
 Task<Result<ContextInfo>> Contexts::create(std::string language, std::string cwd) {
-  Result<std::string> name = manager::language_of(language.empty() ? "python" : language);
+  Result<std::string> name = code::language_of(language.empty() ? "python" : language);
   if (!name) co_return name.error();
   Value data = Value::Object{{"act", "create"}, {"language", name.value()}, {"cwd", cwd}};
   Result<void> recorded = co_await record_doing(call, sandbox, "code.context", std::move(data));

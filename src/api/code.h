@@ -5,26 +5,26 @@
 
 #include "api/data_events.h"
 #include "api/routes.h"
-#include "manager/interpreter.h"
+#include "code/interpreter.h"
 
 namespace paddock::api {
 
 io::Task<void> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandbox> sandbox);
 
 // Sends what happens in a cell as lines of JSON while it happens. A client that goes stops it.
-io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<manager::Cell> cell);
+io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<code::Cell> cell);
 
-using manager::end_record;
+using code::end_record;
 
-Value describe(const manager::ContextInfo& info);
+Value describe(const code::ContextInfo& info);
 
 // The contexts of a sandbox, for both of its APIs: what can be done is recorded, and done then.
 struct Contexts {
   Call& call;
   std::shared_ptr<manager::Sandbox> sandbox;
-  std::shared_ptr<manager::Interpreter> interpreter;
+  std::shared_ptr<code::Interpreter> interpreter;
 
-  io::Task<Result<manager::ContextInfo>> create(std::string language, std::string cwd);
+  io::Task<Result<code::ContextInfo>> create(std::string language, std::string cwd);
   enum class Change : uint8_t { restart, remove };
   io::Task<Result<void>> change(std::string id, Change change);
 };

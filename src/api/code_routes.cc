@@ -9,9 +9,9 @@ namespace paddock::api {
 
 namespace {
 
+using code::Cell;
+using code::Interpreter;
 using io::Task;
-using manager::Cell;
-using manager::Interpreter;
 
 constexpr size_t kLargestBody = 8 << 20;
 constexpr size_t kMostCollected = 16 << 20;
@@ -27,7 +27,7 @@ Task<std::shared_ptr<Interpreter>> interpreter_of(Call& call,
 }
 
 Task<std::optional<Contexts>> contexts_of(Call& call) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return std::nullopt;
   std::shared_ptr<manager::Sandbox> sandbox = inside->sandbox;
   std::shared_ptr<Interpreter> interpreter = co_await interpreter_of(call, sandbox);
@@ -117,7 +117,7 @@ Task<void> run_code(Call& call) {
   std::optional<std::string> code = fields.text("code");
   Interpreter::Where where{fields.text("context").value_or(""),
                            fields.text("language").value_or("")};
-  manager::CellRequest request{code.value_or(""), fields.texts_by_name("env")};
+  code::CellRequest request{code.value_or(""), fields.texts_by_name("env")};
   bool streams = fields.flag("stream").value_or(true);
   if (!code) fields.wrong("code", "is missing");
   if (!where.context.empty() && !where.language.empty())
@@ -127,7 +127,7 @@ Task<void> run_code(Call& call) {
     co_await answer_error(call, read.error());
     co_return;
   }
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   std::shared_ptr<manager::Sandbox> sandbox = inside->sandbox;
   Recorded recorded(call.manager, call.caller, sandbox);
@@ -160,7 +160,7 @@ Task<void> list_contexts(Call& call) {
   std::optional<Contexts> found = co_await contexts_of(call);
   if (!found) co_return;
   Value::Array contexts;
-  for (const manager::ContextInfo& info : found->interpreter->contexts())
+  for (const code::ContextInfo& info : found->interpreter->contexts())
     contexts.push_back(describe(info));
   Value answer;
   answer.set("contexts", std::move(contexts));
@@ -183,7 +183,7 @@ Task<void> create_context(Call& call) {
   }
   std::optional<Contexts> contexts = co_await contexts_of(call);
   if (!contexts) co_return;
-  Result<manager::ContextInfo> made = co_await contexts->create(language, cwd);
+  Result<code::ContextInfo> made = co_await contexts->create(language, cwd);
   if (!made) {
     co_await answer_error(call, made.error());
     co_return;

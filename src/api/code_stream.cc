@@ -4,7 +4,7 @@ namespace paddock::api {
 
 namespace {
 
-using manager::Cell;
+using code::Cell;
 
 constexpr io::Milliseconds kAtOnce = 100;  // a cell that ends so soon is answered in one piece
 constexpr io::Milliseconds kKeepalive = 5'000;

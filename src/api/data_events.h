@@ -1,11 +1,11 @@
-// What is done in sandboxes over HTTP, as it stands in the records (manager/data_record.h).
+// What is done in sandboxes over HTTP, as it stands in the records (manager/operation_record.h).
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "api/routes.h"
-#include "manager/data_record.h"
+#include "manager/operation_record.h"
 #include "manager/output_redaction.h"
 
 namespace paddock::api {

@@ -1,7 +1,7 @@
 #include "api/describe.h"
 
 #include "api/exchange.h"
-#include "manager/run.h"
+#include "run/run.h"
 
 namespace paddock::api {
 
@@ -65,7 +65,7 @@ Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller) {
   if (may_use && !info.public_traffic) value.set("traffic_token", info.traffic_token);
   value.set("notes", text_list(info.notes));
   value.set("ended_because", info.ended_because);
-  if (const UsageSample* usage = sandbox.usage()) value.set("usage", manager::to_value(*usage));
+  if (const UsageSample* usage = sandbox.usage()) value.set("usage", to_value(*usage));
   return value;
 }
 

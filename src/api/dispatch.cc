@@ -9,7 +9,7 @@
 #include "api/request_stats.h"
 #include "api/server.h"
 #include "base/text.h"
-#include "manager/events.h"
+#include "record/events.h"
 
 namespace paddock::api {
 

@@ -3,7 +3,7 @@
 
 #include "api/e2b.h"
 #include "base/text.h"
-#include "manager/acts.h"
+#include "manager/sandbox_events.h"
 
 namespace paddock::api::e2b {
 namespace {

@@ -7,7 +7,7 @@
 #include "api/volume_tree.h"
 #include "base/digest.h"
 #include "base/text.h"
-#include "manager/events.h"
+#include "record/events.h"
 
 namespace paddock::api::e2b {
 namespace {

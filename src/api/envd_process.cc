@@ -7,7 +7,7 @@
 #include "api/exec_request.h"
 #include "base/base64.h"
 #include "base/text.h"
-#include "manager/epitaphs.h"
+#include "manager/ended_sandboxes.h"
 #include "net/connect_rpc.h"
 
 namespace paddock::api {
@@ -100,7 +100,7 @@ io::Task<bool> send_rest(RpcStream& stream, OutputRedaction& redaction) {
 
 // The outcome of a limit in words, as the command line has them.
 std::string limit_words_of(const Value& outcome) {
-  std::optional<LimitHit> hit = manager::limit_from(outcome);
+  std::optional<LimitHit> hit = living::limit_from(outcome);
   return hit ? manager::limit_words(*hit) : text_field(outcome, "limit");
 }
 
@@ -136,7 +136,7 @@ io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded,
     guest::Channel::Item item = co_await channel->next(until);
     bool gone = tie.sandbox_is_gone() || (item.kind == Kind::failed && envd.guest->is_gone());
     if (gone) {
-      Inside inside{envd.sandbox, envd.guest};
+      RunningSandbox inside{envd.sandbox, envd.guest};
       std::optional<Value> outcome =
           co_await manager::limit_that_ended(envd.call.manager, inside, item.error);
       if (outcome) recorded.end(*outcome, redaction.counts());
@@ -145,7 +145,7 @@ io::Task<void> stream_events(Envd& envd, Value request, Recorded& recorded,
     }
     if (item.kind == Kind::end) {
       bool there = co_await send_rest(stream, redaction);
-      Inside inside{envd.sandbox, envd.guest};
+      RunningSandbox inside{envd.sandbox, envd.guest};
       Value outcome = co_await outcome_of(envd.call.manager, inside, item.value, time_limit);
       std::string limit = text_field(outcome, "kind") == "limit" ? limit_words_of(outcome) : "";
       recorded.end(std::move(outcome), redaction.counts());

@@ -30,7 +30,7 @@ Task<void> feed(std::shared_ptr<Channel> channel, std::string input) {
 
 struct Run {
   Call& call;
-  Inside inside;
+  RunningSandbox inside;
   ExecRequest request;
   Recorded& recorded;
   OutputRedaction redaction;
@@ -143,7 +143,7 @@ Task<void> exec(Call& call) {
     co_await answer_error(call, request.error());
     co_return;
   }
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   Recorded recorded(call.manager, call.caller, inside->sandbox);
   Run run{call,    *inside, std::move(request.value()), recorded, OutputRedaction(call.redaction),
@@ -228,7 +228,7 @@ Task<void> signal_process(Call& call) {
 // it behind.
 Task<void> write_input(Call& call) {
   std::optional<int64_t> pid = pid_in(call);
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   Value request;
   request.set("op", "input");

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "manager/output_redaction.h"
-#include "manager/run.h"
+#include "run/run.h"
 
 namespace paddock::api {
 
@@ -112,10 +112,10 @@ Value error_event(const Error& error) {
 
 void put_history(const manager::Sandbox& sandbox, Value& into) {
   if (sandbox.info().ended_by && !sandbox.info().ended_by->rule.empty())
-    into.set("history", manager::to_value(sandbox.history().recent()));
+    into.set("history", to_value(sandbox.history().recent()));
 }
 
-void log_command(const Inside& inside, const Value& start, int64_t pid) {
+void log_command(const RunningSandbox& inside, const Value& start, int64_t pid) {
   Value fields;
   fields.set("pid", pid);
   for (const char* key : {"argv", "user"})

@@ -33,6 +33,6 @@ Value error_event(const Error& error);
 void put_history(const manager::Sandbox& sandbox, Value& into);
 
 // A line in the sandbox's log, as envd writes one.
-void log_command(const Inside& inside, const Value& start, int64_t pid);
+void log_command(const RunningSandbox& inside, const Value& start, int64_t pid);
 
 }  // namespace paddock::api

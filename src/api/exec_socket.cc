@@ -19,7 +19,7 @@ constexpr io::Milliseconds kRequestTime = 30'000, kAskTime = 60'000;
 
 struct Session {
   Call& call;
-  Inside inside;
+  RunningSandbox inside;
   WebSocket socket;
   Recorded recorded;
   OutputRedaction redaction;
@@ -195,7 +195,7 @@ Task<void> converse(Session& session, Value start) {
 }  // namespace
 
 Task<void> exec_socket(Call& call) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return;
@@ -231,7 +231,7 @@ Task<void> attach_socket(Call& call) {
   std::string text = call.parts["pid"];
   bool number = !text.empty() && text.size() < 10 &&
                 text.find_first_not_of("0123456789") == std::string::npos;
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return;

@@ -69,7 +69,7 @@ Task<std::optional<Error>> relay(Call& call, std::shared_ptr<Channel> channel,
 }
 
 Task<void> read_file(Call& call) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   Value request = file_request(call, "read");
   std::optional<ByteRange> range;
@@ -132,7 +132,7 @@ Task<void> read_file(Call& call) {
 }
 
 Task<void> read_tar(Call& call) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   if (redacts_files(call, *inside->sandbox)) {
     Error error{Code::unsupported,
@@ -169,7 +169,7 @@ Task<void> read_tar(Call& call) {
 
 // The body goes to the guest as it comes; what the guest says at the end is the answer.
 Task<void> upload(Call& call, Value request, const char* act) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   Value fields = file_fields(request);
   if (call.exchange.head().body.kind == net::Body::Kind::length)
@@ -237,7 +237,7 @@ Task<void> stat(Call& call) {
 }
 
 Task<void> list(Call& call) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   Value request = file_request(call, "list");
   std::string depth = call.exchange.query("depth").value_or("1");
@@ -325,7 +325,7 @@ Task<void> move(Call& call) {
 
 // Lines of JSON, the first of them {"type":"started"}, until the client goes.
 Task<void> watch(Call& call) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   Value request = file_request(call, "watch");
   request.set("recursive", call.exchange.query("recursive").value_or("") == "1");

@@ -13,7 +13,7 @@ constexpr io::Milliseconds kAskTime = 60'000;
 
 }  // namespace
 
-Task<std::optional<Inside>> enter(Call& call) {
+Task<std::optional<RunningSandbox>> enter(Call& call) {
   Result<std::shared_ptr<manager::Sandbox>> found =
       call.manager.find(call.caller, call.parts["id"]);
   if (!found) {
@@ -22,7 +22,7 @@ Task<std::optional<Inside>> enter(Call& call) {
   }
   std::shared_ptr<manager::Sandbox> sandbox = found.value();
   call.redaction = sandbox->redaction();
-  Result<Inside> inside = co_await manager::enter(call.manager, sandbox, call.caller);
+  Result<RunningSandbox> inside = co_await manager::enter(call.manager, sandbox, call.caller);
   if (!inside) {
     co_await answer_error(call, inside.error());
     co_return std::nullopt;
@@ -31,7 +31,7 @@ Task<std::optional<Inside>> enter(Call& call) {
 }
 
 Task<void> answer_from_guest(Call& call, Value request, AskOptions options) {
-  std::optional<Inside> inside = co_await enter(call);
+  std::optional<RunningSandbox> inside = co_await enter(call);
   if (!inside) co_return;
   if (options.writes) {
     Value fields = file_fields(request);

@@ -6,17 +6,17 @@
 #include <string>
 
 #include "api/routes.h"
-#include "manager/inside.h"
+#include "manager/running_sandbox.h"
 
 namespace paddock::api {
 
 using manager::cancel_with;
 using manager::from_guest;
-using manager::Inside;
+using manager::RunningSandbox;
 using manager::without_secrets;
 
 // The sandbox named in the path, awake. Nothing: an error has been answered.
-io::Task<std::optional<Inside>> enter(Call& call);
+io::Task<std::optional<RunningSandbox>> enter(Call& call);
 
 // Asks the guest one thing and answers with what it says (an empty result: 204).
 struct AskOptions {

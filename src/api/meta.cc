@@ -2,7 +2,7 @@
 #include "api/all_routes.h"
 #include "api/openapi.h"
 #include "api/server.h"
-#include "manager/events.h"
+#include "record/events.h"
 
 namespace paddock::api {
 

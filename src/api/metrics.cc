@@ -6,8 +6,8 @@
 #include "api/all_routes.h"
 #include "api/process_facts.h"
 #include "api/server.h"
-#include "manager/events.h"
 #include "monitor/prometheus.h"
+#include "record/events.h"
 
 namespace paddock::api {
 
@@ -122,7 +122,7 @@ void add_counts(Exposition& out, const char* name, const char* help, const char*
 }
 
 void add_events(Exposition& out, manager::Manager& manager) {
-  const manager::Tally& tally = manager.tally();
+  const record::EventCounters& tally = manager.counters();
   std::map<std::string, uint64_t> events = manager.events().counts();
   out.metric("paddock_sandboxes_created_total", Type::counter, "Sandboxes that were to be made.");
   out.sample({}, events["sandbox.create"]);

@@ -6,10 +6,10 @@
 #include "api/describe.h"
 #include "base/fields.h"
 #include "base/text.h"
-#include "manager/acts.h"
-#include "manager/epitaphs.h"
-#include "manager/run.h"
+#include "manager/ended_sandboxes.h"
+#include "manager/sandbox_events.h"
 #include "policy/explain.h"
+#include "run/run.h"
 
 namespace paddock::api {
 
@@ -81,21 +81,21 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
   return options;
 }
 
-Value describe_ended(const manager::Epitaph& epitaph) {
+Value describe_ended(const manager::EndedSandbox& ended_sandbox) {
   Value value;
-  value.set("id", epitaph.id);
-  value.set("name", epitaph.name);
-  value.set("tenant", epitaph.tenant);
-  value.set("template", epitaph.template_name);
+  value.set("id", ended_sandbox.id);
+  value.set("name", ended_sandbox.name);
+  value.set("tenant", ended_sandbox.tenant);
+  value.set("template", ended_sandbox.template_name);
   value.set("state", manager::to_string(manager::SandboxState::ended));
-  value.set("created_ms", epitaph.created);
-  value.set("ended_ms", epitaph.ended);
-  value.set("timeout_ms", epitaph.timeout_ms);
-  value.set("idle_timeout_ms", epitaph.idle_timeout_ms);
-  value.set("ended_because", manager::ending_words(epitaph));
-  if (epitaph.limit) value.set("ended_by", manager::to_value(*epitaph.limit));
-  value.set("memory_peak_bytes", epitaph.memory_peak);
-  value.set("disk_used_bytes", epitaph.disk);
+  value.set("created_ms", ended_sandbox.created);
+  value.set("ended_ms", ended_sandbox.ended);
+  value.set("timeout_ms", ended_sandbox.timeout_ms);
+  value.set("idle_timeout_ms", ended_sandbox.idle_timeout_ms);
+  value.set("ended_because", manager::ending_words(ended_sandbox));
+  if (ended_sandbox.limit) value.set("ended_by", to_value(*ended_sandbox.limit));
+  value.set("memory_peak_bytes", ended_sandbox.memory_peak);
+  value.set("disk_used_bytes", ended_sandbox.disk);
   return value;
 }
 
@@ -114,8 +114,9 @@ Task<void> list(Call& call) {
   bool with_ended =
       options.value().states.count(manager::SandboxState::ended) && page.value().next.empty();
   if (with_ended)
-    for (const manager::Epitaph& epitaph : call.manager.epitaphs().of(call.caller.tenant))
-      sandboxes.push_back(describe_ended(epitaph));
+    for (const manager::EndedSandbox& ended_sandbox :
+         call.manager.ended_sandboxes().of(call.caller.tenant))
+      sandboxes.push_back(describe_ended(ended_sandbox));
   Value value;
   value.set("sandboxes", std::move(sandboxes));
   value.set("next", page.value().next);
@@ -336,7 +337,7 @@ Task<void> metrics(Call& call) {
   Value value;
   value.set("every_ms", recent ? monitor::every_ms(found.value()->info().policy.monitor)
                                : static_cast<uint64_t>(monitor::History::kHourEveryMs));
-  value.set("metrics", manager::to_value(recent ? history.recent() : history.hour()));
+  value.set("metrics", to_value(recent ? history.recent() : history.hour()));
   (void)co_await call.exchange.answer_json(200, std::move(value));
 }
 

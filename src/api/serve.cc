@@ -11,8 +11,8 @@
 #include "api/listen.h"
 #include "base/text.h"
 #include "linux/tree.h"
-#include "manager/acts.h"
-#include "manager/events.h"
+#include "manager/sandbox_events.h"
+#include "record/events.h"
 #include "store/state.h"
 
 namespace paddock::api {
@@ -55,7 +55,7 @@ struct Running {
   std::unique_ptr<Server> server;
   std::unique_ptr<manager::Manager> manager;
   std::optional<manager::Keys> keys;
-  std::optional<manager::Builder> builder;
+  std::optional<paddock::templates::Builder> builder;
   io::Socket signals, parent;
   Result<void> result{};
 };
@@ -134,7 +134,7 @@ Task<void> run(Running& running) {
   co_await wait_for_the_end(running);
   co_await running.server->drain(kDrainTime);
   if (running.options.exit_kills) co_await kill_all(running);
-  Event end = manager::act_of(server, "server.stop", Value());
+  Event end = manager::admin_event(server, "server.stop", Value());
   running.manager->events().note(std::move(end));
   co_await running.manager->stop();
   co_await running.manager->events().drain(kTracesTime);

@@ -96,7 +96,8 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions opt
   return server;
 }
 
-void Server::start(manager::Manager& manager, manager::Keys& keys, manager::Builder& builder) {
+void Server::start(manager::Manager& manager, manager::Keys& keys,
+                   paddock::templates::Builder& builder) {
   manager_ = &manager;
   keys_ = &keys;
   builder_ = &builder;

@@ -15,10 +15,10 @@
 #include "api/rate.h"
 #include "api/request_stats.h"
 #include "api/router.h"
-#include "manager/build.h"
 #include "manager/keys.h"
 #include "manager/manager.h"
 #include "net/tls.h"
+#include "template/builder.h"
 
 namespace paddock::tools {
 class Toolbox;  // tools/toolbox.h
@@ -52,7 +52,7 @@ class Server {
   ~Server();
 
   // Accepts from now on.
-  void start(manager::Manager& manager, manager::Keys& keys, manager::Builder& builder);
+  void start(manager::Manager& manager, manager::Keys& keys, paddock::templates::Builder& builder);
   // The same, when options.instead answers.
   void start();
   // No new connections; those that wait are closed, those that are busy may finish their exchange,
@@ -62,7 +62,7 @@ class Server {
   const ServerOptions& options() const { return options_; }
   io::Loop& loop() { return loop_; }
   manager::Keys& keys() { return *keys_; }
-  manager::Builder& builder() { return *builder_; }
+  paddock::templates::Builder& builder() { return *builder_; }
   const Router& router() const { return router_; }
   AuditDesk& audit_desk() { return *audit_desk_; }
   // The tools of the operator's policy, for REST and MCP alike; made when they are first asked for
@@ -118,7 +118,7 @@ class Server {
   std::vector<std::unique_ptr<Listener>> listeners_;
   manager::Manager* manager_ = nullptr;
   manager::Keys* keys_ = nullptr;
-  manager::Builder* builder_ = nullptr;
+  paddock::templates::Builder* builder_ = nullptr;
   Router router_;
   std::unique_ptr<AuditDesk> audit_desk_;
   std::unique_ptr<tools::Toolbox> toolbox_;

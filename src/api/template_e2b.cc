@@ -11,7 +11,7 @@ namespace paddock::api::templates {
 namespace {
 
 using io::Task;
-using manager::Build;
+using paddock::templates::Build;
 
 constexpr size_t kLogsPerAnswer = 100;
 
@@ -27,8 +27,8 @@ Value tags_of(const std::map<std::string, int64_t>& tags) {
   return names;
 }
 
-Result<manager::BuildRequest> read_request(const Value& body) {
-  manager::BuildRequest request;
+Result<paddock::templates::BuildRequest> read_request(const Value& body) {
+  paddock::templates::BuildRequest request;
   for (const char* key : {"name", "alias"}) {
     const Value* name = body.find(key);
     if (name && name->as_string() && request.name.empty()) request.name = *name->as_string();
@@ -73,7 +73,7 @@ std::string origin(Call& call) {
   return cat(secure ? "https://" : "http://", host);
 }
 
-Value entry_of(const manager::BuildLog& log) {
+Value entry_of(const paddock::templates::BuildLog& log) {
   Value entry;
   entry.set("timestamp", e2b::time_text(log.time));
   entry.set("level", log.level);
@@ -133,7 +133,7 @@ bool is_hash(const std::string& text) {
 Task<void> e2b_request(Call& call) {
   std::optional<Value> body = co_await e2b::read_object(call);
   if (!body) co_return;
-  Result<manager::BuildRequest> request = read_request(*body);
+  Result<paddock::templates::BuildRequest> request = read_request(*body);
   Result<std::shared_ptr<Build>> build =
       request ? call.server.builder().request(call.caller, request.value())
               : Result<std::shared_ptr<Build>>(request.error());
@@ -155,8 +155,9 @@ Task<void> e2b_request(Call& call) {
 
 Task<void> e2b_begin(Call& call) {
   Result<Value> body = co_await call.exchange.read_json(8 << 20);
-  Result<manager::Recipe> recipe =
-      body ? manager::parse_recipe(body.value()) : Result<manager::Recipe>(body.error());
+  Result<paddock::templates::Recipe> recipe =
+      body ? paddock::templates::parse_recipe(body.value())
+           : Result<paddock::templates::Recipe>(body.error());
   Result<void> begun =
       recipe ? call.server.builder().begin(call.caller, call.parts["build"], recipe.value())
              : Result<void>(recipe.error());
@@ -185,10 +186,10 @@ Task<void> e2b_status(Call& call) {
   Value value;
   value.set("templateID", build.family);
   value.set("buildID", build.id);
-  value.set("status", manager::to_string(build.state));
+  value.set("status", to_string(build.state));
   value.set("logs", std::move(lines));
   value.set("logEntries", std::move(entries));
-  if (build.state == manager::BuildState::error) {
+  if (build.state == paddock::templates::BuildState::error) {
     Value reason;
     reason.set("message", build.reason.hint.empty()
                               ? build.reason.message
@@ -202,7 +203,7 @@ Task<void> e2b_status(Call& call) {
 
 Task<void> e2b_files(Call& call) {
   std::string hash = call.parts["hash"];
-  manager::BuildFiles& files = call.server.builder().files();
+  paddock::templates::BuildFiles& files = call.server.builder().files();
   Result<std::string> permit =
       Error{Code::invalid, "upload files: their hash is not 64 hexadecimal digits", ""};
   if (is_hash(hash)) permit = files.permit(call.caller.tenant, hash);

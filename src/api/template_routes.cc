@@ -12,7 +12,7 @@ namespace paddock::api {
 namespace {
 
 using io::Task;
-using manager::Build;
+using paddock::templates::Build;
 
 Task<void> list(Call& call) {
   (void)co_await call.manager.base_ready();
@@ -73,8 +73,8 @@ Task<void> upload(Call& call) {
 }
 
 struct Asked {
-  manager::BuildRequest request;
-  manager::Recipe recipe;
+  paddock::templates::BuildRequest request;
+  paddock::templates::Recipe recipe;
 };
 
 Result<Asked> read_build(const Value& body) {
@@ -94,7 +94,7 @@ Result<Asked> read_build(const Value& body) {
     (void)fields.any(key);
   TRY(fields.done());
   asked.request.policy = TRY(read_policy(policy, limits, allow_net));
-  asked.recipe = TRY(manager::parse_recipe(body));
+  asked.recipe = TRY(paddock::templates::parse_recipe(body));
   return asked;
 }
 
@@ -118,7 +118,7 @@ Task<void> build(Call& call) {
     co_return;
   }
   std::shared_ptr<Build> build = requested.value();
-  manager::Builder& builder = call.server.builder();
+  paddock::templates::Builder& builder = call.server.builder();
   call.exchange.on_client_gone([&builder, build] { builder.cancel(build); });
 
   Headers headers{{"Content-Type", "application/x-ndjson"}};
@@ -126,7 +126,8 @@ Task<void> build(Call& call) {
   std::string lines;
   for (size_t told = 0; there;) {
     for (; told < build->logs.size(); ++told) lines += line_of(describe_log(build->logs[told]));
-    if (build->state == manager::BuildState::ready || build->state == manager::BuildState::error)
+    if (build->state == paddock::templates::BuildState::ready ||
+        build->state == paddock::templates::BuildState::error)
       break;
     if (lines.empty()) {
       co_await call.manager.loop().sleep(50);
@@ -141,11 +142,12 @@ Task<void> build(Call& call) {
   }
   Value last;
   Result<store::Template> made = call.manager.templates().find(call.caller.tenant, build->id);
-  if (build->state == manager::BuildState::ready && made) {
+  if (build->state == paddock::templates::BuildState::ready && made) {
     last.set("type", "end");
     last.set("template", describe(made.value()));
   } else {
-    Error reason = build->state == manager::BuildState::ready ? made.error() : build->reason;
+    Error reason =
+        build->state == paddock::templates::BuildState::ready ? made.error() : build->reason;
     Value error;
     error.set("code", to_string(reason.code));
     error.set("message", reason.message);
@@ -190,7 +192,7 @@ Value describe(const store::Template& record) {
   return value;
 }
 
-Value describe_log(const manager::BuildLog& entry) {
+Value describe_log(const paddock::templates::BuildLog& entry) {
   Value value;
   value.set("type", "log");
   value.set("time_ms", entry.time);
@@ -201,10 +203,10 @@ Value describe_log(const manager::BuildLog& entry) {
 }
 
 io::Task<Result<void>> take_upload(Call& call, std::string permit) {
-  manager::BuildFiles& files = call.server.builder().files();
-  Result<std::unique_ptr<manager::BuildFiles::Upload>> begun = files.begin(permit);
+  paddock::templates::BuildFiles& files = call.server.builder().files();
+  Result<std::unique_ptr<paddock::templates::BuildFiles::Upload>> begun = files.begin(permit);
   if (!begun) co_return begun.error();
-  std::unique_ptr<manager::BuildFiles::Upload> upload = std::move(begun).value();
+  std::unique_ptr<paddock::templates::BuildFiles::Upload> upload = std::move(begun).value();
   call.caller.tenant = upload->tenant;  // a permit is all that E2B's clients show here
   call.exchange.admit(cat("tenant ", upload->tenant));
   Value data = Value::Object{{"files", upload->hash}};

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "api/routes.h"
-#include "manager/build.h"
+#include "template/builder.h"
 
 namespace paddock::api {
 
-Value describe(const store::Template& record);       // native
-Value describe_log(const manager::BuildLog& entry);  // native and E2B
+Value describe(const store::Template& record);                  // native
+Value describe_log(const paddock::templates::BuildLog& entry);  // native and E2B
 
 // Takes the request's body as an archive for COPY steps.
 io::Task<Result<void>> take_upload(Call& call, std::string permit);

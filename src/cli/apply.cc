@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "manager/own_log.h"
+#include "record/own_log.h"
 
 namespace paddock::cli {
 
@@ -64,7 +64,7 @@ Result<void> record(const Act& act, Event& recorded) {
   data.set("change_set", act.change_set);
   if (!act.paths.empty()) data.set("paths", text_list(act.paths));
   if (act.accept_flagged) data.set("accept_flagged", true);
-  return manager::record_act(act.name, std::move(data), &recorded);
+  return record::record_act(act.name, std::move(data), &recorded);
 }
 
 int discard(const std::string& id, bool json) {
@@ -72,7 +72,7 @@ int discard(const std::string& id, bool json) {
   Result<void> recorded = record({.name = "apply.discard", .change_set = id}, act);
   if (!recorded) return report(recorded.error(), json);
   Result<void> discarded = store::discard_change_set(id);
-  if (!discarded) manager::note_failure(act, discarded.error());
+  if (!discarded) record::note_failure(act, discarded.error());
   if (!discarded) return report(discarded.error(), json);
   if (json)
     print_json({}, true);
@@ -119,7 +119,7 @@ int apply_main(int argc, char** argv) {
                       act);
   if (!recorded) return report(recorded.error(), json);
   Result<store::ApplyReport> applied = store::apply(set.value(), paths, apply_options);
-  if (!applied && !apply_options.dry_run) manager::note_failure(act, applied.error());
+  if (!applied && !apply_options.dry_run) record::note_failure(act, applied.error());
   if (!applied) return report(applied.error(), json);
   bool everything = applied.value().everything;
   if (everything) {

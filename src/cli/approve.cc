@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "manager/own_log.h"
+#include "record/own_log.h"
 #include "store/state.h"
 #include "tools/decide/approvals.h"
 
@@ -62,10 +62,10 @@ Result<Approval> decide(tools::Approvals& approvals, const std::string& id, bool
                              {"agent", approval.agent},
                              {"hash", approval.hash},
                              {"why", why}};
-  TRY(manager::record_act(approve ? "approval.approve" : "approval.deny", std::move(data), &act));
+  TRY(record::record_act(approve ? "approval.approve" : "approval.deny", std::move(data), &act));
   Result<void> decided =
       approvals.decide(id, approve, cat("user ", ::getuid(), " with paddock approve"), why);
-  if (!decided) manager::note_failure(act, decided.error());
+  if (!decided) record::note_failure(act, decided.error());
   TRY(std::move(decided));
   approval.state = approve ? Approval::State::approved : Approval::State::denied;
   return approval;

@@ -14,7 +14,7 @@
 #include "base/value.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "manager/log_place.h"
+#include "record/log_location.h"
 #include "store/state.h"
 
 namespace paddock::cli {
@@ -206,7 +206,7 @@ int usage(bool asked) {
 
 Result<std::string> audit_directory(const std::string& given) {
   if (!given.empty()) return given;
-  return manager::log_place(TRY(store::state_directory()));
+  return record::log_location(TRY(store::state_directory()));
 }
 
 int audit_main(int argc, char** argv) {

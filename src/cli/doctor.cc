@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "manager/probe_facts.h"
-#include "manager/probe_runtime.h"
-#include "manager/probe_walls.h"
+#include "doctor/facts.h"
+#include "doctor/runtime.h"
+#include "doctor/walls.h"
 
 namespace paddock::cli {
 
@@ -35,11 +35,11 @@ struct Diagnosis {
 Diagnosis diagnose() {
   Diagnosis found;
   for (WallKind wall : {WallKind::process, WallKind::container})
-    found.walls.push_back(manager::probe_wall(wall));
+    found.walls.push_back(doctor::probe_wall(wall));
   for (WallKind wall :
        {WallKind::runc, WallKind::crun, WallKind::gvisor, WallKind::docker, WallKind::vm})
-    found.walls.push_back(manager::probe_runtime(wall));
-  found.facts = manager::probe_facts();
+    found.walls.push_back(doctor::probe_runtime(wall));
+  found.facts = doctor::probe_facts();
   return found;
 }
 

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "manager/own_log.h"
+#include "record/own_log.h"
 #include "store/import.h"
 
 namespace paddock::cli {
@@ -31,7 +31,7 @@ Result<void> record(const char* act, const std::string& name, const std::string&
   Value data;
   data.set("name", name);
   if (!file.empty()) data.set("file", file);
-  return manager::record_act(act, std::move(data), &recorded);
+  return record::record_act(act, std::move(data), &recorded);
 }
 
 // One line that overwrites itself.
@@ -65,7 +65,7 @@ int import_main(int argc, char** argv) {
   if (shows_progress) import_options.progress = show_progress;
   Result<store::Imported> imported = store::import_image(name, file, import_options);
   if (shows_progress) print_error("\r\x1b[K");
-  if (!imported) manager::note_failure(act, imported.error());
+  if (!imported) record::note_failure(act, imported.error());
   if (!imported) return report(imported.error(), json);
   if (json) {
     Value value = to_value(imported.value().image);
@@ -124,7 +124,7 @@ int remove_main(int argc, char** argv) {
   Result<void> recorded = record("image.rm", name, "", act);
   if (!recorded) return report(recorded.error(), json);
   Result<void> removed = store::remove_image(name);
-  if (!removed) manager::note_failure(act, removed.error());
+  if (!removed) record::note_failure(act, removed.error());
   if (!removed) return report(removed.error(), json);
   if (json) {
     Value value;

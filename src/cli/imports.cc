@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "base/value.h"
-#include "manager/run.h"
 #include "policy/presets.h"
+#include "run/run.h"
 
 namespace paddock::cli {
 
@@ -58,8 +58,8 @@ Result<void> check_imports(const Command& command, const Policy& policy) {
       .argv = {"python3", "-I", "-c", kParser}, .file_name = "program.py", .file_content = source};
   Policy limits = TRY(policy::preset("strict"));
   limits.wall = policy.wall;
-  manager::Prepared prepared = TRY(manager::prepare(parser, limits, {}));
-  RunResult result = TRY(manager::run(std::move(prepared), {.capture = true}));
+  runs::Prepared prepared = TRY(runs::prepare(parser, limits, {}));
+  RunResult result = TRY(runs::run(std::move(prepared), {.capture = true}));
   if (exit_status(result.outcome) != 0)
     return Error{
         Code::internal,

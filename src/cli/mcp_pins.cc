@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "io/loop.h"
-#include "manager/own_log.h"
+#include "record/own_log.h"
 #include "store/state.h"
 #include "tools/gateway/pins.h"
 #include "tools/local.h"
@@ -273,12 +273,12 @@ int accept_main(int argc, char** argv) {
   Result<tools::Pins> pins = open_pins();
   if (!pins) return report(pins.error(), json);
   Event act;
-  Result<void> recorded = manager::record_act(
+  Result<void> recorded = record::record_act(
       "mcp.accept", Value::Object{{"server", server}, {"tools", text_list(wanted)}}, &act);
   if (!recorded) return report(recorded.error(), json);
   Result<std::vector<tools::PinChange>> accepted = pins.value().accept(server, wanted);
   if (!accepted) {
-    manager::note_failure(act, accepted.error());
+    record::note_failure(act, accepted.error());
     return report(accepted.error(), json);
   }
   Value changes = Value::Array{};
@@ -307,12 +307,11 @@ int forget_main(int argc, char** argv) {
   Result<tools::Pins> pins = open_pins();
   if (!pins) return report(pins.error(), json);
   Event act;
-  Result<void> recorded =
-      manager::record_act("mcp.forget", Value::Object{{"server", server}}, &act);
+  Result<void> recorded = record::record_act("mcp.forget", Value::Object{{"server", server}}, &act);
   if (!recorded) return report(recorded.error(), json);
   Result<void> forgotten = pins.value().forget(server);
   if (!forgotten) {
-    manager::note_failure(act, forgotten.error());
+    record::note_failure(act, forgotten.error());
     return report(forgotten.error(), json);
   }
   print(json ? to_json(Value(Value::Object{{"forgotten", server}})) + "\n"

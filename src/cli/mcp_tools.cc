@@ -16,9 +16,9 @@
 #include "cli/cli.h"
 #include "cli/policy_flags.h"
 #include "io/bell.h"
-#include "manager/events.h"
-#include "manager/grants.h"
-#include "manager/secret_source.h"
+#include "record/events.h"
+#include "run/grants.h"
+#include "run/secret_source.h"
 #include "store/state.h"
 #include "tools/direct.h"
 #include "tools/toolbox.h"
@@ -154,7 +154,7 @@ struct McpTools::State {
   std::optional<Workspace> workspace;
   std::string state, temporary;  // directories: what is shared, and what ends with this process
   Fd watcher;
-  std::unique_ptr<manager::Events> events;
+  std::unique_ptr<record::Events> events;
   std::unique_ptr<manager::Manager> manager;
   std::unique_ptr<tools::Toolbox> toolbox;
   bool starting = false, closed = false;
@@ -215,15 +215,15 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
     TRY(manager::refuse_narrowed(combined, manager::Yields::nothing));
   }
   // The manager does, later: nobody should have to call a tool to hear of it.
-  if (state->workspace) TRY(manager::look_at_workspace(policy, *state->workspace));
+  if (state->workspace) TRY(runs::look_at_workspace(policy, *state->workspace));
 
-  manager::EventsOptions events{.state_directory = state->state,
-                                .audit = policy.audit,
-                                .telemetry = policy.telemetry,
-                                .beside = true};
+  record::EventsOptions events{.state_directory = state->state,
+                               .audit = policy.audit,
+                               .telemetry = policy.telemetry,
+                               .beside = true};
   for (auto& [name, value] : events.telemetry.headers)
-    value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
-  state->events = TRY(manager::Events::start(loop, events));
+    value = TRY(runs::read_secret(value, cat("telemetry.headers.", name)));
+  state->events = TRY(record::Events::start(loop, events));
 
   tools::ToolboxOptions toolbox;
   toolbox.policy = std::move(policy);

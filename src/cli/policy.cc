@@ -7,12 +7,12 @@
 #include "cli/cli.h"
 #include "cli/context.h"
 #include "cli/options.h"
-#include "manager/prepare.h"
-#include "manager/run_redaction.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
 #include "policy/load.h"
 #include "policy/presets.h"
+#include "run/prepare.h"
+#include "run/redaction.h"
 
 namespace paddock::cli {
 
@@ -37,7 +37,7 @@ bool is_preset(const std::string& name) {
 }
 
 // A problem that shows on this machine, with the place in the file that it is about.
-Error placed(const manager::Problem& problem, const std::string& file, const std::string& text) {
+Error placed(const runs::Problem& problem, const std::string& file, const std::string& text) {
   policy::PathContext paths = load_context().paths;
   Result<std::string> directory =
       policy::absolute_path(starts_with(file, "/") ? file : "./" + file, paths);
@@ -74,12 +74,12 @@ Checked check_one(const std::string& file) {
   if (!combined) return checked.errors.push_back(combined.error()), checked;
   checked.notes = combined.value().notes;
   const Policy& policy = combined.value().policy;
-  Result<redact::Options> redaction = manager::redact_options(policy, {});
+  Result<redact::Options> redaction = runs::redact_options(policy, {});
   if (!redaction)
     checked.errors.push_back({redaction.error().code,
                               cat(printable(file), ": ", redaction.error().message),
                               redaction.error().hint});
-  for (const manager::Problem& problem : manager::find_problems(policy))
+  for (const runs::Problem& problem : runs::find_problems(policy))
     checked.errors.push_back(placed(problem, file, text));
   for (const MonitorRule& rule : policy.monitor.rules)
     if (rule.action == MonitorAction::pause)

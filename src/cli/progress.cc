@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/table.h"
-#include "manager/terminal.h"
+#include "run/terminal.h"
 
 namespace paddock::cli {
 
@@ -53,7 +53,7 @@ void Progress::add(uint64_t bytes) {
   drew_ = now, drawn_ = true;
   double seconds = std::chrono::duration<double>(now - began_).count();
   print_error(cat("\r\x1b[K", progress_line(name_, done_, all_, seconds,
-                                            manager::window_size(STDERR_FILENO).columns - 1u)));
+                                            runs::window_size(STDERR_FILENO).columns - 1u)));
 }
 
 }  // namespace paddock::cli

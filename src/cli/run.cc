@@ -20,9 +20,9 @@
 #include "cli/run.h"
 #include "cli/run_job.h"
 #include "cli/secrets.h"
-#include "manager/run.h"
-#include "manager/terminal.h"
 #include "monitor/judge.h"
+#include "run/run.h"
+#include "run/terminal.h"
 #include "store/change_set.h"
 
 namespace paddock::cli {
@@ -188,7 +188,7 @@ std::string unrecorded(const RunResult& result) {
 }
 
 // Appends: a log outlives its run.
-Result<void> write_network_log(const std::string& path, manager::Prepared& prepared) {
+Result<void> write_network_log(const std::string& path, runs::Prepared& prepared) {
   if (!prepared.egress) return invalid("--network-log: this run has no network", "add --allow-net");
   auto file =
       std::make_shared<Fd>(TRY(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600)));
@@ -203,14 +203,13 @@ std::string from_environment(const char* name) {
   return value ? value : "";
 }
 
-manager::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProcess& keeper) {
-  manager::PrepareOptions prepare;
+runs::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProcess& keeper) {
+  runs::PrepareOptions prepare;
   prepare.keeper = &keeper;
   for (int fd = 0; fd < 3 && !flags.json && flags.job.empty(); ++fd)
     prepare.terminal[fd] = ::isatty(fd);
   if (prepare.terminal[0] || prepare.terminal[1]) {
-    manager::WindowSize size =
-        manager::window_size(prepare.terminal[1] ? STDOUT_FILENO : STDIN_FILENO);
+    runs::WindowSize size = runs::window_size(prepare.terminal[1] ? STDOUT_FILENO : STDIN_FILENO);
     prepare.rows = size.rows, prepare.columns = size.columns;
   }
   prepare.about_to_make = [&](const std::string& path) {
@@ -222,30 +221,29 @@ manager::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProces
   return prepare;
 }
 
-Result<manager::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy,
-                                  launch::KeeperProcess& keeper) {
+Result<runs::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy,
+                               launch::KeeperProcess& keeper) {
   TRY(check_imports(command, policy));
-  return manager::prepare(command, policy, prepare_options(flags, keeper));
+  return runs::prepare(command, policy, prepare_options(flags, keeper));
 }
 
 Result<int> run(const Flags& flags, Job& job, launch::KeeperProcess keeper) {
   TRY(job.read());
   pass_environment(job.policy, job.command);
-  TRY(manager::find_collector(job.policy, job.record));
-  Result<manager::Prepared> prepared = prepare(flags, job.command, job.policy, keeper);
+  TRY(runs::find_collector(job.policy, job.record));
+  Result<runs::Prepared> prepared = prepare(flags, job.command, job.policy, keeper);
   if (!prepared)
-    return manager::record_refusal(job.command, job.policy, job.record,
-                                   std::move(prepared.error()));
-  RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
-                                      {.capture = !job.raw,
-                                       .report = true,
-                                       .discard = !job.raw,
-                                       .raw = job.raw,
-                                       .caller = job.socket.get(),
-                                       .only_run = true,
-                                       .record = std::move(job.record)}));
+    return runs::record_refusal(job.command, job.policy, job.record, std::move(prepared.error()));
+  RunResult result = TRY(runs::run(std::move(prepared).value(), std::move(keeper),
+                                   {.capture = !job.raw,
+                                    .report = true,
+                                    .discard = !job.raw,
+                                    .raw = job.raw,
+                                    .caller = job.socket.get(),
+                                    .only_run = true,
+                                    .record = std::move(job.record)}));
   if (job.raw) print_error(summary(result));
-  job.tell(manager::to_value(result));
+  job.tell(to_value(result));
   return exit_status(result.outcome);
 }
 
@@ -255,25 +253,25 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
   if (!flags.otlp.empty()) call.telemetry.endpoint = flags.otlp;
   policy::Combined combined = TRY(policy::load(flags.policies, call, load_context()));
   pass_environment(combined.policy, command);
-  manager::RunRecordOptions record{.agent = flags.agent,
-                                   .traceparent = from_environment("TRACEPARENT"),
-                                   .policies = join(flags.policies, " ")};
-  TRY(manager::find_collector(combined.policy, record));
-  Result<manager::Prepared> prepared = prepare(flags, command, combined.policy, keeper);
+  runs::RunRecordOptions record{.agent = flags.agent,
+                                .traceparent = from_environment("TRACEPARENT"),
+                                .policies = join(flags.policies, " ")};
+  TRY(runs::find_collector(combined.policy, record));
+  Result<runs::Prepared> prepared = prepare(flags, command, combined.policy, keeper);
   if (!prepared)
-    return manager::record_refusal(command, combined.policy, record, std::move(prepared.error()));
+    return runs::record_refusal(command, combined.policy, record, std::move(prepared.error()));
   if (edit) TRY(edit(prepared.value()));
   if (!flags.network_log.empty()) TRY(write_network_log(flags.network_log, prepared.value()));
   bool report = flags.json && !edit;
-  RunResult result = TRY(manager::run(std::move(prepared).value(), std::move(keeper),
-                                      {.capture = flags.json,
-                                       .report = report,
-                                       .discard = flags.discard,
-                                       .only_run = true,
-                                       .record = std::move(record),
-                                       .notes = combined.notes}));
+  RunResult result = TRY(runs::run(std::move(prepared).value(), std::move(keeper),
+                                   {.capture = flags.json,
+                                    .report = report,
+                                    .discard = flags.discard,
+                                    .only_run = true,
+                                    .record = std::move(record),
+                                    .notes = combined.notes}));
   if (flags.json)
-    print(to_json(manager::to_value(result)) + "\n");
+    print(to_json(to_value(result)) + "\n");
   else
     print_error(flags.quiet ? unrecorded(result) : summary(result));
   return exit_status(result.outcome);
@@ -281,11 +279,11 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
 
 // An error may quote names and paths, and those a secret.
 Error without_secrets(const Error& error, const Flags& flags) {
-  manager::Secrets secrets;
+  runs::Secrets secrets;
   for (const std::string& text : flags.secrets)
     if (Result<std::pair<std::string, std::string>> secret = secret_of(text))
       secrets.insert(secret.value());
-  Result<manager::RunRedaction> redaction = manager::RunRedaction::create({}, secrets);
+  Result<runs::RunRedaction> redaction = runs::RunRedaction::create({}, secrets);
   return redaction ? redaction.value().clean(error) : redaction.error();
 }
 

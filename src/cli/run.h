@@ -4,11 +4,11 @@
 
 #include <functional>
 
-#include "manager/prepare.h"
+#include "run/prepare.h"
 
 namespace paddock::cli {
 
-using EditPrepared = std::function<Result<void>(manager::Prepared&)>;
+using EditPrepared = std::function<Result<void>(runs::Prepared&)>;
 int run_edited(int argc, char** argv, const EditPrepared& edit);
 
 }  // namespace paddock::cli

@@ -5,10 +5,10 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "manager/run_redaction.h"
 #include "policy/decode.h"
 #include "policy/intersect.h"
 #include "policy/presets.h"
+#include "run/redaction.h"
 
 namespace paddock::cli {
 
@@ -95,7 +95,7 @@ Result<void> Job::read() {
 void Job::tell(const Value& result) const { (void)write_all(socket.get(), to_json(result) + "\n"); }
 
 int Job::failed(const Error& error) const {
-  Result<manager::RunRedaction> redaction = manager::RunRedaction::create({}, command.secrets);
+  Result<runs::RunRedaction> redaction = runs::RunRedaction::create({}, command.secrets);
   Error clean = redaction ? redaction.value().clean(error) : redaction.error();
   if (!socket) return report(clean, false);
   Value inner, outer;

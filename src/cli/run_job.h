@@ -8,8 +8,8 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "manager/run_record.h"
 #include "paddock/sandbox.h"
+#include "run/record.h"
 
 namespace paddock::cli {
 
@@ -25,7 +25,7 @@ struct Job {
   Fd socket;
   Command command;
   Policy policy;
-  manager::RunRecordOptions record;
+  runs::RunRecordOptions record;
   bool raw = false;  // stdin and stdout go to the program as they are
 };
 

@@ -11,8 +11,8 @@
 
 #include "base/text.h"
 #include "cli/signals.h"
-#include "manager/terminal.h"
 #include "net/websocket.h"
+#include "run/terminal.h"
 
 namespace paddock::cli {
 
@@ -117,7 +117,7 @@ class Session {
     while (int signal = next_signal(signals_)) {
       if (signal == SIGWINCH) {
         if (!options_.terminal) continue;
-        manager::WindowSize size = manager::window_size(STDOUT_FILENO);
+        runs::WindowSize size = runs::window_size(STDOUT_FILENO);
         queue_message("resize", {{"rows", size.rows}, {"columns", size.columns}});
       } else if (signal == SIGHUP || (signal == SIGTERM && terminated_)) {
         // There is nobody to talk to any more.
@@ -172,7 +172,7 @@ class Session {
   Fd connection_, signals_;
   SessionOptions options_;
   net::WebSocketReader reader_;
-  manager::RawTerminal terminal_;
+  runs::RawTerminal terminal_;
   std::string unsent_;
   std::optional<Value> end_;
   bool reads_input_, terminated_ = false;
@@ -195,8 +195,8 @@ Result<Value> run_session(const Client& client, const std::string& path, Value r
   std::string ahead;
   Fd connection = answer.take(ahead);
   if (options.terminal) {
-    manager::WindowSize size =
-        manager::window_size(::isatty(STDOUT_FILENO) ? STDOUT_FILENO : STDIN_FILENO);
+    runs::WindowSize size =
+        runs::window_size(::isatty(STDOUT_FILENO) ? STDOUT_FILENO : STDIN_FILENO);
     Value terminal;
     terminal.set("rows", size.rows);
     terminal.set("columns", size.columns);

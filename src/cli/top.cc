@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "cli/signals.h"
 #include "cli/top_view.h"
-#include "manager/terminal.h"
+#include "run/terminal.h"
 
 namespace paddock::cli {
 
@@ -68,7 +68,7 @@ class Top {
     struct Screen {
       Screen() { print("\x1b[?1049h\x1b[?25l"), keys.enter(STDIN_FILENO); }
       ~Screen() { keys.leave(), print("\x1b[?25h\x1b[?1049l"); }
-      manager::RawTerminal keys;
+      runs::RawTerminal keys;
     } screen;
     Fd signals = TRY(catch_signals({SIGINT, SIGTERM, SIGHUP, SIGWINCH}));
     view_.keys = true;
@@ -77,7 +77,7 @@ class Top {
         TRY(refresh());
         next = now_ms() + kEveryMs;
       }
-      manager::WindowSize size = manager::window_size(STDOUT_FILENO);
+      runs::WindowSize size = runs::window_size(STDOUT_FILENO);
       std::vector<std::string> lines = split(shown(size.columns, size.rows), '\n');
       if (!lines.empty() && lines.back().empty()) lines.pop_back();
       if (lines.size() > size.rows) lines.resize(size.rows);
@@ -166,7 +166,7 @@ Result<void> top(const Flags& flags) {
   bool terminal = ::isatty(STDOUT_FILENO);
   if (::isatty(STDIN_FILENO) && terminal && !flags.once) return top.live();
   TRY(top.refresh());
-  print(top.shown(terminal ? manager::window_size(STDOUT_FILENO).columns : 0, 0));
+  print(top.shown(terminal ? runs::window_size(STDOUT_FILENO).columns : 0, 0));
   return {};
 }
 

@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/context.h"
 #include "cli/options.h"
-#include "manager/verify.h"
+#include "doctor/verify.h"
 #include "policy/load.h"
 #include "store/state.h"
 
@@ -21,8 +21,8 @@ namespace paddock::cli {
 
 namespace {
 
-using manager::Probe;
-using manager::Verification;
+using doctor::Probe;
+using doctor::Verification;
 
 struct Flags {
   std::vector<std::string> policies;
@@ -99,12 +99,12 @@ Result<int> verify(const Flags& flags, const EditPrepared& edit) {
       return Error{Code::invalid, cat("--wall: there is no wall '", printable(flags.wall), "'"),
                    "process or container"};
   }
-  manager::VerifyInput input{
+  doctor::VerifyInput input{
       .policy = TRY(policy::load(flags.policies, call, load_context())).policy, .edit = edit};
   if (input.policy.env.pass)
     for (const std::string& name : *input.policy.env.pass)
       if (const char* value = std::getenv(name.c_str())) input.env.emplace(name, value);
-  Verification found = TRY(manager::verify(input));
+  Verification found = TRY(doctor::verify(input));
   print(flags.json ? to_json(to_value(found)) + "\n" : table(found));
   return found.count(Probe::State::failed) == 0 ? 0 : 1;
 }

@@ -1,12 +1,12 @@
 // What callers change: a sandbox's timeout and network, templates' tags, volumes, tenants, keys.
 // Each is checked, recorded and done here, so that nobody who asks for it can forget its record.
 #include "base/text.h"
-#include "manager/acts.h"
 #include "manager/checks.h"
-#include "manager/event_budget.h"
-#include "manager/events.h"
 #include "manager/keys.h"
 #include "manager/manager.h"
+#include "manager/sandbox_events.h"
+#include "record/event_budget.h"
+#include "record/events.h"
 
 namespace paddock::manager {
 
@@ -23,7 +23,7 @@ Value tag_list(const std::set<std::string>& texts) {
 io::Task<Result<Event>> Manager::record_act(Caller caller, std::string act, Value data,
                                             std::string sandbox) {
   Busy busy(*this);
-  Event event = act_of(caller, act, std::move(data));
+  Event event = admin_event(caller, act, std::move(data));
   event.span = caller.cause.child().span;
   event.sandbox = std::move(sandbox);
   Event kept = event;
@@ -33,7 +33,7 @@ io::Task<Result<Event>> Manager::record_act(Caller caller, std::string act, Valu
 }
 
 void Manager::note_failure(const Event& act, const Error& why) {
-  events_->note(failure_of(act, why));
+  events_->note(record::failure_of(act, why));
 }
 
 io::Task<Result<void>> Manager::perform(Caller caller, Act act) {
@@ -246,7 +246,7 @@ io::Task<Result<NewKey>> Manager::create_key(const Caller& caller, Keys& keys,
   };
   CO_TRY_VOID(co_await perform(caller, std::move(act)));
   // Its id is only known now.
-  events_->note(act_of(caller, "key.created", Value::Object{{"id", made.info.id}}));
+  events_->note(admin_event(caller, "key.created", Value::Object{{"id", made.info.id}}));
   co_return made;
 }
 

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "linux/sub_ids.h"
-#include "manager/build_base.h"
-#include "manager/build_start.h"
+#include "living/command.h"
+#include "manager/base_template.h"
 #include "store/rootfs.h"
 
 namespace paddock::manager {
@@ -14,17 +14,18 @@ namespace {
 
 constexpr io::Milliseconds kSettlePatience = 10'000;
 
-io::Task<StartedProcesses> as_processes(io::Task<Result<std::unique_ptr<Instance>>> starting) {
-  CO_TRY(std::unique_ptr<SandboxProcesses> processes, co_await starting);
+io::Task<StartedProcesses> as_processes(
+    io::Task<Result<std::unique_ptr<living::Instance>>> starting) {
+  CO_TRY(std::unique_ptr<living::SandboxProcesses> processes, co_await starting);
   co_return std::move(processes);
 }
 
-io::Task<StartedProcesses> start(io::Loop& loop, InstanceSpec spec) {
-  return as_processes(Instance::start(loop, std::move(spec)));
+io::Task<StartedProcesses> start(io::Loop& loop, living::InstanceSpec spec) {
+  return as_processes(living::Instance::start(loop, std::move(spec)));
 }
 
 io::Task<StartedProcesses> reattach(io::Loop& loop, std::string id, std::string directory) {
-  return as_processes(Instance::reattach(loop, std::move(id), std::move(directory)));
+  return as_processes(living::Instance::reattach(loop, std::move(id), std::move(directory)));
 }
 
 // The files of templates that an ordinary user's server makes belong to that user, who is root
@@ -36,13 +37,13 @@ if [ "$(stat -c %u /home/user 2> /dev/null)" = 0 ]; then find /home/user -xdev -
 if [ "$(stat -c %u /workspace 2> /dev/null)" = 0 ] && ! mountpoint -q /workspace; then chown user:user /workspace || exit; fi)sh";
 
 io::Task<Result<void>> give_places(std::shared_ptr<guest::Client> guest) {
-  CommandOptions options{.argv = {"/bin/sh", "-c", kGivePlaces},
-                         .user = "root",
-                         .cwd = "/",
-                         .env = {},
-                         .timeout = kSettlePatience,
-                         .on_line = nullptr};
-  Result<CommandEnd> end = co_await run_in_guest(guest, std::move(options));
+  living::CommandOptions options{.argv = {"/bin/sh", "-c", kGivePlaces},
+                                 .user = "root",
+                                 .cwd = "/",
+                                 .env = {},
+                                 .timeout = kSettlePatience,
+                                 .on_line = nullptr};
+  Result<living::CommandEnd> end = co_await living::run_in_guest(guest, std::move(options));
   if (!end) co_return end.error();
   if (!end.value().ok())
     co_return Error{Code::io, cat("give /home/user to `user`: ", end.value().text()), ""};
@@ -61,6 +62,8 @@ io::Task<Result<void>> settle(io::Loop& loop, std::shared_ptr<guest::Client> gue
 
 }  // namespace
 
-Backend real_backend() { return {start, reattach, settle, start_template_command, ensure_base}; }
+Backend real_backend() {
+  return {start, reattach, settle, living::start_template_command, ensure_base};
+}
 
 }  // namespace paddock::manager

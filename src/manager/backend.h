@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "manager/instance.h"
+#include "living/instance.h"
 #include "store/template.h"
 
 namespace paddock::manager {
 
-using StartedProcesses = Result<std::unique_ptr<SandboxProcesses>>;
+using StartedProcesses = Result<std::unique_ptr<living::SandboxProcesses>>;
 
 struct Backend {
-  std::function<io::Task<StartedProcesses>(io::Loop& loop, InstanceSpec spec)> start;
+  std::function<io::Task<StartedProcesses>(io::Loop& loop, living::InstanceSpec spec)> start;
   std::function<io::Task<StartedProcesses>(io::Loop& loop, std::string id, std::string directory)>
       reattach;
   // What the guest must know before anything else runs in it: environment, default user, working

@@ -7,12 +7,12 @@
 #include "base/units.h"
 #include "linux/cgroup.h"
 #include "linux/sub_ids.h"
-#include "manager/acts.h"
-#include "manager/build_base.h"
+#include "manager/base_template.h"
 #include "manager/checks.h"
-#include "manager/events.h"
 #include "manager/manager.h"
-#include "manager/run_redaction.h"
+#include "manager/sandbox_events.h"
+#include "record/events.h"
+#include "run/redaction.h"
 #include "store/durable.h"
 
 namespace paddock::manager {
@@ -56,10 +56,6 @@ void note_wishes(const Policy& call, CombinedPolicy& combined) {
     if (is_wish) combined.notes.push_back(cat(to_string(refusal), " (by the template)"));
     return is_wish;
   });
-}
-
-Amount cost_of(const SandboxInfo& info) {
-  return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
 }
 
 }  // namespace
@@ -183,7 +179,8 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   Cause life = caller.cause.child();
   info.trace = life.trace;
   info.span = life.span;
-  (void)TRY(redact_options(info.policy, {}));  // its kinds and patterns are ones that can be used
+  (void)TRY(
+      runs::redact_options(info.policy, {}));  // its kinds and patterns are ones that can be used
   info.notes = std::move(combined.notes);
   bool for_code = shown && shown.value().tenant.empty() && shown.value().name == kCodeTemplate;
   if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty())
@@ -212,8 +209,8 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   return sandbox;
 }
 
-Result<std::vector<MountedVolume>> Manager::mounts_of(const Sandbox& sandbox) const {
-  std::vector<MountedVolume> mounts;
+Result<std::vector<living::MountedVolume>> Manager::mounts_of(const Sandbox& sandbox) const {
+  std::vector<living::MountedVolume> mounts;
   for (const VolumeMount& mount : sandbox.info_.volumes) {
     VolumeInfo volume = TRY(volumes_->find(sandbox.info_.tenant, mount.name));
     if (volume.is_over() && !mount.read_only)
@@ -226,9 +223,9 @@ Result<std::vector<MountedVolume>> Manager::mounts_of(const Sandbox& sandbox) co
   return mounts;
 }
 
-InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
+living::InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
   const SandboxInfo& info = sandbox.info_;
-  InstanceSpec spec;
+  living::InstanceSpec spec;
   spec.id = info.id;
   spec.directory = sandbox.directory_;
   spec.policy = info.policy;
@@ -275,9 +272,9 @@ static Value settings_of(const SandboxInfo& info, const store::Template& made_fr
 }
 
 void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox,
-                    std::unique_ptr<SandboxProcesses> processes) {
+                    std::unique_ptr<living::SandboxProcesses> processes) {
   std::weak_ptr<Sandbox> weak = sandbox;
-  processes->on_end = [this, weak](const InstanceEnd& end) {
+  processes->on_end = [this, weak](const living::InstanceEnd& end) {
     if (std::shared_ptr<Sandbox> held = weak.lock()) processes_ended(held, end);
   };
   processes->on_network = [this, weak](const std::string& line) {
@@ -293,12 +290,13 @@ void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox,
 
 // From files to running processes: for a new sandbox, and for one that resumes without its memory.
 io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
-  InstanceSpec spec = spec_of(*sandbox);
-  Result<std::vector<MountedVolume>> mounts = mounts_of(*sandbox);
+  living::InstanceSpec spec = spec_of(*sandbox);
+  Result<std::vector<living::MountedVolume>> mounts = mounts_of(*sandbox);
   if (!mounts) co_return mounts.error();
   spec.volumes = std::move(mounts).value();
   if (!sandbox->info_.workspace.empty()) spec.workspace = workspace_;
-  Result<std::unique_ptr<SandboxProcesses>> processes = co_await backend_.start(loop_, spec);
+  Result<std::unique_ptr<living::SandboxProcesses>> processes =
+      co_await backend_.start(loop_, spec);
   if (!processes) co_return processes.error();
   adopt(sandbox, std::move(processes).value());
   std::shared_ptr<guest::Client> guest = sandbox->guest_;

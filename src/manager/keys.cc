@@ -8,14 +8,14 @@
 #include "base/base64.h"
 #include "base/digest.h"
 #include "base/text.h"
-#include "manager/own_log.h"
+#include "record/own_log.h"
 #include "store/state.h"
 
 namespace paddock::manager {
 
 namespace {
 
-constexpr const char* kFile = "keys.json";
+constexpr const char* kKeysFile = "keys.json";
 constexpr size_t kMostKeys = 10'000;
 
 Value scope_list(const std::set<std::string>& scopes) {
@@ -57,7 +57,7 @@ Result<Fd> Keys::lock() const {
 }
 
 Result<void> Keys::read_if_changed() {
-  std::string path = cat(directory_, "/", kFile);
+  std::string path = cat(directory_, "/", kKeysFile);
   struct stat now {};
   if (::stat(path.c_str(), &now) != 0) {
     if (errno != ENOENT) return errno_error(errno, cat("look at '", path, "'"));
@@ -116,7 +116,7 @@ Result<void> Keys::write() {
   all.set("secret", base64(secret_));
   all.set("keys", std::move(list));
   Fd directory = TRY(open_file(directory_, O_RDONLY | O_DIRECTORY));
-  return store::write_file(directory.get(), kFile, to_json(all, true) + "\n");
+  return store::write_file(directory.get(), kKeysFile, to_json(all, true) + "\n");
 }
 
 Result<void> Keys::check_new(const KeyInfo& wanted) {
@@ -180,18 +180,18 @@ Result<void> Keys::remove(const std::string& id) {
 Result<NewKey> Keys::create(const KeyInfo& wanted) {
   TRY(check_new(wanted));
   Event act;
-  TRY(record_act("key.create", creation_data(wanted), &act));
+  TRY(record::record_act("key.create", creation_data(wanted), &act));
   Result<NewKey> made = add(wanted);
-  if (!made) note_failure(act, made.error());
+  if (!made) record::note_failure(act, made.error());
   return made;
 }
 
 Result<void> Keys::revoke(const std::string& id) {
   TRY(check_known(id));
   Event act;
-  TRY(record_act("key.revoke", Value::Object{{"id", id}}, &act));
+  TRY(record::record_act("key.revoke", Value::Object{{"id", id}}, &act));
   Result<void> removed = remove(id);
-  if (!removed) note_failure(act, removed.error());
+  if (!removed) record::note_failure(act, removed.error());
   return removed;
 }
 

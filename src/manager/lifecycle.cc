@@ -6,12 +6,12 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "manager/acts.h"
 #include "manager/checks.h"
-#include "manager/epitaphs.h"
-#include "manager/events.h"
+#include "manager/ended_sandboxes.h"
 #include "manager/manager.h"
-#include "manager/run.h"
+#include "manager/sandbox_events.h"
+#include "record/events.h"
+#include "run/run.h"
 
 namespace paddock::manager {
 
@@ -21,13 +21,6 @@ constexpr io::Milliseconds kPauseAgain = 30'000;  // after a pause that was due 
 
 Error gone(const Sandbox& sandbox) {
   return Error{Code::not_found, cat("sandbox '", sandbox.info().id, "': it has ended"), ""};
-}
-
-// What it costs its tenant: without processes, its files alone.
-Amount cost_of(const SandboxInfo& info) {
-  if (info.state == SandboxState::paused && !info.has_memory)
-    return {.disk_bytes = info.disk_bytes};
-  return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
 }
 
 void sync_files(const std::string& directory) {
@@ -110,15 +103,15 @@ void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
 }
 
 void Manager::note_end(const Sandbox& sandbox, const std::string& because,
-                       const InstanceUsage& usage, WallTime when) {
+                       const living::InstanceUsage& usage, WallTime when) {
   if (!sandbox.is_recorded_) return;
   const SandboxInfo& info = sandbox.info_;
   if (!info.hidden && info.started != 0) {  // else nobody was ever told of it
-    Epitaph epitaph = epitaph_of(info, redact::redacted(*sandbox.redaction(), because),
-                                 when ? when : wall_time_now());
-    epitaph.memory_peak = usage.memory_peak;
-    epitaph.disk = usage.disk;
-    epitaphs_->add(std::move(epitaph));
+    EndedSandbox ended_sandbox = ended_sandbox_of(
+        info, redact::redacted(*sandbox.redaction(), because), when ? when : wall_time_now());
+    ended_sandbox.memory_peak = usage.memory_peak;
+    ended_sandbox.disk = usage.disk;
+    ended_sandboxes_->add(std::move(ended_sandbox));
   }
   if (info.ended_by) {
     Event limit = event_about(sandbox, "limit");
@@ -143,7 +136,8 @@ void Manager::note_end(const Sandbox& sandbox, const std::string& because,
 
 // ---- the end ---
 
-void Manager::processes_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end) {
+void Manager::processes_ended(const std::shared_ptr<Sandbox>& sandbox,
+                              const living::InstanceEnd& end) {
   if (stopping_ || sandbox->doomed_) return;
   std::string why = end.why.empty() ? "it ended" : end.why;
   sandbox->info_.ended_by = end.limit;
@@ -199,12 +193,12 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
 
   if (guest) guest->close();  // who has the turn must not wait for it
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
-  InstanceUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us,
-                      .memory_peak = sandbox->watch_.reading.memory_peak,
-                      .disk = sandbox->watch_.reading.disk,
-                      .oom_kills = sandbox->watch_.reading.oom_kills};
+  living::InstanceUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us,
+                              .memory_peak = sandbox->watch_.reading.memory_peak,
+                              .disk = sandbox->watch_.reading.disk,
+                              .oom_kills = sandbox->watch_.reading.oom_kills};
   if (sandbox->processes_) {
-    Result<InstanceUsage> last = co_await sandbox->processes_->usage();
+    Result<living::InstanceUsage> last = co_await sandbox->processes_->usage();
     if (last) usage = last.value();
     co_await sandbox->processes_->kill();
   }
@@ -224,7 +218,7 @@ io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id
   if (!found) co_return found.error();
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
   // Not awaited: what cannot be recorded must not run, but it must always be possible to end it.
-  Event act = act_of(caller, "sandbox.kill", Value());
+  Event act = admin_event(caller, "sandbox.kill", Value());
   act.sandbox = sandbox->info_.id;
   events_->note(std::move(act));
   std::string because = "killed";
@@ -240,7 +234,7 @@ io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& i
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
   std::shared_ptr<Sandbox> sandbox = std::move(found).value();
-  Event act = act_of(caller, "sandbox.pause", Value::Object{{"memory", keep_memory}});
+  Event act = admin_event(caller, "sandbox.pause", Value::Object{{"memory", keep_memory}});
   act.span = caller.cause.child().span;
   act.sandbox = sandbox->info_.id;
   events_->note(act);  // not awaited: as an end

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "manager/acts.h"
 #include "manager/checks.h"
-#include "manager/epitaphs.h"
-#include "manager/event_budget.h"
-#include "manager/events.h"
-#include "manager/records.h"
+#include "manager/ended_sandboxes.h"
+#include "manager/sandbox_events.h"
+#include "manager/sandbox_record.h"
+#include "record/event_budget.h"
+#include "record/events.h"
 
 namespace paddock::manager {
 
@@ -61,10 +61,10 @@ std::string Manager::why_missing(const std::string& tenant, const std::string& i
     if (info.tenant == tenant && sandbox->doomed_ &&
         (key == id || (!id.empty() && info.name == id)))
       return cat("it is ending: ",
-                 ending_words(epitaph_of(info, info.ended_because, wall_time_now())));
+                 ending_words(ended_sandbox_of(info, info.ended_because, wall_time_now())));
   }
-  const Epitaph* epitaph = epitaphs_->find(tenant, id);
-  return epitaph ? describe(*epitaph, wall_time_now()) : "there is none";
+  const EndedSandbox* ended_sandbox = ended_sandboxes_->find(tenant, id);
+  return ended_sandbox ? describe(*ended_sandbox, wall_time_now()) : "there is none";
 }
 
 std::shared_ptr<Sandbox> Manager::find_for_data(const std::string& id) const {
@@ -162,7 +162,8 @@ Result<Page> Manager::list(const Caller& caller, const ListOptions& options) con
 
 // ---- one sandbox ---
 
-io::Task<Result<InstanceUsage>> Manager::usage(const Caller& caller, const std::string& id) {
+io::Task<Result<living::InstanceUsage>> Manager::usage(const Caller& caller,
+                                                       const std::string& id) {
   Busy busy(*this);
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
@@ -171,7 +172,7 @@ io::Task<Result<InstanceUsage>> Manager::usage(const Caller& caller, const std::
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   if (sandbox->doomed_ || !sandbox->processes_)
     co_return Error{Code::conflict, cat("usage of '", sandbox->info_.id, "': it does not run"), ""};
-  Result<InstanceUsage> usage = co_await sandbox->processes_->usage();
+  Result<living::InstanceUsage> usage = co_await sandbox->processes_->usage();
   co_return usage;
 }
 

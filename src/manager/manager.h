@@ -18,24 +18,27 @@
 #include "io/loop.h"
 #include "io/mutex.h"
 #include "io/worker.h"
+#include "living/instance.h"
 #include "manager/backend.h"
-#include "manager/instance.h"
 #include "manager/policies.h"
 #include "manager/quota.h"
 #include "manager/sandbox.h"
-#include "manager/tally.h"
 #include "manager/tenants.h"
 #include "manager/timers.h"
 #include "manager/volumes.h"
 #include "paddock/policy.h"
+#include "record/event_counters.h"
 #include "store/durable.h"
 #include "store/template.h"
 
+namespace paddock::record {
+class Events;  // record/events.h
+}
+
 namespace paddock::manager {
 
-class Epitaphs;  // manager/epitaphs.h
-class Events;    // manager/events.h
-class Keys;      // manager/keys.h
+class EndedSandboxes;  // manager/ended_sandboxes.h
+class Keys;            // manager/keys.h
 struct KeyInfo;
 struct NewKey;
 
@@ -134,7 +137,7 @@ class Manager {
   io::Task<Result<void>> set_network(const Caller& caller, const std::string& id,
                                      const NetworkPolicy& network, const Value& extra,
                                      Yields yields = Yields::nothing);
-  io::Task<Result<InstanceUsage>> usage(const Caller& caller, const std::string& id);
+  io::Task<Result<living::InstanceUsage>> usage(const Caller& caller, const std::string& id);
   Result<Value> enforced(const Caller& caller, const std::string& id) const;  // with "notes"
 
   // Snapshots (templates made from a sandbox) and forks.
@@ -166,12 +169,14 @@ class Manager {
   // The templates that come out of the box are made beside the first requests: returns once they
   // may be used, or why they may not.
   io::Task<Result<void>> base_ready();
-  Events& events() { return *events_; }
+  record::Events& events() { return *events_; }
   const Policies& policies() const { return *policies_; }
-  const Tally& tally() const { return tally_; }
-  const Epitaphs& epitaphs() const { return *epitaphs_; }  // of sandboxes that have ended
-  io::Worker& worker() { return *worker_; }                // for what is short
-  io::Worker& copier() { return *copier_; }                // for trees of files
+  const record::EventCounters& counters() const { return counters_; }
+  const EndedSandboxes& ended_sandboxes() const {
+    return *ended_sandboxes_;
+  }                                          // of sandboxes that have ended
+  io::Worker& worker() { return *worker_; }  // for what is short
+  io::Worker& copier() { return *copier_; }  // for trees of files
 
   // Volumes.
   io::Task<Result<VolumeInfo>> create_volume(const Caller& caller, const std::string& name,
@@ -243,13 +248,14 @@ class Manager {
 
   // Defined in create.cc.
   Result<std::shared_ptr<Sandbox>> plan(const Caller& caller, const CreateOptions& options);
-  InstanceSpec spec_of(const Sandbox& sandbox) const;
+  living::InstanceSpec spec_of(const Sandbox& sandbox) const;
   io::Task<Result<void>> make_redaction(std::shared_ptr<Sandbox> sandbox);
   io::Task<Result<void>> record_creation(std::shared_ptr<Sandbox> sandbox, Event creation);
   io::Task<Result<void>> begin(std::shared_ptr<Sandbox> sandbox);
-  void adopt(const std::shared_ptr<Sandbox>& sandbox, std::unique_ptr<SandboxProcesses> processes);
+  void adopt(const std::shared_ptr<Sandbox>& sandbox,
+             std::unique_ptr<living::SandboxProcesses> processes);
   Result<int64_t> check_timeout(const std::string& tenant, int64_t timeout_ms) const;
-  Result<std::vector<MountedVolume>> mounts_of(const Sandbox& sandbox) const;
+  Result<std::vector<living::MountedVolume>> mounts_of(const Sandbox& sandbox) const;
 
   // lifecycle.cc.
   io::Task<Result<void>> pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory);
@@ -264,12 +270,12 @@ class Manager {
   io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because);
   io::Task<void> finish_keeping(std::shared_ptr<Sandbox> sandbox, std::string because,
                                 std::function<void()> keep);
-  void processes_ended(const std::shared_ptr<Sandbox>& sandbox, const InstanceEnd& end);
+  void processes_ended(const std::shared_ptr<Sandbox>& sandbox, const living::InstanceEnd& end);
   io::Task<void> lose_memory(std::shared_ptr<Sandbox> sandbox, std::string why);
   static void forget_processes(Sandbox& sandbox);
   void note_trouble(const Sandbox& sandbox, const std::string& what);
-  void note_end(const Sandbox& sandbox, const std::string& because, const InstanceUsage& usage,
-                WallTime when = 0);
+  void note_end(const Sandbox& sandbox, const std::string& because,
+                const living::InstanceUsage& usage, WallTime when = 0);
   void live_until(Sandbox& sandbox, int64_t timeout_ms);
   void set_timer(const Sandbox& sandbox);
   static void tell_keeper(const Sandbox& sandbox, int64_t left_ms);  // 0: it does not end by itself
@@ -324,16 +330,16 @@ class Manager {
   // Held while the templates that come out of the box may not be used.
   io::Mutex base_mutex_;
   std::optional<Error> base_error_;  // why there are none
-  std::unique_ptr<Events> events_;
-  std::optional<MountedWorkspace> workspace_;
-  Tally tally_;
-  std::shared_ptr<void> tallying_;                             // of all events
+  std::unique_ptr<record::Events> events_;
+  std::optional<living::MountedWorkspace> workspace_;
+  record::EventCounters counters_;
+  std::shared_ptr<void> counting_;                             // of all events
   std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;  // by id; until they have ended
   bool stopping_ = false, sweep_due_ = false, measuring_ = false;
   io::Milliseconds next_tick_ = 0, next_sweep_ = 0, next_measure_ = 0;
   size_t busy_ = 0;
   io::Bell idle_;  // nobody is busy any more
-  std::unique_ptr<Epitaphs> epitaphs_;
+  std::unique_ptr<EndedSandboxes> ended_sandboxes_;
 };
 
 }  // namespace paddock::manager

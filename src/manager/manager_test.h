@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/text.h"
-#include "manager/events.h"
 #include "manager/manager.h"
+#include "record/events.h"
 
 namespace paddock::manager {
 
@@ -23,7 +23,7 @@ struct World {
     Policy policy;
   };
   std::map<std::string, Processes> alive;  // by id
-  std::map<std::string, std::function<void(InstanceEnd)>*> listeners;
+  std::map<std::string, std::function<void(living::InstanceEnd)>*> listeners;
   size_t starts = 0;
   bool starts_fail = false, freezes_fail = false;
   io::Milliseconds takes = 0;  // for every step
@@ -38,7 +38,7 @@ struct World {
   }
 };
 
-class FakeProcesses : public SandboxProcesses {
+class FakeProcesses : public living::SandboxProcesses {
  public:
   FakeProcesses(io::Loop& loop, std::shared_ptr<World> world, std::string id)
       : loop_(loop), world_(std::move(world)), id_(std::move(id)) {
@@ -64,9 +64,9 @@ class FakeProcesses : public SandboxProcesses {
     world_->alive[id_].frozen = false;
     co_return Result<void>();
   }
-  io::Task<Result<InstanceUsage>> usage() override {
+  io::Task<Result<living::InstanceUsage>> usage() override {
     co_await loop_.sleep(world_->takes);
-    InstanceUsage usage{.cpu_us = 1000, .memory = 1 << 20};
+    living::InstanceUsage usage{.cpu_us = 1000, .memory = 1 << 20};
     usage.frozen = world_->alive.count(id_) && world_->alive[id_].frozen;
     co_return usage;
   }
@@ -96,14 +96,14 @@ class FakeProcesses : public SandboxProcesses {
 };
 
 inline io::Task<StartedProcesses> fake_start(io::Loop& loop, std::shared_ptr<World> world,
-                                             InstanceSpec spec) {
+                                             living::InstanceSpec spec) {
   ++world->starts;
   for (const char* place : {"/root/upper", "/usr/upper"})
     std::filesystem::create_directories(spec.directory + place);
   co_await loop.sleep(world->takes);
   if (world->starts_fail) co_return Error{Code::io, "start: it does not", ""};
   world->alive[spec.id] = {.frozen = false, .policy = spec.policy};
-  std::unique_ptr<SandboxProcesses> processes =
+  std::unique_ptr<living::SandboxProcesses> processes =
       std::make_unique<FakeProcesses>(loop, world, spec.id);
   co_return std::move(processes);
 }
@@ -112,7 +112,8 @@ inline io::Task<StartedProcesses> fake_reattach(io::Loop& loop, std::shared_ptr<
                                                 std::string id) {
   co_await loop.sleep(world->takes);
   if (!world->alive.count(id)) co_return Error{Code::not_found, "reattach: it is gone", ""};
-  std::unique_ptr<SandboxProcesses> processes = std::make_unique<FakeProcesses>(loop, world, id);
+  std::unique_ptr<living::SandboxProcesses> processes =
+      std::make_unique<FakeProcesses>(loop, world, id);
   co_return std::move(processes);
 }
 
@@ -167,7 +168,7 @@ class ManagerTest : public testing::Test {
     options.keep_events = false;
     std::shared_ptr<World> world = world_;
     options.backend =
-        Backend{[world](io::Loop& loop, InstanceSpec spec) {
+        Backend{[world](io::Loop& loop, living::InstanceSpec spec) {
                   return fake_start(loop, world, std::move(spec));
                 },
                 [world](io::Loop& loop, std::string id, std::string) {

@@ -5,10 +5,10 @@
 #include "base/text.h"
 #include "launch/watch.h"
 #include "linux/tree.h"
-#include "manager/acts.h"
-#include "manager/events.h"
 #include "manager/manager.h"
-#include "manager/run.h"
+#include "manager/sandbox_events.h"
+#include "record/events.h"
+#include "run/run.h"
 
 namespace paddock::manager {
 
@@ -131,7 +131,7 @@ io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sa
   {
     io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
     if (sandbox->info_.state == SandboxState::running && sandbox->processes_) {
-      Result<InstanceUsage> usage = co_await sandbox->processes_->usage();
+      Result<living::InstanceUsage> usage = co_await sandbox->processes_->usage();
       watch.asked = loop_.now();
       watch.asked_cpu_us = watch.reading.cpu_us;
       if (usage) watch.reading.disk = usage.value().disk;

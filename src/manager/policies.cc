@@ -24,7 +24,7 @@ namespace paddock::manager {
 namespace {
 
 constexpr char kOperators[] = "server";
-constexpr size_t kMostEntries = 1000, kMostInjects = 64;  // of a call
+constexpr size_t kMostPolicyEntries = 1000, kMostInjects = 64;  // of a call
 
 policy::LoadContext load_context() {
   policy::LoadContext context;
@@ -52,10 +52,11 @@ Result<void> check_sizes(const Policy& call) {
     return Error{Code::invalid,
                  cat("policy: ", key, " has ", count, " entries, and a call may have ", most), ""};
   };
-  TRY(check("network.allow", call.network.allow ? call.network.allow->size() : 0, kMostEntries));
-  TRY(check("network.deny", call.network.deny.size(), kMostEntries));
-  TRY(check("files.deny", call.files.deny.size(), kMostEntries));
-  TRY(check("env.set", call.env.set.size(), kMostEntries));
+  TRY(check("network.allow", call.network.allow ? call.network.allow->size() : 0,
+            kMostPolicyEntries));
+  TRY(check("network.deny", call.network.deny.size(), kMostPolicyEntries));
+  TRY(check("files.deny", call.files.deny.size(), kMostPolicyEntries));
+  TRY(check("env.set", call.env.set.size(), kMostPolicyEntries));
   return check("network.inject", call.network.inject.size(), kMostInjects);
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "manager/sandbox_events.h"
+
 namespace paddock::manager {
 
 namespace {
@@ -270,6 +272,21 @@ TEST(Policies, TheOperatorsHeadersGoWithTheirHosts) {
       "[network]\nallow = [\"pypi.org\"]\n[[network.inject]]\nhost = \"api.example.com\"\nheader = "
       "\"x-key\"\nsecret = \"env:SOME_KEY\"\n");
   EXPECT_FALSE(Policies::create(wrong.path()));
+}
+
+TEST(RecordedPolicy, HasNoValues) {
+  Policy policy;
+  policy.env.set = {{"LANG", "plain-value"}};
+  policy.env.pass = std::vector<std::string>{"HOME"};
+  policy.tools =
+      std::vector<ToolPolicy>{{"search", "{\"name\":\"search\",\"token\":\"plain-value\"}"}};
+  policy.network.inject.push_back(
+      {.host = "a.example", .header = "X-Key", .secret = "plain-value"});
+  std::string text = to_json(recorded_policy(policy));
+  EXPECT_EQ(text.find("plain-value"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"env\":{\"set\":[\"LANG\"],\"pass\":[\"HOME\"]}"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"tools\":[\"search\"]"), std::string::npos) << text;
 }
 
 }  // namespace paddock::manager

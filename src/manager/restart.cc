@@ -11,14 +11,14 @@
 #include "base/random_name.h"
 #include "base/text.h"
 #include "linux/tree.h"
-#include "manager/acts.h"
 #include "manager/checks.h"
-#include "manager/epitaphs.h"
-#include "manager/events.h"
-#include "manager/grants.h"
+#include "manager/ended_sandboxes.h"
 #include "manager/manager.h"
-#include "manager/records.h"
-#include "manager/secret_source.h"
+#include "manager/sandbox_events.h"
+#include "manager/sandbox_record.h"
+#include "record/events.h"
+#include "run/grants.h"
+#include "run/secret_source.h"
 #include "store/durable.h"
 #include "store/state.h"
 
@@ -91,7 +91,7 @@ Result<void> Manager::open(const ManagerOptions& options) {
   path_ = state.path;
   fd_ = std::move(state.fd);
   lock_ = TRY(store::lock_directory(fd_.get()));
-  epitaphs_ = std::make_unique<Epitaphs>(fd_.get());
+  ended_sandboxes_ = std::make_unique<EndedSandboxes>(fd_.get());
   TRY(open_events(options));
   sandboxes_fd_ = TRY(store::open_directory(fd_.get(), "sandboxes"));
   trash_fd_ = TRY(store::open_directory(fd_.get(), "trash"));
@@ -114,31 +114,31 @@ Result<void> Manager::open(const ManagerOptions& options) {
 Result<void> Manager::look_at_workspace(const ManagerOptions& options) {
   if (!options.workspace) return {};
   wall::HostPath path =
-      TRY(manager::look_at_workspace(TRY(policies_->operators()), *options.workspace));
-  workspace_ =
-      MountedWorkspace{std::move(path), options.workspace->mode == WorkspaceMode::read_only};
+      TRY(runs::look_at_workspace(TRY(policies_->operators()), *options.workspace));
+  workspace_ = living::MountedWorkspace{std::move(path),
+                                        options.workspace->mode == WorkspaceMode::read_only};
   return {};
 }
 
 // Before anything else is begun: nothing happens without a record.
 Result<void> Manager::open_events(const ManagerOptions& options) {
   Policy operators = TRY(policies_->combine("", Policy{})).policy;
-  EventsOptions wanted;
+  record::EventsOptions wanted;
   wanted.state_directory =
       options.records.empty() ? TRY(store::state_directory()) : options.records;
   wanted.beside = !options.records.empty();
   wanted.audit = operators.audit;
   wanted.telemetry = operators.telemetry;
   for (auto& [name, value] : wanted.telemetry.headers)
-    value = TRY(read_secret(value, cat("telemetry.headers.", name)));
+    value = TRY(runs::read_secret(value, cat("telemetry.headers.", name)));
   wanted.otlp = options.otlp;
   wanted.keep = options.keep_events;
-  events_ = TRY(Events::start(loop_, wanted));
+  events_ = TRY(record::Events::start(loop_, wanted));
   events_->rules_for = [this](const std::string& id) {
     auto found = sandboxes_.find(id);
     return found == sandboxes_.end() ? nullptr : found->second->redaction();
   };
-  tallying_ = events_->subscribe("", [this](const Event& event) { tally_.count(event); });
+  counting_ = events_->subscribe("", [this](const Event& event) { counters_.count(event); });
   events_->on_sandbox_event = [this](const Event& event) {
     auto found = sandboxes_.find(event.sandbox);
     if (found != sandboxes_.end()) found->second->add_event(event);
@@ -193,9 +193,9 @@ io::Task<void> Manager::recover_one(std::string id) {
   }
   bool named_by_us = starts_with(id, "i") && is_random_name(id.substr(1), 20);
   if (!record && !named_by_us) co_return;
-  std::unique_ptr<SandboxProcesses> alive;
+  std::unique_ptr<living::SandboxProcesses> alive;
   for (int tries = 0;; ++tries) {
-    Result<std::unique_ptr<SandboxProcesses>> processes =
+    Result<std::unique_ptr<living::SandboxProcesses>> processes =
         co_await backend_.reattach(loop_, id, directory);
     if (processes) alive = std::move(processes).value();
     if (alive || processes.error().code == Code::not_found) break;
@@ -213,10 +213,10 @@ io::Task<void> Manager::recover_one(std::string id) {
   }
   SandboxState was = record ? record.value().info.state : SandboxState::ending;
   bool had_memory = record && record.value().info.has_memory;
-  std::optional<InstanceEpilogue> epilogue;
-  if (record && !alive) epilogue = read_epilogue(directory);
+  std::optional<living::EndRecord> ending;
+  if (record && !alive) ending = living::read_end_record(directory);
   bool keeps_files =
-      (epilogue && epilogue->keep_files) || was == SandboxState::paused ||
+      (ending && ending->keep_files) || was == SandboxState::paused ||
       ((was == SandboxState::pausing || was == SandboxState::resuming) && !had_memory);
   // Only what the record calls running, or paused with its memory, may live on.
   bool may_live = had_memory && (was == SandboxState::running || was == SandboxState::paused);
@@ -225,10 +225,10 @@ io::Task<void> Manager::recover_one(std::string id) {
     alive.reset();
   }
   if (!alive && !keeps_files) {
-    if (sandbox && epilogue) sandbox->info_.ended_by = epilogue->end.limit;
+    if (sandbox && ending) sandbox->info_.ended_by = ending->end.limit;
     if (sandbox)
-      note_end(*sandbox, epilogue ? epilogue->end.why : "it was gone when the server started",
-               epilogue ? epilogue->usage : InstanceUsage{}, epilogue ? epilogue->time_ms : 0);
+      note_end(*sandbox, ending ? ending->end.why : "it was gone when the server started",
+               ending ? ending->usage : living::InstanceUsage{}, ending ? ending->time_ms : 0);
     discard(directory);
     co_return;
   }
@@ -252,13 +252,11 @@ void Manager::remember(std::shared_ptr<Sandbox> sandbox) {
 // Its processes are there or not; makes the rest agree with that.
 io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
   SandboxInfo& info = sandbox->info_;
-  Amount cost{1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
   if (!sandbox->processes_) {
     info.state = SandboxState::paused;
     info.has_memory = false;
-    cost = Amount{.disk_bytes = info.disk_bytes};
   }
-  sandbox->charge_ = ledger_->charge_unchecked(info.tenant, cost);
+  sandbox->charge_ = ledger_->charge_unchecked(info.tenant, cost_of(info));
   Event event = event_about(*sandbox, "sandbox.state");
   event.data.set("state", to_string(info.state));
   event.data.set("reattached", sandbox->processes_ != nullptr);
@@ -269,7 +267,7 @@ io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
   }
   // The old server may have died between doing a thing and writing it down.
   Result<void> agreed;
-  Result<InstanceUsage> usage = co_await sandbox->processes_->usage();
+  Result<living::InstanceUsage> usage = co_await sandbox->processes_->usage();
   bool is_frozen = usage && usage.value().frozen;
   if (info.state == SandboxState::paused && !is_frozen)
     agreed = co_await sandbox->processes_->freeze();

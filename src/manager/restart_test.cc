@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "manager/manager_test.h"
-#include "manager/records.h"
+#include "manager/sandbox_record.h"
 #include "store/durable.h"
 
 namespace paddock::manager {

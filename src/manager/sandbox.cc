@@ -152,6 +152,12 @@ void Sandbox::add_event(const Event& event) {
   add_log(event.kind, std::move(fields));
 }
 
+Amount cost_of(const SandboxInfo& info) {
+  if (info.state == SandboxState::paused && !info.has_memory)
+    return {.disk_bytes = info.disk_bytes};
+  return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
+}
+
 launch::LifetimeOrder lifetime_of(const SandboxInfo& info, int64_t left_ms) {
   return {.left_ms = static_cast<uint64_t>(std::max<int64_t>(left_ms, 0)),
           .idle_ms = static_cast<uint64_t>(std::max<int64_t>(info.idle_timeout_ms, 0)),

@@ -178,7 +178,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   io::Mutex mutex_;  // operations on it, one at a time
   // It is to end: whoever has the turn gives up; read by the worker's threads.
   std::atomic<bool> doomed_ = false;
-  std::unique_ptr<SandboxProcesses> processes_;
+  std::unique_ptr<living::SandboxProcesses> processes_;
   std::string processes_over_;  // why its processes ended while they were being started
   std::shared_ptr<guest::Client> guest_;
   std::unique_ptr<Ledger::Charge> charge_;
@@ -206,6 +206,9 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 };
 
 WallTime wall_time_now();
+
+// What it costs its tenant: without processes, its files alone.
+Amount cost_of(const SandboxInfo& info);
 
 // All that redaction() is made of. The compiling is for a worker: many long secrets take long.
 Result<redact::Options> redaction_of(const SandboxInfo& info);

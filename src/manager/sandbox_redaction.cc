@@ -1,8 +1,8 @@
 // What is taken out of everything that comes back of a living sandbox.
 #include "base/text.h"
-#include "manager/egress.h"
-#include "manager/run_redaction.h"
 #include "manager/sandbox.h"
+#include "run/egress.h"
+#include "run/redaction.h"
 
 namespace paddock::manager {
 
@@ -12,8 +12,8 @@ constexpr char kAccessToken[] = "sandbox-access-token", kTrafficToken[] = "sandb
                kInject[] = "network.inject.";
 
 // By the names that stand in their places: [redacted:NAME].
-Secrets known_values(const SandboxInfo& info) {
-  Secrets known = info.secrets;
+runs::Secrets known_values(const SandboxInfo& info) {
+  runs::Secrets known = info.secrets;
   known.emplace(kAccessToken, info.access_token);
   known.emplace(kTrafficToken, info.traffic_token);
   // A program sees these only when a host sends them back. Each by itself: one that cannot be read
@@ -23,7 +23,7 @@ Secrets known_values(const SandboxInfo& info) {
     Policy alone;
     alone.env = info.policy.env;
     alone.network.inject = {inject};
-    Result<egress::Settings> settings = egress_settings(alone, info.id);
+    Result<egress::Settings> settings = runs::egress_settings(alone, info.id);
     if (settings) known.emplace(cat(kInject, ++number), settings.value().inject.front().secret);
   }
   std::erase_if(known, [](const auto& entry) { return entry.second.empty(); });
@@ -37,7 +37,7 @@ bool is_own_secret_name(std::string_view name) {
 }
 
 Result<redact::Options> redaction_of(const SandboxInfo& info) {
-  return redact_options(info.policy, known_values(info));
+  return runs::redact_options(info.policy, known_values(info));
 }
 
 std::shared_ptr<const redact::Rules> Sandbox::redaction() const {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostForks = 100;
 
-// Where a sandbox's own files are: the upper directories of its overlays (manager/instance.h).
+// Where a sandbox's own files are: the upper directories of its overlays (living/instance.h).
 constexpr const char* kUppers[] = {"root", "usr"};
 std::string upper_of(const std::string& directory, const char* name) {
   return cat(directory, "/", name, "/upper");

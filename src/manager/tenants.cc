@@ -8,8 +8,8 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr char kFile[] = "tenants.json";
-constexpr char kFormat[] = "paddock.tenants";
+constexpr char kTenantsFile[] = "tenants.json";
+constexpr char kTenantsFormat[] = "paddock.tenants";
 
 struct Member {
   const char* name;
@@ -25,7 +25,7 @@ constexpr Member kMembers[] = {
 };
 
 Error malformed(const std::string& why) {
-  return Error{Code::invalid, cat("read '", kFile, "': ", why), "mend it, or remove it"};
+  return Error{Code::invalid, cat("read '", kTenantsFile, "': ", why), "mend it, or remove it"};
 }
 
 Result<Tenant> tenant_from(const Value& value) {
@@ -80,7 +80,7 @@ bool is_tenant_name(const std::string& name) {
 Result<Tenants> Tenants::open(int directory) {
   Tenants tenants;
   tenants.directory_ = directory;
-  Result<Value> record = store::read_record(directory, kFile, kFormat);
+  Result<Value> record = store::read_record(directory, kTenantsFile, kTenantsFormat);
   if (!record && record.error().code == Code::not_found) return tenants;
   if (!record) return record.error();
   const Value* list = record.value().find("tenants");
@@ -121,10 +121,10 @@ Result<void> Tenants::set(const Tenant& tenant) {
   Value::Array list;
   for (const auto& [name, one] : changed) list.push_back(line_of(one));
   Value record;
-  record.set("format", kFormat);
+  record.set("format", kTenantsFormat);
   record.set("version", 1);
   record.set("tenants", std::move(list));
-  TRY(store::write_record(directory_, kFile, record, store::Durability::on_disk));
+  TRY(store::write_record(directory_, kTenantsFile, record, store::Durability::on_disk));
   tenants_ = std::move(changed);
   return {};
 }

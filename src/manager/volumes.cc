@@ -19,14 +19,14 @@ namespace {
 
 constexpr char kRecord[] = "record.json";
 constexpr char kData[] = "data";
-constexpr char kFormat[] = "paddock.volume";
-constexpr size_t kIdLength = 20;       // after a "v"
-constexpr size_t kMostVolumes = 1000;  // of a tenant
-constexpr uint32_t kUser = 1000;       // the default user inside
+constexpr char kVolumeFormat[] = "paddock.volume";
+constexpr size_t kIdLength = 20;         // after a "v"
+constexpr size_t kMostOfATenant = 1000;  // of a tenant
+constexpr uint32_t kUser = 1000;         // the default user inside
 
 Value to_value(const VolumeInfo& info) {
   Value value;
-  value.set("format", kFormat);
+  value.set("format", kVolumeFormat);
   value.set("version", 1);
   value.set("id", info.id);
   value.set("tenant", info.tenant);
@@ -90,7 +90,7 @@ Result<void> Volumes::read_all() {
     Fd directory(
         ::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory) continue;
-    Result<Value> record = store::read_record(directory.get(), kRecord, kFormat);
+    Result<Value> record = store::read_record(directory.get(), kRecord, kVolumeFormat);
     if (!record && record.error().code == Code::not_found) {
       bool ours = starts_with(name, "v") && is_random_name(name.substr(1), kIdLength);
       if (ours) (void)kernel::remove_tree(fd_.get(), name);
@@ -115,8 +115,8 @@ Result<void> Volumes::check_new(const std::string& tenant, const Quota& quota,
                  "letters, digits, '.', '_' and '-', at most 64"};
   if (find(tenant, name))
     return Error{Code::conflict, cat("volume '", name, "': there is one already"), ""};
-  if (list(tenant).size() >= kMostVolumes)
-    return Error{Code::exhausted, cat("volumes: more than ", kMostVolumes), "remove some"};
+  if (list(tenant).size() >= kMostOfATenant)
+    return Error{Code::exhausted, cat("volumes: more than ", kMostOfATenant), "remove some"};
   if (quota.disk_bytes != 0 && quota_bytes == 0)
     return Error{Code::invalid,
                  cat("volume '", name, "': needs a size, since the tenant's disk is limited"),

@@ -5,8 +5,8 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "manager/secret_source.h"
 #include "policy/load.h"
+#include "run/secret_source.h"
 #include "store/state.h"
 
 namespace paddock::tools {
@@ -22,16 +22,16 @@ policy::LoadContext load_context() {
           [](const std::string& file) { return read_file(file); }};
 }
 
-Result<std::unique_ptr<manager::Events>> open_events(io::Loop& loop, const Policy& policy,
-                                                     const std::string& state) {
-  manager::EventsOptions options{.state_directory = state,
-                                 .audit = policy.audit,
-                                 .telemetry = policy.telemetry,
-                                 .beside = true};
+Result<std::unique_ptr<record::Events>> open_events(io::Loop& loop, const Policy& policy,
+                                                    const std::string& state) {
+  record::EventsOptions options{.state_directory = state,
+                                .audit = policy.audit,
+                                .telemetry = policy.telemetry,
+                                .beside = true};
   for (auto& [name, value] : options.telemetry.headers)
-    value = TRY(manager::read_secret(value, cat("telemetry.headers.", name)));
-  Result<std::unique_ptr<manager::Events>> events = manager::Events::start(loop, options);
-  if (!events && policy.danger.count("audit.off")) return std::unique_ptr<manager::Events>();
+    value = TRY(runs::read_secret(value, cat("telemetry.headers.", name)));
+  Result<std::unique_ptr<record::Events>> events = record::Events::start(loop, options);
+  if (!events && policy.danger.count("audit.off")) return std::unique_ptr<record::Events>();
   return events;
 }
 

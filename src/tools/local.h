@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "manager/events.h"
+#include "record/events.h"
 #include "tools/direct.h"
 #include "tools/toolbox.h"
 
@@ -34,7 +34,7 @@ class LocalTools {
  private:
   LocalTools() = default;
   manager::Caller caller_;
-  std::unique_ptr<manager::Events> events_;  // null: the policy accepts that there is no record
+  std::unique_ptr<record::Events> events_;  // null: the policy accepts that there is no record
   std::unique_ptr<Toolbox> toolbox_;
 };
 

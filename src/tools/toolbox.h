@@ -21,7 +21,7 @@ struct ToolboxOptions {
   manager::Manager* manager = nullptr;
   // instead: the manager is started by the first tools/list, or a call that needs it.
   ManagerLater manager_later;
-  manager::Events* events = nullptr;
+  record::Events* events = nullptr;
   manager::CreateOptions sandbox;
   // Servers that cannot have this tool are left out; empty: none are.
   std::string only;

@@ -14,23 +14,27 @@ LAYERS = {
     "policy": {"base", "schema", "presets"},
     "redact": {"base", "presets"},
     "audit": {"base"},
-    "probe": {"base", "linux", "net"},
+    "probe": {"base", "net"},
     "io": {"base", "net"},
     "telemetry": {"base", "net", "io"},
-    "monitor": {"base", "linux"},
-    "guest": {"base", "linux", "net", "io"},
+    "monitor": {"base"},
+    "guest": {"base", "linux", "io"},
     "launch": {"base", "linux", "monitor"},
-    "egress": {"base", "linux", "net", "io", "policy", "redact", "presets"},
+    "egress": {"base", "linux", "net", "io", "policy", "presets"},
     "wall": {"base", "linux", "net", "policy", "launch", "presets"},
-    "store": {"base", "linux", "policy", "wall"},
-    "manager": {"base", "linux", "net", "io", "policy", "redact", "audit", "telemetry", "monitor", "guest", "launch", "egress", "wall",
-                "store"},
-    "mcp": {"base", "net", "io", "schema"},
-    "tools": {"base", "linux", "net", "io", "schema", "policy", "redact", "audit", "telemetry", "monitor", "guest", "launch", "wall", "store", "manager",
-              "mcp"},
-    "api": {"base", "schema", "mcp", "tools", "linux", "net", "io", "policy", "redact", "audit", "telemetry", "monitor", "guest", "launch", "wall", "store", "manager"},
-    "cli": {"base", "schema", "mcp", "tools", "io", "linux", "net", "policy", "redact", "audit", "telemetry", "monitor", "launch", "wall", "store", "manager", "api"},
-    "bin": {"base", "launch", "egress", "guest", "probe", "api", "cli"},
+    "store": {"base", "linux", "policy"},
+    "record": {"base", "io", "redact", "audit", "telemetry", "launch", "store"},
+    "run": {"base", "linux", "io", "policy", "redact", "monitor", "launch", "egress", "wall", "store", "record"},
+    "doctor": {"base", "linux", "policy", "launch", "wall", "store", "run"},
+    "living": {"base", "linux", "io", "monitor", "guest", "launch", "wall", "store", "run"},
+    "manager": {"base", "linux", "net", "io", "policy", "redact", "monitor", "guest", "launch", "store", "record", "run", "living"},
+    "template": {"base", "linux", "redact", "store", "record", "living", "manager"},
+    "code": {"base", "io", "redact", "wall", "manager"},
+    "mcp": {"base", "net", "io"},
+    "tools": {"base", "net", "io", "schema", "policy", "redact", "telemetry", "launch", "wall", "store", "record", "run", "manager", "code", "mcp"},
+    "api": {"base", "linux", "net", "io", "policy", "redact", "audit", "monitor", "store", "record", "run", "manager", "template", "code", "mcp", "tools"},
+    "cli": {"base", "linux", "net", "io", "policy", "audit", "telemetry", "monitor", "store", "record", "run", "doctor", "manager", "mcp", "tools", "api"},
+    "bin": {"base", "launch", "egress", "guest", "probe", "cli"},
 }
 # One or two files know each library.
 LIBRARIES = {
@@ -68,6 +72,14 @@ class LayeringTest(unittest.TestCase):
                 if target not in LAYERS[layer] | {layer, "paddock"}:
                     wrong.append(f"{path} includes {included}")
         self.assertEqual(wrong, [])
+
+    def test_every_arrow_is_used(self):
+        used = {layer: set() for layer in LAYERS}
+        for path in sources("src"):
+            for included in re.findall(r'^#include "([^"]+)"', text(path), re.M):
+                used[path.split("/")[1]].add(included.split("/")[0])
+        unused = {layer: sorted(allowed - used[layer]) for layer, allowed in LAYERS.items() if allowed - used[layer]}
+        self.assertEqual(unused, {})
 
     def test_the_public_headers_include_only_each_other(self):
         for path in sources("include"):

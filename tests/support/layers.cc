@@ -142,7 +142,7 @@ const std::map<std::string, std::function<void(Plan&)>> kRemovals = {
 
 }  // namespace
 
-Result<void> remove_layer(manager::Prepared& prepared, const std::string& layer) {
+Result<void> remove_layer(runs::Prepared& prepared, const std::string& layer) {
   auto removal = kRemovals.find(layer);
   if (removal == kRemovals.end())
     return Error{Code::invalid, cat("there is no layer '", layer, "'"), ""};
@@ -150,7 +150,7 @@ Result<void> remove_layer(manager::Prepared& prepared, const std::string& layer)
   return {};
 }
 
-void mend(manager::Prepared& prepared) {
+void mend(runs::Prepared& prepared) {
   Plan& plan = prepared.compiled.plan;
   // With the host's /proc in place of its own, the keeper would count the processes and the memory
   // of the whole host.

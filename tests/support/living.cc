@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "manager/instance.h"
+#include "living/instance.h"
 #include "policy/decode.h"
 #include "policy/intersect.h"
 #include "policy/load.h"
@@ -24,7 +24,7 @@ namespace {
 using namespace paddock;
 
 io::Loop* loop = nullptr;
-std::unique_ptr<manager::Instance> instance;
+std::unique_ptr<living::Instance> instance;
 
 std::string text(const Value& value, const char* name) {
   const Value* found = value.find(name);
@@ -66,10 +66,10 @@ Result<Policy> read_policy(const std::string& text) {
   return TRY(policy::load({"/policy.toml"}, {}, context)).policy;
 }
 
-Result<manager::InstanceSpec> read_spec(const Value& order) {
+Result<living::InstanceSpec> read_spec(const Value& order) {
   const Value* given = order.find("spec");
   if (!given) return Error{Code::invalid, "no spec", ""};
-  manager::InstanceSpec spec;
+  living::InstanceSpec spec;
   spec.id = text(*given, "id");
   spec.directory = text(*given, "directory");
   spec.policy = TRY(read_policy(text(*given, "policy")));
@@ -87,7 +87,7 @@ Result<manager::InstanceSpec> read_spec(const Value& order) {
 }
 
 void watch() {
-  instance->on_end = [](manager::InstanceEnd end) {
+  instance->on_end = [](living::InstanceEnd end) {
     Value event;
     event.set("event", "end");
     event.set("why", end.why);
@@ -112,14 +112,14 @@ void tell_instance(const Value& order) {
 }
 
 io::Task<void> start(Value order) {
-  Result<manager::InstanceSpec> spec = read_spec(order);
+  Result<living::InstanceSpec> spec = read_spec(order);
   if (!spec) {
     refuse(order, spec.error());
     co_return;
   }
-  manager::InstanceSpec wanted = spec.value();
-  Result<std::unique_ptr<manager::Instance>> started =
-      co_await manager::Instance::start(*loop, wanted);
+  living::InstanceSpec wanted = spec.value();
+  Result<std::unique_ptr<living::Instance>> started =
+      co_await living::Instance::start(*loop, wanted);
   if (!started) {
     refuse(order, started.error());
     co_return;
@@ -131,8 +131,8 @@ io::Task<void> start(Value order) {
 
 io::Task<void> reattach(Value order) {
   std::string id = text(order, "sandbox"), directory = text(order, "directory");
-  Result<std::unique_ptr<manager::Instance>> found =
-      co_await manager::Instance::reattach(*loop, id, directory);
+  Result<std::unique_ptr<living::Instance>> found =
+      co_await living::Instance::reattach(*loop, id, directory);
   if (!found) {
     refuse(order, found.error());
     co_return;
@@ -193,12 +193,12 @@ io::Task<void> freeze(Value order, bool frozen) {
 }
 
 io::Task<void> usage(Value order) {
-  Result<manager::InstanceUsage> used = co_await instance->usage();
+  Result<living::InstanceUsage> used = co_await instance->usage();
   if (!used) {
     refuse(order, used.error());
     co_return;
   }
-  const manager::InstanceUsage& found = used.value();
+  const living::InstanceUsage& found = used.value();
   Value value;
   value.set("cpu_us", found.cpu_us);
   value.set("memory", found.memory);

@@ -10,8 +10,8 @@
 
 #include "base/text.h"
 #include "cli/context.h"
-#include "manager/run.h"
 #include "policy/load.h"
+#include "run/run.h"
 
 namespace {
 
@@ -23,13 +23,13 @@ Result<Policy> policy_allowing(const std::vector<std::string>& hosts) {
   return TRY(policy::load({}, call, cli::load_context())).policy;
 }
 
-Result<void> reload(manager::Egress& egress, const std::string& line) {
+Result<void> reload(runs::Egress& egress, const std::string& line) {
   return egress.reload(TRY(policy_allowing(words_in(line))));
 }
 
 Result<int> run(const std::string& host, const Command& command) {
-  manager::Prepared prepared = TRY(manager::prepare(command, TRY(policy_allowing({host})), {}));
-  std::weak_ptr<manager::Egress> running = prepared.egress;
+  runs::Prepared prepared = TRY(runs::prepare(command, TRY(policy_allowing({host})), {}));
+  std::weak_ptr<runs::Egress> running = prepared.egress;
   // What stands on stdin is for us, not for the command.
   FILE* orders = ::fdopen(::dup(0), "r");
   (void)!::freopen("/dev/null", "r", stdin);
@@ -37,7 +37,7 @@ Result<int> run(const std::string& host, const Command& command) {
     char text[4096];
     while (std::fgets(text, sizeof text, orders)) {
       std::string line(text, std::strcspn(text, "\n"));
-      std::shared_ptr<manager::Egress> egress = running.lock();
+      std::shared_ptr<runs::Egress> egress = running.lock();
       if (!egress) return;
       // "!…" goes around the checks of the policy layer, straight to egress.
       Policy raw;
@@ -46,8 +46,8 @@ Result<int> run(const std::string& host, const Command& command) {
       std::cout << (taken ? "taken" : "refused: " + taken.error().message) << std::endl;
     }
   }).detach();
-  RunResult result = TRY(manager::run(std::move(prepared), {.capture = true}));
-  std::cout << to_json(manager::to_value(result)) << std::endl;
+  RunResult result = TRY(runs::run(std::move(prepared), {.capture = true}));
+  std::cout << to_json(to_value(result)) << std::endl;
   return exit_status(result.outcome);
 }
 

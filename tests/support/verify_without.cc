@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   if (argc < 2)
     return cli::report({Code::invalid, "usage: paddock-verify-without LAYERS [FLAGS]", ""}, false);
   std::vector<std::string> layers = split(argv[1], ',');
-  return cli::verify_edited(argc - 1, argv + 1, [&](manager::Prepared& prepared) -> Result<void> {
+  return cli::verify_edited(argc - 1, argv + 1, [&](runs::Prepared& prepared) -> Result<void> {
     for (const std::string& layer : layers) TRY(tests::remove_layer(prepared, layer));
     tests::mend(prepared);
     return {};

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     return cli::report({Code::invalid, "usage: paddock-without LAYERS [FLAGS] -- COMMAND", ""},
                        false);
   std::vector<std::string> layers = split(argv[1], ',');
-  return cli::run_edited(argc - 1, argv + 1, [&](manager::Prepared& prepared) -> Result<void> {
+  return cli::run_edited(argc - 1, argv + 1, [&](runs::Prepared& prepared) -> Result<void> {
     for (const std::string& layer : layers) TRY(tests::remove_layer(prepared, layer));
     tests::mend(prepared);
     return {};

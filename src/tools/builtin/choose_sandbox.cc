@@ -71,7 +71,8 @@ Task<Result<Chosen>> Boxes::choose(manager::Caller caller, std::string principal
   if (!named.empty()) {
     Result<std::shared_ptr<Sandbox>> found = manager_.find(caller, named);
     if (!found) co_return found.error();
-    Result<manager::Inside> inside = co_await manager::enter(manager_, found.value(), caller);
+    Result<manager::RunningSandbox> inside =
+        co_await manager::enter(manager_, found.value(), caller);
     if (!inside) co_return inside.error();
     co_return Chosen{inside.value(), {}};
   }
@@ -80,7 +81,7 @@ Task<Result<Chosen>> Boxes::choose(manager::Caller caller, std::string principal
   Chosen chosen;
   std::shared_ptr<Sandbox> before = own->id.empty() ? nullptr : manager_.find_for_data(own->id);
   if (before && !has_ended(*before)) {
-    Result<manager::Inside> inside = co_await manager::enter(manager_, before, caller);
+    Result<manager::RunningSandbox> inside = co_await manager::enter(manager_, before, caller);
     // Only one that is paused waits for somebody's word; any other that cannot be reached is as
     // good as gone.
     if (inside) co_return Chosen{inside.value(), {}};
@@ -92,7 +93,7 @@ Task<Result<Chosen>> Boxes::choose(manager::Caller caller, std::string principal
   Result<std::shared_ptr<Sandbox>> made = co_await make(caller, std::move(options));
   if (!made) co_return made.error();
   own->id = made.value()->info().id;
-  Result<manager::Inside> inside = co_await manager::enter(manager_, made.value(), caller);
+  Result<manager::RunningSandbox> inside = co_await manager::enter(manager_, made.value(), caller);
   if (!inside) co_return inside.error();
   chosen.inside = inside.value();
   co_return chosen;

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "manager/inside.h"
 #include "io/mutex.h"
+#include "manager/running_sandbox.h"
 
 namespace paddock::tools::builtin {
 
 struct Chosen {
-  manager::Inside inside;
+  manager::RunningSandbox inside;
   // What the model must know of it: "the one before has ended, its state is lost".
   std::vector<std::string> notes;
 };
@@ -36,7 +36,7 @@ class Boxes {
  private:
   struct Own {
     explicit Own(io::Loop& loop) : making(loop) {}
-    std::string id;        // empty: none yet
+    std::string id;    // empty: none yet
     io::Mutex making;  // calls come at the same time, and one sandbox is enough
   };
   std::shared_ptr<Own> entry(const std::string& tenant, const std::string& principal);

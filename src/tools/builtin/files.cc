@@ -3,7 +3,7 @@
 #include "base/base64.h"
 #include "base/event.h"
 #include "base/text.h"
-#include "manager/data_record.h"
+#include "manager/operation_record.h"
 #include "tools/builtin/guest_file.h"
 #include "tools/builtin/job.h"
 #include "tools/builtin/progress.h"
@@ -110,7 +110,7 @@ void tell_text(const Job& job, const FilePart& part, const std::string& path, To
 Task<Value> read_file(Job job) {
   Result<Chosen> chosen = co_await choose(job);
   if (!chosen) co_return refusal(chosen.error());
-  manager::Inside inside = chosen.value().inside;
+  manager::RunningSandbox inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string wanted = placed(sandbox, job.text("path")), encoding = job.text("encoding");
   Result<FilePart> part =
@@ -173,7 +173,7 @@ Task<Value> write_file(Job job) {
   }
   Result<Chosen> chosen = co_await choose(job);
   if (!chosen) co_return refusal(chosen.error());
-  manager::Inside inside = chosen.value().inside;
+  manager::RunningSandbox inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   Value request = Value::Object{{"op", "write"},
                                 {"own_rights", true},
@@ -249,7 +249,7 @@ std::string line_of(const Value& entry, bool details) {
 Task<Value> list_files(Job job) {
   Result<Chosen> chosen = co_await choose(job);
   if (!chosen) co_return refusal(chosen.error());
-  manager::Inside inside = chosen.value().inside;
+  manager::RunningSandbox inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string path = placed(sandbox, job.text("path").empty() ? "." : job.text("path"));
   bool details = job.flag("details", false);

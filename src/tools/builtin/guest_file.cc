@@ -25,7 +25,8 @@ std::string path_in(const Value& entry, const std::string& otherwise) {
 }
 
 Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context,
-                                      manager::Inside inside, std::string path, size_t most) {
+                                      manager::RunningSandbox inside, std::string path,
+                                      size_t most) {
   constexpr io::Milliseconds kPatience = 60'000;
   Value request = Value::Object{{"op", "read"},
                                 {"own_rights", true},

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "manager/inside.h"
+#include "manager/running_sandbox.h"
 #include "mcp/service.h"
 
 namespace paddock::tools::builtin {
@@ -19,7 +19,8 @@ struct FilePart {
 };
 // At most `most` bytes; ends when the call does.
 io::Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context,
-                                          manager::Inside inside, std::string path, size_t most);
+                                          manager::RunningSandbox inside, std::string path,
+                                          size_t most);
 
 uint64_t size_of(const Value& entry);
 std::string path_in(const Value& entry, const std::string& otherwise);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "manager/inside.h"
+#include "manager/running_sandbox.h"
 #include "tools/builtin/builtin_tools.h"
 #include "tools/builtin/choose_sandbox.h"
 

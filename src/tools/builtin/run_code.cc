@@ -2,9 +2,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "manager/data_record.h"
-#include "manager/interpreter.h"
-#include "manager/interpreter_languages.h"
+#include "code/interpreter.h"
+#include "code/languages.h"
+#include "manager/operation_record.h"
 #include "tools/builtin/cell_report.h"
 #include "tools/builtin/job.h"
 #include "tools/builtin/progress.h"
@@ -13,9 +13,9 @@ namespace paddock::tools::builtin {
 
 namespace {
 
+using code::Cell;
+using code::Interpreter;
 using io::Task;
-using manager::Cell;
-using manager::Interpreter;
 
 constexpr int64_t kDefaultTimeMs = 120'000;
 constexpr int64_t kDefaultOutput = 64 << 10;
@@ -36,11 +36,11 @@ Task<Result<std::string>> find_context(const Job& job, std::shared_ptr<manager::
                                        std::shared_ptr<Interpreter> interpreter, std::string name,
                                        std::string language) {
   if (name.empty() || name == "default") co_return std::string();
-  std::vector<manager::ContextInfo> all = interpreter->contexts();
+  std::vector<code::ContextInfo> all = interpreter->contexts();
   Names& names = names_of(*sandbox);
   std::string id = names.count(name) ? names[name] : name;
   auto found = std::find_if(all.begin(), all.end(),
-                            [&](const manager::ContextInfo& info) { return info.id == id; });
+                            [&](const code::ContextInfo& info) { return info.id == id; });
   if (found != all.end()) {
     if (!language.empty() && found->language != language)
       co_return Error{
@@ -57,7 +57,7 @@ Task<Result<std::string>> find_context(const Job& job, std::shared_ptr<manager::
       co_await manager::record_doing(job.manager(), job.caller, sandbox, kind, std::move(data));
   if (!recorded) co_return recorded.error();
   std::string cwd;
-  Result<manager::ContextInfo> made = co_await interpreter->create(language, cwd);
+  Result<code::ContextInfo> made = co_await interpreter->create(language, cwd);
   if (!made) {
     job.manager().note_failure(recorded.value(), made.error());
     co_return made.error();
@@ -96,7 +96,7 @@ Task<Ending> follow(const Job& job, std::shared_ptr<Cell> cell, int64_t timeout_
 }
 
 // The process of the context died: perhaps because a limit ended it.
-Task<Ending> why_died(const Job& job, manager::Inside inside) {
+Task<Ending> why_died(const Job& job, manager::RunningSandbox inside) {
   Value killed = Value::Object{{"signal", 9}};
   Value outcome = co_await manager::outcome_of(job.manager(), inside, killed, 0);
   if (!is_limit(outcome))
@@ -111,13 +111,13 @@ Task<Ending> why_died(const Job& job, manager::Inside inside) {
 Task<Value> run_code(Job job) {
   std::string code = job.text("code"), language = job.text("language"), name = job.text("context");
   if (!language.empty()) {
-    Result<std::string> known = manager::language_of(language);
+    Result<std::string> known = code::language_of(language);
     if (!known) co_return refusal(known.error());
     language = known.value();
   }
   Result<Chosen> chosen = co_await choose(job);
   if (!chosen) co_return refusal(chosen.error());
-  manager::Inside inside = chosen.value().inside;
+  manager::RunningSandbox inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   Result<std::shared_ptr<Interpreter>> interpreter =
       co_await Interpreter::of(inside.sandbox, job.loop());
@@ -132,7 +132,7 @@ Task<Value> run_code(Job job) {
   uint64_t mark = network_mark(sandbox);
   io::Milliseconds began = job.loop().now();
   Interpreter::Where where{context.value(), language};
-  manager::CellRequest request{code, job.pairs("env")};
+  code::CellRequest request{code, job.pairs("env")};
   Result<std::shared_ptr<Cell>> begun =
       co_await interpreter.value()->run(where, std::move(request));
   if (!begun) {
@@ -148,7 +148,7 @@ Task<Value> run_code(Job job) {
   Ending ending = co_await follow(job, cell, timeout_ms, report);
   if (cell->error_name() == "KernelDied" || cell->error_name() == "MemoryLimit")
     ending = co_await why_died(job, inside);
-  manager::end_record(recorded, *cell);
+  code::end_record(recorded, *cell);
   if (!sandbox.is_reachable() && ending.words.empty()) {
     Error gone{Code::conflict, "", "unavailable"};
     std::optional<Value> limit = co_await manager::limit_that_ended(job.manager(), inside, gone);

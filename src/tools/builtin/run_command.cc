@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "manager/data_record.h"
+#include "manager/operation_record.h"
 #include "manager/output_redaction.h"
 #include "tools/builtin/guest_file.h"
 #include "tools/builtin/job.h"
@@ -107,7 +107,7 @@ Task<Value> run_command(Job job) {
   if (!start) co_return refusal(start.error());
   Result<Chosen> chosen = co_await choose(job);
   if (!chosen) co_return refusal(chosen.error());
-  manager::Inside inside = chosen.value().inside;
+  manager::RunningSandbox inside = chosen.value().inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   if (!job.text("cwd").empty()) start.value().set("cwd", placed(sandbox, job.text("cwd")));
 

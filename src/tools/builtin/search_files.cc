@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "manager/data_record.h"
+#include "manager/operation_record.h"
 #include "manager/output_redaction.h"
 #include "policy/glob.h"
 #include "tools/builtin/job.h"
@@ -121,7 +121,7 @@ struct Run {
   int64_t code = 0;
 };
 
-Task<Result<Run>> run(const Job& job, manager::Inside inside, const Search& search) {
+Task<Result<Run>> run(const Job& job, manager::RunningSandbox inside, const Search& search) {
   Value start = Value::Object{{"op", "start"},
                               {"argv", text_list(search.argv(job))},
                               {"env", Value::Object{{"LC_ALL", "C.UTF-8"}}},

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "manager/events.h"
 #include "policy/tools/tool.h"
+#include "record/events.h"
 #include "tools/decide/approvals.h"
 #include "tools/decide/rates.h"
 #include "tools/provider.h"
@@ -20,7 +20,7 @@ struct DeskOptions {
   Policy policy;  // combined
   // Its tools/ holds rates, approvals and pins, shared by all Paddock processes of this user.
   std::string state_directory;
-  manager::Events* events = nullptr;  // where calls are recorded; null: nowhere (tests)
+  record::Events* events = nullptr;  // where calls are recorded; null: nowhere (tests)
 };
 
 // What came of a call, and why.

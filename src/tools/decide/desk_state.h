@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "manager/event_budget.h"
+#include "record/event_budget.h"
 #include "tools/decide/call_slots.h"
 #include "tools/decide/desk.h"
 #include "tools/decide/output.h"
@@ -101,7 +101,7 @@ struct Desk::State {
   uint64_t webhooks = 0;                       // that are being told
   std::map<std::string, Continued> continued;  // by the call's hash
   DenialMemory denials;
-  manager::EventBudget budget;  // of denials and questions that are recorded, by agent
+  record::EventBudget budget;  // of denials and questions that are recorded, by agent
   Desk* owner = nullptr;
 
   // desk.cc

@@ -317,8 +317,8 @@ TEST_F(DeskTest, AServersToolsAreThoseThatItsEntryLists) {
 TEST_F(DeskTest, CallsAndDenialsAreRecordedWithoutSecretsAndAFloodIsCounted) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email"});
   provider->rules = redact::Rules::compile({.secrets = {{"KEY", "open-sesame-42"}}}).value();
-  Result<std::unique_ptr<manager::Events>> events =
-      manager::Events::start(*loop, {.state_directory = state});
+  Result<std::unique_ptr<record::Events>> events =
+      record::Events::start(*loop, {.state_directory = state});
   ASSERT_TRUE(events) << events.error().message;
   std::vector<Event> heard;
   std::shared_ptr<void> token =
@@ -352,8 +352,8 @@ TEST_F(DeskTest, CallsAndDenialsAreRecordedWithoutSecretsAndAFloodIsCounted) {
 TEST_F(DeskTest, WhatCannotBeRecordedIsNotMade) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"send_email"});
   // A log in a place that takes nothing.
-  Result<std::unique_ptr<manager::Events>> events =
-      manager::Events::start(*loop, {.state_directory = state});
+  Result<std::unique_ptr<record::Events>> events =
+      record::Events::start(*loop, {.state_directory = state});
   ASSERT_TRUE(events);
   open(kEmail, events.value().get());
   std::filesystem::remove_all(state + "/audit");
@@ -385,8 +385,8 @@ TEST_F(DeskTest, AStructureThatIsPromisedAndMissingIsAnErrorWhateverTheToolSays)
 
 TEST_F(DeskTest, NothingIsPushedOutOfTheRecord) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
-  Result<std::unique_ptr<manager::Events>> events =
-      manager::Events::start(*loop, {.state_directory = state});
+  Result<std::unique_ptr<record::Events>> events =
+      record::Events::start(*loop, {.state_directory = state});
   ASSERT_TRUE(events) << events.error().message;
   std::vector<Event> heard;
   std::shared_ptr<void> token =

@@ -104,7 +104,7 @@ class DeskTest : public testing::Test {
     if (!policy) ADD_FAILURE() << policy.error().message;
     return policy ? std::move(policy).value() : Policy{};
   }
-  void open(const std::string& toml, manager::Events* events = nullptr) {
+  void open(const std::string& toml, record::Events* events = nullptr) {
     desk.reset();
     Result<std::unique_ptr<Desk>> opened =
         Desk::open(*loop, {.policy = policy_of(toml), .state_directory = state, .events = events});

@@ -3,8 +3,8 @@
 #include "base/digest.h"
 #include "base/event.h"
 #include "base/text.h"
-#include "manager/secret_source.h"
 #include "net/address.h"
+#include "run/secret_source.h"
 #include "telemetry/post.h"
 
 namespace paddock::tools {
@@ -68,7 +68,7 @@ Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approva
   if (!endpoint) co_return WebhookWord{.failed = endpoint.error().message};
   std::string body = body_of(approval);
   if (!ask.webhook_secret.empty()) {
-    Result<std::string> secret = manager::read_secret(ask.webhook_secret, "ask.webhook_secret");
+    Result<std::string> secret = runs::read_secret(ask.webhook_secret, "ask.webhook_secret");
     if (!secret) co_return WebhookWord{.failed = secret.error().message};
     endpoint.value().headers["X-Paddock-Signature"] =
         cat("sha256=", to_hex(hmac_sha256(secret.value(), body)));

@@ -1,7 +1,7 @@
 #include "tools/gateway/supervise.h"
 
 #include "base/text.h"
-#include "manager/secret_source.h"
+#include "run/secret_source.h"
 #include "tools/gateway/forward.h"
 #include "tools/gateway/visible_text.h"
 
@@ -58,11 +58,11 @@ Result<DialOptions> Supervised::dial_options() {
   std::vector<redact::Secret> values;
   for (const auto& [name, source] : options_.server.secrets)
     values.push_back(
-        {name, dial.secrets[name] = TRY(manager::read_secret(
+        {name, dial.secrets[name] = TRY(runs::read_secret(
                    source, cat("mcp.servers.", options_.server.name, ".secrets.", name)))});
   for (const auto& [name, source] : options_.server.headers)
     values.push_back(
-        {name, dial.headers[name] = TRY(manager::read_secret(
+        {name, dial.headers[name] = TRY(runs::read_secret(
                    source, cat("mcp.servers.", options_.server.name, ".headers.", name)))});
   options_.on_secrets(values);
   return dial;

@@ -1,0 +1,126 @@
+#include "doctor/runtime.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "doctor/kvm.h"
+
+namespace paddock::doctor {
+
+namespace {
+
+constexpr int kPatience = 5000;  // ms
+
+// What comes out of `fd` until its end, or until patience does.
+std::string read_patiently(int fd) {
+  std::string text;
+  char buffer[4096];
+  pollfd watched{fd, POLLIN, 0};
+  while (text.size() < sizeof buffer && ::poll(&watched, 1, kPatience) == 1) {
+    ssize_t count = ::read(fd, buffer, sizeof buffer);
+    if (count <= 0) break;
+    text.append(buffer, static_cast<size_t>(count));
+  }
+  return text;
+}
+
+Result<std::string> version_of(const std::string& program) {
+  return first_line_of({program, "--version"});
+}
+
+std::string docker_socket() {
+  const char* host = std::getenv("DOCKER_HOST");
+  if (host && starts_with(host, "unix://")) return host + std::strlen("unix://");
+  return "/var/run/docker.sock";
+}
+
+Result<void> ping_docker(const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX};
+  if (path.size() >= sizeof address.sun_path)
+    return Error{Code::invalid, cat("'", printable(path), "' is too long for a socket"), ""};
+  std::memcpy(address.sun_path, path.data(), path.size());
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  timeval patience{kPatience / 1000, 0};
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  if (!socket ||
+      ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    return errno_error(errno, cat("connect to ", path));
+  constexpr char kPing[] = "GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n";
+  if (::send(socket.get(), kPing, sizeof kPing - 1, MSG_NOSIGNAL) < 0)
+    return errno_error(errno, cat("ask ", path));
+  std::string answer = read_patiently(socket.get());
+  if (answer.find(" 200 ") != std::string::npos) return {};
+  return Error{Code::io, cat("ask ", path, ": no proper answer"), ""};
+}
+
+struct Runtime {
+  WallKind wall;
+  const char* program;
+};
+constexpr Runtime kRuntimes[] = {
+    {WallKind::runc, "runc"}, {WallKind::crun, "crun"}, {WallKind::gvisor, "runsc"}};
+
+void probe_docker(wall::Support& support) {
+  std::string path = docker_socket();
+  Result<void> answered = ping_docker(path);
+  support.why = answered ? cat("a Docker Engine answers at ", path) : answered.error().message;
+}
+
+void probe_machine(wall::Support& support) {
+  Result<void> ran = run_halting_guest();
+  Result<std::string> qemu = version_of("qemu-system-x86_64");
+  support.why = cat(ran ? "KVM runs a guest" : cat("KVM: ", ran.error().message), "; ",
+                    qemu ? qemu.value() : "qemu-system-x86_64 is not installed");
+}
+
+}  // namespace
+
+Result<std::string> first_line_of(const std::vector<std::string>& argv) {
+  Pipe output = TRY(make_pipe());
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, output.write.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::vector<const char*> words;
+  for (const std::string& word : argv) words.push_back(word.c_str());
+  words.push_back(nullptr);
+  pid_t child = -1;
+  int failed = ::posix_spawnp(&child, argv[0].c_str(), &actions, nullptr,
+                              const_cast<char* const*>(words.data()), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed) return errno_error(failed, cat("run ", argv[0]));
+  output.write.reset();
+  std::string text = read_patiently(output.read.get());
+  (void)::kill(child, SIGKILL);  // not yet reaped, so the pid is still its own
+  (void)::waitpid(child, nullptr, 0);
+  std::string line = text.substr(0, text.find('\n'));
+  if (line.empty()) return Error{Code::io, cat("run ", join(argv, " "), ": it says nothing"), ""};
+  return printable(line);
+}
+
+// No fix is offered: whatever were installed, this version has no such wall.
+wall::Support probe_runtime(WallKind wall) {
+  wall::Support support{.wall = wall, .state = wall::Support::State::absent};
+  if (wall == WallKind::docker) probe_docker(support);
+  if (wall == WallKind::vm) probe_machine(support);
+  for (const Runtime& runtime : kRuntimes) {
+    if (runtime.wall != wall) continue;
+    Result<std::string> version = version_of(runtime.program);
+    support.why = version ? cat("installed: ", version.value()) : version.error().message;
+  }
+  return support;
+}
+
+}  // namespace paddock::doctor

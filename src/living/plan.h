@@ -1,0 +1,35 @@
+// From what a living sandbox shall be to a plan for its keeper.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "living/instance.h"
+#include "run/egress.h"
+#include "run/uid_slot.h"
+#include "wall/wall.h"
+
+namespace paddock::living {
+
+struct InstancePlan {
+  wall::HostFacts facts;
+  wall::Request request;
+  wall::Compiled compiled;
+  std::optional<runs::IdRange> ids;  // root: of this sandbox alone
+};
+
+// This host, looked at once: all but the cgroups, which each sandbox may have in a scope of its
+// own.
+const wall::HostFacts& living_facts();
+
+// Where this process may make cgroups, looked at once. For sandboxes that have no scope of a
+// service manager.
+const kernel::CgroupFacts& living_cgroups();
+
+// Everything but what only a running egress process knows (its certificates go into the request).
+Result<InstancePlan> plan_instance(const InstanceSpec& spec);
+
+// Compiles, and makes the directories that hold what is written.
+Result<void> finish_plan(InstancePlan& plan);
+
+}  // namespace paddock::living

@@ -1,0 +1,97 @@
+#include "manager/base_template.h"
+
+#include <unistd.h>
+
+#include "base/text.h"
+#include "io/worker.h"
+#include "store/skeleton.h"
+
+namespace paddock::manager {
+
+namespace {
+
+constexpr const char* kNames[] = {"base", kCodeTemplate};
+
+// Of both, when they are there and were made from the same; else empty.
+std::string key_of_both(const store::Templates& templates) {
+  std::string key;
+  for (const char* name : kNames) {
+    Result<store::Template> found = templates.find("", name);
+    if (!found || (!key.empty() && found.value().cache_key != key)) return "";
+    key = found.value().cache_key;
+  }
+  return key;
+}
+
+}  // namespace
+
+io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
+                                   std::function<void()> usable) {
+  Result<std::unique_ptr<io::Worker>> worker = io::Worker::create(loop, 1);
+  if (!worker) co_return worker.error();
+
+  Result<std::string> host = Error{};
+  std::function<void()> look = [&] { host = store::skeleton_fingerprint(); };
+  co_await worker.value()->run(look);
+  if (!host) co_return host.error();
+  std::string known = key_of_both(templates);
+  bool same_host = starts_with(known, host.value() + " ");
+  if (same_host) usable();
+
+  std::vector<std::string> closed;
+  std::function<void()> walk = [&] { closed = store::closed_in_usr(); };
+  co_await worker.value()->run(walk);
+  std::string key = cat(host.value(), " ", store::closed_fingerprint(closed));
+  if (key == known) co_return Result<void>();
+
+  Result<store::Staged> staged = templates.stage();
+  if (!staged) co_return staged.error();
+  std::string root = staged.value().root(), usr = staged.value().usr();
+  Result<void> made;
+  std::function<void()> make = [&] {
+    made = store::make_skeleton(root);
+    if (made) made = store::make_skeleton_usr(usr, closed);
+  };
+  co_await worker.value()->run(make);
+  if (!made) co_return made.error();
+
+  // One layer, two names: what a code interpreter needs besides comes with every sandbox.
+  std::optional<store::Staged> layer(std::move(staged).value());
+  std::vector<std::string> layers;
+  for (const char* name : kNames) {
+    store::Template asked;
+    asked.name = name;
+    asked.root.host_usr = true;
+    asked.layers = layers;
+    asked.cache_key = key;
+    Result<store::Template> added = templates.add(std::move(asked), std::move(layer));
+    if (!added) co_return added.error();
+    layer.reset();
+    layers = added.value().layers;
+  }
+  co_return Result<void>();
+}
+
+std::string missing_for_code() {
+  struct Part {
+    const char *name, *path, *package;
+  };
+  constexpr Part kParts[] = {
+      {"IPython", "/usr/lib/python3/dist-packages/IPython", "python3-ipython"},
+      {"matplotlib", "/usr/lib/python3/dist-packages/matplotlib", "python3-matplotlib"},
+      {"pandas", "/usr/lib/python3/dist-packages/pandas", "python3-pandas"},
+      {"Pillow", "/usr/lib/python3/dist-packages/PIL", "python3-pil"},
+      {"node", "/usr/bin/node", "nodejs"},
+      {"R", "/usr/bin/R", "r-base-core"}};
+  std::vector<std::string> names, packages;
+  for (const Part& part : kParts) {
+    if (::access(part.path, F_OK) == 0) continue;
+    names.push_back(part.name);
+    packages.push_back(part.package);
+  }
+  if (names.empty()) return "";
+  return cat("code: this host has no ", join(names, ", "), "; install on it: apt-get install ",
+             join(packages, " "), ", or inside (%pip install …)");
+}
+
+}  // namespace paddock::manager

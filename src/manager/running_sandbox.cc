@@ -1,0 +1,143 @@
+#include "manager/running_sandbox.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "manager/ended_sandboxes.h"
+#include "run/run.h"
+
+namespace paddock::manager {
+
+namespace {
+
+using io::Task;
+
+Code code_of(std::string_view name) {
+  if (name == "not_found") return Code::not_found;
+  if (name == "already_exists" || name == "failed_precondition" || name == "aborted")
+    return Code::conflict;
+  if (name == "resource_exhausted") return Code::exhausted;
+  if (name == "permission_denied") return Code::denied;
+  if (name == "unimplemented") return Code::unsupported;
+  if (name == "invalid_argument" || name == "unauthenticated" || name == "out_of_range")
+    return Code::invalid;
+  return Code::io;
+}
+
+std::string signal_name(int64_t number) {
+  const char* name =
+      number > 0 && number < NSIG ? ::sigabbrev_np(static_cast<int>(number)) : nullptr;
+  return name ? cat("SIG", name) : cat("signal ", number);
+}
+
+Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
+  Value request;
+  request.set("op", "signal");
+  request.set("pid", pid);
+  request.set("signal", "SIGKILL");
+  (void)co_await guest->ask(std::move(request));
+}
+
+Value limit_outcome(const LimitHit& hit) {
+  return to_value(Outcome{.kind = Outcome::Kind::limit, .limit = hit});
+}
+
+}  // namespace
+
+Task<Result<RunningSandbox>> enter(Manager& manager, std::shared_ptr<Sandbox> sandbox,
+                                   Caller caller) {
+  if (const Error* withheld = sandbox->why_withheld()) co_return *withheld;
+  if (!sandbox->is_reachable() && sandbox->info().lifecycle.auto_resume)
+    (void)co_await manager.wake(sandbox, caller);
+  std::shared_ptr<guest::Client> guest = sandbox->guest();
+  if (!guest || !sandbox->is_reachable())
+    co_return Error{
+        Code::conflict,
+        cat("the sandbox ", sandbox->info().id, " is ", to_string(sandbox->info().state)),
+        "resume it first: paddock resume ID"};
+  sandbox->touch();
+  co_return RunningSandbox{sandbox, guest};
+}
+
+// Why it is not there any more, once that is known.
+static std::string why_gone(const Sandbox& sandbox) {
+  const SandboxInfo& info = sandbox.info();
+  if (info.ended_because.empty()) return "";
+  return cat("the sandbox ended: ",
+             ending_words(ended_sandbox_of(info, info.ended_because, wall_time_now())));
+}
+
+Error gone_meanwhile(const Sandbox& sandbox) {
+  std::string why = why_gone(sandbox);
+  if (why.empty()) return gone_meanwhile();
+  return {Code::conflict, redact::redacted(*sandbox.redaction(), why),
+          "make another one: paddock create"};
+}
+
+Error gone_meanwhile() {
+  return {Code::conflict, "the sandbox was paused or ended meanwhile",
+          "see its state: GET /v1/sandboxes/ID"};
+}
+
+Error from_guest(const Error& error) {
+  if (error.hint == "unavailable" || error.hint == "canceled") return gone_meanwhile();
+  if (error.hint == "deadline_exceeded") return {Code::io, "the sandbox does not answer", ""};
+  return {code_of(error.hint), error.message, ""};
+}
+
+Error from_guest(const Sandbox& sandbox, const Error& error) {
+  if (error.hint == "unavailable" || error.hint == "canceled") return gone_meanwhile(sandbox);
+  return from_guest(error);
+}
+
+Error without_secrets(const Sandbox& sandbox, Error error) {
+  error.message = redact::redacted(*sandbox.redaction(), error.message);
+  return error;
+}
+
+std::shared_ptr<void> cancel_with(const RunningSandbox& inside,
+                                  std::shared_ptr<guest::Channel> channel) {
+  return inside.sandbox->watch([channel] { channel->cancel(); });
+}
+
+Task<Value> outcome_of(Manager& manager, RunningSandbox inside, Value result, int64_t timeout_ms) {
+  const Value *timed_out = result.find("timed_out"), *signal = result.find("signal"),
+              *code = result.find("code");
+  if (timed_out && timed_out->as_bool() && *timed_out->as_bool()) {
+    uint64_t limit = static_cast<uint64_t>(timeout_ms);
+    co_return limit_outcome({LimitKind::wall_time, limit, limit});
+  }
+  int64_t number = signal && signal->as_int() ? *signal->as_int() : 0,
+          exited = code && code->as_int() ? *code->as_int() : 0;
+  if (number == SIGKILL || exited == 128 + SIGKILL) {
+    // Or the whole sandbox is about to end, and this was the first that died of it.
+    if (std::optional<LimitHit> hit = inside.sandbox->memory_kill()) co_return limit_outcome(*hit);
+    Error ending{Code::io, "", inside.guest->is_gone() ? "unavailable" : ""};
+    std::optional<Value> limit = co_await limit_that_ended(manager, inside, ending);
+    if (limit) co_return *limit;
+  }
+  Value outcome;
+  outcome.set("kind", number > 0 ? "signaled" : "exited");
+  if (number > 0)
+    outcome.set("signal", signal_name(number));
+  else
+    outcome.set("code", exited);
+  co_return outcome;
+}
+
+Task<std::optional<Value>> limit_that_ended(Manager& manager, RunningSandbox inside,
+                                            const Error& failure) {
+  const SandboxInfo& info = inside.sandbox->info();
+  // Why it ended is known a moment after its guest is gone.
+  int tries = failure.hint == "unavailable" ? 50 : 0;
+  for (; tries > 0 && info.ended_because.empty(); --tries) co_await manager.loop().sleep(20);
+  if (info.ended_by) co_return limit_outcome(*info.ended_by);
+  co_return std::nullopt;
+}
+
+void kill_process(std::shared_ptr<guest::Client> guest, int64_t pid) {
+  io::spawn(send_kill(std::move(guest), pid));
+}
+
+}  // namespace paddock::manager

@@ -1,0 +1,62 @@
+// How many events may be caused, and how long they may be: who floods what is recorded must not
+// fill the disk, nor hide the rest.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/event.h"
+#include "paddock/error.h"
+
+namespace paddock::record {
+
+// What programs cause at will. Ends, limits, denials of the policy itself and what callers ask for
+// are few.
+bool may_be_dropped(std::string_view kind);
+
+// What is longer than a record should be is cut, with a mark where. To be called once secrets are
+// taken out: half a one would not be known for one.
+void shorten(Event& event);
+
+// What is told of something that was recorded before it was done, and then failed: the same kind
+// and span.
+Event failure_of(const Event& recorded, const Error& why);
+
+// Input of processes: one event a second of each, with the sum.
+class InputCounters {
+ public:
+  // Of which process, when nobody is going to tell of that yet; else empty.
+  std::string add(const Event& event);
+  std::optional<Event> take(const std::string& process);
+  std::vector<Event> take_all(const std::string& sandbox);  // empty: of every one
+
+ private:
+  std::map<std::string, Event> open_;  // "SANDBOX PROCESS AGENT"
+};
+
+class EventBudget {
+ public:
+  static constexpr double kPerSecond = 200, kBurst = 1000;
+
+  bool take(const std::string& sandbox, int64_t now_ms);  // false: it has had its share
+  // Counts it; true for the first since dropped() was asked.
+  bool drop(const Event& event);
+  // The event that tells how many are missing; none when none are.
+  std::optional<Event> dropped(const std::string& sandbox);
+  void forget(const std::string& sandbox) { shares_.erase(sandbox); }
+
+ private:
+  struct Share {
+    double tokens = kBurst;
+    int64_t filled_ms = 0;
+    Event tell;                             // whose it is, where it belongs
+    std::map<std::string, uint64_t> kinds;  // that are missing
+  };
+  std::map<std::string, Share> shares_;
+};
+
+}  // namespace paddock::record

@@ -1,0 +1,56 @@
+// The audit log as a program uses it that is no server: it appends by itself, a few records at a
+// time.
+//
+// Whether something may happen without a record: where nobody named a place and the usual one
+// cannot be made, yes, with a note; where [audit] or PADDOCK_STATE is set, or a log is there and
+// cannot be written, no: else who chooses the environment of a run would choose whether it is
+// recorded. What is about room follows [audit] on_full.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "audit/log.h"
+#include "paddock/policy.h"
+#include "paddock/sandbox.h"
+
+namespace paddock::record {
+
+class OwnLog {
+ public:
+  // `sync`: what counts where the policy is silent.
+  explicit OwnLog(const Policy& policy, audit::Sync sync = audit::Sync::none);
+
+  // Before what the events tell of happens; the error arm: it must not.
+  Result<void> record(const std::vector<Event>& events);
+  // After it has happened. What cannot be written is counted, and told with the next that can.
+  void note(const std::vector<Event>& events);
+  // Signs a segment that is full, by the program that can; waits for it.
+  void seal_if_full();
+
+  // But for `recorded` and `trace`, which the caller knows.
+  const RunAudit& told() const { return told_; }
+  bool ran_unrecorded_by_danger() const { return off_; }  // [danger] audit.off was used
+
+ private:
+  Result<void> open();
+  audit::LogOptions log_options() const;
+  Result<void> append(const std::vector<Event>& events);
+  void miss(const std::vector<Event>& events, const Error& error);
+  bool must_record(const Error& error) const;
+
+  AuditPolicy audit_;
+  bool durable_ = false, may_be_off_ = false, off_ = false;
+  bool is_elsewhere_ = false;  // a server keeps this log in another place (log_location.h)
+  std::optional<audit::Log> log_;
+  RunAudit told_;
+};
+
+// An administrative act of a command of the user's own, before it happens:
+// {"act":"image.rm","name":…}.
+Result<void> record_act(const std::string& act, Value data, Event* recorded = nullptr);
+// It was recorded, and then did not happen.
+void note_failure(const Event& recorded, const Error& why);
+
+}  // namespace paddock::record

@@ -1,0 +1,17 @@
+// Denied paths as far as they can be held: what exists is covered by a mount; what cannot be
+// covered is refused.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "paddock/error.h"
+#include "wall/request.h"
+
+namespace paddock::runs {
+
+// Fills request.denied with the host paths to cover: exact ones, and what the globs match in the
+// granted trees now. Returns the [danger] entries that were needed.
+Result<std::vector<std::string>> expand_denials(wall::Request& request);
+
+}  // namespace paddock::runs

@@ -1,0 +1,101 @@
+// The manager's side of an egress process: starts it, tells it the rules, hears what happened.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "egress/settings.h"
+#include "io/loop.h"
+#include "paddock/policy.h"
+#include "paddock/sandbox.h"
+#include "run/uid_slot.h"
+
+namespace paddock::runs {
+
+// What the policy says about the network, for egress. Reads the secrets of network.inject, from the
+// caller's environment or its files.
+Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox);
+
+// Sums of a network so far, as egress tells them while they change (egress/log.h).
+struct LiveNetwork {
+  uint64_t up = 0, down = 0, connections = 0;
+  int64_t time_ms = 0;  // on egress's clock; 0: it has told nothing yet
+};
+std::optional<LiveNetwork> parse_live(std::string_view line);  // nothing: another line
+
+constexpr uint64_t kLiveMs = 500;  // between two of them, where no policy asks for more
+
+class Egress {
+ public:
+  // `privileged`: root is the caller, and egress gets an uid of its own.
+  static Result<std::unique_ptr<Egress>> start(egress::Settings settings, bool privileged);
+  ~Egress();  // ends it, and with it the sandbox's network
+
+  // What programs inside need to trust it where it looks into TLS; all empty where it does not.
+  struct Ready {
+    std::string certificate, bundle;  // PEM
+    std::string java_trust_store;
+  };
+  Result<Ready> await_ready();                          // once; it serves from then on
+  io::Task<Result<Ready>> await_ready(io::Loop& loop);  // the same for who has a loop to run
+
+  // New rules for a living sandbox. Connections to what is no longer allowed are torn down; rules
+  // that cannot be taken leave the old ones in force. Safe to call from another thread than the one
+  // that supervises.
+  Result<void> reload(const Policy& policy);
+
+  // Of a sandbox that outlives its server: whoever holds these keeps the egress process alive, and
+  // can end it. Control socket, event socket, pidfd, and the lock of its uid if it has one.
+  Result<std::vector<int>> handover();
+  // One that another server started: what the keeper held of it.
+  static std::unique_ptr<Egress> adopt(const std::string& sandbox, Fd control);
+  void let_go() { pid_ = -1; }                     // it lives on when this is gone
+  Fd take_events() { return std::move(events_); }  // for who reads them elsewhere
+
+  Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
+  int events() const { return events_.get(); }
+  bool read_events();  // what there is; false when egress is gone
+  const LiveNetwork& live() const { return live_; }
+  // Each entry of the request log, as a line of JSON.
+  std::function<void(const std::string& line)> on_entry;
+
+  // No more network. What happened goes into the result: denials, use, limits that bit.
+  void finish(RunResult& result);
+  // then: of its log, because nobody read it fast enough.
+  uint64_t entries_lost() const { return entries_lost_; }
+
+  // Those of network.inject, by host and header.
+  void add_secrets(std::map<std::string, std::string>& secrets) const;
+  pid_t pid() const { return pid_; }
+
+ private:
+  static constexpr size_t kMostEntries = 1000;  // kept for the result
+
+  Egress() = default;
+  Result<Value> ask(const Value& order, bool reads_events, int patience);
+  Result<Value> read_answer(bool reads_events, int patience);  // milliseconds
+  void end_now();
+  static Result<Value> parse_answer(const std::string& line);
+  static Result<Ready> parse_ready(const Value& answer);
+  void take_lines();
+  void take_summary(const Value& summary, RunResult& result);
+
+  pid_t pid_ = -1;
+  std::mutex asking_;  // one question and its answer at a time
+  Fd control_, events_, sandbox_, pidfd_;
+  std::optional<UidSlot> uid_;
+  egress::Settings settings_;
+  std::string lines_;
+  LiveNetwork live_;
+  std::vector<std::string> entries_;
+  uint64_t entries_left_out_ = 0, entries_lost_ = 0;
+};
+
+}  // namespace paddock::runs

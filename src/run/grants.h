@@ -1,0 +1,23 @@
+// The host paths that a policy grants: looked at once, and refused where a grant would give the
+// host away.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "paddock/error.h"
+#include "wall/request.h"
+
+namespace paddock::runs {
+
+// Fills request.read, .write and .workspace. Returns the [danger] entries that were needed.
+Result<std::vector<std::string>> look_at_grants(wall::Request& request);
+
+// The workspace of living sandboxes, with the protection that `paddock run --workspace` has.
+Result<wall::HostPath> look_at_workspace(Policy operators, const Workspace& workspace);
+
+// Why a path is not granted without a word in [danger]; empty when it is harmless. `home` may be
+// empty.
+std::string dangerous_grant(const std::string& path, const std::string& home, bool writable);
+
+}  // namespace paddock::runs

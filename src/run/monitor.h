@@ -1,0 +1,48 @@
+// The rules of [monitor] over one run. Without rules nobody makes one of these, and nothing is
+// sampled.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/channel.h"
+#include "launch/plan.h"
+#include "monitor/history.h"
+#include "monitor/judge.h"
+#include "monitor/meter.h"
+#include "monitor/sampler.h"
+#include "paddock/policy.h"
+#include "run/egress.h"
+
+namespace paddock::runs {
+
+class RunMonitor {
+ public:
+  RunMonitor(const Policy& policy, const launch::Plan& plan);
+
+  uint64_t every_ms() const { return every_ms_; }
+  void begin();  // the program starts now
+  // What the keeper says is used, and the network's sums. Whether the run has to end.
+  bool take(const launch::LivingUsage& usage, const LiveNetwork* network);
+
+  // "monitor.warn", "monitor.kill".
+  std::function<void(const char* kind, const LimitHit& hit)> on_finding;
+
+  const std::optional<LimitHit>& ended_by() const { return ended_by_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  std::vector<UsageSample> history() const { return history_.recent(); }
+
+ private:
+  uint64_t every_ms_;
+  monitor::Sampler sampler_;
+  monitor::Meter meter_;
+  monitor::Judge judge_;
+  monitor::History history_;
+  monitor::Reading reading_;
+  std::optional<LimitHit> ended_by_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace paddock::runs

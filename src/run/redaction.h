@@ -1,0 +1,39 @@
+// What is taken out of everything that a run prints, reports and records.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "paddock/policy.h"
+#include "paddock/sandbox.h"
+#include "redact/redact.h"
+
+namespace paddock::runs {
+
+using Secrets = std::map<std::string, std::string>;  // name → value
+
+// The built-in kinds, but those that the policy skips; its own patterns; these values. Errors name
+// the policy's key.
+Result<redact::Options> redact_options(const Policy& policy, const Secrets& secrets);
+
+class RunRedaction {
+ public:
+  // Compiled here, unless it is only what is built in: that waits until there is something to look
+  // at.
+  static Result<RunRedaction> create(const Policy& policy, const Secrets& secrets);
+
+  const std::shared_ptr<const redact::Rules>& rules();
+
+  std::string clean(std::string_view text);
+  Value clean_value(const Value& value);
+  std::string clean_json(const std::string& text);  // every text in it, not its form
+  Error clean(const Error& error);
+  // What stands around the output: notes, denials, the network's log.
+  void clean(RunResult& result);
+
+ private:
+  std::shared_ptr<const redact::Rules> rules_;
+};
+
+}  // namespace paddock::runs
