@@ -156,7 +156,8 @@ bool from_field(const Value& value, std::optional<Item>& into) {
 template <class... Fields, class Struct>
 void write_fields(const std::tuple<Fields...>& fields, const Struct& from, Value& into) {
   auto write = [&](const auto& field) {
-    if (field.presence == Presence::sparse && from.*field.place == Struct{}.*field.place) return;
+    if constexpr (requires { from.*field.place == from.*field.place; })
+      if (field.presence == Presence::sparse && from.*field.place == Struct{}.*field.place) return;
     Value value = to_field(from.*field.place);
     if constexpr (requires { (from.*field.place).has_value(); })
       if (value.is_null()) return;

@@ -1,0 +1,199 @@
+// The requests of docs/formats/guest.md, one struct for each operation. What has its default value
+// is not sent.
+//
+//   guest::StartRequest start{.argv = {"/bin/sh", "-c", "id"}, .user = "root"};
+//   std::shared_ptr<guest::Channel> channel = client->open(guest::to_value(start));
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/record.h"
+
+namespace paddock::guest {
+
+template <class Struct, class Member>
+constexpr auto sparse(const char* key, Member Struct::*place) {
+  return field(key, place, Presence::sparse);
+}
+
+struct TerminalRequest {
+  int64_t rows = 24, columns = 80;
+  bool operator==(const TerminalRequest&) const = default;
+  static constexpr auto fields() {
+    return std::make_tuple(field("rows", &TerminalRequest::rows),
+                           field("columns", &TerminalRequest::columns));
+  }
+};
+inline Value to_field(const TerminalRequest& size) {
+  return write_record(TerminalRequest::fields(), size);
+}
+
+struct StartRequest {
+  static constexpr const char* kOperation = "start";
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> env;
+  std::string cwd, user, tag;
+  bool wants_input = false;  // else its stdin is empty
+  std::optional<TerminalRequest> terminal;
+  int64_t timeout_ms = 0;  // 0: none
+  static constexpr auto fields() {
+    using R = StartRequest;
+    return std::make_tuple(sparse("argv", &R::argv), sparse("env", &R::env), sparse("cwd", &R::cwd),
+                           sparse("user", &R::user), sparse("tag", &R::tag),
+                           sparse("stdin", &R::wants_input), sparse("terminal", &R::terminal),
+                           sparse("timeout_ms", &R::timeout_ms));
+  }
+};
+
+// These name a process by its pid, or by the tag it was started with.
+struct AttachRequest {
+  static constexpr const char* kOperation = "attach";
+  int64_t pid = 0;
+  std::string tag;
+  bool quiet = false;  // nothing until its end
+  static constexpr auto fields() {
+    using R = AttachRequest;
+    return std::make_tuple(sparse("pid", &R::pid), sparse("tag", &R::tag),
+                           sparse("quiet", &R::quiet));
+  }
+};
+struct InputRequest {
+  static constexpr const char* kOperation = "input";
+  int64_t pid = 0;
+  std::string tag;
+  bool terminal = false;
+  static constexpr auto fields() {
+    using R = InputRequest;
+    return std::make_tuple(sparse("pid", &R::pid), sparse("tag", &R::tag),
+                           sparse("terminal", &R::terminal));
+  }
+};
+struct CloseInputRequest {
+  static constexpr const char* kOperation = "close_stdin";
+  int64_t pid = 0;
+  std::string tag;
+  static constexpr auto fields() {
+    using R = CloseInputRequest;
+    return std::make_tuple(sparse("pid", &R::pid), sparse("tag", &R::tag));
+  }
+};
+struct SignalRequest {
+  static constexpr const char* kOperation = "signal";
+  int64_t pid = 0;
+  std::string tag;
+  Value signal;  // a name ("SIGTERM") or a number
+  static constexpr auto fields() {
+    using R = SignalRequest;
+    return std::make_tuple(sparse("pid", &R::pid), sparse("tag", &R::tag),
+                           field("signal", &R::signal));
+  }
+};
+struct ResizeRequest {
+  static constexpr const char* kOperation = "resize";
+  int64_t pid = 0;
+  std::string tag;
+  int64_t rows = 24, columns = 80;
+  static constexpr auto fields() {
+    using R = ResizeRequest;
+    return std::make_tuple(sparse("pid", &R::pid), sparse("tag", &R::tag), field("rows", &R::rows),
+                           field("columns", &R::columns));
+  }
+};
+
+// Files: `own_rights` means with the user's rights, not with root's.
+struct ReadRequest {
+  static constexpr const char* kOperation = "read";
+  std::string path, user;
+  std::optional<int64_t> offset, length;
+  bool own_rights = false;
+  static constexpr auto fields() {
+    using R = ReadRequest;
+    return std::make_tuple(field("path", &R::path), sparse("user", &R::user),
+                           sparse("offset", &R::offset), sparse("length", &R::length),
+                           sparse("own_rights", &R::own_rights));
+  }
+};
+struct WriteRequest {
+  static constexpr const char* kOperation = "write";
+  std::string path, user;
+  bool append = false, own_rights = false;
+  static constexpr auto fields() {
+    using R = WriteRequest;
+    return std::make_tuple(field("path", &R::path), sparse("user", &R::user),
+                           sparse("append", &R::append), sparse("own_rights", &R::own_rights));
+  }
+};
+struct ListRequest {
+  static constexpr const char* kOperation = "list";
+  std::string path, user;
+  std::optional<int64_t> depth;
+  bool own_rights = false;
+  static constexpr auto fields() {
+    using R = ListRequest;
+    return std::make_tuple(field("path", &R::path), sparse("user", &R::user),
+                           sparse("depth", &R::depth), sparse("own_rights", &R::own_rights));
+  }
+};
+struct UnpackRequest {
+  static constexpr const char* kOperation = "unpack";
+  std::string path, user;
+  static constexpr auto fields() {
+    using R = UnpackRequest;
+    return std::make_tuple(field("path", &R::path), sparse("user", &R::user));
+  }
+};
+
+struct ConnectRequest {
+  static constexpr const char* kOperation = "connect";
+  int64_t port = 0;
+  static constexpr auto fields() { return std::make_tuple(field("port", &ConnectRequest::port)); }
+};
+struct UserRequest {
+  static constexpr const char* kOperation = "user";
+  std::string user;
+  static constexpr auto fields() { return std::make_tuple(sparse("user", &UserRequest::user)); }
+};
+// Holds for everything that is started from now on.
+struct SettingsRequest {
+  static constexpr const char* kOperation = "settings";
+  std::map<std::string, std::string> env;
+  std::string user, cwd;
+  static constexpr auto fields() {
+    using R = SettingsRequest;
+    return std::make_tuple(field("env", &R::env), sparse("user", &R::user), sparse("cwd", &R::cwd));
+  }
+};
+
+// Operations without parameters.
+struct ProcessesRequest {
+  static constexpr const char* kOperation = "processes";
+  static constexpr auto fields() { return std::tuple(); }
+};
+struct StopAllRequest {
+  static constexpr const char* kOperation = "stop_all";
+  static constexpr auto fields() { return std::tuple(); }
+};
+struct ContinueAllRequest {
+  static constexpr const char* kOperation = "continue_all";
+  static constexpr auto fields() { return std::tuple(); }
+};
+struct MetricsRequest {
+  static constexpr const char* kOperation = "metrics";
+  static constexpr auto fields() { return std::tuple(); }
+};
+
+// The request as it is sent.
+template <class Request>
+  requires requires { Request::kOperation; }
+Value to_value(const Request& request) {
+  Value value;
+  value.set("op", Request::kOperation);
+  write_fields(Request::fields(), request, value);
+  return value;
+}
+
+}  // namespace paddock::guest

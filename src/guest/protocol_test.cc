@@ -1,0 +1,33 @@
+#include "guest/protocol.h"
+
+#include <gtest/gtest.h>
+
+namespace paddock::guest {
+namespace {
+
+TEST(Protocol, LeavesOutWhatHasItsDefault) {
+  EXPECT_EQ(to_json(to_value(MetricsRequest{})), R"({"op":"metrics"})");
+  EXPECT_EQ(to_json(to_value(StartRequest{.argv = {"id"}})), R"({"op":"start","argv":["id"]})");
+  EXPECT_EQ(to_json(to_value(ReadRequest{.path = "/a"})), R"({"op":"read","path":"/a"})");
+}
+
+TEST(Protocol, SendsEveryMember) {
+  StartRequest start{.argv = {"sh", "-c", "x"},
+                     .env = {{"A", "b"}},
+                     .cwd = "/w",
+                     .user = "root",
+                     .tag = "t",
+                     .wants_input = true,
+                     .terminal = TerminalRequest{.rows = 5, .columns = 9},
+                     .timeout_ms = 7};
+  EXPECT_EQ(to_json(to_value(start)),
+            R"({"op":"start","argv":["sh","-c","x"],"env":{"A":"b"},"cwd":"/w","user":"root",)"
+            R"("tag":"t","stdin":true,"terminal":{"rows":5,"columns":9},"timeout_ms":7})");
+  EXPECT_EQ(to_json(to_value(SignalRequest{.pid = 3, .signal = "SIGTERM"})),
+            R"({"op":"signal","pid":3,"signal":"SIGTERM"})");
+  EXPECT_EQ(to_json(to_value(ListRequest{.path = "/", .depth = 0, .own_rights = true})),
+            R"({"op":"list","path":"/","depth":0,"own_rights":true})");
+}
+
+}  // namespace
+}  // namespace paddock::guest
