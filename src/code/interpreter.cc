@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/text.h"
 #include "code/languages.h"
+#include "guest/protocol.h"
 
 namespace paddock::code {
 
@@ -60,8 +61,8 @@ Task<Result<void>> Interpreter::recover() {
   std::shared_ptr<manager::Sandbox> sandbox = sandbox_.lock();
   std::shared_ptr<guest::Client> guest = sandbox ? sandbox->guest() : nullptr;
   if (!guest) co_return Error{Code::conflict, "run code: the sandbox is not running", ""};
-  Value about_user = Value::Object{{"op", "user"}},
-        about_processes = Value::Object{{"op", "processes"}};
+  Value about_user = guest::to_value(guest::UserRequest{});
+  Value about_processes = guest::to_value(guest::ProcessesRequest{});
   Result<Value> user = co_await guest->ask(about_user, loop_.now() + kAskPatience);
   if (!user) co_return user.error();
   Result<Value> processes = co_await guest->ask(about_processes, loop_.now() + kAskPatience);

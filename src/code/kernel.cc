@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "code/languages.h"
+#include "guest/protocol.h"
 #include "manager/ended_sandboxes.h"
 
 namespace paddock::code {
@@ -139,19 +140,18 @@ Task<Result<void>> Kernel::start_alone(std::shared_ptr<Kernel> self, bool as_roo
   std::shared_ptr<guest::Client> guest = self->guest();
   if (!guest) co_return Error{Code::conflict, "run code: the sandbox is not running", ""};
   KernelProgram program = kernel_program(self->info.language);
-  Value request = Value::Object{{"op", "start"},
-                                {"argv", text_list(program.argv)},
-                                {"cwd", self->info.cwd},
-                                {"stdin", true},
-                                {"tag", tag_of(self->info)}};
-  if (as_root) request.set("user", "root");
+  guest::StartRequest request{.argv = program.argv,
+                              .cwd = self->info.cwd,
+                              .user = as_root ? "root" : "",
+                              .tag = tag_of(self->info),
+                              .wants_input = true};
   self->last_words_.clear();
   self->pid_ = 0;
   self->why_down_.clear();
   self->refused_.reset();
   self->refusal_hint_.clear();
   self->state_ = State::starting;
-  self->channel_ = guest->open(request);
+  self->channel_ = guest->open(guest::to_value(request));
   io::spawn(read(self, self->channel_));
   Result<void> ready = co_await wait_ready(self, kStartPatience);
   if (ready) co_return ready;
@@ -172,7 +172,7 @@ Task<bool> Kernel::attach(std::shared_ptr<Kernel> self) {
   if (!guest) co_return false;
   self->pid_ = std::exchange(self->lives_as, 0);
   (void)co_await self->signal("SIGINT");
-  Value request = Value::Object{{"op", "attach"}, {"pid", self->pid_}};
+  Value request = guest::to_value(guest::AttachRequest{.pid = self->pid_});
   self->state_ = State::starting;
   self->channel_ = guest->open(request);
   std::shared_ptr<guest::Channel> channel = self->channel_;
@@ -324,7 +324,7 @@ void Kernel::let_go() {
 Task<bool> Kernel::signal(std::string name) {
   std::shared_ptr<guest::Client> client = guest();
   if (!client || pid_ <= 0) co_return false;
-  Value request = Value::Object{{"op", "signal"}, {"pid", pid_}, {"signal", name}};
+  Value request = guest::to_value(guest::SignalRequest{.pid = pid_, .signal = name});
   Result<Value> sent = co_await client->ask(request, loop_.now() + kSignalPatience);
   co_return static_cast<bool>(sent);
 }

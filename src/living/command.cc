@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "guest/protocol.h"
 
 namespace paddock::living {
 
@@ -20,17 +21,11 @@ io::Milliseconds monotonic() {
 }
 
 Value request_for(const CommandOptions& options) {
-  Value env{Value::Object{}};
-  for (const auto& [name, text] : options.env) env.set(name, text);
-  Value request;
-  request.set("op", "start");
-  request.set("argv", text_list(options.argv));
-  request.set("env", std::move(env));
-  if (!options.cwd.empty()) request.set("cwd", options.cwd);
-  if (!options.user.empty()) request.set("user", options.user);
-  request.set("stdin", false);
-  if (options.timeout > 0) request.set("timeout_ms", options.timeout);
-  return request;
+  return guest::to_value(guest::StartRequest{.argv = options.argv,
+                                             .env = options.env,
+                                             .cwd = options.cwd,
+                                             .user = options.user,
+                                             .timeout_ms = std::max<int64_t>(options.timeout, 0)});
 }
 
 // Output in pieces, told as lines.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "guest/protocol.h"
 #include "launch/launcher.h"
 #include "linux/cgroup.h"
 #include "living/life.h"
@@ -203,8 +204,7 @@ io::Task<Result<void>> Instance::freeze() {
   std::shared_ptr<Life> life = life_;
   ++life->pauses;
   if (!life->facts.freezer) {
-    Value order;
-    order.set("op", "stop_all");
+    Value order = guest::to_value(guest::StopAllRequest{});
     io::Milliseconds deadline = life->loop.now() + kFreezeMs;
     Result<Value> stopped = co_await life->guest->ask(order, deadline);
     if (!stopped) co_return stopped.error();
@@ -226,8 +226,7 @@ io::Task<Result<void>> Instance::thaw() {
     if (!hello) co_return hello.error();
   }
   if (life->facts.freezer) co_return Result<void>();
-  Value order;
-  order.set("op", "continue_all");
+  Value order = guest::to_value(guest::ContinueAllRequest{});
   io::Milliseconds deadline = life->loop.now() + kFreezeMs;
   Result<Value> going = co_await life->guest->ask(order, deadline);
   if (!going) co_return going.error();

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "guest/protocol.h"
 #include "launch/living.h"
 #include "linux/cgroup.h"
 
@@ -159,8 +160,7 @@ io::Task<void> Instance::Life::await_sign_of_life(std::shared_ptr<Life> life) {
   uint64_t pauses = life->pauses;
   bool late = true;
   std::shared_ptr<guest::Client> client = life->guest;
-  Value question;
-  question.set("op", "metrics");
+  Value question = guest::to_value(guest::MetricsRequest{});
   for (int attempt = 0; late && attempt < 2; ++attempt) {
     io::Milliseconds deadline = life->loop.now() + kSignOfLifeMs;
     Result<Value> answer = co_await client->ask(question, deadline);

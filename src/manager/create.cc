@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "guest/protocol.h"
 #include "linux/cgroup.h"
 #include "linux/sub_ids.h"
 #include "manager/base_template.h"
@@ -246,29 +247,19 @@ living::InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
 // for, which wins. With a workspace they start in it; and where its files are root's inside,
 // because no others can be mapped, as root.
 static Value settings_of(const SandboxInfo& info, const store::Template& made_from) {
-  std::map<std::string, std::string> env = made_from.env;
-  env["PADDOCK"] = env["E2B_SANDBOX"] = "true";
-  env["PADDOCK_SANDBOX_ID"] = env["E2B_SANDBOX_ID"] = info.id;
-  env["E2B_TEMPLATE_ID"] = info.template_id;
-  for (const auto& [name, value] : info.env) env[name] = value;
-  for (const auto& [name, value] : info.secrets) env[name] = value;
-  Value table{Value::Object{}};
-  for (const auto& [name, value] : env) table.set(name, value);
-  Value settings;
-  settings.set("op", "settings");
-  settings.set("env", std::move(table));
-  bool has_workspace = !info.workspace.empty();
-  bool as_root =
-      has_workspace && ::geteuid() != 0 && kernel::find_sub_ids(::geteuid(), store::kIdCount - 1);
-  if (as_root)
-    settings.set("user", "root");
-  else if (!made_from.user.empty())
-    settings.set("user", made_from.user);
-  if (has_workspace)
-    settings.set("cwd", wall::kWorkspace);
-  else if (!made_from.cwd.empty())
-    settings.set("cwd", made_from.cwd);
-  return settings;
+  guest::SettingsRequest settings{
+      .env = made_from.env, .user = made_from.user, .cwd = made_from.cwd};
+  settings.env["PADDOCK"] = settings.env["E2B_SANDBOX"] = "true";
+  settings.env["PADDOCK_SANDBOX_ID"] = settings.env["E2B_SANDBOX_ID"] = info.id;
+  settings.env["E2B_TEMPLATE_ID"] = info.template_id;
+  for (const auto& [name, value] : info.env) settings.env[name] = value;
+  for (const auto& [name, value] : info.secrets) settings.env[name] = value;
+  if (!info.workspace.empty()) {
+    settings.cwd = wall::kWorkspace;
+    if (::geteuid() != 0 && kernel::find_sub_ids(::geteuid(), store::kIdCount - 1))
+      settings.user = "root";
+  }
+  return guest::to_value(settings);
 }
 
 void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox,

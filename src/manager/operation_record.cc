@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/text.h"
+#include "guest/protocol.h"
 #include "manager/output_redaction.h"
 #include "manager/sandbox_events.h"
 #include "record/events.h"
@@ -102,10 +103,7 @@ Value unknown_outcome(const Sandbox& sandbox) {
 // Follows a command whose client is gone, without what it writes.
 Task<void> follow(Manager& manager, RunningSandbox inside, Event end, int64_t pid,
                   int64_t timeout_ms) {
-  Value request;
-  request.set("op", "attach");
-  request.set("pid", pid);
-  request.set("quiet", true);
+  Value request = guest::to_value(guest::AttachRequest{.pid = pid, .quiet = true});
   std::shared_ptr<guest::Channel> channel = inside.guest->open(request);
   guest::Channel::Item item;
   do {

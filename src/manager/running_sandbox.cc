@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "guest/protocol.h"
 #include "manager/ended_sandboxes.h"
 #include "run/run.h"
 
@@ -32,10 +33,7 @@ std::string signal_name(int64_t number) {
 }
 
 Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
-  Value request;
-  request.set("op", "signal");
-  request.set("pid", pid);
-  request.set("signal", "SIGKILL");
+  Value request = guest::to_value(guest::SignalRequest{.pid = pid, .signal = "SIGKILL"});
   (void)co_await guest->ask(std::move(request));
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "base/text.h"
+#include "guest/protocol.h"
 #include "living/command.h"
 #include "template/scripts.h"
 
@@ -103,10 +104,7 @@ io::Task<Result<ScriptEnd>> run_script(std::shared_ptr<guest::Client> guest, con
 
 // Sends the archive to the guest, which unpacks it inside.
 io::Task<Result<void>> unpack(std::shared_ptr<guest::Client> guest, Fd archive) {
-  Value request;
-  request.set("op", "unpack");
-  request.set("path", kStage);
-  request.set("user", "root");
+  Value request = guest::to_value(guest::UnpackRequest{.path = kStage, .user = "root"});
   std::shared_ptr<guest::Channel> channel = guest->open(request);
   std::string piece(64 << 10, '\0');
   while (true) {
