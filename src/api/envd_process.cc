@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "manager/ended_sandboxes.h"
 #include "net/connect_rpc.h"
+#include "run/result.h"
 
 namespace paddock::api {
 namespace {
@@ -100,8 +101,8 @@ io::Task<bool> send_rest(RpcStream& stream, OutputRedaction& redaction) {
 
 // The outcome of a limit in words, as the command line has them.
 std::string limit_words_of(const Value& outcome) {
-  std::optional<LimitHit> hit = living::limit_from(outcome);
-  return hit ? manager::limit_words(*hit) : text_field(outcome, "limit");
+  LimitHit hit{};
+  return from_field(outcome, hit) ? manager::limit_words(hit) : text_field(outcome, "limit");
 }
 
 // A limit that ended the whole sandbox is told; otherwise clients take a connection that breaks for

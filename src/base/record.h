@@ -9,15 +9,17 @@
 //   Value value = write_record(kVolumeFields, volume);
 //   TRY(read_record(kVolumeFields, value, volume, "a volume's record"));
 //
-// Kinds of fields: texts, whole numbers, reals, flags, Value, and lists, maps by name and optionals
-// of these. For other types declare `Value to_field(const T&)` and `bool from_field(const Value&,
-// T&)` in the namespace of T. Enums are written by name: see `names_of` below.
+// Kinds of fields: texts, whole numbers, reals, flags, Value, sets of texts, and lists, maps by
+// name and optionals of these. For other types declare `Value to_field(const T&)` and `bool
+// from_field(const Value&, T&)` in the namespace of T. Enums are written by name: see `names_of`
+// below.
 #pragma once
 
 #include <concepts>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -121,6 +123,16 @@ bool from_field(const Value& value, std::vector<Item>& into) {
     items.push_back(std::move(item));
   }
   into = std::move(items);
+  return true;
+}
+
+inline Value to_field(const std::set<std::string>& texts) {
+  return text_list({texts.begin(), texts.end()});
+}
+inline bool from_field(const Value& value, std::set<std::string>& into) {
+  std::vector<std::string> texts;
+  if (!from_field(value, texts)) return false;
+  into = {texts.begin(), texts.end()};
   return true;
 }
 

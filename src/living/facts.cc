@@ -1,65 +1,70 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/record.h"
 #include "base/text.h"
 #include "launch/living.h"
 #include "living/life.h"
+#include "run/result.h"
 #include "store/durable.h"
+
+namespace paddock {
+
+// {"memory":268435456,…}; limits of other versions are passed over.
+static Value to_field(const std::map<LimitKind, uint64_t>& limits) {
+  Value value{Value::Object{}};
+  for (const auto& [kind, limit] : limits) value.set(info(kind).name, limit);
+  return value;
+}
+static bool from_field(const Value& value, std::map<LimitKind, uint64_t>& into) {
+  for (const LimitInfo& limit : kLimits)
+    if (value.find(limit.name)) into[limit.kind] = count_in(value, limit.name);
+  return true;
+}
+
+}  // namespace paddock
 
 namespace paddock::living {
 
 namespace {
 
-constexpr char kFile[] = "instance.json", kFormat[] = "paddock-instance";
+constexpr char kFactsFile[] = "instance.json", kFactsFormat[] = "paddock-instance";
+
+constexpr auto kFactsFields =
+    std::make_tuple(field("enforced", &InstanceFacts::enforced, Presence::optional),
+                    field("notes", &InstanceFacts::notes, Presence::optional),
+                    field("cgroups", &InstanceFacts::cgroups, Presence::optional),
+                    field("freezes_by", &InstanceFacts::freezes_by, Presence::optional),
+                    field("freezer", &InstanceFacts::freezer, Presence::optional),
+                    field("network", &InstanceFacts::network, Presence::optional),
+                    field("limits", &InstanceFacts::limits, Presence::optional));
+
+// What a keeper leaves (launch/living.cc writes it).
+constexpr auto kEndFields =
+    std::make_tuple(field("time_ms", &EndRecord::time_ms, Presence::optional),
+                    field("keep_files", &EndRecord::keep_files, Presence::optional),
+                    field("because", &EndRecord::because, Presence::optional),
+                    field("limit", &EndRecord::limit, Presence::optional));
+constexpr auto kEndUsageFields =
+    std::make_tuple(field("memory_peak", &launch::LivingUsage::memory_peak, Presence::optional),
+                    field("disk_bytes", &launch::LivingUsage::disk, Presence::optional),
+                    field("cpu_us", &launch::LivingUsage::cpu_us, Presence::optional),
+                    field("oom_kills", &launch::LivingUsage::oom_kills, Presence::optional));
 
 }  // namespace
 
-std::optional<LimitHit> limit_from(const Value& value) {
-  std::string name = text_in(value, "limit");
-  for (const LimitInfo& limit : kLimits) {
-    if (name != limit.name) continue;
-    LimitHit hit{
-        .limit = limit.kind, .value = count_in(value, "value"), .peak = count_in(value, "peak")};
-    hit.rule = text_in(value, "rule");
-    hit.text = text_in(value, "text");
-    hit.exact_value = static_cast<double>(hit.value);
-    hit.exact_peak = static_cast<double>(hit.peak);
-    return hit;
-  }
-  return std::nullopt;
-}
-
 Result<void> InstanceFacts::save(const std::string& directory) const {
-  Value record, held{Value::Object{}};
-  record.set("format", kFormat);
-  record.set("version", 1);
-  record.set("enforced", enforced);
-  record.set("notes", text_list(notes));
-  record.set("cgroups", text_list(cgroups));
-  record.set("freezes_by", freezes_by);
-  record.set("freezer", freezer);
-  record.set("network", network);
-  for (const auto& [kind, value] : limits) held.set(info(kind).name, value);
-  record.set("limits", std::move(held));
+  Value record = Value::Object{{"format", kFactsFormat}, {"version", 1}};
+  write_fields(kFactsFields, *this, record);
   Fd folder = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  return store::write_record(folder.get(), kFile, record, store::Durability::atomic);
+  return store::write_record(folder.get(), kFactsFile, record, store::Durability::atomic);
 }
 
 Result<InstanceFacts> InstanceFacts::load(const std::string& directory) {
   Fd folder = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  Value record = TRY(store::read_record(folder.get(), kFile, kFormat));
+  Value record = TRY(store::read_record(folder.get(), kFactsFile, kFactsFormat));
   InstanceFacts facts;
-  if (const Value* enforced = record.find("enforced")) facts.enforced = *enforced;
-  facts.notes = texts_in(record, "notes");
-  facts.cgroups = texts_in(record, "cgroups");
-  if (const Value* by = record.find("freezes_by"); by && by->as_string())
-    facts.freezes_by = *by->as_string();
-  facts.freezer = flag_in(record, "freezer");
-  facts.network = flag_in(record, "network");
-  const Value* limits = record.find("limits");
-  for (const LimitInfo& limit : kLimits)
-    if (const Value* value = limits ? limits->find(limit.name) : nullptr; value && value->as_int())
-      facts.limits[limit.kind] = static_cast<uint64_t>(*value->as_int());
+  TRY(read_record(kFactsFields, record, facts, kFactsFile));
   return facts;
 }
 
@@ -68,26 +73,19 @@ std::optional<EndRecord> read_end_record(const std::string& directory) {
   if (!folder) return std::nullopt;
   Result<Value> record =
       store::read_record(folder.value().get(), launch::kEndFile, launch::kEndFormat);
-  if (!record) return std::nullopt;
-  const Value& value = record.value();
   EndRecord ending;
-  ending.time_ms = static_cast<int64_t>(count_in(value, "time_ms"));
-  ending.keep_files = flag_in(value, "keep_files");
-  ending.end.why = text_in(value, "because");
-  if (const Value* limit = value.find("limit")) ending.end.limit = limit_from(*limit);
-  if (ending.end.limit && ending.end.limit->rule.empty())
-    ending.end.why = why_of(*ending.end.limit);
-  ending.usage.memory_peak = count_in(value, "memory_peak");
-  ending.usage.disk = count_in(value, "disk_bytes");
-  ending.usage.cpu_us = count_in(value, "cpu_us");
-  ending.usage.oom_kills = count_in(value, "oom_kills");
+  if (!record || !read_record(kEndFields, record.value(), ending, launch::kEndFile) ||
+      !read_record(kEndUsageFields, record.value(), ending.usage, launch::kEndFile))
+    return std::nullopt;
+  ending.end = {.limit = ending.limit, .why = ending.because};
+  if (ending.limit && ending.limit->rule.empty()) ending.end.why = why_of(*ending.limit);
   return ending;
 }
 
 void InstanceFacts::remove(const std::string& directory) {
   Fd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder) return;
-  (void)::unlinkat(folder.get(), kFile, 0);
+  (void)::unlinkat(folder.get(), kFactsFile, 0);
   (void)::unlinkat(folder.get(), launch::kKeeperSocket, 0);
 }
 

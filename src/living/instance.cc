@@ -233,15 +233,12 @@ io::Task<Result<void>> Instance::thaw() {
   co_return Result<void>();
 }
 
-io::Task<Result<InstanceUsage>> Instance::usage() {
+io::Task<Result<launch::LivingUsage>> Instance::usage() {
   std::shared_ptr<Life> life = life_;
   Record question{.kind = Record::Kind::usage};
   Result<launch::Received> answer = co_await life->keeper->ask(question, kUsageMs);
   if (!answer) co_return answer.error();
-  launch::LivingUsage used = launch::LivingUsage::from_record(answer.value().record);
-  InstanceUsage usage{used.cpu_us,      used.memory, used.memory_cache,
-                      used.memory_peak, used.pids,   used.disk,
-                      used.oom_kills,   used.frozen, used.paused_by_keeper};
+  launch::LivingUsage usage = launch::LivingUsage::from_record(answer.value().record);
   if (!usage.frozen) life->check_guest();
   co_return usage;
 }

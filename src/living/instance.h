@@ -58,24 +58,17 @@ struct InstanceEnd {
   std::string why;
 };
 
-struct InstanceUsage {
-  uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0;
-  uint64_t oom_kills = 0;
-  bool frozen = false;
-  bool paused_by_keeper = false;  // while no server was there
-};
-
 // How it ended while no server was there: what its keeper left in `directory`. Nothing: it left
 // nothing (it was killed itself).
 struct EndRecord {
   InstanceEnd end;
-  int64_t time_ms = 0;      // since 1970
-  bool keep_files = false;  // it was paused without memory
-  InstanceUsage usage;
+  std::string because;            // as the keeper wrote it
+  std::optional<LimitHit> limit;  // likewise
+  int64_t time_ms = 0;            // since 1970
+  bool keep_files = false;        // it was paused without memory
+  launch::LivingUsage usage;
 };
 std::optional<EndRecord> read_end_record(const std::string& directory);
-// {"limit":"memory","value":…,"peak":…}; of a rule also "rule" and "text".
-std::optional<LimitHit> limit_from(const Value& value);
 
 // The processes of one sandbox. Instance is what a server has; tests of the lifecycle have entries
 // in a table.
@@ -92,7 +85,7 @@ class SandboxProcesses {
   virtual io::Task<Result<void>> freeze() = 0;
   virtual io::Task<Result<void>> thaw() = 0;
 
-  virtual io::Task<Result<InstanceUsage>> usage() = 0;
+  virtual io::Task<Result<launch::LivingUsage>> usage() = 0;
   // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no
   // cgroups for it, ask usage(). `deep`: also what is expensive to read.
   virtual bool read(monitor::Reading& reading, bool deep) = 0;
@@ -125,7 +118,7 @@ class Instance : public SandboxProcesses {
   io::Task<Result<void>> freeze() override;
   io::Task<Result<void>> thaw() override;
   std::string freezes_by() const;
-  io::Task<Result<InstanceUsage>> usage() override;
+  io::Task<Result<launch::LivingUsage>> usage() override;
   bool read(monitor::Reading& reading, bool deep) override;
   void set_lifetime(const launch::LifetimeOrder& order) override;
   Result<void> set_network(const Policy& policy) override;

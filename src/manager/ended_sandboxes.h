@@ -25,10 +25,10 @@ struct EndedSandbox {
 std::string limit_words(const LimitHit& hit);
 // Why it ended, for people: "reached its time to live (5m)", "memory limit of 64M reached (peak
 // 65M)", "it was killed".
-std::string ending_words(const EndedSandbox& ended_sandbox);
+std::string ending_words(const EndedSandbox& sandbox);
 EndedSandbox ended_sandbox_of(const SandboxInfo& info, const std::string& because, WallTime ended);
 // "ended 3m ago: reached its time to live (5m)"
-std::string describe(const EndedSandbox& ended_sandbox, WallTime now);
+std::string describe(const EndedSandbox& sandbox, WallTime now);
 
 class EndedSandboxes {
  public:
@@ -38,7 +38,7 @@ class EndedSandboxes {
   // Reads what is there. What cannot be read is not known; nothing depends on it.
   explicit EndedSandboxes(int directory);
 
-  void add(EndedSandbox ended_sandbox);
+  void add(EndedSandbox sandbox);
   // The last one of this id or name; null: none is known.
   const EndedSandbox* find(const std::string& tenant, const std::string& id_or_name) const;
   std::vector<EndedSandbox> of(const std::string& tenant) const;  // the last one first

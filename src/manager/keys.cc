@@ -7,6 +7,7 @@
 
 #include "base/base64.h"
 #include "base/digest.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "record/own_log.h"
 #include "store/state.h"
@@ -18,28 +19,28 @@ namespace {
 constexpr const char* kKeysFile = "keys.json";
 constexpr size_t kMostKeys = 10'000;
 
-Value scope_list(const std::set<std::string>& scopes) {
-  return text_list({scopes.begin(), scopes.end()});
+constexpr auto kKeyFields = std::make_tuple(
+    field("id", &KeyInfo::id, Presence::optional), field("tenant", &KeyInfo::tenant),
+    field("name", &KeyInfo::name, Presence::optional), field("scopes", &KeyInfo::scopes),
+    field("last_four", &KeyInfo::last_four, Presence::optional),
+    field("created_ms", &KeyInfo::created, Presence::optional),
+    field("expires_ms", &KeyInfo::expires, Presence::optional));
+
+// A key with its keyed hash, as it stands in the file.
+Value line_of(const KeyInfo& key, const std::string& hash) {
+  Value item = to_value(key);
+  item.set("hash", base64(hash));
+  return item;
 }
 
 }  // namespace
 
-Value to_value(const KeyInfo& key) {
-  Value value;
-  value.set("id", key.id);
-  value.set("tenant", key.tenant);
-  value.set("name", key.name);
-  value.set("scopes", scope_list(key.scopes));
-  value.set("last_four", key.last_four);
-  value.set("created_ms", key.created);
-  value.set("expires_ms", key.expires);
-  return value;
-}
+Value to_value(const KeyInfo& key) { return write_record(kKeyFields, key); }
 
 Value creation_data(const KeyInfo& key) {
   return Value::Object{{"tenant", key.tenant},
                        {"name", key.name},
-                       {"scopes", scope_list(key.scopes)},
+                       {"scopes", to_field(key.scopes)},
                        {"expires_ms", key.expires}};
 }
 
@@ -79,18 +80,9 @@ Result<void> Keys::read_if_changed() {
   if (!list) return broken;
   for (const Value& item : *list) {
     Entry entry;
-    entry.info = {.id = text_in(item, "id"),
-                  .tenant = text_in(item, "tenant"),
-                  .name = text_in(item, "name"),
-                  .scopes = {},
-                  .last_four = text_in(item, "last_four"),
-                  .created = number_in(item, "created_ms"),
-                  .expires = number_in(item, "expires_ms")};
-    const Value* scopes = item.find("scopes");
-    if (!scopes || !scopes->as_array()) return broken;
-    for (const Value& scope : *scopes->as_array())
-      if (scope.as_string() && kScopes.count(*scope.as_string()))
-        entry.info.scopes.insert(*scope.as_string());
+    if (!read_record(kKeyFields, item, entry.info, "a key")) return broken;
+    std::erase_if(entry.info.scopes,
+                  [](const std::string& scope) { return !kScopes.count(scope); });
     Result<std::string> hash = from_base64(text_in(item, "hash"));
     if (!hash || hash.value().size() != 32 || !is_tenant_name(entry.info.tenant)) return broken;
     entry.hash = std::move(hash.value());
@@ -106,15 +98,8 @@ Result<void> Keys::read_if_changed() {
 
 Result<void> Keys::write() {
   Value::Array list;
-  for (const Entry& entry : entries_) {
-    Value item = to_value(entry.info);
-    item.set("hash", base64(entry.hash));
-    list.push_back(std::move(item));
-  }
-  Value all;
-  all.set("version", 1);
-  all.set("secret", base64(secret_));
-  all.set("keys", std::move(list));
+  for (const Entry& entry : entries_) list.push_back(line_of(entry.info, entry.hash));
+  Value all = Value::Object{{"version", 1}, {"secret", base64(secret_)}, {"keys", list}};
   Fd directory = TRY(open_file(directory_, O_RDONLY | O_DIRECTORY));
   return store::write_file(directory.get(), kKeysFile, to_json(all, true) + "\n");
 }

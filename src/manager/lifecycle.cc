@@ -103,7 +103,7 @@ void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
 }
 
 void Manager::note_end(const Sandbox& sandbox, const std::string& because,
-                       const living::InstanceUsage& usage, WallTime when) {
+                       const launch::LivingUsage& usage, WallTime when) {
   if (!sandbox.is_recorded_) return;
   const SandboxInfo& info = sandbox.info_;
   if (!info.hidden && info.started != 0) {  // else nobody was ever told of it
@@ -193,12 +193,12 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
 
   if (guest) guest->close();  // who has the turn must not wait for it
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
-  living::InstanceUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us,
-                              .memory_peak = sandbox->watch_.reading.memory_peak,
-                              .disk = sandbox->watch_.reading.disk,
-                              .oom_kills = sandbox->watch_.reading.oom_kills};
+  launch::LivingUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us,
+                            .memory_peak = sandbox->watch_.reading.memory_peak,
+                            .disk = sandbox->watch_.reading.disk,
+                            .oom_kills = sandbox->watch_.reading.oom_kills};
   if (sandbox->processes_) {
-    Result<living::InstanceUsage> last = co_await sandbox->processes_->usage();
+    Result<launch::LivingUsage> last = co_await sandbox->processes_->usage();
     if (last) usage = last.value();
     co_await sandbox->processes_->kill();
   }

@@ -162,8 +162,7 @@ Result<Page> Manager::list(const Caller& caller, const ListOptions& options) con
 
 // ---- one sandbox ---
 
-io::Task<Result<living::InstanceUsage>> Manager::usage(const Caller& caller,
-                                                       const std::string& id) {
+io::Task<Result<launch::LivingUsage>> Manager::usage(const Caller& caller, const std::string& id) {
   Busy busy(*this);
   Result<std::shared_ptr<Sandbox>> found = find(caller, id);
   if (!found) co_return found.error();
@@ -172,7 +171,7 @@ io::Task<Result<living::InstanceUsage>> Manager::usage(const Caller& caller,
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   if (sandbox->doomed_ || !sandbox->processes_)
     co_return Error{Code::conflict, cat("usage of '", sandbox->info_.id, "': it does not run"), ""};
-  Result<living::InstanceUsage> usage = co_await sandbox->processes_->usage();
+  Result<launch::LivingUsage> usage = co_await sandbox->processes_->usage();
   co_return usage;
 }
 

@@ -137,7 +137,7 @@ class Manager {
   io::Task<Result<void>> set_network(const Caller& caller, const std::string& id,
                                      const NetworkPolicy& network, const Value& extra,
                                      Yields yields = Yields::nothing);
-  io::Task<Result<living::InstanceUsage>> usage(const Caller& caller, const std::string& id);
+  io::Task<Result<launch::LivingUsage>> usage(const Caller& caller, const std::string& id);
   Result<Value> enforced(const Caller& caller, const std::string& id) const;  // with "notes"
 
   // Snapshots (templates made from a sandbox) and forks.
@@ -275,7 +275,7 @@ class Manager {
   static void forget_processes(Sandbox& sandbox);
   void note_trouble(const Sandbox& sandbox, const std::string& what);
   void note_end(const Sandbox& sandbox, const std::string& because,
-                const living::InstanceUsage& usage, WallTime when = 0);
+                const launch::LivingUsage& usage, WallTime when = 0);
   void live_until(Sandbox& sandbox, int64_t timeout_ms);
   void set_timer(const Sandbox& sandbox);
   static void tell_keeper(const Sandbox& sandbox, int64_t left_ms);  // 0: it does not end by itself

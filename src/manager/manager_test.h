@@ -64,9 +64,9 @@ class FakeProcesses : public living::SandboxProcesses {
     world_->alive[id_].frozen = false;
     co_return Result<void>();
   }
-  io::Task<Result<living::InstanceUsage>> usage() override {
+  io::Task<Result<launch::LivingUsage>> usage() override {
     co_await loop_.sleep(world_->takes);
-    living::InstanceUsage usage{.cpu_us = 1000, .memory = 1 << 20};
+    launch::LivingUsage usage{.cpu_us = 1000, .memory = 1 << 20};
     usage.frozen = world_->alive.count(id_) && world_->alive[id_].frozen;
     co_return usage;
   }

@@ -131,7 +131,7 @@ io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sa
   {
     io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
     if (sandbox->info_.state == SandboxState::running && sandbox->processes_) {
-      Result<living::InstanceUsage> usage = co_await sandbox->processes_->usage();
+      Result<launch::LivingUsage> usage = co_await sandbox->processes_->usage();
       watch.asked = loop_.now();
       watch.asked_cpu_us = watch.reading.cpu_us;
       if (usage) watch.reading.disk = usage.value().disk;

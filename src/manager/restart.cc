@@ -228,7 +228,7 @@ io::Task<void> Manager::recover_one(std::string id) {
     if (sandbox && ending) sandbox->info_.ended_by = ending->end.limit;
     if (sandbox)
       note_end(*sandbox, ending ? ending->end.why : "it was gone when the server started",
-               ending ? ending->usage : living::InstanceUsage{}, ending ? ending->time_ms : 0);
+               ending ? ending->usage : launch::LivingUsage{}, ending ? ending->time_ms : 0);
     discard(directory);
     co_return;
   }
@@ -267,7 +267,7 @@ io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
   }
   // The old server may have died between doing a thing and writing it down.
   Result<void> agreed;
-  Result<living::InstanceUsage> usage = co_await sandbox->processes_->usage();
+  Result<launch::LivingUsage> usage = co_await sandbox->processes_->usage();
   bool is_frozen = usage && usage.value().frozen;
   if (info.state == SandboxState::paused && !is_frozen)
     agreed = co_await sandbox->processes_->freeze();

@@ -18,11 +18,7 @@ constexpr size_t kMostLines = 4000, kMostLogBytes = 512 << 10, kLongestLine = 16
 
 }  // namespace
 
-const char* to_string(SandboxState state) {
-  static const char* kNames[] = {"starting", "running", "pausing", "paused",
-                                 "resuming", "ending",  "ended"};
-  return kNames[static_cast<size_t>(state)];
-}
+const char* to_string(SandboxState state) { return kSandboxStates[static_cast<size_t>(state)]; }
 
 bool may_follow(SandboxState from, SandboxState to) {
   using enum SandboxState;

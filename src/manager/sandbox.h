@@ -31,6 +31,9 @@ namespace paddock::manager {
 using WallTime = int64_t;  // milliseconds since 1970
 
 enum class SandboxState : uint8_t { starting, running, pausing, paused, resuming, ending, ended };
+constexpr const char* kSandboxStates[] = {"starting", "running", "pausing", "paused",
+                                          "resuming", "ending",  "ended"};
+inline auto& names_of(SandboxState) { return kSandboxStates; }
 const char* to_string(SandboxState state);
 // The state machine; docs/lifecycle.md draws it.
 bool may_follow(SandboxState from, SandboxState to);
@@ -38,6 +41,7 @@ bool may_follow(SandboxState from, SandboxState to);
 struct VolumeMount {
   std::string name, path;
   bool read_only = false;
+  bool operator==(const VolumeMount&) const = default;
 };
 
 struct Lifecycle {

@@ -1,5 +1,6 @@
 #include "manager/tenants.h"
 
+#include "base/record.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "store/durable.h"
@@ -11,64 +12,42 @@ namespace {
 constexpr char kTenantsFile[] = "tenants.json";
 constexpr char kTenantsFormat[] = "paddock.tenants";
 
-struct Member {
-  const char* name;
-  uint64_t Quota::*place;
-};
-constexpr Member kMembers[] = {
-    {"sandboxes", &Quota::sandboxes},
-    {"memory_bytes", &Quota::memory_bytes},
-    {"cpu_millicores", &Quota::cpu_millicores},
-    {"disk_bytes", &Quota::disk_bytes},
-    {"starts_per_minute", &Quota::starts_per_minute},
-    {"longest_timeout_ms", &Quota::longest_timeout_ms},
-};
+constexpr auto kTenantFields = std::make_tuple(field("name", &Tenant::name),
+                                               field("policy", &Tenant::policy, Presence::sparse));
+constexpr auto kQuotaFields =
+    std::make_tuple(field("sandboxes", &Quota::sandboxes, Presence::optional),
+                    field("memory_bytes", &Quota::memory_bytes, Presence::optional),
+                    field("cpu_millicores", &Quota::cpu_millicores, Presence::optional),
+                    field("disk_bytes", &Quota::disk_bytes, Presence::optional),
+                    field("starts_per_minute", &Quota::starts_per_minute, Presence::optional),
+                    field("longest_timeout_ms", &Quota::longest_timeout_ms, Presence::optional));
 
 Error malformed(const std::string& why) {
   return Error{Code::invalid, cat("read '", kTenantsFile, "': ", why), "mend it, or remove it"};
 }
 
+// In the file, name and quota stand side by side.
 Result<Tenant> tenant_from(const Value& value) {
   Tenant tenant;
-  const Value* name = value.find("name");
-  if (!name || !name->as_string() || !is_tenant_name(*name->as_string()))
-    return malformed("a tenant without a proper name");
-  tenant.name = *name->as_string();
-  if (const Value* policy = value.find("policy")) {
-    if (!policy->as_string())
-      return malformed(cat("the policy of '", tenant.name, "' is not a name"));
-    tenant.policy = *policy->as_string();
-  }
-  for (const Member& member : kMembers) {
-    const Value* number = value.find(member.name);
-    if (!number) continue;
-    if (!number->as_int() || *number->as_int() < 0)
-      return malformed(cat(member.name, " of '", tenant.name, "' is not a number"));
-    tenant.quota.*member.place = static_cast<uint64_t>(*number->as_int());
-  }
+  Result<void> read = read_record(kTenantFields, value, tenant, "a tenant");
+  if (read) read = read_record(kQuotaFields, value, tenant.quota, "a tenant's quota");
+  if (!read) return malformed(read.error().message);
+  if (!is_tenant_name(tenant.name)) return malformed("a tenant without a proper name");
   return tenant;
 }
 
-Value quota_value(const Quota& quota) {
-  Value value;
-  for (const Member& member : kMembers) value.set(member.name, quota.*member.place);
-  return value;
-}
-
-// As it stands in the file.
 Value line_of(const Tenant& tenant) {
-  Value value;
-  value.set("name", tenant.name);
-  if (!tenant.policy.empty()) value.set("policy", tenant.policy);
-  for (const Member& member : kMembers) value.set(member.name, tenant.quota.*member.place);
+  Value value = write_record(kTenantFields, tenant);
+  write_fields(kQuotaFields, tenant.quota, value);
   return value;
 }
 
 }  // namespace
 
 Value to_value(const Tenant& tenant) {
-  return Value::Object{
-      {"name", tenant.name}, {"policy", tenant.policy}, {"quota", quota_value(tenant.quota)}};
+  return Value::Object{{"name", tenant.name},
+                       {"policy", tenant.policy},
+                       {"quota", write_record(kQuotaFields, tenant.quota)}};
 }
 
 bool is_tenant_name(const std::string& name) {
@@ -120,10 +99,7 @@ Result<void> Tenants::set(const Tenant& tenant) {
   changed[tenant.name] = tenant;
   Value::Array list;
   for (const auto& [name, one] : changed) list.push_back(line_of(one));
-  Value record;
-  record.set("format", kTenantsFormat);
-  record.set("version", 1);
-  record.set("tenants", std::move(list));
+  Value record = Value::Object{{"format", kTenantsFormat}, {"version", 1}, {"tenants", list}};
   TRY(store::write_record(directory_, kTenantsFile, record, store::Durability::on_disk));
   tenants_ = std::move(changed);
   return {};

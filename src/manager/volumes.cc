@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/random_name.h"
+#include "base/record.h"
 #include "base/text.h"
-#include "base/value.h"
 #include "linux/tree.h"
 #include "manager/checks.h"
 #include "store/durable.h"
@@ -24,35 +24,21 @@ constexpr size_t kIdLength = 20;         // after a "v"
 constexpr size_t kMostOfATenant = 1000;  // of a tenant
 constexpr uint32_t kUser = 1000;         // the default user inside
 
-Value to_value(const VolumeInfo& info) {
-  Value value;
-  value.set("format", kVolumeFormat);
-  value.set("version", 1);
-  value.set("id", info.id);
-  value.set("tenant", info.tenant);
-  value.set("name", info.name);
-  value.set("token", info.token);
-  value.set("quota_bytes", info.quota_bytes);
-  value.set("created", info.created);
+constexpr auto kVolumeFields = std::make_tuple(
+    field("id", &VolumeInfo::id), field("tenant", &VolumeInfo::tenant, Presence::optional),
+    field("name", &VolumeInfo::name), field("token", &VolumeInfo::token),
+    field("quota_bytes", &VolumeInfo::quota_bytes, Presence::optional),
+    field("created", &VolumeInfo::created, Presence::optional));
+
+Value record_of(const VolumeInfo& info) {
+  Value value = Value::Object{{"format", kVolumeFormat}, {"version", 1}};
+  write_fields(kVolumeFields, info, value);
   return value;
 }
 
 Result<VolumeInfo> volume_from(const Value& value) {
   VolumeInfo info;
-  auto text = [&](const char* key) {
-    const Value* found = value.find(key);
-    return found && found->as_string() ? *found->as_string() : std::string();
-  };
-  auto number = [&](const char* key) {
-    const Value* found = value.find(key);
-    return found && found->as_int() ? *found->as_int() : 0;
-  };
-  info.id = text("id");
-  info.tenant = text("tenant");
-  info.name = text("name");
-  info.token = text("token");
-  info.quota_bytes = static_cast<uint64_t>(number("quota_bytes"));
-  info.created = number("created");
+  TRY(read_record(kVolumeFields, value, info, "a volume's record"));
   if (!is_id(info.id) || !is_name(info.name) || info.token.empty())
     return Error{Code::invalid, "read a volume's record: something is missing", ""};
   return info;
@@ -139,7 +125,7 @@ Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota
   Result<void> made = make_data(directory.get());
   if (made)
     made =
-        store::write_record(directory.get(), kRecord, to_value(info), store::Durability::on_disk);
+        store::write_record(directory.get(), kRecord, record_of(info), store::Durability::on_disk);
   if (!made) {
     (void)kernel::remove_tree(fd_.get(), info.id);
     return made.error();

@@ -52,6 +52,32 @@ Value to_value(const LimitHit& hit) {
   return value;
 }
 
+Value to_field(const LimitHit& hit) {
+  Value value =
+      Value::Object{{"limit", info(hit.limit).name}, {"value", hit.value}, {"peak", hit.peak}};
+  if (!hit.rule.empty()) {
+    value.set("rule", hit.rule);
+    value.set("text", hit.text);
+  }
+  return value;
+}
+
+bool from_field(const Value& value, LimitHit& into) {
+  std::string name = text_in(value, "limit");
+  for (const LimitInfo& limit : kLimits) {
+    if (name != limit.name) continue;
+    into = {.limit = limit.kind,
+            .value = count_in(value, "value"),
+            .peak = count_in(value, "peak"),
+            .rule = text_in(value, "rule"),
+            .text = text_in(value, "text")};
+    into.exact_value = static_cast<double>(into.value);
+    into.exact_peak = static_cast<double>(into.peak);
+    return true;
+  }
+  return false;
+}
+
 // What the kernel does not tell is left out.
 Value to_value(const UsageSample& sample) {
   Value value;

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/record.h"
 #include "base/text.h"
-#include "base/value.h"
 #include "linux/tree.h"
 #include "store/state.h"
 
@@ -19,6 +19,11 @@ namespace {
 
 constexpr size_t kIdLength = 10;
 constexpr char kMeta[] = "meta.json";
+constexpr auto kMetaFields =
+    std::make_tuple(field("started_seconds", &ChangeSet::started_seconds),
+                    field("started_nanoseconds", &ChangeSet::started_nanoseconds),
+                    field("owner_uid", &ChangeSet::owner_uid),
+                    field("owner_gid", &ChangeSet::owner_gid), field("deny", &ChangeSet::deny));
 
 bool is_id(const std::string& id) {
   return id.size() == kIdLength &&
@@ -74,65 +79,32 @@ Result<void> make_layer(int directory, const std::string& name, unsigned mode,
 }
 
 std::string meta_of(const ChangeSet& set) {
-  Value::Array deny;
-  for (const std::string& pattern : set.deny) deny.emplace_back(pattern);
-  Value meta;
-  meta.set("version", 1);
-  meta.set("id", set.id);
-  meta.set("workspace", set.workspace);
+  Value meta = Value::Object{{"version", 1}, {"id", set.id}, {"workspace", set.workspace}};
   meta.set("device", std::to_string(set.device));  // 64 bits do not fit a JSON number
   meta.set("inode", std::to_string(set.inode));
-  meta.set("started_seconds", set.started_seconds);
-  meta.set("started_nanoseconds", set.started_nanoseconds);
-  meta.set("owner_uid", static_cast<int64_t>(set.owner_uid));
-  meta.set("owner_gid", static_cast<int64_t>(set.owner_gid));
-  meta.set("deny", std::move(deny));
+  write_fields(kMetaFields, set, meta);
   return to_json(meta, true) + "\n";
 }
 
-Result<std::string> text_member(const Value& meta, const char* key) {
-  const Value* member = meta.find(key);
-  if (!member || !member->as_string())
-    return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
-  return *member->as_string();
-}
-
-Result<int64_t> number_member(const Value& meta, const char* key) {
-  const Value* member = meta.find(key);
-  if (!member || !member->as_int())
-    return Error{Code::invalid, cat(kMeta, ": '", key, "' is missing"), ""};
-  return *member->as_int();
-}
-
-Result<uint64_t> wide_member(const Value& meta, const char* key) {
-  std::string text = TRY(text_member(meta, key));
+Result<uint64_t> wide_number(const Value& meta, const char* key) {
+  std::string text = text_in(meta, key);
   uint64_t number = 0;
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc() || end != text.data() + text.size())
-    return Error{Code::invalid, cat(kMeta, ": '", key, "' is no number"), ""};
+    return Error{Code::invalid, cat(kMeta, ": '", key, "' is not a number"), ""};
   return number;
 }
 
 Result<void> read_meta(const std::string& text, ChangeSet& set) {
   Value meta = TRY(parse_json(text, kMeta));
-  if (TRY(number_member(meta, "version")) != 1)
+  if (number_in(meta, "version") != 1)
     return Error{Code::unsupported, cat(kMeta, ": made by another version of Paddock"), ""};
-  set.workspace = TRY(text_member(meta, "workspace"));
-  set.device = TRY(wide_member(meta, "device"));
-  set.inode = TRY(wide_member(meta, "inode"));
-  set.started_seconds = TRY(number_member(meta, "started_seconds"));
-  set.started_nanoseconds = TRY(number_member(meta, "started_nanoseconds"));
-  set.owner_uid = static_cast<uint32_t>(TRY(number_member(meta, "owner_uid")));
-  set.owner_gid = static_cast<uint32_t>(TRY(number_member(meta, "owner_gid")));
-  const Value* deny = meta.find("deny");
-  if (!deny || !deny->as_array())
-    return Error{Code::invalid, cat(kMeta, ": 'deny' is missing"), ""};
-  for (const Value& pattern : *deny->as_array()) {
-    if (!pattern.as_string())
-      return Error{Code::invalid, cat(kMeta, ": 'deny' holds something else than text"), ""};
-    set.deny.push_back(*pattern.as_string());
-  }
-  return {};
+  set.workspace = text_in(meta, "workspace");
+  if (set.workspace.empty())
+    return Error{Code::invalid, cat(kMeta, ": 'workspace' is missing"), ""};
+  set.device = TRY(wide_number(meta, "device"));
+  set.inode = TRY(wide_number(meta, "inode"));
+  return read_record(kMetaFields, meta, set, kMeta);
 }
 
 bool in_use(int directory) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/random_name.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "linux/tree.h"
@@ -20,25 +21,18 @@ Error unknown(const std::string& name) {
                "make one with: paddock image import NAME FILE"};
 }
 
-uint64_t number(const Value& meta, const char* key) {
-  const Value* member = meta.find(key);
-  return member && member->as_int() ? static_cast<uint64_t>(*member->as_int()) : 0;
-}
+constexpr auto kImageFields = std::make_tuple(
+    field("name", &Image::name), field("source", &Image::source), field("bytes", &Image::bytes),
+    field("files", &Image::files), field("layers", &Image::layers),
+    field("imported_seconds", &Image::imported_seconds));
 
 // What is written down is for people; an image without it still runs.
 void read_meta(int directory, Image& image) {
   Result<Fd> file = kernel::open_beneath(directory, "image.json", O_RDONLY);
-  if (!file) return;
-  Result<std::string> text = read_all(file.value().get(), 1 << 20);
-  if (!text) return;
-  Result<Value> meta = parse_json(text.value(), "image.json");
-  if (!meta) return;
-  const Value* source = meta.value().find("source");
-  if (source && source->as_string()) image.source = *source->as_string();
-  image.bytes = number(meta.value(), "bytes");
-  image.files = number(meta.value(), "files");
-  image.layers = number(meta.value(), "layers");
-  image.imported_seconds = static_cast<int64_t>(number(meta.value(), "imported_seconds"));
+  Result<std::string> text =
+      file ? read_all(file.value().get(), 1 << 20) : Result<std::string>(file.error());
+  Result<Value> meta = text ? parse_json(text.value(), "image.json") : Result<Value>(text.error());
+  if (meta) (void)read_record(kImageFields, meta.value(), image, "image.json");
 }
 
 }  // namespace
@@ -56,9 +50,9 @@ Result<Image> find_image(const std::string& name) {
   if (!directory || !kernel::open_beneath(directory.value().get(), "rootfs", O_PATH | O_DIRECTORY))
     return unknown(name);
   Image image;
-  image.name = name;
   image.root = cat(images.path, "/", name, "/rootfs");
   read_meta(directory.value().get(), image);
+  image.name = name;
   return image;
 }
 
@@ -83,14 +77,8 @@ Result<void> remove_image(const std::string& name) {
 }
 
 std::string image_meta(const Image& image) {
-  Value meta;
-  meta.set("version", 1);
-  meta.set("name", image.name);
-  meta.set("source", image.source);
-  meta.set("bytes", image.bytes);
-  meta.set("files", image.files);
-  meta.set("layers", image.layers);
-  meta.set("imported_seconds", image.imported_seconds);
+  Value meta = Value::Object{{"version", 1}};
+  write_fields(kImageFields, image, meta);
   return to_json(meta, true) + "\n";
 }
 

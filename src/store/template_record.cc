@@ -1,5 +1,8 @@
 // A template's record as text, and the names that people give them.
+#include <algorithm>
+
 #include "base/digest.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "store/template.h"
 
@@ -8,27 +11,27 @@ namespace paddock::store {
 namespace {
 
 constexpr const char* kKinds[] = {"made", "snapshot", "step"};
+constexpr auto kIdentity = std::make_tuple(
+    field("id", &Template::id), field("family", &Template::family),
+    field("tenant", &Template::tenant, Presence::optional), field("kind", &Template::kind),
+    field("name", &Template::name, Presence::optional), field("tags", &Template::tags),
+    field("created", &Template::created, Presence::optional));
+constexpr auto kHostUsr = std::make_tuple(field("host_usr", &Rootfs::host_usr));
+constexpr auto kContents = std::make_tuple(
+    field("layers", &Template::layers), field("bytes", &Template::bytes, Presence::optional),
+    field("user", &Template::user, Presence::optional),
+    field("cwd", &Template::cwd, Presence::optional), field("env", &Template::env),
+    field("start_command", &Template::start_command, Presence::optional),
+    field("ready_command", &Template::ready_command, Presence::optional),
+    field("cpu_millicores", &Template::cpu_millicores, Presence::optional),
+    field("memory_bytes", &Template::memory_bytes, Presence::optional),
+    field("parent", &Template::parent, Presence::optional),
+    field("sandbox", &Template::sandbox, Presence::optional),
+    field("cache_key", &Template::cache_key, Presence::optional));
+constexpr char kWhat[] = "a template's record";
 
 Error malformed(const char* key) {
-  return Error{Code::invalid, cat("read a template's record: '", key, "' is not what it should be"),
-               ""};
-}
-
-Result<void> take(const Value& value, const char* key, std::string& into) {
-  const Value* member = value.find(key);
-  if (!member) return {};
-  if (!member->as_string()) return malformed(key);
-  into = *member->as_string();
-  return {};
-}
-
-template <class Number>
-Result<void> take_number(const Value& value, const char* key, Number& into) {
-  const Value* member = value.find(key);
-  if (!member) return {};
-  if (!member->as_int() || *member->as_int() < 0) return malformed(key);
-  into = static_cast<Number>(*member->as_int());
-  return {};
+  return Error{Code::invalid, cat("read ", kWhat, ": '", key, "' is malformed"), ""};
 }
 
 bool is_id(const std::string& text) {
@@ -47,86 +50,27 @@ constexpr char kTagLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 
 }  // namespace
 
+static auto& names_of(TemplateKind) { return kKinds; }
+
 Value to_value(const Template& record) {
-  Value tags{Value::Object{}}, env{Value::Object{}};
-  for (const auto& [tag, since] : record.tags) tags.set(tag, since);
-  for (const auto& [name, text] : record.env) env.set(name, text);
-  Value value;
-  value.set("version", 1);
-  value.set("id", record.id);
-  value.set("family", record.family);
-  value.set("tenant", record.tenant);
-  value.set("kind", kKinds[static_cast<int>(record.kind)]);
-  value.set("name", record.name);
-  value.set("tags", std::move(tags));
-  value.set("created", record.created);
-  value.set("host_usr", record.root.host_usr);
-  value.set("layers", text_list(record.layers));
-  value.set("bytes", record.bytes);
-  value.set("user", record.user);
-  value.set("cwd", record.cwd);
-  value.set("env", std::move(env));
-  value.set("start_command", record.start_command);
-  value.set("ready_command", record.ready_command);
-  value.set("cpu_millicores", record.cpu_millicores);
-  value.set("memory_bytes", record.memory_bytes);
-  value.set("parent", record.parent);
-  value.set("sandbox", record.sandbox);
-  value.set("cache_key", record.cache_key);
+  Value value = Value::Object{{"version", 1}};
+  write_fields(kIdentity, record, value);
+  write_fields(kHostUsr, record.root, value);
+  write_fields(kContents, record, value);
   return value;
 }
 
 Result<Template> template_from(const Value& value) {
-  const Value* version = value.find("version");
-  if (!version || !version->as_int() || *version->as_int() != 1)
+  if (number_in(value, "version") != 1)
     return Error{Code::invalid, "read a template's record: made by another version", ""};
   Template record;
-  std::string kind;
-  for (auto [key, into] : {std::pair{"id", &record.id},
-                           {"family", &record.family},
-                           {"tenant", &record.tenant},
-                           {"name", &record.name},
-                           {"kind", &kind},
-                           {"user", &record.user},
-                           {"cwd", &record.cwd},
-                           {"start_command", &record.start_command},
-                           {"ready_command", &record.ready_command},
-                           {"parent", &record.parent},
-                           {"sandbox", &record.sandbox},
-                           {"cache_key", &record.cache_key}})
-    TRY(take(value, key, *into));
-  TRY(take_number(value, "created", record.created));
-  TRY(take_number(value, "bytes", record.bytes));
-  TRY(take_number(value, "cpu_millicores", record.cpu_millicores));
-  TRY(take_number(value, "memory_bytes", record.memory_bytes));
+  TRY(read_record(kIdentity, value, record, kWhat));
+  TRY(read_record(kHostUsr, value, record.root, kWhat));
+  TRY(read_record(kContents, value, record, kWhat));
   if (!is_id(record.id)) return malformed("id");
   if (!is_id(record.family)) return malformed("family");
-
-  bool known = false;
-  for (int i = 0; i < 3; ++i)
-    if (kind == kKinds[i]) record.kind = static_cast<TemplateKind>(i), known = true;
-  if (!known) return malformed("kind");
-  const Value* host_usr = value.find("host_usr");
-  if (!host_usr || !host_usr->as_bool()) return malformed("host_usr");
-  record.root.host_usr = *host_usr->as_bool();
-  const Value* layers = value.find("layers");
-  if (!layers || !layers->as_array() || layers->as_array()->empty()) return malformed("layers");
-  for (const Value& layer : *layers->as_array()) {
-    if (!layer.as_string() || !is_id(*layer.as_string())) return malformed("layers");
-    record.layers.push_back(*layer.as_string());
-  }
-  const Value* tags = value.find("tags");
-  if (!tags || !tags->as_object()) return malformed("tags");
-  for (const auto& [tag, since] : *tags->as_object()) {
-    if (!since.as_int()) return malformed("tags");
-    record.tags[tag] = *since.as_int();
-  }
-  const Value* env = value.find("env");
-  if (!env || !env->as_object()) return malformed("env");
-  for (const auto& [name, text] : *env->as_object()) {
-    if (!text.as_string()) return malformed("env");
-    record.env[name] = *text.as_string();
-  }
+  if (record.layers.empty() || !std::all_of(record.layers.begin(), record.layers.end(), is_id))
+    return malformed("layers");
   return record;
 }
 

@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/random_name.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "linux/tree.h"
 #include "manager/base_template.h"
@@ -30,11 +30,10 @@ constexpr size_t kAtOnce = 8;           // of all tenants
 constexpr size_t kAtOnceOfOne = 3;      // of one tenant
 constexpr size_t kMostEnv = 256 << 10;  // names and values of a template
 
-manager::WallTime now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_REALTIME, &time);
-  return manager::WallTime{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
-}
+// What is noted of a build under way.
+constexpr auto kNoteFields =
+    std::make_tuple(field("id", &Build::id), field("family", &Build::family),
+                    field("tenant", &Build::tenant), field("name", &Build::name));
 
 bool is_over(const Build& build) {
   return build.state == BuildState::ready || build.state == BuildState::error;
@@ -79,13 +78,13 @@ void Build::log(const std::string& level, const std::string& step, const std::st
   bool full = logs.size() >= kMostLogs || log_bytes >= kMostLogBytes;
   if (full && level != "error") {
     if (log_bytes != SIZE_MAX)
-      logs.push_back({now(), "warn", "more was printed, and is not kept", step});
+      logs.push_back({manager::wall_time_now(), "warn", "more was printed, and is not kept", step});
     log_bytes = SIZE_MAX;
     return;
   }
   if (!full) log_bytes += message.size();
-  logs.push_back(
-      {now(), level, to_utf8(redact::redacted(*redaction, message).substr(0, kLongestLog)), step});
+  logs.push_back({manager::wall_time_now(), level,
+                  to_utf8(redact::redacted(*redaction, message).substr(0, kLongestLog)), step});
 }
 
 Result<void> Builder::open() {
@@ -113,13 +112,7 @@ void Builder::read_interrupted() {
     Result<Value> note = parse_json(text.value(), name);
     if (!note) continue;
     auto build = std::make_shared<Build>();
-    for (auto [key, into] : {std::pair{"id", &build->id},
-                             {"family", &build->family},
-                             {"tenant", &build->tenant},
-                             {"name", &build->name}}) {
-      const Value* member = note.value().find(key);
-      if (member && member->as_string()) *into = *member->as_string();
-    }
+    if (!read_record(kNoteFields, note.value(), *build, name)) continue;
     build->begun = true;
     build->state = BuildState::error;
     build->reason = Error{Code::conflict, "the server was restarted", "build it again"};
@@ -136,11 +129,7 @@ void Builder::note_on_disk(const Build& build, bool under_way) {
     (void)::unlinkat(folder.value().get(), name.c_str(), 0);
     return;
   }
-  Value note;
-  note.set("id", build.id);
-  note.set("family", build.family);
-  note.set("tenant", build.tenant);
-  note.set("name", build.name);
+  Value note = write_record(kNoteFields, build);
   (void)store::write_file(folder.value().get(), name, to_json(note) + "\n");
 }
 
@@ -191,7 +180,7 @@ Result<std::shared_ptr<Build>> Builder::request(const manager::Caller& caller,
   build->tenant = caller.tenant;
   build->name = name.name;
   build->family = store::template_family(caller.tenant, name.name);
-  build->created = now();
+  build->created = manager::wall_time_now();
   build->request = std::move(request);
   builds_[build->id] = build;
   order_.push_back(build->id);

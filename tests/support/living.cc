@@ -193,12 +193,12 @@ io::Task<void> freeze(Value order, bool frozen) {
 }
 
 io::Task<void> usage(Value order) {
-  Result<living::InstanceUsage> used = co_await instance->usage();
+  Result<launch::LivingUsage> used = co_await instance->usage();
   if (!used) {
     refuse(order, used.error());
     co_return;
   }
-  const living::InstanceUsage& found = used.value();
+  const launch::LivingUsage& found = used.value();
   Value value;
   value.set("cpu_us", found.cpu_us);
   value.set("memory", found.memory);
