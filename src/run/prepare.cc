@@ -135,12 +135,12 @@ Result<Prepared> prepare(const Command& command, const Policy& policy,
     prepared.uid = TRY(take_uid_slot());
     request.sandbox_uid = request.sandbox_gid = prepared.uid->uid;
   }
-  std::vector<std::string> weakened = TRY(look_at_grants(request));
+  request.weakened = TRY(look_at_grants(request));
   TRY(find_root(request));
   if (wall::has_network(request)) prepared.facts.network = wall::probe_network(request.root);
-  std::vector<std::string> more = TRY(expand_denials(request));
-  weakened.insert(weakened.end(), more.begin(), more.end());
-  if (!policy.redact.skip.empty()) weakened.push_back("redact.less");
+  for (std::string& danger : TRY(expand_denials(request)))
+    request.weakened.push_back(std::move(danger));
+  if (!policy.redact.skip.empty()) request.weakened.push_back("redact.less");
   look_for_disks(request);
   TRY(open_egress(prepared));
   TRY(make_change_set(prepared, options));
@@ -155,12 +155,6 @@ Result<Prepared> prepare(const Command& command, const Policy& policy,
     return std::move(compiled.error());
   }
   prepared.compiled = std::move(compiled).value();
-  prepared.compiled.weakened.insert(prepared.compiled.weakened.end(), weakened.begin(),
-                                    weakened.end());
-  for (int i = 0; i < 3; ++i)
-    prepared.compiled.plan.stdio[i] = options.terminal[i] ? launch::kTerminal : i;
-  prepared.compiled.plan.rows = options.rows;
-  prepared.compiled.plan.columns = options.columns;
   return prepared;
 }
 

@@ -65,6 +65,16 @@ std::vector<std::string> build_environment(const Request& request, const std::st
   return list;
 }
 
+void finish_plan(const Request& request, Compiled& compiled) {
+  for (int i = 0; i < 3; ++i)
+    compiled.plan.stdio[i] = request.terminal[i] ? launch::kTerminal : i;
+  compiled.plan.rows = request.rows;
+  compiled.plan.columns = request.columns;
+  for (const std::string& danger : compiled.limits.weakened) compiled.weakened.push_back(danger);
+  for (const std::string& danger : request.weakened) compiled.weakened.push_back(danger);
+  for (const std::string& note : compiled.limits.notes) compiled.notes.push_back(note);
+}
+
 Result<std::string> seccomp_filter(const std::string& name) {
   if (std::string_view filter = embedded_filter(name); !filter.empty()) return std::string(filter);
   return Error{Code::internal, cat("there is no seccomp filter '", name, "'"), "rebuild Paddock"};

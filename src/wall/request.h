@@ -53,6 +53,7 @@ struct Request {
   std::vector<RootEntry> root_entries;  // of that root
   // Host paths to cover: exact denials and what the globs matched.
   std::vector<std::string> denied;
+  std::vector<std::string> weakened;  // [danger] entries that grants and denials needed
   // Block devices behind the read-write places, for disk rates.
   std::vector<std::pair<uint32_t, uint32_t>> disks;
   // On the host: the caller's own, or one of this sandbox alone.

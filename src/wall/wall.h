@@ -30,6 +30,9 @@ std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups);
 std::vector<std::string> build_environment(const Request& request, const std::string& home,
                                            const std::string& temporary);
 
+// What every wall does in the end: the streams, and what a reader should know of grants and limits.
+void finish_plan(const Request& request, Compiled& compiled);
+
 // A filter out of presets/seccomp by name.
 Result<std::string> seccomp_filter(const std::string& name);
 

@@ -82,10 +82,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   for (const HostPath& path : request.read) note_sockets(path);
   if (request.workspace && request.policy.files.workspace->mode == WorkspaceMode::read_only)
     note_sockets(*request.workspace);
-  compiled.weakened.insert(compiled.weakened.end(), compiled.limits.weakened.begin(),
-                           compiled.limits.weakened.end());
-  compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(),
-                        compiled.limits.notes.end());
+  finish_plan(request, compiled);
   return compiled;
 }
 

@@ -123,10 +123,7 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   if (facts.cgroups.until_logout)
     compiled.notes.push_back(
         "it ends at the last logout of this user; to keep it beyond that: loginctl enable-linger");
-  compiled.weakened.insert(compiled.weakened.end(), compiled.limits.weakened.begin(),
-                           compiled.limits.weakened.end());
-  compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(),
-                        compiled.limits.notes.end());
+  finish_plan(request, compiled);
   return compiled;
 }
 

@@ -118,9 +118,7 @@ Result<Compiled> compile_process(const Request& request, const HostFacts& facts)
   if (request.workspace)
     compiled.notes.push_back(
         cat("the process wall shows the workspace at its own place, ", request.workspace->path));
-  compiled.weakened = compiled.limits.weakened;
-  compiled.notes.insert(compiled.notes.end(), compiled.limits.notes.begin(),
-                        compiled.limits.notes.end());
+  finish_plan(request, compiled);
   return compiled;
 }
 
