@@ -49,8 +49,7 @@ Task<Result<std::shared_ptr<Interpreter>>> Interpreter::of(
   if (!interpreter->recovered_) {
     io::Mutex::Lock lock = co_await interpreter->recovering_.lock();
     if (!interpreter->recovered_) {
-      Result<void> recovered = co_await interpreter->recover();
-      if (!recovered) co_return recovered.error();
+      CO_TRY_VOID(co_await interpreter->recover());
     }
   }
   co_return interpreter;
@@ -63,11 +62,10 @@ Task<Result<void>> Interpreter::recover() {
   if (!guest) co_return Error{Code::conflict, "run code: the sandbox is not running", ""};
   Value about_user = guest::to_value(guest::UserRequest{});
   Value about_processes = guest::to_value(guest::ProcessesRequest{});
-  Result<Value> user = co_await guest->ask(about_user, loop_.now() + kAskPatience);
-  if (!user) co_return user.error();
+  CO_TRY(Value user, co_await guest->ask(about_user, loop_.now() + kAskPatience));
   Result<Value> processes = co_await guest->ask(about_processes, loop_.now() + kAskPatience);
   if (!processes) co_return processes.error();
-  const Value* home = user.value().find("home");
+  const Value* home = user.find("home");
   if (home && home->as_string() && !home->as_string()->empty()) home_ = *home->as_string();
   if (!sandbox->info().workspace.empty()) home_ = wall::kWorkspace;
   kernels_.clear();
@@ -118,17 +116,14 @@ std::vector<ContextInfo> Interpreter::contexts() const {
 }
 
 Task<Result<ContextInfo>> Interpreter::create(std::string language, std::string cwd) {
-  Result<std::string> name = language_of(language.empty() ? "python" : language);
-  if (!name) co_return name.error();
+  CO_TRY(std::string name, language_of(language.empty() ? "python" : language));
   if (kernels_.size() >= kMostContexts)
     co_return Error{Code::exhausted,
                     cat("make a context: this sandbox has ", kMostContexts, " already"),
                     "remove some"};
-  Result<std::string> random = random_bytes(16);
-  if (!random) co_return random.error();
+  CO_TRY(std::string random, random_bytes(16));
   if (cwd.empty()) cwd = home_;
-  std::shared_ptr<Kernel> kernel =
-      add(ContextInfo{dashed(to_hex(random.value())), name.value(), cwd, false});
+  std::shared_ptr<Kernel> kernel = add(ContextInfo{dashed(to_hex(random)), name, cwd, false});
   Result<void> started = co_await Kernel::start(kernel);
   if (started) co_return kernel->info;
   std::erase(kernels_, kernel);
@@ -162,17 +157,14 @@ Result<std::shared_ptr<Kernel>> Interpreter::choose(const Where& where) {
 }
 
 Task<Result<std::shared_ptr<Cell>>> Interpreter::run(Where where, CellRequest request) {
-  Result<std::shared_ptr<Kernel>> kernel = choose(where);
-  if (!kernel) co_return kernel.error();
-  std::shared_ptr<Kernel> chosen = kernel.value();
+  CO_TRY(std::shared_ptr<Kernel> chosen, choose(where));
   std::shared_ptr<manager::Sandbox> sandbox = sandbox_.lock();
   std::shared_ptr<const redact::Rules> rules =
       sandbox ? sandbox->redaction() : redact::Rules::common();
   std::shared_ptr<Cell> cell = std::make_shared<Cell>(loop_, std::move(request), std::move(rules));
   cell->number = next_cell_++;
   // The first time, so that a language that is missing is an answer of its own.
-  Result<void> started = co_await Kernel::start(chosen);
-  if (!started) co_return started.error();
+  CO_TRY_VOID(co_await Kernel::start(chosen));
   io::spawn(Kernel::run(chosen, cell));
   co_return cell;
 }

@@ -128,8 +128,7 @@ io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> gue
     CommandOptions start = as_template_user(made_from);
     start.argv = shell_command(made_from.start_command);
     start.timeout = 0;
-    Result<void> started = co_await start_and_leave(guest, start);
-    if (!started) co_return started.error();
+    CO_TRY_VOID(co_await start_and_leave(guest, start));
   }
   if (made_from.ready_command.empty()) co_return Result<void>();
   CommandOptions ready = as_template_user(made_from);
@@ -139,15 +138,14 @@ io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> gue
   ready.argv.insert(ready.argv.end(), once.begin(), once.end());
   ready.timeout = checks.patience;
   ready.on_line = checks.on_line;
-  Result<CommandEnd> end = co_await run_in_guest(guest, ready);
-  if (!end) co_return end.error();
-  if (end.value().ok()) co_return Result<void>();
-  if (end.value().timed_out)
+  CO_TRY(CommandEnd end, co_await run_in_guest(guest, ready));
+  if (end.ok()) co_return Result<void>();
+  if (end.timed_out)
     co_return Error{Code::exhausted,
                     cat("wait for the start command: it was not ready within ",
                         checks.patience / 1000, " seconds"),
                     "look at what the ready command asks for"};
-  co_return Error{Code::invalid, cat("run the ready command: ", end.value().text()), ""};
+  co_return Error{Code::invalid, cat("run the ready command: ", end.text()), ""};
 }
 
 io::Task<Result<void>> start_template_command(std::shared_ptr<guest::Client> guest,

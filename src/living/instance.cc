@@ -93,16 +93,13 @@ io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper,
 // From a keeper with a plan to a guest that has said hello.
 io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, InstancePlan& plan,
                                      const InstanceSpec& spec) {
-  Result<launch::Received> ready = co_await life->keeper->hear(kStartMs);
-  if (!ready) co_return ready.error();
-  const Record& record = ready.value().record;
-  Result<std::map<std::string, Enforced>> enforced =
-      wall::read_back(plan.request, plan.facts, plan.compiled, record.number, record.numbers);
-  if (!enforced) co_return enforced.error();
-  life->facts.enforced = describe(enforced.value());
+  CO_TRY(launch::Received ready, co_await life->keeper->hear(kStartMs));
+  const Record& record = ready.record;
+  CO_TRY(auto enforced,
+         wall::read_back(plan.request, plan.facts, plan.compiled, record.number, record.numbers));
+  life->facts.enforced = describe(enforced);
   // Before it lives: who finds it must know it.
-  Result<void> saved = life->facts.save(life->directory);
-  if (!saved) co_return saved.error();
+  CO_TRY_VOID(life->facts.save(life->directory));
   life->keeper->tell(spec.lifetime.to_record());  // before it lives: it may never hear of us again
   for (const launch::RuleOrder& rule : spec.rules) life->keeper->tell(rule.to_record());
   life->keeper->tell({.kind = Record::Kind::go});
@@ -112,19 +109,17 @@ io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, Insta
 
 io::Task<Result<void>> open_egress(std::shared_ptr<Instance::Life> life, InstancePlan& plan) {
   if (!wall::has_network(plan.request)) co_return Result<void>();
-  Result<egress::Settings> settings = runs::egress_settings(plan.request.policy, plan.request.id);
-  if (!settings) co_return settings.error();
-  if (!settings.value().live_ms) settings.value().live_ms = runs::kLiveMs;
+  CO_TRY(egress::Settings settings, runs::egress_settings(plan.request.policy, plan.request.id));
+  if (!settings.live_ms) settings.live_ms = runs::kLiveMs;
   Result<std::unique_ptr<runs::Egress>> started =
-      runs::Egress::start(std::move(settings.value()), plan.facts.privileged);
+      runs::Egress::start(std::move(settings), plan.facts.privileged);
   if (!started) co_return started.error();
   life->egress = std::move(started.value());
-  Result<runs::Egress::Ready> ready = co_await life->egress->await_ready(life->loop);
-  if (!ready) co_return ready.error();
+  CO_TRY(runs::Egress::Ready ready, co_await life->egress->await_ready(life->loop));
   plan.request.egress_pid = life->egress->pid();
-  plan.request.ca_certificate = std::move(ready.value().certificate);
-  plan.request.ca_bundle = std::move(ready.value().bundle);
-  plan.request.java_trust_store = std::move(ready.value().java_trust_store);
+  plan.request.ca_certificate = std::move(ready.certificate);
+  plan.request.ca_bundle = std::move(ready.bundle);
+  plan.request.java_trust_store = std::move(ready.java_trust_store);
   co_return Result<void>();
 }
 
@@ -148,17 +143,15 @@ io::Task<Started> Instance::start(io::Loop& loop, InstanceSpec spec) {
   if (!planned) co_return planned.error();
   InstancePlan& plan = planned.value();
   auto life = std::make_shared<Life>(loop, spec.id, spec.directory);
-  Result<void> opened = co_await open_egress(life, plan);
-  if (!opened) co_return opened.error();
+  CO_TRY_VOID(co_await open_egress(life, plan));
   std::vector<pid_t> companions;  // a server's restart must not end the network of its sandboxes
   if (life->egress) companions.push_back(life->egress->pid());
-  Result<launch::KeeperProcess> keeper = launch::spawn_keeper(false, std::move(companions));
-  if (!keeper) co_return keeper.error();
-  co_await find_cgroups(loop, keeper.value(), plan.facts.cgroups);
+  CO_TRY(launch::KeeperProcess keeper, launch::spawn_keeper(false, std::move(companions)));
+  co_await find_cgroups(loop, keeper, plan.facts.cgroups);
   if (Result<void> finished = finish_plan(plan); !finished) co_return finished.error();
   life->facts = facts_of(plan);
   life->network_known = true;
-  if (Result<void> begun = start_keeper(*life, plan, std::move(keeper.value())); !begun)
+  if (Result<void> begun = start_keeper(*life, plan, std::move(keeper)); !begun)
     co_return begun.error();
   std::unique_ptr<Instance> instance(new Instance(life));
   Result<void> alive = co_await bring_to_life(life, plan, spec);
@@ -222,8 +215,7 @@ io::Task<Result<void>> Instance::thaw() {
   Result<launch::Received> answer = co_await life->keeper->ask(question, kFreezeMs);
   if (!answer) co_return answer.error();
   if (!life->greeted) {
-    Result<void> hello = co_await life->greet();
-    if (!hello) co_return hello.error();
+    CO_TRY_VOID(co_await life->greet());
   }
   if (life->facts.freezer) co_return Result<void>();
   Value order = guest::to_value(guest::ContinueAllRequest{});
@@ -236,9 +228,8 @@ io::Task<Result<void>> Instance::thaw() {
 io::Task<Result<launch::LivingUsage>> Instance::usage() {
   std::shared_ptr<Life> life = life_;
   Record question{.kind = Record::Kind::usage};
-  Result<launch::Received> answer = co_await life->keeper->ask(question, kUsageMs);
-  if (!answer) co_return answer.error();
-  launch::LivingUsage usage = launch::LivingUsage::from_record(answer.value().record);
+  CO_TRY(launch::Received answer, co_await life->keeper->ask(question, kUsageMs));
+  launch::LivingUsage usage = launch::LivingUsage::from_record(answer.record);
   if (!usage.frozen) life->check_guest();
   co_return usage;
 }

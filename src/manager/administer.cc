@@ -27,8 +27,7 @@ io::Task<Result<Event>> Manager::record_act(Caller caller, std::string act, Valu
   event.span = caller.cause.child().span;
   event.sandbox = std::move(sandbox);
   Event kept = event;
-  Result<void> recorded = co_await events_->record(std::move(event));
-  if (!recorded) co_return recorded.error();
+  CO_TRY_VOID(co_await events_->record(std::move(event)));
   co_return kept;
 }
 

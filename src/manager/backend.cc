@@ -43,10 +43,8 @@ io::Task<Result<void>> give_places(std::shared_ptr<guest::Client> guest) {
                                  .env = {},
                                  .timeout = kSettlePatience,
                                  .on_line = nullptr};
-  Result<living::CommandEnd> end = co_await living::run_in_guest(guest, std::move(options));
-  if (!end) co_return end.error();
-  if (!end.value().ok())
-    co_return Error{Code::io, cat("give /home/user to `user`: ", end.value().text()), ""};
+  CO_TRY(living::CommandEnd end, co_await living::run_in_guest(guest, std::move(options)));
+  if (!end.ok()) co_return Error{Code::io, cat("give /home/user to `user`: ", end.text()), ""};
   co_return Result<void>();
 }
 

@@ -27,12 +27,11 @@ std::string key_of_both(const store::Templates& templates) {
 
 io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
                                    std::function<void()> usable) {
-  Result<std::unique_ptr<io::Worker>> worker = io::Worker::create(loop, 1);
-  if (!worker) co_return worker.error();
+  CO_TRY(std::unique_ptr<io::Worker> worker, io::Worker::create(loop, 1));
 
   Result<std::string> host = Error{};
   std::function<void()> look = [&] { host = store::skeleton_fingerprint(); };
-  co_await worker.value()->run(look);
+  co_await worker->run(look);
   if (!host) co_return host.error();
   std::string known = key_of_both(templates);
   bool same_host = starts_with(known, host.value() + " ");
@@ -40,23 +39,22 @@ io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
 
   std::vector<std::string> closed;
   std::function<void()> walk = [&] { closed = store::closed_in_usr(); };
-  co_await worker.value()->run(walk);
+  co_await worker->run(walk);
   std::string key = cat(host.value(), " ", store::closed_fingerprint(closed));
   if (key == known) co_return Result<void>();
 
-  Result<store::Staged> staged = templates.stage();
-  if (!staged) co_return staged.error();
-  std::string root = staged.value().root(), usr = staged.value().usr();
+  CO_TRY(store::Staged staged, templates.stage());
+  std::string root = staged.root(), usr = staged.usr();
   Result<void> made;
   std::function<void()> make = [&] {
     made = store::make_skeleton(root);
     if (made) made = store::make_skeleton_usr(usr, closed);
   };
-  co_await worker.value()->run(make);
+  co_await worker->run(make);
   if (!made) co_return made.error();
 
   // One layer, two names: what a code interpreter needs besides comes with every sandbox.
-  std::optional<store::Staged> layer(std::move(staged).value());
+  std::optional<store::Staged> layer(std::move(staged));
   std::vector<std::string> layers;
   for (const char* name : kNames) {
     store::Template asked;
@@ -64,10 +62,9 @@ io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
     asked.root.host_usr = true;
     asked.layers = layers;
     asked.cache_key = key;
-    Result<store::Template> added = templates.add(std::move(asked), std::move(layer));
-    if (!added) co_return added.error();
+    CO_TRY(store::Template added, templates.add(std::move(asked), std::move(layer)));
     layer.reset();
-    layers = added.value().layers;
+    layers = added.layers;
   }
   co_return Result<void>();
 }

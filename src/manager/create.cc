@@ -286,14 +286,11 @@ io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
   if (!mounts) co_return mounts.error();
   spec.volumes = std::move(mounts).value();
   if (!sandbox->info_.workspace.empty()) spec.workspace = workspace_;
-  Result<std::unique_ptr<living::SandboxProcesses>> processes =
-      co_await backend_.start(loop_, spec);
-  if (!processes) co_return processes.error();
-  adopt(sandbox, std::move(processes).value());
+  CO_TRY(std::unique_ptr<living::SandboxProcesses> processes, co_await backend_.start(loop_, spec));
+  adopt(sandbox, std::move(processes));
   std::shared_ptr<guest::Client> guest = sandbox->guest_;
   Value settings = settings_of(sandbox->info_, sandbox->made_from_);
-  Result<void> settled = co_await backend_.settle(loop_, guest, settings);
-  if (!settled) co_return settled.error();
+  CO_TRY_VOID(co_await backend_.settle(loop_, guest, settings));
   if (sandbox->doomed_) co_return Result<void>();
   store::Template made_from = sandbox->made_from_;
   if (made_from.start_command.empty()) co_return Result<void>();
@@ -304,13 +301,12 @@ io::Task<Result<void>> Manager::begin(std::shared_ptr<Sandbox> sandbox) {
 // Before anything of it can say something. What could not be taken out of its output is refused
 // here.
 io::Task<Result<void>> Manager::make_redaction(std::shared_ptr<Sandbox> sandbox) {
-  Result<redact::Options> options = redaction_of(sandbox->info_);
-  if (!options) co_return options.error();
+  CO_TRY(redact::Options options, redaction_of(sandbox->info_));
   size_t bytes = 0;
-  for (const redact::Secret& secret : options.value().secrets) bytes += secret.value.size();
+  for (const redact::Secret& secret : options.secrets) bytes += secret.value.size();
   Result<std::shared_ptr<const redact::Rules>> rules = Error{};
-  std::function<void()> compile = [&] { rules = redact::Rules::compile(options.value()); };
-  bool is_long = bytes > kManyBytes || !options.value().custom.empty();
+  std::function<void()> compile = [&] { rules = redact::Rules::compile(options); };
+  bool is_long = bytes > kManyBytes || !options.custom.empty();
   if (is_long)
     co_await worker_->run(compile);
   else
@@ -327,8 +323,7 @@ io::Task<Result<void>> Manager::record_creation(std::shared_ptr<Sandbox> sandbox
   creation.tenant = sandbox->info_.tenant;
   creation.agent = sandbox->info_.agent;
   creation.verdict = "allow";
-  Result<void> recorded = co_await events_->record(std::move(creation));
-  if (!recorded) co_return recorded.error();
+  CO_TRY_VOID(co_await events_->record(std::move(creation)));
   for (const DangerInfo& danger : kDangers) {
     if (!is_weakened(sandbox->info_.policy, danger.name)) continue;
     Event weakening = event_about(*sandbox, "weakening");
@@ -346,12 +341,9 @@ io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller,
   Result<store::Template> own = templates_->find(caller.tenant, options.template_name);
   bool is_own = own && !own.value().tenant.empty();
   if (!is_own) {
-    Result<void> ready = co_await base_ready();
-    if (!ready) co_return ready.error();
+    CO_TRY_VOID(co_await base_ready());
   }
-  Result<std::shared_ptr<Sandbox>> planned = plan(caller, options);
-  if (!planned) co_return planned.error();
-  std::shared_ptr<Sandbox> sandbox = std::move(planned).value();
+  CO_TRY(std::shared_ptr<Sandbox> sandbox, plan(caller, options));
   remember(sandbox);  // its name is taken, and its layers are in use
 
   Result<void> begun;

@@ -214,9 +214,7 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
 
 io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id) {
   Busy busy(*this);
-  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
-  if (!found) co_return found.error();
-  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  CO_TRY(std::shared_ptr<Sandbox> sandbox, find(caller, id));
   // Not awaited: what cannot be recorded must not run, but it must always be possible to end it.
   Event act = admin_event(caller, "sandbox.kill", Value());
   act.sandbox = sandbox->info_.id;
@@ -231,9 +229,7 @@ io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id
 io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& id,
                                       bool keep_memory) {
   Busy busy(*this);
-  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
-  if (!found) co_return found.error();
-  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  CO_TRY(std::shared_ptr<Sandbox> sandbox, find(caller, id));
   Event act = admin_event(caller, "sandbox.pause", Value::Object{{"memory", keep_memory}});
   act.span = caller.cause.child().span;
   act.sandbox = sandbox->info_.id;
@@ -314,8 +310,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
     if (timeout_ms > 0 && sandbox->ends_at_ != 0 && loop_.now() + timeout_ms > sandbox->ends_at_)
       live_until(*sandbox, timeout_ms);
     sandbox->touch();
-    Result<void> written = write(*sandbox, store::Durability::atomic);
-    if (!written) co_return written.error();
+    CO_TRY_VOID(write(*sandbox, store::Durability::atomic));
     co_return false;
   }
   if (timeout_ms <= 0) timeout_ms = info.timeout_ms;
@@ -324,8 +319,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
     Event event = event_about(*sandbox, "sandbox.state", *how.woken_by);
     event.data.set("state", to_string(SandboxState::resuming));
     event.data.set("because", "auto resume");
-    Result<void> recorded = co_await events_->record(std::move(event));
-    if (!recorded) co_return recorded.error();
+    CO_TRY_VOID(co_await events_->record(std::move(event)));
     if (sandbox->doomed_) co_return gone(*sandbox);
   }
   sandbox->is_state_told_ = how.woken_by.has_value();
@@ -381,21 +375,19 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
 io::Task<Result<Manager::Connected>> Manager::connect(const Caller& caller, const std::string& id,
                                                       int64_t timeout_ms, bool reboot) {
   Busy busy(*this);
-  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
-  if (!found) co_return found.error();
+  CO_TRY(std::shared_ptr<Sandbox> found, find(caller, id));
   if (timeout_ms > 0) {
     Result<int64_t> checked = check_timeout(caller.tenant, timeout_ms);
     if (!checked) co_return checked.error();
   }
-  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  std::shared_ptr<Sandbox> sandbox = std::move(found);
   Value data = Value::Object{{"timeout_ms", timeout_ms}, {"reboot", reboot}};
   std::string act = "sandbox.resume", which = sandbox->info_.id;
-  Result<Event> recorded = co_await record_act(caller, act, data, which);
-  if (!recorded) co_return recorded.error();
+  CO_TRY(Event recorded, co_await record_act(caller, act, data, which));
   Resume how{.timeout_ms = timeout_ms, .reboot = reboot};
   Result<bool> resumed = co_await resume_it(sandbox, how);
   if (!resumed) {
-    note_failure(recorded.value(), resumed.error());
+    note_failure(recorded, resumed.error());
     co_return resumed.error();
   }
   Connected connected{sandbox, resumed.value()};

@@ -164,9 +164,7 @@ Result<Page> Manager::list(const Caller& caller, const ListOptions& options) con
 
 io::Task<Result<launch::LivingUsage>> Manager::usage(const Caller& caller, const std::string& id) {
   Busy busy(*this);
-  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
-  if (!found) co_return found.error();
-  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  CO_TRY(std::shared_ptr<Sandbox> sandbox, find(caller, id));
   // So that its processes are not taken away meanwhile.
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   if (sandbox->doomed_ || !sandbox->processes_)
@@ -196,9 +194,8 @@ Result<void> Manager::write(const Sandbox& sandbox, store::Durability durability
 }
 
 io::Task<Result<void>> Manager::write_on_disk(std::shared_ptr<Sandbox> sandbox) {
-  Result<Fd> directory = open_file(sandbox->directory_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!directory) co_return directory.error();
-  int fd = directory.value().get();
+  CO_TRY(Fd directory, open_file(sandbox->directory_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  int fd = directory.get();
   Value record = to_value(sandbox->info_, sandbox->made_from_, path_);
   Result<void> written;
   std::function<void()> work = [fd, &record, &written] {

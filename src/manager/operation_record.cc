@@ -139,8 +139,7 @@ Task<Result<Event>> record_doing(Manager& manager, Caller caller, std::shared_pt
   event.verdict = "allow";
   put_fields(*sandbox->redaction(), data, event.data);
   Event kept = event;
-  Result<void> recorded = co_await manager.events().record(std::move(event));
-  if (!recorded) co_return recorded.error();
+  CO_TRY_VOID(co_await manager.events().record(std::move(event)));
   if (sandbox->is_reachable()) co_return kept;
   Error gone = gone_meanwhile();
   manager.note_failure(kept, gone);

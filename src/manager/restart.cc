@@ -147,8 +147,7 @@ Result<void> Manager::open_events(const ManagerOptions& options) {
 }
 
 io::Task<Result<void>> Manager::recover() {
-  Result<std::vector<std::string>> names = kernel::list_directory(sandboxes_fd_.get());
-  if (!names) co_return names.error();
+  CO_TRY(std::vector<std::string> names, kernel::list_directory(sandboxes_fd_.get()));
   // A few at a time: each is a conversation with its keeper.
   struct Crowd {
     explicit Crowd(io::Loop& loop) : done(loop) {}
@@ -157,7 +156,7 @@ io::Task<Result<void>> Manager::recover() {
     io::Bell done;
   };
   auto crowd = std::make_shared<Crowd>(loop_);
-  crowd->left.assign(names.value().begin(), names.value().end());
+  crowd->left.assign(names.begin(), names.end());
   auto one_after_another = [](Manager* self, std::shared_ptr<Crowd> shared) -> io::Task<void> {
     while (!shared->left.empty()) {
       std::string name = shared->left.front();

@@ -138,15 +138,13 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   Error gone{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
   if (sandbox->doomed_) co_return gone;
-  Result<store::Staged> staged = templates_->stage();
-  if (!staged) co_return staged.error();
+  CO_TRY(store::Staged staged, templates_->stage());
   Layer layer;
-  layer.staged = std::move(staged).value();
+  layer.staged = std::move(staged);
 
   bool was_running = sandbox->info_.state == SandboxState::running;
   if (was_running) {
-    Result<void> frozen = co_await sandbox->processes_->freeze();
-    if (!frozen) co_return frozen.error();
+    CO_TRY_VOID(co_await sandbox->processes_->freeze());
   }
   store::CopyOptions options;
   options.cancelled = &sandbox->doomed_;
@@ -192,38 +190,31 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
 io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::string& id,
                                              const std::string& name_and_tag) {
   Busy busy(*this);
-  Result<void> goes_on = check_goes_on();
-  if (!goes_on) co_return goes_on.error();
-  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
-  if (!found) co_return found.error();
-  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  CO_TRY_VOID(check_goes_on());
+  CO_TRY(std::shared_ptr<Sandbox> sandbox, find(caller, id));
   store::Template asked = template_of(*sandbox);
   if (!name_and_tag.empty()) {
-    Result<store::TemplateName> name =
-        store::parse_template_name(sandbox->info_.tenant, name_and_tag);
-    if (!name) co_return name.error();
-    asked.name = name.value().name;
-    if (!name.value().tag.empty()) asked.tags[name.value().tag] = 0;
+    CO_TRY(store::TemplateName name,
+           store::parse_template_name(sandbox->info_.tenant, name_and_tag));
+    asked.name = name.name;
+    if (!name.tag.empty()) asked.tags[name.tag] = 0;
   }
   Value data = Value::Object{{"name", name_and_tag}};
   std::string act = "sandbox.snapshot", which = sandbox->info_.id;
-  Result<Event> recorded = co_await record_act(caller, act, data, which);
-  if (!recorded) co_return recorded.error();
+  CO_TRY(Event recorded, co_await record_act(caller, act, data, which));
   Result<Snapshot> made = co_await make_snapshot(sandbox, std::move(asked));
-  if (!made) note_failure(recorded.value(), made.error());
+  if (!made) note_failure(recorded, made.error());
   co_return made;
 }
 
 io::Task<Result<Snapshot>> Manager::make_snapshot(std::shared_ptr<Sandbox> sandbox,
                                                   store::Template asked) {
-  Result<Layer> layer = co_await copy_layer(sandbox);
-  if (!layer) co_return layer.error();
-  asked.bytes = layer.value().bytes;
-  Result<store::Template> made = templates_->add(asked, std::move(layer.value().staged));
-  if (!made) co_return made.error();
-  layer.value().reserved.reset();
+  CO_TRY(Layer layer, co_await copy_layer(sandbox));
+  asked.bytes = layer.bytes;
+  CO_TRY(store::Template made, templates_->add(asked, std::move(layer.staged)));
+  layer.reserved.reset();
   charge_templates(asked.tenant);
-  co_return snapshot_from(made.value());
+  co_return snapshot_from(made);
 }
 
 Result<std::vector<Snapshot>> Manager::list_snapshots(const Caller& caller,
@@ -247,9 +238,7 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(
   if (count < 1 || count > kMostForks)
     co_return Error{Code::invalid, cat("fork: between 1 and ", kMostForks, " at once"), ""};
   Caller who = caller;
-  Result<std::shared_ptr<Sandbox>> found = find(who, id);
-  if (!found) co_return found.error();
-  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
+  CO_TRY(std::shared_ptr<Sandbox> sandbox, find(who, id));
   CreateOptions options;
   const SandboxInfo& info = sandbox->info_;
   options.timeout_ms = timeout_ms.value_or(info.timeout_ms);
@@ -271,8 +260,7 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(
   Value data =
       Value::Object{{"count", static_cast<uint64_t>(count)}, {"timeout_ms", options.timeout_ms}};
   std::string act = "sandbox.fork", which = info.id;
-  Result<Event> recorded = co_await record_act(who, act, data, which);
-  if (!recorded) co_return recorded.error();
+  CO_TRY(Event recorded, co_await record_act(who, act, data, which));
   store::Template asked = template_of(*sandbox);
   asked.kind = store::TemplateKind::step;
   Result<Layer> layer = co_await copy_layer(sandbox);
@@ -284,7 +272,7 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(
     made = layer.error();
   }
   if (!made) {
-    note_failure(recorded.value(), made.error());
+    note_failure(recorded, made.error());
     co_return made.error();
   }
   layer.value().reserved.reset();
@@ -304,12 +292,9 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
                                                                 const std::string& id,
                                                                 store::Template asked) {
   Busy busy(*this);
-  Result<std::shared_ptr<Sandbox>> found = find(caller, id);
-  if (!found) co_return found.error();
-  std::shared_ptr<Sandbox> sandbox = std::move(found).value();
-  Result<store::Staged> staged = templates_->stage();
-  if (!staged) co_return staged.error();
-  std::string layer = staged.value().path, directory = sandbox->directory_;
+  CO_TRY(std::shared_ptr<Sandbox> sandbox, find(caller, id));
+  CO_TRY(store::Staged staged, templates_->stage());
+  std::string layer = staged.path, directory = sandbox->directory_;
   Result<void> moved =
       Error{Code::not_found, cat("sandbox '", sandbox->info_.id, "': it has ended"), ""};
   std::function<void()> keep = [&moved, directory, layer] {
@@ -328,10 +313,9 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
   make_room(asked.tenant, asked.bytes, asked.layers);
   Quota quota = tenants_.find(asked.tenant).quota;
   Amount amount{.disk_bytes = asked.bytes};
-  Result<std::unique_ptr<Ledger::Charge>> room = ledger_->charge(asked.tenant, quota, amount);
-  if (!room) co_return room.error();
-  room.value().reset();  // charged with the rest of its templates
-  Result<store::Template> made = templates_->add(asked, std::move(staged).value());
+  CO_TRY(std::unique_ptr<Ledger::Charge> room, ledger_->charge(asked.tenant, quota, amount));
+  room.reset();  // charged with the rest of its templates
+  Result<store::Template> made = templates_->add(asked, std::move(staged));
   if (made) charge_templates(asked.tenant);
   co_return made;
 }

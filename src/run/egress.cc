@@ -233,9 +233,8 @@ io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
                       "see the kernel log for an out-of-memory kill"};
     line.append(buffer, static_cast<size_t>(count));
   }
-  Result<Value> answer = parse_answer(line);
-  if (!answer) co_return answer.error();
-  co_return parse_ready(answer.value());
+  CO_TRY(Value answer, parse_answer(line));
+  co_return parse_ready(answer);
 }
 
 Result<Egress::Ready> Egress::parse_ready(const Value& answer) {

@@ -311,9 +311,8 @@ io::Task<void> Builder::run(std::shared_ptr<Build> build) {
 // From the base, step by step, to a template under the name that was asked for.
 io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
   build->failed_step = "base";
-  Result<store::Template> base = co_await base_of(build);
-  if (!base) co_return base.error();
-  store::Template last = base.value();
+  CO_TRY(store::Template base, co_await base_of(build));
+  store::Template last = base;
   Recipe recipe = build->recipe;
   if (recipe.start_command.empty() && recipe.ready_command.empty()) {
     recipe.start_command = last.start_command;
@@ -330,9 +329,8 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
     last.tenant = build->tenant;
     last.start_command.clear();
     last.ready_command.clear();
-    Result<store::Template> quiet = manager_.templates().add(last, std::nullopt);
-    if (!quiet) co_return quiet.error();
-    last = quiet.value();
+    CO_TRY(store::Template quiet, manager_.templates().add(last, std::nullopt));
+    last = quiet;
   }
 
   bool force = recipe.force;
@@ -345,8 +343,7 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
                             redact::redacted_script(*build->redaction, describe(step)));
     if (step.kind == StepKind::env) {
       build->log("info", number, title);
-      Result<void> set = set_variables(step, last.env);
-      if (!set) co_return set.error();
+      CO_TRY_VOID(set_variables(step, last.env));
       continue;
     }
     force = force || step.force;
@@ -359,24 +356,22 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
       continue;
     }
     build->log("info", number, title);
-    Result<store::Template> next = co_await run_step(context, last, step, number, key);
-    if (!next) co_return next.error();
-    last = next.value();
+    CO_TRY(store::Template next, co_await run_step(context, last, step, number, key));
+    last = next;
   }
 
   build->failed_step = "finalize";
   if (!recipe.start_command.empty() || !recipe.ready_command.empty()) {
     build->log("info", "finalize", "[finalize] Waiting until the start command is ready");
-    Result<store::Template> started = co_await run_start_command(context, last, recipe);
-    if (!started) co_return started.error();
-    last = started.value();
+    CO_TRY(store::Template started, co_await run_start_command(context, last, recipe));
+    last = started;
   }
   store::Template asked = last;
   asked.kind = store::TemplateKind::made;
   asked.tenant = build->tenant;
   asked.name = build->name;
   asked.tags = build->tags;
-  asked.parent = base.value().id;
+  asked.parent = base.id;
   asked.cache_key.clear();
   asked.sandbox.clear();
   asked.start_command = recipe.start_command;
@@ -395,8 +390,7 @@ io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build)
           ? cat("FROM template ", recipe.from_template.empty() ? "base" : recipe.from_template)
           : cat("FROM ", recipe.from_image);
   build->log("info", "base", cat("[base] ", what));
-  Result<void> ready = co_await manager_.base_ready();
-  if (!ready) co_return ready.error();
+  CO_TRY_VOID(co_await manager_.base_ready());
   if (recipe.from_image.empty()) {
     std::string name = recipe.from_template.empty() ? "base" : recipe.from_template;
     Result<store::Template> found = manager_.templates().find(build->tenant, name);
@@ -428,14 +422,11 @@ io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build)
 
 // The image's files with owners as inside, once for all who build from it.
 io::Task<Result<store::Template>> Builder::from_image(std::string image) {
-  Result<store::Image> found = store::find_image(image);
-  if (!found) co_return found.error();
-  std::string key =
-      cat("image ", image, " ", found.value().imported_seconds, " ", found.value().bytes);
+  CO_TRY(store::Image found, store::find_image(image));
+  std::string key = cat("image ", image, " ", found.imported_seconds, " ", found.bytes);
   if (const store::Template* cached = manager_.templates().find_cached("", key)) co_return *cached;
-  Result<store::Staged> staged = manager_.templates().stage();
-  if (!staged) co_return staged.error();
-  std::string from = found.value().root, root = staged.value().root();
+  CO_TRY(store::Staged staged, manager_.templates().stage());
+  std::string from = found.root, root = staged.root();
   Result<void> copied;
   std::function<void()> copy = [&] { copied = store::copy_image_root(from, root); };
   co_await manager_.copier().run(copy);
@@ -443,7 +434,7 @@ io::Task<Result<store::Template>> Builder::from_image(std::string image) {
   store::Template asked;
   asked.kind = store::TemplateKind::step;
   asked.cache_key = key;
-  std::optional<store::Staged> layer(std::move(staged).value());
+  std::optional<store::Staged> layer(std::move(staged));
   co_return manager_.templates().add(std::move(asked), std::move(layer));
 }
 

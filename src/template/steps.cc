@@ -95,10 +95,9 @@ io::Task<Result<ScriptEnd>> run_script(std::shared_ptr<guest::Client> guest, con
     else if (end->errors.size() < 2000)
       end->errors += (end->errors.empty() ? "" : "; ") + line;
   };
-  Result<living::CommandEnd> ended = co_await living::run_in_guest(guest, options);
-  if (!ended) co_return ended.error();
-  end->ok = ended.value().ok();
-  if (!end->ok && end->errors.empty()) end->errors = ended.value().text();
+  CO_TRY(living::CommandEnd ended, co_await living::run_in_guest(guest, options));
+  end->ok = ended.ok();
+  if (!end->ok && end->errors.empty()) end->errors = ended.text();
   co_return *end;
 }
 
@@ -165,9 +164,7 @@ io::Task<Result<bool>> do_copy(StepContext context, std::shared_ptr<guest::Clien
 
 io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::Template& last,
                                   BuildStep step) {
-  Result<std::string> expanded = expand_variables(step.args[0], last.env);
-  if (!expanded) co_return expanded.error();
-  std::string path = expanded.value();
+  CO_TRY(std::string path, expand_variables(step.args[0], last.env));
   std::vector<std::string> args{path, last.user, last.cwd};
   Result<ScriptEnd> end = co_await run_script(guest, kWorkdirScript, args);
   std::string what = cat("failed to create workdir '", path, "'");
@@ -182,9 +179,7 @@ io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::T
 
 io::Task<Result<bool>> do_user(std::shared_ptr<guest::Client> guest, store::Template& last,
                                BuildStep step) {
-  Result<std::string> expanded = expand_variables(step.args[0], last.env);
-  if (!expanded) co_return expanded.error();
-  std::string name = expanded.value();
+  CO_TRY(std::string name, expand_variables(step.args[0], last.env));
   std::vector<std::string> args{name};
   Result<ScriptEnd> end = co_await run_script(guest, kUserScript, args);
   std::string what = cat("failed to create user '", name, "'");
@@ -272,9 +267,7 @@ std::string step_key(const store::Template& last, const BuildStep& step) {
 io::Task<Result<store::Template>> run_step(StepContext context, store::Template last,
                                            BuildStep step, std::string number, std::string key) {
   std::string from = last.id;
-  Result<std::shared_ptr<manager::Sandbox>> made = co_await start_sandbox(context, from);
-  if (!made) co_return made.error();
-  std::shared_ptr<manager::Sandbox> sandbox = made.value();
+  CO_TRY(std::shared_ptr<manager::Sandbox> sandbox, co_await start_sandbox(context, from));
   std::string id = sandbox->info().id;
   std::shared_ptr<guest::Client> guest = sandbox->guest();
   Result<bool> changed = Error{Code::io, "the sandbox of the step ended at once", ""};
@@ -300,9 +293,7 @@ io::Task<Result<store::Template>> run_step(StepContext context, store::Template 
 io::Task<Result<store::Template>> run_start_command(StepContext context, store::Template last,
                                                     Recipe recipe) {
   std::string from = last.id;
-  Result<std::shared_ptr<manager::Sandbox>> made = co_await start_sandbox(context, from);
-  if (!made) co_return made.error();
-  std::shared_ptr<manager::Sandbox> sandbox = made.value();
+  CO_TRY(std::shared_ptr<manager::Sandbox> sandbox, co_await start_sandbox(context, from));
   std::string id = sandbox->info().id;
   store::Template started = last;
   started.start_command = recipe.start_command;
