@@ -30,21 +30,23 @@ enum class Code {
 
 const char* to_string(Code code);
 
-// What callers branch on where `code` is too coarse. `none`: the code says it all.
+// What callers branch on where `code` is too coarse. Each kind belongs to one code;
+// base/error_table.h says which, and how each is told to clients.
 enum class Kind : uint8_t {
-  none,
-  unrecorded,           // it was not done because no record of it could be made
-  gone,                 // the sandbox has ended meanwhile
+  none,                 // the code says it all
+  unrecorded,           // nothing was done, because no record of it could be made
+  gone,                 // the sandbox was paused or has ended meanwhile
   unavailable,          // the other side cannot be reached now
   canceled,             // the caller gave it up
-  deadline_exceeded,    // no answer in time
+  deadline_exceeded,    // no response in time
   already_exists,       // it is there already
   failed_precondition,  // not in this state
   aborted,              // something else happened first
   unauthenticated,      // nobody has proved who is asking
-  malformed,            // well-formed, and not what was asked for (HTTP's 422)
+  unimplemented,        // the other side does not know this operation
+  malformed,            // valid JSON of the wrong shape, or text that is not UTF-8
   too_large,            // more than is taken at once
-  unknown,              // no more is known about it
+  unknown,              // nothing more is known about it
 };
 
 struct Error {

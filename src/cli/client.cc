@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "net/websocket.h"
 #include "store/state.h"
@@ -297,18 +298,6 @@ Result<std::string> Answer::read_all(size_t most) {
 Fd Answer::take(std::string& ahead) {
   ahead = std::move(ahead_);
   return std::move(connection_);
-}
-
-std::string percent_encode(std::string_view text) {
-  static const char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (unsigned char byte : text) {
-    if (std::isalnum(byte) || byte == '-' || byte == '_' || byte == '.' || byte == '~')
-      out += static_cast<char>(byte);
-    else
-      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
-  }
-  return out;
 }
 
 std::string sandbox_path(const std::string& id, std::string_view rest) {

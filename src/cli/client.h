@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/percent.h"
 #include "base/value.h"
 #include "net/http.h"
 #include "net/http_body.h"
@@ -91,8 +92,6 @@ class Client {
   std::string agent_;
 };
 
-// A piece of a path or a value of a query, percent-encoded.
-std::string percent_encode(std::string_view text);
 // "/v1/sandboxes/ID" and what follows it.
 std::string sandbox_path(const std::string& id, std::string_view rest = "");
 

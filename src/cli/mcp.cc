@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/data_plane.h"
-#include "api/listen.h"
-#include "api/mcp.h"
+#include "api/http/data_plane.h"
+#include "api/http/listen.h"
+#include "api/native/mcp.h"
 #include "base/digest.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -69,21 +69,18 @@ std::string token_shown(const api::Exchange& exchange) {
 
 Task<void> answer(Session& session, api::Exchange& exchange) {
   if (exchange.head().method == "OPTIONS") {
-    co_await api::answer_preflight(exchange);
+    api::Reply preflight = api::preflight_reply(exchange);
+    (void)co_await exchange.answer(std::move(preflight));
     co_return;
   }
-  Value why;
   bool is_known = session.token.empty() ||
                   same_secret(sha256_bytes(token_shown(exchange)), sha256_bytes(session.token));
   if (exchange.path() != "/mcp" || !is_known) {
-    int status = is_known ? 404 : 401;
-    why.set("code", status);
-    why.set("message", is_known ? "there is nothing here but /mcp"
-                                : "a token is needed: send it as Authorization: Bearer");
-    api::Headers headers{{"Content-Type", "application/json"}};
-    if (!is_known) headers.push_back({"WWW-Authenticate", "Bearer"});
-    std::string text = to_json(why);
-    (void)co_await exchange.answer(status, std::move(headers), std::move(text));
+    api::Reply refused =
+        is_known ? api::refusal(404, "there is nothing here but /mcp")
+                 : api::refusal(401, "a token is needed: send it as Authorization: Bearer")
+                       .with("WWW-Authenticate", "Bearer");
+    (void)co_await exchange.answer(std::move(refused));
     co_return;
   }
   exchange.admit(exchange.peer().address);

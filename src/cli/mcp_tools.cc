@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-#include "api/serve.h"
+#include "api/http/serve.h"
 #include "base/random_name.h"
 #include "base/text.h"
 #include "cli/cli.h"

@@ -1,10 +1,10 @@
 // paddock serve: the server for living sandboxes.
-#include "api/serve.h"
+#include "api/http/serve.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "api/listen.h"
+#include "api/http/listen.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"

@@ -149,7 +149,6 @@ Task<Result<void>> Kernel::start_alone(std::shared_ptr<Kernel> self, bool as_roo
   self->pid_ = 0;
   self->why_down_.clear();
   self->refused_.reset();
-  self->refusal_hint_.clear();
   self->state_ = State::starting;
   self->channel_ = guest->open(guest::to_value(request));
   io::spawn(read(self, self->channel_));
@@ -157,7 +156,7 @@ Task<Result<void>> Kernel::start_alone(std::shared_ptr<Kernel> self, bool as_roo
   if (ready) co_return ready;
   Error error = ready.error();
   error.message = cat("start a ", self->info.language, " context: ", error.message);
-  bool missing = error.hint == "not_found" || self->why_down_ == "it exited with 127";
+  bool missing = error.code == Code::not_found || self->why_down_ == "it exited with 127";
   if (missing)
     error = Error{Code::unsupported,
                   cat("start a ", self->info.language, " context: ", program.needs,
@@ -193,7 +192,8 @@ Task<Result<void>> Kernel::wait_ready(std::shared_ptr<Kernel> self, io::Millisec
     self->down("it did not become ready in time");
   }
   if (self->state_ == State::ready) co_return Result<void>();
-  Error error{self->refused_ ? *self->refused_ : Code::io, self->why_down_, self->refusal_hint_};
+  Error error = self->refused_.value_or(Error{Code::io});
+  error.message = self->why_down_;
   if (!self->last_words_.empty()) error.message += cat(": ", printable(self->last_words_));
   co_return error;
 }
@@ -218,12 +218,9 @@ Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Cha
     Item item = co_await channel->next();
     bool mine = self->channel_ == channel;
     if (item.kind == Item::Kind::end || item.kind == Item::Kind::failed) {
-      if (mine && item.kind == Item::Kind::failed) {
-        self->refused_ = item.error.code;
-        self->refusal_hint_ = item.error.hint;
-      }
+      if (mine && item.kind == Item::Kind::failed) self->refused_ = item.error;
       self->killed_ = was_killed(item);
-      if (mine && item.kind == Item::Kind::failed && item.error.hint == "unavailable")
+      if (mine && item.kind == Item::Kind::failed && item.error.kind == Kind::unavailable)
         co_await await_reason(self);
       if (mine) self->down(how_it_ended(item));
       break;

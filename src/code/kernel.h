@@ -65,12 +65,11 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
   std::shared_ptr<guest::Channel> channel_;
   int64_t pid_ = 0;
   std::shared_ptr<Cell> current_;
-  std::string why_down_;  // the last time; when the guest refused, with its code and hint
-  std::optional<Code> refused_;
-  std::string refusal_hint_;
-  std::string last_words_;  // on its stderr, before it was ready
-  std::string ending_;      // why we end it
-  bool killed_ = false;     // it died by SIGKILL
+  std::string why_down_;          // the last time
+  std::optional<Error> refused_;  // when the guest refused to start it
+  std::string last_words_;        // on its stderr, before it was ready
+  std::string ending_;            // why we end it
+  bool killed_ = false;           // it died by SIGKILL
   struct Failure {
     std::string name, words;
   };

@@ -3,10 +3,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
+#include "base/error_table.h"
 #include "base/text.h"
+#include "guest/request.h"
 
 namespace paddock::guest {
 
@@ -23,32 +24,13 @@ constexpr size_t kLongestMessage = 8 << 10;   // of an error, for people
 constexpr uint32_t kCreditStep = kWindow / 4;
 
 Error protocol_error(std::string_view why) {
-  return Error{Code::io, cat("the sandbox's guest broke the protocol: ", why), "unavailable"};
+  return make_error(Kind::unavailable, cat("the sandbox's guest broke the protocol: ", why));
 }
 
 // A refusal of the guest. Its words are untrusted.
 Error refusal(const Value& error) {
-  static constexpr std::array<std::pair<std::string_view, Code>, 9> kCodes = {
-      {{"not_found", Code::not_found},
-       {"invalid_argument", Code::invalid},
-       {"already_exists", Code::conflict},
-       {"failed_precondition", Code::conflict},
-       {"resource_exhausted", Code::exhausted},
-       {"unauthenticated", Code::denied},
-       {"unimplemented", Code::unsupported},
-       {"internal", Code::internal},
-       {"unknown", Code::io}}};
-  const Value* message = error.find("message");
-  const Value* code = error.find("code");
-  Error refused{Code::io, "the guest refused", "unknown"};
-  if (message && message->as_string())
-    refused.message = printable(message->as_string()->substr(0, kLongestMessage));
-  for (const auto& [name, number] : kCodes) {
-    if (!code || !code->as_string() || *code->as_string() != name) continue;
-    refused.code = number;
-    refused.hint = std::string(name);
-  }
-  return refused;
+  std::string message = text_in(error, "message", "the guest refused");
+  return from_wire(text_in(error, "code"), printable(message.substr(0, kLongestMessage)));
 }
 
 }  // namespace
@@ -112,7 +94,7 @@ std::shared_ptr<Channel> Connection::open(const Value& request) {
   if (gone) {
     refused.error = why;
   } else if (text.size() > kLargestMessage) {
-    refused.error = Error{Code::invalid, "the request is too large", "resource_exhausted"};
+    refused.error = make_error(Kind::too_large, "the request is too large");
   } else {
     channels_[number] = channel;
     queue(Frame::Type::open, number, text);
@@ -143,7 +125,7 @@ void Connection::fail(Error error, bool tell) {
   if (gone) return;
   gone = true;
   why = std::move(error);
-  if (why.hint.empty()) why.hint = "unavailable";
+  if (why.kind == Kind::none) why.kind = Kind::unavailable;
   out_.clear();
   out_done_ = 0;
   (void)::shutdown(socket_.get(), SHUT_RDWR);
@@ -177,7 +159,7 @@ io::Task<void> Connection::read_all(std::shared_ptr<Connection> self) {
       continue;
     }
     if (received <= 0) {
-      self->fail(Error{Code::io, "the sandbox's guest is gone", "unavailable"});
+      self->fail(make_error(Kind::unavailable, "the sandbox's guest is gone"));
       break;
     }
     self->reader_.add({buffer, static_cast<size_t>(received)});
@@ -215,7 +197,7 @@ io::Task<void> Connection::write_all(std::shared_ptr<Connection> self) {
       continue;
     }
     if (sent < 0) {
-      self->fail(Error{Code::io, "the sandbox's guest is gone", "unavailable"});
+      self->fail(make_error(Kind::unavailable, "the sandbox's guest is gone"));
       break;
     }
     self->out_done_ += static_cast<size_t>(sent);
@@ -331,7 +313,7 @@ io::Task<Channel::Item> Channel::next(io::Milliseconds deadline) {
   while (items_.empty()) {
     if (over_)
       co_return Item{.kind = Item::Kind::failed,
-                     .error = Error{Code::io, "the channel is over", "unavailable"}};
+                     .error = make_error(Kind::unavailable, "the channel is over")};
     bool in_time = co_await arrived_.wait(deadline);
     if (!in_time && items_.empty()) co_return Item{};
   }
@@ -375,7 +357,7 @@ void Channel::cancel() {
   connection_->forget(*this);
   if (over_) return;  // the connection broke at that
   items_.clear();
-  finish({.kind = Item::Kind::failed, .error = Error{Code::conflict, "cancelled", "canceled"}});
+  finish({.kind = Item::Kind::failed, .error = make_error(Kind::canceled, "cancelled")});
 }
 
 // -- Client
@@ -401,8 +383,8 @@ io::Task<Result<Value>> Client::shake_hands(io::Milliseconds deadline) {
   while (!connection->greeted && !connection->gone) {
     bool in_time = co_await connection->greeted_bell.wait(deadline);
     if (!in_time)
-      co_return Error{Code::io, "greet the sandbox's guest: it did not answer in time",
-                      "unavailable"};
+      co_return make_error(Kind::unavailable,
+                           "greet the sandbox's guest: it did not answer in time");
   }
   if (connection->gone) co_return connection->why;
   co_return connection->hello;
@@ -416,15 +398,14 @@ io::Task<Result<Value>> Client::ask(Value request, io::Milliseconds deadline) {
   if (item.kind == Channel::Item::Kind::end) co_return std::move(item.value);
   if (item.kind == Channel::Item::Kind::failed) co_return std::move(item.error);
   if (item.kind == Channel::Item::Kind::late)
-    co_return Error{Code::io, "the sandbox's guest did not answer in time", "deadline_exceeded"};
+    co_return make_error(Kind::deadline_exceeded, "the sandbox's guest did not answer in time");
   co_return protocol_error("more than an answer to a question");
 }
 
 bool Client::is_gone() const { return connection_->gone; }
 const Error& Client::why_gone() const { return connection_->why; }
 void Client::close() {
-  connection_->fail(Error{Code::io, "the connection to the guest was closed", "unavailable"},
-                    false);
+  connection_->fail(make_error(Kind::unavailable, "the connection to the guest was closed"), false);
 }
 
 }  // namespace paddock::guest

@@ -31,7 +31,7 @@ class Channel {
     uint8_t stream = 0;  // data
     std::string bytes;   // data
     Value value;         // message; end: the result
-    // failed: what the guest refused (its "code" is in error.hint), or that the connection is gone.
+    // failed: what the guest refused (its code and kind), or that the connection is gone.
     Error error;
     uint32_t weight = 0;  // what it took of the window
   };

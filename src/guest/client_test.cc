@@ -130,7 +130,7 @@ TEST_F(ClientTest, BrokenJsonEndsIt) {
   say(Frame::Type::message, 1, R"({"a":1,"a":2})");
   EXPECT_TRUE(client_->is_gone());
   Channel::Item item = next(channel);
-  EXPECT_EQ(item.error.hint, "unavailable");
+  EXPECT_EQ(item.error.kind, paddock::Kind::unavailable);
 }
 
 TEST_F(ClientTest, DeepJsonEndsIt) {
@@ -201,12 +201,12 @@ TEST_F(ClientTest, RefusalsCarryTheirCodeAndShowNoControlCharacters) {
   say(Frame::Type::end, 1, R"({"error":{"code":"not_found","message":"a\u001b[31mb"}})");
   Channel::Item item = next(channel);
   EXPECT_EQ(item.kind, Kind::failed);
-  EXPECT_EQ(item.error.hint, "not_found");
+  EXPECT_EQ(item.error.code, Code::not_found);
   EXPECT_EQ(item.error.code, Code::not_found);
   EXPECT_EQ(item.error.message.find('\x1b'), std::string::npos);
   channel = open();
   say(Frame::Type::end, 2, R"({"error":{"code":"made_up"}})");
-  EXPECT_EQ(next(channel).error.hint, "unknown");
+  EXPECT_EQ(next(channel).error.kind, paddock::Kind::unknown);
 }
 
 TEST_F(ClientTest, NothingComesInTimeIsLate) {

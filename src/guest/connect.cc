@@ -92,13 +92,13 @@ io::Task<void> pass_out(io::Loop& loop, std::shared_ptr<Connected> connected) {
 Answer connect_port(Guest& guest, CallPointer call) {
   Result<std::optional<int64_t>> port = number_of(call->request, "port", 1, 65535);
   if (!port) co_return port.error();
-  if (!port.value()) co_return refuse("invalid_argument", "'port' is missing");
+  if (!port.value()) co_return refuse(Code::invalid, "'port' is missing");
   auto connected = std::make_shared<Connected>();
   connected->call = call;
   uint16_t number = static_cast<uint16_t>(*port.value());
   bool open = co_await dial(guest.loop, *connected, AF_INET, number);
   if (!open) open = co_await dial(guest.loop, *connected, AF_INET6, number);
-  if (!open) co_return refuse("not_found", "port is not open");
+  if (!open) co_return refuse(Code::not_found, "port is not open");
 
   std::weak_ptr<Connected> weak = connected;
   call->on_change = [weak] {

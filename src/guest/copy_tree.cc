@@ -92,7 +92,7 @@ Result<void> copy_directory(const Node& from, const Node& to, int depth) {
 
 Result<void> copy_node(const Node& from, const Node& to, int depth) {
   if (depth > kDeepest)
-    return refuse("failed_precondition", cat("copy '", printable(from.path), "': too deep"));
+    return refuse(Kind::failed_precondition, cat("copy '", printable(from.path), "': too deep"));
   struct stat info;
   if (::fstatat(from.directory, from.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return failed(from);

@@ -140,7 +140,7 @@ Result<Value> Describer::at(const std::string& path) {
   struct stat info;
   if (::lstat(path.c_str(), &info) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
-      return refuse("not_found", cat("path '", path, "' does not exist"));
+      return refuse(Code::not_found, cat("path '", path, "' does not exist"));
     return refuse_errno(errno, cat("stat '", path, "'"));
   }
   Value entry = of(info, path);
@@ -170,13 +170,12 @@ Result<void> check_metadata(const Metadata& metadata) {
   for (const auto& [key, value] : metadata) {
     total += key.size() + value.size();
     if (key.empty() || key.size() > kLongestKey)
-      return refuse("invalid_argument",
-                    cat("a metadata key may have 1 to ", kLongestKey, " bytes"));
+      return refuse(Code::invalid, cat("a metadata key may have 1 to ", kLongestKey, " bytes"));
     if (!is_printable(key) || !is_printable(value))
-      return refuse("invalid_argument", "metadata may only hold printable ASCII");
+      return refuse(Code::invalid, "metadata may only hold printable ASCII");
   }
   if (total > kMostMetadata)
-    return refuse("invalid_argument", cat("metadata may have ", kMostMetadata, " bytes in all"));
+    return refuse(Code::invalid, cat("metadata may have ", kMostMetadata, " bytes in all"));
   return {};
 }
 

@@ -30,8 +30,8 @@ Result<Value> make_directory_at(const Place& place) {
   struct stat info;
   if (::stat(place.path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode))
-      return refuse("already_exists", cat("directory already exists: ", place.path));
-    return refuse("invalid_argument",
+      return refuse(Kind::already_exists, cat("directory already exists: ", place.path));
+    return refuse(Code::invalid,
                   cat("path already exists but it is not a directory: ", place.path));
   }
   TRY(make_directories(place.path, place.ownership));
@@ -99,11 +99,11 @@ Result<bool> make_directories(const std::string& path, const Ownership& ownershi
   struct stat info;
   if (errno == EEXIST) {
     if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return false;
-    return refuse("invalid_argument", cat("path is not a directory: ", path));
+    return refuse(Code::invalid, cat("path is not a directory: ", path));
   }
   if (errno != ENOENT || path == "/") {
     if (errno == ENOTDIR)
-      return refuse("invalid_argument", cat("path is not a directory: ", parent_of(path)));
+      return refuse(Code::invalid, cat("path is not a directory: ", parent_of(path)));
     return refuse_errno(errno, cat("make directory '", path, "'"));
   }
   TRY(make_directories(parent_of(path), ownership));
@@ -118,9 +118,9 @@ Result<Fd> open_for_writing(const Place& place, Existing existing) {
   struct stat info;
   if (::stat(place.path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode))
-      return refuse("invalid_argument", cat("path is a directory: ", place.path));
+      return refuse(Code::invalid, cat("path is a directory: ", place.path));
     if (!S_ISREG(info.st_mode))
-      return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
+      return refuse(Code::invalid, cat("path is not a regular file: ", place.path));
   } else {
     TRY(make_directories(parent_of(place.path), place.ownership));
   }
@@ -131,7 +131,7 @@ Result<Fd> open_for_writing(const Place& place, Existing existing) {
                  0666 & ~022));
   if (!file) return refuse_errno(errno, cat("open '", place.path, "' for writing"));
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
-    return refuse("invalid_argument", cat("path is not a regular file: ", place.path));
+    return refuse(Code::invalid, cat("path is not a regular file: ", place.path));
   bool owned = place.with_own_rights ||
                (info.st_uid == place.ownership.uid && info.st_gid == place.ownership.gid);
   if (!owned && ::fchown(file.get(), place.ownership.uid, place.ownership.gid) != 0)
@@ -155,7 +155,7 @@ Answer remove_file(Guest& guest, CallPointer call) {
   Result<Place> place = place_in(guest, call->request);
   if (!place) co_return place.error();
   std::string path = place.value().path;
-  if (path == "/") co_return refuse("invalid_argument", "the root directory cannot be removed");
+  if (path == "/") co_return refuse(Code::invalid, "the root directory cannot be removed");
   if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) co_return Value();
   if (errno != EISDIR) co_return refuse_errno(errno, cat("remove '", path, "'"));
   if (::rmdir(path.c_str()) == 0) co_return Value();
@@ -179,7 +179,7 @@ Answer move_file(Guest& guest, CallPointer call) {
   struct stat info;
   if (::lstat(from.c_str(), &info) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
-      co_return refuse("not_found", cat("source file not found: ", from));
+      co_return refuse(Code::not_found, cat("source file not found: ", from));
     co_return refuse_errno(errno, cat("move '", from, "'"));
   }
   Result<bool> made = make_directories(parent_of(to), destination.value().ownership);

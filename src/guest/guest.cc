@@ -161,8 +161,7 @@ Result<std::string> resolve_path(const std::string& path, const User& user,
   std::string whole = path;
   if (path[0] == '~') {
     if (path.size() > 1 && path[1] != '/')
-      return refuse("invalid_argument",
-                    cat("cannot resolve '", path, "': only '~' and '~/' are known"));
+      return refuse(Code::invalid, cat("cannot resolve '", path, "': only '~' and '~/' are known"));
     whole = user.home + path.substr(1);
   } else if (path[0] != '/') {
     whole = cat(user.home, "/", path);
@@ -188,7 +187,7 @@ io::Task<Result<Value>> serve(Guest& guest, std::shared_ptr<Call> call) {
     Result<Value> result = co_await operation(guest, call);
     co_return result;
   }
-  co_return refuse("unimplemented", cat("the guest knows no '", printable(name.value()), "'"));
+  co_return refuse(Kind::unimplemented, cat("the guest knows no '", printable(name.value()), "'"));
 }
 
 Answer describe_user(Guest& guest, CallPointer call) {

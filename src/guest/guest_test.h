@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "guest/client.h"
 #include "guest/guest.h"
+#include "guest/request.h"
 
 namespace paddock::guest {
 
@@ -86,7 +87,7 @@ class GuestTest : public ::testing::Test {
     Value result;
     Error error;
     bool failed = false;
-    std::string code() const { return error.hint; }
+    std::string code() const { return wire_code(error); }
   };
   static io::Task<Heard> hear(std::shared_ptr<Channel> channel, io::Milliseconds deadline) {
     Heard heard;

@@ -121,13 +121,14 @@ Result<Value> verdict(const Helper& helper) {
   Result<Value> said = parse_json(helper.said, "report");
   if (!said) {
     bool killed = WIFSIGNALED(helper.status);
-    return refuse("internal", killed ? cat("the work was ended by signal ", WTERMSIG(helper.status))
-                                     : "the work ended without a result");
+    return refuse(Code::internal,
+                  killed ? cat("the work was ended by signal ", WTERMSIG(helper.status))
+                         : "the work ended without a result");
   }
   if (const Value* result = said.value().find("result")) return *result;
   const Value* error = said.value().find("error");
-  if (!error) return refuse("internal", "the work ended without a result");
-  return Error{Code::io, TRY(text_of(*error, "message")), TRY(text_of(*error, "code"))};
+  if (!error) return refuse(Code::internal, "the work ended without a result");
+  return from_wire(TRY(text_of(*error, "code")), TRY(text_of(*error, "message")));
 }
 
 }  // namespace

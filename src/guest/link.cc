@@ -226,10 +226,9 @@ bool Link::take_open(const Frame& frame) {
   if (frame.channel == 0 || calls_.contains(frame.channel)) return false;
   Result<Value> request = parse_json(frame.payload, "request");
   if (!request || !request.value().as_object()) {
-    end(frame.channel, refuse("invalid_argument", "the request is not a JSON object"));
+    end(frame.channel, refuse(Code::invalid, "the request is not a JSON object"));
   } else if (calls_.size() >= kMostCalls) {
-    end(frame.channel,
-        refuse("resource_exhausted", "too many requests are under way in the sandbox"));
+    end(frame.channel, refuse(Code::exhausted, "too many requests are under way in the sandbox"));
   } else {
     auto call = std::make_shared<Call>(loop_, shared_from_this(), frame.channel,
                                        std::move(request).value());
@@ -242,7 +241,7 @@ bool Link::take_open(const Frame& frame) {
 io::Task<void> Link::run(std::shared_ptr<Link> self, std::shared_ptr<Call> call) {
   Result<Value> result = co_await self->serve_(call);
   call->on_change = nullptr;
-  if (call->cancelled_) result = refuse("canceled", "cancelled");
+  if (call->cancelled_) result = refuse(Kind::canceled, "cancelled");
   if (self->calls_.erase(call->number_) > 0) self->end(call->number_, result);
   // Whoever still holds it sends nothing more, and has nothing to wait for.
   call->cancelled_ = true;

@@ -31,7 +31,7 @@ Result<std::vector<std::string>> names_in(const std::string& path) {
     std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (names.size() >= kMostNames)
-      return refuse("resource_exhausted",
+      return refuse(Code::exhausted,
                     cat("directory '", path, "' has more than ", kMostNames, " entries"));
     names.emplace_back(name);
   }
@@ -48,13 +48,12 @@ Result<void> check_directory(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
     if (errno == ELOOP)
-      return refuse("failed_precondition", cat("path '", path, "' is a cycle of links"));
+      return refuse(Kind::failed_precondition, cat("path '", path, "' is a cycle of links"));
     if (errno == ENOENT || errno == ENOTDIR)
-      return refuse("not_found", cat("path '", path, "' does not exist"));
+      return refuse(Code::not_found, cat("path '", path, "' does not exist"));
     return refuse_errno(errno, cat("list '", path, "'"));
   }
-  if (!S_ISDIR(info.st_mode))
-    return refuse("invalid_argument", cat("path is not a directory: ", path));
+  if (!S_ISDIR(info.st_mode)) return refuse(Code::invalid, cat("path is not a directory: ", path));
   return {};
 }
 
@@ -87,7 +86,7 @@ Answer list_directory_entries(Guest& guest, CallPointer call) {
       message.set("entries", std::exchange(batch, {}));
       batch_bytes = 0;
       bool sent = co_await call->message(std::move(message));
-      if (!sent) co_return refuse("internal", "the entries cannot be told");
+      if (!sent) co_return refuse(Code::internal, "the entries cannot be told");
       co_await guest.loop.yield();
       continue;
     }

@@ -124,7 +124,7 @@ io::Task<Result<std::shared_ptr<Process>>> Process::start(
     bool in_time = co_await status.readable(deadline);
     if (in_time) continue;
     (void)::kill(process->pid, SIGKILL);  // somebody inside stopped it half-way
-    co_return refuse("internal",
+    co_return refuse(Code::internal,
                      cat("fork/exec ", process->spec.plan.argv[0], ": it did not come up"));
   }
   co_return process;
@@ -238,7 +238,7 @@ Value Process::result() const {
 }
 
 Result<void> Process::signal(int number) {
-  if (ended_) return refuse("not_found", cat("process ", pid, " has ended"));
+  if (ended_) return refuse(Code::not_found, cat("process ", pid, " has ended"));
   if (number == SIGKILL || number == SIGTERM) hurried_ = true;
   if (reaped_) {  // what it left behind holds its streams
     (void)::kill(-pid, number);
@@ -251,22 +251,22 @@ Result<void> Process::signal(int number) {
 }
 
 Result<void> Process::resize(TerminalSize size) {
-  if (!spec.size) return refuse("internal", "the process has no terminal");
-  if (ended_) return refuse("not_found", cat("process ", pid, " has ended"));
+  if (!spec.size) return refuse(Code::internal, "the process has no terminal");
+  if (ended_) return refuse(Code::not_found, cat("process ", pid, " has ended"));
   return resize_terminal(input_.get(), size);
 }
 
 io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string bytes,
                                       bool to_terminal) {
   std::shared_ptr<Process> self = shared_from_this();
-  if (to_terminal && !spec.size) co_return refuse("internal", "the process has no terminal");
+  if (to_terminal && !spec.size) co_return refuse(Code::internal, "the process has no terminal");
   if (!to_terminal && spec.size)
-    co_return refuse("internal", "the process has a terminal, no stdin");
+    co_return refuse(Code::internal, "the process has a terminal, no stdin");
   io::Mutex::Lock lock = co_await writing_.lock();
   Result<void> done;
   for (size_t at = 0; at < bytes.size();) {
     if (input_closed_ || ended_) {
-      done = refuse("internal", "stdin is closed or was not asked for");
+      done = refuse(Code::internal, "stdin is closed or was not asked for");
       break;
     }
     if (call->cancelled()) break;
@@ -274,7 +274,7 @@ io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string by
     if (count > 0) at += static_cast<size_t>(count);
     if (count > 0 || errno == EINTR) continue;
     if (errno != EAGAIN) {
-      done = refuse("internal",
+      done = refuse(Code::internal,
                     errno == EPIPE || errno == EIO ? "stdin is closed" : "write to stdin failed");
       break;
     }
@@ -293,7 +293,7 @@ io::Task<void> Process::drop_input(std::shared_ptr<Process> self) {
 }
 
 io::Task<Result<void>> Process::close_input() {
-  if (spec.size) co_return refuse("unknown", "a terminal has no stdin to close");
+  if (spec.size) co_return refuse(Kind::unknown, "a terminal has no stdin to close");
   co_await drop_input(shared_from_this());
   co_return Result<void>();
 }

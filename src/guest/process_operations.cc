@@ -37,7 +37,7 @@ Result<int> signal_in(const Value& request) {
   if (value && value->as_string())
     for (const auto& [name, number] : kSignals)
       if (*value->as_string() == name) return number;
-  return refuse("unimplemented", "no such signal");
+  return refuse(Kind::unimplemented, "no such signal");
 }
 
 Result<TerminalSize> size_in(const Value& value) {
@@ -58,23 +58,23 @@ Result<std::string> working_directory(Guest& guest, const std::string& asked, co
   if (exists) return cwd;
   // A home that is missing is nobody's wish.
   if (asked.empty() && guest.default_cwd.empty()) return std::string("/");
-  return refuse("invalid_argument", cat("cwd '", cwd, "' does not exist"));
+  return refuse(Code::invalid, cat("cwd '", cwd, "' does not exist"));
 }
 
 Result<ProcessSpec> spec_in(Guest& guest, const Value& request) {
   ProcessSpec spec;
   spec.plan.argv = TRY(texts_of(request, "argv"));
   if (spec.plan.argv.empty() || spec.plan.argv[0].empty())
-    return refuse("invalid_argument", "'argv' names no program");
+    return refuse(Code::invalid, "'argv' names no program");
   if (spec.plan.argv.size() > kMostArguments)
-    return refuse("invalid_argument", "'argv' has too many arguments");
+    return refuse(Code::invalid, "'argv' has too many arguments");
   spec.plan.user = TRY(guest.user_of(request));
   spec.asked_environment = TRY(pairs_of(request, "env"));
   spec.asked_cwd = TRY(path_of(request, "cwd"));
   spec.tag = TRY(text_of(request, "tag"));
   spec.wants_input = TRY(flag_of(request, "stdin"));
   if (const Value* terminal = request.find("terminal"); terminal && !terminal->is_null()) {
-    if (!terminal->as_object()) return refuse("invalid_argument", "'terminal' is not a table");
+    if (!terminal->as_object()) return refuse(Code::invalid, "'terminal' is not a table");
     spec.size = TRY(size_in(*terminal));
   }
   spec.timeout_ms = TRY(number_of(request, "timeout_ms", 0, INT64_MAX / 4)).value_or(0);
@@ -209,7 +209,7 @@ void signal_everyone(bool stop) {
 Answer signal_all(Guest&, CallPointer call) {
   Result<std::string> operation = text_of(call->request, "op");
   if (::getpid() != 1)
-    co_return refuse("failed_precondition", "this guest is not the first process");
+    co_return refuse(Kind::failed_precondition, "this guest is not the first process");
   signal_everyone(operation && operation.value() == "stop_all");
   co_return Value();
 }

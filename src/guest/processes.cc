@@ -20,7 +20,7 @@ constexpr int kReapedAtOnce = 256;
 io::Task<Result<std::shared_ptr<Process>>> Processes::start(ProcessSpec spec) {
   forget_old();
   if (running_.size() >= kMostProcesses)
-    co_return refuse("resource_exhausted", "too many processes were started in the sandbox");
+    co_return refuse(Code::exhausted, "too many processes were started in the sandbox");
   pid_t pid = -1;
   auto born = [this, &pid](std::shared_ptr<Process> process) {
     pid = process->pid;
@@ -39,7 +39,7 @@ Result<std::shared_ptr<Process>> Processes::find(const Value& request) {
   std::optional<int64_t> pid = TRY(number_of(request, "pid", 1, INT_MAX));
   std::string tag = TRY(text_of(request, "tag"));
   if (!pid && tag.empty())
-    return refuse("invalid_argument", "neither 'pid' nor 'tag' says which process");
+    return refuse(Code::invalid, "neither 'pid' nor 'tag' says which process");
   auto matches = [&](const std::shared_ptr<Process>& process) {
     return pid ? process->pid == *pid : process->spec.tag == tag;
   };
@@ -47,8 +47,8 @@ Result<std::shared_ptr<Process>> Processes::find(const Value& request) {
     if (process->is_running() && matches(process)) return process;
   for (auto process = ended_.rbegin(); process != ended_.rend(); ++process)
     if (matches(*process)) return *process;
-  return refuse("not_found", pid ? cat("process with pid ", *pid, " not found")
-                                 : cat("process with tag ", tag, " not found"));
+  return refuse(Code::not_found, pid ? cat("process with pid ", *pid, " not found")
+                                     : cat("process with tag ", tag, " not found"));
 }
 
 std::vector<std::shared_ptr<Process>> Processes::running() const {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error_table.h"
 #include "base/text.h"
 
 namespace paddock::guest {
@@ -12,64 +13,58 @@ namespace {
 constexpr size_t kLongestPath = 4096;
 
 Error wrong(std::string_view key, const char* what) {
-  return refuse("invalid_argument", cat("'", key, "' is not ", what));
+  return refuse(Code::invalid, cat("'", key, "' is not ", what));
 }
 
 }  // namespace
 
-Error refuse(const char* code, std::string message) {
-  return Error{Code::invalid, std::move(message), code};
-}
+Error refuse(Code code, std::string message) { return Error{code, std::move(message)}; }
+Error refuse(Kind kind, std::string message) { return make_error(kind, std::move(message)); }
 
 Error refuse_errno(int number, std::string_view what) {
-  const char* code = "internal";
+  std::string why = ::strerror(number);
+  if (!why.empty()) why[0] = static_cast<char>(why[0] | 0x20);
+  std::string message = cat(what, ": ", why);
   switch (number) {
-    case ENOENT: code = "not_found"; break;
-    case EEXIST: code = "already_exists"; break;
+    case ENOENT: return refuse(Code::not_found, message);
+    case EEXIST: return refuse(Kind::already_exists, message);
     case ENOTDIR:
     case EISDIR:
     case ENAMETOOLONG:
     case EINVAL:
     case EACCES:
     case EPERM:
-    case EROFS: code = "invalid_argument"; break;
+    case EROFS: return refuse(Code::invalid, message);
     case ELOOP:
     case ENOTEMPTY:
     case EBUSY:
-    case ETXTBSY: code = "failed_precondition"; break;
+    case ETXTBSY: return refuse(Kind::failed_precondition, message);
     case ENOSPC:
-    case EDQUOT: return refuse("resource_exhausted", cat(what, ": not enough disk space"));
+    case EDQUOT: return refuse(Code::exhausted, cat(what, ": not enough disk space"));
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-    case EAGAIN: code = "resource_exhausted"; break;
-    default: break;
+    case EAGAIN: return refuse(Code::exhausted, message);
+    default: return refuse(Code::internal, message);
   }
-  std::string why = ::strerror(number);
-  if (!why.empty()) why[0] = static_cast<char>(why[0] | 0x20);
-  return refuse(code, cat(what, ": ", why));
 }
 
 const char* wire_code(const Error& error) {
-  static constexpr const char* kCodes[] = {"not_found",
-                                           "invalid_argument",
-                                           "already_exists",
-                                           "failed_precondition",
-                                           "resource_exhausted",
-                                           "unauthenticated",
-                                           "unimplemented",
-                                           "internal",
-                                           "unknown",
-                                           "canceled"};
-  for (const char* code : kCodes)
-    if (error.hint == code) return code;
+  if (error.kind != Kind::none) return connect_code(error);
   switch (error.code) {
-    case Code::not_found: return "not_found";
-    case Code::invalid: return "invalid_argument";
+    // Errors of the libraries below have no kind: the state did not fit.
     case Code::conflict: return "failed_precondition";
-    case Code::exhausted: return "resource_exhausted";
-    default: return "internal";
+    // And these are about what the guest itself may do, not about the request.
+    case Code::denied:
+    case Code::unsupported: return "internal";
+    default: return connect_code(error);
   }
+}
+
+Error from_wire(std::string_view code, std::string message) {
+  const ErrorRow* row = find_connect_code(code);
+  if (!row || !row->from_guest) return make_error(Kind::unknown, std::move(message));
+  return Error{row->code, std::move(message), "", row->kind};
 }
 
 Result<std::string> text_of(const Value& request, std::string_view key, std::string otherwise) {
@@ -91,8 +86,7 @@ Result<std::optional<int64_t>> number_of(const Value& request, std::string_view 
   const Value* value = request.find(key);
   if (!value || value->is_null()) return std::optional<int64_t>();
   if (!value->as_int() || *value->as_int() < least || *value->as_int() > most)
-    return refuse("invalid_argument",
-                  cat("'", key, "' is not a number from ", least, " to ", most));
+    return refuse(Code::invalid, cat("'", key, "' is not a number from ", least, " to ", most));
   return std::optional<int64_t>(*value->as_int());
 }
 
@@ -126,8 +120,7 @@ Result<std::map<std::string, std::string>> pairs_of(const Value& request, std::s
 Result<std::string> path_of(const Value& request, std::string_view key) {
   std::string path = TRY(text_of(request, key));
   if (path.find('\0') != std::string::npos) return wrong(key, "a path");
-  if (path.size() >= kLongestPath)
-    return refuse("invalid_argument", cat("'", key, "' is too long"));
+  if (path.size() >= kLongestPath) return refuse(Code::invalid, cat("'", key, "' is too long"));
   return path;
 }
 

@@ -12,11 +12,14 @@
 
 namespace paddock::guest {
 
-// A refusal with a code of Connect-RPC, which travels in the hint.
-Error refuse(const char* code, std::string message);
+Error refuse(Code code, std::string message);
+Error refuse(Kind kind, std::string message);
 // "what: why" with the code that fits the errno.
 Error refuse_errno(int number, std::string_view what);
+
+// An error's name in the protocol, and back. A name that a guest must not use is Kind::unknown.
 const char* wire_code(const Error& error);
+Error from_wire(std::string_view code, std::string message);
 
 // Members of the request's object: an error when they are there and of another type.
 Result<std::string> text_of(const Value& request, std::string_view key, std::string otherwise = "");

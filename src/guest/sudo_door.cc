@@ -103,7 +103,7 @@ Result<void> check_caller(const Guest& guest, const Users& users, uint32_t uid) 
              (!guest.default_user.empty() && name == guest.default_user) ||
              (caller && users.is_in(caller.value(), "sudo"));
   if (may) return {};
-  return refuse("unauthenticated", cat(name, " is not in the sudo group"));
+  return refuse(Kind::unauthenticated, cat(name, " is not in the sudo group"));
 }
 
 void set(Environment& environment, std::string_view assignment) {
@@ -129,7 +129,7 @@ Result<SpawnPlan> plan_for(const Guest& guest, const SudoRequest& request, const
   TRY(check_caller(guest, users, caller.uid));
   SpawnPlan plan;
   Result<User> user = users.find(request.user);
-  if (!user) return refuse("invalid_argument", cat("unknown user: ", printable(request.user)));
+  if (!user) return refuse(Code::invalid, cat("unknown user: ", printable(request.user)));
   plan.user = std::move(user).value();
   if (!request.group.empty()) plan.user.gid = TRY(users.find_group(request.group));
 
@@ -154,7 +154,7 @@ Result<SpawnPlan> plan_for(const Guest& guest, const SudoRequest& request, const
     if (request.login) plan.argv.push_back("-l");
     if (!request.argv.empty()) plan.argv.insert(plan.argv.end(), {"-c", shell_line(request.argv)});
   }
-  if (plan.argv.empty() || plan.argv[0].empty()) return refuse("invalid_argument", "no command");
+  if (plan.argv.empty() || plan.argv[0].empty()) return refuse(Code::invalid, "no command");
   plan.environment["SUDO_COMMAND"] = join(plan.argv, " ").substr(0, 4096);
   plan.cwd = request.login ? plan.user.home : request.cwd;
   struct stat info;
@@ -312,7 +312,7 @@ Result<void> open_sudo_door(Guest& guest, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return refuse("invalid_argument", "the socket's path is too long");
+    return refuse(Code::invalid, "the socket's path is too long");
   std::strcpy(address.sun_path, path.c_str());
   TRY(make_directories(parent_of(path), {::geteuid(), ::getegid()}));
   (void)::unlink(path.c_str());

@@ -63,7 +63,7 @@ class Reader {
   bool is_at_end() const { return bytes_.empty(); }
 
  private:
-  static Error bad() { return refuse("invalid_argument", "not a request of sudo"); }
+  static Error bad() { return refuse(Code::invalid, "not a request of sudo"); }
   std::string_view bytes_;
 };
 
@@ -246,7 +246,7 @@ Result<SudoRequest> decode_sudo(std::string_view bytes) {
   request.argv = TRY(reader.texts());
   request.assignments = TRY(reader.texts());
   request.environment = TRY(reader.texts());
-  if (!reader.is_at_end()) return refuse("invalid_argument", "not a request of sudo");
+  if (!reader.is_at_end()) return refuse(Code::invalid, "not a request of sudo");
   return request;
 }
 

@@ -25,8 +25,8 @@ constexpr size_t kBlock = 64 << 10;
 
 Error failed(const std::string& what, const std::string& path, archive* reason) {
   const char* why = ::archive_error_string(reason);
-  return refuse("invalid_argument", cat(what, path.empty() ? "" : cat(" '", printable(path), "'"),
-                                        ": ", why ? printable(why) : "not possible"));
+  return refuse(Code::invalid, cat(what, path.empty() ? "" : cat(" '", printable(path), "'"), ": ",
+                                   why ? printable(why) : "not possible"));
 }
 
 // libarchive converts names to the locale; names are bytes.
@@ -44,7 +44,7 @@ class Packer {
     if (::archive_write_open_fd(writer, output) != ARCHIVE_OK) return failed("pack", "", writer);
     struct stat info;
     if (::stat(path.c_str(), &info) != 0)
-      return refuse("not_found", cat("path '", path, "' does not exist"));
+      return refuse(Code::not_found, cat("path '", path, "' does not exist"));
     if (S_ISDIR(info.st_mode)) {
       Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (!directory) return refuse_errno(errno, cat("pack '", path, "'"));
@@ -62,7 +62,7 @@ class Packer {
  private:
   Result<void> pack_beneath(int directory, const std::string& before, int depth) {
     if (depth > kDeepest)
-      return refuse("failed_precondition", cat("pack '", printable(before), "': too deep"));
+      return refuse(Kind::failed_precondition, cat("pack '", printable(before), "': too deep"));
     for (const std::string& name : TRY(kernel::list_directory(directory)))
       TRY(pack_one(directory, name, before + name, depth));
     return {};
@@ -160,12 +160,11 @@ class Unpacker {
     std::vector<std::string> parts;
     std::string_view text = name ? name : "";
     if (starts_with(text, "/"))
-      return refuse("invalid_argument", cat("unpack '", printable(text), "': an absolute path"));
+      return refuse(Code::invalid, cat("unpack '", printable(text), "': an absolute path"));
     for (std::string& part : split(text, '/')) {
       if (part.empty() || part == ".") continue;
       if (part == "..")
-        return refuse("invalid_argument",
-                      cat("unpack '", printable(text), "': a path that leads out"));
+        return refuse(Code::invalid, cat("unpack '", printable(text), "': a path that leads out"));
       parts.push_back(std::move(part));
     }
     return join(parts, "/");

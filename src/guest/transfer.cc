@@ -23,14 +23,13 @@ constexpr size_t kMostSources = 10'000;
 Result<Fd> open_for_reading(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file && (errno == ENOENT || errno == ENOTDIR))
-    return refuse("not_found", cat("path '", path, "' does not exist"));
+    return refuse(Code::not_found, cat("path '", path, "' does not exist"));
   if (!file) return refuse_errno(errno, cat("open '", path, "'"));
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return refuse_errno(errno, cat("open '", path, "'"));
-  if (S_ISDIR(info.st_mode))
-    return refuse("invalid_argument", cat("path '", path, "' is a directory"));
+  if (S_ISDIR(info.st_mode)) return refuse(Code::invalid, cat("path '", path, "' is a directory"));
   if (!S_ISREG(info.st_mode))
-    return refuse("invalid_argument", cat("path '", path, "' is not a regular file"));
+    return refuse(Code::invalid, cat("path '", path, "' is not a regular file"));
   return file;
 }
 
@@ -64,7 +63,7 @@ Answer read_file_bytes(Guest& guest, CallPointer call) {
 
   Value entry = with_entry(Describer().of_open(file.value().get(), place.value().path));
   bool told = co_await call->message(std::move(entry));
-  if (!told) co_return refuse("internal", "the entry cannot be told");
+  if (!told) co_return refuse(Code::internal, "the entry cannot be told");
   int64_t left = length.value().value_or(INT64_MAX);
   std::string piece(kPiece, '\0');
   while (left > 0 && !call->cancelled()) {
@@ -122,13 +121,13 @@ Answer compose_file(Guest& guest, CallPointer call) {
   Result<std::vector<std::string>> sources = texts_of(call->request, "sources");
   if (!sources) co_return sources.error();
   if (sources.value().empty() || sources.value().size() > kMostSources)
-    co_return refuse("invalid_argument", "'sources' has none, or too many");
+    co_return refuse(Code::invalid, "'sources' has none, or too many");
   std::vector<std::string> paths;
   for (const std::string& source : sources.value()) {
     Result<std::string> path = resolve_path(source, place.value().user, place.value().user.home);
     if (!path) co_return path.error();
     if (path.value() == place.value().path)
-      co_return refuse("invalid_argument", "the destination is among the sources");
+      co_return refuse(Code::invalid, "the destination is among the sources");
     Result<Fd> opened = open_for_reading(path.value());  // all of them, before anything changes
     if (!opened) co_return opened.error();
     paths.push_back(std::move(path).value());

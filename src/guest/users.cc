@@ -72,7 +72,7 @@ Result<User> Users::find(const std::string& name) const {
       return found.has_value();
     });
   if (!found && name == "root") found = User{"root", 0, 0, "/root", "/bin/sh", {}};
-  if (!found) return refuse("unauthenticated", cat("invalid username: '", name, "'"));
+  if (!found) return refuse(Kind::unauthenticated, cat("invalid username: '", name, "'"));
   each_line(group_, 4, [&](const std::vector<std::string>& line) {
     std::vector<std::string> members = split(line[3], ',');
     std::optional<uint32_t> gid = id_in(line[2]);
@@ -110,7 +110,7 @@ Result<uint32_t> Users::find_group(const std::string& name) const {
     return found.has_value();
   });
   if (!found) found = id_in(name);
-  if (!found) return refuse("invalid_argument", cat("unknown group: ", name));
+  if (!found) return refuse(Code::invalid, cat("unknown group: ", name));
   return *found;
 }
 

@@ -32,7 +32,7 @@ TEST(UsersTest, RefusesWhoIsNotThere) {
     Result<User> user = kUsers.find(name);
     ASSERT_FALSE(user) << name;
     EXPECT_EQ(user.error().message, std::string("invalid username: '") + name + "'");
-    EXPECT_EQ(user.error().hint, "unauthenticated");
+    EXPECT_EQ(user.error().kind, Kind::unauthenticated);
   }
 }
 

@@ -78,7 +78,7 @@ class Watch {
 
   Result<void> add(const std::string& name, uint32_t mask) {
     if (guest_.watched >= kMostWatched)
-      return refuse("resource_exhausted", "too many directories are being watched");
+      return refuse(Code::exhausted, "too many directories are being watched");
     int number =
         ::inotify_add_watch(socket.get(), path_of(name).c_str(),
                             mask | (name.empty() ? 0U : static_cast<uint32_t>(IN_DONT_FOLLOW)));
@@ -104,7 +104,7 @@ class Watch {
         is_directory = ::lstat(path_of(inner).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
       if (!is_directory) continue;
       Result<void> added = add(inner, kMask);
-      if (!added && added.error().hint == "resource_exhausted") return added.error();
+      if (!added && added.error().code == Code::exhausted) return added.error();
       if (added) TRY(add_beneath(inner, changes, depth + 1));
     }
     return {};
@@ -144,7 +144,7 @@ class Watch {
     if (!(event.mask & (IN_CREATE | IN_MOVED_TO))) return;
     Result<void> added = add(name, kMask);
     if (added) added = add_beneath(name, event.mask & IN_CREATE ? &changes : nullptr, 0);
-    if (!added && added.error().hint == "resource_exhausted") changes.push_back({"", "overflow"});
+    if (!added && added.error().code == Code::exhausted) changes.push_back({"", "overflow"});
   }
 
   Guest& guest_;
@@ -168,13 +168,12 @@ Result<void> check_watchable(const std::string& path, bool network_mounts) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
-      return refuse("not_found", cat("path '", path, "' does not exist"));
+      return refuse(Code::not_found, cat("path '", path, "' does not exist"));
     return refuse_errno(errno, cat("watch '", path, "'"));
   }
-  if (!S_ISDIR(info.st_mode))
-    return refuse("invalid_argument", cat("path is not a directory: ", path));
+  if (!S_ISDIR(info.st_mode)) return refuse(Code::invalid, cat("path is not a directory: ", path));
   if (!network_mounts && is_on_network(path))
-    return refuse("invalid_argument", cat("cannot watch path on network filesystem: ", path));
+    return refuse(Code::invalid, cat("cannot watch path on network filesystem: ", path));
   return {};
 }
 

@@ -164,7 +164,7 @@ io::Task<void> Instance::Life::await_sign_of_life(std::shared_ptr<Life> life) {
   for (int attempt = 0; late && attempt < 2; ++attempt) {
     io::Milliseconds deadline = life->loop.now() + kSignOfLifeMs;
     Result<Value> answer = co_await client->ask(question, deadline);
-    late = !answer && answer.error().hint == "deadline_exceeded";
+    late = !answer && answer.error().kind == Kind::deadline_exceeded;
   }
   life->checking = false;
   if (!late || life->killed || !life->owner || pauses != life->pauses) co_return;

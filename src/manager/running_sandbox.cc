@@ -14,18 +14,6 @@ namespace {
 
 using io::Task;
 
-Code code_of(std::string_view name) {
-  if (name == "not_found") return Code::not_found;
-  if (name == "already_exists" || name == "failed_precondition" || name == "aborted")
-    return Code::conflict;
-  if (name == "resource_exhausted") return Code::exhausted;
-  if (name == "permission_denied") return Code::denied;
-  if (name == "unimplemented") return Code::unsupported;
-  if (name == "invalid_argument" || name == "unauthenticated" || name == "out_of_range")
-    return Code::invalid;
-  return Code::io;
-}
-
 std::string signal_name(int64_t number) {
   const char* name =
       number > 0 && number < NSIG ? ::sigabbrev_np(static_cast<int>(number)) : nullptr;
@@ -70,23 +58,31 @@ Error gone_meanwhile(const Sandbox& sandbox) {
   std::string why = why_gone(sandbox);
   if (why.empty()) return gone_meanwhile();
   return {Code::conflict, redact::redacted(*sandbox.redaction(), why),
-          "make another one: paddock create"};
+          "make another one: paddock create", Kind::gone};
 }
 
 Error gone_meanwhile() {
   return {Code::conflict, "the sandbox was paused or ended meanwhile",
-          "see its state: GET /v1/sandboxes/ID"};
+          "see its state: GET /v1/sandboxes/ID", Kind::gone};
+}
+
+static bool is_guest_gone(const Error& error) {
+  return error.kind == Kind::unavailable || error.kind == Kind::canceled;
 }
 
 Error from_guest(const Error& error) {
-  if (error.hint == "unavailable" || error.hint == "canceled") return gone_meanwhile();
-  if (error.hint == "deadline_exceeded") return {Code::io, "the sandbox does not answer", ""};
-  return {code_of(error.hint), error.message, ""};
+  if (is_guest_gone(error)) return gone_meanwhile();
+  if (error.kind == Kind::deadline_exceeded) return {Code::io, "the sandbox does not answer", ""};
+  Code code = error.code;
+  // Whom to be inside is part of the request; what fails inside is no bug of the server.
+  if (error.kind == Kind::unauthenticated) code = Code::invalid;
+  if (error.kind == Kind::too_large) code = Code::exhausted;
+  if (code == Code::internal) code = Code::io;
+  return {code, error.message, ""};
 }
 
 Error from_guest(const Sandbox& sandbox, const Error& error) {
-  if (error.hint == "unavailable" || error.hint == "canceled") return gone_meanwhile(sandbox);
-  return from_guest(error);
+  return is_guest_gone(error) ? gone_meanwhile(sandbox) : from_guest(error);
 }
 
 Error without_secrets(const Sandbox& sandbox, Error error) {
@@ -111,7 +107,7 @@ Task<Value> outcome_of(Manager& manager, RunningSandbox inside, Value result, in
   if (number == SIGKILL || exited == 128 + SIGKILL) {
     // Or the whole sandbox is about to end, and this was the first that died of it.
     if (std::optional<LimitHit> hit = inside.sandbox->memory_kill()) co_return limit_outcome(*hit);
-    Error ending{Code::io, "", inside.guest->is_gone() ? "unavailable" : ""};
+    Error ending{Code::io, "", "", inside.guest->is_gone() ? Kind::unavailable : Kind::none};
     std::optional<Value> limit = co_await limit_that_ended(manager, inside, ending);
     if (limit) co_return *limit;
   }
@@ -128,7 +124,7 @@ Task<std::optional<Value>> limit_that_ended(Manager& manager, RunningSandbox ins
                                             const Error& failure) {
   const SandboxInfo& info = inside.sandbox->info();
   // Why it ended is known a moment after its guest is gone.
-  int tries = failure.hint == "unavailable" ? 50 : 0;
+  int tries = failure.kind == Kind::unavailable ? 50 : 0;
   for (; tries > 0 && info.ended_because.empty(); --tries) co_await manager.loop().sleep(20);
   if (info.ended_by) co_return limit_outcome(*info.ended_by);
   co_return std::nullopt;

@@ -22,12 +22,12 @@ struct RunningSandbox {
 io::Task<Result<RunningSandbox>> enter(Manager& manager, std::shared_ptr<Sandbox> sandbox,
                                        Caller caller);
 
-// An error of the guest's, whose kind stands in its hint, as one of ours.
+// An error of the guest's as one for clients of the server.
 Error from_guest(const Error& error);
-// Which says why the sandbox ended, when it did.
+// The same; it says why the sandbox ended, when it did.
 Error from_guest(const Sandbox& sandbox, const Error& error);
 Error without_secrets(const Sandbox& sandbox, Error error);
-Error gone_meanwhile();                        // it was paused or has ended
+Error gone_meanwhile();                        // Kind::gone: it was paused or has ended
 Error gone_meanwhile(const Sandbox& sandbox);  // and why, as far as that is known
 
 // Cancels the channel when the sandbox is killed or paused, for as long as the token lives.

@@ -28,33 +28,6 @@ Result<std::string_view> only_envelope(std::string_view body) {
   return message;
 }
 
-int http_status_of(std::string_view code) {
-  static constexpr struct {
-    std::string_view code;
-    int status;
-  } kStatus[] = {
-      {"canceled", 499},
-      {"unknown", 500},
-      {"invalid_argument", 400},
-      {"deadline_exceeded", 504},
-      {"not_found", 404},
-      {"already_exists", 409},
-      {"permission_denied", 403},
-      {"resource_exhausted", 429},
-      {"failed_precondition", 400},
-      {"aborted", 409},
-      {"out_of_range", 400},
-      {"unimplemented", 501},
-      {"internal", 500},
-      {"unavailable", 503},
-      {"data_loss", 500},
-      {"unauthenticated", 401},
-  };
-  for (const auto& entry : kStatus)
-    if (entry.code == code) return entry.status;
-  return 500;
-}
-
 Result<std::optional<int64_t>> parse_connect_timeout(std::string_view header) {
   if (header.empty()) return std::optional<int64_t>();
   bool digits =

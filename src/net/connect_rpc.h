@@ -1,5 +1,6 @@
-// Connect-RPC on the wire: the envelopes of streams, and the codes that errors have. Messages are
-// JSON; what is in them is not known here. https://connectrpc.com/docs/protocol
+// Connect-RPC on the wire: the envelopes of streams, and deadlines. Messages are JSON; what is in
+// them is not known here, and the codes of errors are in base/error_table.h.
+// https://connectrpc.com/docs/protocol
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,6 @@ void append_envelope(std::string_view message, uint8_t flags, std::string& out);
 // The one message in the body of a request for a server stream. Refused: less or more than one
 // envelope, compressed ones.
 Result<std::string_view> only_envelope(std::string_view body);
-
-// The HTTP status of an unary answer that fails with this code ("not_found" → 404); 500 for one
-// that is unknown.
-int http_status_of(std::string_view connect_code);
 
 // What a request means by Connect-Timeout-Ms; none when absent. At most ten digits, as the protocol
 // says.

@@ -36,13 +36,6 @@ TEST(ConnectRpc, RefusesWhatIsNotExactlyOneMessage) {
   EXPECT_FALSE(only_envelope(std::string("\0\xff\xff\xff\xff{}", 7)));
 }
 
-TEST(ConnectRpc, CodesHaveTheStatusOfTheProtocol) {
-  EXPECT_EQ(http_status_of("not_found"), 404);
-  EXPECT_EQ(http_status_of("failed_precondition"), 400);
-  EXPECT_EQ(http_status_of("unimplemented"), 501);
-  EXPECT_EQ(http_status_of("never heard of"), 500);
-}
-
 TEST(ConnectRpc, ReadsTimeouts) {
   EXPECT_EQ(parse_connect_timeout("").value(), std::nullopt);
   EXPECT_EQ(parse_connect_timeout("60000").value(), 60000);

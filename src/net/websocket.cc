@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kLargestControl = 125;
 
-Error refuse(std::string_view why, const char* close_code = "1002") {
-  return Error{Code::invalid, cat("read WebSocket: ", why), close_code};
+Error refuse(std::string_view why, Kind kind = Kind::none) {
+  return Error{Code::invalid, cat("read WebSocket: ", why), "", kind};
 }
 
 bool is_utf8(std::string_view text) {
@@ -36,11 +36,15 @@ Result<WebSocketMessage> read_close(std::string payload) {
                                        static_cast<uint8_t>(payload[1]));
   message.payload = payload.substr(2);
   if (!may_be_sent(message.code)) return refuse("a close code that must not be sent");
-  if (!is_utf8(message.payload)) return refuse("a reason that is not UTF-8", "1007");
+  if (!is_utf8(message.payload)) return refuse("a reason that is not UTF-8", Kind::malformed);
   return message;
 }
 
 }  // namespace
+
+uint16_t close_code(const Error& error) {
+  return error.kind == Kind::malformed ? 1007 : error.kind == Kind::too_large ? 1009 : 1002;
+}
 
 std::string websocket_accept(std::string_view key) {
   std::string text = cat(key, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
@@ -109,7 +113,7 @@ Result<std::optional<WebSocketReader::FrameHead>> WebSocketReader::read_head() c
   }
   head.size += more;
   if (!control && head.length > most_ - std::min(most_, message_.size()))
-    return refuse(cat("a message of more than ", most_, " bytes"), "1009");
+    return refuse(cat("a message of more than ", most_, " bytes"), Kind::too_large);
   for (size_t i = 0; masked_ && i < 4; ++i) head.mask[i] = byte(head.size++);
   return std::optional<FrameHead>(head);
 }
@@ -139,7 +143,7 @@ Result<std::optional<WebSocketMessage>> WebSocketReader::next() {
     WebSocketMessage whole{static_cast<WebSocketMessage::Type>(std::exchange(opcode_, 0)),
                            std::exchange(message_, ""), 0};
     if (whole.type == WebSocketMessage::Type::text && !is_utf8(whole.payload))
-      return refuse("text that is not UTF-8", "1007");
+      return refuse("text that is not UTF-8", Kind::malformed);
     return std::optional<WebSocketMessage>(std::move(whole));
   }
 }

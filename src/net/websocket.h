@@ -34,11 +34,13 @@ std::string websocket_frame(WebSocketMessage::Type type, std::string_view payloa
 std::string websocket_close(uint16_t code, std::string_view reason,
                             std::optional<uint32_t> mask = {});
 
+// The close code that an error of the reader is answered with: 1002, 1007 or 1009.
+uint16_t close_code(const Error& error);
+
 // Puts the other side's frames together. Refused: frames that are masked when they should not be or
 // the reverse, reserved bits, unknown opcodes, control frames in pieces or over 125 bytes, pieces
 // out of order, lengths in more bytes than needed, text that is not UTF-8, messages over `most`
-// bytes, close codes that must not be sent. An error is final; its hint is the close code to answer
-// with ("1002", "1007", "1009").
+// bytes, close codes that must not be sent. An error is final; close_code() says how to answer it.
 class WebSocketReader {
  public:
   enum class From : uint8_t { client, server };

@@ -19,7 +19,7 @@ std::string read(std::string_view bytes, size_t step,
     reader.add(bytes.substr(at, step));
     while (true) {
       Result<std::optional<WebSocketMessage>> next = reader.next();
-      if (!next) return cat(said, "!", next.error().hint);
+      if (!next) return cat(said, "!", close_code(next.error()));
       if (!next.value()) break;
       said +=
           cat(static_cast<int>(next.value()->type), ":",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace paddock::schema {
@@ -257,7 +258,7 @@ Result<Index::Target> Index::resolve(const Value* from, const std::string& refer
   const Spot& here = spots_.at(from);
   std::string where = here.pointer;
   Uri uri = schema::resolve(resources_[here.resource].base, Uri::parse(reference));
-  std::optional<std::string> fragment = percent_decoded(uri.fragment.value_or(""));
+  std::optional<std::string> fragment = percent_decode_strictly(uri.fragment.value_or(""));
   if (!fragment)
     return schema_error(
         where, cat("the reference '", printable(reference.substr(0, 200)), "' is not a URI"));

@@ -1,7 +1,5 @@
 #include "schema/uri.h"
 
-#include <charconv>
-
 #include "base/text.h"
 
 namespace paddock::schema {
@@ -91,23 +89,6 @@ Uri resolve(const Uri& base, const Uri& reference) {
   }
   out.path = without_dots(starts_with(reference.path, "/") ? reference.path
                                                            : merged(base, reference.path));
-  return out;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    const char* first = text.data() + i + 1;
-    if (i + 2 >= text.size() || std::from_chars(first, first + 2, byte, 16).ptr != first + 2)
-      return std::nullopt;
-    out += static_cast<char>(byte);
-    i += 2;
-  }
   return out;
 }
 

@@ -22,7 +22,4 @@ struct Uri {
 
 Uri resolve(const Uri& base, const Uri& reference);  // RFC 3986, 5.2
 
-// None if a % is not followed by two hex digits.
-std::optional<std::string> percent_decoded(std::string_view text);
-
 }  // namespace paddock::schema

@@ -40,11 +40,5 @@ TEST(Uri, ResolvesTheExamplesOfRfc3986) {
   EXPECT_EQ(resolve(Uri(), Uri::parse("a/b")).text(), "a/b");
 }
 
-TEST(Uri, DecodesPercentSigns) {
-  EXPECT_EQ(percent_decoded("a%2Fb%25"), "a/b%");
-  for (const char* text : {"%", "%2", "%zz", "a%"})
-    EXPECT_EQ(percent_decoded(text), std::nullopt) << text;
-}
-
 }  // namespace
 }  // namespace paddock::schema

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/error_table.h"
 #include "base/text.h"
 #include "guest/protocol.h"
 #include "living/command.h"
@@ -21,10 +22,8 @@ constexpr io::Milliseconds kScriptTime = 600'000;
 
 constexpr char kStage[] = "/var/tmp/.paddock-copy";
 
-// What a guest refused reads as E2B's builder says it: the code first.
-std::string refusal(const Error& error) {
-  return error.hint.empty() ? error.message : cat(error.hint, ": ", error.message);
-}
+// What a guest refused, as E2B's builder says it: the code first.
+std::string refusal(const Error& error) { return cat(connect_code(error), ": ", error.message); }
 
 Error failed(const std::string& what, const std::string& why) {
   return Error{Code::invalid, cat(what, ": ", why), ""};

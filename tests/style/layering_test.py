@@ -44,7 +44,7 @@ LIBRARIES = {
     r"<re2/": {"src/schema/pattern.cc"},
     r"<seccomp\.h>": {"presets/seccomp/seccomp_compile.cc"},
     r"<sqlite3\.h>": {"src/audit/database.cc"},
-    r"<zlib\.h>": {"src/api/gunzip.cc"},
+    r"<zlib\.h>": {"src/api/http/gunzip.cc"},
 }
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace paddock::policy {
@@ -12,24 +13,6 @@ namespace {
 constexpr int kDeepestEncoding = 4;
 constexpr size_t kMostReadings = 24;
 constexpr size_t kLongestText = 64 << 10;
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    out += low >= 0 ? static_cast<char>(high * 16 + low) : text[i];
-    if (low >= 0) i += 2;
-  }
-  return out;
-}
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -112,7 +95,7 @@ Readings readings_of(std::string_view text, std::optional<std::string_view> from
       return result;
     }
     std::string form = forms[i];
-    std::string decoded = percent_decoded(form);
+    std::string decoded = percent_decode(form);
     if (decoded != form && ++decodings > kDeepestEncoding * 2) {
       result.unclear = "is percent-encoded too many times";
       return result;

@@ -45,9 +45,8 @@ Value to_result(Told told) {
 }
 
 Value refusal(const Error& error) {
-  // Else a code of the guest's.
-  std::string hint = error.hint.find(' ') == std::string::npos ? "" : error.hint;
-  return error_result(cat(error.message, hint.empty() ? "" : cat("\nWhat to do: ", hint)));
+  std::string hint = error.hint.empty() ? "" : cat("\nWhat to do: ", error.hint);
+  return error_result(cat(error.message, hint));
 }
 
 void Kept::add(std::string_view bytes) {

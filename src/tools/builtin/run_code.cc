@@ -150,7 +150,7 @@ Task<Value> run_code(Job job) {
     ending = co_await why_died(job, inside);
   code::end_record(recorded, *cell);
   if (!sandbox.is_reachable() && ending.words.empty()) {
-    Error gone{Code::conflict, "", "unavailable"};
+    Error gone{Code::io, "", "", Kind::unavailable};
     std::optional<Value> limit = co_await manager::limit_that_ended(job.manager(), inside, gone);
     ending.outcome = limit
                          ? *limit

@@ -1,0 +1,186 @@
+#include "api/http/listen.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "net/address.h"
+#include "net/http.h"
+#include "store/state.h"
+
+namespace paddock::api {
+
+namespace {
+
+constexpr int kBacklog = 1024;
+
+std::string folder_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_loopback(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET)
+    return (ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24) == 127;
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+struct Place {
+  sockaddr_storage address{};
+  socklen_t size = 0;
+  std::string text;  // ADDRESS:PORT
+};
+
+// ADDRESS:PORT, where the address is numeric, "localhost" or "*".
+Result<Place> parse_place(const std::string& text) {
+  Error wrong{Code::invalid, cat("listen on '", printable(text), "': this is not ADDRESS:PORT"),
+              "for example 127.0.0.1:7350 or [::1]:7350"};
+  size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return wrong;
+  std::string host = text.substr(0, colon), digits = text.substr(colon + 1);
+  bool is_number = !digits.empty() && digits.size() <= 5 &&
+                   digits.find_first_not_of("0123456789") == std::string::npos;
+  unsigned long port = is_number ? std::strtoul(digits.c_str(), nullptr, 10) : 99999;
+  if (port > 65535) return wrong;
+  if (host == "localhost") host = "127.0.0.1";
+  if (host == "*") host = "0.0.0.0";
+  bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  Place place;
+  auto& four = reinterpret_cast<sockaddr_in&>(place.address);
+  auto& six = reinterpret_cast<sockaddr_in6&>(place.address);
+  if (!bracketed && ::inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(static_cast<uint16_t>(port));
+    place.size = sizeof four;
+  } else if (bracketed && ::inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
+    six.sin6_family = AF_INET6;
+    six.sin6_port = htons(static_cast<uint16_t>(port));
+    place.size = sizeof six;
+  } else {
+    return wrong;
+  }
+  return place;
+}
+
+std::string to_text(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    auto& four = reinterpret_cast<const sockaddr_in&>(address);
+    (void)::inet_ntop(AF_INET, &four.sin_addr, text, sizeof text);
+    return cat(text, ":", ntohs(four.sin_port));
+  }
+  auto& six = reinterpret_cast<const sockaddr_in6&>(address);
+  (void)::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
+  return cat("[", text, "]:", ntohs(six.sin6_port));
+}
+
+// A TCP listener. Addresses other than loopback need TLS or an explicit permission.
+Result<std::unique_ptr<Listener>> listen_on(io::Loop& loop, const std::string& where,
+                                            const ServerOptions& options) {
+  Place place = TRY(parse_place(where));
+  bool tls = !options.certificate.empty();
+  if (!is_loopback(place.address) && !tls && !options.plaintext)
+    return Error{
+        Code::denied,
+        cat("listen on ", printable(where), ": keys and data would travel in the clear"),
+        "give --certificate and --key, or say --plaintext when something else protects the way"};
+  Fd fd(::socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return errno_error(errno, cat("listen on ", where));
+  int on = 1;
+  (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (place.address.ss_family == AF_INET6)
+    (void)::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&place.address), place.size) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0)
+    return errno_error(errno, cat("listen on ", where),
+                       errno == EADDRINUSE
+                           ? "another server may run there; choose another port with --listen"
+                           : "");
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  (void)::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+  auto listener = std::make_unique<Listener>();
+  listener->tls = tls;
+  listener->where = cat(tls ? "https://" : "http://", to_text(bound));
+  listener->socket.open(loop, std::move(fd));
+  return listener;
+}
+
+// Paths of sockets are short; through the directory's descriptor they need not be.
+Result<std::unique_ptr<Listener>> listen_local(io::Loop& loop, const std::string& path) {
+  std::string what = cat("listen on '", printable(path), "'");
+  Fd folder = TRY(open_file(folder_of(path), O_RDONLY | O_DIRECTORY));
+  struct stat status {};
+  if (::fstat(folder.get(), &status) != 0) return errno_error(errno, what);
+  if (status.st_uid != ::geteuid() || (status.st_mode & 0022) != 0)
+    return Error{Code::denied, cat(what, ": others may write to its directory"),
+                 "choose another with --socket PATH"};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::string name = path.substr(path.rfind('/') + 1),
+              reached = cat("/proc/self/fd/", folder.get(), "/", name);
+  if (name.empty() || reached.size() >= sizeof address.sun_path)
+    return Error{Code::invalid, cat(what, ": the name is too long"), ""};
+  std::memcpy(address.sun_path, reached.c_str(), reached.size() + 1);
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return errno_error(errno, what);
+  Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (probe && ::connect(probe.get(), plain, sizeof address) == 0)
+    return Error{Code::conflict, cat(what, ": a server answers there already"),
+                 "stop it first, or choose another place with --socket PATH"};
+  struct stat old {};
+  if (::fstatat(folder.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISSOCK(old.st_mode))
+    (void)::unlinkat(folder.get(), name.c_str(), 0);
+  mode_t before = ::umask(0177);
+  int bound = ::bind(fd.get(), plain, sizeof address), number = errno;
+  (void)::umask(before);
+  if (bound != 0) return errno_error(number, what);
+  if (::listen(fd.get(), kBacklog) != 0) return errno_error(errno, what);
+  auto listener = std::make_unique<Listener>();
+  listener->local = true;
+  listener->where = cat("unix:", path);
+  listener->socket.open(loop, std::move(fd));
+  return listener;
+}
+
+}  // namespace
+
+Result<std::string> default_socket() {
+  if (const char* state = std::getenv("PADDOCK_STATE"); state && *state)
+    return cat(TRY(store::state_directory()), "/server.sock");
+  std::string folder = "/run/paddock";
+  if (::geteuid() != 0) {
+    const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+    folder = runtime && *runtime == '/' ? cat(runtime, "/paddock") : "";
+  }
+  if (!folder.empty() && (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST))
+    return cat(folder, "/server.sock");
+  return cat(TRY(store::state_directory()), "/server.sock");
+}
+
+Result<std::vector<std::unique_ptr<Listener>>> listen_all(io::Loop& loop,
+                                                          const ServerOptions& options) {
+  std::vector<std::unique_ptr<Listener>> listeners;
+  for (const std::string& where : options.listen)
+    listeners.push_back(TRY(listen_on(loop, where, options)));
+  if (!options.socket.empty()) listeners.push_back(TRY(listen_local(loop, options.socket)));
+  if (listeners.empty())
+    return Error{Code::invalid, "start a server that listens nowhere",
+                 "give --listen ADDRESS:PORT or --socket PATH"};
+  return listeners;
+}
+
+}  // namespace paddock::api

@@ -1,0 +1,39 @@
+// Answers questions about the audit log on a thread of its own, so that a tenant with many
+// questions does not hold up the others. Each tenant may have a few questions waiting.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "io/worker.h"
+
+namespace paddock::api {
+
+class AuditDesk {
+ public:
+  static Result<std::unique_ptr<AuditDesk>> create(io::Loop& loop) {
+    auto desk = std::make_unique<AuditDesk>();
+    desk->worker_ = TRY(io::Worker::create(loop, 1));
+    return desk;
+  }
+
+  // `work` stays where it is until it is done.
+  io::Task<Result<void>> run(std::string tenant, const std::function<void()>& work) {
+    if (waiting_[tenant] >= kMostWaiting)
+      co_return Error{Code::exhausted, "read the audit log: too many questions at once",
+                      "wait for the answers"};
+    ++waiting_[tenant];
+    co_await worker_->run(work);
+    if (--waiting_[tenant] == 0) waiting_.erase(tenant);
+    co_return Result<void>();
+  }
+
+ private:
+  static constexpr size_t kMostWaiting = 8;
+  std::unique_ptr<io::Worker> worker_;
+  std::map<std::string, size_t> waiting_;  // by tenant
+};
+
+}  // namespace paddock::api

@@ -1,0 +1,203 @@
+#include "api/native/exec_socket.h"
+
+#include "api/http/websocket.h"
+#include "api/native/exec_request.h"
+#include "base/text.h"
+
+namespace paddock::api {
+
+namespace {
+
+using io::Task;
+using Type = net::WebSocketMessage::Type;
+
+constexpr size_t kLargestMessage = 1 << 20;
+constexpr io::Milliseconds kRequestTime = 30'000, kAskTime = 60'000;
+
+struct Session {
+  Call& call;
+  Command command;
+  WebSocket socket;
+  bool kill_when_gone = true;
+
+  Session(Call& given, const RunningSandbox& inside, io::Stream& stream)
+      : call(given), command(given, inside), socket(stream, kLargestMessage) {}
+};
+
+Task<bool> send_event(WebSocket& socket, Value event) {
+  std::string text = to_json(event);
+  bool sent = co_await socket.send(Type::text, text);
+  co_return sent;
+}
+
+// What a client wants of the process besides giving it input, as a request to the guest. None: it
+// has been done.
+Result<std::optional<Value>> read_control(Session& session, const std::string& text) {
+  Value message = TRY(parse_json(text, "message"));
+  Fields fields(message);
+  std::string type = fields.text("type").value_or("");
+  std::optional<Value> request;
+  if (type == "resize") {
+    request = Value::Object{{"op", "resize"},
+                            {"rows", fields.number("rows", 1, 10'000).value_or(24)},
+                            {"columns", fields.number("columns", 1, 10'000).value_or(80)}};
+  } else if (type == "signal") {
+    request =
+        Value::Object{{"op", "signal"}, {"signal", fields.text("signal").value_or("SIGTERM")}};
+  } else if (type == "close_stdin") {
+    session.command.channel()->end_input();
+    session.command.note_input(0, true);
+  } else {
+    fields.wrong("type", "must be resize, signal or close_stdin");
+  }
+  TRY(fields.done());
+  if (request) request->set("pid", session.command.pid());
+  return request;
+}
+
+// Does what a control message asks for.
+Task<Result<void>> obey(Session& session, std::string text) {
+  CO_TRY(std::optional<Value> request, read_control(session, text));
+  if (!request) co_return Result<void>();
+  const RunningSandbox& inside = session.command.inside();
+  if (request->find("signal")) {
+    Value fields = signal_fields(*request);
+    CO_TRY_VOID(
+        co_await record_doing(session.call, inside.sandbox, "command.signal", std::move(fields)));
+  }
+  io::Milliseconds deadline = session.call.manager.loop().now() + kAskTime;
+  Result<Value> done = co_await inside.guest->ask(std::move(*request), deadline);
+  if (!done) co_return without_secrets(*inside.sandbox, from_guest(done.error()));
+  co_return Result<void>();
+}
+
+// What the client cannot have is told to it, and does not end the command.
+Task<void> control(Session& session, std::string text) {
+  Result<void> done = co_await obey(session, std::move(text));
+  if (!done) note_failure(session.call, done.error());
+  session.call.recorded.reset();
+  if (done || session.command.is_over()) co_return;
+  Value event = error_event(done.error());
+  event.set("fatal", false);
+  (void)co_await send_event(session.socket, std::move(event));
+}
+
+// Input and control messages, until the client goes.
+Task<void> from_client(Session& session) {
+  while (true) {
+    std::optional<net::WebSocketMessage> message = co_await session.socket.receive();
+    if (!message) break;
+    if (message->type == Type::text) {
+      std::string text = std::move(message->payload);
+      co_await control(session, std::move(text));
+      continue;
+    }
+    if (message->payload.empty() || message->payload[0] != guest::kInput) {
+      co_await session.socket.close(1002, "input begins with a byte 0");
+      break;
+    }
+    session.command.inside().sandbox->touch();
+    std::string_view input = std::string_view(message->payload).substr(1);
+    if (input.empty()) continue;
+    bool sent = co_await session.command.channel()->send(input);
+    if (sent) session.command.note_input(input.size());
+  }
+  session.command.channel()->cancel();
+}
+
+// Output and the end of the command.
+Task<void> to_client(Session& session) {
+  bool there = true, last = false;
+  while (there && !last) {
+    Command::News news = co_await session.command.next();
+    last = news.kind != Command::News::Kind::output;
+    if (last) {
+      Value event = end_event(session.command, news);
+      there = co_await send_event(session.socket, std::move(event));
+    } else {
+      std::string frame = cat(static_cast<char>(news.stream), news.bytes);
+      there = co_await session.socket.send(Type::binary, frame);
+    }
+  }
+  co_await session.socket.close(1000, "");
+}
+
+Task<void> refuse(WebSocket& socket, Error error) {
+  Value event = error_event(error);
+  (void)co_await send_event(socket, std::move(event));
+  co_await socket.close(1000, "");
+}
+
+Task<Result<void>> start(Session& session, Value request, std::shared_ptr<void>& watched) {
+  Command& command = session.command;
+  CO_TRY_VOID(co_await command.open(request, "exec/ws"));
+  watched = cancel_with(command.inside(), command.channel());
+  Result<void> started = co_await command.started();
+  if (!started) {
+    Error error = from_guest(started.error());
+    command.not_started(error);
+    co_return without_secrets(*command.inside().sandbox, std::move(error));
+  }
+  if (request.find("argv")) log_command(command.inside(), request, command.pid());
+  co_return Result<void>();
+}
+
+// Starts the command, then passes messages both ways until one side is done.
+Task<void> converse(Session& session, Value request) {
+  std::shared_ptr<void> watched;
+  Result<void> started = co_await start(session, std::move(request), watched);
+  if (!started) {
+    co_await refuse(session.socket, started.error());
+    co_return;
+  }
+  Value event = start_event(session.command.pid());
+  (void)co_await send_event(session.socket, std::move(event));
+  io::Both both(from_client(session), to_client(session));
+  co_await both;
+  if (session.kill_when_gone) session.command.kill();
+}
+
+// The client's first message.
+Result<ExecRequest> read_first(const net::WebSocketMessage& message) {
+  if (message.type != Type::text)
+    return Error{Code::invalid, "the first message must be text: the request"};
+  Value body = TRY(parse_json(message.payload, "request"));
+  ExecRequest request = TRY(read_exec(body, true));
+  if (request.input)
+    return Error{Code::invalid, "over a WebSocket stdin is sent in messages", "say \"stdin\":true"};
+  return request;
+}
+
+}  // namespace
+
+Task<Result<Reply>> exec_socket(Call& call) {
+  CO_TRY(RunningSandbox inside, co_await enter(call));
+  io::Stream* stream = co_await accept_websocket(call.exchange);
+  if (!stream) co_return Reply::sent();
+  Session session(call, inside, *stream);
+  io::Milliseconds deadline = call.manager.loop().now() + kRequestTime;
+  std::optional<net::WebSocketMessage> first = co_await session.socket.receive(deadline);
+  if (!first) co_return Reply::sent();
+  Result<ExecRequest> request = read_first(*first);
+  if (!request) {
+    co_await refuse(session.socket, request.error());
+    co_return Reply::sent();
+  }
+  session.kill_when_gone = !request.value().background;
+  Value start = request.value().start;
+  co_await converse(session, std::move(start));
+  co_return Reply::sent();
+}
+
+Task<Result<Reply>> attach_socket(Call& call) {
+  CO_TRY(RunningSandbox inside, co_await enter(call));
+  io::Stream* stream = co_await accept_websocket(call.exchange);
+  if (!stream) co_return Reply::sent();
+  Session session(call, inside, *stream);
+  session.kill_when_gone = false;
+  Value request = Value::Object{{"op", "attach"}, {"pid", pid_in_path(call).value_or(0)}};
+  co_await converse(session, std::move(request));
+  co_return Reply::sent();
+}
+
+}  // namespace paddock::api

@@ -1,0 +1,59 @@
+// Native API: the server itself.
+#include "api/http/all_routes.h"
+#include "api/http/server.h"
+#include "api/native/openapi.h"
+#include "record/events.h"
+
+namespace paddock::api {
+
+namespace {
+
+using io::Task;
+
+Task<Result<Reply>> health(Call& call) {
+  Value value;
+  bool failing = call.manager.events().health().failing;
+  value.set("status", failing ? "degraded" : "ok");
+  // No more than that, as anybody may ask. Refused callers are told why.
+  bool goes_on = !call.manager.events().health().refusing;
+  if (failing)
+    value.set(
+        "why",
+        goes_on
+            ? "the audit log cannot be written: what is done for lack of room is missing from it"
+            : "the audit log cannot be written: nothing new is done");
+  value.set("version", PADDOCK_VERSION);
+  value.set("uptime_ms", manager::wall_time_now() - call.server.started_ms());
+  co_return Reply::json(200, value);
+}
+
+Task<Result<Reply>> version(Call&) {
+  co_return Reply::json(
+      200, Value::Object{{"name", "paddock"}, {"version", PADDOCK_VERSION}, {"api", "v1"}});
+}
+
+Task<Result<Reply>> me(Call& call) {
+  Value value;
+  value.set("tenant", call.caller.tenant);
+  value.set("scopes", text_list({call.caller.scopes.begin(), call.caller.scopes.end()}));
+  value.set("domain", call.server.domain());
+  co_return Reply::json(200, value);
+}
+
+Task<Result<Reply>> openapi(Call& call) {
+  co_return Reply::json(200, make_openapi(call.server.router().routes()));
+}
+
+}  // namespace
+
+const std::vector<Route>& meta_routes() {
+  static const std::vector<Route> routes = {
+      {"GET", "/health", "", health, "whether the server answers"},
+      {"GET", "/version", "", version, "which server this is"},
+      {"GET", "/openapi.json", "", openapi, "this document"},
+      {"GET", "/v1/me", "read", me, "whose key this is, and what for"},
+  };
+  return routes;
+}
+
+}  // namespace paddock::api
