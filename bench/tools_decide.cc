@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "policy/load.h"
 #include "policy/tools/tool.h"
+#include "tools/call_context.h"
 #include "tools/decide/desk.h"
 #include "tools/decide/rates.h"
 
@@ -63,7 +64,7 @@ class Nothing : public tools::Provider {
     }
   }
   const std::vector<tools::ToolInfo>& tools() const override { return tools_; }
-  io::Task<mcp::Answer> call(tools::ToolCall, std::shared_ptr<mcp::Context>) override {
+  io::Task<mcp::Answer> call(tools::ToolCall, std::shared_ptr<tools::CallContext>) override {
     co_return mcp::Answer::done(tools::text_result("done"));
   }
 
@@ -71,21 +72,21 @@ class Nothing : public tools::Provider {
   std::vector<tools::ToolInfo> tools_;
 };
 
-struct Kind {
+struct CallKind {
   const char* name;
   const char* tool;
   Value arguments;
   bool is_allowed;
 };
 
-io::Task<void> measure_desk(io::Loop& loop, tools::Desk& desk, const Kind& kind,
+io::Task<void> measure_desk(io::Loop& loop, tools::Desk& desk, const CallKind& kind,
                             std::vector<double>& times, size_t count) {
   auto caller = std::make_shared<tools::CallerPrincipal>();
   caller->id = "bench";
   for (size_t i = 0; i < count; ++i) {
     tools::Desk::Request request{.tool = kind.tool, .arguments = kind.arguments, .caller = caller};
     std::shared_ptr<mcp::Context> context =
-        mcp::lonely_context("tools/call", Value(Value::Object{}), caller);
+        std::make_shared<mcp::DirectContext>("tools/call", Value(Value::Object{}), caller);
     double begin = now_us();
     tools::Called called = co_await desk.call(std::move(request), context);
     times.push_back(now_us() - begin);
@@ -107,12 +108,12 @@ int main(int argc, char** argv) {
   policy::Tools tools = must(policy::Tools::compile(policy));
   std::unique_ptr<tools::Rates> rates = must(tools::Rates::open(directory));
   io::Loop& loop = *must(io::Loop::create());
-  std::unique_ptr<tools::Desk> desk =
+  std::shared_ptr<tools::Desk> desk =
       must(tools::Desk::open(loop, {.policy = policy, .state_directory = directory}));
   Nothing nothing;
   if (Result<void> added = desk->add(nothing); !added) (void)must(Result<int>(added.error()));
 
-  const Kind kinds[] = {
+  const CallKind kinds[] = {
       {"allowed", "send_email",
        Value::Object{{"to", "a@company.com"}, {"subject", "hello"}, {"body", "how are you"}}, true},
       {"denied", "send_email", Value::Object{{"to", "a@evil.example"}, {"subject", "hello"}},
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
   };
   std::map<std::string, std::vector<double>> times;
   for (int round = 0; round < rounds; ++round)
-    for (const Kind& kind : kinds) {
+    for (const CallKind& kind : kinds) {
       const policy::Tool* tool = tools.find(kind.tool);
       std::vector<double>& decide = times[cat("decide_", kind.name)];
       std::vector<double>& with_rates = times[cat("with_rates_", kind.name)];

@@ -14,6 +14,14 @@ struct EmbeddedPreset {
 extern const EmbeddedPreset kEmbeddedPresets[];
 extern const size_t kEmbeddedPresetCount;
 
+// One of Paddock's own tools (tools/*.json): its definition as MCP's tools/list has it, and the
+// scope that a key needs to call it ("read" or "sandboxes").
+struct EmbeddedTool {
+  const char *name, *scope, *definition;
+};
+extern const EmbeddedTool kEmbeddedTools[];
+extern const size_t kEmbeddedToolCount;
+
 // A seccomp filter: `size` bytes of struct sock_filter, made for the architecture this was built
 // on.
 struct EmbeddedFilter {

@@ -4,21 +4,23 @@
 //   #include "paddock/tools.h"
 //
 //   int main() {
-//     paddock::Result<paddock::Tools> tools = paddock::Tools::open({.policies =
-//     {"examples/tools/policy.toml"}}); if (!tools) return std::fprintf(stderr, "%s\n",
-//     tools.error().message.c_str()), 1;
+//     paddock::ToolsOptions options{.policies = {"examples/tools/policy.toml"}};
+//     paddock::Result<paddock::Tools> tools = paddock::Tools::open(options);
+//     if (!tools) return std::fprintf(stderr, "%s\n", tools.error().message.c_str()), 1;
 //
-//     paddock::Result<paddock::ToolAnswer> answer = tools.value().call("weather", R"({"city":
-//     "Oslo"})"); if (!answer) std::printf("could not be called: %s\n",
-//     answer.error().message.c_str()); else if (answer.value().verdict ==
-//     paddock::ToolVerdict::deny) std::printf("%s: %s\n", answer.value().rule.c_str(),
-//     answer.value().why.c_str()); else std::printf("%s", answer.value().text.c_str());    //
-//     .failed: what the tool says went wrong
+//     paddock::Result<paddock::ToolAnswer> answer =
+//         tools.value().call("weather", R"({"city": "Oslo"})");
+//     if (!answer)
+//       std::printf("could not be called: %s\n", answer.error().message.c_str());
+//     else if (answer.value().verdict == paddock::ToolVerdict::deny)
+//       std::printf("%s: %s\n", answer.value().rule.c_str(), answer.value().why.c_str());
+//     else
+//       std::printf("%s", answer.value().text.c_str());  // .failed: the tool reports an error
 //   }
 //
-// Link against the CMake target paddock::paddock. The programs that it starts are looked for as
-// paddock/paddock.h says. The first open() starts a thread that stays for the life of the process;
-// programs that fork do so before it.
+// Link against the CMake target paddock::paddock. paddock/paddock.h says where the programs that it
+// starts are looked for. The first open() starts a thread that stays for the life of the process,
+// so a program that forks does so before.
 #pragma once
 
 #include <cstdint>
@@ -33,26 +35,26 @@ namespace paddock {
 
 struct ToolsOptions {
   std::vector<std::string> policies;  // presets or files, combined by intersection
-  std::string agent;                  // on whose behalf; for the record
+  std::string agent;                  // on whose behalf, for the record
   std::string traceparent;            // W3C Trace Context of what the calls are part of
-  // What is to be told while calls are under way: that somebody has to approve one, what MCP
-  // servers print. From another thread.
+  // Lines for the user while calls are under way: that somebody has to approve one, and what MCP
+  // servers print. Called from another thread.
   std::function<void(const std::string& line)> on_line;
 };
 
-// ask: of judge() alone; call() waits for the word.
+// `ask` comes from judge() alone: call() waits for the approval.
 enum class ToolVerdict : uint8_t { allow, deny, ask };
 
-// What was decided about a call, and what came of it.
+// The decision about a call, and its result.
 struct ToolAnswer {
   ToolVerdict verdict = ToolVerdict::deny;
   // Of a denial: "tools.send_email.rules[0]", "to must end with …", what could be done instead.
   std::string rule, why, hint;
   int64_t retry_after_ms = 0;  // of a rate
   std::string id;              // of the call, in the records
-  bool failed = false;         // the tool was called, and says that it failed
+  bool failed = false;         // the tool was called, and reports an error
   std::string text;            // the result in words
-  // MCP's CallToolResult as JSON: {"content":[…],"structuredContent":…,"isError":…}; empty when
+  // MCP's CallToolResult as JSON: {"content":[…],"structuredContent":…,"isError":…}. Empty when
   // nothing was called.
   std::string result;
 };
@@ -62,7 +64,7 @@ class Tools {
   static Result<Tools> open(const ToolsOptions& options);
   Tools(Tools&&) noexcept;
   Tools& operator=(Tools&&) noexcept;
-  ~Tools();  // MCP servers that were started end. No call may be under way
+  ~Tools();  // ends the MCP servers that were started; no call may be under way
 
   // May be called from several threads at a time; each waits for its answer. Arguments are an
   // object of JSON. The error arm: they are not, or it could not be judged or called at all.

@@ -228,7 +228,7 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
   tools::ToolboxOptions toolbox;
   toolbox.policy = std::move(policy);
   toolbox.state_directory = state->state;
-  toolbox.manager_later = [self] { return self->start_manager(); };
+  toolbox.start_manager = [self] { return self->start_manager(); };
   toolbox.events = state->events.get();
   toolbox.sandbox.timeout_ms = 0;
   if (!state->options.allow_net.empty())

@@ -131,7 +131,7 @@ int status_of(const tools::Called& called, bool check) {
 }
 
 // A Ctrl-C ends what is under way, so that its end is recorded; a second one does not wait.
-Task<void> watch_signals(Session& session, std::shared_ptr<tools::DirectContext> context) {
+Task<void> watch_signals(Session& session, std::shared_ptr<mcp::DirectContext> context) {
   while (true) {
     (void)co_await session.signals.readable();
     signalfd_siginfo info;
@@ -144,7 +144,7 @@ Task<void> watch_signals(Session& session, std::shared_ptr<tools::DirectContext>
 }
 
 Task<void> call(Session& session) {
-  std::shared_ptr<tools::DirectContext> context = session.tools->new_context();
+  std::shared_ptr<mcp::DirectContext> context = session.tools->new_context();
   context->on_log = [](const std::string& line) {
     print_error(cat("paddock: ", printable(line), "\n"));
   };

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/token_bucket.h"
 #include "egress/io.h"
 
 namespace paddock::egress {
 
 class Rate {
  public:
-  explicit Rate(uint64_t per_second = 0) : per_second_(per_second) {}  // 0: as fast as it goes
+  explicit Rate(uint64_t per_second = 0)  // 0: as fast as it goes
+      : per_second_(per_second),
+        bucket_(static_cast<double>(per_second), static_cast<double>(per_second) * kGrace) {}
 
   // How much to move at once: small enough that a slow rate does not come in gusts.
   size_t block(size_t most) const {
@@ -22,15 +25,14 @@ class Rate {
   // The time that `bytes` take at this rate runs from when the bytes before them were paid for.
   Milliseconds spend(uint64_t bytes, Milliseconds now) {
     if (per_second_ == 0) return 0;
-    constexpr double kGraceMs = 20;  // what was not used in the last instants may be used now
-    paid_until_ = std::max(paid_until_, static_cast<double>(now) - kGraceMs);
-    paid_until_ += static_cast<double>(bytes) * 1000 / static_cast<double>(per_second_);
-    return std::max<Milliseconds>(0, static_cast<Milliseconds>(paid_until_) - now);
+    return bucket_.spend(static_cast<double>(bytes), now);
   }
 
  private:
+  // Seconds: what was not used in the last instants may be used now.
+  static constexpr double kGrace = 0.020;
   uint64_t per_second_;
-  double paid_until_ = 0;
+  TokenBucket bucket_;
 };
 
 }  // namespace paddock::egress

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "mcp/convert.h"
-#include "mcp/edit.h"
 #include "mcp/server.h"
 
 namespace paddock::mcp {
@@ -16,6 +16,7 @@ using io::Task;
 
 constexpr io::Milliseconds kGatherTime = 20;  // questions of one moment are asked together
 
+// Whole numbers are written without a fraction, as clients expect them.
 Value number(double value) {
   if (std::floor(value) == value && std::abs(value) < 1e15) return static_cast<int64_t>(value);
   return value;
@@ -38,29 +39,22 @@ void Ask::settle(Result<Value> with) {
   bell.ring();
 }
 
-bool Allowance::take(io::Milliseconds now) {
-  left = std::min(2 * per_second, left + per_second * static_cast<double>(now - at) / 1000);
-  at = now;
-  if (left < 1) return false;
-  left -= 1;
-  return true;
-}
-
 // ---- its life
 
+// Called with the first request, and again with each retry that brings answers.
 void Call::attach(std::shared_ptr<Connection> connection, const Message& request,
                   std::shared_ptr<Outlet> outlet) {
   connection_ = connection;
   outlet_ = std::move(outlet);
   id_ = request.id;
-  core_->count(principal->id, 1);
+  server_->count(principal->id, 1);
   connection->calls_[key_of(id_)] = shared_from_this();
   const Value* token = find_path(request.params, {"_meta", "progressToken"});
   progress_token_ = token && (token->as_string() || token->as_int()) ? *token : Value{};
   const Value* level = find_path(request.params, {"_meta", meta::kLogLevel});
   log_level_ = level && level->as_string() ? log_level(*level->as_string()) : 8;
   if (client.era == Era::modern)
-    bound_ = States::bind(principal->id, request.method, request.params);
+    bound_ = RequestStates::bind(principal->id, request.method, request.params);
   if (kept_) {
     Answer answer = *std::move(kept_);
     respond(answer);
@@ -79,19 +73,22 @@ void Call::attach(std::shared_ptr<Connection> connection, const Message& request
   if (!asks_.empty()) gather_soon();
 }
 
+// The request was answered or dropped: its id may be used again.
 void Call::leave() {
   if (!outlet_) return;
   outlet_ = nullptr;
-  core_->count(principal->id, -1);
+  server_->count(principal->id, -1);
   if (std::shared_ptr<Connection> connection = connection_.lock()) connection->call_is_over(id_);
 }
 
 void Call::start() { io::spawn(run(shared_from_this())); }
 
+// For a legacy client "input required" becomes requests of our own, and the service is called
+// again.
 Task<void> Call::run(std::shared_ptr<Call> self) {
   for (int round = 0;; ++round) {
     std::shared_ptr<Context> context = self;
-    Answer answer = co_await self->core_->service.call(context);
+    Answer answer = co_await self->server_->service.call(context);
     bool is_bridged = answer.input && self->client.era == Era::legacy && !self->cancelled_;
     if (!is_bridged || round == kMostRounds) {
       if (is_bridged)
@@ -100,18 +97,20 @@ Task<void> Call::run(std::shared_ptr<Call> self) {
       self->finish(std::move(answer));
       co_return;
     }
-    if (round > 0) co_await self->core_->loop.sleep(100);
+    if (round > 0) co_await self->server_->loop.sleep(100);
     Value requests = answer.input->requests;
     Answer said = co_await ask_all(self, requests);
     if (said.problem) {
       self->finish(std::move(said));
       co_return;
     }
-    put(self->params, "inputResponses", std::move(said.result));
-    put(self->params, "requestState", answer.input->state ? Value(*answer.input->state) : Value());
+    set_member(self->params, "inputResponses", std::move(said.result));
+    set_member(self->params, "requestState",
+               answer.input->state ? Value(*answer.input->state) : Value());
   }
 }
 
+// Nobody waits any more, so nothing is answered; the service hears of it.
 void Call::cancel(const std::string& why) {
   if (finished_ || cancelled_) return;
   cancelled_ = true;
@@ -129,6 +128,7 @@ void Call::on_cancel(std::function<void()> cancelled) {
   now();
 }
 
+// The answer is kept when the call waits for a retry of its client.
 void Call::finish(Answer answer) {
   finished_ = true;
   on_cancel_ = nullptr;
@@ -142,6 +142,7 @@ void Call::finish(Answer answer) {
 
 // ---- the answer
 
+// The answer in the words of the client's revision.
 void Call::respond(const Answer& answer) {
   std::shared_ptr<Outlet> outlet = outlet_;
   if (answer.input) {
@@ -160,7 +161,7 @@ void Call::respond(const Answer& answer) {
     Answer::Input input;
     for (const Value& page : *pages->as_array()) {
       Value visit = page;
-      remove(visit, "elicitationId");
+      remove_member(visit, "elicitationId");
       input.requests.set(cat("visit-", ++asked_), Value::Object{{"method", "elicitation/create"},
                                                                 {"params", std::move(visit)}});
     }
@@ -171,13 +172,14 @@ void Call::respond(const Answer& answer) {
   if (answer.problem)
     message = refusal(id_, is_modern ? modern_problem(*answer.problem) : *answer.problem);
   else if (is_modern)
-    message = mcp::answer(id_, modern_result(method, answer.result, core_->who(*principal)));
+    message = mcp::answer(id_, modern_result(method, answer.result, server_->who(*principal)));
   else
     message = mcp::answer(id_, legacy_result(method, client.version, answer.result));
   leave();
   outlet->finish(message);
 }
 
+// Only what the client said that it can do is asked of it.
 void Call::respond_needs(const Answer::Input& input) {
   std::shared_ptr<Outlet> outlet = outlet_;
   std::optional<Problem> problem;
@@ -196,7 +198,7 @@ void Call::respond_needs(const Answer::Input& input) {
                               "', which no client can be asked"),
                           {}};
       else if (lacks(client, what, params ? *params : nothing))
-        put(missing, needed.as_object()->front().first, needed.as_object()->front().second);
+        set_member(missing, needed.as_object()->front().first, needed.as_object()->front().second);
     }
   if (!problem && !missing.is_null()) {
     Value data;
@@ -209,8 +211,8 @@ void Call::respond_needs(const Answer::Input& input) {
     message = refusal(id_, *problem);
   } else {
     // Also when there is none: it says that this was asked.
-    std::string state = core_->states.seal(bound_, input.state);
-    message = mcp::answer(id_, input_required(input.requests, state, core_->who(*principal)));
+    std::string state = server_->states.seal(bound_, input.state);
+    message = mcp::answer(id_, input_required(input.requests, state, server_->who(*principal)));
   }
   leave();
   outlet->finish(message);
@@ -218,10 +220,11 @@ void Call::respond_needs(const Answer::Input& input) {
 
 // ---- what is told on the way
 
+// Left out where nobody asked for it, where it does not grow, and when there is too much of it.
 void Call::progress(double progress, std::optional<double> total, std::string message) {
   if (!outlet_ || progress_token_.is_null() || !std::isfinite(progress)) return;
   if (last_progress_ && progress <= *last_progress_) return;  // it must increase
-  if (!notifications_.take(core_->loop.now())) return;
+  if (!notifications_.take(server_->loop.now())) return;
   last_progress_ = progress;
   Value params;
   params.set("progressToken", progress_token_);
@@ -232,12 +235,13 @@ void Call::progress(double progress, std::optional<double> total, std::string me
   outlet_->tell(notification("notifications/progress", std::move(params)));
 }
 
+// By the level that the session has set, or that the request names.
 void Call::log(std::string level, std::string logger, Value data) {
   if (!outlet_) return;
   std::shared_ptr<Connection> connection = connection_.lock();
   int wanted = client.era == Era::legacy && connection ? connection->log_level_ : log_level_;
   int rank = log_level(level);
-  if (rank < 0 || rank < wanted || !notifications_.take(core_->loop.now())) return;
+  if (rank < 0 || rank < wanted || !notifications_.take(server_->loop.now())) return;
   Value params;
   params.set("level", std::move(level));
   if (!logger.empty()) params.set("logger", std::move(logger));
@@ -247,6 +251,7 @@ void Call::log(std::string level, std::string logger, Value data) {
 
 // ---- questions
 
+// All questions end with an error. A legacy client is told that it need not answer.
 void Call::settle_all(const Error& why) {
   auto asks = std::move(asks_);
   asks_.clear();
@@ -261,6 +266,7 @@ void Call::settle_all(const Error& why) {
   }
 }
 
+// A modern client is asked by the answer to its request, so the call waits for its retry.
 Task<Result<Value>> Call::ask(std::string asked, Value with) {
   std::shared_ptr<Call> self = shared_from_this();
   if (cancelled_ || finished_)
@@ -277,13 +283,13 @@ Task<Result<Value>> Call::ask(std::string asked, Value with) {
     co_return Error{paddock::Code::unsupported,
                     cat("ask the client during ", method, ": only calls, prompts and reads may"),
                     ""};
-  auto waiting = std::make_shared<Ask>(core_->loop);
+  auto waiting = std::make_shared<Ask>(server_->loop);
   waiting->method = std::move(asked);
   waiting->params = with.as_object() ? std::move(with) : Value(Value::Object{});
   std::string key = cat("ask-", ++asked_);
   asks_[key] = waiting;
   gather_soon();
-  io::Milliseconds deadline = core_->loop.now() + States::kLife;
+  io::Milliseconds deadline = server_->loop.now() + RequestStates::kLife;
   while (!waiting->answer) {
     bool in_time = co_await waiting->bell.wait(deadline);
     if (!in_time && !waiting->answer)
@@ -294,17 +300,18 @@ Task<Result<Value>> Call::ask(std::string asked, Value with) {
   co_return *waiting->answer;
 }
 
+// A request of our own, sent on the stream of the client's request.
 Task<Result<Value>> Call::ask_legacy(std::string asked, Value with) {
   std::shared_ptr<Connection> connection = connection_.lock();
   if (!connection || !connection->is_open() || !outlet_)
     co_return Error{paddock::Code::io, "ask the client: it has gone", ""};
   if (connection->asks_.size() >= kMostRequests)
     co_return Error{paddock::Code::exhausted, "ask the client: too many questions wait for it", ""};
-  auto waiting = std::make_shared<Ask>(core_->loop);
+  auto waiting = std::make_shared<Ask>(server_->loop);
   std::string key = cat("paddock-", ++connection->asked_);
   asks_[key] = connection->asks_[key] = waiting;
   outlet_->tell(request(key, asked, legacy_ask(asked, std::move(with))));
-  io::Milliseconds deadline = core_->loop.now() + States::kLife;
+  io::Milliseconds deadline = server_->loop.now() + RequestStates::kLife;
   while (!waiting->answer) {
     bool in_time = co_await waiting->bell.wait(deadline);
     if (in_time || waiting->answer) continue;
@@ -327,15 +334,17 @@ void Call::gather_soon() {
   io::spawn(gather_and_park(shared_from_this()));
 }
 
+// Questions that come within a moment are asked together.
 Task<void> Call::gather_and_park(std::shared_ptr<Call> self) {
-  co_await self->core_->loop.sleep(kGatherTime);
+  co_await self->server_->loop.sleep(kGatherTime);
   self->gathering_ = false;
   self->park();
 }
 
+// Answers the request with all open questions, and keeps the call for the retry.
 void Call::park() {
   if (!outlet_ || asks_.empty() || cancelled_ || finished_) return;
-  Result<std::string> state = core_->states.park(bound_, shared_from_this());
+  Result<std::string> state = server_->states.park(bound_, shared_from_this());
   if (!state) {
     settle_all(state.error());
     return;
@@ -345,7 +354,7 @@ void Call::park() {
     requests.set(key, Value::Object{{"method", ask->method}, {"params", ask->params}});
   std::shared_ptr<Outlet> outlet = outlet_;
   Message message =
-      mcp::answer(id_, input_required(requests, state.value(), core_->who(*principal)));
+      mcp::answer(id_, input_required(requests, state.value(), server_->who(*principal)));
   leave();
   outlet->finish(message);
 }
@@ -357,15 +366,16 @@ Task<void> Call::ask_one(std::shared_ptr<Call> self, std::shared_ptr<Gathering> 
   Value with = params ? *params : Value{};
   Result<Value> said = co_await self->ask(what, with);
   if (said)
-    put(gathering->responses, key, said.value());
+    set_member(gathering->responses, key, said.value());
   else
     gathering->failed = said.error();
   --gathering->left;
   gathering->bell.ring();
 }
 
+// Asks at the same time, and waits for all answers. One failure fails them all.
 Task<Answer> Call::ask_all(std::shared_ptr<Call> self, Value requests) {
-  auto gathering = std::make_shared<Gathering>(self->core_->loop);
+  auto gathering = std::make_shared<Gathering>(self->server_->loop);
   const Value::Object* all = requests.as_object();
   gathering->left = all ? all->size() : 0;
   for (size_t i = 0; all && i < all->size(); ++i)

@@ -8,15 +8,16 @@
 #include <optional>
 #include <string>
 
+#include "base/token_bucket.h"
 #include "io/bell.h"
 #include "mcp/outlet.h"
+#include "mcp/request_states.h"
 #include "mcp/service.h"
-#include "mcp/states.h"
 
 namespace paddock::mcp {
 
 class Connection;
-struct Core;
+struct ServerState;
 
 // A question to the client, until it is answered.
 struct Ask {
@@ -28,16 +29,9 @@ struct Ask {
   void settle(Result<Value> with);
 };
 
-// So many at once, then so many a second.
-struct Allowance {
-  double left = 100, per_second = 50;
-  io::Milliseconds at = 0;
-  bool take(io::Milliseconds now);
-};
-
 class Call : public Context, public std::enable_shared_from_this<Call> {
  public:
-  explicit Call(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  explicit Call(std::shared_ptr<ServerState> server) : server_(std::move(server)) {}
   ~Call() override { leave(); }
 
   // The request that this call answers from now on, and where; modern: with the answers that it
@@ -55,7 +49,9 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
   bool wants_progress() const override { return !progress_token_.is_null(); }
 
  private:
+  // Until the service has answered.
   static io::Task<void> run(std::shared_ptr<Call> self);
+  // A modern client's questions of one moment: answers its request with them, and waits.
   static io::Task<void> gather_and_park(std::shared_ptr<Call> self);
   // The answers of a legacy client to all of them, or the problem.
   static io::Task<Answer> ask_all(std::shared_ptr<Call> self, Value requests);
@@ -63,6 +59,7 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
                                 std::shared_ptr<struct Gathering> gathering, std::string key,
                                 Value request);
   io::Task<Result<Value>> ask_legacy(std::string method, Value params);
+  // The answer of the service, and the ways to send it.
   void finish(Answer answer);
   void respond(const Answer& answer);
   void respond_needs(const Answer::Input& input);
@@ -71,18 +68,18 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
   void gather_soon();
   void settle_all(const Error& why);
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<ServerState> server_;
   std::weak_ptr<Connection> connection_;
   std::shared_ptr<Outlet> outlet_;  // null: the request was answered, the call waits or is over
   Value id_, progress_token_;
   int log_level_ = 8;  // none
-  States::Bound bound_;
+  RequestStates::Bound bound_;
   std::map<std::string, std::shared_ptr<Ask>> asks_;  // by key, or (legacy) the id of our request
   uint64_t asked_ = 0;
   bool gathering_ = false, cancelled_ = false, finished_ = false;
   std::optional<Answer> kept_;  // came while no request was there to answer
   std::optional<double> last_progress_;
-  Allowance notifications_;
+  TokenBucket notifications_{50, 100};
   std::function<void()> on_cancel_;
 };
 

@@ -26,8 +26,8 @@ struct Upstream {
   // Notifications that belong to no request: list_changed, resources/updated, message.
   std::function<void(std::string method, Value params)> tell;
   std::function<void(const Error& why)> gone;  // once: it ended, or broke the protocol
-  // For people: lines on its stdout that are no messages, answers that could not be read, tools
-  // that cannot be used; printable.
+  // For people: lines on its stdout that are not messages, answers that could not be read, tools
+  // that cannot be used. Printable.
   std::function<void(std::string line)> complain;
 };
 

@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "io/pipe.h"
 #include "mcp/client.h"
-#include "mcp/edit.h"
 
 namespace paddock::mcp {
 
@@ -70,10 +70,13 @@ inline Value json(const std::string& text) {
 
 inline const char* const kHello =
     R"({"protocolVersion":"2025-11-25","serverInfo":{"name":"old","version":"1"},
-  "capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true}},"instructions":"be kind"})";
+  "capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true}},
+  "instructions":"be kind"})";
 inline const char* const kDiscovered =
-    R"({"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public","instructions":"be quick",
-  "capabilities":{"tools":{"listChanged":true},"logging":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"2"}}})";
+    R"({"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,
+  "cacheScope":"public","instructions":"be quick",
+  "capabilities":{"tools":{"listChanged":true},"logging":{}},
+  "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"2"}}})";
 
 // A caller that keeps what it hears.
 class TestContext : public Context {

@@ -1,7 +1,7 @@
 // One client's messages: which era each is of, and who answers it.
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "mcp/convert.h"
-#include "mcp/edit.h"
 #include "mcp/server.h"
 
 namespace paddock::mcp {
@@ -14,9 +14,14 @@ bool is_removed(const std::string& method) {
          method == "resources/subscribe" || method == "resources/unsubscribe";
 }
 
+// Whether the service said so in its capabilities.
 bool offers(const Offer& offer, const char* what, const char* how) {
   const Value* found = find_path(offer.capabilities, {what, how});
   return found && found->as_bool() && *found->as_bool();
+}
+
+void refuse(Outlet& outlet, const Value& id, int code, std::string why) {
+  outlet.finish(refusal(id, {code, std::move(why), {}}));
 }
 
 Problem unknown_method(const std::string& method) {
@@ -27,17 +32,18 @@ Problem unknown_method(const std::string& method) {
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Core> core, std::shared_ptr<const Principal> principal,
-                       std::shared_ptr<Outlet> apart)
-    : core_(std::move(core)), principal_(std::move(principal)), apart_(std::move(apart)) {
-  core_->connections.insert(this);
+Connection::Connection(std::shared_ptr<ServerState> server,
+                       std::shared_ptr<const Principal> principal, std::shared_ptr<Outlet> apart)
+    : server_(std::move(server)), principal_(std::move(principal)), apart_(std::move(apart)) {
+  server_->connections.insert(this);
 }
 
 Connection::~Connection() {
   close();
-  core_->connections.erase(this);
+  server_->connections.erase(this);
 }
 
+// Everything under way is cancelled, and every subscription ends.
 void Connection::close(bool graceful) {
   if (!open_) return;
   open_ = false;
@@ -58,10 +64,11 @@ void Connection::close(bool graceful) {
   for (auto& [key, ask] : asks)
     ask->settle(Error{paddock::Code::io, "ask the client: it has gone", ""});
   starting_.clear();
-  for (const std::string& uri : watched_) core_->watch(principal_->id, uri, false);
+  for (const std::string& uri : watched_) server_->watch(principal_->id, uri, false);
   watched_.clear();
 }
 
+// Whatever the message is: only requests are answered.
 void Connection::receive(Message message, std::shared_ptr<Outlet> outlet) {
   if (!open_) {
     if (message.kind == Message::Kind::request) outlet->drop();
@@ -69,7 +76,7 @@ void Connection::receive(Message message, std::shared_ptr<Outlet> outlet) {
   }
   if (message.kind == Message::Kind::request)
     receive_request(std::move(message), std::move(outlet));
-  else if (!messages_.take(core_->loop.now()))
+  else if (!messages_.take(server_->loop.now()))
     return;  // a flood of what needs no answer
   else if (message.kind == Message::Kind::notification)
     receive_notification(message);
@@ -77,20 +84,20 @@ void Connection::receive(Message message, std::shared_ptr<Outlet> outlet) {
     receive_response(std::move(message));
 }
 
+// Bounded for one connection and for all connections of one principal.
 void Connection::receive_request(Message message, std::shared_ptr<Outlet> outlet) {
   std::string key = key_of(message.id);
   if (calls_.count(key) || listens_.count(key) || starting_.count(key)) {
-    outlet->finish(
-        refusal(message.id,
-                {kInvalidRequest, "Invalid request: this id is that of a request under way", {}}));
+    refuse(*outlet, message.id, kInvalidRequest,
+           "Invalid request: this id is that of a request under way");
     return;
   }
-  auto count = core_->requests.find(principal_->id);
+  auto count = server_->requests.find(principal_->id);
   bool is_full = calls_.size() + listens_.size() + starting_.size() >= kMostRequests ||
-                 (count != core_->requests.end() && count->second >= kMostRequestsOfOne);
+                 (count != server_->requests.end() && count->second >= kMostRequestsOfOne);
   if (is_full && message.method != "ping") {
-    outlet->finish(refusal(
-        message.id, {kInternalError, "too many requests at once: wait for answers first", {}}));
+    refuse(*outlet, message.id, kInternalError,
+           "too many requests at once: wait for answers first");
     return;
   }
   if (modern_version(message.params))
@@ -98,12 +105,12 @@ void Connection::receive_request(Message message, std::shared_ptr<Outlet> outlet
   else if (legacy_ || message.method == "initialize" || message.method == "ping")
     serve_legacy(std::move(message), std::move(outlet));
   else
-    outlet->finish(refusal(message.id, {kInvalidParams,
-                                        cat("Invalid params: _meta lacks ", meta::kVersion,
-                                            ", and no session was opened by initialize"),
-                                        {}}));
+    refuse(*outlet, message.id, kInvalidParams,
+           cat("Invalid params: _meta lacks ", meta::kVersion,
+               ", and no session was opened by initialize"));
 }
 
+// Others than these mean nothing to this server.
 void Connection::receive_notification(const Message& message) {
   if (message.method == "notifications/cancelled") {
     const Value* id = message.params.as_object() ? message.params.find("requestId") : nullptr;
@@ -119,10 +126,11 @@ void Connection::receive_notification(const Message& message) {
     listen->second.outlet->drop();
     end_listen(key);
   } else if (message.method == "notifications/roots/list_changed" && legacy_) {
-    core_->service.roots_changed(*principal_);
+    server_->service.roots_changed(*principal_);
   }
 }
 
+// The answer of a legacy client to a question of ours.
 void Connection::receive_response(Message message) {
   const std::string* id = message.id.as_string();
   auto found = id ? asks_.find(*id) : asks_.end();
@@ -138,8 +146,9 @@ void Connection::receive_response(Message message) {
     ask->settle(std::move(message.result));
 }
 
+// The call lives on its own: it may outlive this connection.
 void Connection::start_call(Message message, Client client, std::shared_ptr<Outlet> outlet) {
-  auto call = std::make_shared<Call>(core_);
+  auto call = std::make_shared<Call>(server_);
   call->method = message.method;
   call->client = std::move(client);
   call->principal = principal_;
@@ -157,6 +166,8 @@ void Connection::call_is_over(const Value& id) { calls_.erase(key_of(id)); }
 
 // ---- 2026-07-28
 
+// Each request says who asks. One with a requestState goes on with a call that waits, or begins a
+// new one.
 void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
   Client client;
   if (std::optional<Problem> problem = read_modern_client(message.params, client)) {
@@ -174,22 +185,19 @@ void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
   const Value* responses = message.params.find("inputResponses");
   const Value* state = message.params.find("requestState");
   if ((responses && !responses->as_object()) || (state && !state->as_string())) {
-    outlet->finish(refusal(
-        message.id, {kInvalidParams,
-                     "Invalid params: inputResponses is an object, and requestState a string",
-                     {}}));
+    refuse(*outlet, message.id, kInvalidParams,
+           "Invalid params: inputResponses is an object, and requestState a string");
     return;
   }
   if (!state) {
     start_call(std::move(message), std::move(client), std::move(outlet));
     return;
   }
-  States::Bound bound = States::bind(principal_->id, message.method, message.params);
-  Result<States::Opened> opened = core_->states.open(bound, *state->as_string());
+  RequestStates::Bound bound = RequestStates::bind(principal_->id, message.method, message.params);
+  Result<RequestStates::Opened> opened = server_->states.open(bound, *state->as_string());
   if (!opened) {
-    outlet->finish(
-        refusal(message.id,
-                {kInvalidParams, cat(opened.error().message, " (", opened.error().hint, ")"), {}}));
+    refuse(*outlet, message.id, kInvalidParams,
+           cat(opened.error().message, " (", opened.error().hint, ")"));
     return;
   }
   if (std::shared_ptr<Call> call = opened.value().parked) {
@@ -197,18 +205,19 @@ void Connection::serve_modern(Message message, std::shared_ptr<Outlet> outlet) {
     call->attach(shared_from_this(), message, std::move(outlet));
     return;
   }
-  put(message.params, "requestState",
-      opened.value().state ? Value(*opened.value().state) : Value());
+  set_member(message.params, "requestState",
+             opened.value().state ? Value(*opened.value().state) : Value());
   start_call(std::move(message), std::move(client), std::move(outlet));
 }
 
+// The request may be cancelled while the service starts.
 io::Task<void> Connection::when_started(std::shared_ptr<Connection> self, Message message,
                                         std::shared_ptr<Outlet> outlet) {
   std::string key = key_of(message.id);
   uint64_t turn = self->starting_[key] = ++self->turn_;
-  self->core_->count(self->principal_->id, 1);
-  co_await self->core_->service.start();
-  self->core_->count(self->principal_->id, -1);
+  self->server_->count(self->principal_->id, 1);
+  co_await self->server_->service.start();
+  self->server_->count(self->principal_->id, -1);
   auto found = self->starting_.find(key);
   if (found == self->starting_.end() || found->second != turn) {  // cancelled, or closed
     outlet->drop();
@@ -223,8 +232,8 @@ io::Task<void> Connection::when_started(std::shared_ptr<Connection> self, Messag
 
 // What this server is and can: of initialize, or of server/discover.
 Value Connection::greeting(const std::string& method) {
-  Offer offer = core_->service.offer(*principal_);
-  core_->identity = offer;
+  Offer offer = server_->service.offer(*principal_);
+  server_->identity = offer;
   bool is_legacy = method == "initialize";
   Value result;
   if (is_legacy)
@@ -238,6 +247,7 @@ Value Connection::greeting(const std::string& method) {
   return is_legacy ? result : modern_result(method, std::move(result), offer);
 }
 
+// Acknowledges what is offered of what the client wants to hear; all or nothing of the resources.
 void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) {
   const Value* filter = message.params.find("notifications");
   const Value* uris =
@@ -249,15 +259,12 @@ void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) 
     is_wrong = !uri || uri->size() > kLongestUri;
   }
   if (is_wrong) {
-    outlet->finish(
-        refusal(message.id,
-                {kInvalidParams,
-                 cat("Invalid params: notifications is an object, its resourceSubscriptions up to ",
-                     kMostWatched, " URIs of up to ", kLongestUri, " bytes"),
-                 {}}));
+    refuse(*outlet, message.id, kInvalidParams,
+           cat("Invalid params: notifications is an object, its resourceSubscriptions up to ",
+               kMostWatched, " URIs of up to ", kLongestUri, " bytes"));
     return;
   }
-  Offer offer = core_->service.offer(*principal_);
+  Offer offer = server_->service.offer(*principal_);
   Listen listen{message.id, outlet};
   Value honored = Value(Value::Object{});
   listen.tools = flag_in(*filter, "toolsListChanged") && offers(offer, "tools", "listChanged");
@@ -274,37 +281,37 @@ void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) 
   }
   bool has_room = true;
   for (auto at = listen.uris.begin(); has_room && at != listen.uris.end(); ++at) {
-    has_room = core_->may_watch(principal_->id, *at);
+    has_room = server_->may_watch(principal_->id, *at);
     if (has_room)
-      core_->watch(principal_->id, *at, true);
+      server_->watch(principal_->id, *at, true);
     else
       for (auto undone = listen.uris.begin(); undone != at; ++undone)
-        core_->watch(principal_->id, *undone, false);
+        server_->watch(principal_->id, *undone, false);
   }
   if (!has_room) {
-    outlet->finish(refusal(message.id, {kInvalidParams,
-                                        "Invalid params: a URI is empty, or too many resources are "
-                                        "listened to: end a subscription first",
-                                        {}}));
+    refuse(*outlet, message.id, kInvalidParams,
+           "Invalid params: a URI is empty, or too many resources are "
+           "listened to: end a subscription first");
     return;
   }
   Value params;
   params.set("_meta", Value::Object{{meta::kSubscription, message.id}});
   params.set("notifications", std::move(honored));
-  core_->count(principal_->id, 1);
+  server_->count(principal_->id, 1);
   listens_.emplace(key_of(message.id), std::move(listen));
   outlet->tell(notification("notifications/subscriptions/acknowledged", std::move(params)));
 }
 
 void Connection::end_listen(const std::string& key) {
   auto found = listens_.find(key);
-  for (const std::string& uri : found->second.uris) core_->watch(principal_->id, uri, false);
+  for (const std::string& uri : found->second.uris) server_->watch(principal_->id, uri, false);
   listens_.erase(found);
-  core_->count(principal_->id, -1);
+  server_->count(principal_->id, -1);
 }
 
 // ---- before
 
+// What belongs to the session is answered here, the rest by the service.
 void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
   Value nothing = Value(Value::Object{});
   if (message.method == "initialize") {
@@ -313,13 +320,12 @@ void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
     outlet->finish(answer(message.id, std::move(nothing)));
   } else if (message.method == "logging/setLevel") {
     int level = log_level(text_in(message.params, "level"));
-    if (!core_->service.offer(*principal_).capabilities.find("logging")) {
+    if (!server_->service.offer(*principal_).capabilities.find("logging")) {
       outlet->finish(refusal(message.id, unknown_method(message.method)));
     } else if (level < 0) {
-      outlet->finish(refusal(message.id, {kInvalidParams,
-                                          "Invalid params: level is none of debug, info, notice, "
-                                          "warning, error, critical, alert, emergency",
-                                          {}}));
+      refuse(*outlet, message.id, kInvalidParams,
+             "Invalid params: level is none of debug, info, notice, "
+             "warning, error, critical, alert, emergency");
     } else {
       log_level_ = level;
       outlet->finish(answer(message.id, std::move(nothing)));
@@ -331,28 +337,26 @@ void Connection::serve_legacy(Message message, std::shared_ptr<Outlet> outlet) {
   } else {
     // This era has none.
     for (const char* of_a_retry : {"inputResponses", "requestState"})
-      remove(message.params, of_a_retry);
+      remove_member(message.params, of_a_retry);
     start_call(std::move(message), client_, std::move(outlet));
   }
 }
 
+// Once for each session. The answer waits until the service has started.
 void Connection::initialize(Message message, std::shared_ptr<Outlet> outlet) {
   const Value* capabilities =
       message.params.as_object() ? message.params.find("capabilities") : nullptr;
   const Value* info = message.params.as_object() ? message.params.find("clientInfo") : nullptr;
   std::string wanted = text_in(message.params, "protocolVersion");
   if (legacy_) {
-    outlet->finish(refusal(
-        message.id, {kInvalidRequest, "Invalid request: this session was initialized before", {}}));
+    refuse(*outlet, message.id, kInvalidRequest,
+           "Invalid request: this session was initialized before");
     return;
   }
   if (wanted.empty() || !capabilities || !capabilities->as_object() || !info ||
       !info->as_object()) {
-    outlet->finish(
-        refusal(message.id,
-                {kInvalidParams,
-                 "Invalid params: initialize needs protocolVersion, capabilities and clientInfo",
-                 {}}));
+    refuse(*outlet, message.id, kInvalidParams,
+           "Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
     return;
   }
   legacy_ = true;
@@ -360,32 +364,31 @@ void Connection::initialize(Message message, std::shared_ptr<Outlet> outlet) {
   io::spawn(when_started(shared_from_this(), std::move(message), std::move(outlet)));
 }
 
+// resources/subscribe and resources/unsubscribe of a legacy client.
 void Connection::subscribe(const Message& message, bool wanted, Outlet& outlet) {
   std::string uri = text_in(message.params, "uri");
-  if (!offers(core_->service.offer(*principal_), "resources", "subscribe")) {
+  if (!offers(server_->service.offer(*principal_), "resources", "subscribe")) {
     outlet.finish(refusal(message.id, unknown_method(message.method)));
     return;
   }
   bool is_known = watched_.count(uri) > 0;
   bool is_new = wanted && !is_known;
   if (uri.empty() ||
-      (is_new && (watched_.size() >= kMostWatched || !core_->may_watch(principal_->id, uri)))) {
-    outlet.finish(refusal(
-        message.id,
-        {kInvalidParams,
-         cat("Invalid params: uri is missing or too long, or more than ", kMostWatched,
-             " resources (or ", human_size(kMostWatchedBytes), " of URIs) are subscribed to"),
-         {}}));
+      (is_new && (watched_.size() >= kMostWatched || !server_->may_watch(principal_->id, uri)))) {
+    refuse(outlet, message.id, kInvalidParams,
+           cat("Invalid params: uri is missing or too long, or more than ", kMostWatched,
+               " resources (or ", human_size(kMostWatchedBytes), " of URIs) are subscribed to"));
     return;
   }
   if (wanted && !is_known) watched_.insert(uri);
   if (!wanted && is_known) watched_.erase(uri);
-  if (wanted != is_known) core_->watch(principal_->id, uri, wanted);
+  if (wanted != is_known) server_->watch(principal_->id, uri, wanted);
   outlet.finish(answer(message.id, Value(Value::Object{})));
 }
 
 // ---- what is offered changes
 
+// A legacy client hears of all lists, a modern one of what it listens to.
 void Connection::tell_of(const Change& change) {
   if (!open_) return;
   static constexpr const char* kMethods[] = {

@@ -4,7 +4,7 @@
 
 #include "base/digest.h"
 #include "base/text.h"
-#include "mcp/edit.h"
+#include "base/value_edit.h"
 
 namespace paddock::mcp {
 
@@ -43,6 +43,7 @@ void convert_content(const std::string& version, Value& content) {
   }
 }
 
+// The items of a list, or the contents of the messages in it.
 void convert_contents(const std::string& version, Value& result, std::string_view list,
                       bool is_message) {
   Value::Object* members = result.as_object();
@@ -68,16 +69,17 @@ void convert_tools(Value& result) {
     if (key != "tools" || !member.as_array()) continue;
     for (Value& tool : *member.as_array()) {
       const Value* schema = tool.as_object() ? tool.find("outputSchema") : nullptr;
-      if (schema && text_in(*schema, "type") != "object") remove(tool, "outputSchema");
+      if (schema && text_in(*schema, "type") != "object") remove_member(tool, "outputSchema");
     }
   }
 }
 
+// A modern result names the server that made it, unless it does already.
 Value with_server(Value result, const Offer& offer) {
   const Value* found = result.find("_meta");
   Value meta = found && found->as_object() ? *found : Value(Value::Object{});
   if (!meta.find(meta::kServerInfo)) meta.set(meta::kServerInfo, implementation(offer));
-  put(result, "_meta", std::move(meta));
+  set_member(result, "_meta", std::move(meta));
   return result;
 }
 
@@ -87,6 +89,7 @@ const Value* modern_version(const Value& params) {
   return find_path(params, {"_meta", meta::kVersion});
 }
 
+// The codes and texts are those of the specification.
 std::optional<Problem> read_modern_client(const Value& params, Client& client) {
   const Value* meta = params.as_object() ? params.find("_meta") : nullptr;
   if (!meta || !meta->as_object())
@@ -116,19 +119,21 @@ std::optional<Problem> read_modern_client(const Value& params, Client& client) {
   return std::nullopt;
 }
 
+// Caching hints of the service are kept where they are valid.
 Value modern_result(const std::string& method, Value result, const Offer& offer) {
   if (!result.as_object()) result = Value(Value::Object{});
-  put(result, "resultType", "complete");
+  set_member(result, "resultType", "complete");
   int64_t fresh = freshness(method);
   if (fresh >= 0) {
     const Value* ttl = result.find("ttlMs");
-    if (!ttl || !ttl->as_int() || *ttl->as_int() < 0) put(result, "ttlMs", fresh);
+    if (!ttl || !ttl->as_int() || *ttl->as_int() < 0) set_member(result, "ttlMs", fresh);
     std::string scope = text_in(result, "cacheScope");
-    if (scope != "public" && scope != "private") put(result, "cacheScope", "private");
+    if (scope != "public" && scope != "private") set_member(result, "cacheScope", "private");
   }
   return with_server(std::move(result), offer);
 }
 
+// The state is there even if nothing was asked for: it shows that this was the answer.
 Value input_required(const Value& requests, const std::string& state, const Offer& offer) {
   Value result;
   result.set("resultType", "input_required");
@@ -151,17 +156,18 @@ const char* negotiate(const std::string& wanted) {
 
 Value legacy_result(const std::string& method, const std::string& version, Value result) {
   if (!result.as_object()) return Value(Value::Object{});
-  for (const char* newer : {"resultType", "ttlMs", "cacheScope"}) remove(result, newer);
+  for (const char* newer : {"resultType", "ttlMs", "cacheScope"}) remove_member(result, newer);
   if (method == "tools/list") convert_tools(result);
   if (method == "tools/call") {
     convert_contents(version, result, "content", false);
     const Value* structured = result.find("structuredContent");
-    if (structured && !structured->as_object()) remove(result, "structuredContent");
+    if (structured && !structured->as_object()) remove_member(result, "structuredContent");
   }
   if (method == "prompts/get") convert_contents(version, result, "messages", true);
   return result;
 }
 
+// Before 2026-07-28 a page to visit needs an id.
 Value legacy_ask(const std::string& method, Value params) {
   bool is_url = method == "elicitation/create" && text_in(params, "mode") == "url";
   if (!is_url || params.find("elicitationId")) return params;
@@ -170,6 +176,7 @@ Value legacy_ask(const std::string& method, Value params) {
   return params;
 }
 
+// The name of the capability is the only member; what is inside narrows it.
 Value needed_capability(const std::string& method, const Value& params) {
   Value nothing = Value(Value::Object{}), needed;
   if (method == "roots/list") needed.set("roots", nothing);
@@ -184,6 +191,7 @@ Value needed_capability(const std::string& method, const Value& params) {
   return needed;
 }
 
+// Checked before anything is asked: clients fail in odd ways at what they do not know.
 bool lacks(const Client& client, const std::string& method, const Value& params) {
   Value needed = needed_capability(method, params);
   if (needed.is_null()) return true;
@@ -196,6 +204,7 @@ bool lacks(const Client& client, const std::string& method, const Value& params)
   return is_form && client.can("elicitation.url") && !client.can("elicitation.form");
 }
 
+// The methods that the newest revision names.
 bool may_need_input(const std::string& method) {
   return method == "tools/call" || method == "prompts/get" || method == "resources/read";
 }

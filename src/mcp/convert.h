@@ -1,4 +1,4 @@
-// What a service answers, as a client of each revision understands it; and what clients say of
+// Converts the answers of a service for clients of each revision, and reads what clients say about
 // themselves.
 #pragma once
 

@@ -1,7 +1,7 @@
 #include "mcp/fixture.h"
 
 #include "base/text.h"
-#include "mcp/edit.h"
+#include "base/value_edit.h"
 #include "mcp/fixture_data.h"
 #include "mcp/fixture_tools.h"
 
@@ -17,6 +17,7 @@ Value resource_content(std::string uri, const char* type, const char* key, std::
   return Value::Object{{"uri", std::move(uri)}, {"mimeType", type}, {key, std::move(content)}};
 }
 
+// Three fixed resources, and one template.
 Answer read_resource(const Value& params) {
   std::string uri = text_in(params, "uri");
   constexpr std::string_view kBefore = "test://template/", kBehind = "/data";
@@ -46,6 +47,7 @@ Value message(Value content) {
   return Value::Object{{"role", "user"}, {"content", std::move(content)}};
 }
 
+// The prompts that the suite asks for by name.
 Answer get_prompt(const Value& params) {
   std::string name = text_in(params, "name");
   const Value* found = params.find("arguments");
@@ -85,11 +87,7 @@ class Fixture : public Service {
   explicit Fixture(io::Loop& loop) : loop_(loop) {}
 
   Offer offer(const Principal&) override {
-    return {
-        json(
-            R"({"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},
-                     "logging":{},"completions":{}})"),
-        "paddock-fixture", "", "1.0.0", ""};
+    return {json(fixture::kCapabilities), "paddock-fixture", "", "1.0.0", ""};
   }
 
   Task<Answer> call(std::shared_ptr<Context> context) override {

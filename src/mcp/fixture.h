@@ -1,6 +1,6 @@
-// What the official conformance suite expects to find on a server: tools, prompts and resources of
-// given names that do given things. Served by `paddock mcp --fixture`, for tests of this server and
-// of the gateway before it.
+// The server that the official conformance suite expects: tools, prompts and resources of given
+// names that do given things. Served by `paddock mcp --fixture`, for tests of this server and of
+// the gateway before it.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 #include "mcp/fixture_tools.h"
 
 #include "base/text.h"
-#include "mcp/edit.h"
+#include "base/value_edit.h"
 #include "mcp/fixture_data.h"
 
 namespace paddock::mcp::fixture {
@@ -72,6 +72,7 @@ Task<Answer> with_logging(io::Loop& loop, std::shared_ptr<Context> context) {
   co_return text("Tool with logging executed successfully");
 }
 
+// The suite expects the token back as the text.
 Task<Answer> with_progress(io::Loop& loop, std::shared_ptr<Context> context) {
   for (int step : {0, 50, 100}) {
     context->progress(step, 100, cat("Completed step ", step, " of 100"));
@@ -140,6 +141,7 @@ Answer multiple_inputs(const Context& context) {
   return Answer::needs(std::move(requests), "multiple-inputs");
 }
 
+// The state says which round it is, and carries the first answer.
 Answer multi_round(const Context& context) {
   std::string state = text_in(context.params, "requestState");
   const Value *first = response(context, "step1"), *second = response(context, "step2");
@@ -152,6 +154,7 @@ Answer multi_round(const Context& context) {
   return Answer::needs(Value::Object{{"step1", json(kAskName)}}, "round 1");
 }
 
+// Asks only for what the client said that it can do.
 Answer by_capabilities(const Context& context) {
   Value requests = Value(Value::Object{});
   if (context.client.can("elicitation")) requests.set("elicit_input", json(kAskName));
@@ -255,6 +258,7 @@ Value tool_list() {
   return tools;
 }
 
+// The tools that answer at once come first, then those that wait or ask.
 Task<Answer> call_tool(io::Loop& loop, std::shared_ptr<Context> context, Tell tell) {
   std::string name = text_in(context->params, "name");
   if (!context->params.find("arguments")) context->params.set("arguments", Value(Value::Object{}));
@@ -294,10 +298,7 @@ Task<Answer> call_tool(io::Loop& loop, std::shared_ptr<Context> context, Tell te
   if (name == "test_elicitation") {
     before = "User response";
     form.set("message", text_in(arguments, "message"));
-    form.set(
-        "requestedSchema",
-        json(
-            R"({"type":"object","properties":{"response":{"type":"string","description":"User's response"}},"required":["response"]})"));
+    form.set("requestedSchema", json(kResponseSchema));
   }
   if (form.is_null()) co_return Answer::failed(kInvalidParams, cat("Unknown tool: ", name));
   Answer said = co_await ask_user(context, form, before);

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "io/http_client.h"
-#include "mcp/edit.h"
-#include "mcp/param_headers.h"
+#include "mcp/http_headers.h"
+#include "mcp/link.h"
 #include "mcp/sse.h"
-#include "mcp/upstream.h"
 
 namespace paddock::mcp {
 
@@ -25,6 +25,7 @@ constexpr int kMostResumptions = 5;
 constexpr size_t kMostMirroredTools = 1024, kLongestName = 128;
 constexpr size_t kLongestComplaint = 64 << 10;  // of the body of an error
 
+// In lower case, without parameters.
 std::string content_type(const HttpExchange& exchange) {
   const net::Header* header = net::find_header(exchange.head.headers, "Content-Type");
   std::string type = header ? header->value.substr(0, header->value.find(';')) : "";
@@ -41,6 +42,7 @@ bool has_events(const HttpExchange& exchange) {
   return is_good(exchange) && content_type(exchange) == "text/event-stream";
 }
 
+// For people, and for the error that the caller gets.
 std::string status_text(const HttpExchange& exchange) {
   int status = exchange.head.status;
   std::string text =
@@ -78,43 +80,46 @@ class HttpLink : public Link {
       : Link(loop, std::move(options)), client_(std::move(client)), target_(std::move(target)) {}
 
  protected:
-  void send_request(const FlightPtr& flight, Value params) override {
-    if (flight->method == "tools/list" && text_in(params, "cursor").empty())
-      first_page_ = flight->id;
-    io::spawn(carry(self(), flight, std::move(params)));
+  // The first page of a new list replaces what is known about headers.
+  void send_request(const PendingPtr& pending, Value params) override {
+    if (pending->method == "tools/list" && text_in(params, "cursor").empty())
+      first_page_ = pending->id;
+    io::spawn(carry(self(), pending, std::move(params)));
   }
   void send(const Message& message) override { io::spawn(note(self(), message)); }
   Task<void> send_and_wait(Message message) override { return note(self(), std::move(message)); }
 
   // Modern: to close the stream is to cancel. Legacy servers want to be told.
-  void forget(const FlightPtr& flight, const std::string& why) override {
-    flight->cancelled = true;
-    if (era == Era::legacy && flight->method != "initialize" &&
-        flight->method != "server/discover") {
+  void forget(const PendingPtr& pending, const std::string& why) override {
+    pending->cancelled = true;
+    if (era == Era::legacy && pending->method != "initialize" &&
+        pending->method != "server/discover") {
       Value params;
-      params.set("requestId", flight->id);
+      params.set("requestId", pending->id);
       params.set("reason", why);
       send(notification("notifications/cancelled", std::move(params)));
     }
-    auto found = exchanges_.find(flight->id);
+    auto found = exchanges_.find(pending->id);
     if (found != exchanges_.end()) found->second->cut();
   }
 
+  // A legacy session is ended with a DELETE.
   void shut() override {
     for (const auto& [id, exchange] : std::map(exchanges_)) exchange->cut();
     if (apart_) apart_->cut();
     if (!session_.empty()) io::spawn(goodbye(self()));
   }
 
+  // A legacy server may send messages that belong to no request, on a stream of their own.
   void greeted() override {
     if (era == Era::legacy && !is_following_) io::spawn(follow(self()));
   }
 
   // A tool that cannot be called over HTTP is not offered; of the others is kept what goes into
   // headers.
-  void answered(const Flight& flight, Answer& answer) override {
-    if (era != Era::modern || flight.method != "tools/list" || !answer.result.as_object()) return;
-    if (flight.id == first_page_) mirrored_.clear();
+  void answered(const PendingRequest& pending, Answer& answer) override {
+    if (era != Era::modern || pending.method != "tools/list" || !answer.result.as_object()) return;
+    if (pending.id == first_page_) mirrored_.clear();
     for (auto& [key, tools] : *answer.result.as_object()) {
       if (key != "tools" || !tools.as_array()) continue;
       std::erase_if(*tools.as_array(), [this](const Value& tool) {
@@ -145,6 +150,7 @@ class HttpLink : public Link {
     return std::static_pointer_cast<HttpLink>(shared_from_this());
   }
 
+  // With the headers of the policy, and those that every request of this session has.
   io::HttpRequest request_of(std::string method, std::string body) const {
     io::HttpRequest request{std::move(method), {}, std::move(body)};
     for (const auto& [name, value] : target_.headers) request.headers.push_back({name, value});
@@ -158,50 +164,52 @@ class HttpLink : public Link {
     return request;
   }
 
-  io::HttpRequest request_of(const Flight& flight, const Value& params) const {
-    io::HttpRequest made = request_of("POST", to_text(request(flight.id, flight.method, params)));
-    if (flight.method == "initialize")
+  // The greeting belongs to no session yet. Modern requests repeat parameters in headers.
+  io::HttpRequest request_of(const PendingRequest& pending, const Value& params) const {
+    io::HttpRequest made = request_of("POST", to_text(request(pending.id, pending.method, params)));
+    if (pending.method == "initialize")
       std::erase_if(made.headers, [](const net::Header& header) {
         return header.name == "MCP-Protocol-Version" || header.name == "Mcp-Session-Id";
       });
-    bool is_probe = flight.method == "server/discover";
+    bool is_probe = pending.method == "server/discover";
     if (is_probe && version.empty()) made.headers.push_back({"MCP-Protocol-Version", kModern});
     if (era != Era::modern && !is_probe) return made;
     auto known =
-        flight.method == "tools/call" ? mirrored_.find(text_in(params, "name")) : mirrored_.end();
+        pending.method == "tools/call" ? mirrored_.find(text_in(params, "name")) : mirrored_.end();
     for (net::Header& header :
-         request_headers(flight.method, params,
+         request_headers(pending.method, params,
                          known == mirrored_.end() ? std::vector<MirroredParam>() : known->second))
       made.headers.push_back(std::move(header));
     return made;
   }
 
   // One request and its answer.
-  static Task<void> carry(std::shared_ptr<HttpLink> self, FlightPtr flight, Value params) {
+  static Task<void> carry(std::shared_ptr<HttpLink> self, PendingPtr pending, Value params) {
     for (int tries = 0; tries < 2; ++tries) {
       auto exchange = std::make_shared<HttpExchange>();
-      self->exchanges_[flight->id] = exchange;
+      self->exchanges_[pending->id] = exchange;
       std::string session = self->session_;
-      io::HttpRequest request = self->request_of(*flight, params);
+      io::HttpRequest request = self->request_of(*pending, params);
       Milliseconds forever = io::Wait::kForever;  // who waits for it gives up in time, and cuts
       Result<void> sent = co_await self->client_->send(std::move(request), exchange, forever);
-      if (!sent && !flight->cancelled) self->settle(flight, failed(sent.error().message, -1));
-      if (!sent || flight->cancelled || flight->answer) break;
+      if (!sent && !pending->cancelled) self->settle(pending, failed(sent.error().message, -1));
+      if (!sent || pending->cancelled || pending->answer) break;
       bool has_no_session = exchange->head.status == 404 && !session.empty() &&
-                            self->era == Era::legacy && flight->method != "initialize";
+                            self->era == Era::legacy && pending->method != "initialize";
       if (has_no_session && tries == 0) {
         exchange->cut();
         bool is_open = co_await reopen(self, session);
-        if (flight->cancelled || flight->answer) break;
+        if (pending->cancelled || pending->answer) break;
         if (is_open) continue;
       }
-      if (flight->method == "initialize") self->take_session(*exchange);
-      co_await hear(self, flight, exchange);
+      if (pending->method == "initialize") self->take_session(*exchange);
+      co_await hear(self, pending, exchange);
       break;
     }
-    self->exchanges_.erase(flight->id);
+    self->exchanges_.erase(pending->id);
   }
 
+  // Only an id that can stand in a header is taken.
   void take_session(const HttpExchange& exchange) {
     const net::Header* header = net::find_header(exchange.head.headers, "Mcp-Session-Id");
     bool is_sound = header && is_good(exchange) && header->value.size() <= 1024 &&
@@ -235,9 +243,10 @@ class HttpLink : public Link {
     co_return is_open;
   }
 
-  static Task<void> hear(std::shared_ptr<HttpLink> self, FlightPtr flight, ExchangePtr exchange) {
+  // The answer is one JSON message, or a stream of events that ends with it.
+  static Task<void> hear(std::shared_ptr<HttpLink> self, PendingPtr pending, ExchangePtr exchange) {
     if (has_events(*exchange)) {
-      co_await hear_events(self, flight, exchange);
+      co_await hear_events(self, pending, exchange);
       co_return;
     }
     std::string body;
@@ -246,48 +255,48 @@ class HttpLink : public Link {
     Milliseconds forever = io::Wait::kForever;
     while (more == Stream::More::yes && body.size() <= most)
       more = co_await exchange->read(body, forever);
-    if (flight->answer || flight->cancelled) co_return;
+    if (pending->answer || pending->cancelled) co_return;
     bool is_whole = more == Stream::More::end && body.size() <= most;
     if (!is_whole) exchange->cut();
     Parsed parsed;
     if (is_whole && !body.empty()) parsed = parse_message(body);
     if (is_good(*exchange)) {
       if (!is_whole)
-        self->broke(flight, more == Stream::More::yes
-                                ? cat("a message of more than ", human_size(most))
-                                : "it broke off");
+        self->broke(pending, more == Stream::More::yes
+                                 ? cat("a message of more than ", human_size(most))
+                                 : "it broke off");
       else if (!parsed.message)
-        self->broke(flight, body.empty() ? "there is none" : parsed.problem.message);
+        self->broke(pending, body.empty() ? "there is none" : parsed.problem.message);
       else
-        self->take(std::move(*parsed.message), flight);
-      if (!flight->answer) self->broke(flight, "it is to something else");
+        self->take(std::move(*parsed.message), pending);
+      if (!pending->answer) self->broke(pending, "it is to something else");
       co_return;
     }
     int status = exchange->head.status;
     bool is_told = parsed.message && parsed.message->problem && status != 401 && status != 403;
     if (is_told)
-      self->settle(flight, Answer{.problem = std::move(parsed.message->problem)});
+      self->settle(pending, Answer{.problem = std::move(parsed.message->problem)});
     else
-      self->settle(flight, failed(status_text(*exchange), status));
+      self->settle(pending, failed(status_text(*exchange), status));
   }
 
-  // True: the request was answered, or nobody waits for it any more. With `flight` null: until the
+  // True: the request was answered, or nobody waits for it any more. With `pending` null: until the
   // stream ends.
-  static Task<bool> hear_stream(std::shared_ptr<HttpLink> self, FlightPtr flight,
+  static Task<bool> hear_stream(std::shared_ptr<HttpLink> self, PendingPtr pending,
                                 ExchangePtr exchange, std::shared_ptr<SseReader> reader) {
     Stream::More more = Stream::More::yes;
     Milliseconds forever = io::Wait::kForever;
-    auto is_over = [](const HttpLink& link, const FlightPtr& of) {
+    auto is_over = [](const HttpLink& link, const PendingPtr& of) {
       return link.is_gone() || (of && (of->answer || of->cancelled));
     };
     while (more == Stream::More::yes) {
       std::string content;
       more = co_await exchange->read(content, forever);
       reader->feed(content);
-      while (!is_over(*self, flight)) {
+      while (!is_over(*self, pending)) {
         Result<std::optional<SseEvent>> event = reader->next();
         if (!event) {
-          self->broke(flight, event.error().message);
+          self->broke(pending, event.error().message);
           exchange->cut();
           co_return true;
         }
@@ -295,14 +304,14 @@ class HttpLink : public Link {
         if (event.value()->type != "message" || event.value()->data.empty()) continue;
         Parsed parsed = parse_message(event.value()->data);
         if (parsed.message)
-          self->take(std::move(*parsed.message), flight);
+          self->take(std::move(*parsed.message), pending);
         else
-          self->broke(flight, parsed.problem.message);
+          self->broke(pending, parsed.problem.message);
       }
-      if (is_over(*self, flight)) break;
+      if (is_over(*self, pending)) break;
       co_await self->loop_.yield();  // a stream that never stops does not stop others
     }
-    if (!is_over(*self, flight)) co_return false;
+    if (!is_over(*self, pending)) co_return false;
     // Its end is near: then the connection can be used again.
     if (more == Stream::More::yes && !self->is_gone()) {
       std::string rest;
@@ -313,18 +322,19 @@ class HttpLink : public Link {
     co_return true;
   }
 
-  static Task<void> hear_events(std::shared_ptr<HttpLink> self, FlightPtr flight,
+  // A legacy stream that broke off is resumed after the last event, a few times.
+  static Task<void> hear_events(std::shared_ptr<HttpLink> self, PendingPtr pending,
                                 ExchangePtr exchange) {
     auto reader = std::make_shared<SseReader>(self->options_.largest_message);
-    bool is_done = co_await hear_stream(self, flight, exchange, reader);
+    bool is_done = co_await hear_stream(self, pending, exchange, reader);
     for (int i = 0;
          i < kMostResumptions && !is_done && self->era == Era::legacy && !reader->last_id.empty();
          ++i) {
       co_await self->loop_.sleep(std::clamp<Milliseconds>(reader->retry_ms.value_or(kFirstRetry),
                                                           kFirstRetry, kLongestRetry));
-      if (self->is_gone() || flight->answer || flight->cancelled) co_return;
+      if (self->is_gone() || pending->answer || pending->cancelled) co_return;
       auto resumed = std::make_shared<HttpExchange>();
-      self->exchanges_[flight->id] = resumed;
+      self->exchanges_[pending->id] = resumed;
       io::HttpRequest request = self->request_of("GET", "");
       request.headers.push_back({"Last-Event-ID", reader->last_id});
       Milliseconds forever = io::Wait::kForever;
@@ -334,10 +344,10 @@ class HttpLink : public Link {
       auto next = std::make_shared<SseReader>(self->options_.largest_message);
       next->last_id = reader->last_id;
       reader = next;
-      is_done = co_await hear_stream(self, flight, resumed, reader);
+      is_done = co_await hear_stream(self, pending, resumed, reader);
     }
-    if (!is_done && !flight->cancelled)
-      self->settle(flight, failed("the server's stream ended before it had answered", -1));
+    if (!is_done && !pending->cancelled)
+      self->settle(pending, failed("the server's stream ended before it had answered", -1));
   }
 
   // A notification, or an answer to what a legacy server asked.
@@ -363,6 +373,7 @@ class HttpLink : public Link {
     if (more == Stream::More::yes || more == Stream::More::late) exchange->cut();
   }
 
+  // Servers need not support it, so the answer is not looked at.
   static Task<void> goodbye(std::shared_ptr<HttpLink> self) {
     auto exchange = std::make_shared<HttpExchange>();
     io::HttpRequest request = self->request_of("DELETE", "");
@@ -388,7 +399,7 @@ class HttpLink : public Link {
       auto reader = std::make_shared<SseReader>(self->options_.largest_message);
       reader->last_id = last_id;
       if (sent) {
-        FlightPtr none;
+        PendingPtr none;
         bool is_broken = co_await hear_stream(self, none, exchange, reader);
         if (is_broken) break;
         last_id = reader->last_id;
@@ -406,15 +417,16 @@ class HttpLink : public Link {
   std::unique_ptr<io::HttpClient> client_;
   HttpTarget target_;
   std::string session_;
-  std::map<int64_t, ExchangePtr> exchanges_;  // by the flight's id
+  std::map<int64_t, ExchangePtr> exchanges_;  // by the pending's id
   ExchangePtr apart_;                         // the stream of what belongs to no request
   bool is_following_ = false;
   std::shared_ptr<io::Event> reopening_;
   std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool, where there are any
-  // The last flight that asked for the first page of tools.
+  // The last pending that asked for the first page of tools.
   int64_t first_page_ = 0;
 };
 
+// Headers that Paddock itself sends are not for a policy to set.
 Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target,
                                             ClientOptions options) {
   for (const auto& [name, value] : target.headers)
@@ -432,9 +444,7 @@ Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target,
 
 Task<Result<std::shared_ptr<ServerLink>>> connect_http(io::Loop& loop, HttpTarget target,
                                                        ClientOptions options) {
-  Result<std::shared_ptr<HttpLink>> made = make_link(loop, std::move(target), std::move(options));
-  if (!made) co_return std::move(made.error());
-  std::shared_ptr<HttpLink> link = std::move(made).value();
+  CO_TRY(std::shared_ptr<HttpLink> link, make_link(loop, std::move(target), std::move(options)));
   Result<void> greeted = co_await link->greet();
   if (!greeted) {
     link->close();

@@ -3,7 +3,7 @@
 
 #include "io/http_client.h"
 #include "mcp/client_test.h"
-#include "mcp/param_headers.h"
+#include "mcp/http_headers.h"
 #include "mcp/sse.h"
 
 namespace paddock::mcp {

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/base64.h"
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "mcp/convert.h"
-#include "mcp/edit.h"
 
 namespace paddock::mcp {
 
 namespace {
 
+constexpr const char* kMark = "x-mcp-header";
 constexpr size_t kDeepest = 8, kMostMirrored = 64;
 
 Problem mismatch(std::string why) { return {kHeaderMismatch, cat("Header mismatch: ", why), {}}; }
@@ -21,6 +23,7 @@ bool is_header_text(const std::string& value) {
                      [](unsigned char c) { return c == '\t' || (c >= 0x20 && c <= 0x7e); });
 }
 
+// A header's name, as RFC 9110 has it.
 bool is_token(const std::string& text) {
   return !text.empty() && text.size() <= 128 &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -30,13 +33,14 @@ bool is_token(const std::string& text) {
          });
 }
 
+// Through properties of properties, but not through arrays or alternatives.
 void walk_schema(const Value& schema, std::vector<std::string>& path,
                  std::vector<MirroredParam>& found) {
   const Value* properties = schema.as_object() ? schema.find("properties") : nullptr;
   if (!properties || !properties->as_object() || path.size() >= kDeepest) return;
   for (const auto& [name, property] : *properties->as_object()) {
     path.push_back(name);
-    std::string header = text_in(property, "x-mcp-header");
+    std::string header = text_in(property, kMark);
     if (is_token(header) && found.size() < kMostMirrored)
       found.push_back({path, cat("Mcp-Param-", header)});
     walk_schema(property, path, found);
@@ -51,6 +55,7 @@ bool same_number(const std::string& text, double value) {
   return error == std::errc() && end == text.data() + text.size() && number == value;
 }
 
+// A header is text, so the value of the body is compared as text or as a number.
 bool same(const std::string& text, const Value& value) {
   if (const std::string* string = value.as_string()) return text == *string;
   if (const bool* flag = value.as_bool()) return text == (*flag ? "true" : "false");
@@ -60,6 +65,7 @@ bool same(const std::string& text, const Value& value) {
   return false;
 }
 
+// The colon of a port comes after the bracket of an IPv6 address.
 std::string without_port(std::string_view host) {
   size_t bracket = host.rfind(']'), colon = host.rfind(':');
   bool has_port =
@@ -74,6 +80,54 @@ bool is_loopback_name(const std::string& host) {
 bool contains(const std::vector<std::string>& list, const std::string& text) {
   return std::any_of(list.begin(), list.end(),
                      [&text](const std::string& item) { return same_ignoring_case(item, text); });
+}
+
+// The parameter that Mcp-Name repeats. Null pointer: there is none, or it is not a string.
+const Value* named_param(const std::string& method, const Value& params) {
+  const char* key = method == "tools/call" || method == "prompts/get" ? "name"
+                    : method == "resources/read"                      ? "uri"
+                                                                      : nullptr;
+  const Value* named = key && params.as_object() ? params.find(key) : nullptr;
+  return named && named->as_string() ? named : nullptr;
+}
+
+const Value* value_at(const Value& arguments, const std::vector<std::string>& path) {
+  const Value* at = &arguments;
+  for (const std::string& key : path) at = at && at->as_object() ? at->find(key) : nullptr;
+  return at;
+}
+
+constexpr int64_t kSafe = (int64_t{1} << 53) - 1;  // JavaScript's
+
+// Keywords whose value is data, in which a mark means nothing.
+bool is_data(std::string_view key) {
+  return key == "const" || key == "enum" || key == "default" || key == "examples";
+}
+
+// How many marks there are in a schema, wherever they stand.
+size_t count_marks(const Value& schema, bool is_map_of_schemas) {
+  size_t count = 0;
+  if (const Value::Array* items = schema.as_array())
+    for (const Value& item : *items) count += count_marks(item, false);
+  if (!schema.as_object()) return count;
+  for (const auto& [key, value] : *schema.as_object()) {
+    if (!is_map_of_schemas && key == kMark) ++count;
+    bool holds_names =
+        !is_map_of_schemas && (key == "properties" || key == "patternProperties" ||
+                               key == "$defs" || key == "definitions" || key == "dependentSchemas");
+    if (is_map_of_schemas || !is_data(key)) count += count_marks(value, holds_names);
+  }
+  return count;
+}
+
+const Value* schema_at(const Value& schema, const std::vector<std::string>& path) {
+  const Value* at = &schema;
+  for (const std::string& name : path) {
+    const Value* properties = at->find("properties");
+    at = properties && properties->as_object() ? properties->find(name) : nullptr;
+    if (!at || !at->as_object()) return nullptr;
+  }
+  return at;
 }
 
 }  // namespace
@@ -108,6 +162,7 @@ std::optional<std::string> decode_header_value(const std::string& value) {
   return std::move(decoded.value());
 }
 
+// Proxies decide by the headers, so they must say what the body says.
 std::optional<Problem> check_standard_headers(const HttpHeaders& headers, const Message& message) {
   bool twice = false;
   std::optional<std::string> version = one_header(headers, "MCP-Protocol-Version", &twice),
@@ -124,11 +179,8 @@ std::optional<Problem> check_standard_headers(const HttpHeaders& headers, const 
   if (*method != message.method)
     return mismatch(cat("Mcp-Method is '", printable(*method), "', the body says '",
                         printable(message.method), "'"));
-  const char* source = message.method == "tools/call" || message.method == "prompts/get" ? "name"
-                       : message.method == "resources/read"                              ? "uri"
-                                                                                         : nullptr;
-  const Value* named = source ? message.params.find(source) : nullptr;
-  if (!source || !named || !named->as_string()) return std::nullopt;
+  const Value* named = named_param(message.method, message.params);
+  if (!named) return std::nullopt;
   if (!name) return mismatch("Mcp-Name is missing");
   std::optional<std::string> decoded = decode_header_value(*name);
   if (!decoded) return mismatch("Mcp-Name is not a value that a header may have");
@@ -138,15 +190,14 @@ std::optional<Problem> check_standard_headers(const HttpHeaders& headers, const 
   return std::nullopt;
 }
 
+// A parameter in the body must be in its header, and the reverse.
 std::optional<Problem> check_mirrored(const HttpHeaders& headers,
                                       const std::vector<MirroredParam>& params,
                                       const Value& arguments) {
   for (const MirroredParam& param : params) {
     bool twice = false;
     std::optional<std::string> value = one_header(headers, param.header, &twice);
-    const Value* told = &arguments;
-    for (const std::string& key : param.path)
-      told = told && told->as_object() ? told->find(key) : nullptr;
+    const Value* told = value_at(arguments, param.path);
     if (told && told->is_null()) told = nullptr;
     if (twice) return mismatch(cat(param.header, " may be there once"));
     if (!value && !told) continue;
@@ -186,6 +237,7 @@ bool has_json_body(const HttpHeaders& headers) {
   return words.size() == 1 && same_ignoring_case(words[0], "application/json");
 }
 
+// A page in a browser can send requests to this machine; it cannot choose Host and Origin.
 std::string check_host_and_origin(const HttpHeaders& headers, const HostRules& rules) {
   bool twice = false;
   std::optional<std::string> host = one_header(headers, "Host", &twice),
@@ -202,6 +254,63 @@ std::string check_host_and_origin(const HttpHeaders& headers, const HostRules& r
   bool is_own = host && !from.empty() && same_ignoring_case(from, *host);
   if (is_own) return "";
   return cat("pages of '", printable(*origin), "' may not call this server");
+}
+
+// ---- from the client's side
+
+// Every mark must be at a place that the walk finds, name a header once, and be of a simple type.
+Result<std::vector<MirroredParam>> read_mirrored(const Value& input_schema) {
+  std::vector<MirroredParam> found = mirrored_params(input_schema);
+  if (found.size() != count_marks(input_schema, false))
+    return Error{paddock::Code::invalid, cat(kMark, " stands where it may not, or names no header"),
+                 ""};
+  std::set<std::string> names;
+  for (const MirroredParam& param : found) {
+    std::string lower = param.header;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    if (!names.insert(lower).second)
+      return Error{paddock::Code::invalid, cat(kMark, " names ", param.header, " twice"), ""};
+    const Value* schema = schema_at(input_schema, param.path);
+    std::string type = schema ? text_in(*schema, "type") : "";
+    if (type != "string" && type != "integer" && type != "boolean")
+      return Error{paddock::Code::invalid,
+                   cat(param.header, " is of a parameter that is no string, integer or boolean"),
+                   ""};
+  }
+  return found;
+}
+
+// As base64 where the text could not stand in a header, or would be taken for base64.
+std::string encode_header_value(const std::string& text) {
+  bool is_plain = std::all_of(text.begin(), text.end(),
+                              [](char c) { return c == '\t' || (c >= ' ' && c <= '~'); });
+  bool has_edges = !text.empty() && (text.front() == ' ' || text.front() == '\t' ||
+                                     text.back() == ' ' || text.back() == '\t');
+  bool looks_encoded = starts_with(text, "=?base64?") && ends_with(text, "?=");
+  return is_plain && !has_edges && !looks_encoded && !text.empty()
+             ? text
+             : cat("=?base64?", base64(text), "?=");
+}
+
+// Numbers that JavaScript cannot represent exactly are left out.
+HttpHeaders request_headers(const std::string& method, const Value& params,
+                            const std::vector<MirroredParam>& mirrored) {
+  HttpHeaders headers{{"Mcp-Method", method}};
+  const Value* name = named_param(method, params);
+  if (name) headers.push_back({"Mcp-Name", encode_header_value(*name->as_string())});
+  const Value* arguments = params.as_object() ? params.find("arguments") : nullptr;
+  for (const MirroredParam& param : mirrored) {
+    const Value* at = arguments ? value_at(*arguments, param.path) : nullptr;
+    if (!at) continue;
+    if (const std::string* text = at->as_string())
+      headers.push_back({param.header, encode_header_value(*text)});
+    if (const bool* flag = at->as_bool())
+      headers.push_back({param.header, *flag ? "true" : "false"});
+    if (const int64_t* number = at->as_int(); number && *number >= -kSafe && *number <= kSafe)
+      headers.push_back({param.header, cat(*number)});
+  }
+  return headers;
 }
 
 }  // namespace paddock::mcp

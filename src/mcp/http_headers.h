@@ -1,4 +1,5 @@
-// What the headers of a request must say for its body to be believed: both eras' rules, pure.
+// What a request says in its headers besides its body: how clients write it, and how the server
+// checks it against the body. Both eras' rules, without any I/O.
 #pragma once
 
 #include <map>
@@ -8,6 +9,7 @@
 
 #include "mcp/message.h"
 #include "net/http.h"
+#include "paddock/error.h"
 
 namespace paddock::mcp {
 
@@ -30,8 +32,22 @@ std::optional<Problem> check_mirrored(const HttpHeaders& headers,
                                       const std::vector<MirroredParam>& params,
                                       const Value& arguments);
 
-// "=?base64?…?=" decoded; anything else as it is. Nothing: it is no such value.
+// "=?base64?…?=" decoded; anything else as it is. Nothing: it is not a valid value.
 std::optional<std::string> decode_header_value(const std::string& value);
+
+// ---- from the client's side (2026-07-28, Streamable HTTP)
+
+// The parameters that a tool wants mirrored. The error arm: its x-mcp-header annotations are not as
+// they must be, and the tool cannot be used over HTTP.
+Result<std::vector<MirroredParam>> read_mirrored(const Value& input_schema);
+
+// Mcp-Method, Mcp-Name and Mcp-Param-…
+HttpHeaders request_headers(const std::string& method, const Value& params,
+                            const std::vector<MirroredParam>& mirrored);
+
+std::string encode_header_value(const std::string& text);  // as it is, or =?base64?…?=
+
+// ---- other headers
 
 // Without an Accept header: everything.
 bool accepts(const HttpHeaders& headers, std::string_view type);

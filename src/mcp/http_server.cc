@@ -4,8 +4,8 @@
 
 #include "base/digest.h"
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "mcp/convert.h"
-#include "mcp/edit.h"
 
 namespace paddock::mcp {
 
@@ -28,11 +28,12 @@ HttpReply refuse(int status, const Value& id, Problem problem) {
           .body = to_text(refusal(id, std::move(problem)))};
 }
 
+HttpReply invalid(int status, const std::string& why, const Value& id = {}) {
+  return refuse(status, id, {kInvalidRequest, cat("Invalid request: ", why), {}});
+}
+
 HttpReply refuse_method() {
-  HttpReply reply = refuse(405, {},
-                           {kInvalidRequest,
-                            "Invalid request: only POST, unless a session was opened by initialize",
-                            {}});
+  HttpReply reply = invalid(405, "only POST, unless a session was opened by initialize");
   reply.headers.push_back({"Allow", "POST"});
   return reply;
 }
@@ -44,6 +45,7 @@ bool is_legacy_version(const std::string& version) {
 
 }  // namespace
 
+// Which parameters belong into headers is read again when the tools have changed.
 HttpServer::HttpServer(Server& server)
     : server_(server), alive_(std::make_shared<HttpServer*>(this)) {
   server_.on_change() = [this](const Change& change) {
@@ -64,6 +66,7 @@ void HttpServer::close() {
   server_.close();
 }
 
+// GET and DELETE are for legacy sessions only.
 Task<HttpReply> HttpServer::handle(HttpRequest request) {
   if (request.method == "POST") {
     HttpReply reply = co_await post(std::move(request));
@@ -75,16 +78,14 @@ Task<HttpReply> HttpServer::handle(HttpRequest request) {
   co_return request.method == "GET" ? get(request) : remove(request);
 }
 
+// The era is known by _meta, or by the version that a header names.
 Task<HttpReply> HttpServer::post(HttpRequest request) {
   if (!has_json_body(request.headers))
     co_return refuse(
         415, {}, {kInvalidRequest, "Invalid request: Content-Type is not application/json", {}});
   if (!accepts(request.headers, "application/json") ||
       !accepts(request.headers, "text/event-stream"))
-    co_return refuse(406, {},
-                     {kInvalidRequest,
-                      "Invalid request: Accept must name application/json and text/event-stream",
-                      {}});
+    co_return invalid(406, "Accept must name application/json and text/event-stream");
   Parsed parsed = parse_message(request.body);
   if (!parsed.message) co_return refuse(400, parsed.id, parsed.problem);
   request.body.clear();
@@ -98,6 +99,7 @@ Task<HttpReply> HttpServer::post(HttpRequest request) {
 
 // ---- 2026-07-28: each request stands alone
 
+// The connection lives as long as this one request.
 Task<HttpReply> HttpServer::post_modern(HttpRequest request, Message message) {
   if (message.kind == Message::Kind::response)
     co_return refuse(
@@ -134,6 +136,7 @@ Task<HttpReply> HttpServer::post_modern(HttpRequest request, Message message) {
   co_return reply;
 }
 
+// Requests that come together wait for one reading of the list.
 Task<bool> HttpServer::knows_tools(std::shared_ptr<const Principal> principal) {
   while (!knows_tools_ && learning_) {
     std::shared_ptr<io::Event> learnt = learning_;
@@ -155,7 +158,7 @@ Task<bool> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
   std::map<std::string, std::vector<MirroredParam>> found;
   Value params = Value(Value::Object{});
   for (int page = 0; page < kMostPages; ++page) {
-    std::shared_ptr<Context> context = lonely_context("tools/list", params, principal);
+    auto context = std::make_shared<DirectContext>("tools/list", params, principal);
     Answer answer = co_await server_.service().call(context);
     const Value* tools = answer.result.as_object() ? answer.result.find("tools") : nullptr;
     if (answer.problem || !tools || !tools->as_array()) co_return false;
@@ -167,7 +170,7 @@ Task<bool> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
     }
     const Value* next = answer.result.find("nextCursor");
     if (!next || !next->as_string()) break;
-    put(params, "cursor", *next);
+    set_member(params, "cursor", *next);
   }
   mirrored_ = std::move(found);
   knows_tools_ = changed == tools_changed_;
@@ -176,15 +179,14 @@ Task<bool> HttpServer::learn_tools(std::shared_ptr<const Principal> principal) {
 
 // ---- before: sessions
 
+// A session belongs to the principal that opened it.
 std::shared_ptr<HttpServer::Session> HttpServer::find(const HttpRequest& request, HttpReply& why) {
   bool twice = false;
   std::optional<std::string> id = one_header(request.headers, kSessionHeader, &twice);
   if (!id || twice) {
-    why = refuse(400, {},
-                 {kInvalidRequest,
-                  "Invalid request: Mcp-Session-Id is missing: open a session by initialize, or "
-                  "say in _meta which revision this is",
-                  {}});
+    why = invalid(400,
+                  "Mcp-Session-Id is missing: open a session by initialize, or say in _meta which "
+                  "revision this is");
     return nullptr;
   }
   auto found = sessions_.find(*id);
@@ -212,6 +214,7 @@ std::shared_ptr<HttpServer::Session> HttpServer::find(const HttpRequest& request
   return session;
 }
 
+// The stream of the answer is kept for a while, so that a client can resume it.
 HttpReply HttpServer::post_legacy(const HttpRequest& request, Message message) {
   bool has_session = one_header(request.headers, kSessionHeader).has_value();
   if (message.kind == Message::Kind::request && message.method == "initialize" && !has_session)
@@ -266,6 +269,7 @@ HttpReply HttpServer::post_legacy(const HttpRequest& request, Message message) {
   return reply;
 }
 
+// Where there are too many sessions, the principal's own that was idle for longest ends.
 bool HttpServer::make_room(const std::string& principal) {
   size_t of_one = 0;
   std::shared_ptr<Session> oldest;  // of its own that nobody uses now
@@ -286,6 +290,7 @@ std::shared_ptr<size_t> HttpServer::kept_of(const std::string& principal) {
   return kept;
 }
 
+// The id is random, because whoever knows it can read the session's streams.
 HttpReply HttpServer::open_session(const HttpRequest& request, Message message) {
   Result<std::string> random = random_bytes(32);
   Value id = message.id;
@@ -315,13 +320,14 @@ HttpReply HttpServer::open_session(const HttpRequest& request, Message message) 
   return reply;
 }
 
+// Without Last-Event-ID the stream of what belongs to no request, else the rest of the one it
+// names.
 HttpReply HttpServer::get(const HttpRequest& request) {
   HttpReply reply;
   std::shared_ptr<Session> session = find(request, reply);
   if (!session) return reply;
   if (!accepts(request.headers, "text/event-stream"))
-    return refuse(406, {},
-                  {kInvalidRequest, "Invalid request: Accept must name text/event-stream", {}});
+    return invalid(406, "Accept must name text/event-stream");
   std::optional<std::string> last = one_header(request.headers, "Last-Event-ID");
   if (!last) {
     if (session->apart->is_being_read())
@@ -345,11 +351,7 @@ HttpReply HttpServer::get(const HttpRequest& request) {
   uint64_t after = is_number ? std::stoull(digits) + 1 : 0;
   bool is_kept =
       is_number && reply.stream && after >= reply.stream->first() && after <= reply.stream->end();
-  if (!is_kept)
-    return refuse(400, {},
-                  {kInvalidRequest,
-                   "Invalid request: what follows Last-Event-ID is not kept (any more)",
-                   {}});
+  if (!is_kept) return invalid(400, "what follows Last-Event-ID is not kept (any more)");
   reply.from = after;
   reply.is_resumed = true;
   reply.stream->stream_now();
@@ -372,6 +374,7 @@ void HttpServer::end(std::shared_ptr<Session> session) {
   for (auto& [name, stream] : session->streams) stream->drop();
 }
 
+// Ends sessions that nobody has used for kIdleTime, and those whose connection has closed.
 Task<void> HttpServer::sweep(std::weak_ptr<HttpServer*> server, io::Loop& loop) {
   while (true) {
     co_await loop.sleep(kSweepTime);

@@ -1,5 +1,5 @@
-// Streamable HTTP, as far as it is about MCP: requests in, replies or streams out. Who has the
-// sockets is elsewhere (api/mcp.h).
+// Streamable HTTP, as far as it is about MCP: requests in, replies or streams out. The sockets are
+// in api/mcp.cc.
 #pragma once
 
 #include <deque>
@@ -54,6 +54,7 @@ class HttpServer {
     uint64_t turn = 0;  // of its last use: many may be within a millisecond
   };
 
+  // By the method of the request, and the era of its message.
   io::Task<HttpReply> post(HttpRequest request);
   io::Task<HttpReply> post_modern(HttpRequest request, Message message);
   HttpReply post_legacy(const HttpRequest& request, Message message);
@@ -62,9 +63,11 @@ class HttpServer {
   HttpReply remove(const HttpRequest& request);
   // Null: there is none for this request, and `why` says so.
   std::shared_ptr<Session> find(const HttpRequest& request, HttpReply& why);
+  // False: there are too many sessions, and all of the principal's are in use.
   bool make_room(const std::string& principal);
   void end(std::shared_ptr<Session> session);
   std::shared_ptr<size_t> kept_of(const std::string& principal);  // what all its sessions keep
+  // False: the list of tools could not be read, so no call can be checked.
   io::Task<bool> knows_tools(std::shared_ptr<const Principal> principal);
   io::Task<bool> learn_tools(std::shared_ptr<const Principal> principal);
   static io::Task<void> sweep(std::weak_ptr<HttpServer*> server, io::Loop& loop);

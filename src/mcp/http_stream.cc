@@ -11,6 +11,7 @@ constexpr int kRetry = 1000;       // ms, after which a client whose stream was 
 
 }  // namespace
 
+// Most errors of JSON-RPC are answered with 200.
 int http_status(const Message& answer) {
   if (!answer.problem) return 200;
   int code = answer.problem->code;
@@ -32,12 +33,14 @@ void HttpStream::let_go_of_first() {
   ++first_;
 }
 
+// Only what was sent already is given up.
 bool HttpStream::make_room(size_t bytes) {
   if (!options_.budget) return bytes_ <= kMuch;
   while (!options_.budget->has_room(bytes) && first_ < taken_) let_go_of_first();
   return options_.budget->has_room(bytes);
 }
 
+// An answer is always kept; notifications only while there is room.
 void HttpStream::add(std::string text, bool is_needed) {
   if (over_) return;
   // What was sent is kept as long as there is room for it; what was not sent, unless it is a flood.
@@ -59,6 +62,7 @@ void HttpStream::tell(const Message& message) {
   add(to_text(message), !may_be_left_out);
 }
 
+// An answer that nobody reads and that there is no room for becomes a short error.
 void HttpStream::finish(const Message& answer) {
   status_ = http_status(answer);
   std::string text = to_text(answer);
@@ -78,6 +82,7 @@ void HttpStream::drop() {
   bell.ring();
 }
 
+// The returned number tells this reader from later ones.
 uint64_t HttpStream::begin_reading(uint64_t from) {
   bell.ring();
   is_read_ = true;
@@ -96,6 +101,7 @@ void HttpStream::shed() {
     let_go_of_first();
 }
 
+// Without an answer yet, whoever made the stream decides whether the call goes on.
 void HttpStream::client_gone(uint64_t reader) {
   if (reader != reader_) return;
   is_read_ = false;
@@ -110,6 +116,7 @@ void HttpStream::taken(uint64_t reader, uint64_t number) {
   while (!options_.budget && first_ < taken_) let_go_of_first();
 }
 
+// The first event tells a client the id to resume after, before there is anything to say.
 std::string HttpStream::greeting() const {
   return options_.primes ? cat("id: ", options_.name, "_0\nretry: ", kRetry, "\ndata: \n\n")
                          : ":\n\n";

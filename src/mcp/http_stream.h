@@ -44,9 +44,9 @@ class HttpStream : public Outlet {
   void finish(const Message& answer) override;
   void drop() override;
 
-  // ---- for who sends it. Events are numbered from 1; `taken` says that all before this one were
-  // sent. One that was not taken by who reads now is not let go, but one that nobody reads may be:
-  // who comes back may find its place before first().
+  // ---- for the sender. Events are numbered from 1; `taken` says that all before this one were
+  // sent. An event that the current reader has not taken is kept. One that nobody reads may be
+  // dropped, so a client that resumes may find its place before first().
   io::Bell bell;                              // rings when there is more
   uint64_t begin_reading(uint64_t from = 1);  // whoever read it before stops
   bool is_read_by(uint64_t reader) const { return reader == reader_; }

@@ -9,6 +9,7 @@ namespace paddock::mcp {
 
 namespace {
 
+// Fractions and null are not ids, although JSON-RPC would let them pass.
 bool is_id(const Value& value) { return value.as_string() || value.as_int(); }
 
 // Null when it is one; else why not.
@@ -89,6 +90,7 @@ std::string read_envelope(Value& value, Message& message, Value& id) {
 
 }  // namespace
 
+// The codes are JSON-RPC's.
 Parsed parse_message(std::string_view text) {
   Parsed parsed;
   Result<Value> value = parse_peer_json(text, "message");
@@ -105,6 +107,7 @@ Parsed parse_message(std::string_view text) {
   return parsed;
 }
 
+// Written piece by piece: copying large results into one Value would be slow.
 std::string to_text(const Message& message) {
   std::string text = "{\"jsonrpc\":\"2.0\"";
   bool is_response = message.kind == Message::Kind::response;

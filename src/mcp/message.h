@@ -1,4 +1,4 @@
-// JSON-RPC 2.0 as MCP uses it: one message, read strictly once. What is passed on is written anew
+// JSON-RPC 2.0 as MCP uses it: one message, read strictly once. What is passed on is written again
 // from what was read.
 #pragma once
 

@@ -16,8 +16,8 @@
 #include "mcp/call.h"
 #include "mcp/message.h"
 #include "mcp/outlet.h"
+#include "mcp/request_states.h"
 #include "mcp/service.h"
-#include "mcp/states.h"
 
 namespace paddock::mcp {
 
@@ -32,7 +32,7 @@ inline constexpr int kMostRounds = 16;
 // A client: a stdio process, a session over HTTP, or one modern HTTP request.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::shared_ptr<Core> core, std::shared_ptr<const Principal> principal,
+  Connection(std::shared_ptr<ServerState> server, std::shared_ptr<const Principal> principal,
              std::shared_ptr<Outlet> apart);
   ~Connection();
 
@@ -47,7 +47,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   friend class Call;
   friend class Server;
-  friend struct Core;
+  friend struct ServerState;
 
   // What a modern client listens to.
   struct Listen {
@@ -57,24 +57,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::set<std::string> uris;
   };
 
+  // A message is one of three; a request is of one of two eras.
   void receive_request(Message message, std::shared_ptr<Outlet> outlet);
   void receive_notification(const Message& message);
   void receive_response(Message message);
   void serve_modern(Message message, std::shared_ptr<Outlet> outlet);
   void serve_legacy(Message message, std::shared_ptr<Outlet> outlet);
+  // Requests of the protocol itself, which the service does not see.
   void initialize(Message message, std::shared_ptr<Outlet> outlet);
   void subscribe(const Message& message, bool wanted, Outlet& outlet);
   void listen(const Message& message, std::shared_ptr<Outlet> outlet);
-  // What needs to know what is offered.
+  // Serves a request that needs to know what the service offers, once that is known.
   static io::Task<void> when_started(std::shared_ptr<Connection> self, Message message,
                                      std::shared_ptr<Outlet> outlet);
   Value greeting(const std::string& method);
   void end_listen(const std::string& key);
+  // Everything else goes to the service.
   void start_call(Message message, Client client, std::shared_ptr<Outlet> outlet);
   void tell_of(const Change& change);
   void call_is_over(const Value& id);
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<ServerState> server_;
   std::shared_ptr<const Principal> principal_;
   std::shared_ptr<Outlet> apart_;  // for what belongs to no request of a legacy client
   bool open_ = true, legacy_ = false;
@@ -88,15 +91,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t turn_ = 0;
   std::map<std::string, std::shared_ptr<Ask>> asks_;  // legacy: by the id of our request
   uint64_t asked_ = 0;
-  Allowance messages_{500, 200, 0};  // notifications of the client
+  TokenBucket messages_{200, 400};  // notifications of the client
 };
 
 // What all connections share.
-struct Core {
-  Core(io::Loop& on, Service& of, States with) : loop(on), service(of), states(std::move(with)) {}
+struct ServerState {
+  ServerState(io::Loop& on, Service& of, RequestStates with)
+      : loop(on), service(of), states(std::move(with)) {}
   io::Loop& loop;
   Service& service;
-  States states;
+  RequestStates states;
   std::set<Connection*> connections;
   std::map<std::string, size_t> requests;         // under way, by principal
   std::optional<Offer> identity;                  // name and version
@@ -107,6 +111,7 @@ struct Core {
   io::Milliseconds told_at = 0;
   std::function<void(const Change&)> on_change;  // of a transport that keeps something
 
+  // Whether the principal has room for one more URI, and the count of those who watch it.
   bool may_watch(const std::string& principal, const std::string& uri);
   void watch(const std::string& principal, const std::string& uri, bool wanted);
   void count(const std::string& principal, int more);  // of its requests under way
@@ -122,17 +127,17 @@ class Server {
   std::shared_ptr<Connection> connect(std::shared_ptr<const Principal> principal,
                                       std::shared_ptr<Outlet> apart);
   void close();  // all connections, gracefully
-  io::Loop& loop() { return core_->loop; }
-  Service& service() { return core_->service; }
-  std::function<void(const Change&)>& on_change() { return core_->on_change; }
+  io::Loop& loop() { return state_->loop; }
+  Service& service() { return state_->service; }
+  std::function<void(const Change&)>& on_change() { return state_->on_change; }
 
  private:
-  explicit Server(std::shared_ptr<Core> core) : core_(std::move(core)) {}
-  static io::Task<void> sweep(std::weak_ptr<Core> core);
-  static io::Task<void> tell_changes(std::shared_ptr<Core> core);
-  static void note_change(const std::shared_ptr<Core>& core, const Change& change);
+  explicit Server(std::shared_ptr<ServerState> state) : state_(std::move(state)) {}
+  static io::Task<void> sweep(std::weak_ptr<ServerState> state);
+  static io::Task<void> tell_changes(std::shared_ptr<ServerState> state);
+  static void note_change(const std::shared_ptr<ServerState>& state, const Change& change);
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<ServerState> state_;
 };
 
 std::string key_of(const Value& id);  // so that 1 and "1" are two

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "mcp/client_test.h"
 #include "mcp/convert.h"
-#include "mcp/edit.h"
 #include "mcp/fixture.h"
 
 namespace paddock::mcp {
@@ -49,7 +49,7 @@ class McpServer : public ::testing::Test {
     Value value = json(params);
     Value meta =
         Value::Object{{meta::kVersion, kModern}, {meta::kClientCapabilities, json(capabilities)}};
-    put(value, "_meta", meta);
+    set_member(value, "_meta", meta);
     return value;
   }
   std::shared_ptr<Recorder> send(const std::shared_ptr<Connection>& connection, Value id,
@@ -183,15 +183,15 @@ TEST_F(McpServer, AnswersWithoutAQuestionAreToldFromARetry) {
   ASSERT_FALSE(state.empty());
   Value retry = modern(
       R"({"name":"test_input_required_result_elicitation","inputResponses":{"user_name":{"action":"accept","content":{"name":"Ann"}}}})");
-  put(retry, "requestState", state);
+  set_member(retry, "requestState", state);
   EXPECT_NE(send(connection, 2, "tools/call", retry)->result().find("Hello, Ann!"),
             std::string::npos);
-  put(retry, "requestState", Value());
+  set_member(retry, "requestState", Value());
   // Null is ours to write.
   EXPECT_EQ(send(connection, 3, "tools/call", retry)->code(), kInvalidParams);
   std::shared_ptr<Connection> old = legacy("{}", nullptr);
-  remove(retry, "_meta");
-  put(retry, "requestState", "made up");
+  remove_member(retry, "_meta");
+  set_member(retry, "requestState", "made up");
   auto refused = send(old, 1, "tools/call", retry);  // asks, and this client cannot be asked
   wait();
   EXPECT_EQ(refused->code(), kInvalidRequest);
@@ -353,7 +353,7 @@ TEST_F(McpServer, CancelsWhatIsParkedWhenItEnds) {
   wait();
   ASSERT_EQ(outlet->input("resultType"), "input_required");
   server->close();
-  put(params, "requestState", outlet->input("requestState"));
+  set_member(params, "requestState", outlet->input("requestState"));
   std::shared_ptr<Connection> next = server->connect(principal("p"), nullptr);
   EXPECT_EQ(send(next, 2, "tools/call", params)->code(), kInvalidParams);
 }

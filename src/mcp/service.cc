@@ -1,24 +1,10 @@
 #include "mcp/service.h"
 
+#include <utility>
+
 namespace paddock::mcp {
 
-namespace {
-
-class LonelyContext : public Context {
- public:
-  void progress(double, std::optional<double>, std::string) override {}
-  void log(std::string, std::string, Value) override {}
-  io::Task<Result<Value>> ask(std::string method, Value) override {
-    co_return Error{paddock::Code::unsupported, method + ": nobody can be asked on this way",
-                    "call the tool through an MCP client that can be"};
-  }
-  bool is_cancelled() const override { return false; }
-  void on_cancel(std::function<void()>) override {}
-  bool wants_progress() const override { return false; }
-};
-
-}  // namespace
-
+// A dotted name is a path into the capabilities.
 bool Client::can(std::string_view capability) const {
   const Value* at = &capabilities;
   while (true) {
@@ -40,13 +26,32 @@ Answer Answer::needs(Value requests, std::optional<std::string> state) {
   return {.input = Input{std::move(requests), std::move(state)}};
 }
 
-std::shared_ptr<Context> lonely_context(std::string method, Value params,
-                                        std::shared_ptr<const Principal> principal) {
-  auto context = std::make_shared<LonelyContext>();
-  context->method = std::move(method);
-  context->params = std::move(params);
-  context->principal = std::move(principal);
-  return context;
+DirectContext::DirectContext(std::string method_of, Value params_of,
+                             std::shared_ptr<const Principal> principal_of) {
+  method = std::move(method_of);
+  params = std::move(params_of);
+  principal = std::move(principal_of);
+}
+
+// Structured logs are for MCP clients.
+void DirectContext::log(std::string, std::string, Value data) {
+  if (on_log && data.as_string()) on_log(*data.as_string());
+}
+
+io::Task<Result<Value>> DirectContext::ask(std::string question, Value) {
+  co_return Error{paddock::Code::unsupported, question + ": nobody can be asked on this way",
+                  "call the tool through an MCP client that can be"};
+}
+
+void DirectContext::on_cancel(std::function<void()> cancelled) {
+  on_cancel_ = std::move(cancelled);
+  if (!cancelled_) return;
+  if (std::function<void()> now = std::move(on_cancel_)) now();
+}
+
+void DirectContext::cancel() {
+  if (std::exchange(cancelled_, true)) return;
+  if (std::function<void()> now = std::move(on_cancel_)) now();
 }
 
 }  // namespace paddock::mcp

@@ -1,22 +1,16 @@
 // What an MCP server offers, written once for clients of every era. mcp/server.h speaks with the
-// clients; behind this stand the tools (tools/face.h) and the conformance fixture (mcp/fixture.h).
+// clients. The implementations are the tools (tools/toolbox.h) and the conformance fixture
+// (mcp/fixture.h).
 //
 // The eras differ in how a server asks its client for something while it serves a request. Before
 // 2026-07-28 it sends requests of its own and waits; since then it returns "input required" and is
-// called anew with the answers. A service may do either, whatever the client speaks:
+// called again with the answers. A service may do either, whatever the client speaks:
 //
-//   Result<Value> said = co_await context->ask("elicitation/create", params);     // waits; for a
-//   modern client the call is kept
-//                                                                                  // until the
-//                                                                                  client's retry
-//                                                                                  brings the
-//                                                                                  answer
-//   co_return Answer::needs(requests, state);                                     // for a legacy
-//   client the requests are sent, and
-//                                                                                  // call() is
-//                                                                                  called again
-//                                                                                  with their
-//                                                                                  answers
+//   // Waits. For a modern client the call is kept until the client's retry brings the answer.
+//   Result<Value> said = co_await context->ask("elicitation/create", params);
+//
+//   // For a legacy client the requests are sent, and call() is called again with their answers.
+//   co_return Answer::needs(requests, state);
 #pragma once
 
 #include <functional>
@@ -65,7 +59,7 @@ struct Answer {
   static Answer needs(Value requests, std::optional<std::string> state);
 };
 
-// One request on its way. Held by whoever serves it; outlives the connection it came on.
+// One request that is being served. It outlives the connection that it came on.
 class Context {
  public:
   virtual ~Context() = default;
@@ -92,9 +86,27 @@ class Context {
   virtual bool wants_progress() const = 0;
 };
 
-// For calls that come by other ways than MCP: nobody hears, nobody can be asked.
-std::shared_ptr<Context> lonely_context(std::string method, Value params,
-                                        std::shared_ptr<const Principal> principal);
+// For requests that come by other ways than MCP. Nobody hears progress and nobody can be asked, but
+// the caller may go: then cancel() ends what is under way.
+class DirectContext : public Context {
+ public:
+  DirectContext(std::string method, Value params, std::shared_ptr<const Principal> principal);
+
+  void progress(double, std::optional<double>, std::string) override {}
+  void log(std::string level, std::string logger, Value data) override;
+  io::Task<Result<Value>> ask(std::string method, Value params) override;
+  bool is_cancelled() const override { return cancelled_; }
+  void on_cancel(std::function<void()> cancelled) override;
+  bool wants_progress() const override { return false; }
+
+  void cancel();
+  // For the caller: logs that are plain text, such as that somebody has to approve the call first.
+  std::function<void(const std::string& line)> on_log;
+
+ private:
+  bool cancelled_ = false;
+  std::function<void()> on_cancel_;
+};
 
 struct Offer {
   // As in the newest revision: {"tools":{"listChanged":true},"resources":{"subscribe":true,…},…}.

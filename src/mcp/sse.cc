@@ -19,6 +19,7 @@ void SseReader::feed(std::string_view bytes) {
   ahead_ += bytes;
 }
 
+// Lines end with CR, LF or both, which may come in two pieces.
 Result<std::optional<SseEvent>> SseReader::next() {
   size_t& at = at_;
   std::optional<SseEvent> event;
@@ -56,6 +57,7 @@ Result<std::optional<SseEvent>> SseReader::next() {
   return event;
 }
 
+// Fields that are not known are passed over, as the standard wants.
 void SseReader::take_line(std::string_view line) {
   size_t colon = line.find(':');
   std::string_view name = line.substr(0, colon), value = colon == std::string_view::npos

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "io/pipe.h"
-#include "mcp/upstream.h"
+#include "mcp/link.h"
 
 namespace paddock::mcp {
 
@@ -12,7 +12,7 @@ namespace {
 using io::Stream;
 using io::Task;
 
-// Lines in a row that are no messages: more is no MCP server.
+// After so many lines in a row that are not messages, it is not an MCP server.
 constexpr size_t kMostGarbage = 1000;
 constexpr size_t kReadAtOnce = 64 << 10, kBeforeOthers = 256 << 10;
 // Of a line that is too long: many servers write the id last.
@@ -27,6 +27,7 @@ class StdioLink : public Link {
         from_(loop, std::move(from_server)),
         bell_(loop) {}
 
+  // Until the server's stdout ends, which is the end of the connection.
   static Task<void> read_all(std::shared_ptr<StdioLink> self) {
     size_t since = 0;
     while (!self->is_gone()) {
@@ -43,6 +44,7 @@ class StdioLink : public Link {
     }
   }
 
+  // A server that does not read its stdin for kStuck is given up.
   static Task<void> write_all(std::shared_ptr<StdioLink> self) {
     while (!self->is_gone()) {
       if (self->queued_.empty()) {
@@ -59,20 +61,22 @@ class StdioLink : public Link {
   }
 
  protected:
-  void send_request(const FlightPtr& flight, Value params) override {
-    std::string text = to_text(request(flight->id, flight->method, std::move(params)));
+  // A request that cannot be queued fails at once.
+  void send_request(const PendingPtr& pending, Value params) override {
+    std::string text = to_text(request(pending->id, pending->method, std::move(params)));
     if (!put_out(text))
-      settle(flight, Answer::failed(kInternalError,
-                                    cat(flight->method,
-                                        ": the server does not read what was sent to it before")));
+      settle(pending, Answer::failed(kInternalError,
+                                     cat(pending->method,
+                                         ": the server does not read what was sent to it before")));
   }
 
   void send(const Message& message) override { (void)put_out(to_text(message)); }
 
-  void forget(const FlightPtr& flight, const std::string& why) override {
-    if (flight->method == "initialize" || flight->method == "server/discover") return;
+  // The protocol does not let a greeting be cancelled.
+  void forget(const PendingPtr& pending, const std::string& why) override {
+    if (pending->method == "initialize" || pending->method == "server/discover") return;
     Value params;
-    params.set("requestId", flight->id);
+    params.set("requestId", pending->id);
     params.set("reason", why);
     send(notification("notifications/cancelled", std::move(params)));
   }
@@ -94,6 +98,7 @@ class StdioLink : public Link {
     return true;
   }
 
+  // A line that is too long is passed over; only its id is looked for.
   void take_lines() {
     std::string& ahead = from_.ahead;
     size_t begin = 0;
@@ -117,15 +122,17 @@ class StdioLink : public Link {
     searched_ = ahead.size();
   }
 
+  // The id may stand at the beginning or at the end of the message.
   void end_of_long_line(std::string_view tail) {
     skipping_ = false;
     size_t at = tail.rfind("\"id\":");
     if (!skipped_id_ && at != std::string_view::npos)
       skipped_id_ = id_in(cat("{", tail.substr(at)));
-    FlightPtr flight = skipped_id_ ? find(Value(std::exchange(skipped_id_, 0))) : only();
-    broke(flight, cat("a message of more than ", human_size(options_.largest_message)));
+    PendingPtr pending = skipped_id_ ? find(Value(std::exchange(skipped_id_, 0))) : only();
+    broke(pending, cat("a message of more than ", human_size(options_.largest_message)));
   }
 
+  // Programs that print to stdout by mistake are tolerated for a while.
   void take_line(std::string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
     if (line.empty()) return;
@@ -137,11 +144,11 @@ class StdioLink : public Link {
       garbage_ = 0;
       return take(std::move(*parsed.message), nullptr);
     }
-    FlightPtr flight = !parsed.id.is_null()  ? find(parsed.id)
-                       : line.front() == '{' ? find(Value(id_in(line)))
-                                             : nullptr;
-    if (flight || line.front() == '{')
-      broke(flight, parsed.problem.message);
+    PendingPtr pending = !parsed.id.is_null()  ? find(parsed.id)
+                         : line.front() == '{' ? find(Value(id_in(line)))
+                                               : nullptr;
+    if (pending || line.front() == '{')
+      broke(pending, parsed.problem.message);
     else
       complain(cat("on its stdout: ", line.substr(0, 500)));
     if (++garbage_ >= kMostGarbage)

@@ -1,5 +1,5 @@
 #include "mcp/client_test.h"
-#include "mcp/upstream.h"
+#include "mcp/link.h"
 
 namespace paddock::mcp {
 

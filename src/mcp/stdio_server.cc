@@ -20,7 +20,7 @@ constexpr size_t kTooMuch = 8 << 20;       // no further requests are taken
 constexpr Milliseconds kLastMoment = 500;  // for what is under way when the client has closed
 constexpr Milliseconds kLastWrites = 2'000;
 
-// Both directions, shared by who reads, who writes and who answers.
+// Both directions, shared by the reader, the writer and the calls that answer.
 struct Lines {
   Lines(io::Loop& on) : loop(on), to_write(on), room(on) {}
   io::Loop& loop;
@@ -35,6 +35,8 @@ struct Lines {
 class StdioOutlet : public Outlet {
  public:
   explicit StdioOutlet(std::shared_ptr<Lines> lines) : lines_(std::move(lines)) {}
+  // Notifications are left out while the client does not read; cancellations and acknowledgements
+  // never.
   void tell(const Message& message) override {
     bool may_be_left_out = message.kind == Message::Kind::notification &&
                            message.method != "notifications/cancelled" &&
@@ -54,6 +56,7 @@ class StdioOutlet : public Outlet {
   std::shared_ptr<Lines> lines_;
 };
 
+// Writes what is queued until the connection closes and nothing is left.
 Task<void> write_all(std::shared_ptr<Lines> lines) {
   while (!lines->broken) {
     if (lines->queued.empty()) {
@@ -118,6 +121,7 @@ void take_lines(std::string& bytes, bool& skipping, size_t largest, Connection& 
 
 }  // namespace
 
+// Reads lines, and stops reading while the client does not read its answers.
 Task<void> serve_stdio(Server& server, StdioOptions options) {
   io::Loop& loop = server.loop();
   auto lines = std::make_shared<Lines>(loop);
@@ -163,7 +167,7 @@ Task<void> serve_stdio(Server& server, StdioOptions options) {
   lines->to_write.ring();
   until = loop.now() + kLastWrites;
   while (!lines->done && loop.now() < until) co_await loop.sleep(5);
-  lines->broken = true;  // who reads nothing gets no more
+  lines->broken = true;  // a client that reads nothing gets no more
   lines->to_write.ring();
   while (!lines->done) co_await loop.sleep(5);
 }

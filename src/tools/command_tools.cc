@@ -1,7 +1,7 @@
 #include "tools/command_tools.h"
 
 #include "base/text.h"
-#include "mcp/edit.h"
+#include "tools/call_context.h"
 #include "tools/sandboxed.h"
 
 namespace paddock::tools {
@@ -59,6 +59,7 @@ std::string what_bit(const Value& run) {
   return text;
 }
 
+// An error result with everything that helps a model to understand it.
 Value failure(const Value& run, const std::string& what) {
   std::string error = tail(text_in(run, "stderr"));
   return error_result(cat("The tool ", what, ".", what_bit(run),
@@ -67,6 +68,7 @@ Value failure(const Value& run, const std::string& what) {
 
 }  // namespace
 
+// With an output schema the command must have printed JSON that it allows.
 Value command_result(const Value& run, const schema::Schema* schema) {
   const Value* outcome = run.find("outcome");
   const Value* code = outcome ? outcome->find("code") : nullptr;
@@ -107,24 +109,14 @@ class CommandTools : public Provider {
     CommandTool command{.run = tool.run, .sandbox = tool.sandbox, .output = {}};
     if (!tool.output_schema.is_null())
       command.output = TRY(schema::Schema::compile(tool.output_schema));
-    ToolInfo info{.name = tool.name,
-                  .title = tool.title,
-                  .description = tool.description,
-                  .input_schema = tool.schema,
-                  .output_schema = tool.output_schema,
-                  .annotations = tool.annotations,
-                  .extra = {},
-                  .server = {},
-                  .bare_name = {}};
-    if (info.input_schema.is_null()) info.input_schema = Value::Object{{"type", "object"}};
-    infos_.push_back(std::move(info));
+    infos_.push_back(tool_info_of(tool));
     commands_.emplace(tool.name, std::make_shared<const CommandTool>(std::move(command)));
     return {};
   }
 
   const std::vector<ToolInfo>& tools() const override { return infos_; }
 
-  Task<mcp::Answer> call(ToolCall call, std::shared_ptr<mcp::Context> context) override {
+  Task<mcp::Answer> call(ToolCall call, std::shared_ptr<CallContext> context) override {
     auto found = commands_.find(call.tool->name);
     if (found == commands_.end())
       co_return mcp::Answer::failed(mcp::kInternalError, "no such command");

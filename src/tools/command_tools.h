@@ -17,7 +17,7 @@ namespace paddock::tools {
 // Takes what it needs of `tools`. The error arm: an output schema that cannot be held.
 Result<std::unique_ptr<Provider>> make_command_tools(io::Loop& loop, const policy::Tools& tools);
 
-// What the run of a command (as `paddock run --json` tells it) comes to for who called the tool.
+// The result of a run of the command (as `paddock run --json` has it) as the caller gets it.
 // `schema`: of the output; may be null.
 Value command_result(const Value& run, const schema::Schema* schema);
 

@@ -1,13 +1,12 @@
 #include "tools/direct.h"
 
-#include <utility>
-
 #include "base/text.h"
 
 namespace paddock::tools {
 
 namespace {
 
+// What is not text is named in brackets.
 std::string text_of_item(const Value& item) {
   std::string type = text_in(item, "type");
   if (type == "text") return text_in(item, "text");
@@ -23,33 +22,13 @@ std::string text_of_item(const Value& item) {
 
 }  // namespace
 
-DirectContext::DirectContext(std::shared_ptr<const CallerPrincipal> caller) {
-  method = "tools/call";
-  params = Value(Value::Object{});
-  cause = caller->caller.cause;
-  principal = std::move(caller);
+std::shared_ptr<mcp::DirectContext> direct_context(std::shared_ptr<const CallerPrincipal> caller) {
+  auto context = std::make_shared<mcp::DirectContext>("tools/call", Value(Value::Object{}), caller);
+  context->cause = caller->caller.cause;
+  return context;
 }
 
-void DirectContext::log(std::string, std::string, Value data) {
-  if (on_log && data.as_string()) on_log(*data.as_string());
-}
-
-io::Task<Result<Value>> DirectContext::ask(std::string method, Value) {
-  co_return Error{Code::unsupported, cat(method, ": nobody can be asked on this way"),
-                  "call the tool through an MCP client that can be"};
-}
-
-void DirectContext::on_cancel(std::function<void()> cancelled) {
-  on_cancel_ = std::move(cancelled);
-  if (!cancelled_) return;
-  if (std::function<void()> now = std::move(on_cancel_)) now();
-}
-
-void DirectContext::cancel() {
-  if (std::exchange(cancelled_, true)) return;
-  if (std::function<void()> now = std::move(on_cancel_)) now();
-}
-
+// All calls with one key, or of one tenant, are one principal's.
 std::shared_ptr<const CallerPrincipal> make_principal(manager::Caller caller) {
   auto principal = std::make_shared<CallerPrincipal>();
   principal->caller = std::move(caller);
@@ -82,6 +61,7 @@ std::string denial_of(const Called& called) {
              decided.hint.empty() ? "" : cat(" (", decided.hint, ")"));
 }
 
+// Structured content is shown only where there is no text.
 std::string text_of_result(const Value& result) {
   const Value* content = result.find("content");
   std::string text;
@@ -96,9 +76,6 @@ std::string text_of_result(const Value& result) {
   return text;
 }
 
-bool is_error_result(const Value& result) {
-  const Value* error = result.find("isError");
-  return error && error->as_bool() && *error->as_bool();
-}
+bool is_error_result(const Value& result) { return flag_in(result, "isError"); }
 
 }  // namespace paddock::tools

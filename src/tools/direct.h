@@ -2,7 +2,6 @@
 // pass the same desk.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,29 +10,8 @@
 
 namespace paddock::tools {
 
-// Nobody hears progress and nobody can be asked, but the caller may go: then cancel() ends what is
-// under way.
-class DirectContext : public mcp::Context {
- public:
-  explicit DirectContext(std::shared_ptr<const CallerPrincipal> caller);
-
-  void progress(double, std::optional<double>, std::string) override {}
-  void log(std::string level, std::string logger, Value data) override;
-  io::Task<Result<Value>> ask(std::string method, Value params) override;
-  bool is_cancelled() const override { return cancelled_; }
-  void on_cancel(std::function<void()> cancelled) override;
-  bool wants_progress() const override { return false; }
-
-  void cancel();
-  // What is told to who calls: that somebody has to approve it first.
-  std::function<void(const std::string& line)> on_log;
-
- private:
-  bool cancelled_ = false;
-  std::function<void()> on_cancel_;
-};
-
 std::shared_ptr<const CallerPrincipal> make_principal(manager::Caller caller);
+std::shared_ptr<mcp::DirectContext> direct_context(std::shared_ptr<const CallerPrincipal> caller);
 
 // {"decision":{"verdict","rule","why","hint","retry_after_ms"},"id","dry_run","result":{…}};
 // without `result` when nothing was called.

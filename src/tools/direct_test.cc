@@ -5,8 +5,8 @@
 namespace paddock::tools {
 namespace {
 
-std::shared_ptr<DirectContext> context() {
-  return std::make_shared<DirectContext>(make_principal({.tenant = "local"}));
+std::shared_ptr<mcp::DirectContext> context() {
+  return direct_context(make_principal({.tenant = "local"}));
 }
 
 TEST(DirectContext, TellsOnceWhenItIsCancelled) {

@@ -113,8 +113,9 @@ struct Question {
   tools::Called answer{};
 };
 
+// Runs on the loop's thread while the caller's thread waits.
 Task<void> ask(Question& question) {
-  std::shared_ptr<tools::DirectContext> context = question.tools.new_context();
+  std::shared_ptr<mcp::DirectContext> context = question.tools.new_context();
   context->on_log = question.on_line;
   question.answer =
       co_await question.tools.call(question.tool, question.arguments, question.judge, context);
@@ -145,6 +146,7 @@ ToolVerdict verdict_of(policy::Decision::Kind kind) {
   return ToolVerdict::deny;
 }
 
+// An error of the protocol is the error arm, unless the call was denied.
 Result<ToolAnswer> answer_of(const tools::Called& called) {
   const policy::Decision& decision = called.decision;
   if (decision.kind != policy::Decision::Kind::deny && called.answer.problem)
@@ -184,11 +186,13 @@ struct Tools::State {
 Tools::Tools(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Tools::Tools(Tools&&) noexcept = default;
 
+// The other one's destructor ends what this one held.
 Tools& Tools::operator=(Tools&& other) noexcept {
   std::swap(state_, other.state_);
   return *this;
 }
 
+// MCP servers end before the destructor returns.
 Tools::~Tools() {
   if (!state_) return;
   if (!LoopThread::get()) {  // a forked process: they are the parent's
@@ -198,6 +202,7 @@ Tools::~Tools() {
   state_->thread.run([&] { return close_tools(state_->tools); });
 }
 
+// Opened on the loop's thread, which alone touches the tools from then on.
 Result<Tools> Tools::open(const ToolsOptions& options) {
   LoopThread& thread = *TRY(LoopThread::get());
   tools::LocalOptions local{

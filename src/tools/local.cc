@@ -15,6 +15,7 @@ namespace {
 
 constexpr io::Milliseconds kTracesTime = 1'000;
 
+// Relative paths in policies begin in the working directory.
 policy::LoadContext load_context() {
   char path[PATH_MAX];
   const char* directory = ::getcwd(path, sizeof path) ? path : "/";
@@ -22,6 +23,7 @@ policy::LoadContext load_context() {
           [](const std::string& file) { return read_file(file); }};
 }
 
+// Without a record there are no calls, unless the policy accepts that.
 Result<std::unique_ptr<record::Events>> open_events(io::Loop& loop, const Policy& policy,
                                                     const std::string& state) {
   record::EventsOptions options{.state_directory = state,
@@ -37,6 +39,7 @@ Result<std::unique_ptr<record::Events>> open_events(io::Loop& loop, const Policy
 
 }  // namespace
 
+// Whoever runs this process may do everything that the policy allows.
 Result<std::unique_ptr<LocalTools>> LocalTools::open(io::Loop& loop, LocalOptions options) {
   std::unique_ptr<LocalTools> local(new LocalTools);
   local->caller_.tenant = "local";
@@ -56,12 +59,12 @@ Result<std::unique_ptr<LocalTools>> LocalTools::open(io::Loop& loop, LocalOption
   return local;
 }
 
-std::shared_ptr<DirectContext> LocalTools::new_context() const {
-  return std::make_shared<DirectContext>(make_principal(caller_));
+std::shared_ptr<mcp::DirectContext> LocalTools::new_context() const {
+  return direct_context(make_principal(caller_));
 }
 
 io::Task<Called> LocalTools::call(std::string tool, Value arguments, bool dry_run,
-                                  std::shared_ptr<DirectContext> context) {
+                                  std::shared_ptr<mcp::DirectContext> context) {
   co_await toolbox_->start_for(tool);
   Desk::Request request{.tool = tool,
                         .arguments = std::move(arguments),

@@ -1,4 +1,4 @@
-// The tools of a policy for one process that is no server: the command line's and the library's.
+// The tools of a policy for a process that is not a server: the command line and the library.
 // Rates, approvals, pins and the audit log are those of all Paddock processes of this user.
 #pragma once
 
@@ -25,11 +25,11 @@ class LocalTools {
   static Result<std::unique_ptr<LocalTools>> open(io::Loop& loop, LocalOptions options);
 
   // One call's; what it may be cancelled by.
-  std::shared_ptr<DirectContext> new_context() const;
+  std::shared_ptr<mcp::DirectContext> new_context() const;
   io::Task<Called> call(std::string tool, Value arguments, bool dry_run,
-                        std::shared_ptr<DirectContext> context);
+                        std::shared_ptr<mcp::DirectContext> context);
   Toolbox& toolbox() { return *toolbox_; }
-  io::Task<void> close();  // servers end, and what waits to be told of is told
+  io::Task<void> close();  // ends the servers, and sends the traces that wait
 
  private:
   LocalTools() = default;

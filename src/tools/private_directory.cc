@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kHint =
     "it must be yours alone: remove it, or set PADDOCK_STATE to a directory of your own";
 
+// With its parents, each for this user alone.
 Result<void> make_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
   int failed = errno;
@@ -55,6 +56,7 @@ Result<void> check_private_file(int file, const std::string& what) {
   return check_owner(info, what);
 }
 
+// Yields at first, because most holders are done in microseconds; then sleeps between tries.
 int wait_for_lock(int file, int64_t most_ms) {
   constexpr int kYields = 50, kPauseMs = 10;
   for (int64_t tries = 0; tries < kYields + most_ms / kPauseMs; ++tries) {

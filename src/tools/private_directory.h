@@ -14,9 +14,9 @@ Result<Fd> open_private_directory(const std::string& path);
 // begins the message.
 Result<void> check_private_file(int file, const std::string& what);
 
-// Takes the lock (flock) of a file of ours, for which nobody waits without end: it is the loop that
-// waits, and whoever holds it does so for milliseconds at most. 0: taken. Else errno, EWOULDBLOCK
-// when the time is over; not_locked() puts it into words that begin with `what`.
+// Takes the lock (flock) of a file of ours. The wait is bounded, because the whole loop waits;
+// others hold the lock for milliseconds at most. 0: taken. Else errno, EWOULDBLOCK when the time is
+// over; not_locked() puts it into words that begin with `what`.
 int wait_for_lock(int file, int64_t most_ms);
 Error not_locked(int failed, const std::string& what);
 

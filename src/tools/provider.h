@@ -1,5 +1,5 @@
-// Who has tools: Paddock itself (tools/builtin/), commands of the policy (tools/command_tools.h),
-// other MCP servers (tools/gateway/gateway.h).
+// The providers of tools: Paddock itself (tools/builtin/), commands of the policy
+// (tools/command_tools.h) and other MCP servers (tools/gateway/gateway.h).
 #pragma once
 
 #include <functional>
@@ -8,16 +8,20 @@
 #include <string_view>
 #include <vector>
 
-#include "base/value.h"
+#include "base/record.h"
+#include "base/value_edit.h"
 #include "io/loop.h"
 #include "manager/manager.h"
 #include "mcp/service.h"
+#include "policy/tools/tool.h"
 #include "redact/redact.h"
 
 namespace paddock::tools {
 
-// Who calls, behind an MCP principal. Rates "per agent" count by `agent_id`: the key that was
-// shown, or the tenant; what a client calls itself is no identity.
+class CallContext;  // tools/call_context.h
+
+// The caller behind an MCP principal. Rates "per agent" count by `agent_id`, which is the key that
+// was shown, or the tenant. What a client calls itself is not an identity.
 struct CallerPrincipal : mcp::Principal {
   manager::Caller caller;
   std::string agent_id() const {
@@ -33,10 +37,20 @@ struct ToolInfo {
   // Further members of an MCP tool (icons, _meta, execution); null or an object.
   Value extra;
   std::string server, bare_name;  // of the gateway: which server's, and its name there
-  // Hash of all that it says of itself: what was judged is what is called. Empty: it cannot change.
+  // A hash of its whole definition: what was judged is what is called. Empty: it cannot change.
   std::string definition;
 };
-Value to_value(const ToolInfo& tool);  // as MCP's tools/list has it
+
+// A tool as MCP's tools/list has it.
+inline constexpr auto kToolFields = std::make_tuple(
+    field("name", &ToolInfo::name), field("title", &ToolInfo::title, Presence::sparse),
+    field("description", &ToolInfo::description, Presence::sparse),
+    field("inputSchema", &ToolInfo::input_schema),
+    field("outputSchema", &ToolInfo::output_schema, Presence::sparse),
+    field("annotations", &ToolInfo::annotations, Presence::sparse));
+Value to_value(const ToolInfo& tool);
+// A tool that the policy describes.
+ToolInfo tool_info_of(const policy::Tool& tool);
 
 struct ToolCall {
   // Valid until the provider says that its tools changed: copy what is needed later.
@@ -46,10 +60,9 @@ struct ToolCall {
   Cause cause;  // the span of this call
 };
 
-// A tool that a provider has and does not offer, and why: its definition has changed since it was
-// pinned.
+// Why a provider does not offer a tool that it has: its definition has changed since it was pinned.
 struct Withheld {
-  std::string rule, why, hint;  // as of a denial; no rule: nothing is known of such a tool
+  std::string rule, why, hint;  // as of a denial; no rule: the provider knows no such tool
 };
 
 class Provider {
@@ -58,12 +71,12 @@ class Provider {
   virtual const std::vector<ToolInfo>& tools() const = 0;  // in a stable order
   // The result is MCP's CallToolResult: {"content":[…],"structuredContent":…,"isError":…}. The call
   // is cancelled by its context, also when its time is over.
-  virtual io::Task<mcp::Answer> call(ToolCall call, std::shared_ptr<mcp::Context> context) = 0;
+  virtual io::Task<mcp::Answer> call(ToolCall call, std::shared_ptr<CallContext> context) = 0;
   virtual Withheld withheld(std::string_view name) const {
     (void)name;
     return {};
   }
-  // What must not come back besides what looks like a secret; null: nothing.
+  // Secrets that must not come back, besides what looks like a secret. Null: none.
   virtual std::shared_ptr<const redact::Rules> redaction(const ToolCall& call) const {
     (void)call;
     return nullptr;
@@ -72,8 +85,8 @@ class Provider {
   std::function<void()> on_tools_changed;  // set by the desk
 };
 
-// {"content":[{"type":"text","text"}],"isError":true}
-Value error_result(const std::string& text);
+// {"content":[{"type":"text","text"}]}, and the same with "isError":true.
 Value text_result(const std::string& text);
+Value error_result(const std::string& text);
 
 }  // namespace paddock::tools

@@ -32,8 +32,9 @@ constexpr Milliseconds kBetweenReads = 20;
 // An output limit's worth, as JSON and once more in base64.
 constexpr size_t kLargestResult = 64 << 20;
 
+// The job for `paddock run --job`: JSON on one line.
 std::string job_of(const SandboxedOptions& options, bool raw) {
-  // Of the sandbox; what else a policy may say is for whoever started it.
+  // Only what is about the sandbox; the rest of the policy is for the process that started it.
   Policy policy = options.policy;
   policy.tools.reset();
   policy.calls.reset();
@@ -164,42 +165,34 @@ Task<void> reap(io::Loop& loop, Fd pidfd) {
   }
 }
 
+// The error as `paddock run` reported it, with its code.
 Error error_of(const Value& result) {
   const Value* error = result.find("error");
-  auto text = [&](const char* name) {
-    const Value* value = error ? error->find(name) : nullptr;
-    return value && value->as_string() ? *value->as_string() : std::string();
-  };
+  if (!error)
+    return {Code::internal, "paddock run ended without a word about the program",
+            "see its lines above, or the kernel log"};
+  std::string name = text_in(*error, "code"), message = text_in(*error, "message"),
+              hint = text_in(*error, "hint");
   for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict,
                     Code::exhausted, Code::io})
-    if (text("code") == to_string(code)) return Error{code, text("message"), text("hint")};
-  return Error{Code::internal,
-               error ? text("message") : "paddock run ended without a word about the program",
-               error ? text("hint") : "see its lines above, or the kernel log"};
+    if (name == to_string(code)) return {code, message, hint};
+  return {Code::internal, message, hint};
 }
 
-// "exited with 1", "killed by SIGSEGV", "limit memory=256M".
+// "exited with 1", "killed by SIGSEGV", "limit memory=256M". A program that never ran has a note
+// that says why.
 std::string in_words(const Value& result, const Value& outcome) {
-  auto text = [&](const char* name) {
-    const Value* value = outcome.find(name);
-    return value && value->as_string() ? *value->as_string() : std::string();
-  };
-  auto number = [&](const char* name) {
-    const Value* value = outcome.find(name);
-    return value && value->as_int() ? *value->as_int() : 0;
-  };
-  const Value* notes = result.find("notes");
-  bool never_ran = text("kind") == "exited" && (number("code") == 126 || number("code") == 127) &&
-                   notes && notes->as_array() && !notes->as_array()->empty();
-  if (never_ran && notes->as_array()->back().as_string())
-    return *notes->as_array()->back().as_string();
-  if (text("kind") == "exited") return cat("exited with ", number("code"));
-  if (text("kind") == "signaled") return cat("killed by ", text("signal"));
-  for (const LimitInfo& limit : kLimits)
-    if (text("limit") == limit.name)
-      return cat("limit ", limit.name, "=",
-                 format_limit(limit, static_cast<uint64_t>(number("value"))));
-  return cat("limit ", text("limit"), text("rule").empty() ? "" : cat(" ", text("rule")));
+  std::string kind = text_in(outcome, "kind"), limit = text_in(outcome, "limit"),
+              rule = text_in(outcome, "rule");
+  int64_t code = number_in(outcome, "code");
+  std::vector<std::string> notes = texts_in(result, "notes");
+  if (kind == "exited" && (code == 126 || code == 127) && !notes.empty()) return notes.back();
+  if (kind == "exited") return cat("exited with ", code);
+  if (kind == "signaled") return cat("killed by ", text_in(outcome, "signal"));
+  for (const LimitInfo& info : kLimits)
+    if (limit == info.name)
+      return cat("limit ", limit, "=", format_limit(info, count_in(outcome, "value")));
+  return cat("limit ", limit, rule.empty() ? "" : cat(" ", rule));
 }
 
 }  // namespace
@@ -320,9 +313,9 @@ Result<std::unique_ptr<Sandboxed>> Sandboxed::start(io::Loop& loop, SandboxedOpt
 
 namespace {
 
-// One command on its way. Whoever cancels it may come late.
-struct Errand {
-  Errand(io::Loop& loop, Started started)
+// One command that runs. Whoever cancels it may come late.
+struct OneCommand {
+  OneCommand(io::Loop& loop, Started started)
       : control(loop, std::move(started.control)),
         input(loop, std::move(started.input)),
         error(loop, std::move(started.error)) {}
@@ -331,39 +324,37 @@ struct Errand {
   bool cancelled = false, over = false;
 };
 
-Task<void> feed(std::shared_ptr<Errand> errand, std::string bytes) {
-  (void)co_await errand->input.write(bytes);
-  errand->input.close();
+Task<void> feed(std::shared_ptr<OneCommand> running, std::string bytes) {
+  (void)co_await running->input.write(bytes);
+  running->input.close();
 }
 
 }  // namespace
 
 Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command,
                                   std::function<void(std::function<void()>)> on_cancel) {
-  Result<void> valid = check_texts(command.options);
-  if (!valid) co_return std::move(valid.error());
-  Result<Started> started = spawn(false);
-  if (!started) co_return std::move(started.error());
-  Fd ended = std::move(started.value().ended);
-  auto errand = std::make_shared<Errand>(loop, std::move(started).value());
+  CO_TRY_VOID(check_texts(command.options));
+  CO_TRY(Started started, spawn(false));
+  Fd ended = std::move(started.ended);
+  auto running = std::make_shared<OneCommand>(loop, std::move(started));
   if (on_cancel)
-    on_cancel([weak = std::weak_ptr(errand)] {
-      std::shared_ptr<Errand> errand = weak.lock();
-      if (!errand || errand->over) return;
-      errand->cancelled = true;
-      (void)::shutdown(errand->control.socket.get(), SHUT_WR);
+    on_cancel([weak = std::weak_ptr(running)] {
+      std::shared_ptr<OneCommand> running = weak.lock();
+      if (!running || running->over) return;
+      running->cancelled = true;
+      (void)::shutdown(running->control.socket.get(), SHUT_WR);
     });
   std::string job = job_of(command.options, false);
-  (void)co_await errand->control.write(job);
-  io::spawn(feed(errand, std::move(command.input)));
+  (void)co_await running->control.write(job);
+  io::spawn(feed(running, std::move(command.input)));
   Stream::More more = Stream::More::yes;
-  while (more == Stream::More::yes && errand->control.ahead.size() <= kLargestResult)
-    more = co_await errand->control.read();
-  errand->over = true;
-  errand->input.close();
+  while (more == Stream::More::yes && running->control.ahead.size() <= kLargestResult)
+    more = co_await running->control.read();
+  running->over = true;
+  running->input.close();
   co_await reap(loop, std::move(ended));
-  if (errand->cancelled) co_return Error{Code::conflict, "the command was cancelled", ""};
-  Result<Value> result = parse_json(errand->control.ahead, "paddock run");
+  if (running->cancelled) co_return Error{Code::conflict, "the command was cancelled", ""};
+  Result<Value> result = parse_json(running->control.ahead, "paddock run");
   if (!result) co_return error_of(Value());
   if (!result.value().find("outcome")) co_return error_of(result.value());
   co_return std::move(result).value();

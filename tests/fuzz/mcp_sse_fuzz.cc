@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "mcp/http_headers.h"
+#include "mcp/link.h"
 #include "mcp/message.h"
-#include "mcp/param_headers.h"
 #include "mcp/sse.h"
-#include "mcp/upstream.h"
 
 using namespace paddock;
 using namespace paddock::mcp;

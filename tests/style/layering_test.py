@@ -31,7 +31,7 @@ LAYERS = {
     "template": {"base", "linux", "redact", "store", "record", "living", "manager"},
     "code": {"base", "io", "redact", "wall", "manager"},
     "mcp": {"base", "net", "io"},
-    "tools": {"base", "net", "io", "schema", "policy", "redact", "telemetry", "launch", "wall", "store", "record", "run", "manager", "code", "mcp"},
+    "tools": {"base", "net", "io", "schema", "policy", "redact", "telemetry", "guest", "launch", "wall", "store", "record", "run", "manager", "code", "mcp", "presets"},
     "api": {"base", "linux", "net", "io", "policy", "redact", "audit", "monitor", "store", "record", "run", "manager", "template", "code", "mcp", "tools"},
     "cli": {"base", "linux", "net", "io", "policy", "audit", "telemetry", "monitor", "store", "record", "run", "doctor", "manager", "mcp", "tools", "api"},
     "bin": {"base", "launch", "egress", "guest", "probe", "cli"},

@@ -90,7 +90,7 @@ Task<Result<Reply>> call_tool(Call& call) {
   co_await toolbox->start_for(request.tool);
   request.caller = tools::make_principal(call.caller);
   bool only_judged = request.dry_run;
-  auto context = std::make_shared<tools::DirectContext>(request.caller);
+  std::shared_ptr<mcp::DirectContext> context = tools::direct_context(request.caller);
   call.exchange.on_client_gone([context] { context->cancel(); });
   std::shared_ptr<void> draining = call.server.on_drain([context] { context->cancel(); });
   tools::Called called = co_await toolbox->desk().call(std::move(request), context);

@@ -1,8 +1,10 @@
-// Paddock's own tools: living sandboxes for code, commands and files. docs/mcp.md lists them.
+// Paddock's own tools: living sandboxes for code, commands and files. docs/mcp.md lists them, and
+// presets/tools/ has what clients are told of each.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <string>
+#include <vector>
 
 #include "manager/manager.h"
 #include "tools/provider.h"
@@ -11,14 +13,41 @@ namespace paddock::tools {
 
 class Desk;
 
-struct OwnOptions {
+using StartManager = std::function<io::Task<Result<manager::Manager*>>()>;
+
+struct BuiltinOptions {
+  // Where the sandboxes are. Without it and without `start_manager` the tools are known and calls
+  // of them are judged, but none can be made (`paddock tool`).
   manager::Manager* manager = nullptr;
-  Desk* desk = nullptr;  // for explain_denial
-  // What a sandbox is made of that nobody asked for in particular.
-  manager::CreateOptions sandbox;
+  // Starts the manager when it is first needed. Called again some time after it failed.
+  StartManager start_manager;
+  Desk* desk = nullptr;            // for explain_denial
+  manager::CreateOptions sandbox;  // how a caller's default sandbox is made
 };
 
-std::unique_ptr<Provider> make_own_tools(OwnOptions options);
-extern const char* const kOwnInstructions;  // tells a model how to use them
+namespace builtin {
+struct Shared;
+}
+
+class BuiltinTools : public Provider {
+ public:
+  BuiltinTools(io::Loop& loop, BuiltinOptions options);
+
+  const std::vector<ToolInfo>& tools() const override { return tools_; }
+  io::Task<mcp::Answer> call(ToolCall call, std::shared_ptr<CallContext> context) override;
+  std::shared_ptr<const redact::Rules> redaction(const ToolCall& call) const override;
+
+  // Starts the manager in the background, so that it is there for the first call.
+  void prepare();
+  // Whether calls can be made here, now or once the manager has started.
+  bool can_call() const;
+
+ private:
+  std::shared_ptr<builtin::Shared> shared_;  // outlives this object while a call is under way
+  std::vector<ToolInfo> tools_;
+};
+
+// Tells a model how to use them.
+extern const char* const kBuiltinInstructions;
 
 }  // namespace paddock::tools

@@ -28,6 +28,7 @@ std::string format_in(const Value& value, std::string_view name) {
   return found->as_string() ? *found->as_string() : to_json(*found);
 }
 
+// Cut at a character's end, with a remark that says how much is missing.
 std::string shortened(std::string text, size_t most) {
   if (text.size() <= most) return text;
   size_t bytes = text.size();
@@ -37,6 +38,7 @@ std::string shortened(std::string text, size_t most) {
 
 }  // namespace
 
+// A line that is not a JSON object is passed over: it did not come from the interpreter.
 void CellReport::add(std::string_view lines) {
   for (size_t at = 0; at < lines.size();) {
     size_t end = std::min(lines.find('\n', at), lines.size());
@@ -63,6 +65,7 @@ void CellReport::take(Value event) {
   }
 }
 
+// A result may have several formats. The model gets the best text and one picture or document.
 void CellReport::take_result(const Value& event) {
   if (results_.size() >= kMostResults) {
     ++left_out_;
@@ -114,29 +117,31 @@ void CellReport::take_result(const Value& event) {
   results_.push_back(std::move(result));
 }
 
-void CellReport::tell(const std::string& ending, Told& told) && {
+// The text has the parts in the order in which a terminal would show them.
+void CellReport::tell(const std::string& ending, ToolReport& report) && {
   std::string out = out_.text(), errors = errors_.text();
   auto part = [&](const char* title, const std::string& text) {
     if (text.empty()) return;
-    told.text += cat(told.text.empty() || ends_with(told.text, "\n") ? "" : "\n", title, text);
+    report.text +=
+        cat(report.text.empty() || ends_with(report.text, "\n") ? "" : "\n", title, text);
   };
   part("", out);
   part("[stderr]\n", errors);
   part("[result]\n", result_text_);
   part("[error]\n", traceback_);
   if (!ending.empty()) part("", cat("[", ending, "]"));
-  if (told.text.empty())
-    told.text =
+  if (report.text.empty())
+    report.text =
         pictures_.empty() ? "(it printed nothing, and has no result)" : "(the result is a picture)";
   if (left_out_ > 0)
-    told.notes.push_back(
+    report.notes.push_back(
         cat(left_out_, " results or pictures are left out: too many, or too large"));
-  told.is_error = told.is_error || has_error();
-  told.data.set("results", std::move(results_));
-  out_.put("stdout", told.data);
-  errors_.put("stderr", told.data);
-  told.data.set("error", std::move(error_));
-  told.more = std::move(pictures_);
+  report.is_error = report.is_error || has_error();
+  report.data.set("results", std::move(results_));
+  out_.put("stdout", report.data);
+  errors_.put("stderr", report.data);
+  report.data.set("error", std::move(error_));
+  report.more = std::move(pictures_);
 }
 
 }  // namespace paddock::tools::builtin

@@ -1,4 +1,4 @@
-// What came of a cell, for a model: texts, pictures, tables, errors.
+// The outcome of a cell, for a model: texts, pictures, tables, errors.
 #pragma once
 
 #include <string>
@@ -23,14 +23,14 @@ class CellReport {
 
   // Puts text, data and pictures. `ending`: a line about how it ended when it did not end by
   // itself; may be empty.
-  void tell(const std::string& ending, Told& told) &&;
+  void tell(const std::string& ending, ToolReport& report) &&;
 
  private:
   void take(Value event);
   void take_result(const Value& event);
 
   std::string sandbox_;
-  Kept out_, errors_;
+  OutputExcerpt out_, errors_;
   Value::Array results_, pictures_;
   std::string result_text_, traceback_;
   Value error_;

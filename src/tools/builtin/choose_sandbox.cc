@@ -18,6 +18,7 @@ bool has_ended(const Sandbox& sandbox) {
          sandbox.info().state == SandboxState::ended;
 }
 
+// What the model must know before it relies on state that is gone.
 std::string why_lost(const std::shared_ptr<Sandbox>& before) {
   std::string because = before ? before->info().ended_because : "";
   return cat("The sandbox you used before has ended",
@@ -28,17 +29,19 @@ std::string why_lost(const std::shared_ptr<Sandbox>& before) {
 
 }  // namespace
 
-Boxes::Boxes(manager::Manager& manager, manager::CreateOptions made_of)
+SandboxChooser::SandboxChooser(manager::Manager& manager, manager::CreateOptions made_of)
     : manager_(manager), made_of_(std::move(made_of)) {}
 
-void Boxes::forget_ended() {
+// Callers whose sandbox is gone and who make no call now.
+void SandboxChooser::forget_ended() {
   std::erase_if(own_, [&](const auto& entry) {
     return entry.second.use_count() == 1 &&
            (entry.second->id.empty() || !manager_.find_for_data(entry.second->id));
   });
 }
 
-std::shared_ptr<Boxes::Own> Boxes::entry(const std::string& tenant, const std::string& principal) {
+std::shared_ptr<SandboxChooser::Own> SandboxChooser::entry(const std::string& tenant,
+                                                           const std::string& principal) {
   std::shared_ptr<Own>& entry = own_[{tenant, principal}];
   if (!entry) entry = std::make_shared<Own>(manager_.loop());
   std::shared_ptr<Own> held = entry;
@@ -46,16 +49,16 @@ std::shared_ptr<Boxes::Own> Boxes::entry(const std::string& tenant, const std::s
   return held;
 }
 
-std::shared_ptr<Sandbox> Boxes::own_of(const manager::Caller& caller,
-                                       const std::string& principal) const {
+std::shared_ptr<Sandbox> SandboxChooser::default_of(const manager::Caller& caller,
+                                                    const std::string& principal) const {
   auto found = own_.find({caller.tenant, principal});
   if (found == own_.end() || found->second->id.empty()) return nullptr;
   Result<std::shared_ptr<Sandbox>> sandbox = manager_.find(caller, found->second->id);
   return sandbox && !has_ended(*sandbox.value()) ? sandbox.value() : nullptr;
 }
 
-Task<Result<std::shared_ptr<Sandbox>>> Boxes::make(manager::Caller caller,
-                                                   manager::CreateOptions options) {
+Task<Result<std::shared_ptr<Sandbox>>> SandboxChooser::make(manager::Caller caller,
+                                                            manager::CreateOptions options) {
   // Until it is killed, where the tenant may have that.
   uint64_t longest = manager_.longest_timeout(caller.tenant);
   if (longest != 0 &&
@@ -66,15 +69,13 @@ Task<Result<std::shared_ptr<Sandbox>>> Boxes::make(manager::Caller caller,
   co_return made;
 }
 
-Task<Result<Chosen>> Boxes::choose(manager::Caller caller, std::string principal,
-                                   std::string named) {
+// Calls of one caller that come together wait for each other, so that they share one sandbox.
+Task<Result<Chosen>> SandboxChooser::choose(manager::Caller caller, std::string principal,
+                                            std::string named) {
   if (!named.empty()) {
-    Result<std::shared_ptr<Sandbox>> found = manager_.find(caller, named);
-    if (!found) co_return found.error();
-    Result<manager::RunningSandbox> inside =
-        co_await manager::enter(manager_, found.value(), caller);
-    if (!inside) co_return inside.error();
-    co_return Chosen{inside.value(), {}};
+    CO_TRY(std::shared_ptr<Sandbox> found, manager_.find(caller, named));
+    CO_TRY(manager::RunningSandbox inside, co_await manager::enter(manager_, found, caller));
+    co_return Chosen{inside, {}};
   }
   std::shared_ptr<Own> own = entry(caller.tenant, principal);
   io::Mutex::Lock lock = co_await own->making.lock();
@@ -90,12 +91,9 @@ Task<Result<Chosen>> Boxes::choose(manager::Caller caller, std::string principal
   }
   if (!own->id.empty()) chosen.notes.push_back(why_lost(before));
   manager::CreateOptions options = made_of_;
-  Result<std::shared_ptr<Sandbox>> made = co_await make(caller, std::move(options));
-  if (!made) co_return made.error();
-  own->id = made.value()->info().id;
-  Result<manager::RunningSandbox> inside = co_await manager::enter(manager_, made.value(), caller);
-  if (!inside) co_return inside.error();
-  chosen.inside = inside.value();
+  CO_TRY(std::shared_ptr<Sandbox> made, co_await make(caller, std::move(options)));
+  own->id = made->info().id;
+  CO_TRY(chosen.inside, co_await manager::enter(manager_, made, caller));
   co_return chosen;
 }
 

@@ -1,5 +1,5 @@
-// Which sandbox a call means: the one it names, or the caller's own, which is made when it is first
-// needed and replaced when it has ended.
+// Which sandbox a call means: the one it names, or the caller's default one, which is made when it
+// is first needed and replaced when it has ended.
 #pragma once
 
 #include <map>
@@ -18,17 +18,17 @@ struct Chosen {
   std::vector<std::string> notes;
 };
 
-class Boxes {
+class SandboxChooser {
  public:
-  Boxes(manager::Manager& manager, manager::CreateOptions made_of);
+  SandboxChooser(manager::Manager& manager, manager::CreateOptions made_of);
 
-  // `named`: an id or a name; empty: the principal's own. What belongs to another tenant does not
-  // exist.
+  // `named` is an id or a name; empty: the principal's default one. Sandboxes of other tenants are
+  // not found.
   io::Task<Result<Chosen>> choose(manager::Caller caller, std::string principal, std::string named);
-  // The principal's own, if there is one; null otherwise.
-  std::shared_ptr<manager::Sandbox> own_of(const manager::Caller& caller,
-                                           const std::string& principal) const;
-  // One more that was asked for in so many words.
+  // The principal's default sandbox. Null: there is none.
+  std::shared_ptr<manager::Sandbox> default_of(const manager::Caller& caller,
+                                               const std::string& principal) const;
+  // One more, which the caller has asked for.
   io::Task<Result<std::shared_ptr<manager::Sandbox>>> make(manager::Caller caller,
                                                            manager::CreateOptions options);
   const manager::CreateOptions& made_of() const { return made_of_; }

@@ -8,22 +8,22 @@ namespace {
 
 using io::Task;
 
-class BoxesTest : public manager::ManagerTest {
+class SandboxChooserTest : public manager::ManagerTest {
  public:
   Task<void> choose(std::string principal, std::string named, Result<Chosen>& into) {
-    into = co_await boxes_->choose(caller_, principal, named);
+    into = co_await chooser_->choose(caller_, principal, named);
     ++answered_;
   }
-  std::unique_ptr<Boxes> boxes_;
+  std::unique_ptr<SandboxChooser> chooser_;
   size_t answered_ = 0;
 };
 
-TEST_F(BoxesTest, MakesOneForCallsThatComeTogether) {
-  tell([](BoxesTest* self) -> Task<void> {
+TEST_F(SandboxChooserTest, MakesOneForCallsThatComeTogether) {
+  tell([](SandboxChooserTest* self) -> Task<void> {
     co_await self->begin();
     self->world_->takes = 20;
     manager::CreateOptions made_of;
-    self->boxes_ = std::make_unique<Boxes>(*self->manager_, made_of);
+    self->chooser_ = std::make_unique<SandboxChooser>(*self->manager_, made_of);
     Result<Chosen> first = Error{}, second = Error{}, other = Error{};
     std::string none, a = "a", b = "b";
     io::spawn(self->choose(a, none, first));
@@ -38,25 +38,25 @@ TEST_F(BoxesTest, MakesOneForCallsThatComeTogether) {
     }
     EXPECT_EQ(self->world_->starts, 2u);
     first = second = other = Error{};
-    self->boxes_.reset();
+    self->chooser_.reset();
     co_await self->end();
   }(this));
 }
 
-TEST_F(BoxesTest, ReplacesOneThatHasEndedAndSaysSo) {
-  tell([](BoxesTest* self) -> Task<void> {
+TEST_F(SandboxChooserTest, ReplacesOneThatHasEndedAndSaysSo) {
+  tell([](SandboxChooserTest* self) -> Task<void> {
     co_await self->begin();
     manager::CreateOptions made_of;
-    self->boxes_ = std::make_unique<Boxes>(*self->manager_, made_of);
+    self->chooser_ = std::make_unique<SandboxChooser>(*self->manager_, made_of);
     Result<Chosen> chosen = Error{};
     std::string none, a = "a";
     co_await self->choose(a, none, chosen);
     EXPECT_TRUE(chosen) << chosen.error().message;
     std::string id = chosen.value().inside.sandbox->info().id;
-    EXPECT_EQ(self->boxes_->own_of(self->caller_, a)->info().id, id);
+    EXPECT_EQ(self->chooser_->default_of(self->caller_, a)->info().id, id);
     Result<void> killed = co_await self->manager_->kill(self->caller_, id);
     EXPECT_TRUE(killed);
-    EXPECT_EQ(self->boxes_->own_of(self->caller_, a), nullptr);
+    EXPECT_EQ(self->chooser_->default_of(self->caller_, a), nullptr);
     co_await self->choose(a, none, chosen);
     EXPECT_TRUE(chosen);
     EXPECT_NE(chosen.value().inside.sandbox->info().id, id);
@@ -64,16 +64,16 @@ TEST_F(BoxesTest, ReplacesOneThatHasEndedAndSaysSo) {
     co_await self->choose(a, none, chosen);
     EXPECT_TRUE(chosen && chosen.value().notes.empty());
     chosen = Error{};
-    self->boxes_.reset();
+    self->chooser_.reset();
     co_await self->end();
   }(this));
 }
 
-TEST_F(BoxesTest, WhatBelongsToAnotherTenantDoesNotExist) {
-  tell([](BoxesTest* self) -> Task<void> {
+TEST_F(SandboxChooserTest, WhatBelongsToAnotherTenantDoesNotExist) {
+  tell([](SandboxChooserTest* self) -> Task<void> {
     co_await self->begin();
     manager::CreateOptions made_of;
-    self->boxes_ = std::make_unique<Boxes>(*self->manager_, made_of);
+    self->chooser_ = std::make_unique<SandboxChooser>(*self->manager_, made_of);
     Result<Chosen> chosen = Error{};
     std::string none, a = "a";
     co_await self->choose(a, none, chosen);
@@ -84,9 +84,9 @@ TEST_F(BoxesTest, WhatBelongsToAnotherTenantDoesNotExist) {
     co_await self->choose(a, id, theirs);
     EXPECT_FALSE(theirs);
     EXPECT_EQ(theirs.error().code, Code::not_found);
-    EXPECT_EQ(self->boxes_->own_of(self->caller_, a), nullptr);
+    EXPECT_EQ(self->chooser_->default_of(self->caller_, a), nullptr);
     chosen = Error{};
-    self->boxes_.reset();
+    self->chooser_.reset();
     co_await self->end();
   }(this));
 }

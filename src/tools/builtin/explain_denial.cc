@@ -9,6 +9,7 @@ namespace {
 
 using io::Task;
 
+// The decision as structured data.
 Value shown(const policy::Decision& decision) {
   Value value;
   value.set("verdict", policy::to_string(decision.kind));
@@ -19,6 +20,7 @@ Value shown(const policy::Decision& decision) {
   return value;
 }
 
+// The decision as a sentence for the model.
 std::string words_of(const Value& decision, const std::string& tool) {
   std::string verdict = text_in(decision, "verdict"), rule = text_in(decision, "rule"),
               why = text_in(decision, "why"), hint = text_in(decision, "hint");
@@ -32,34 +34,33 @@ std::string words_of(const Value& decision, const std::string& tool) {
 
 }  // namespace
 
-Task<Value> explain_denial(Job job) {
+// Explains a call that was denied before, or judges one that the model thinks of making.
+Task<Result<Value>> explain_denial(Job job) {
   Desk* desk = job.shared->options.desk;
   std::string id = job.text("id"), tool = job.text("tool");
-  Told told;
+  ToolReport report;
   if (id.empty() == tool.empty()) {
-    Error error{Code::invalid,
-                "give either `id` (of a call that was denied) or `tool` with `arguments` (of one "
-                "you think of making)",
-                ""};
-    co_return refusal(error);
+    co_return Error{
+        Code::invalid,
+        "give either `id` (of a call that was denied) or `tool` with `arguments` (of one "
+        "you think of making)",
+        ""};
   }
   if (!id.empty()) {
     Value record = desk ? desk->explain(*job.principal, id) : Value();
     if (record.is_null()) {
-      Error error{Code::not_found,
-                  cat("no call '", printable(id.substr(0, 64)), "' of yours is known"),
-                  "the id stands in _meta of the denial; only calls of late are known. Or ask with "
-                  "`tool` and `arguments`"};
-      co_return refusal(error);
+      co_return Error{
+          Code::not_found, cat("no call '", printable(id.substr(0, 64)), "' of yours is known"),
+          "the id stands in _meta of the denial; only calls of late are known. Or ask with "
+          "`tool` and `arguments`"};
     }
-    told.text = text_in(record, "text").empty() ? to_json(record, true) : text_in(record, "text");
-    told.data.set("id", id);
-    told.data.set("decision", std::move(record));
-    co_return to_result(std::move(told));
+    report.text = text_in(record, "text").empty() ? to_json(record, true) : text_in(record, "text");
+    report.data.set("id", id);
+    report.data.set("decision", std::move(record));
+    co_return to_result(std::move(report));
   }
   if (!desk) {
-    Error error{Code::unsupported, "nobody judges calls here", ""};
-    co_return refusal(error);
+    co_return Error{Code::unsupported, "nobody judges calls here", ""};
   }
   const Value* arguments = job.arguments.find("arguments");
   Desk::Request request{.tool = tool,
@@ -68,10 +69,10 @@ Task<Value> explain_denial(Job job) {
                         .dry_run = true};
   Called called = co_await desk->call(std::move(request), job.context);
   Value decision = shown(called.decision);
-  told.text = words_of(decision, tool);
-  told.data.set("id", called.id);
-  told.data.set("decision", std::move(decision));
-  co_return to_result(std::move(told));
+  report.text = words_of(decision, tool);
+  report.data.set("id", called.id);
+  report.data.set("decision", std::move(decision));
+  co_return to_result(std::move(report));
 }
 
 }  // namespace paddock::tools::builtin

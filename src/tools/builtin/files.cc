@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "base/event.h"
 #include "base/text.h"
+#include "guest/protocol.h"
 #include "manager/operation_record.h"
 #include "tools/builtin/guest_file.h"
 #include "tools/builtin/job.h"
@@ -25,6 +26,7 @@ constexpr io::Milliseconds kPatience = 60'000;
 
 Error no_answer() { return {Code::io, "the sandbox does not answer", ""}; }
 
+// Runs beside the call, so that a guest that does not take the content cannot block it.
 Task<void> feed(std::shared_ptr<Channel> channel, std::string content) {
   (void)co_await channel->send(content);
   channel->end_input();
@@ -39,6 +41,7 @@ const char* picture_type(std::string_view bytes) {
   return nullptr;
 }
 
+// Valid UTF-8 without NUL.
 bool is_text(std::string_view bytes) {
   if (bytes.find('\0') != std::string_view::npos) return false;
   bool changed = false;
@@ -53,6 +56,7 @@ struct Lines {
   bool more = false;            // behind the last
 };
 
+// The lines from `first` on, as many as were asked for and fit into kMostText.
 Lines lines_of(std::string_view bytes, int64_t first, int64_t count) {
   Lines lines{.first = first, .last = first - 1};
   for (size_t at = 0; at < bytes.size();) {
@@ -75,6 +79,7 @@ Lines lines_of(std::string_view bytes, int64_t first, int64_t count) {
   return lines;
 }
 
+// The bytes as an embedded resource, which clients may save.
 Value resource(const std::string& sandbox, const std::string& path, std::string_view bytes) {
   Value inner = Value::Object{{"uri", cat("paddock://sandbox/", sandbox, path)},
                               {"mimeType", "application/octet-stream"},
@@ -82,70 +87,72 @@ Value resource(const std::string& sandbox, const std::string& path, std::string_
   return Value::Object{{"type", "resource"}, {"resource", std::move(inner)}};
 }
 
-void tell_text(const Job& job, const FilePart& part, const std::string& path, Told& told) {
+// The lines that were asked for, and a note on how to read on.
+void tell_text(const Job& job, const FilePart& part, const std::string& path, ToolReport& report) {
   int64_t first = std::max<int64_t>(1, job.number("offset", 1)),
           count = std::max<int64_t>(1, job.number("limit", kDefaultLines));
   Lines lines = lines_of(part.bytes, first, count);
   bool more = lines.more || !part.is_whole;
-  told.data.set("encoding", "text");
-  told.data.set("first_line", lines.first);
-  told.data.set("last_line", lines.last);
-  told.data.set("lines", part.is_whole ? Value(lines.seen) : Value());
-  told.data.set("truncated", more || first > 1);
-  told.data.set("content", lines.text);
-  told.text = std::move(lines.text);
+  report.data.set("encoding", "text");
+  report.data.set("first_line", lines.first);
+  report.data.set("last_line", lines.last);
+  report.data.set("lines", part.is_whole ? Value(lines.seen) : Value());
+  report.data.set("truncated", more || first > 1);
+  report.data.set("content", lines.text);
+  report.text = std::move(lines.text);
   if (lines.last < lines.first)
-    told.notes.push_back(
+    report.notes.push_back(
         lines.seen == 0
             ? cat(path, " is empty")
             : cat(path, " has ", lines.seen, " lines: there is nothing from line ", first, " on"));
   else if (more)
-    told.notes.push_back(cat("lines ", lines.first, " to ", lines.last,
-                             part.is_whole ? cat(" of ", lines.seen) : std::string(),
-                             "; read on with offset=", lines.last + 1));
+    report.notes.push_back(cat("lines ", lines.first, " to ", lines.last,
+                               part.is_whole ? cat(" of ", lines.seen) : std::string(),
+                               "; read on with offset=", lines.last + 1));
 }
 
 }  // namespace
 
-Task<Value> read_file(Job job) {
-  Result<Chosen> chosen = co_await choose(job);
-  if (!chosen) co_return refusal(chosen.error());
-  manager::RunningSandbox inside = chosen.value().inside;
+// Text is given by lines, pictures as pictures, and other bytes as base64 where that was asked
+// for.
+Task<Result<Value>> read_file(Job job) {
+  CO_TRY(Chosen chosen, co_await choose(job));
+  manager::RunningSandbox inside = chosen.inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string wanted = placed(sandbox, job.text("path")), encoding = job.text("encoding");
   Result<FilePart> part =
       co_await read_beginning(job.loop(), job.context, inside, wanted, kMostScanned);
-  if (!part) co_return refusal(manager::without_secrets(sandbox, part.error()));
+  if (!part) co_return manager::without_secrets(sandbox, part.error());
   FilePart& file = part.value();
-  std::string path = path_in(file.entry, wanted);
-  uint64_t size = std::max<uint64_t>(size_of(file.entry), file.bytes.size());
+  std::string path = text_in(file.entry, "path", wanted);
+  uint64_t size = std::max<uint64_t>(count_in(file.entry, "size"), file.bytes.size());
   Value fields = Value::Object{{"path", path}, {"bytes", size}};
   manager::note_read(job.manager(), job.caller, sandbox, std::move(fields), {});
 
-  Told told{.notes = chosen.value().notes};
-  told.data.set("sandbox", sandbox.info().id);
-  told.data.set("path", path);
-  told.data.set("size", size);
+  ToolReport report{.notes = chosen.notes};
+  report.data.set("sandbox", sandbox.info().id);
+  report.data.set("path", path);
+  report.data.set("size", size);
   const char* picture = encoding.empty() || encoding == "auto" ? picture_type(file.bytes) : nullptr;
   if (picture && file.is_whole && file.bytes.size() <= kMostPicture) {
-    told.data.set("encoding", "image");
-    told.data.set("mime_type", picture);
-    told.text = cat(path, ": ", picture, ", ", human_size(size));
-    told.more.push_back(
+    report.data.set("encoding", "image");
+    report.data.set("mime_type", picture);
+    report.text = cat(path, ": ", picture, ", ", human_size(size));
+    report.more.push_back(
         Value::Object{{"type", "image"}, {"data", base64(file.bytes)}, {"mimeType", picture}});
-    co_return to_result(std::move(told));
+    co_return to_result(std::move(report));
   }
   if (encoding == "text" || (encoding != "base64" && !picture && is_text(file.bytes))) {
     file.bytes = to_utf8(file.bytes);
-    tell_text(job, file, path, told);
-    co_return to_result(std::move(told));
+    tell_text(job, file, path, report);
+    co_return to_result(std::move(report));
   }
   if (encoding == "base64" && file.is_whole && file.bytes.size() <= kMostBase64) {
-    told.data.set("encoding", "base64");
-    told.text = cat(path, ": ", human_size(size), " as base64");
-    told.more.push_back(resource(sandbox.info().id, path, file.bytes));
-    told.data.set("content", base64(file.bytes));
-    co_return to_result(std::move(told));
+    report.data.set("encoding", "base64");
+    report.text = cat(path, ": ", human_size(size), " as base64");
+    report.more.push_back(resource(sandbox.info().id, path, file.bytes));
+    report.data.set("content", base64(file.bytes));
+    co_return to_result(std::move(report));
   }
   co_return error_result(cat(
       path, " is ", picture ? "a picture" : "no text", " of ", human_size(size), ", ",
@@ -156,36 +163,34 @@ Task<Value> read_file(Job job) {
           : cat(", or read it with encoding=\"base64\" (at most ", human_size(kMostBase64), ").")));
 }
 
-Task<Value> write_file(Job job) {
+// The write is recorded before it is done; a failure is recorded after it.
+Task<Result<Value>> write_file(Job job) {
   std::optional<std::string> content = job.text_if("content");
   std::optional<std::string> encoded = job.text_if("base64");
   if (content.has_value() == encoded.has_value()) {
-    Error error{Code::invalid, "give either `content` (text) or `base64` (bytes), not both", ""};
-    co_return refusal(error);
+    co_return Error{Code::invalid, "give either `content` (text) or `base64` (bytes), not both",
+                    ""};
   }
   if (encoded) {
     Result<std::string> bytes = from_base64(*encoded);
     if (!bytes) {
-      Error error{Code::invalid, cat("base64: ", bytes.error().message), ""};
-      co_return refusal(error);
+      co_return Error{Code::invalid, cat("base64: ", bytes.error().message), ""};
     }
     content = std::move(bytes).value();
   }
-  Result<Chosen> chosen = co_await choose(job);
-  if (!chosen) co_return refusal(chosen.error());
-  manager::RunningSandbox inside = chosen.value().inside;
+  CO_TRY(Chosen chosen, co_await choose(job));
+  manager::RunningSandbox inside = chosen.inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
-  Value request = Value::Object{{"op", "write"},
-                                {"own_rights", true},
-                                {"path", placed(sandbox, job.text("path"))},
-                                {"append", job.flag("append", false)}};
+  guest::WriteRequest write{.path = placed(sandbox, job.text("path")),
+                            .append = job.flag("append", false),
+                            .own_rights = true};
+  Value request = guest::to_value(write);
   if (job.flag("executable", false)) request.set("mode", 0755);
   Value fields = manager::file_fields(request);
   fields.set("bytes", static_cast<uint64_t>(content->size()));
   std::string act = "upload";
-  Result<Event> recorded = co_await manager::record_write(job.manager(), job.caller, inside.sandbox,
-                                                          act, std::move(fields));
-  if (!recorded) co_return refusal(recorded.error());
+  CO_TRY(Event recorded, co_await manager::record_write(job.manager(), job.caller, inside.sandbox,
+                                                        act, std::move(fields)));
   std::shared_ptr<Channel> channel = inside.guest->open(request);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(job.context, [channel] { channel->cancel(); });
@@ -201,44 +206,45 @@ Task<Value> write_file(Job job) {
     Error error = last.kind == Channel::Item::Kind::late
                       ? no_answer()
                       : manager::without_secrets(sandbox, manager::from_guest(last.error));
-    job.manager().note_failure(recorded.value(), error);
-    co_return refusal(error);
+    job.manager().note_failure(recorded, error);
+    co_return error;
   }
   const Value* entry = last.value.find("entry");
-  std::string path = path_in(entry ? *entry : Value(), job.text("path"));
-  uint64_t size = entry ? size_of(*entry) : content->size();
-  Told told{.notes = chosen.value().notes};
-  told.text =
+  std::string path = text_in(entry ? *entry : Value(), "path", job.text("path"));
+  uint64_t size = entry ? count_in(*entry, "size") : content->size();
+  ToolReport report{.notes = chosen.notes};
+  report.text =
       cat(job.flag("append", false) ? "added " : "wrote ", content->size(), " bytes to ", path,
           job.flag("append", false) ? cat(", which has ", size, " now") : std::string());
-  told.data.set("sandbox", sandbox.info().id);
-  told.data.set("path", path);
-  told.data.set("size", size);
-  told.data.set("written", static_cast<uint64_t>(content->size()));
-  co_return to_result(std::move(told));
+  report.data.set("sandbox", sandbox.info().id);
+  report.data.set("path", path);
+  report.data.set("size", size);
+  report.data.set("written", static_cast<uint64_t>(content->size()));
+  co_return to_result(std::move(report));
 }
 
 namespace {
 
+// An entry as structured data: the members that the output schema names.
 Value described(const Value& entry, bool details) {
-  Value told;
-  told.set("path", text_in(entry, "path"));
-  told.set("type", text_in(entry, "type"));
-  told.set("size", size_of(entry));
-  if (!text_in(entry, "target").empty()) told.set("target", text_in(entry, "target"));
-  if (!details) return told;
-  for (const char* key : {"permissions", "owner", "group"}) told.set(key, text_in(entry, key));
-  const Value* modified = entry.find("modified_ns");
-  told.set("modified", rfc3339(modified && modified->as_int() ? *modified->as_int() / 1000 : 0, 0));
-  return told;
+  Value value;
+  value.set("path", text_in(entry, "path"));
+  value.set("type", text_in(entry, "type"));
+  value.set("size", count_in(entry, "size"));
+  if (!text_in(entry, "target").empty()) value.set("target", text_in(entry, "target"));
+  if (!details) return value;
+  for (const char* key : {"permissions", "owner", "group"}) value.set(key, text_in(entry, key));
+  value.set("modified", rfc3339(number_in(entry, "modified_ns") / 1000, 0));
+  return value;
 }
 
+// An entry as a line, much as ls shows it.
 std::string line_of(const Value& entry, bool details) {
   std::string type = text_in(entry, "type"), path = text_in(entry, "path");
   std::string shown =
       cat(path, type == "directory" ? "/" : "",
           type == "symlink" ? cat(" -> ", text_in(entry, "target")) : std::string());
-  if (type == "file") shown += cat("  ", human_size(size_of(entry)));
+  if (type == "file") shown += cat("  ", human_size(count_in(entry, "size")));
   return details ? cat(text_in(entry, "permissions"), " ", text_in(entry, "owner"), " ",
                        text_in(entry, "modified"), "  ", shown, "\n")
                  : cat(shown, "\n");
@@ -246,19 +252,18 @@ std::string line_of(const Value& entry, bool details) {
 
 }  // namespace
 
-Task<Value> list_files(Job job) {
-  Result<Chosen> chosen = co_await choose(job);
-  if (!chosen) co_return refusal(chosen.error());
-  manager::RunningSandbox inside = chosen.value().inside;
+// Stops after kMostEntries, and says so.
+Task<Result<Value>> list_files(Job job) {
+  CO_TRY(Chosen chosen, co_await choose(job));
+  manager::RunningSandbox inside = chosen.inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   std::string path = placed(sandbox, job.text("path").empty() ? "." : job.text("path"));
   bool details = job.flag("details", false);
-  Value request = Value::Object{
-      {"op", "list"}, {"own_rights", true}, {"path", path}, {"depth", job.number("depth", 1)}};
-  std::shared_ptr<Channel> channel = inside.guest->open(request);
+  guest::ListRequest request{.path = path, .depth = job.number("depth", 1), .own_rights = true};
+  std::shared_ptr<Channel> channel = inside.guest->open(guest::to_value(request));
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(job.context, [channel] { channel->cancel(); });
-  Told told{.notes = chosen.value().notes};
+  ToolReport report{.notes = chosen.notes};
   Value::Array entries;
   bool more = false;
   io::Milliseconds deadline = job.loop().now() + kPatience;
@@ -266,10 +271,10 @@ Task<Value> list_files(Job job) {
     Channel::Item item = co_await channel->next(deadline);
     if (item.kind == Channel::Item::Kind::end) break;
     if (item.kind == Channel::Item::Kind::failed)
-      co_return refusal(manager::without_secrets(sandbox, manager::from_guest(item.error)));
+      co_return manager::without_secrets(sandbox, manager::from_guest(item.error));
     if (item.kind == Channel::Item::Kind::late) {
       channel->cancel();
-      co_return refusal(no_answer());
+      co_return no_answer();
     }
     const Value* some = item.value.find("entries");
     if (!some || !some->as_array()) continue;
@@ -277,20 +282,20 @@ Task<Value> list_files(Job job) {
       more = entries.size() >= kMostEntries;
       if (more) break;
       entries.push_back(described(entry, details));
-      told.text += line_of(entries.back(), details);
+      report.text += line_of(entries.back(), details);
     }
   }
   if (more) channel->cancel();
   if (more)
-    told.notes.push_back(
+    report.notes.push_back(
         cat("there are more than ", kMostEntries,
             " entries: these are the first. List a directory further down, or use search_files"));
-  if (entries.empty()) told.text = "(nothing is there)";
-  told.data.set("sandbox", sandbox.info().id);
-  told.data.set("path", path);
-  told.data.set("truncated", more);
-  told.data.set("entries", std::move(entries));
-  co_return to_result(std::move(told));
+  if (entries.empty()) report.text = "(nothing is there)";
+  report.data.set("sandbox", sandbox.info().id);
+  report.data.set("path", path);
+  report.data.set("truncated", more);
+  report.data.set("entries", std::move(entries));
+  co_return to_result(std::move(report));
 }
 
 }  // namespace paddock::tools::builtin

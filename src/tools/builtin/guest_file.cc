@@ -1,6 +1,7 @@
 #include "tools/builtin/guest_file.h"
 
 #include "base/text.h"
+#include "guest/protocol.h"
 #include "tools/builtin/progress.h"
 #include "wall/request.h"
 
@@ -14,25 +15,14 @@ std::string placed(const manager::Sandbox& sandbox, const std::string& path) {
   return is_relative && !sandbox.info().workspace.empty() ? cat(wall::kWorkspace, "/", path) : path;
 }
 
-uint64_t size_of(const Value& entry) {
-  const Value* size = entry.find("size");
-  return size && size->as_int() && *size->as_int() > 0 ? static_cast<uint64_t>(*size->as_int()) : 0;
-}
-
-std::string path_in(const Value& entry, const std::string& otherwise) {
-  const Value* path = entry.find("path");
-  return path && path->as_string() ? *path->as_string() : otherwise;
-}
-
+// The guest sends the entry first, then the bytes.
 Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context,
                                       manager::RunningSandbox inside, std::string path,
                                       size_t most) {
   constexpr io::Milliseconds kPatience = 60'000;
-  Value request = Value::Object{{"op", "read"},
-                                {"own_rights", true},
-                                {"path", path},
-                                {"length", static_cast<uint64_t>(most)}};
-  std::shared_ptr<Channel> channel = inside.guest->open(request);
+  guest::ReadRequest request{
+      .path = path, .length = static_cast<int64_t>(most), .own_rights = true};
+  std::shared_ptr<Channel> channel = inside.guest->open(guest::to_value(request));
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(context, [channel] { channel->cancel(); });
   FilePart part;
@@ -52,7 +42,7 @@ Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Conte
     }
   }
   // Files of /proc say that they are empty and are not.
-  part.is_whole = part.bytes.size() < most || size_of(part.entry) == part.bytes.size();
+  part.is_whole = part.bytes.size() < most || count_in(part.entry, "size") == part.bytes.size();
   co_return part;
 }
 

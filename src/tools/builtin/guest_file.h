@@ -1,4 +1,4 @@
-// Files of a sandbox as tools need them: read in part, written whole.
+// Files of a sandbox as the tools read them.
 #pragma once
 
 #include <string>
@@ -21,8 +21,5 @@ struct FilePart {
 io::Task<Result<FilePart>> read_beginning(io::Loop& loop, std::shared_ptr<mcp::Context> context,
                                           manager::RunningSandbox inside, std::string path,
                                           size_t most);
-
-uint64_t size_of(const Value& entry);
-std::string path_in(const Value& entry, const std::string& otherwise);
 
 }  // namespace paddock::tools::builtin

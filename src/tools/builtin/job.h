@@ -1,6 +1,7 @@
-// One call of one of Paddock's own tools, and what its function needs again and again.
+// One call of a built-in tool, and what all their functions need.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,9 +13,20 @@
 
 namespace paddock::tools::builtin {
 
+// What all calls share. The manager may be started by the first of them.
 struct Shared {
-  OwnOptions options;
-  std::unique_ptr<Boxes> boxes;
+  Shared(io::Loop& on, BuiltinOptions given) : loop(on), options(std::move(given)) {}
+  void use(manager::Manager& manager) {
+    options.manager = &manager;
+    sandboxes = std::make_unique<SandboxChooser>(manager, options.sandbox);
+  }
+
+  io::Loop& loop;
+  BuiltinOptions options;
+  std::unique_ptr<SandboxChooser> sandboxes;  // null: there is no manager yet
+  std::shared_ptr<io::Event> starting;        // null: no manager is being started
+  std::optional<Error> failed;                // why it did not start the last time
+  io::Milliseconds failed_at = 0;
 };
 
 struct Job {
@@ -27,32 +39,35 @@ struct Job {
   manager::Manager& manager() const { return *shared->options.manager; }
   io::Loop& loop() const { return manager().loop(); }
 
-  // Of the arguments, which their schema has been held against: empty where they are absent.
-  std::string text(std::string_view name) const;
-  std::optional<std::string> text_if(std::string_view name) const;
-  bool flag(std::string_view name, bool otherwise) const;
+  // Members of the arguments, which were checked against their schema.
+  std::string text(std::string_view name) const { return text_in(arguments, name); }
+  std::optional<std::string> text_if(std::string_view name) const;  // unset: it is missing
+  bool flag(std::string_view name, bool otherwise) const {
+    return flag_in(arguments, name, otherwise);
+  }
   int64_t number(std::string_view name, int64_t otherwise) const;
-  // May have fractions; in milliseconds.
+  // Seconds, which may have a fraction, as milliseconds.
   int64_t seconds(std::string_view name, int64_t otherwise_ms) const;
-  std::vector<std::string> texts(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const { return texts_in(arguments, name); }
   std::map<std::string, std::string> pairs(std::string_view name) const;
 };
 
-using Function = io::Task<Value> (*)(Job job);  // gives a CallToolResult
+// Gives a CallToolResult. An error is told to the model in words.
+using Function = io::Task<Result<Value>> (*)(Job job);
 
-// The sandbox that the call means, running.
+// The sandbox that the call means. It runs.
 io::Task<Result<Chosen>> choose(const Job& job);
 
-io::Task<Value> run_code(Job job);
-io::Task<Value> run_command(Job job);
-io::Task<Value> read_file(Job job);
-io::Task<Value> write_file(Job job);
-io::Task<Value> list_files(Job job);
-io::Task<Value> search_files(Job job);
-io::Task<Value> create_sandbox(Job job);
-io::Task<Value> list_sandboxes(Job job);
-io::Task<Value> kill_sandbox(Job job);
-io::Task<Value> network_log(Job job);
-io::Task<Value> explain_denial(Job job);
+io::Task<Result<Value>> run_code(Job job);
+io::Task<Result<Value>> run_command(Job job);
+io::Task<Result<Value>> read_file(Job job);
+io::Task<Result<Value>> write_file(Job job);
+io::Task<Result<Value>> list_files(Job job);
+io::Task<Result<Value>> search_files(Job job);
+io::Task<Result<Value>> create_sandbox(Job job);
+io::Task<Result<Value>> list_sandboxes(Job job);
+io::Task<Result<Value>> kill_sandbox(Job job);
+io::Task<Result<Value>> network_log(Job job);
+io::Task<Result<Value>> explain_denial(Job job);
 
 }  // namespace paddock::tools::builtin

@@ -11,6 +11,7 @@ namespace {
 
 using io::Task;
 
+// A line of the egress log as the output schema has it. Empty members are left out.
 Value entry_of(const Value& line) {
   Value entry;
   entry.set("time", rfc3339(number_in(line, "time_ms") * 1000, 3));
@@ -23,6 +24,7 @@ Value entry_of(const Value& line) {
   return entry;
 }
 
+// The same on one line, for the model.
 std::string words_of(const Value& entry) {
   std::string why = text_in(entry, "why"), error = text_in(entry, "error"),
               method = text_in(entry, "method");
@@ -36,19 +38,18 @@ std::string words_of(const Value& entry) {
 
 }  // namespace
 
-Task<Value> network_log(Job job) {
+// Reads the log of the sandbox from its end, so that the latest entries are the ones that are
+// kept.
+Task<Result<Value>> network_log(Job job) {
   std::string named = job.text("sandbox");
   std::shared_ptr<manager::Sandbox> sandbox =
-      named.empty() ? job.shared->boxes->own_of(job.caller, job.principal->id) : nullptr;
+      named.empty() ? job.shared->sandboxes->default_of(job.caller, job.principal->id) : nullptr;
   if (!named.empty()) {
-    Result<std::shared_ptr<manager::Sandbox>> found = job.manager().find(job.caller, named);
-    if (!found) co_return refusal(found.error());
-    sandbox = found.value();
+    CO_TRY(sandbox, job.manager().find(job.caller, named));
   }
   if (!sandbox) {
-    Error error{Code::not_found, "you have no sandbox yet, so nothing was asked of the network",
-                "the first call of run_code or run_command makes one"};
-    co_return refusal(error);
+    co_return Error{Code::not_found, "you have no sandbox yet, so nothing was asked of the network",
+                    "the first call of run_code or run_command makes one"};
   }
   size_t most = static_cast<size_t>(job.number("limit", 100));
   bool denied_only = job.flag("denied_only", false), more = false;
@@ -64,21 +65,21 @@ Task<Value> network_log(Job job) {
     if (!more) entries.push_back(entry_of(event.value()));
   }
   std::reverse(entries.begin(), entries.end());
-  Told told;
+  ToolReport report;
   std::vector<std::string> hosts =
       sandbox->info().policy.network.allow.value_or(std::vector<std::string>());
-  told.text =
+  report.text =
       hosts.empty()
           ? "This sandbox has no network at all: nothing is let through, and nothing is logged.\n"
           : cat("Allowed: ", join(hosts, ", "), "\n");
-  for (const Value& entry : entries) told.text += words_of(entry);
+  for (const Value& entry : entries) report.text += words_of(entry);
   if (entries.empty() && !hosts.empty())
-    told.text += denied_only ? "(nothing was denied)" : "(nothing was asked for yet)";
-  told.data.set("sandbox", sandbox->info().id);
-  told.data.set("allow_hosts", text_list(hosts));
-  told.data.set("entries", Value::Array(entries.begin(), entries.end()));
-  told.data.set("truncated", more || sandbox->log_dropped() > 0);
-  co_return to_result(std::move(told));
+    report.text += denied_only ? "(nothing was denied)" : "(nothing was asked for yet)";
+  report.data.set("sandbox", sandbox->info().id);
+  report.data.set("allow_hosts", text_list(hosts));
+  report.data.set("entries", Value::Array(entries.begin(), entries.end()));
+  report.data.set("truncated", more || sandbox->log_dropped() > 0);
+  co_return to_result(std::move(report));
 }
 
 }  // namespace paddock::tools::builtin

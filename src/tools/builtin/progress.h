@@ -1,4 +1,4 @@
-// Progress of what takes long: told a few times a second at most, and only to who wants to hear it.
+// Progress of a long call: reported a few times a second at most, and only to clients that want it.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace paddock::tools::builtin {
 
-class Pace {
+class ProgressReporter {
  public:
-  Pace(io::Loop& loop, std::shared_ptr<mcp::Context> context)
+  ProgressReporter(io::Loop& loop, std::shared_ptr<mcp::Context> context)
       : loop_(loop), context_(std::move(context)), began_(loop.now()), next_(began_ + kEvery) {}
 
-  // When to look up again although nothing came, but not after `deadline`.
+  // When to wake up to report progress, but not after `deadline`.
   io::Milliseconds until(io::Milliseconds deadline) const {
     return context_->wants_progress() ? std::min(next_, deadline) : deadline;
   }
@@ -36,7 +36,7 @@ class Pace {
   io::Milliseconds began_, next_;
 };
 
-// What is to be done when the call is cancelled, for as long as this lives.
+// Does something when the call is cancelled, for as long as this object lives.
 class OnCancel {
  public:
   OnCancel(std::shared_ptr<mcp::Context> context, std::function<void()> then)

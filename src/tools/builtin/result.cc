@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostLooked = 2000;  // lines of a sandbox's log
 
+// Names the limit, its value and the peak, so that the model can do less at once.
 std::string limit_words(const Value& outcome) {
   std::string name = text_in(outcome, "limit");
   uint64_t value = static_cast<uint64_t>(number_in(outcome, "value")),
@@ -29,18 +30,19 @@ std::string limit_words(const Value& outcome) {
 
 }  // namespace
 
-Value to_result(Told told) {
+// Notes come first in the text: a model that reads only the beginning must see them.
+Value to_result(ToolReport report) {
   Value::Array content;
   std::string text;
-  for (const std::string& note : told.notes) text += cat("Note: ", note, "\n");
-  text += told.text;
+  for (const std::string& note : report.notes) text += cat("Note: ", note, "\n");
+  text += report.text;
   content.push_back(Value::Object{{"type", "text"}, {"text", std::move(text)}});
-  for (Value& item : told.more) content.push_back(std::move(item));
-  told.data.set("notes", text_list(told.notes));
+  for (Value& item : report.more) content.push_back(std::move(item));
+  report.data.set("notes", text_list(report.notes));
   Value result;
   result.set("content", std::move(content));
-  result.set("structuredContent", std::move(told.data));
-  if (told.is_error) result.set("isError", true);
+  result.set("structuredContent", std::move(report.data));
+  if (report.is_error) result.set("isError", true);
   return result;
 }
 
@@ -49,7 +51,8 @@ Value refusal(const Error& error) {
   return error_result(cat(error.message, hint));
 }
 
-void Kept::add(std::string_view bytes) {
+// Fills the head first, then keeps the latest bytes in the tail.
+void OutputExcerpt::add(std::string_view bytes) {
   bytes_ += bytes.size();
   lines_ += static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
   size_t room = std::min(half_ - head_.size(), bytes.size());
@@ -64,7 +67,7 @@ void Kept::add(std::string_view bytes) {
   if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);
 }
 
-std::string Kept::text() const {
+std::string OutputExcerpt::text() const {
   std::string_view tail = tail_;
   uint64_t left_out = bytes_ - head_.size() - std::min<uint64_t>(tail.size(), half_);
   if (tail.size() > half_) tail.remove_prefix(tail.size() - half_);
@@ -72,7 +75,7 @@ std::string Kept::text() const {
   return cat(to_utf8(head_), "\n[… ", left_out, " bytes left out …]\n", to_utf8(tail));
 }
 
-void Kept::put(const char* name, Value& into) const {
+void OutputExcerpt::put(const char* name, Value& into) const {
   into.set(name, text());
   into.set(cat(name, "_bytes"), bytes_);
   into.set(cat(name, "_truncated"), bytes_ > 2 * half_);
@@ -90,6 +93,7 @@ std::string outcome_words(const Value& outcome) {
   return why.empty() ? kind : why;
 }
 
+// Removes two-byte escapes and control sequences (ESC [ … letter).
 std::string without_escapes(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -112,6 +116,7 @@ uint64_t network_mark(const manager::Sandbox& sandbox) {
   return sandbox.log_dropped() + sandbox.log().size();
 }
 
+// Each distinct denial once: a program that tries again and again causes many.
 std::vector<Value> network_denials(const manager::Sandbox& sandbox, uint64_t mark, size_t most) {
   std::vector<Value> denials;
   const std::vector<std::string>& log = sandbox.log();
@@ -144,23 +149,25 @@ bool has_network(const manager::Sandbox& sandbox) {
   return allow && !allow->empty();
 }
 
+// Where the sandbox has no network at all nothing is logged, so the program's own words are
+// looked at.
 void tell_network(const manager::Sandbox& sandbox, uint64_t mark, std::string_view said,
-                  Told& told) {
+                  ToolReport& report) {
   std::vector<Value> denials = network_denials(sandbox, mark, 20);
   for (const Value& denial : denials)
-    told.notes.push_back(cat("the network denied ", text_in(denial, "host"), ":",
-                             number_in(denial, "port"), " (", text_in(denial, "rule"),
-                             "): ", text_in(denial, "why"),
-                             ". Only hosts on the allowlist can be reached; create_sandbox with "
-                             "allow_hosts asks for others."));
-  told.data.set("network_denials", Value::Array(denials.begin(), denials.end()));
+    report.notes.push_back(cat("the network denied ", text_in(denial, "host"), ":",
+                               number_in(denial, "port"), " (", text_in(denial, "rule"),
+                               "): ", text_in(denial, "why"),
+                               ". Only hosts on the allowlist can be reached; create_sandbox with "
+                               "allow_hosts asks for others."));
+  report.data.set("network_denials", Value::Array(denials.begin(), denials.end()));
   if (has_network(sandbox) || !denials.empty()) return;
   for (const char* words :
        {"Could not resolve", "Temporary failure in name resolution", "Name or service not known",
         "Network is unreachable", "EAI_AGAIN", "ENETUNREACH", "nodename nor servname",
         "Temporary failure resolving", "Failed to establish a new connection"})
     if (said.find(words) != std::string_view::npos) {
-      told.notes.push_back(
+      report.notes.push_back(
           "this sandbox has no network. If you need some, make one that has: create_sandbox with "
           "allow_hosts, and name it in the calls that follow.");
       return;

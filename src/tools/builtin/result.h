@@ -1,4 +1,4 @@
-// Results of Paddock's own tools: words for the model, the same as data for programs.
+// Results of the built-in tools: text for the model, and the same as data for programs.
 #pragma once
 
 #include <string>
@@ -6,28 +6,28 @@
 #include <vector>
 
 #include "base/value.h"
+#include "base/value_edit.h"
 #include "manager/sandbox.h"
-#include "mcp/edit.h"
 #include "tools/provider.h"
 
 namespace paddock::tools::builtin {
 
-struct Told {
+struct ToolReport {
   std::string text;
   Value data;  // an object; structuredContent
   bool is_error = false;
   Value::Array more{};               // further content: pictures, documents
   std::vector<std::string> notes{};  // said in front of the text, and in data
 };
-Value to_result(Told told);
+Value to_result(ToolReport report);
 
-// Why a call could not be done at all: the message and what to do, in words.
+// Why a call could not be made at all: the message, and what to do.
 Value refusal(const Error& error);
 
-// What a program wrote, as much of it as a model should read: the beginning and the end.
-class Kept {
+// As much of a program's output as a model should read: the beginning and the end.
+class OutputExcerpt {
  public:
-  explicit Kept(size_t most) : half_(most / 2) {}
+  explicit OutputExcerpt(size_t most) : half_(most / 2) {}
   void add(std::string_view bytes);
   std::string text() const;  // UTF-8, with a remark where something is left out
   uint64_t bytes() const { return bytes_; }
@@ -55,6 +55,6 @@ bool has_network(const manager::Sandbox& sandbox);
 // Adds "network_denials" to data and what to do about them to the notes; `said` is what the program
 // printed, which may sound like a network that is not there.
 void tell_network(const manager::Sandbox& sandbox, uint64_t mark, std::string_view said,
-                  Told& told);
+                  ToolReport& report);
 
 }  // namespace paddock::tools::builtin

@@ -8,19 +8,19 @@ namespace paddock::tools::builtin {
 
 namespace {
 
-TEST(Kept, GivesShortOutputAsItIs) {
-  Kept kept(100);
+TEST(OutputExcerpt, GivesShortOutputAsItIs) {
+  OutputExcerpt kept(100);
   kept.add("one\n");
   kept.add("two\n");
   EXPECT_EQ(kept.text(), "one\ntwo\n");
   EXPECT_EQ(kept.lines(), 2u);
 }
 
-TEST(Kept, LeavesOutTheMiddleHoweverItComes) {
+TEST(OutputExcerpt, LeavesOutTheMiddleHoweverItComes) {
   std::string long_text;
   for (int i = 0; i < 1000; ++i) long_text += std::to_string(i) + "\n";
   for (size_t piece : {size_t{1}, size_t{7}, size_t{64}, long_text.size()}) {
-    Kept kept(64);
+    OutputExcerpt kept(64);
     for (size_t at = 0; at < long_text.size(); at += piece)
       kept.add(std::string_view(long_text).substr(at, piece));
     std::string text = kept.text();
@@ -33,8 +33,8 @@ TEST(Kept, LeavesOutTheMiddleHoweverItComes) {
   }
 }
 
-TEST(Kept, IsUtf8WhateverCame) {
-  Kept kept(8);
+TEST(OutputExcerpt, IsUtf8WhateverCame) {
+  OutputExcerpt kept(8);
   kept.add("\xff\xfe");
   for (int i = 0; i < 20; ++i) kept.add("ä");
   bool valid = static_cast<bool>(parse_json(to_json(Value(kept.text())), "text"));
@@ -64,29 +64,29 @@ TEST(Text, LosesTheEscapesOfTerminals) {
 }
 
 TEST(CellReport, MakesPicturesContentAndKeepsTheRestAsText) {
-  CellReport report("box", 1000);
-  report.add(
+  CellReport cell("box", 1000);
+  cell.add(
       "{\"type\":\"stdout\",\"text\":\"hi\\n\"}\n{\"type\":\"result\",\"is_main_result\":true,"
       "\"text\":\"<Figure>\",\"png\":\"AAEC\\n\"}\n");
-  report.add("not json\n{\"type\":\"result\",\"text\":\"table\",\"html\":\"<b>x</b>\"}\n");
-  Told told;
-  std::move(report).tell("", told);
-  ASSERT_EQ(told.more.size(), 2u);
-  EXPECT_EQ(to_json(told.more[0]), R"({"type":"image","data":"AAEC","mimeType":"image/png"})");
-  EXPECT_NE(to_json(told.more[1]).find("\"mimeType\":\"text/html\""), std::string::npos);
-  EXPECT_EQ(told.text, "hi\n[result]\n<Figure>\ntable");
-  EXPECT_FALSE(told.is_error);
+  cell.add("not json\n{\"type\":\"result\",\"text\":\"table\",\"html\":\"<b>x</b>\"}\n");
+  ToolReport report;
+  std::move(cell).tell("", report);
+  ASSERT_EQ(report.more.size(), 2u);
+  EXPECT_EQ(to_json(report.more[0]), R"({"type":"image","data":"AAEC","mimeType":"image/png"})");
+  EXPECT_NE(to_json(report.more[1]).find("\"mimeType\":\"text/html\""), std::string::npos);
+  EXPECT_EQ(report.text, "hi\n[result]\n<Figure>\ntable");
+  EXPECT_FALSE(report.is_error);
 }
 
 TEST(CellReport, AnErrorIsAnError) {
-  CellReport report("box", 1000);
-  report.add(
+  CellReport cell("box", 1000);
+  cell.add(
       "{\"type\":\"error\",\"name\":\"E\",\"value\":\"v\",\"traceback\":\"\\u001b[31mE: "
       "v\\u001b[0m\"}\n");
-  Told told;
-  std::move(report).tell("", told);
-  EXPECT_TRUE(told.is_error);
-  EXPECT_EQ(told.text, "[error]\nE: v");
+  ToolReport report;
+  std::move(cell).tell("", report);
+  EXPECT_TRUE(report.is_error);
+  EXPECT_EQ(report.text, "[error]\nE: v");
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ constexpr size_t kMostNames = 64;
 
 using Names = std::map<std::string, std::string>;  // of contexts, as callers chose them: their ids
 
+// Kept with the sandbox, so that they end with it.
 Names& names_of(manager::Sandbox& sandbox) {
   std::shared_ptr<void>& kept = sandbox.parts["own.contexts"];
   if (!kept) kept = std::make_shared<Names>();
@@ -53,13 +54,12 @@ Task<Result<std::string>> find_context(const Job& job, std::shared_ptr<manager::
   Value data = Value::Object{
       {"act", "create"}, {"language", language.empty() ? "python" : language}, {"cwd", ""}};
   std::string kind = "code.context";
-  Result<Event> recorded =
-      co_await manager::record_doing(job.manager(), job.caller, sandbox, kind, std::move(data));
-  if (!recorded) co_return recorded.error();
+  CO_TRY(Event recorded,
+         co_await manager::record_doing(job.manager(), job.caller, sandbox, kind, std::move(data)));
   std::string cwd;
   Result<code::ContextInfo> made = co_await interpreter->create(language, cwd);
   if (!made) {
-    job.manager().note_failure(recorded.value(), made.error());
+    job.manager().note_failure(recorded, made.error());
     co_return made.error();
   }
   names_of(*sandbox)[name] = made.value().id;
@@ -74,13 +74,13 @@ struct Ending {
 // Reads a cell to its end, or to the end of its time.
 Task<Ending> follow(const Job& job, std::shared_ptr<Cell> cell, int64_t timeout_ms,
                     CellReport& report) {
-  Pace pace(job.loop(), job.context);
+  ProgressReporter progress(job.loop(), job.context);
   io::Milliseconds deadline = job.loop().now() + timeout_ms;
   while (true) {
-    Cell::News news = co_await cell->next(pace.until(deadline));
+    Cell::News news = co_await cell->next(progress.until(deadline));
     if (news.kind == Cell::News::Kind::lines) report.add(news.lines);
     if (news.kind == Cell::News::Kind::end) break;
-    pace.tell(report.lines(), report.bytes());
+    progress.tell(report.lines(), report.bytes());
     if (job.loop().now() < deadline) continue;
     cell->abandon();
     Value outcome = Value::Object{
@@ -106,29 +106,37 @@ Task<Ending> why_died(const Job& job, manager::RunningSandbox inside) {
   co_return Ending{std::move(words), std::move(outcome)};
 }
 
+// The sandbox ended during the cell: perhaps because of a limit.
+Task<Ending> why_gone(const Job& job, manager::RunningSandbox inside) {
+  Error gone{Code::io, "", "", Kind::unavailable};
+  std::optional<Value> limit = co_await manager::limit_that_ended(job.manager(), inside, gone);
+  Value outcome =
+      limit ? *limit
+            : Value(Value::Object{{"kind", "unknown"},
+                                  {"why", manager::gone_meanwhile(*inside.sandbox).message}});
+  co_return Ending{outcome_words(outcome), outcome};
+}
+
 }  // namespace
 
-Task<Value> run_code(Job job) {
+// Finds or makes the context, runs the cell, and reports what came of it.
+Task<Result<Value>> run_code(Job job) {
   std::string code = job.text("code"), language = job.text("language"), name = job.text("context");
   if (!language.empty()) {
-    Result<std::string> known = code::language_of(language);
-    if (!known) co_return refusal(known.error());
-    language = known.value();
+    CO_TRY(language, code::language_of(language));
   }
-  Result<Chosen> chosen = co_await choose(job);
-  if (!chosen) co_return refusal(chosen.error());
-  manager::RunningSandbox inside = chosen.value().inside;
+  CO_TRY(Chosen chosen, co_await choose(job));
+  manager::RunningSandbox inside = chosen.inside;
   const manager::Sandbox& sandbox = *inside.sandbox;
   Result<std::shared_ptr<Interpreter>> interpreter =
       co_await Interpreter::of(inside.sandbox, job.loop());
-  if (!interpreter) co_return refusal(manager::from_guest(interpreter.error()));
+  if (!interpreter) co_return manager::from_guest(interpreter.error());
   Result<std::string> context =
       co_await find_context(job, inside.sandbox, interpreter.value(), name, language);
-  if (!context) co_return refusal(manager::without_secrets(sandbox, context.error()));
+  if (!context) co_return manager::without_secrets(sandbox, context.error());
 
   manager::Recorded recorded(job.manager(), job.caller, inside.sandbox);
-  Result<void> told = co_await recorded.start_code(code, language, context.value());
-  if (!told) co_return refusal(told.error());
+  CO_TRY_VOID(co_await recorded.start_code(code, language, context.value()));
   uint64_t mark = network_mark(sandbox);
   io::Milliseconds began = job.loop().now();
   Interpreter::Where where{context.value(), language};
@@ -137,7 +145,7 @@ Task<Value> run_code(Job job) {
       co_await interpreter.value()->run(where, std::move(request));
   if (!begun) {
     recorded.not_started(begun.error());
-    co_return refusal(manager::without_secrets(sandbox, begun.error()));
+    co_return manager::without_secrets(sandbox, begun.error());
   }
   std::shared_ptr<Cell> cell = begun.value();
   std::shared_ptr<void> watched = inside.sandbox->watch([cell] { cell->abandon(); });
@@ -149,18 +157,10 @@ Task<Value> run_code(Job job) {
   if (cell->error_name() == "KernelDied" || cell->error_name() == "MemoryLimit")
     ending = co_await why_died(job, inside);
   code::end_record(recorded, *cell);
-  if (!sandbox.is_reachable() && ending.words.empty()) {
-    Error gone{Code::io, "", "", Kind::unavailable};
-    std::optional<Value> limit = co_await manager::limit_that_ended(job.manager(), inside, gone);
-    ending.outcome = limit
-                         ? *limit
-                         : Value(Value::Object{{"kind", "unknown"},
-                                               {"why", manager::gone_meanwhile(sandbox).message}});
-    ending.words = outcome_words(ending.outcome);
-  }
+  if (!sandbox.is_reachable() && ending.words.empty()) ending = co_await why_gone(job, inside);
   if (has_network(sandbox)) co_await job.loop().sleep(kSettle);
 
-  Told result{.notes = chosen.value().notes};
+  ToolReport result{.notes = chosen.notes};
   result.is_error = !ending.words.empty();
   result.data.set("sandbox", sandbox.info().id);
   result.data.set("context", name.empty() ? "default" : name);

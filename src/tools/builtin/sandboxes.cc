@@ -12,6 +12,7 @@ using io::Task;
 using manager::Sandbox;
 using manager::SandboxInfo;
 
+// A sandbox as structured data: the members that the output schema names.
 Value described(const Sandbox& sandbox, bool is_default) {
   const SandboxInfo& info = sandbox.info();
   Value value;
@@ -31,6 +32,7 @@ Value described(const Sandbox& sandbox, bool is_default) {
   return value;
 }
 
+// The same on one line, for the model.
 std::string words_of(const Sandbox& sandbox, bool is_default) {
   const SandboxInfo& info = sandbox.info();
   std::vector<std::string> hosts = info.policy.network.allow.value_or(std::vector<std::string>());
@@ -42,8 +44,9 @@ std::string words_of(const Sandbox& sandbox, bool is_default) {
              is_default ? ", used where a call names none" : "");
 }
 
+// What the caller asked for, on top of what all sandboxes of this process are made of.
 Result<manager::CreateOptions> asked_for(const Job& job) {
-  manager::CreateOptions options = job.shared->boxes->made_of();
+  manager::CreateOptions options = job.shared->sandboxes->made_of();
   if (!job.text("template").empty()) options.template_name = job.text("template");
   options.name = job.text("name");
   for (const auto& [name, value] : job.pairs("env")) options.env[name] = value;
@@ -57,50 +60,45 @@ Result<manager::CreateOptions> asked_for(const Job& job) {
 
 }  // namespace
 
-Task<Value> create_sandbox(Job job) {
-  Result<manager::CreateOptions> options = asked_for(job);
-  if (!options) co_return refusal(options.error());
-  Result<std::shared_ptr<Sandbox>> made =
-      co_await job.shared->boxes->make(job.caller, options.value());
-  if (!made) co_return refusal(made.error());
-  const Sandbox& sandbox = *made.value();
-  Told told;
-  told.notes = sandbox.info().notes;  // what was asked for and narrowed
-  told.text = cat(words_of(sandbox, false), "\nName it in further calls: \"sandbox\": \"",
-                  sandbox.info().id, "\".");
-  told.data = described(sandbox, false);
-  co_return to_result(std::move(told));
+// What the policy does not allow is left out by the manager, which says so in the notes.
+Task<Result<Value>> create_sandbox(Job job) {
+  CO_TRY(manager::CreateOptions options, asked_for(job));
+  CO_TRY(std::shared_ptr<Sandbox> made, co_await job.shared->sandboxes->make(job.caller, options));
+  const Sandbox& sandbox = *made;
+  ToolReport report;
+  report.notes = sandbox.info().notes;  // what was asked for and narrowed
+  report.text = cat(words_of(sandbox, false), "\nName it in further calls: \"sandbox\": \"",
+                    sandbox.info().id, "\".");
+  report.data = described(sandbox, false);
+  co_return to_result(std::move(report));
 }
 
-Task<Value> list_sandboxes(Job job) {
+Task<Result<Value>> list_sandboxes(Job job) {
   manager::ListOptions options;
   options.limit = static_cast<size_t>(job.number("limit", 100));
-  Result<manager::Page> page = job.manager().list(job.caller, options);
-  if (!page) co_return refusal(page.error());
-  std::shared_ptr<Sandbox> own = job.shared->boxes->own_of(job.caller, job.principal->id);
-  Told told;
+  CO_TRY(manager::Page page, job.manager().list(job.caller, options));
+  std::shared_ptr<Sandbox> own = job.shared->sandboxes->default_of(job.caller, job.principal->id);
+  ToolReport report;
   Value::Array all;
-  for (const std::shared_ptr<Sandbox>& sandbox : page.value().sandboxes) {
+  for (const std::shared_ptr<Sandbox>& sandbox : page.sandboxes) {
     all.push_back(described(*sandbox, sandbox == own));
-    told.text += cat(words_of(*sandbox, sandbox == own), "\n");
+    report.text += cat(words_of(*sandbox, sandbox == own), "\n");
   }
-  if (all.empty()) told.text = "There is no sandbox yet: the first call that needs one makes it.";
-  told.data.set("sandboxes", std::move(all));
-  told.data.set("truncated", !page.value().next.empty());
-  co_return to_result(std::move(told));
+  if (all.empty()) report.text = "There is no sandbox yet: the first call that needs one makes it.";
+  report.data.set("sandboxes", std::move(all));
+  report.data.set("truncated", !page.next.empty());
+  co_return to_result(std::move(report));
 }
 
-Task<Value> kill_sandbox(Job job) {
+Task<Result<Value>> kill_sandbox(Job job) {
   std::string named = job.text("sandbox");
-  Result<std::shared_ptr<Sandbox>> found = job.manager().find(job.caller, named);
-  if (!found) co_return refusal(found.error());
-  std::string id = found.value()->info().id;
-  Result<void> killed = co_await job.manager().kill(job.caller, id);
-  if (!killed) co_return refusal(killed.error());
-  Told told{.text = cat("The sandbox ", id, " has ended; everything in it is gone.")};
-  told.data.set("sandbox", id);
-  told.data.set("killed", true);
-  co_return to_result(std::move(told));
+  CO_TRY(std::shared_ptr<Sandbox> found, job.manager().find(job.caller, named));
+  std::string id = found->info().id;
+  CO_TRY_VOID(co_await job.manager().kill(job.caller, id));
+  ToolReport report{.text = cat("The sandbox ", id, " has ended; everything in it is gone.")};
+  report.data.set("sandbox", id);
+  report.data.set("killed", true);
+  co_return to_result(std::move(report));
 }
 
 }  // namespace paddock::tools::builtin

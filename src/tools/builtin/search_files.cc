@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "guest/protocol.h"
 #include "manager/operation_record.h"
 #include "manager/output_redaction.h"
 #include "policy/glob.h"
@@ -28,7 +29,7 @@ struct Search {
   bool in_home = false;  // begins there, and its paths with "~"
   bool by_content = false;
   size_t most = 0;
-  // What grep and find are told; a glob with a slash is held against paths here.
+  // The arguments of grep or find. A glob with a slash is matched against paths here instead.
   std::vector<std::string> argv(const Job& job) const {
     bool by_name = !glob.empty() && glob.find('/') == std::string::npos;
     if (!by_content) {
@@ -43,6 +44,13 @@ struct Search {
     if (by_name) words.push_back("--include=" + glob);
     words.insert(words.end(), {"-e", pattern, "--", path});
     return words;
+  }
+  Value request(const Job& job) const {
+    guest::StartRequest start{.argv = argv(job),
+                              .env = {{"LC_ALL", "C.UTF-8"}},
+                              .cwd = in_home ? "~" : "",
+                              .timeout_ms = kTimeMs};
+    return guest::to_value(start);
   }
 };
 
@@ -121,33 +129,27 @@ struct Run {
   int64_t code = 0;
 };
 
+// Runs grep or find, and kills it when enough was found or the call was cancelled.
 Task<Result<Run>> run(const Job& job, manager::RunningSandbox inside, const Search& search) {
-  Value start = Value::Object{{"op", "start"},
-                              {"argv", text_list(search.argv(job))},
-                              {"env", Value::Object{{"LC_ALL", "C.UTF-8"}}},
-                              {"stdin", false},
-                              {"timeout_ms", kTimeMs}};
-  if (search.in_home) start.set("cwd", "~");
+  Value start = search.request(job);
   manager::Recorded recorded(job.manager(), job.caller, inside.sandbox);
-  Result<void> told = co_await recorded.start_command(start, "mcp");
-  if (!told) co_return told.error();
+  CO_TRY_VOID(co_await recorded.start_command(start, "mcp"));
   std::shared_ptr<Channel> channel = inside.guest->open(start);
   std::shared_ptr<void> watched = manager::cancel_with(inside, channel);
   OnCancel cancel(job.context, [channel] { channel->cancel(); });
-  Pace pace(job.loop(), job.context);
+  ProgressReporter progress(job.loop(), job.context);
   manager::OutputRedaction redaction(inside.sandbox->redaction());
   Matches matches(search);
-  Kept errors(4 << 10);
+  OutputExcerpt errors(4 << 10);
   uint64_t bytes = 0;
   int64_t pid = 0;
   Run result;
   Channel::Item item;
   bool goes_on = true;
   while (goes_on) {
-    item = co_await channel->next(pace.until(io::Wait::kForever));
+    item = co_await channel->next(progress.until(io::Wait::kForever));
     if (item.kind == Channel::Item::Kind::message) {
-      const Value* number = item.value.find("pid");
-      pid = number && number->as_int() ? *number->as_int() : 0;
+      pid = number_in(item.value, "pid");
       recorded.runs_as(inside.guest, pid, kTimeMs);
     } else if (item.kind == Channel::Item::Kind::data) {
       recorded.count(item.stream, item.bytes.size());
@@ -156,7 +158,7 @@ Task<Result<Run>> run(const Job& job, manager::RunningSandbox inside, const Sear
         errors.add(shown);
       else
         goes_on = matches.take(shown) && (bytes += item.bytes.size()) <= kMostBytes;
-      pace.tell(0, bytes);
+      progress.tell(0, bytes);
     } else if (item.kind != Channel::Item::Kind::late) {
       break;
     }
@@ -175,8 +177,7 @@ Task<Result<Run>> run(const Job& job, manager::RunningSandbox inside, const Sear
     manager::kill_process(inside.guest, pid);  // enough was found, or nobody waits
   if (goes_on && item.kind != Channel::Item::Kind::end && !job.context->is_cancelled())
     co_return manager::from_guest(item.error);
-  const Value* code = outcome.find("code");
-  result.code = code && code->as_int() ? *code->as_int() : 0;
+  result.code = number_in(outcome, "code");
   result.timed_out = is_limit(outcome);
   recorded.end(std::move(outcome), redaction.counts());
   result.matches = std::move(matches).found();
@@ -187,7 +188,8 @@ Task<Result<Run>> run(const Job& job, manager::RunningSandbox inside, const Sear
 
 }  // namespace
 
-Task<Value> search_files(Job job) {
+// Paths that could be taken for an option or an expression are prefixed with "./".
+Task<Result<Value>> search_files(Job job) {
   Search search{.path = job.text("path").empty() ? "." : job.text("path"),
                 .pattern = job.text("pattern"),
                 .glob = job.text("glob")};
@@ -195,50 +197,46 @@ Task<Value> search_files(Job job) {
   search.most = static_cast<size_t>(job.number("limit", kDefaultMatches));
   auto has_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (!search.by_content && search.glob.empty()) {
-    Error error{Code::invalid,
-                "give `pattern` (what the files contain), `glob` (how they are called), or both",
-                ""};
-    co_return refusal(error);
+    co_return Error{
+        Code::invalid,
+        "give `pattern` (what the files contain), `glob` (how they are called), or both", ""};
   }
   if (has_nul(search.path) || has_nul(search.pattern) || has_nul(search.glob)) {
-    Error error{Code::invalid, "a NUL cannot be searched for", "use run_code for that"};
-    co_return refusal(error);
+    co_return Error{Code::invalid, "a NUL cannot be searched for", "use run_code for that"};
   }
   search.in_home = search.path == "~" || starts_with(search.path, "~/");
   if (search.in_home)
     search.path.replace(0, 1, ".");
   else if (std::string_view("-(),!").find(search.path[0]) != std::string_view::npos)
     search.path = "./" + search.path;  // no option or expression of find's
-  Result<Chosen> chosen = co_await choose(job);
-  if (!chosen) co_return refusal(chosen.error());
-  Result<Run> done = co_await run(job, chosen.value().inside, search);
-  if (!done) co_return refusal(done.error());
-  Run& result = done.value();
+  CO_TRY(Chosen chosen, co_await choose(job));
+  CO_TRY(Run done, co_await run(job, chosen.inside, search));
+  Run& result = done;
 
-  Told told{.notes = chosen.value().notes};
+  ToolReport report{.notes = chosen.notes};
   Value::Array matches;
   for (const Match& match : result.matches) {
     Value one = Value::Object{{"path", match.path}};
     if (search.by_content) one.set("line", match.line), one.set("text", match.text);
     matches.push_back(std::move(one));
-    told.text += search.by_content ? cat(match.path, ":", match.line, ":", match.text, "\n")
-                                   : cat(match.path, "\n");
+    report.text += search.by_content ? cat(match.path, ":", match.line, ":", match.text, "\n")
+                                     : cat(match.path, "\n");
   }
-  if (matches.empty()) told.text = "(nothing was found)";
+  if (matches.empty()) report.text = "(nothing was found)";
   if (result.more)
-    told.notes.push_back(cat("there is more: these are the first ", matches.size(),
-                             ". Narrow the search, or raise `limit`"));
+    report.notes.push_back(cat("there is more: these are the first ", matches.size(),
+                               ". Narrow the search, or raise `limit`"));
   if (result.timed_out)
-    told.notes.push_back(cat("the search was stopped by its time limit of ", kTimeMs / 1000,
-                             " s: narrow it with `path` or `glob`"));
+    report.notes.push_back(cat("the search was stopped by its time limit of ", kTimeMs / 1000,
+                               " s: narrow it with `path` or `glob`"));
   // grep says 2 also when it found something but could not read all of it.
-  if (!result.errors.empty()) told.notes.push_back(result.errors);
-  told.is_error =
+  if (!result.errors.empty()) report.notes.push_back(result.errors);
+  report.is_error =
       matches.empty() && (result.timed_out || (!result.errors.empty() && result.code != 1));
-  told.data.set("sandbox", chosen.value().inside.sandbox->info().id);
-  told.data.set("matches", std::move(matches));
-  told.data.set("truncated", result.more || result.timed_out);
-  co_return to_result(std::move(told));
+  report.data.set("sandbox", chosen.inside.sandbox->info().id);
+  report.data.set("matches", std::move(matches));
+  report.data.set("truncated", result.more || result.timed_out);
+  co_return to_result(std::move(report));
 }
 
 }  // namespace paddock::tools::builtin

@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/random_name.h"
 #include "base/text.h"
 #include "io/bell.h"
-#include "mcp/edit.h"
 #include "store/state.h"
 #include "tools/private_directory.h"
 
@@ -31,52 +31,36 @@ constexpr const char* kSuffix = ".json";
 constexpr int64_t kMostWait = 1500;  // milliseconds; who holds the lock does so for a few
 
 // As it stands in its file.
-struct Kept {
+struct StoredApproval {
   Approval approval;
   std::string boot;
 };
 
+// Checked before an id becomes part of a file name.
 bool is_id(std::string_view text) {
   return text.size() == kIdLength &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == std::string_view::npos;
 }
 
-Value to_file(const Kept& kept) {
+Value to_file(const StoredApproval& kept) {
   Value value = to_value(kept.approval);
   value.set("boot", kept.boot);
   value.set("ends_since_boot_ms", kept.approval.ends_since_boot_ms);
   return value;
 }
 
-std::optional<Kept> from_file(const std::string& text) {
+// Unset: the file is damaged, or not an approval.
+std::optional<StoredApproval> from_file(const std::string& text) {
   Result<Value> parsed = parse_json(text, "approval");
-  if (!parsed || !parsed.value().as_object()) return std::nullopt;
-  const Value& value = parsed.value();
-  Kept kept;
+  StoredApproval kept;
   Approval& approval = kept.approval;
-  std::string state = text_in(value, "state");
-  if (state == "waiting")
-    approval.state = Approval::State::waiting;
-  else if (state == "approved")
-    approval.state = Approval::State::approved;
-  else if (state == "denied")
-    approval.state = Approval::State::denied;
-  else
+  if (!parsed || !read_record(kApprovalFields, parsed.value(), approval, "an approval"))
     return std::nullopt;
-  approval.id = text_in(value, "id");
-  approval.tool = text_in(value, "tool");
-  approval.agent = text_in(value, "agent");
-  if (const Value* arguments = value.find("arguments")) approval.arguments = *arguments;
-  if (const Value* hidden = value.find("hidden")) approval.hidden = *hidden;
-  approval.hash = text_in(value, "hash");
-  approval.why = text_in(value, "why");
-  approval.asked_ms = number_in(value, "asked_ms");
-  approval.expires_ms = number_in(value, "expires_ms");
-  approval.remember_ms = number_in(value, "remember_ms");
-  kept.boot = text_in(value, "boot");
-  approval.ends_since_boot_ms = number_in(value, "ends_since_boot_ms");
-  if (!is_id(approval.id) || approval.hash.size() != 64) return std::nullopt;
-  return kept;
+  kept.boot = text_in(parsed.value(), "boot");
+  approval.ends_since_boot_ms = number_in(parsed.value(), "ends_since_boot_ms");
+  bool is_sound = approval.state != Approval::State::expired && is_id(approval.id) &&
+                  approval.hash.size() == 64;
+  return is_sound ? std::optional(std::move(kept)) : std::nullopt;
 }
 
 Error no_such(const std::string& id) {
@@ -88,38 +72,12 @@ Error no_such(const std::string& id) {
 
 }  // namespace
 
-const char* to_string(Approval::State state) {
-  switch (state) {
-    case Approval::State::waiting: return "waiting";
-    case Approval::State::approved: return "approved";
-    case Approval::State::denied: return "denied";
-    case Approval::State::expired: return "expired";
-  }
-  return "unknown";
-}
-
 std::string hidden_words(const Approval& approval) {
-  const Value* parts = approval.hidden.as_object() ? approval.hidden.find("parts") : nullptr;
-  if (!parts || !parts->as_int()) return "";
-  return cat(*parts->as_int(), *parts->as_int() == 1 ? " part is" : " parts are",
+  int64_t parts = number_in(approval.hidden, "parts");
+  if (parts == 0) return "";
+  return cat(parts, parts == 1 ? " part is" : " parts are",
              " hidden here: it looks like a secret. The call has all of it, ",
              number_in(approval.hidden, "bytes"), " bytes of arguments");
-}
-
-Value to_value(const Approval& approval) {
-  Value value;
-  value.set("id", approval.id);
-  value.set("state", to_string(approval.state));
-  value.set("tool", approval.tool);
-  value.set("agent", approval.agent);
-  value.set("arguments", approval.arguments);
-  if (!approval.hidden.is_null()) value.set("hidden", approval.hidden);
-  value.set("hash", approval.hash);
-  if (!approval.why.empty()) value.set("why", approval.why);
-  value.set("asked_ms", approval.asked_ms);
-  value.set("expires_ms", approval.expires_ms);
-  if (approval.remember_ms) value.set("remember_ms", approval.remember_ms);
-  return value;
 }
 
 struct Approvals::State {
@@ -133,41 +91,41 @@ struct Approvals::State {
     ino_t inode = 0;
     off_t size = 0;
     timespec changed{};
-    std::optional<Kept> kept;
+    std::optional<StoredApproval> kept;
   };
   mutable std::map<std::string, Known> known;  // by id
 
   int64_t of_day_ms() const { return clocks.time_of_day_ns() / kMillisecond; }
   int64_t since_boot_ms() const { return clocks.since_boot_ns() / kMillisecond; }
-  bool is_over(const Kept& kept) const {
+  bool is_over(const StoredApproval& kept) const {
     return kept.boot != clocks.boot || since_boot_ms() >= kept.approval.ends_since_boot_ms ||
            of_day_ms() >= kept.approval.expires_ms;
   }
-  void holds_for(Kept& kept, int64_t duration_ms) const {
+  void holds_for(StoredApproval& kept, int64_t duration_ms) const {
     duration_ms = std::max<int64_t>(0, duration_ms);
     kept.approval.expires_ms = of_day_ms() + duration_ms;
     kept.approval.ends_since_boot_ms = since_boot_ms() + duration_ms;
     kept.boot = clocks.boot;
   }
 
-  // Empty: what is there is no approval. The error arm: it could not be read now, or is not there.
-  Result<std::optional<Kept>> read_file(const std::string& id) const {
+  // Empty: the file is not an approval. The error arm: it is missing, or could not be read now.
+  Result<std::optional<StoredApproval>> read_file(const std::string& id) const {
     Fd file(::openat(directory.get(), (id + kSuffix).c_str(),
                      O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!file) return errno_error(errno, cat("read the approval '", id, "'"));
     Result<std::string> text = read_all(file.get(), kLargestFile);
     if (!text) return text.error();
-    std::optional<Kept> kept = from_file(text.value());
+    std::optional<StoredApproval> kept = from_file(text.value());
     if (kept && kept->approval.id != id) kept.reset();
     return kept;
   }
-  std::optional<Kept> read(const std::string& id) const {
+  std::optional<StoredApproval> read(const std::string& id) const {
     if (!is_id(id)) return std::nullopt;
-    Result<std::optional<Kept>> kept = read_file(id);
+    Result<std::optional<StoredApproval>> kept = read_file(id);
     if (!kept || !kept.value() || is_over(*kept.value())) return std::nullopt;
     return std::move(kept.value());
   }
-  Result<void> write(const Kept& kept) const {
+  Result<void> write(const StoredApproval& kept) const {
     return store::write_file(directory.get(), kept.approval.id + kSuffix,
                              to_json(to_file(kept)) + "\n");
   }
@@ -177,14 +135,14 @@ struct Approvals::State {
     return {};
   }
 
-  // All that hold, without their arguments. With `clean`, what is over or is no approval is
-  // removed; only under the lock. What could not be read now stays.
-  Result<std::vector<Kept>> all(bool clean) const {
+  // All that are valid now, without their arguments. With `clean`, which needs the lock, expired
+  // ones and other files are removed. What could not be read now stays.
+  Result<std::vector<StoredApproval>> all(bool clean) const {
     Fd again(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR* entries = again ? ::fdopendir(again.get()) : nullptr;
     if (!entries) return errno_error(errno, cat("list '", printable(path), "'"));
     (void)again.release();
-    std::vector<Kept> found;
+    std::vector<StoredApproval> found;
     std::vector<std::string> over;
     std::map<std::string, Known> seen;
     while (dirent* entry = ::readdir(entries)) {
@@ -201,7 +159,7 @@ struct Approvals::State {
     if (clean)
       for (const std::string& name : over) (void)::unlinkat(directory.get(), name.c_str(), 0);
     known = std::move(seen);
-    std::sort(found.begin(), found.end(), [](const Kept& a, const Kept& b) {
+    std::sort(found.begin(), found.end(), [](const StoredApproval& a, const StoredApproval& b) {
       return std::tie(a.approval.asked_ms, a.approval.id) <
              std::tie(b.approval.asked_ms, b.approval.id);
     });
@@ -219,7 +177,7 @@ struct Approvals::State {
                    before->second.changed.tv_nsec == info.st_ctim.tv_nsec;
     if (is_same) return &(seen[id] = std::move(before->second));
     Known fresh{.inode = info.st_ino, .size = info.st_size, .changed = info.st_ctim};
-    Result<std::optional<Kept>> kept = read_file(id);
+    Result<std::optional<StoredApproval>> kept = read_file(id);
     bool may_be_one = S_ISREG(info.st_mode) && info.st_size <= static_cast<off_t>(kLargestFile);
     if (!kept && may_be_one) return nullptr;  // too many open files, say
     if (kept && kept.value()) fresh.kept = std::move(kept.value());
@@ -227,32 +185,38 @@ struct Approvals::State {
     return &(seen[id] = std::move(fresh));
   }
   // The one about this call, as it is now.
-  Result<std::optional<Kept>> about(const std::string& hash) const {
-    std::vector<Kept> everything = TRY(all(false));
-    for (const Kept& kept : everything) {
+  Result<std::optional<StoredApproval>> about(const std::string& hash) const {
+    std::vector<StoredApproval> everything = TRY(all(false));
+    for (const StoredApproval& kept : everything) {
       if (kept.approval.hash != hash) continue;
-      std::optional<Kept> now = read(kept.approval.id);
+      std::optional<StoredApproval> now = read(kept.approval.id);
       if (now && now->approval.hash == hash) return now;
     }
-    return std::optional<Kept>();
+    return std::optional<StoredApproval>();
   }
 };
 
 namespace {
 
-// Everything that changes a file is done by one process at a time. Let go of by the kernel when
-// that one dies; each change is one rename or unlink.
-struct Held {
-  int lock;
-  ~Held() {
-    if (lock >= 0) (void)::flock(lock, LOCK_UN);
+// Everything that changes a file is done by one process at a time. The kernel releases the lock
+// when that process dies; each change is one rename or unlink.
+class Locked {
+ public:
+  static Result<Locked> take(int file) {
+    int failed = wait_for_lock(file, kMostWait);
+    if (failed != 0) return not_locked(failed, "lock the approvals");
+    return Locked(file);
   }
+  Locked(Locked&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  Locked& operator=(Locked&&) = delete;
+  ~Locked() {
+    if (file_ >= 0) (void)::flock(file_, LOCK_UN);
+  }
+
+ private:
+  explicit Locked(int file) : file_(file) {}
+  int file_;
 };
-Result<void> take_lock(int lock) {
-  int failed = wait_for_lock(lock, kMostWait);
-  if (failed != 0) return not_locked(failed, "lock the approvals");
-  return {};
-}
 
 }  // namespace
 
@@ -274,14 +238,15 @@ Result<std::unique_ptr<Approvals>> Approvals::open(const std::string& directory,
   return std::unique_ptr<Approvals>(new Approvals(std::move(state)));
 }
 
+// Under the lock, so that two processes with the same call ask once.
 Result<Approval> Approvals::ask(Approval asked) {
-  TRY(take_lock(state_->lock.get()));
-  Held held{state_->lock.get()};
-  std::vector<Kept> all = TRY(state_->all(true));
+  Locked locked = TRY(Locked::take(state_->lock.get()));
+  std::vector<StoredApproval> all = TRY(state_->all(true));
   size_t waiting = 0, of_agent = 0;
-  for (const Kept& kept : all) {
+  for (const StoredApproval& kept : all) {
     if (kept.approval.hash == asked.hash)
-      if (std::optional<Kept> now = state_->read(kept.approval.id)) return std::move(now->approval);
+      if (std::optional<StoredApproval> now = state_->read(kept.approval.id))
+        return std::move(now->approval);
     if (kept.approval.agent != asked.agent) continue;
     ++of_agent;
     if (kept.approval.state == Approval::State::waiting) ++waiting;
@@ -295,7 +260,7 @@ Result<Approval> Approvals::ask(Approval asked) {
                  cat("ask for an approval: ", of_agent, " of this agent and ", all.size(),
                      " of all are kept already"),
                  "wait until the time of some is over"};
-  Kept kept{.approval = std::move(asked)};
+  StoredApproval kept{.approval = std::move(asked)};
   kept.approval.id = TRY(store::random_name(kIdLength));
   kept.approval.state = Approval::State::waiting;
   int64_t duration = kept.approval.expires_ms - kept.approval.asked_ms;
@@ -305,6 +270,7 @@ Result<Approval> Approvals::ask(Approval asked) {
   return kept.approval;
 }
 
+// Another process may decide, so the file is read several times a second.
 Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id,
                                        std::function<bool()> given_up) {
   io::Bell bell(loop);
@@ -316,7 +282,7 @@ Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id,
   } leave{*state_, place};
   std::optional<Approval> last;
   while (true) {
-    std::optional<Kept> kept = state_->read(id);
+    std::optional<StoredApproval> kept = state_->read(id);
     if (!kept && last && last->expires_ms <= state_->of_day_ms()) {
       last->state = Approval::State::expired;
       co_return std::move(*last);
@@ -326,9 +292,8 @@ Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id,
     if (given_up && given_up()) {
       // Nobody should be asked about what nobody wants any more. Others that wait for the same ask
       // anew.
-      if (take_lock(state_->lock.get())) {
-        Held held{state_->lock.get()};
-        std::optional<Kept> now = state_->read(id);
+      if (Result<Locked> locked = Locked::take(state_->lock.get())) {
+        std::optional<StoredApproval> now = state_->read(id);
         if (now && now->approval.state == Approval::State::waiting) (void)state_->remove(id);
       }
       co_return Error{Code::conflict, "wait for an approval: the call was given up", ""};
@@ -338,10 +303,11 @@ Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id,
   }
 }
 
+// Removed in the same step, unless it is remembered: then it can be used again until its time is
+// over.
 Result<std::optional<Approval>> Approvals::use(const std::string& hash) {
-  TRY(take_lock(state_->lock.get()));
-  Held held{state_->lock.get()};
-  std::optional<Kept> kept = TRY(state_->about(hash));
+  Locked locked = TRY(Locked::take(state_->lock.get()));
+  std::optional<StoredApproval> kept = TRY(state_->about(hash));
   if (!kept || kept->approval.state != Approval::State::approved) return std::optional<Approval>();
   if (kept->approval.remember_ms == 0) TRY(state_->remove(kept->approval.id));
   return std::optional<Approval>(std::move(kept->approval));
@@ -349,37 +315,36 @@ Result<std::optional<Approval>> Approvals::use(const std::string& hash) {
 
 Result<void> Approvals::put_back(const Approval& used) {
   if (used.remember_ms != 0) return {};  // it is still there
-  TRY(take_lock(state_->lock.get()));
-  Held held{state_->lock.get()};
+  Locked locked = TRY(Locked::take(state_->lock.get()));
   // With the end that it had.
   return state_->write({.approval = used, .boot = state_->clocks.boot});
 }
 
 Result<std::optional<Approval>> Approvals::about(const std::string& hash) const {
-  std::optional<Kept> kept = TRY(state_->about(hash));
+  std::optional<StoredApproval> kept = TRY(state_->about(hash));
   return kept ? std::optional<Approval>(std::move(kept->approval)) : std::nullopt;
 }
 
 Result<std::vector<Approval>> Approvals::list() const {
-  std::vector<Kept> all = TRY(state_->all(false));
+  std::vector<StoredApproval> all = TRY(state_->all(false));
   std::vector<Approval> approvals;
-  for (const Kept& kept : all)
-    if (std::optional<Kept> now = state_->read(kept.approval.id))
+  for (const StoredApproval& kept : all)
+    if (std::optional<StoredApproval> now = state_->read(kept.approval.id))
       approvals.push_back(std::move(now->approval));
   return approvals;
 }
 
 Result<Approval> Approvals::find(const std::string& id) const {
-  std::optional<Kept> kept = state_->read(id);
+  std::optional<StoredApproval> kept = state_->read(id);
   if (!kept) return no_such(id);
   return std::move(kept->approval);
 }
 
+// Wakes the calls of this process at once; others see it when they read the file again.
 Result<void> Approvals::decide(const std::string& id, bool approve, const std::string& by,
                                const std::string& why) {
-  TRY(take_lock(state_->lock.get()));
-  Held held{state_->lock.get()};
-  std::optional<Kept> kept = state_->read(id);
+  Locked locked = TRY(Locked::take(state_->lock.get()));
+  std::optional<StoredApproval> kept = state_->read(id);
   if (!kept) return no_such(id);
   Approval& approval = kept->approval;
   bool is_taken_back = approval.state == Approval::State::approved && !approve;

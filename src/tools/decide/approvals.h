@@ -1,7 +1,7 @@
-// Calls that wait for somebody's word. One file each in the state directory, so that `paddock
-// approve` reaches a call of any process; an approval is for the hash of the tool, its exact
-// arguments, the policy's words about it and who calls (tools/decide/call_hash.h), and for nothing
-// else. Times go by both clocks, whichever is over first; a reboot ends all of them.
+// Calls that wait until somebody decides about them. One file each in the state directory, so that
+// `paddock approve` reaches a call of any process. An approval is for the hash of the tool, its
+// exact arguments, what the policy says about it and the caller (tools/decide/call_hash.h), and for
+// nothing else. Times go by both clocks, whichever is over first. A reboot ends all of them.
 // docs/approvals.md says the rest.
 #pragma once
 
@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/value.h"
+#include "base/record.h"
+#include "base/value_edit.h"
 #include "io/loop.h"
 #include "paddock/error.h"
 #include "tools/decide/rates.h"
@@ -31,8 +32,23 @@ struct Approval {
   int64_t remember_ms = 0;
   int64_t ends_since_boot_ms = 0;  // the same end, by the clock that nobody can set
 };
-Value to_value(const Approval& approval);
-const char* to_string(Approval::State state);
+constexpr const char* kApprovalStates[] = {"waiting", "approved", "denied", "expired"};
+inline auto& names_of(Approval::State) { return kApprovalStates; }
+inline const char* to_string(Approval::State state) {
+  return kApprovalStates[static_cast<size_t>(state)];
+}
+
+inline constexpr auto kApprovalFields =
+    std::make_tuple(field("id", &Approval::id), field("state", &Approval::state),
+                    field("tool", &Approval::tool, Presence::optional),
+                    field("agent", &Approval::agent, Presence::optional),
+                    field("arguments", &Approval::arguments, Presence::optional),
+                    field("hidden", &Approval::hidden, Presence::sparse),
+                    field("hash", &Approval::hash), field("why", &Approval::why, Presence::sparse),
+                    field("asked_ms", &Approval::asked_ms, Presence::optional),
+                    field("expires_ms", &Approval::expires_ms, Presence::optional),
+                    field("remember_ms", &Approval::remember_ms, Presence::sparse));
+inline Value to_value(const Approval& approval) { return write_record(kApprovalFields, approval); }
 // How much of the arguments is not shown; empty: all is.
 std::string hidden_words(const Approval& approval);
 

@@ -10,6 +10,7 @@ namespace paddock::tools {
 
 namespace {
 
+// A letter for the kind, then the number as eight bytes, the lowest first.
 void add_number(Sha256& digest, char kind, uint64_t number) {
   char bytes[9] = {kind};
   for (int i = 0; i < 8; ++i) bytes[i + 1] = static_cast<char>(number >> (8 * i));
@@ -22,6 +23,7 @@ void add_text(Sha256& digest, std::string_view text) {
   digest.add(text);
 }
 
+// Members are sorted by name, so that their order does not matter.
 void add_value(Sha256& digest, const Value& value) {
   if (const bool* flag = value.as_bool()) return add_number(digest, 'b', *flag);
   if (const int64_t* number = value.as_int())

@@ -14,8 +14,8 @@ struct CallIdentity {
   std::string answers;     // that a client sends ahead of the tool's questions, as JSON
 };
 
-// Hex SHA-256. Two calls have the same one only when all of it is the same: the order of members
-// does not matter, everything else does (1 is not 1.0).
+// Hex SHA-256. Two calls have the same hash only when all of this is the same. The order of members
+// does not matter; everything else does (1 is not 1.0).
 std::string call_hash(const CallIdentity& call, const Value& arguments);
 
 }  // namespace paddock::tools

@@ -12,24 +12,25 @@ namespace paddock::tools {
 
 namespace {
 
-// Each key has bytes of its own in a file that stays empty: a lock may lie behind the end.
+// Each key has bytes of its own in a file that stays empty: a lock may lie beyond its end.
 off_t first_byte(const std::string& key) {
   uint64_t number = 0;
   std::string digest = sha256_bytes(key);
   std::memcpy(&number, digest.data(), sizeof number);
-  return static_cast<off_t>(number % (uint64_t{1} << 50) * Places::kMost);
+  return static_cast<off_t>(number % (uint64_t{1} << 50) * CallSlots::kMost);
 }
 
 }  // namespace
 
-Result<Places> Places::open(const std::string& directory) {
-  Places places(TRY(open_private_directory(directory)));
-  (void)TRY(places.take("", 1));
-  return places;
+Result<CallSlots> CallSlots::open(const std::string& directory) {
+  CallSlots slots(TRY(open_private_directory(directory)));
+  (void)TRY(slots.take("", 1));
+  return slots;
 }
 
-Result<std::optional<Fd>> Places::take(const std::string& key, uint64_t most) const {
-  // A lock belongs to what openat() makes here, not to the process: every place has its own.
+// Tries the locks of the key one after the other until one is free.
+Result<std::optional<Fd>> CallSlots::take(const std::string& key, uint64_t most) const {
+  // A lock belongs to the open file, not to the process: every slot opens its own.
   Fd file(::openat(directory_.get(), "places",
                    O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file) return errno_error(errno, "open tools/places in the state directory");

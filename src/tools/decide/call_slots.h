@@ -1,6 +1,6 @@
-// Calls that are under way, counted for all Paddock processes of this user together: each holds one
-// of as many locks as there may be calls at once. The kernel lets go of them when their process
-// ends, however it does.
+// Calls that are under way, counted for all Paddock processes of this user together. Each call
+// holds one of as many locks as there may be calls at once. The kernel releases them when their
+// process ends, however it ends.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace paddock::tools {
 
-class Places {
+class CallSlots {
  public:
   static constexpr uint64_t kMost = 4096;  // of one key; beyond that nothing is counted
 
-  // Its file `places`; both are made when missing.
-  static Result<Places> open(const std::string& directory);
-  // The place is held until the Fd is closed. Empty: all `most` of `key` are taken. The error arm:
-  // it cannot be known.
+  // Opens the file `places` in the directory. Both are made when missing.
+  static Result<CallSlots> open(const std::string& directory);
+  // The slot is held until the Fd is closed. Empty: all `most` slots of `key` are taken. The error
+  // arm: it cannot be known.
   Result<std::optional<Fd>> take(const std::string& key, uint64_t most) const;
 
  private:
-  explicit Places(Fd directory) : directory_(std::move(directory)) {}
+  explicit CallSlots(Fd directory) : directory_(std::move(directory)) {}
   Fd directory_;
 };
 

@@ -1,7 +1,7 @@
-// What the caller is told when a call is not made.
+#include "tools/decide/denial.h"
+
 #include "base/text.h"
 #include "base/units.h"
-#include "tools/decide/desk_state.h"
 
 namespace paddock::tools {
 
@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kLongestWord = 2'000;
 
+// A reason may quote arguments, which may be long.
 std::string cut(std::string text) {
   if (text.size() > kLongestWord) text = cat(to_utf8(text.substr(0, kLongestWord)), "…");
   return text;
@@ -18,6 +19,7 @@ std::string cut(std::string text) {
 
 }  // namespace
 
+// Rounded up to whole seconds, so that nobody comes back too early.
 std::string in_words(int64_t milliseconds) {
   if (milliseconds > 1'000) milliseconds = (milliseconds + 999) / 1'000 * 1'000;
   return format_duration(static_cast<uint64_t>(milliseconds));
@@ -40,6 +42,8 @@ Value denial_value(const DeskCall& call, const Decision& decision) {
   return value;
 }
 
+// An unknown tool is an error of the protocol. Any other denial is a result, which models can
+// read.
 mcp::Answer denial_answer(const DeskCall& call, const Decision& decision, bool is_unknown) {
   Value about = denial_value(call, decision);
   if (is_unknown)
@@ -70,7 +74,7 @@ mcp::Answer rehearsal_answer(const DeskCall& call, const Decision& decision) {
 
 void DenialMemory::add(const CallerPrincipal& caller, const std::string& id, Value denial) {
   std::string key = cat(caller.id, "\n", caller.agent_id());
-  // Who was denied nothing for the longest time is forgotten.
+  // The caller that was denied nothing for the longest time is forgotten.
   if (!callers_.count(key) && callers_.size() >= kCallers) {
     auto oldest = callers_.begin();
     for (auto each = callers_.begin(); each != callers_.end(); ++each)
@@ -78,7 +82,7 @@ void DenialMemory::add(const CallerPrincipal& caller, const std::string& id, Val
     callers_.erase(oldest);
   }
   Memory& memory = callers_[key];
-  memory.used = ++turn_;
+  memory.used = ++uses_;
   memory.denials.emplace_back(id, std::move(denial));
   if (memory.denials.size() > kOfEach) memory.denials.pop_front();
 }

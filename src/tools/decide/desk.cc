@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "tools/decide/desk_state.h"
 #include "tools/decide/webhook.h"
 
 namespace paddock::tools {
@@ -17,8 +16,10 @@ const policy::McpServer* server_of(const policy::Tools& policy, const ToolInfo& 
 }
 
 // Null: the policy does not list it.
-std::shared_ptr<DeskTool> known_tool(const policy::Tools& policy, const ToolInfo& info) {
+std::shared_ptr<const DeskTool> known_tool(const policy::Tools& policy, const ToolInfo& info,
+                                           Provider* provider) {
   auto tool = std::make_shared<DeskTool>();
+  tool->provider = provider;
   tool->rules = policy.find(info.name);
   tool->server = server_of(policy, info);
   if (!tool->rules && !(tool->server && tool->server->lists(info.bare_name))) return nullptr;
@@ -32,11 +33,14 @@ std::shared_ptr<DeskTool> known_tool(const policy::Tools& policy, const ToolInfo
 
 }  // namespace
 
+// A server's definition is compared by its hash, all else by what clients see.
 bool is_same(const ToolInfo& a, const ToolInfo& b) {
   return a.definition == b.definition && a.server == b.server && a.bare_name == b.bare_name &&
          to_json(to_value(a)) == to_json(to_value(b));
 }
 
+// A schema that cannot be compiled keeps the tool from being called, unless it is its own
+// outputSchema.
 const DeskTool::Schemas& DeskTool::schemas() const {
   if (schemas_) return *schemas_;
   Schemas& made = schemas_.emplace();
@@ -62,64 +66,62 @@ const DeskTool::Schemas& DeskTool::schemas() const {
   return made;
 }
 
-Desk::Desk(std::shared_ptr<State> state) : state_(std::move(state)) { state_->owner = this; }
-
-Desk::~Desk() { state_->owner = nullptr; }  // providers may be gone already
-
-Result<std::unique_ptr<Desk>> Desk::open(io::Loop& loop, DeskOptions options) {
-  auto state = std::make_shared<State>(loop, std::move(options));
-  state->policy = TRY(policy::Tools::compile(state->options.policy));
-  for (const policy::Tool& tool : state->policy->all())
+Result<std::shared_ptr<Desk>> Desk::open(io::Loop& loop, DeskOptions options) {
+  std::shared_ptr<Desk> desk(new Desk(loop, std::move(options)));
+  desk->policy_ = TRY(policy::Tools::compile(desk->options_.policy));
+  for (const policy::Tool& tool : desk->policy_->all())
     if (tool.ask) TRY(check_webhook(*tool.ask));
-  std::string directory = state->options.state_directory + "/tools";
-  state->rates = TRY(Rates::open(directory));
-  state->places.emplace(TRY(Places::open(directory)));
-  state->approvals = TRY(Approvals::open(directory + "/approvals"));
-  (void)state->index();
-  return std::unique_ptr<Desk>(new Desk(std::move(state)));
+  std::string directory = desk->options_.state_directory + "/tools";
+  desk->rates_ = TRY(Rates::open(directory));
+  desk->slots_.emplace(TRY(CallSlots::open(directory)));
+  desk->approvals_ = TRY(Approvals::open(directory + "/approvals"));
+  (void)desk->index();
+  return desk;
 }
 
-std::vector<std::string> Desk::State::index() {
-  std::map<std::string, std::shared_ptr<const DeskTool>, std::less<>> known;
+void Desk::close() {
+  closed_ = true;
+  on_tools_changed = nullptr;
+}
+
+// Called whenever a provider's tools change. Tools that nobody has are indexed too, so that calls
+// of them are judged.
+std::vector<std::string> Desk::index() {
+  std::map<std::string, std::shared_ptr<const DeskTool>, std::less<>> found;
   std::vector<std::string> twice;
-  for (Provider* provider : providers)
+  for (Provider* provider : providers_)
     for (const ToolInfo& info : provider->tools()) {
-      auto before = tools.find(info.name);
-      std::shared_ptr<const DeskTool> tool;
-      // With its compiled schemas.
-      if (before != tools.end() && before->second->provider == provider &&
-          is_same(before->second->info, info))
-        tool = before->second;
-      else if (std::shared_ptr<DeskTool> fresh = known_tool(*policy, info))
-        fresh->provider = provider, tool = fresh;
-      if (tool && !known.emplace(info.name, tool).second) twice.push_back(info.name);
+      std::shared_ptr<const DeskTool> tool = known(info.name);
+      // One that has not changed is kept, with its compiled schemas.
+      bool is_kept = tool && tool->provider == provider && is_same(tool->info, info);
+      if (!is_kept) tool = known_tool(*policy_, info, provider);
+      if (tool && !found.emplace(info.name, tool).second) twice.push_back(info.name);
     }
-  for (const policy::Tool& rules : policy->all()) {
-    if (known.count(rules.name)) continue;
+  for (const policy::Tool& rules : policy_->all()) {
+    if (found.count(rules.name)) continue;
     ToolInfo info;
     info.name = rules.name;
-    std::shared_ptr<DeskTool> tool = known_tool(*policy, info);
-    if (tool) known.emplace(rules.name, tool);
+    if (std::shared_ptr<const DeskTool> tool = known_tool(*policy_, info, nullptr))
+      found.emplace(rules.name, tool);
   }
-  tools = std::move(known);
+  tools_ = std::move(found);
   return twice;
 }
 
-std::shared_ptr<const DeskTool> Desk::State::find(std::string_view name) const {
-  auto found = tools.find(name);
-  return found == tools.end() ? nullptr : found->second;
+std::shared_ptr<const DeskTool> Desk::known(std::string_view name) const {
+  auto found = tools_.find(name);
+  return found == tools_.end() ? nullptr : found->second;
 }
 
 Result<void> Desk::add(Provider& provider) {
-  state_->providers.push_back(&provider);
-  std::weak_ptr<State> weak = state_;
-  provider.on_tools_changed = [weak] {
-    std::shared_ptr<State> state = weak.lock();
-    if (!state || !state->owner) return;
-    (void)state->index();
-    if (state->owner->on_tools_changed) state->owner->on_tools_changed();
+  providers_.push_back(&provider);
+  provider.on_tools_changed = [weak = weak_from_this()] {
+    std::shared_ptr<Desk> desk = weak.lock();
+    if (!desk || desk->closed_) return;
+    (void)desk->index();
+    if (desk->on_tools_changed) desk->on_tools_changed();
   };
-  std::vector<std::string> twice = state_->index();
+  std::vector<std::string> twice = index();
   if (twice.empty()) return {};
   return Error{Code::conflict,
                cat("offer the tool '", printable(join(twice, "', '")),
@@ -129,20 +131,14 @@ Result<void> Desk::add(Provider& provider) {
 
 std::vector<ToolInfo> Desk::list() const {
   std::vector<ToolInfo> all;
-  for (const auto& [name, tool] : state_->tools)
+  for (const auto& [name, tool] : tools_)
     if (tool->provider) all.push_back(tool->shown);
   return all;
 }
 
 const ToolInfo* Desk::find(std::string_view name) const {
-  std::shared_ptr<const DeskTool> tool = state_->find(name);
+  std::shared_ptr<const DeskTool> tool = known(name);
   return tool && tool->provider ? &tool->shown : nullptr;
 }
-
-Value Desk::explain(const CallerPrincipal& caller, const std::string& id) const {
-  return state_->denials.find(caller, id);
-}
-Approvals& Desk::approvals() { return *state_->approvals; }
-const policy::Tools& Desk::tools() const { return *state_->policy; }
 
 }  // namespace paddock::tools

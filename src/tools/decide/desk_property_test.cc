@@ -174,7 +174,7 @@ TEST_F(DeskTest, NoCallThatThePolicyForbidsReachesATool) {
       ASSERT_EQ(to_json(provider->reached.back().second),
                 to_json(is_empty ? Value(Value::Object{}) : arguments));
     }
-    desk.reset();
+    close();
   }
   EXPECT_GT(allowed, 200u);
   EXPECT_GT(denied, 1'000u);

@@ -297,7 +297,7 @@ TEST_F(DeskTest, ASecondToolOfTheSameNameIsNotOffered) {
   (void)call("t", "{}");
   EXPECT_EQ(provider->reached.size(), 1u);
   EXPECT_TRUE(other.reached.empty());
-  desk.reset();
+  close();
 }
 
 TEST_F(DeskTest, AServersToolsAreThoseThatItsEntryLists) {
@@ -346,7 +346,7 @@ TEST_F(DeskTest, CallsAndDenialsAreRecordedWithoutSecretsAndAFloodIsCounted) {
   size_t denials = 0;
   for (const Event& event : heard) denials += event.kind == "tool.call";
   EXPECT_EQ(denials + missing, 3'000u);
-  desk.reset();
+  close();
 }
 
 TEST_F(DeskTest, WhatCannotBeRecordedIsNotMade) {
@@ -363,7 +363,7 @@ TEST_F(DeskTest, WhatCannotBeRecordedIsNotMade) {
     GTEST_SKIP() << "the log still takes records when its directory is gone";
   EXPECT_EQ(called.decision.rule, "audit");
   EXPECT_TRUE(provider->reached.empty());
-  desk.reset();
+  close();
 }
 
 TEST_F(DeskTest, AStructureThatIsPromisedAndMissingIsAnErrorWhateverTheToolSays) {
@@ -401,13 +401,13 @@ TEST_F(DeskTest, NothingIsPushedOutOfTheRecord) {
   EXPECT_NE(recorded.find("in a list"), std::string::npos) << recorded;
   EXPECT_LT(recorded.size(), 6'000u);
   EXPECT_EQ(heard[0].data.find("hash")->as_string()->size(), 64u);
-  desk.reset();
+  close();
 }
 
 TEST_F(DeskTest, AtOnceHoldsForAllProcessesTogether) {
   provider = std::make_unique<FakeProvider>(std::vector<std::string>{"t"});
   open("[[tools]]\nname = \"t\"\nat_once = 2\n");
-  Places elsewhere = Places::open(state + "/tools").value();
+  CallSlots elsewhere = CallSlots::open(state + "/tools").value();
   std::string key = std::string("tool") + '\0' + "t";
   std::optional<Fd> one = elsewhere.take(key, 2).value();
   ASSERT_TRUE(one);

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "policy/decode.h"
+#include "tools/call_context.h"
 #include "tools/decide/desk.h"
 
 namespace paddock::tools {
@@ -25,7 +26,7 @@ class FakeProvider : public Provider {
     }
   }
   const std::vector<ToolInfo>& tools() const override { return infos; }
-  io::Task<mcp::Answer> call(ToolCall call, std::shared_ptr<mcp::Context> context) override {
+  io::Task<mcp::Answer> call(ToolCall call, std::shared_ptr<CallContext> context) override {
     reached.emplace_back(call.tool->name, call.arguments);
     ++running;
     most_running = std::max(most_running, running);
@@ -90,7 +91,7 @@ class DeskTest : public testing::Test {
     caller = somebody("one");
   }
   void TearDown() override {
-    desk.reset();
+    close();
     std::filesystem::remove_all(state);
   }
   static std::shared_ptr<const CallerPrincipal> somebody(const std::string& tenant) {
@@ -105,14 +106,18 @@ class DeskTest : public testing::Test {
     return policy ? std::move(policy).value() : Policy{};
   }
   void open(const std::string& toml, record::Events* events = nullptr) {
-    desk.reset();
-    Result<std::unique_ptr<Desk>> opened =
+    close();
+    Result<std::shared_ptr<Desk>> opened =
         Desk::open(*loop, {.policy = policy_of(toml), .state_directory = state, .events = events});
     ASSERT_TRUE(opened) << opened.error().message;
     desk = std::move(opened).value();
     if (!provider) return;
     Result<void> added = desk->add(*provider);
     ASSERT_TRUE(added) << added.error().message;
+  }
+  void close() {
+    if (desk) desk->close();
+    desk.reset();
   }
   void tell(io::Task<void> story) {
     auto whole = [](io::Task<void> told, io::Loop* on) -> io::Task<void> {
@@ -152,7 +157,7 @@ class DeskTest : public testing::Test {
   std::string state;
   io::Loop* loop = nullptr;
   std::unique_ptr<FakeProvider> provider;
-  std::unique_ptr<Desk> desk;
+  std::shared_ptr<Desk> desk;
   std::shared_ptr<FakeContext> context;
   std::shared_ptr<const CallerPrincipal> caller;
   std::optional<Called> last;

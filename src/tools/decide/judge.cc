@@ -1,6 +1,6 @@
 // What the policy says about a call.
 #include "base/text.h"
-#include "tools/decide/desk_state.h"
+#include "tools/decide/desk.h"
 
 namespace paddock::tools {
 
@@ -11,47 +11,54 @@ using policy::Decision;
 const Decision kAllowed{.kind = Decision::Kind::allow};
 constexpr uint64_t kMostQuestions = 60;  // an hour, about one agent's calls
 
-std::string rule_of(const DeskCall& call, std::string_view key) {
-  return cat("tools.", printable(call.name), ".", key);
-}
-
+// One count for each rate of a list.
 void add_wants(std::vector<Rates::Want>& wants, const std::vector<policy::Rate>& rates,
                const std::string& key, const std::string& rule) {
   for (const policy::Rate& rate : rates) wants.push_back({key, rate, rule});
 }
 
-// NUL between the parts: no name has one, so that no two keys read the same.
-std::vector<Rates::Want> wants_of(const Desk::State& desk, const DeskCall& call) {
+// NUL between the parts of a key: no name has one, so that no two keys read the same.
+const std::string kNul(1, '\0');
+
+std::string tool_key(const DeskCall& call) { return cat("tool", kNul, call.name); }
+std::string agent_key(const DeskCall& call) { return cat("agent", kNul, call.agent); }
+
+}  // namespace
+
+std::string DeskCall::rule(std::string_view key) const {
+  return cat("tools.", printable(name), ".", key);
+}
+
+std::vector<Rates::Want> Desk::wants_of(const DeskCall& call) const {
   std::vector<Rates::Want> wants;
-  const std::string nul(1, '\0');
-  const policy::Calls& calls = desk.policy->calls();
+  const policy::Calls& calls = policy_->calls();
   if (const policy::Tool* rules = call.tool->rules) {
-    add_wants(wants, rules->rates, cat("tool", nul, call.name), rule_of(call, "rate"));
-    add_wants(wants, rules->agent_rates, cat("agent", nul, call.agent, nul, "tool", nul, call.name),
-              rule_of(call, "agent_rate"));
+    add_wants(wants, rules->rates, tool_key(call), call.rule("rate"));
+    add_wants(wants, rules->agent_rates, cat(agent_key(call), kNul, tool_key(call)),
+              call.rule("agent_rate"));
   }
   add_wants(wants, calls.rates, "calls", "calls.rate");
-  add_wants(wants, calls.agent_rates, cat("agent", nul, call.agent), "calls.agent_rate");
+  add_wants(wants, calls.agent_rates, agent_key(call), "calls.agent_rate");
   return wants;
 }
 
-// Places that are taken are let go of with `held`.
-Decision judge_places(const Desk::State& desk, const DeskCall& call, std::vector<Fd>& held) {
+// Slots that are taken are freed with `held`.
+Decision Desk::judge_slots(const DeskCall& call, std::vector<Fd>& held) const {
   auto full = [](const std::string& rule, uint64_t most, std::string_view what) {
     return denial(rule, cat("no more than ", most, what, " may be under way at once"),
                   "wait until one has ended, then call again");
   };
   uint64_t most = call.tool->rules ? call.tool->rules->at_once : 0,
-           of_all = desk.policy->calls().at_once;
-  auto running = desk.running.find(call.name);
-  if (most && running != desk.running.end() && running->second >= most)
-    return full(rule_of(call, "at_once"), most, " of its calls");
-  if (of_all && desk.all_running >= of_all) return full("calls.at_once", of_all, " calls");
+           of_all = policy_->calls().at_once;
+  auto running = running_.find(call.name);
+  if (most && running != running_.end() && running->second >= most)
+    return full(call.rule("at_once"), most, " of its calls");
+  if (of_all && all_running_ >= of_all) return full("calls.at_once", of_all, " calls");
   // And of all processes together.
   auto take = [&](const std::string& key, const std::string& rule, uint64_t of,
                   std::string_view what) -> Decision {
-    if (of == 0 || of > Places::kMost) return kAllowed;
-    Result<std::optional<Fd>> taken = desk.places->take(key, of);
+    if (of == 0 || of > CallSlots::kMost) return kAllowed;
+    Result<std::optional<Fd>> taken = slots_->take(key, of);
     if (!taken)
       return denial(rule, cat("it cannot be known how many are under way: ", taken.error().message),
                     taken.error().hint);
@@ -59,12 +66,14 @@ Decision judge_places(const Desk::State& desk, const DeskCall& call, std::vector
     held.push_back(std::move(*taken.value()));
     return kAllowed;
   };
-  Decision decision = take(cat("tool", std::string(1, '\0'), call.name), rule_of(call, "at_once"),
-                           most, " of its calls");
+  Decision decision = take(tool_key(call), call.rule("at_once"), most, " of its calls");
   return decision.kind == Decision::Kind::deny ? decision
                                                : take("calls", "calls.at_once", of_all, " calls");
 }
 
+namespace {
+
+// The first rate that refuses is named, with the time until there is room again.
 Decision judge_rates(const std::vector<Rates::Want>& wants,
                      const Result<std::optional<Rates::Refused>>& counted) {
   if (!counted)
@@ -85,24 +94,26 @@ Decision judge_rates(const std::vector<Rates::Want>& wants,
 
 }  // namespace
 
-Decision judge_name(const Desk::State& desk, const DeskCall& call) {
+// A tool that is withheld says so, so that nobody takes it for one that never was.
+Decision Desk::judge_name(const DeskCall& call) const {
   if (call.tool && call.tool->provider) return kAllowed;
-  for (const Provider* provider : desk.providers) {
+  for (const Provider* provider : providers_) {
     Withheld withheld = provider->withheld(call.name);
     if (!withheld.rule.empty()) return denial(withheld.rule, withheld.why, withheld.hint);
   }
   if (call.tool) return kAllowed;  // the policy lists it; that nobody here has it is found out last
   std::vector<std::string> names;
-  for (const auto& [name, tool] : desk.tools) names.push_back(name);
+  for (const auto& [name, tool] : tools_) names.push_back(name);
   std::string meant = nearest(call.name.substr(0, 100), names);
   return denial("tools", "no tool of exactly this name is on the allowlist",
                 meant.empty() ? "tools/list has those that may be called"
                               : cat("did you mean '", printable(meant), "'?"));
 }
 
+// The policy's schema and rules come first, then the tool's own schema.
 Decision judge_arguments(const DeskCall& call) {
   if (!call.arguments.as_object())
-    return denial(rule_of(call, "schema"),
+    return denial(call.rule("schema"),
                   cat("arguments must be an object, not ", call.arguments.type_name()), "");
   if (call.tool->rules) {
     Decision decision = call.tool->rules->decide(call.arguments);
@@ -110,43 +121,43 @@ Decision judge_arguments(const DeskCall& call) {
   }
   const DeskTool::Schemas& schemas = call.tool->schemas();
   if (!schemas.broken.empty())
-    return denial(rule_of(call, "inputSchema"), schemas.broken, "its author has to mend it");
+    return denial(call.rule("inputSchema"), schemas.broken, "its author has to mend it");
   if (!schemas.input) return kAllowed;
   std::optional<schema::Violation> wrong = schemas.input->check(call.arguments);
   if (!wrong) return kAllowed;
-  return denial(rule_of(call, "inputSchema"),
+  return denial(call.rule("inputSchema"),
                 cat(wrong->where.empty() ? "the arguments" : wrong->where, " ", wrong->why),
                 "see the tool's inputSchema in tools/list");
 }
 
-Decision look_for_room(Desk::State& desk, const DeskCall& call) {
+Decision Desk::look_for_room(const DeskCall& call) {
   std::vector<Fd> held;
-  Decision decision = judge_places(desk, call, held);
+  Decision decision = judge_slots(call, held);
   if (decision.kind == Decision::Kind::deny) return decision;
-  std::vector<Rates::Want> wants = wants_of(desk, call);
-  return judge_rates(wants, desk.rates->look(wants));
+  std::vector<Rates::Want> wants = wants_of(call);
+  return judge_rates(wants, rates_->look(wants));
 }
 
-Decision take_room(std::shared_ptr<Desk::State> desk, const DeskCall& call,
-                   std::optional<Place>& place) {
+Decision Desk::take_room(const DeskCall& call, std::optional<CallSlot>& slot) {
   std::vector<Fd> held;
-  Decision decision = judge_places(*desk, call, held);
+  Decision decision = judge_slots(call, held);
   if (decision.kind == Decision::Kind::deny) return decision;
-  std::vector<Rates::Want> wants = wants_of(*desk, call);
-  decision = judge_rates(wants, desk->rates->take(wants));
-  if (decision.kind != Decision::Kind::deny) place.emplace(desk, call.name, std::move(held));
+  std::vector<Rates::Want> wants = wants_of(call);
+  decision = judge_rates(wants, rates_->take(wants));
+  if (decision.kind != Decision::Kind::deny)
+    slot.emplace(shared_from_this(), call.name, std::move(held));
   return decision;
 }
 
-Decision take_question(Desk::State& desk, const DeskCall& call) {
-  const std::string nul(1, '\0');
-  std::vector<Rates::Want> wants{{cat("ask", nul, call.agent),
+// Agents must not wear people down with questions.
+Decision Desk::take_question(const DeskCall& call) {
+  std::vector<Rates::Want> wants{{cat("ask", kNul, call.agent),
                                   {.count = kMostQuestions,
                                    .period_ms = 3'600'000,
                                    .burst = 0,
                                    .text = cat(kMostQuestions, "/hour")},
-                                  rule_of(call, "ask")}};
-  Result<std::optional<Rates::Refused>> counted = desk.rates->take(wants);
+                                  call.rule("ask")}};
+  Result<std::optional<Rates::Refused>> counted = rates_->take(wants);
   if (!counted || !counted.value()) return judge_rates(wants, counted);
   std::string wait = in_words(counted.value()->retry_after_ms);
   Decision decision =
@@ -158,9 +169,10 @@ Decision take_question(Desk::State& desk, const DeskCall& call) {
   return decision;
 }
 
-Decision judge_definition(const Desk::State& desk, const DeskCall& call) {
+// Waiting for an approval or the disk takes time, in which a server may change its tools.
+Decision Desk::judge_definition(const DeskCall& call) const {
   if (!call.tool->provider) return kAllowed;
-  std::shared_ptr<const DeskTool> now = desk.find(call.name);
+  std::shared_ptr<const DeskTool> now = known(call.name);
   if (now == call.tool ||
       (now && now->provider == call.tool->provider && is_same(now->info, call.tool->info)))
     return kAllowed;
@@ -172,32 +184,29 @@ Decision judge_definition(const Desk::State& desk, const DeskCall& call) {
       "look at tools/list, then call again");
 }
 
-const policy::Ask* ask_of(const DeskCall& call) {
-  return call.tool->rules && call.tool->rules->ask ? &*call.tool->rules->ask : nullptr;
-}
-
-uint64_t output_bytes_of(const Desk::State& desk, const DeskCall& call) {
+uint64_t Desk::output_bytes_of(const DeskCall& call) const {
   uint64_t own = call.tool->rules ? call.tool->rules->output_bytes : 0;
-  return own ? own : desk.policy->calls().output_bytes;
+  return own ? own : policy_->calls().output_bytes;
 }
 
-int64_t timeout_of(const Desk::State& desk, const DeskCall& call) {
+// The tool's own time, else its server's, else that of [calls].
+int64_t Desk::timeout_of(const DeskCall& call) const {
   int64_t own = call.tool->rules ? call.tool->rules->timeout_ms : 0,
           of_server = call.tool->server ? call.tool->server->call_timeout_ms : 0;
-  return own ? own : of_server ? of_server : desk.policy->calls().timeout_ms;
+  return own ? own : of_server ? of_server : policy_->calls().timeout_ms;
 }
 
-Place::Place(std::shared_ptr<Desk::State> desk, std::string tool, std::vector<Fd> shared)
+CallSlot::CallSlot(std::shared_ptr<Desk> desk, std::string tool, std::vector<Fd> shared)
     : desk_(std::move(desk)), tool_(std::move(tool)), shared_(std::move(shared)) {
-  ++desk_->running[tool_];
-  ++desk_->all_running;
+  ++desk_->running_[tool_];
+  ++desk_->all_running_;
 }
 
-Place::~Place() {
+CallSlot::~CallSlot() {
   if (!desk_) return;
-  --desk_->all_running;
-  auto running = desk_->running.find(tool_);
-  if (--running->second == 0) desk_->running.erase(running);
+  --desk_->all_running_;
+  auto running = desk_->running_.find(tool_);
+  if (--running->second == 0) desk_->running_.erase(running);
 }
 
 }  // namespace paddock::tools

@@ -1,8 +1,8 @@
 // The call itself: made by the provider, waited for as long as it may take.
 #include "base/text.h"
 #include "io/bell.h"
-#include "tools/decide/call_context.h"
-#include "tools/decide/desk_state.h"
+#include "tools/call_context.h"
+#include "tools/decide/desk.h"
 
 namespace paddock::tools {
 
@@ -27,14 +27,15 @@ struct Job {
   std::shared_ptr<Running> running;
   std::shared_ptr<const DeskTool> tool;  // `call` points into it
   ToolCall call;
-  std::shared_ptr<mcp::Context> context;
-  Place place;
+  std::shared_ptr<CallContext> context;
+  CallSlot slot;
 };
 
+// Owns the slot until the provider has really ended, however long the desk waits.
 Task<void> run(Job job) {
   Provider& provider = *job.tool->provider;
   ToolCall call = std::move(job.call);
-  std::shared_ptr<mcp::Context> context = job.context;
+  std::shared_ptr<CallContext> context = job.context;
   mcp::Answer answer = co_await provider.call(std::move(call), context);
   job.running->answer = std::move(answer);
   job.running->bell.ring();
@@ -42,7 +43,7 @@ Task<void> run(Job job) {
 
 // Until there is an answer. False: its time is over.
 Task<bool> wait_for(io::Loop& loop, std::shared_ptr<Running> running,
-                    std::shared_ptr<DeskContext> context, Milliseconds patience) {
+                    std::shared_ptr<CallContext> context, Milliseconds patience) {
   Milliseconds began = loop.now();
   while (!running->answer) {
     if (context->is_cancelled()) co_return false;
@@ -53,6 +54,7 @@ Task<bool> wait_for(io::Loop& loop, std::shared_ptr<Running> running,
   co_return true;
 }
 
+// What the tool had already answered is kept behind the note.
 mcp::Answer with_note(std::optional<mcp::Answer> partial, const std::string& note) {
   Value result = error_result(note);
   const Value* content =
@@ -72,35 +74,36 @@ std::string outcome_of(const mcp::Answer& answer) {
 
 }  // namespace
 
-Task<Made> make_call(std::shared_ptr<Desk::State> desk, const DeskCall& call,
-                     std::shared_ptr<mcp::Context> context, Place place) {
+// A tool whose time is over is cancelled, and has a moment to end before it is left alone.
+Task<Made> Desk::make_call(const DeskCall& call, std::shared_ptr<mcp::Context> context,
+                           CallSlot slot) {
   if (!call.tool->provider) {
     std::string text = cat("The policy allows this call, but nobody here has the tool '",
                            printable(call.name), "'. Nothing was done.");
     co_return Made{mcp::Answer::done(error_result(text)), "nobody"};
   }
-  auto running = std::make_shared<Running>(desk->loop);
-  std::shared_ptr<DeskContext> behind =
-      DeskContext::around(desk->loop, context, call.cause, call.redaction);
+  auto running = std::make_shared<Running>(loop_);
+  std::shared_ptr<CallContext> wrapped =
+      CallContext::around(loop_, context, call.cause, call.redaction);
   std::weak_ptr<Running> weak = running;
-  behind->on_change = [weak] {
+  wrapped->on_change = [weak] {
     if (std::shared_ptr<Running> alive = weak.lock()) alive->bell.ring();
   };
   Job job{running,
           call.tool,
           {&call.tool->info, call.arguments, call.caller, call.cause},
-          behind,
-          std::move(place)};
+          wrapped,
+          std::move(slot)};
   io::spawn(run(std::move(job)));
-  int64_t timeout = timeout_of(*desk, call);
-  bool in_time = co_await wait_for(desk->loop, running, behind, timeout);
-  bool is_cancelled = behind->is_cancelled();
+  int64_t timeout = timeout_of(call);
+  bool in_time = co_await wait_for(loop_, running, wrapped, timeout);
+  bool is_cancelled = wrapped->is_cancelled();
   if (!in_time) {
-    behind->cancel();
-    Milliseconds until = desk->loop.now() + kToEnd;
-    while (!running->answer && desk->loop.now() < until) (void)co_await running->bell.wait(until);
+    wrapped->cancel();
+    Milliseconds until = loop_.now() + kToEnd;
+    while (!running->answer && loop_.now() < until) (void)co_await running->bell.wait(until);
   }
-  behind->close();
+  wrapped->close();
   if (in_time && !is_cancelled) {
     std::string outcome = outcome_of(*running->answer);
     co_return Made{std::move(*running->answer), outcome};
@@ -115,6 +118,7 @@ Task<Made> make_call(std::shared_ptr<Desk::State> desk, const DeskCall& call,
   co_return Made{with_note(std::move(running->answer), text), "timeout"};
 }
 
+// An answer that breaks the promise of its schema is not passed on.
 void check_output(const DeskCall& call, Made& made) {
   if (made.outcome != "ok" || call.tool->schemas().outputs.empty()) return;
   const Value* structure = made.answer.result.find("structuredContent");

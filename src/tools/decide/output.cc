@@ -5,7 +5,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
-#include "mcp/edit.h"
+#include "base/value_edit.h"
 #include "tools/provider.h"
 
 namespace paddock::tools {
@@ -21,6 +21,7 @@ Value* member(Value& value, std::string_view key) {
   return nullptr;
 }
 
+// Texts in a member that should hold base64 are redacted like any text.
 bool is_base64(const std::string& text) {
   return text.find_first_not_of(
              "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") ==
@@ -56,6 +57,7 @@ bool is_text_type(const std::string& type) {
          ends_with(type, "+json") || ends_with(type, "xml");
 }
 
+// Images and sound stay as they are; text in a blob is looked into.
 Value redact_content(const Value& item, const RuleList& rules, redact::Counts* counts) {
   std::string type = text_in(item, "type");
   if (type == "image" || type == "audio") return redact_but(item, "data", false, rules, counts);
@@ -93,6 +95,7 @@ Value redact_all(const Value& value, const RuleList& rules, redact::Counts* coun
   return shown;
 }
 
+// The answer is a problem, a question, or a result; all of them may carry secrets.
 void redact_answer(mcp::Answer& answer, const RuleList& rules, redact::Counts* counts) {
   if (answer.problem) {
     for (const auto& each : rules)
@@ -130,6 +133,7 @@ size_t fitting(std::string_view text, size_t room) {
   return text.size();
 }
 
+// Ends with a mark that says how much is missing.
 std::string cut_text(const std::string& text, size_t room, uint64_t& cut) {
   std::string clean = to_utf8(text);
   size_t kept = fitting(clean, room);
@@ -162,6 +166,7 @@ std::optional<Value> cut_item(const Value& item, size_t room, uint64_t& cut) {
   return kept;
 }
 
+// "image image/png", for the note about what was left out.
 std::string what_it_is(const Value& item) {
   std::string type = text_in(item, "type");
   const Value* resource = item.find("resource");
@@ -188,77 +193,112 @@ class LeftOut {
   size_t count_ = 0;
 };
 
+// Puts together a result that fits: members, then content, then structuredContent, as long as there
+// is room for them.
+class BoundedResult {
+ public:
+  explicit BoundedResult(uint64_t most)
+      : most_(most), room_(most > 4 * kForMarks ? most - kForMarks : most / 2) {}
+
+  void add(Value::Object& members) {
+    Value::Array content;
+    std::optional<Value> structure;
+    for (auto& [name, value] : members) {
+      if (name == "structuredContent")
+        structure = std::move(value);
+      else if (name == "content" && value.as_array())
+        content = std::move(*value.as_array());
+      else
+        add_member(name, value);
+    }
+    for (Value& item : content) add_item(item);
+    if (structure) add_structure(*structure);
+  }
+
+  Value take() && {
+    if (!left_out_.empty())
+      kept_.push_back(note(
+          cat("left out by the limit of the output, ", human_size(most_), ": ", left_out_.text())));
+    bounded_.set("content", std::move(kept_));
+    return std::move(bounded_);
+  }
+  Cut cut;
+
+ private:
+  bool fits(const Value& value, size_t besides = 0) {
+    size_t size = json_size(value) + besides + 2;
+    if (size > room_) return false;
+    room_ -= size;
+    return true;
+  }
+
+  void add_member(const std::string& name, Value& value) {
+    size_t of_name = name.size() <= most_ ? json_size(Value(name)) : name.size(),
+           of_value = json_size(value);
+    if (name != "content" && of_name + of_value <= room_ / 4 && fits(value, of_name)) {
+      bounded_.set(name, std::move(value));
+      return;
+    }
+    left_out_.add(printable(name.substr(0, 60)), of_value);
+    cut.bytes += of_name + of_value;
+  }
+
+  void add_item(Value& item) {
+    if (!is_full_ && fits(item)) {
+      kept_.push_back(std::move(item));
+      return;
+    }
+    std::optional<Value> part =
+        !is_full_ && room_ > 64 ? cut_item(item, room_ - 64, cut.bytes) : std::nullopt;
+    if (part) {
+      kept_.push_back(std::move(*part));
+      room_ = 0;
+      return;
+    }
+    is_full_ = true;
+    leave_out(what_it_is(item), item);
+  }
+
+  void add_structure(Value& structure) {
+    constexpr std::string_view kName = "structuredContent";
+    if (fits(structure, kName.size())) {
+      bounded_.set(std::string(kName), std::move(structure));
+      return;
+    }
+    cut.lost_structure = true;
+    leave_out(std::string(kName), structure);
+  }
+
+  void leave_out(const std::string& what, const Value& value) {
+    size_t size = json_size(value);
+    cut.bytes += size;
+    left_out_.add(what, size);
+  }
+
+  uint64_t most_;
+  size_t room_;
+  bool is_full_ = false;
+  Value bounded_{Value::Object{}};
+  Value::Array kept_;
+  LeftOut left_out_;
+};
+
 }  // namespace
 
 Cut bound_result(Value& result, uint64_t most) {
-  Cut cut;
   size_t whole = json_size(result);
   if (!result.as_object()) {
-    cut = {whole, true};
     result = error_result(cat("[paddock: the tool answered with ", result.type_name(),
                               " and not with a result: it is left out]"));
-    return cut;
+    return {whole, true};
   }
-  if (whole <= most) return cut;
-  size_t room = most > 4 * kForMarks ? most - kForMarks : most / 2;
-  auto fits = [&room](const Value& value, size_t besides = 0) {
-    size_t size = json_size(value) + besides + 2;
-    if (size > room) return false;
-    room -= size;
-    return true;
-  };
-  Value bounded{Value::Object{}};
-  Value::Array content;
-  LeftOut left_out;
-  Value::Member structure;
-  for (auto& [name, value] : *result.as_object()) {
-    size_t of_name = name.size() <= most ? json_size(Value(name)) : name.size(),
-           of_value = json_size(value);
-    if (name == "structuredContent")
-      structure = {name, std::move(value)};
-    else if (name == "content" && value.as_array())
-      content = std::move(*value.as_array());
-    else if (name != "content" && of_name + of_value <= room / 4 && fits(value, of_name))
-      bounded.set(name, std::move(value));
-    else
-      left_out.add(printable(name.substr(0, 60)), of_value), cut.bytes += of_name + of_value;
-  }
-  Value::Array kept;
-  bool is_full = false;
-  for (Value& item : content) {
-    if (!is_full && fits(item)) {
-      kept.push_back(std::move(item));
-      continue;
-    }
-    std::optional<Value> part =
-        !is_full && room > 64 ? cut_item(item, room - 64, cut.bytes) : std::nullopt;
-    if (part) {
-      kept.push_back(std::move(*part));
-      room = 0;
-      continue;
-    }
-    is_full = true;
-    size_t size = json_size(item);
-    cut.bytes += size;
-    left_out.add(what_it_is(item), size);
-  }
-  if (!structure.first.empty()) {
-    if (fits(structure.second, structure.first.size())) {
-      bounded.set(structure.first, std::move(structure.second));
-    } else {
-      size_t size = json_size(structure.second);
-      cut.lost_structure = true;
-      cut.bytes += size;
-      left_out.add("structuredContent", size);
-    }
-  }
-  if (!left_out.empty())
-    kept.push_back(note(
-        cat("left out by the limit of the output, ", human_size(most), ": ", left_out.text())));
-  bounded.set("content", std::move(kept));
-  result = std::move(bounded);
+  if (whole <= most) return {};
+  BoundedResult bounded(most);
+  bounded.add(*result.as_object());
+  Cut cut = bounded.cut;
+  result = std::move(bounded).take();
   if (json_size(result) <= most) return cut;
-  // A limit of a few words.
+  // The limit has room for a few words only.
   result = error_result(cat("[paddock: left out by the limit of the output, ", human_size(most),
                             ": ", whole, " bytes]"));
   return {whole, true};

@@ -1,5 +1,5 @@
-// What a tool's answer goes through on its way back: secrets are taken out, and what is too long is
-// cut. In this order: half a secret would not be known for one.
+// What happens to a tool's answer: secrets are taken out, and what is too long is cut. In this
+// order, because half a secret would not be recognized.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace paddock::tools {
 
 using RuleList = std::vector<std::shared_ptr<const redact::Rules>>;
 
-// Every text in it, keys too. Base64 of images and sound stays as it is; that of a text is looked
-// into.
+// Redacts every text in it, keys too. Base64 of images and sound stays as it is; base64 of text is
+// decoded and redacted.
 void redact_answer(mcp::Answer& answer, const RuleList& rules, redact::Counts* counts);
 Value redact_all(const Value& value, const RuleList& rules, redact::Counts* counts = nullptr);
 
@@ -24,8 +24,8 @@ struct Cut {
 };
 // A CallToolResult whose JSON is larger than `most` becomes one that is not (unless `most` is too
 // small for a sentence that says so): texts end with a mark that says how much is missing, what
-// cannot be cut (images, sound, blobs, structuredContent) is left out and a text says so. What is
-// no object becomes an error result.
+// cannot be cut (images, sound, blobs, structuredContent) is left out and a text says so. Anything
+// but an object becomes an error result.
 Cut bound_result(Value& result, uint64_t most);
 
 }  // namespace paddock::tools

@@ -47,6 +47,7 @@ RatesFile::Id id_of(const Rates::Want& want) {
 
 // ---- windows ---
 
+// Another process may have been killed while it wrote, or the file may be damaged.
 bool is_valid(const RatesSlot& slot, int64_t now) {
   if (slot.head - slot.tail > RatesSlot::kEntries) return false;
   int64_t before = INT64_MIN;
@@ -76,6 +77,7 @@ int64_t window_wait(const RatesSlot& slot, const policy::Rate& rate, int64_t now
   return wait;
 }
 
+// Drops what is older than the period, then adds the call to the last entry or to a new one.
 void count_in_window(RatesSlot& slot, const policy::Rate& rate, int64_t now) {
   int64_t period = period_of(rate),
           together = rate.count <= Rates::kExact
@@ -160,6 +162,8 @@ int64_t wait_for(RatesFile& file, std::optional<size_t> place, const policy::Rat
   return std::max(after_reboot, window_wait(slot, rate, now));
 }
 
+// The slot is kept from reuse before the count is stored, in case this process is killed between
+// the two.
 void count(RatesFile& file, size_t place, const policy::Rate& rate) {
   int64_t now = file.now();
   RatesSlot& slot = file.slot(place);
@@ -180,6 +184,7 @@ struct Unlock {
 
 }  // namespace
 
+// Looks at all rates before anything is counted, so that a refused call counts nowhere.
 Result<std::optional<Rates::Refused>> Rates::decide(const std::vector<Want>& wants,
                                                     bool take) const {
   if (wants.empty()) return std::optional<Refused>();

@@ -79,6 +79,7 @@ RatesFile::RatesFile(RatesFile&& other) noexcept
 
 RatesFile::~RatesFile() { unmap(); }
 
+// Done when somebody removed the file, and at the end.
 void RatesFile::unmap() {
   if (layout_) (void)::munmap(layout_, sizeof(Layout));
   layout_ = nullptr;
@@ -157,6 +158,7 @@ Result<void> RatesFile::map() {
   return {};
 }
 
+// A file that was removed or replaced meanwhile is opened again.
 Result<void> RatesFile::lock() {
   for (int tries = 0; tries < 3; ++tries) {
     if (!layout_) TRY(map());
@@ -173,6 +175,7 @@ Result<void> RatesFile::lock() {
                ""};
 }
 
+// After a reboot the file's time goes on by as much as the time of day says has passed.
 void RatesFile::read_clocks() {
   Head& head = layout_->head;
   int64_t of_day = clocks_.time_of_day_ns();
@@ -214,6 +217,7 @@ std::optional<int64_t> RatesFile::since_reboot() const {
   return since_boot_;
 }
 
+// Open addressing: looks from the id's own place on until it finds the id or a place never used.
 std::optional<size_t> RatesFile::find(const Id& id, bool make) {
   std::optional<size_t> idle;
   size_t at = id.low % kSlots;

@@ -57,8 +57,8 @@ class RatesFile {
   // reached the disk are missing. Else none.
   std::optional<int64_t> since_reboot() const;
 
-  // Where the counts of `id` are; none: there are none that matter. With `make`, a place that
-  // nothing counts in any more becomes its; none then: there is no such place.
+  // Where the counts of `id` are; none: there are no counts that matter. With `make`, an idle place
+  // is given to it; none then: there is no idle place.
   std::optional<size_t> find(const Id& id, bool make);
   RatesSlot& slot(size_t place);
   // From then on nothing in it counts. To be told before what is counted is stored.

@@ -1,6 +1,6 @@
 // Calls in the record: docs/formats/events.md.
 #include "base/text.h"
-#include "tools/decide/desk_state.h"
+#include "tools/decide/desk.h"
 
 namespace paddock::tools {
 
@@ -9,9 +9,8 @@ namespace {
 constexpr io::Milliseconds kTellDropped = 1'000;
 constexpr size_t kLongestName = 200;
 
-}  // namespace
-
-Event Desk::State::event_of(const DeskCall& call, const char* kind) const {
+// What all events of one call have in common.
+Event event_of(const DeskCall& call, const char* kind) {
   Event event = call.from.instant(kind);
   event.span = call.cause.span;
   event.tenant = call.caller->caller.tenant;
@@ -25,10 +24,9 @@ Event Desk::State::event_of(const DeskCall& call, const char* kind) const {
   return event;
 }
 
-namespace {
-
-Event call_event(const Desk::State& desk, const DeskCall& call, const char* verdict) {
-  Event event = desk.event_of(call, "tool.call");
+// Arguments are recorded with secrets taken out; the hash is of all of them.
+Event call_event(const DeskCall& call, const char* verdict) {
+  Event event = event_of(call, "tool.call");
   event.verdict = verdict;
   event.data.set("key", call.caller->caller.key);
   event.data.set("arguments", redact_all(call.arguments, call.redaction));
@@ -41,56 +39,57 @@ Event call_event(const Desk::State& desk, const DeskCall& call, const char* verd
 
 }  // namespace
 
-io::Task<Result<void>> Desk::State::record(const DeskCall& call) {
-  if (!options.events) co_return Result<void>();
-  Event event = call_event(*this, call, "allow");
-  event.data.set("policy", policy->hash_of(call.name, call.tool->info.server));
+// Waits until the event is on the disk.
+io::Task<Result<void>> Desk::record(const DeskCall& call) {
+  if (!options_.events) co_return Result<void>();
+  Event event = call_event(call, "allow");
+  event.data.set("policy", policy_->hash_of(call.name, call.tool->info.server));
   if (call.approval) {
     event.data.set("approval", call.approval->id);
     event.data.set("approved", call.approval->why);
   }
-  Result<void> recorded = co_await options.events->record(std::move(event));
+  Result<void> recorded = co_await options_.events->record(std::move(event));
   co_return recorded;
 }
 
-void Desk::State::note_asked(std::shared_ptr<State> self, const DeskCall& call,
-                             const Approval& approval) {
-  if (!options.events || is_counted_only(std::move(self), call)) return;
-  Event event = call_event(*this, call, "ask");
+void Desk::note_asked(const DeskCall& call, const Approval& approval) {
+  if (!options_.events || is_counted_only(call)) return;
+  Event event = call_event(call, "ask");
   event.data.set("approval", approval.id);
-  options.events->note(std::move(event));
+  options_.events->note(std::move(event));
 }
 
-// Who floods must not fill the disk, nor hide the rest: the others are counted, and told of a
-// second later.
-bool Desk::State::is_counted_only(std::shared_ptr<State> self, const DeskCall& call) {
-  if (budget.take(call.agent, loop.now())) return false;
+// A flood must not fill the disk, nor hide the rest: what is over the budget is counted, and
+// recorded as a number a second later.
+bool Desk::is_counted_only(const DeskCall& call) {
+  if (budget_.take(call.agent, loop_.now())) return false;
   Event missing = event_of(call, "tool.call");
   missing.sandbox = call.agent;  // under which they are counted
-  if (!budget.drop(missing)) return true;
-  auto tell = [](std::shared_ptr<State> state, std::string agent) -> io::Task<void> {
-    co_await state->loop.sleep(kTellDropped);
-    std::optional<Event> told = state->owner ? state->budget.dropped(agent) : std::nullopt;
-    if (!told) co_return;
-    told->sandbox.clear();
-    state->options.events->note(std::move(*told));
-  };
-  io::spawn(tell(std::move(self), call.agent));
+  if (!budget_.drop(missing)) return true;
+  io::spawn(note_dropped(call.agent));
   return true;
 }
 
-void Desk::State::note_verdict(std::shared_ptr<State> self, const DeskCall& call,
-                               const policy::Decision& decision) {
-  if (!options.events || is_counted_only(std::move(self), call)) return;
-  Event event = call_event(*this, call, to_string(decision.kind));
+io::Task<void> Desk::note_dropped(std::string agent) {
+  std::shared_ptr<Desk> self = shared_from_this();
+  co_await loop_.sleep(kTellDropped);
+  std::optional<Event> dropped = closed_ ? std::nullopt : budget_.dropped(agent);
+  if (!dropped) co_return;
+  dropped->sandbox.clear();
+  options_.events->note(std::move(*dropped));
+}
+
+void Desk::note_verdict(const DeskCall& call, const Decision& decision) {
+  if (!options_.events || is_counted_only(call)) return;
+  Event event = call_event(call, to_string(decision.kind));
   if (!decision.rule.empty()) event.data.set("rule", decision.rule);
   if (!decision.why.empty()) event.data.set("why", decision.why);
   if (decision.retry_after_ms > 0) event.data.set("retry_after_ms", decision.retry_after_ms);
-  options.events->note(std::move(event));
+  options_.events->note(std::move(event));
 }
 
-void Desk::State::note_end(const DeskCall& call, const End& end) {
-  if (!options.events) return;
+void Desk::note_end(const DeskCall& call, const CallEnd& end) {
+  if (!options_.events) return;
   Event event = event_of(call, "tool.end");
   event.duration_us = wall_clock_us() - call.began_us;
   event.data.set("outcome", end.outcome);
@@ -102,7 +101,7 @@ void Desk::State::note_end(const DeskCall& call, const End& end) {
     for (const auto& [kind, times] : end.redactions) kinds.set(kind, times);
     event.data.set("redacted", std::move(kinds));
   }
-  options.events->note(std::move(event));
+  options_.events->note(std::move(event));
 }
 
 }  // namespace paddock::tools

@@ -17,6 +17,7 @@ constexpr size_t kLargestAnswer = 64 << 10, kLongestWhy = 500;
 constexpr int kTries = 3;
 constexpr io::Milliseconds kPause = 1'000;
 
+// Only a loopback address or localhost.
 bool is_this_machine(const std::string& host) {
   if (host == "localhost") return true;
   std::optional<net::Address> address = net::parse_address(host);
@@ -24,6 +25,7 @@ bool is_this_machine(const std::string& host) {
   return kind && std::string_view(kind) == "loopback";
 }
 
+// What a webhook answers approves calls, so nobody on the way may be able to change it.
 Result<telemetry::Endpoint> endpoint_of(const policy::Ask& ask) {
   telemetry::Endpoint endpoint = TRY(telemetry::parse_url(ask.webhook, 80, "ask.webhook"));
   if (!endpoint.tls && !is_this_machine(endpoint.host))
@@ -34,24 +36,26 @@ Result<telemetry::Endpoint> endpoint_of(const policy::Ask& ask) {
   return endpoint;
 }
 
+// The approval as the API shows it, with the end of its time as a date.
 std::string body_of(const Approval& approval) {
   Value body = to_value(approval);
   body.set("expires", rfc3339(approval.expires_ms * 1000, 3));
   return to_json(body);
 }
 
-WebhookWord word_of(const telemetry::Poster::Posted& posted) {
-  WebhookWord word;
-  if (posted.status != 200) return word;
+// Only a clear yes or no decides.
+WebhookDecision decision_of(const telemetry::Poster::Posted& posted) {
+  WebhookDecision decision;
+  if (posted.status != 200) return decision;
   Result<Value> said = parse_json(posted.answer, "answer");
-  if (!said || !said.value().as_object()) return word;
+  if (!said || !said.value().as_object()) return decision;
   const Value* approve = said.value().find("approve");
-  if (!approve || !approve->as_bool()) return word;
-  word.decided = true;
-  word.approve = *approve->as_bool();
+  if (!approve || !approve->as_bool()) return decision;
+  decision.decided = true;
+  decision.approve = *approve->as_bool();
   const Value* why = said.value().find("why");
-  if (why && why->as_string()) word.why = printable(why->as_string()->substr(0, kLongestWhy));
-  return word;
+  if (why && why->as_string()) decision.why = printable(why->as_string()->substr(0, kLongestWhy));
+  return decision;
 }
 
 }  // namespace
@@ -62,37 +66,38 @@ Result<void> check_webhook(const policy::Ask& ask) {
   return {};
 }
 
-Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
-                               std::shared_ptr<WebhookStop> stop) {
+// Tries again after failures of the network and of the server, with growing pauses.
+Task<WebhookDecision> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
+                                   std::shared_ptr<WebhookStop> stop) {
   Result<telemetry::Endpoint> endpoint = endpoint_of(ask);
-  if (!endpoint) co_return WebhookWord{.failed = endpoint.error().message};
+  if (!endpoint) co_return WebhookDecision{.failed = endpoint.error().message};
   std::string body = body_of(approval);
   if (!ask.webhook_secret.empty()) {
     Result<std::string> secret = runs::read_secret(ask.webhook_secret, "ask.webhook_secret");
-    if (!secret) co_return WebhookWord{.failed = secret.error().message};
+    if (!secret) co_return WebhookDecision{.failed = secret.error().message};
     endpoint.value().headers["X-Paddock-Signature"] =
         cat("sha256=", to_hex(hmac_sha256(secret.value(), body)));
   }
   Result<std::unique_ptr<telemetry::Poster>> poster =
       telemetry::Poster::create(loop, endpoint.value());
-  if (!poster) co_return WebhookWord{.failed = poster.error().message};
+  if (!poster) co_return WebhookDecision{.failed = poster.error().message};
   struct Forget {
     WebhookStop& stop;
     ~Forget() { stop.on_stop = {}; }
   } forget{*stop};
   stop->on_stop = [post = poster.value().get()] { post->stop(); };
   io::Milliseconds deadline = loop.now() + ask.timeout_ms;
-  WebhookWord word;
+  WebhookDecision decision;
   for (int tries = 0; tries < kTries && loop.now() < deadline && !stop->is_stopped; ++tries) {
     io::Milliseconds patience = deadline - loop.now();
     telemetry::Poster::Posted posted =
         co_await poster.value()->post(body, patience, kLargestAnswer);
-    word = word_of(posted);
-    if (word.decided || (posted.status >= 200 && posted.status <= 499)) co_return word;
-    word.failed = posted.why;
+    decision = decision_of(posted);
+    if (decision.decided || (posted.status >= 200 && posted.status <= 499)) co_return decision;
+    decision.failed = posted.why;
     co_await loop.sleep(kPause << tries);
   }
-  co_return word;
+  co_return decision;
 }
 
 }  // namespace paddock::tools

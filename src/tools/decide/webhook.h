@@ -1,4 +1,4 @@
-// Tells an URL of the policy that a call waits, and hears what it says.
+// Tells a URL of the policy that a call waits for approval, and reads its decision.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace paddock::tools {
 
-// Whether it can be told at all: https:, or http: on this machine alone, since what is said there
-// decides.
+// Fails unless the URL is https:, or http: on this machine: whoever could change the answer on its
+// way could approve the call.
 Result<void> check_webhook(const policy::Ask& ask);
 
-struct WebhookWord {
+struct WebhookDecision {
   bool decided = false, approve = false;
   std::string why;     // what it said with it
   std::string failed;  // it could not be told, or did not answer in time
@@ -32,7 +32,7 @@ struct WebhookStop {
     if (on_stop) on_stop();
   }
 };
-io::Task<WebhookWord> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
-                                   std::shared_ptr<WebhookStop> stop);
+io::Task<WebhookDecision> tell_webhook(io::Loop& loop, policy::Ask ask, Approval approval,
+                                       std::shared_ptr<WebhookStop> stop);
 
 }  // namespace paddock::tools

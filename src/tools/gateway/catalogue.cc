@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 
@@ -37,6 +37,7 @@ class Names {
   std::map<std::string, Owner> owners_;
 };
 
+// Names that merely look alike are refused too, since a model or a person could confuse them.
 std::string taken_why(const Names::Owner& owner, const std::string& name,
                       const std::string& server) {
   std::string like =
@@ -46,6 +47,7 @@ std::string taken_why(const Names::Owner& owner, const std::string& name,
   return cat(like, " belongs to the server '", owner.server, "'");
 }
 
+// For the model: why the tool cannot be called, and who can change that.
 Withheld withheld_because(const policy::McpServer& server, const std::string& kind,
                           const std::string& bare_name, const std::string& what) {
   return {.rule = cat("mcp.servers.", server.name, ".pin"),
@@ -90,24 +92,24 @@ class Merger {
     for (const std::string& name : reserved) tool_names_.take(name, "");
   }
 
-  void add(const Shelf& shelf) {
-    shelf_ = &shelf;
-    for (const auto& [kind, why] : shelf.listing->problems) refuse(kind, "(all)", why);
-    for (const Value& definition : shelf.listing->tools) add_tool(definition);
-    for (const Value& definition : shelf.listing->prompts) add_prompt(definition);
-    for (const Value& definition : shelf.listing->resources) add_resource(definition);
-    for (const Value& definition : shelf.listing->templates) add_template(definition);
+  void add(const ServerPart& part) {
+    part_ = &part;
+    for (const auto& [kind, why] : part.listing->problems) refuse(kind, "(all)", why);
+    for (const Value& definition : part.listing->tools) add_tool(definition);
+    for (const Value& definition : part.listing->prompts) add_prompt(definition);
+    for (const Value& definition : part.listing->resources) add_resource(definition);
+    for (const Value& definition : part.listing->templates) add_template(definition);
   }
 
   Catalogue take() { return std::move(made_); }
 
  private:
   void refuse(const std::string& kind, std::string name, std::string why) {
-    made_.refused.push_back({shelf_->server->name, kind, std::move(name), std::move(why)});
+    made_.refused.push_back({part_->server->name, kind, std::move(name), std::move(why)});
   }
 
   void add_tool(const Value& definition) {
-    const policy::McpServer& server = *shelf_->server;
+    const policy::McpServer& server = *part_->server;
     const Value* bare = definition.find("name");
     // Nobody asked for it.
     if (bare && bare->as_string() && !server.lists(*bare->as_string())) return;
@@ -117,7 +119,7 @@ class Merger {
     if (const Names::Owner* owner = tool_names_.taken(name))
       return refuse("tool", tool.value().bare_name, taken_why(*owner, name, server.name));
     tool_names_.take(name, server.name);  // also when it is withheld: nobody else may step in
-    if (std::string why = pinned_back(shelf_->verdict, &Verdict::tools, tool.value().bare_name);
+    if (std::string why = pinned_back(part_->verdict, &Verdict::tools, tool.value().bare_name);
         !why.empty()) {
       made_.withheld_tools[name] = withheld_because(server, "tool", tool.value().bare_name, why);
       return;
@@ -127,14 +129,14 @@ class Merger {
   }
 
   void add_prompt(const Value& definition) {
-    const policy::McpServer& server = *shelf_->server;
+    const policy::McpServer& server = *part_->server;
     Result<OfferedPrompt> prompt = check_prompt(definition, server);
     if (!prompt) return refuse("prompt", shown_name(definition, "name"), prompt.error().message);
     const std::string& name = prompt.value().name;
     if (const Names::Owner* owner = prompt_names_.taken(name))
       return refuse("prompt", prompt.value().bare_name, taken_why(*owner, name, server.name));
     prompt_names_.take(name, server.name);
-    if (std::string why = pinned_back(shelf_->verdict, &Verdict::prompts, prompt.value().bare_name);
+    if (std::string why = pinned_back(part_->verdict, &Verdict::prompts, prompt.value().bare_name);
         !why.empty()) {
       made_.withheld_prompts[name] =
           withheld_because(server, "prompt", prompt.value().bare_name, why);
@@ -145,7 +147,7 @@ class Merger {
 
   // A resource's or template's words, made visible; empty: what is wrong with it was told.
   std::optional<Value> checked(const Value& definition, const std::string& kind, const char* key) {
-    if (shelf_->verdict && !shelf_->verdict->all.empty()) return std::nullopt;
+    if (part_->verdict && !part_->verdict->all.empty()) return std::nullopt;
     const Value* uri = definition.find(key);
     std::string name = shown_name(definition, key);
     if (!uri || !uri->as_string()) return refuse(kind, name, cat("it has no ", key)), std::nullopt;
@@ -166,12 +168,12 @@ class Merger {
     std::string uri = *clean->find("uri")->as_string(), name = shown_name(definition, "uri");
     if (std::string problem = uri_problem(uri); !problem.empty())
       return refuse("resource", name, problem);
-    auto [owner, is_new] = uris_.emplace(uri, shelf_->server->name);
-    if (!is_new && owner->second == shelf_->server->name)
+    auto [owner, is_new] = uris_.emplace(uri, part_->server->name);
+    if (!is_new && owner->second == part_->server->name)
       return refuse("resource", name, "this server lists it before");
     if (!is_new)
       return refuse("resource", name, cat("the server '", owner->second, "' has it already"));
-    made_.resources.push_back({shelf_->server->name, uri, std::move(*clean)});
+    made_.resources.push_back({part_->server->name, uri, std::move(*clean)});
   }
 
   void add_template(const Value& definition) {
@@ -183,15 +185,15 @@ class Merger {
       return refuse("resource template", name, problem);
     Result<UriTemplate> matcher = UriTemplate::parse(text);
     if (!matcher) return refuse("resource template", name, matcher.error().message);
-    auto [owner, is_new] = templates_.emplace(text, shelf_->server->name);
+    auto [owner, is_new] = templates_.emplace(text, part_->server->name);
     if (!is_new)
       return refuse("resource template", name,
                     cat("the server '", owner->second, "' has it already"));
     made_.templates.push_back(
-        {shelf_->server->name, text, std::move(matcher).value(), std::move(*clean)});
+        {part_->server->name, text, std::move(matcher).value(), std::move(*clean)});
   }
 
-  const Shelf* shelf_ = nullptr;
+  const ServerPart* part_ = nullptr;
   Catalogue made_;
   Names tool_names_, prompt_names_;
   std::map<std::string, std::string> uris_, templates_;  // and whose they are
@@ -199,29 +201,30 @@ class Merger {
 
 }  // namespace
 
-Catalogue merge(const std::vector<Shelf>& shelves, const std::vector<std::string>& reserved) {
+Catalogue merge(const std::vector<ServerPart>& parts, const std::vector<std::string>& reserved) {
   Merger merger(reserved);
-  for (const Shelf& shelf : shelves)
-    if (shelf.listing) merger.add(shelf);
+  for (const ServerPart& part : parts)
+    if (part.listing) merger.add(part);
   return merger.take();
 }
 
-Sight sight_of(const policy::McpServer& server, const mcp::Offer& offer, const Listing& listing) {
-  Sight sight;
+Snapshot snapshot_of(const policy::McpServer& server, const mcp::Offer& offer,
+                     const Listing& listing) {
+  Snapshot snapshot;
   if (server.url.empty())
-    sight.identity.set("command", text_list(server.command));
+    snapshot.identity.set("command", text_list(server.command));
   else
-    sight.identity.set("url", server.url);
-  sight.identity.set("name", cut_to(offer.name, 256));
-  sight.instructions = cut_to(offer.instructions, kLongestInstructions);
+    snapshot.identity.set("url", server.url);
+  snapshot.identity.set("name", cut_to(offer.name, 256));
+  snapshot.instructions = cut_to(offer.instructions, kLongestInstructions);
   bool lists_tools = server.all_tools || !server.tools.empty();
   for (const Value& tool : lists_tools ? listing.tools : std::vector<Value>{})
     if (Result<ToolInfo> checked = check_tool(tool, server))
-      sight.tools.emplace(checked.value().bare_name, tool);
+      snapshot.tools.emplace(checked.value().bare_name, tool);
   for (const Value& prompt : listing.prompts)
     if (Result<OfferedPrompt> checked = check_prompt(prompt, server))
-      sight.prompts.emplace(checked.value().bare_name, prompt);
-  return sight;
+      snapshot.prompts.emplace(checked.value().bare_name, prompt);
+  return snapshot;
 }
 
 const ToolInfo* Catalogue::find_tool(std::string_view name) const {
@@ -236,6 +239,7 @@ const OfferedPrompt* Catalogue::find_prompt(std::string_view name) const {
   return nullptr;
 }
 
+// Listed resources come before templates, and templates in the order of the servers.
 const std::string* Catalogue::owner_of(std::string_view uri) const {
   for (const OfferedResource& resource : resources)
     if (resource.uri == uri) return &resource.server;

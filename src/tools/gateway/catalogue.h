@@ -22,13 +22,14 @@ struct Listing {
   std::map<std::string, std::string> problems;  // "tools" → why its list was not taken
 };
 enum ListKind : unsigned { kTools = 1, kPrompts = 2, kResources = 4, kAllLists = 7 };
-// Reads the lists of these kinds anew, page by page, within bounds. Prompts and resources that the
+// Reads the lists of these kinds again, page by page, within bounds. Prompts and resources that the
 // policy does not let in are not asked for.
 io::Task<void> read_lists(std::shared_ptr<mcp::ServerLink> link, policy::McpServer server,
                           unsigned kinds, std::shared_ptr<Listing> into);
 
 // What is pinned of a server. Only what could be offered: names that cannot be used have no pin.
-Sight sight_of(const policy::McpServer& server, const mcp::Offer& offer, const Listing& listing);
+Snapshot snapshot_of(const policy::McpServer& server, const mcp::Offer& offer,
+                     const Listing& listing);
 
 struct Refused {
   std::string server, kind, name, why;  // the name printable
@@ -63,12 +64,12 @@ struct Catalogue {
 };
 
 // One server's part in it.
-struct Shelf {
+struct ServerPart {
   const policy::McpServer* server = nullptr;
   const Listing* listing = nullptr;
   const Verdict* verdict = nullptr;  // null: nothing is pinned
 };
-Catalogue merge(const std::vector<Shelf>& shelves, const std::vector<std::string>& reserved);
+Catalogue merge(const std::vector<ServerPart>& parts, const std::vector<std::string>& reserved);
 
 // One tool of a server, as it may be offered; the error says why not.
 Result<ToolInfo> check_tool(const Value& definition, const policy::McpServer& server);

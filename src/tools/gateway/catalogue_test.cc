@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 namespace {

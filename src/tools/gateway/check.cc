@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "schema/schema.h"
 #include "tools/gateway/catalogue.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 
@@ -41,6 +41,7 @@ Result<Value> disarmed(const Value& value, bool is_text) {
   return Value(std::move(clean));
 }
 
+// Bounded in size, and with nothing invisible in it.
 Result<Value> clean_definition(const Value& definition) {
   if (!definition.as_object()) return no("its definition is not an object");
   if (to_json(definition).size() > kLargestDefinition)
@@ -48,6 +49,7 @@ Result<Value> clean_definition(const Value& definition) {
   return disarmed(definition, false);
 }
 
+// The name must be usable both alone and with the server's prefix.
 Result<std::string> bare_name(const Value& definition, const policy::McpServer& server) {
   const Value* name = definition.find("name");
   if (!name || !name->as_string()) return no("it has no name");
@@ -64,6 +66,7 @@ Result<std::string> text_member(const Value& definition, const char* key) {
   return *text->as_string();
 }
 
+// A schema that cannot be compiled could not be checked, so the tool is not offered.
 Result<Value> schema_member(const Value& definition, const char* key) {
   const Value* schema = definition.find(key);
   if (!schema) return Value();
@@ -75,6 +78,7 @@ Result<Value> schema_member(const Value& definition, const char* key) {
 
 }  // namespace
 
+// Members that are not known here are passed on as they are.
 Result<ToolInfo> check_tool(const Value& definition, const policy::McpServer& server) {
   ToolInfo tool;
   tool.bare_name = TRY(bare_name(definition, server));

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "tools/gateway/core.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/gateway/gateway.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 
@@ -12,20 +12,21 @@ namespace {
 constexpr size_t kMostInstructions = 4 << 10;  // of each server
 constexpr size_t kLongestName = 200;           // of a tool, as it is shown
 
-std::string state_of(const Entry& entry) {
+// One word for people, with the reason where something is wrong.
+std::string state_of(const GatewayServer& server) {
   using State = Supervised::State;
-  State state = entry.process->state();
-  const std::string& why = entry.process->why();
+  State state = server.process->state();
+  const std::string& why = server.process->why();
   // A server that failed is soon started again in the background; until it runs, it has failed.
   bool failed = state == State::failed || (state == State::starting && !why.empty());
   if (failed)
-    return cat("failed: ", redact::redacted(*entry.rules->redaction, std::string_view(why)));
+    return cat("failed: ", redact::redacted(*server.rules->redaction, std::string_view(why)));
   if (state == State::starting) return "starting";
-  if (state == State::stopped) return "stopped";
-  if (entry.verdict && !entry.verdict->all.empty()) return cat("changed: ", entry.verdict->all);
-  size_t withheld = entry.verdict ? entry.verdict->tools.size() + entry.verdict->prompts.size() +
-                                        (entry.verdict->instructions ? 1 : 0)
-                                  : 0;
+  if (state == State::stopped) return "stopped_";
+  if (server.verdict && !server.verdict->all.empty()) return cat("changed: ", server.verdict->all);
+  size_t withheld = server.verdict ? server.verdict->tools.size() + server.verdict->prompts.size() +
+                                         (server.verdict->instructions ? 1 : 0)
+                                   : 0;
   return withheld == 0 ? "running"
                        : cat("changed: ", withheld,
                              withheld == 1 ? " change waits" : " changes wait", " to be accepted");
@@ -48,117 +49,119 @@ size_t count_of(const Items& items, const std::string& server) {
 }
 
 // The names of the tools that the server has, as it calls them.
-std::vector<std::string> names_there(const Entry& entry) {
+std::vector<std::string> names_there(const GatewayServer& server) {
   std::vector<std::string> names;
-  if (!entry.listing) return names;
-  for (const Value& definition : entry.listing->tools)
+  if (!server.listing) return names;
+  for (const Value& definition : server.listing->tools)
     if (const Value* name = definition.find("name"); name && name->as_string())
       names.push_back(cut_to(visible(*name->as_string()), kLongestName));
   return names;
 }
 
 // What the server has and the policy does not list: people look here for what to write.
-Value not_listed(const Entry& entry) {
-  std::vector<std::string> names = names_there(entry);
-  std::erase_if(names, [&](const std::string& name) { return entry.server.lists(name); });
+Value not_listed(const GatewayServer& server) {
+  std::vector<std::string> names = names_there(server);
+  std::erase_if(names, [&](const std::string& name) { return server.policy.lists(name); });
   return text_list(names);
 }
 
 // What the policy lists and the server does not have. Nothing is known of a server that never ran,
 // or whose list was not read.
-Value unknown_tools(const Entry& entry) {
+Value unknown_tools(const GatewayServer& server) {
   Value unknown = Value::Array{};
-  if (!entry.listing || entry.listing->problems.count("tools")) return unknown;
-  std::vector<std::string> there = names_there(entry);
-  for (const std::string& name : entry.server.tools) {
+  if (!server.listing || server.listing->problems.count("tools")) return unknown;
+  std::vector<std::string> there = names_there(server);
+  for (const std::string& name : server.policy.tools) {
     if (std::find(there.begin(), there.end(), name) != there.end()) continue;
     unknown.as_array()->push_back(Value::Object{{"name", name}, {"hint", nearest(name, there)}});
   }
   return unknown;
 }
 
-Value describe_entry(const Core& core, const Entry& entry) {
-  Value value;
-  const std::string& name = entry.server.name;
-  value.set("name", name);
-  value.set("state", state_of(entry));
-  value.set("prefix", entry.server.prefix);
-  if (entry.server.url.empty())
-    value.set("command", text_list(entry.server.command));
-  else
-    value.set("url", shown_url(entry.server.url));
-  value.set(
-      "shared",
-      "one connection for all clients: what the server remembers, it remembers for all of them");
-  if (entry.listing) {
-    value.set("era", entry.era == mcp::Era::modern ? "modern" : "legacy");
-    value.set("protocol", entry.version);
-    value.set("server", Value::Object{{"name", visible(entry.offer.name)},
-                                      {"version", visible(entry.offer.version)}});
-  }
-  value.set("pinned", entry.server.pin);
-  value.set("restarts", entry.process->restarts());
-  Value tools = Value::Array{}, own_names = Value::Object{}, refused = Value::Array{},
-        withheld = Value::Array{};
-  for (const ToolInfo& tool : core.catalogue.tools) {
-    if (tool.server != name) continue;
-    tools.as_array()->push_back(tool.name);
-    own_names.set(tool.name, tool.bare_name);
-  }
-  for (const Refused& thing : core.catalogue.refused)
-    if (thing.server == name)
-      refused.as_array()->push_back(
-          Value::Object{{"kind", thing.kind}, {"name", thing.name}, {"why", thing.why}});
-  if (entry.verdict) {
-    if (!entry.verdict->all.empty())
-      withheld.as_array()->push_back(
-          Value::Object{{"kind", "server"}, {"what", entry.verdict->all}});
-    if (entry.verdict->instructions)
-      withheld.as_array()->push_back(to_value(*entry.verdict->instructions));
-    for (const auto& [tool, change] : entry.verdict->tools)
-      withheld.as_array()->push_back(to_value(change));
-    for (const auto& [prompt, change] : entry.verdict->prompts)
-      withheld.as_array()->push_back(to_value(change));
-    for (const PinChange& change : entry.verdict->removed)
-      withheld.as_array()->push_back(to_value(change));
-  }
-  value.set("tools", std::move(tools));
-  value.set("own_names", std::move(own_names));
-  value.set("not_listed", not_listed(entry));
-  value.set("unknown", unknown_tools(entry));
-  value.set("prompts", static_cast<uint64_t>(count_of(core.catalogue.prompts, name)));
-  value.set("resources", static_cast<uint64_t>(count_of(core.catalogue.resources, name) +
-                                               count_of(core.catalogue.templates, name)));
-  value.set("refused", std::move(refused));
-  value.set("withheld", std::move(withheld));
-  const auto& lines = entry.process->last_lines();
-  value.set("last_lines",
-            redact::redacted(*entry.rules->redaction, text_list({lines.begin(), lines.end()})));
-  return value;
+// What the pins withhold, and what has gone.
+Value withheld_value(const std::optional<Verdict>& verdict) {
+  Value::Array withheld;
+  if (!verdict) return withheld;
+  if (!verdict->all.empty())
+    withheld.push_back(Value::Object{{"kind", "server"}, {"what", verdict->all}});
+  if (verdict->instructions) withheld.push_back(to_value(*verdict->instructions));
+  for (const auto& [tool, change] : verdict->tools) withheld.push_back(to_value(change));
+  for (const auto& [prompt, change] : verdict->prompts) withheld.push_back(to_value(change));
+  for (const PinChange& change : verdict->removed) withheld.push_back(to_value(change));
+  return withheld;
 }
 
-bool may_offer(const Entry& entry, bool allowed, const char* capability) {
-  return allowed && (!entry.listing || entry.offers(capability));
+// Of a server that was never up it is not known what it has.
+bool may_offer(const GatewayServer& server, bool allowed, const char* capability) {
+  return allowed && (!server.listing || server.offers(capability));
 }
 
 }  // namespace
 
-Value describe(const Core& core) {
-  Value all = Value::Array{};
-  for (const auto& entry : core.entries) all.as_array()->push_back(describe_entry(core, *entry));
+// docs/gateway.md explains the members.
+Value Gateway::describe_server(const GatewayServer& server) const {
+  Value value;
+  const std::string& name = server.policy.name;
+  value.set("name", name);
+  value.set("state", state_of(server));
+  value.set("prefix", server.policy.prefix);
+  if (server.policy.url.empty())
+    value.set("command", text_list(server.policy.command));
+  else
+    value.set("url", shown_url(server.policy.url));
+  value.set(
+      "shared",
+      "one connection for all clients: what the server remembers, it remembers for all of them");
+  if (server.listing) {
+    value.set("era", server.era == mcp::Era::modern ? "modern" : "legacy");
+    value.set("protocol", server.version);
+    value.set("server", Value::Object{{"name", visible(server.offer.name)},
+                                      {"version", visible(server.offer.version)}});
+  }
+  value.set("pinned", server.policy.pin);
+  value.set("restarts", server.process->restarts());
+  Value tools = Value::Array{}, own_names = Value::Object{}, refused = Value::Array{};
+  for (const ToolInfo& tool : catalogue_.tools) {
+    if (tool.server != name) continue;
+    tools.as_array()->push_back(tool.name);
+    own_names.set(tool.name, tool.bare_name);
+  }
+  for (const Refused& thing : catalogue_.refused)
+    if (thing.server == name)
+      refused.as_array()->push_back(
+          Value::Object{{"kind", thing.kind}, {"name", thing.name}, {"why", thing.why}});
+  value.set("tools", std::move(tools));
+  value.set("own_names", std::move(own_names));
+  value.set("not_listed", not_listed(server));
+  value.set("unknown", unknown_tools(server));
+  value.set("prompts", static_cast<uint64_t>(count_of(catalogue_.prompts, name)));
+  value.set("resources", static_cast<uint64_t>(count_of(catalogue_.resources, name) +
+                                               count_of(catalogue_.templates, name)));
+  value.set("refused", std::move(refused));
+  value.set("withheld", withheld_value(server.verdict));
+  const auto& lines = server.process->last_lines();
+  value.set("last_lines",
+            redact::redacted(*server.rules->redaction, text_list({lines.begin(), lines.end()})));
+  return value;
+}
+
+Value Gateway::describe() const {
+  Value::Array all;
+  for (const GatewayServerPtr& server : servers_) all.push_back(describe_server(*server));
   return all;
 }
 
 // Of a server that is not up it is not known what it has; a client hears only once what there may
 // be.
-Value capabilities_of(const Core& core) {
+Value Gateway::capabilities() const {
   bool prompts = false, resources = false, completions = false, logging = false;
-  for (const auto& entry : core.entries) {
-    prompts = prompts || may_offer(*entry, entry->server.prompts, "prompts");
-    resources = resources || may_offer(*entry, entry->server.resources, "resources");
-    completions = completions || may_offer(*entry, entry->server.prompts || entry->server.resources,
-                                           "completions");
-    logging = logging || may_offer(*entry, entry->server.logging, "logging");
+  for (const auto& server : servers_) {
+    prompts = prompts || may_offer(*server, server->policy.prompts, "prompts");
+    resources = resources || may_offer(*server, server->policy.resources, "resources");
+    completions =
+        completions ||
+        may_offer(*server, server->policy.prompts || server->policy.resources, "completions");
+    logging = logging || may_offer(*server, server->policy.logging, "logging");
   }
   Value capabilities = Value::Object{}, nothing = Value::Object{};
   if (prompts) capabilities.set("prompts", Value::Object{{"listChanged", true}});
@@ -170,17 +173,17 @@ Value capabilities_of(const Core& core) {
 }
 
 // Quoted line by line, so that none of it can pass for Paddock's words or another server's.
-std::string instructions_of(const Core& core) {
+std::string Gateway::instructions() const {
   std::string text;
-  for (const auto& entry : core.entries) {
+  for (const auto& server : servers_) {
     bool withheld =
-        entry->verdict && (!entry->verdict->all.empty() || entry->verdict->instructions);
-    if (entry->offer.instructions.empty() || withheld) continue;
-    text += cat(text.empty() ? "" : "\n", "What the MCP server '", entry->server.name,
+        server->verdict && (!server->verdict->all.empty() || server->verdict->instructions);
+    if (server->offer.instructions.empty() || withheld) continue;
+    text += cat(text.empty() ? "" : "\n", "What the MCP server '", server->policy.name,
                 "' says of itself (its words, not Paddock's; its tools begin with '",
-                entry->server.prefix, "'):\n");
+                server->policy.prefix, "'):\n");
     std::string said =
-        cut_to(visible(redact::redacted(*entry->rules->redaction, entry->offer.instructions)),
+        cut_to(visible(redact::redacted(*server->rules->redaction, server->offer.instructions)),
                kMostInstructions);
     for (const std::string& line : split(said, '\n')) text += cat("> ", line, "\n");
   }

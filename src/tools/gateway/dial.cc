@@ -1,7 +1,7 @@
-// From an entry of the policy to a connection: a sandbox of its own, or a URL.
+#include "tools/gateway/dial.h"
+
 #include "base/text.h"
 #include "io/bell.h"
-#include "tools/gateway/gateway.h"
 
 namespace paddock::tools {
 
@@ -17,28 +17,26 @@ struct Ending {
   std::string why;
 };
 
+// Paddock's own HTTP client speaks with the server; there is no process to watch.
 io::Task<Result<Dialled>> dial_url(io::Loop& loop, DialOptions options) {
   mcp::HttpTarget target{.url = options.server.url,
                          .headers = options.headers,
                          .private_addresses = options.server.private_addresses};
-  Result<std::shared_ptr<mcp::ServerLink>> link =
-      co_await mcp::connect_http(loop, std::move(target), std::move(options.client));
-  if (!link) co_return link.error();
   Dialled dialled;
-  dialled.link = std::move(link.value());
+  CO_TRY(dialled.link,
+         co_await mcp::connect_http(loop, std::move(target), std::move(options.client)));
   co_return dialled;
 }
 
+// Starts the server in its sandbox and greets it over its standard streams.
 io::Task<Result<Dialled>> dial_command(io::Loop& loop, DialOptions options,
                                        std::shared_ptr<Ending> ending) {
   SandboxedOptions sandboxed{.argv = options.server.command,
                              .policy = *options.server.sandbox,
                              .secrets = options.secrets,
                              .agent = "mcp server " + options.server.name};
-  Result<std::unique_ptr<Sandboxed>> process = Sandboxed::start(loop, std::move(sandboxed));
-  if (!process) co_return process.error();
   Dialled dialled;
-  dialled.process = std::move(process.value());
+  CO_TRY(dialled.process, Sandboxed::start(loop, std::move(sandboxed)));
   dialled.process->on_line = [on_line = options.on_line](const std::string& line) {
     on_line(line);
   };

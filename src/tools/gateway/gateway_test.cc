@@ -116,6 +116,7 @@ class GatewayTest : public ::testing::Test {
   }
   ~GatewayTest() override {
     if (gateway) wait_for(done(gateway->stop()));
+    if (gateway) gateway->close();
     std::filesystem::remove_all(directory);
   }
 
@@ -130,7 +131,9 @@ class GatewayTest : public ::testing::Test {
   }
   Answer call(const ToolInfo& tool) {
     ToolCall call{.tool = &tool, .arguments = Value::Object{}};
-    return wait_for(gateway->call(std::move(call), context));
+    std::shared_ptr<CallContext> wrapped =
+        CallContext::around(test_loop(), context, context->cause, {});
+    return wait_for(gateway->call(std::move(call), wrapped));
   }
   Answer serve(const std::string& method, Value params) {
     context->method = method;
@@ -152,7 +155,7 @@ class GatewayTest : public ::testing::Test {
   std::string directory;
   policy::McpServer policy;
   FakeServer server;
-  std::unique_ptr<Gateway> gateway;
+  std::shared_ptr<Gateway> gateway;
   std::shared_ptr<AskedContext> context = std::make_shared<AskedContext>();
   std::vector<std::string> lines;
 };

@@ -1,7 +1,7 @@
 #include "tools/gateway/names.h"
 
 #include "base/text.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 
@@ -33,6 +33,7 @@ std::string name_problem(std::string_view name) {
   return "";
 }
 
+// Written so that two names that a reader could confuse become equal.
 std::string look_of(std::string_view name) {
   std::string look;
   for (char c : name) {
@@ -45,6 +46,7 @@ std::string look_of(std::string_view name) {
   return look;
 }
 
+// Templates are checked by the same rules.
 std::string uri_problem(std::string_view uri) {
   if (uri.size() > kLongestUri) return cat("its URI is longer than ", kLongestUri, " bytes");
   if (scheme_length(uri) == 0) return "its URI does not begin with a scheme";
@@ -55,6 +57,7 @@ std::string uri_problem(std::string_view uri) {
   return "";
 }
 
+// The scheme must be literal: a template that matches every URI would own them all.
 Result<UriTemplate> UriTemplate::parse(std::string_view text) {
   Error wrong{Code::invalid, "its URI template cannot be read", ""};
   size_t open = text.find('{');

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "store/diff.h"
 #include "tools/gateway/pins.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 
@@ -13,32 +13,21 @@ namespace {
 
 constexpr size_t kLongestDiff = 16 << 10;
 
-std::string text_of(const Value* value) {
-  return value && value->as_string() ? *value->as_string() : "";
-}
+constexpr auto kPinFields =
+    std::make_tuple(field("hash", &Pin::hash), field("since", &Pin::since, Presence::optional),
+                    field("definition", &Pin::definition));
 
-Value to_value(const std::map<std::string, Pin>& pins) {
-  Value value = Value::Object{};
-  for (const auto& [name, pin] : pins)
-    value.set(name, Value::Object{
-                        {"hash", pin.hash}, {"since", pin.since}, {"definition", pin.definition}});
-  return value;
-}
-
-Result<std::map<std::string, Pin>> pins_of(const Value* value) {
-  std::map<std::string, Pin> pins;
-  if (!value) return pins;
-  Error wrong{Code::invalid, "the pins are not as they were written", ""};
-  if (!value->as_object()) return wrong;
-  for (const auto& [name, entry] : *value->as_object()) {
-    const Value* definition = entry.find("definition");
-    Pin pin{text_of(entry.find("hash")), text_of(entry.find("since")),
-            definition ? *definition : Value()};
-    if (!pin.definition.as_object() || pin.hash != definition_hash(pin.definition)) return wrong;
-    pins[name] = std::move(pin);
-  }
-  return pins;
-}
+constexpr auto kSetFields =
+    std::make_tuple(field("identity", &PinSet::identity), field("accepted", &PinSet::accepted),
+                    field("since", &PinSet::since, Presence::optional),
+                    field("instructions", &PinSet::instructions, Presence::optional),
+                    field("tools", &PinSet::tools, Presence::optional),
+                    field("prompts", &PinSet::prompts, Presence::optional));
+// What is pending is an object of its own.
+constexpr auto kPendingFields =
+    std::make_tuple(field("instructions", &PinSet::pending_instructions, Presence::optional),
+                    field("tools", &PinSet::pending_tools, Presence::optional),
+                    field("prompts", &PinSet::pending_prompts, Presence::optional));
 
 // A definition as people read it: the description as it is shown to a model, the rest as JSON.
 std::string readable(const Value& definition) {
@@ -55,13 +44,14 @@ std::string readable(const Value& definition) {
   return text + visible(to_json(rest, true)) + "\n";
 }
 
+// The names of the members that differ, sorted.
 std::string changed_members(const Value& before, const Value& after) {
   std::vector<std::string> names;
   auto compare = [&](const Value& one, const Value& other) {
     for (const auto& [key, member] : *one.as_object()) {
       const Value* same = other.find(key);
       std::string shown = cut_to(visible(key), 64);
-      bool differs = !same || to_json(canonical_value(*same)) != to_json(canonical_value(member));
+      bool differs = !same || to_json(sorted_members(*same)) != to_json(sorted_members(member));
       if (differs && std::find(names.begin(), names.end(), shown) == names.end())
         names.push_back(shown);
     }
@@ -75,33 +65,15 @@ std::string changed_members(const Value& before, const Value& after) {
 
 }  // namespace
 
-Value canonical_value(const Value& value) {
-  if (const Value::Array* items = value.as_array()) {
-    Value::Array sorted;
-    for (const Value& item : *items) sorted.push_back(canonical_value(item));
-    return sorted;
-  }
-  if (!value.as_object()) return value;
-  Value::Object members;
-  for (const auto& [key, member] : *value.as_object())
-    members.emplace_back(key, canonical_value(member));
-  std::sort(members.begin(), members.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  return members;
-}
-
 std::string definition_hash(const Value& definition) {
-  return to_hex(sha256_bytes(to_json(canonical_value(definition))));
+  return to_hex(sha256_bytes(to_json(sorted_members(definition))));
 }
 
-const char* to_string(PinChange::Kind kind) {
-  switch (kind) {
-    case PinChange::Kind::server: return "server";
-    case PinChange::Kind::instructions: return "instructions";
-    case PinChange::Kind::tool: return "tool";
-    case PinChange::Kind::prompt: return "prompt";
-  }
-  return "?";
+Value to_field(const Pin& pin) { return write_record(kPinFields, pin); }
+
+bool from_field(const Value& value, Pin& pin) {
+  return read_record(kPinFields, value, pin, "a pin") && pin.definition.as_object() &&
+         pin.hash == definition_hash(pin.definition);
 }
 
 Value to_value(const PinChange& change) {
@@ -132,41 +104,22 @@ std::string PinChange::diff() const {
 }
 
 Value to_value(const PinSet& set) {
-  Value value;
-  value.set("identity", set.identity);
-  value.set("accepted", set.accepted);
-  value.set("since", set.since);
-  value.set("instructions", set.instructions);
-  value.set("tools", to_value(set.tools));
-  value.set("prompts", to_value(set.prompts));
-  Value pending = Value::Object{};
-  if (set.pending_instructions) pending.set("instructions", *set.pending_instructions);
-  pending.set("tools", to_value(set.pending_tools));
-  pending.set("prompts", to_value(set.pending_prompts));
-  value.set("pending", std::move(pending));
+  Value value = write_record(kSetFields, set);
+  value.set("pending", write_record(kPendingFields, set));
   return value;
 }
 
 Result<PinSet> pin_set_of(const Value& value) {
   PinSet set;
-  const Value *identity = value.find("identity"), *accepted = value.find("accepted"),
-              *pending = value.find("pending");
-  if (!identity || !identity->as_object() || !accepted || !accepted->as_bool() || !pending ||
-      !pending->as_object())
-    return Error{Code::invalid, "the pins are not as they were written", ""};
-  set.identity = *identity;
-  set.accepted = *accepted->as_bool();
-  set.since = text_of(value.find("since"));
-  set.instructions = text_of(value.find("instructions"));
-  set.tools = TRY(pins_of(value.find("tools")));
-  set.prompts = TRY(pins_of(value.find("prompts")));
-  if (const Value* text = pending->find("instructions"); text && text->as_string())
-    set.pending_instructions = *text->as_string();
-  set.pending_tools = TRY(pins_of(pending->find("tools")));
-  set.pending_prompts = TRY(pins_of(pending->find("prompts")));
+  TRY(read_record(kSetFields, value, set, "the pins"));
+  const Value* pending = value.find("pending");
+  TRY(read_record(kPendingFields, pending ? *pending : Value(), set, "the pending pins"));
+  if (!set.identity.as_object())
+    return Error{Code::invalid, "read the pins: 'identity' is not an object", ""};
   return set;
 }
 
+// The server itself first, then its instructions, tools and prompts.
 std::vector<PinChange> PinSet::changes() const {
   std::vector<PinChange> all;
   if (!accepted)

@@ -26,6 +26,7 @@ constexpr int64_t kMostWait = 500;
 
 std::string now_text() { return rfc3339(wall_clock_us(), 0); }
 
+// The name comes from a policy or a command line, and must not lead to another directory.
 Result<std::string> file_name(const std::string& server) {
   bool plain = !server.empty() && server.size() <= 64;
   for (char c : server)
@@ -76,6 +77,7 @@ Result<Locked> lock_pins(const std::string& path) {
   return locked;
 }
 
+// Each identity has its own set, so that a policy can change between two commands.
 PinSet* set_of(std::vector<PinSet>& sets, const Value& identity) {
   std::string wanted = definition_hash(identity);
   for (PinSet& set : sets)
@@ -110,19 +112,21 @@ std::map<std::string, Pin> compare(PinChange::Kind kind, const std::map<std::str
   return pending;
 }
 
+// By hash: the times do not matter.
 bool same_pins(const std::map<std::string, Pin>& a, const std::map<std::string, Pin>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.first == y.first && x.second.hash == y.second.hash;
   });
 }
 
-PinSet first_set(const Sight& sight) {
-  PinSet set{.identity = sight.identity,
+// What is seen first is trusted.
+PinSet first_set(const Snapshot& snapshot) {
+  PinSet set{.identity = snapshot.identity,
              .accepted = true,
              .since = now_text(),
-             .instructions = sight.instructions};
-  set.tools = pins_from(sight.tools);
-  set.prompts = pins_from(sight.prompts);
+             .instructions = snapshot.instructions};
+  set.tools = pins_from(snapshot.tools);
+  set.prompts = pins_from(snapshot.prompts);
   return set;
 }
 
@@ -152,7 +156,8 @@ Result<Pins> Pins::open(const std::string& state_directory) {
   return Pins(state_directory + "/tools/pins");
 }
 
-Result<Verdict> Pins::see(const std::string& server, const Sight& sight) const {
+// The file is written only when something has changed.
+Result<Verdict> Pins::see(const std::string& server, const Snapshot& snapshot) const {
   std::string name = TRY(file_name(server));
   Locked locked = TRY(lock_pins(directory_));
   Result<std::vector<PinSet>> found = read_sets(locked.directory.get(), name);
@@ -160,23 +165,23 @@ Result<Verdict> Pins::see(const std::string& server, const Sight& sight) const {
   Verdict verdict;
   if (!found) {
     verdict.first_sight = true;
-    TRY(write_sets(locked.directory.get(), server, {first_set(sight)}));
+    TRY(write_sets(locked.directory.get(), server, {first_set(snapshot)}));
     return verdict;
   }
   std::vector<PinSet>& sets = found.value();
-  PinSet* set = set_of(sets, sight.identity);
+  PinSet* set = set_of(sets, snapshot.identity);
   bool added = !set;
-  if (!set) set = TRY(add_pending_set(sets, sight.identity, server));
+  if (!set) set = TRY(add_pending_set(sets, snapshot.identity, server));
   PinSet before = *set;
   set->pending_instructions.reset();
-  if (set->instructions != sight.instructions) {
+  if (set->instructions != snapshot.instructions) {
     verdict.instructions =
-        change_between(PinChange::Kind::instructions, "", set->instructions, sight.instructions);
-    set->pending_instructions = sight.instructions;
+        change_between(PinChange::Kind::instructions, "", set->instructions, snapshot.instructions);
+    set->pending_instructions = snapshot.instructions;
   }
   set->pending_tools =
-      compare(PinChange::Kind::tool, set->tools, sight.tools, verdict.tools, verdict.removed);
-  set->pending_prompts = compare(PinChange::Kind::prompt, set->prompts, sight.prompts,
+      compare(PinChange::Kind::tool, set->tools, snapshot.tools, verdict.tools, verdict.removed);
+  set->pending_prompts = compare(PinChange::Kind::prompt, set->prompts, snapshot.prompts,
                                  verdict.prompts, verdict.removed);
   if (!set->accepted)
     verdict.all =

@@ -3,8 +3,8 @@
 // state directory, so that `paddock mcp accept` reaches a running gateway.
 //
 //   Pins pins = TRY(Pins::open(state_directory));
-//   Result<Verdict> verdict = pins.see("files", sight);        // first sight pins; later it
-//   compares, and keeps what is pending
+//   // First sight pins. Later it compares, and keeps what is pending.
+//   Result<Verdict> verdict = pins.see("files", snapshot);
 #pragma once
 
 #include <map>
@@ -12,17 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "base/value.h"
+#include "base/record.h"
+#include "base/value_edit.h"
 #include "paddock/error.h"
 
 namespace paddock::tools {
 
-// The same value whatever the order of its keys.
-Value canonical_value(const Value& value);
-std::string definition_hash(const Value& definition);  // hex SHA-256 of its canonical JSON
+// Hex SHA-256 of the definition as JSON, whatever the order of its members.
+std::string definition_hash(const Value& definition);
 
 // What a server shows of itself.
-struct Sight {
+struct Snapshot {
   // {"command":[…]} or {"url":…}, and "name": what it calls itself.
   Value identity;
   std::string instructions;
@@ -39,10 +39,11 @@ struct PinChange {
   // For people: it holds the server's words. Takes a while when they are long.
   std::string diff() const;
 };
-const char* to_string(PinChange::Kind kind);
+constexpr const char* kPinKinds[] = {"server", "instructions", "tool", "prompt"};
+inline const char* to_string(PinChange::Kind kind) { return kPinKinds[static_cast<size_t>(kind)]; }
 Value to_value(const PinChange& change);
 
-// What of a sight must not be used.
+// What of a snapshot must not be used.
 struct Verdict {
   // Why nothing of it may be: it is not the server that was pinned. Empty: see below.
   std::string all;
@@ -55,7 +56,11 @@ struct Verdict {
 struct Pin {
   std::string hash, since;
   Value definition;
+  bool operator==(const Pin&) const = default;
 };
+Value to_field(const Pin& pin);
+bool from_field(const Value& value, Pin& pin);
+
 // The pins of one identity. A server whose command or URL in the policy differs has another set.
 struct PinSet {
   Value identity;
@@ -77,7 +82,7 @@ class Pins {
  public:
   static Result<Pins> open(const std::string& state_directory);
 
-  Result<Verdict> see(const std::string& server, const Sight& sight) const;
+  Result<Verdict> see(const std::string& server, const Snapshot& snapshot) const;
 
   Result<std::vector<std::string>> servers() const;
   Result<std::vector<PinSet>> read(const std::string& server) const;  // Code::not_found

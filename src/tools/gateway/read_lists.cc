@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "tools/gateway/catalogue.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 
@@ -19,6 +19,7 @@ struct Pages {
   std::string method, member, capability;
 };
 
+// A list that is too long, or never ends, is an error: half a list is not offered.
 io::Task<Result<std::vector<Value>>> read_pages(std::shared_ptr<mcp::ServerLink> link,
                                                 Pages pages) {
   std::vector<Value> items;
@@ -28,7 +29,7 @@ io::Task<Result<std::vector<Value>>> read_pages(std::shared_ptr<mcp::ServerLink>
   size_t bytes = 0;
   Value params = Value::Object{};
   for (int page = 0; page < kMostPages; ++page) {
-    std::shared_ptr<mcp::Context> nobody = mcp::lonely_context(pages.method, params, nullptr);
+    auto nobody = std::make_shared<mcp::DirectContext>(pages.method, params, nullptr);
     mcp::Answer answer = co_await link->call(pages.method, params, nobody, kPatience);
     if (answer.problem && answer.problem->code == mcp::kMethodNotFound && page == 0)
       co_return items;

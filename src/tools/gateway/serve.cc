@@ -1,7 +1,7 @@
-// Prompts, resources and completions: lists put together, the rest forwarded to who has it.
+// Prompts, resources and completions: lists are merged, the rest is forwarded to the owner.
 #include "base/text.h"
-#include "mcp/edit.h"
-#include "tools/gateway/core.h"
+#include "base/value_edit.h"
+#include "tools/gateway/gateway.h"
 
 namespace paddock::tools {
 
@@ -30,18 +30,10 @@ Answer page_of(const Items& items, const char* member, const Value& params) {
   return Answer::done(std::move(result));
 }
 
-// The client's parameters but for what Core::forward looks at first.
-Value plain(const Value& params) {
-  return without_members(params, {"_meta", "inputResponses", "requestState"});
-}
-
-Result<void> prompt_allowed(const Core& core, const std::string& name) {
-  if (core.catalogue.find_prompt(name)) return {};
-  auto withheld = core.catalogue.withheld_prompts.find(name);
-  if (withheld == core.catalogue.withheld_prompts.end())
-    return Error{Code::denied, cat("Unknown prompt: ", printable(name)), ""};
-  return Error{Code::denied, cat("Denied by ", withheld->second.rule, ": ", withheld->second.why),
-               withheld->second.hint};
+// The client's parameters but for what Gateway::forward looks at first.
+Value plain(Value params) {
+  for (const char* key : {"_meta", "inputResponses", "requestState"}) remove_member(params, key);
+  return params;
 }
 
 Answer refused(const Error& error) {
@@ -49,35 +41,47 @@ Answer refused(const Error& error) {
                         error.message + (error.hint.empty() ? "" : cat(" (", error.hint, ")")));
 }
 
-Result<Core::Forward> prompt_request(std::shared_ptr<Core> core, const Value& params) {
+}  // namespace
+
+// Also asked right before the request is sent, when the server may have changed.
+Result<void> Gateway::prompt_allowed(const std::string& name) const {
+  if (catalogue_.find_prompt(name)) return {};
+  auto withheld = catalogue_.withheld_prompts.find(name);
+  if (withheld == catalogue_.withheld_prompts.end())
+    return Error{Code::denied, cat("Unknown prompt: ", printable(name)), ""};
+  return Error{Code::denied, cat("Denied by ", withheld->second.rule, ": ", withheld->second.why),
+               withheld->second.hint};
+}
+
+Result<Gateway::Forward> Gateway::prompt_request(const Value& params) {
   std::string name = text_in(params, "name");
-  TRY(prompt_allowed(*core, name));
-  const OfferedPrompt* prompt = core->catalogue.find_prompt(name);
-  Core::Forward request{.entry = core->find(prompt->server), .method = "prompts/get"};
-  request.params = with_member(plain(params), "name", prompt->bare_name);
-  request.allowed = [core, name] { return prompt_allowed(*core, name); };
+  TRY(prompt_allowed(name));
+  const OfferedPrompt* prompt = catalogue_.find_prompt(name);
+  Forward request{.server = find(prompt->server), .method = "prompts/get", .params = plain(params)};
+  set_member(request.params, "name", prompt->bare_name);
+  request.allowed = [self = shared_from_this(), name] { return self->prompt_allowed(name); };
   return request;
 }
 
-Result<Core::Forward> completion_request(std::shared_ptr<Core> core, const Value& params) {
+Result<Gateway::Forward> Gateway::completion_request(const Value& params) {
   const Value* reference = params.find("ref");
   if (!reference || !reference->as_object())
     return Error{Code::invalid, "params.ref must be an object", ""};
-  Core::Forward request{.method = "completion/complete", .params = plain(params), .allowed = [] {
-                          return Result<void>();
-                        }};
+  Forward request{.method = "completion/complete", .params = plain(params)};
+  request.allowed = [] { return Result<void>(); };
   std::string type = text_in(*reference, "type");
   if (type == "ref/prompt") {
     std::string name = text_in(*reference, "name");
-    TRY(prompt_allowed(*core, name));
-    const OfferedPrompt* prompt = core->catalogue.find_prompt(name);
-    request.entry = core->find(prompt->server);
-    request.params =
-        with_member(request.params, "ref", with_member(*reference, "name", prompt->bare_name));
-    request.allowed = [core, name] { return prompt_allowed(*core, name); };
+    TRY(prompt_allowed(name));
+    const OfferedPrompt* prompt = catalogue_.find_prompt(name);
+    request.server = find(prompt->server);
+    Value there = *reference;
+    set_member(there, "name", prompt->bare_name);
+    set_member(request.params, "ref", std::move(there));
+    request.allowed = [self = shared_from_this(), name] { return self->prompt_allowed(name); };
   } else if (type == "ref/resource") {
-    request.entry = core->owner_of(text_in(*reference, "uri"));
-    if (!request.entry)
+    request.server = owner_of(text_in(*reference, "uri"));
+    if (!request.server)
       return Error{Code::invalid, cat("Unknown resource: ", printable(text_in(*reference, "uri"))),
                    ""};
   } else {
@@ -86,49 +90,51 @@ Result<Core::Forward> completion_request(std::shared_ptr<Core> core, const Value
   return request;
 }
 
-}  // namespace
+// The eras have different codes for a resource that is not there.
+static int not_found_code(const mcp::Context& context) {
+  return context.client.era == mcp::Era::modern ? mcp::kInvalidParams : mcp::kResourceNotFound;
+}
 
-io::Task<Answer> serve(std::shared_ptr<Core> core, std::shared_ptr<mcp::Context> context) {
+// Lists are answered from the catalogue. Everything else goes to the server that owns it.
+io::Task<Answer> Gateway::serve(std::shared_ptr<mcp::Context> context) {
+  std::shared_ptr<Gateway> self = shared_from_this();
   const std::string& method = context->method;
-  if (method == "prompts/list" || method == "resources/list" ||
-      method == "resources/templates/list")
-    // What does not run is tried again.
-    for (const auto& entry : core->entries) entry->process->nudge(true);
-  if (method == "prompts/list")
-    co_return page_of(core->catalogue.prompts, "prompts", context->params);
-  if (method == "resources/list")
-    co_return page_of(core->catalogue.resources, "resources", context->params);
+  const Value& params = context->params;
+  // A server that does not run is tried again when its lists are wanted.
+  if (ends_with(method, "/list"))
+    for (const GatewayServerPtr& server : servers_) server->process->nudge(true);
+  if (method == "prompts/list") co_return page_of(catalogue_.prompts, "prompts", params);
+  if (method == "resources/list") co_return page_of(catalogue_.resources, "resources", params);
   if (method == "resources/templates/list")
-    co_return page_of(core->catalogue.templates, "resourceTemplates", context->params);
+    co_return page_of(catalogue_.templates, "resourceTemplates", params);
 
-  Result<Core::Forward> request =
-      Error{Code::not_found, "Method not found: " + printable(method), ""};
-  if (method == "prompts/get") request = prompt_request(core, context->params);
-  if (method == "completion/complete") request = completion_request(core, context->params);
+  Result<Forward> request = Error{Code::not_found, "Method not found: " + printable(method), ""};
+  if (method == "prompts/get") request = prompt_request(params);
+  if (method == "completion/complete") request = completion_request(params);
   if (method == "resources/read") {
-    std::string uri = text_in(context->params, "uri");
-    std::shared_ptr<Entry> owner = core->owner_of(uri);
+    std::string uri = text_in(params, "uri");
+    GatewayServerPtr owner = owner_of(uri);
     if (!owner)
-      co_return Answer::failed(
-          context->client.era == mcp::Era::modern ? mcp::kInvalidParams : mcp::kResourceNotFound,
-          "Resource not found", Value::Object{{"uri", uri}});
-    request = Core::Forward{.entry = owner, .method = method, .params = plain(context->params)};
-    request.value().allowed = [core, uri, owner]() -> Result<void> {
-      if (core->owner_of(uri) == owner) return {};
+      co_return Answer::failed(not_found_code(*context), "Resource not found",
+                               Value::Object{{"uri", uri}});
+    request = Forward{.server = owner, .method = method, .params = plain(params)};
+    request.value().allowed = [self, uri, owner]() -> Result<void> {
+      if (self->owner_of(uri) == owner) return {};
       return Error{Code::denied, "the resource has another owner now", "list them again"};
     };
   }
   if (!request && request.error().code == Code::not_found)
     co_return Answer::failed(mcp::kMethodNotFound, request.error().message);
   if (!request) co_return refused(request.error());
-  Core::Forward forward = std::move(request.value());
-  Answer answer = co_await core->forward(std::move(forward), context);
-  // The eras have different codes for a resource that is not there.
+  Forward wanted = std::move(request.value());
+  RuleList nothing;
+  std::shared_ptr<CallContext> wrapped =
+      CallContext::around(loop_, context, context->cause, nothing);
+  Answer answer = co_await forward(std::move(wanted), wrapped);
   if (method == "resources/read" && answer.problem &&
       (answer.problem->code == mcp::kResourceNotFound ||
        answer.problem->code == mcp::kInvalidParams))
-    answer.problem->code =
-        context->client.era == mcp::Era::modern ? mcp::kInvalidParams : mcp::kResourceNotFound;
+    answer.problem->code = not_found_code(*context);
   co_return answer;
 }
 

@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "run/secret_source.h"
-#include "tools/gateway/forward.h"
-#include "tools/gateway/visible_text.h"
+#include "tools/call_context.h"
+#include "tools/visible_text.h"
 
 namespace paddock::tools {
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr io::Milliseconds kOfLate = 600'000;  // starts that count
 constexpr io::Milliseconds kFirstPause = 250, kLongestPause = 60'000;
-// Starts of late, until it is tried only when it is needed.
+// After so many recent starts it is started only when it is needed.
 constexpr size_t kMostByItself = 8;
 // A call waits that long for the next start to be allowed.
 constexpr io::Milliseconds kWorthWaiting = 2'000;
@@ -31,7 +31,7 @@ io::Milliseconds Supervised::timeout() const {
                                              : options_.call_timeout_ms;
 }
 
-// Twice as long after each start of late: a server that ends at once is not started all the time.
+// Twice as long after each recent start: a server that ends at once is not started all the time.
 io::Milliseconds Supervised::may_start_at() const {
   size_t of_late = 0;
   for (io::Milliseconds when : starts_) of_late += when > loop_.now() - kOfLate;
@@ -47,13 +47,15 @@ void Supervised::line(std::string text) {
   say(lines_.back());
 }
 
+// The reason stays until the server runs again.
 void Supervised::fail(std::string why) {
   state_ = State::failed;
   why_ = std::move(why);
   say("failed: " + why_);
 }
 
-Result<DialOptions> Supervised::dial_options() {
+// With the secrets resolved, and callbacks that know which start they belong to.
+Result<DialOptions> Supervised::dial_options(uint64_t generation) {
   DialOptions dial{.server = options_.server};
   std::vector<redact::Secret> values;
   for (const auto& [name, source] : options_.server.secrets)
@@ -65,6 +67,23 @@ Result<DialOptions> Supervised::dial_options() {
         {name, dial.headers[name] = TRY(runs::read_secret(
                    source, cat("mcp.servers.", options_.server.name, ".headers.", name)))});
   options_.on_secrets(values);
+  std::weak_ptr<Supervised> weak = weak_from_this();
+  dial.client.version = PADDOCK_VERSION;
+  dial.client.capabilities = client_capabilities(options_.server);
+  dial.client.start_timeout = options_.server.start_timeout_ms;
+  dial.client.upstream = options_.upstream;
+  dial.client.upstream.gone = [weak, generation](const Error& why) {
+    if (auto alive = weak.lock()) alive->down(generation, why.message);
+  };
+  dial.client.upstream.complain = [weak](const std::string& text) {
+    if (auto alive = weak.lock()) alive->line(text);
+  };
+  dial.on_line = [weak](std::string text) {
+    if (auto alive = weak.lock()) alive->line(std::move(text));
+  };
+  dial.on_end = [weak, generation](std::string why) {
+    if (auto alive = weak.lock()) alive->process_ended(generation, std::move(why));
+  };
   return dial;
 }
 
@@ -86,6 +105,7 @@ io::Task<void> Supervised::let_go(std::unique_ptr<Sandboxed> process,
   co_await ended(generation, kLastWords);
 }
 
+// One start: dials, lets the gateway read what is offered, and only then uses the connection.
 io::Task<void> Supervised::try_once() {
   std::shared_ptr<Supervised> self = shared_from_this();
   state_ = State::starting;
@@ -95,32 +115,14 @@ io::Task<void> Supervised::try_once() {
   if (has_process_) co_await ended(generation - 1, 2 * kLastWords);
   starts_.push_back(loop_.now());
   if (starts_.size() > 32) starts_.pop_front();
-  Result<DialOptions> options = dial_options();
+  Result<DialOptions> options = dial_options(generation);
   if (!options) {
     fail(options.error().message);
     started->happen();
     co_return;
   }
-  DialOptions& dial = options.value();
-  std::weak_ptr<Supervised> weak = self;
-  dial.client.version = PADDOCK_VERSION;
-  dial.client.capabilities = client_capabilities(options_.server);
-  dial.client.start_timeout = options_.server.start_timeout_ms;
-  dial.client.upstream = options_.upstream;
-  dial.client.upstream.gone = [weak, generation](const Error& why) {
-    if (auto alive = weak.lock()) alive->down(generation, why.message);
-  };
-  dial.client.upstream.complain = [weak](const std::string& text) {
-    if (auto alive = weak.lock()) alive->line(text);
-  };
-  dial.on_line = [weak](std::string text) {
-    if (auto alive = weak.lock()) alive->line(std::move(text));
-  };
-  dial.on_end = [weak, generation](std::string why) {
-    if (auto alive = weak.lock()) alive->process_ended(generation, std::move(why));
-  };
   Dial call = options_.dial;
-  Result<Dialled> dialled = co_await call(loop_, std::move(dial));
+  Result<Dialled> dialled = co_await call(loop_, std::move(options.value()));
   has_process_ = dialled && dialled.value().process;
   Result<void> usable;
   if (dialled && wanted_ && generation == generation_)
@@ -170,6 +172,7 @@ io::Task<void> Supervised::stop() {
   co_await let_go(std::move(process_), link, generation_);
 }
 
+// A server that failed too often lately is started again only when a call needs it.
 void Supervised::nudge(bool needed) {
   if (!wanted_ || state_ != State::failed || trying_again_) return;
   size_t of_late = 0;
@@ -192,6 +195,7 @@ io::Task<void> Supervised::again(uint64_t generation) {
   if (state_ == State::failed) nudge(false);
 }
 
+// The running connection, after a start if one is allowed soon.
 io::Task<Result<Supervised::Running>> Supervised::running() {
   std::shared_ptr<Supervised> self = shared_from_this();
   std::string name = cat("the server '", options_.server.name, "' ");
@@ -230,6 +234,7 @@ void Supervised::process_ended(uint64_t generation, std::string why) {
   down(generation, "");
 }
 
+// The connection of this generation is gone, whoever noticed it first.
 void Supervised::down(uint64_t generation, std::string why) {
   gone_generation_ = std::max(gone_generation_, generation);
   if (generation != generation_ || state_ != State::running) return;
@@ -239,6 +244,7 @@ void Supervised::down(uint64_t generation, std::string why) {
   nudge(false);
 }
 
+// Waits a moment for the report of how the process ended, which says more than the broken stream.
 io::Task<Error> Supervised::ended_meanwhile(uint64_t generation, std::string method) {
   std::shared_ptr<Supervised> self = shared_from_this();
   if (has_process_) co_await ended(generation, kLastWords);
@@ -254,6 +260,7 @@ io::Task<Error> Supervised::ended_meanwhile(uint64_t generation, std::string met
                   "what it was doing may be half done; it is started again for the next call"};
 }
 
+// After a call that took too long: a server that does not answer a ping either is started again.
 io::Task<void> Supervised::check_alive(std::shared_ptr<mcp::ServerLink> link, uint64_t generation) {
   std::shared_ptr<Supervised> self = shared_from_this();
   if (checking_) co_return;
@@ -261,7 +268,7 @@ io::Task<void> Supervised::check_alive(std::shared_ptr<mcp::ServerLink> link, ui
   io::Milliseconds begun = loop_.now();
   std::string method = link->era == mcp::Era::modern ? "server/discover" : "ping";
   Value params = Value::Object{};
-  std::shared_ptr<mcp::Context> nobody = mcp::lonely_context(method, params, nullptr);
+  auto nobody = std::make_shared<mcp::DirectContext>(method, params, nullptr);
   mcp::Answer answer = co_await link->call(method, params, nobody, kPing);
   checking_ = false;
   if (answer.problem && loop_.now() - begun >= kPing)
@@ -272,8 +279,7 @@ io::Task<Result<mcp::Answer>> Supervised::call(Request request) {
   std::shared_ptr<Supervised> self = shared_from_this();
   Result<Running> now = co_await running();
   if (!now) co_return now.error();
-  Result<void> allowed = request.allowed();
-  if (!allowed) co_return allowed.error();
+  CO_TRY_VOID(request.allowed());
   std::shared_ptr<mcp::ServerLink> link = now.value().link;
   uint64_t generation = now.value().generation;
   // Of a tool the desk keeps the time: it knows how much of it people took to answer.

@@ -1,5 +1,5 @@
-// One server behind the gateway: started, watched, started again when it ended, and not more often
-// than is good.
+// One server behind the gateway: started, watched, and started again when it ended, with growing
+// pauses.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@
 #include "mcp/client.h"
 #include "policy/tools/tool.h"
 #include "redact/redact.h"
-#include "tools/gateway/gateway.h"
+#include "tools/gateway/dial.h"
 
 namespace paddock::tools {
 
@@ -67,7 +67,7 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
   io::Task<void> again(uint64_t generation);
   io::Task<void> check_alive(std::shared_ptr<mcp::ServerLink> link, uint64_t generation);
   io::Task<Error> ended_meanwhile(uint64_t generation, std::string method);
-  Result<DialOptions> dial_options();
+  Result<DialOptions> dial_options(uint64_t generation);
   io::Milliseconds may_start_at() const;
   io::Milliseconds timeout() const;
   void down(uint64_t generation, std::string why);
@@ -91,7 +91,7 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
   bool has_process_ = false;              // of this generation
   uint64_t gone_generation_ = 0;          // whose connection has ended
   std::map<uint64_t, std::string> ends_;  // how the processes of the last generations ended
-  std::deque<io::Milliseconds> starts_;   // of late
+  std::deque<io::Milliseconds> starts_;   // recent ones
   std::shared_ptr<io::Event> started_;    // of the start that is under way
   std::deque<std::string> lines_;
 };

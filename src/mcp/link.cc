@@ -1,10 +1,10 @@
-#include "mcp/upstream.h"
+#include "mcp/link.h"
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "mcp/convert.h"
-#include "mcp/edit.h"
 
 namespace paddock::mcp {
 
@@ -13,13 +13,14 @@ namespace {
 using io::Milliseconds;
 using io::Task;
 
-constexpr size_t kMostFlights = 256, kMostAsked = 16;
+constexpr size_t kMostPending = 256, kMostAsked = 16;
 // A server that leaves the probe unanswered for so long is greeted the old way, too.
 constexpr Milliseconds kSilence = 5'000;
 constexpr Milliseconds kOwnPatience = 10'000;  // for requests that nobody but us waits for
 constexpr Milliseconds kLongestPatience = 60'000;
 constexpr size_t kLongestText = 64 << 10;  // of instructions; names are shorter
 
+// A capability may be an object or a flag.
 bool has(const Value& capabilities, std::initializer_list<const char*> path) {
   const Value* found = find_path(capabilities, path);
   return found && (!found->as_bool() || *found->as_bool()) && !found->is_null();
@@ -40,14 +41,15 @@ Value with_modes(Value capabilities) {
   const Value* elicitation = capabilities.as_object() ? capabilities.find("elicitation") : nullptr;
   if (elicitation && elicitation->as_object() && !elicitation->find("form") &&
       !elicitation->find("url"))
-    put(capabilities, "elicitation", Value::Object{{"form", Value(Value::Object{})}});
+    set_member(capabilities, "elicitation", Value::Object{{"form", Value(Value::Object{})}});
   return capabilities;
 }
 
+// A server may ask what both our own client and the client of this request can do.
 Value common_capabilities(const Value& ours, const Value& theirs) {
   Value common = both(with_modes(ours), with_modes(theirs));
   const Value* elicitation = common.find("elicitation");
-  if (elicitation && elicitation->as_object()->empty()) remove(common, "elicitation");
+  if (elicitation && elicitation->as_object()->empty()) remove_member(common, "elicitation");
   return common;
 }
 
@@ -64,6 +66,7 @@ Value without_own_meta(const Value& meta) {
   return kept;
 }
 
+// Servers may say anything of themselves.
 std::string bounded(const Value* text, size_t most) {
   if (!text || !text->as_string()) return "";
   return to_utf8(std::string_view(*text->as_string()).substr(0, most));
@@ -85,6 +88,7 @@ bool is_modern_error(int code) {
   return code == kUnsupportedVersion || code == kHeaderMismatch || code == kMissingCapability;
 }
 
+// The HTTP status that a transport has put into the problem; negative: there was no answer.
 int64_t status_of(const Problem& problem) {
   const Value* status = problem.data.as_object() ? problem.data.find("status") : nullptr;
   return status && status->as_int() ? *status->as_int() : 0;
@@ -98,24 +102,25 @@ Error cannot(const std::string& why, const std::string& hint = "") {
 
 // ---- requests of ours
 
-FlightPtr Link::launch(std::string method, std::shared_ptr<Context> context) {
-  auto flight = std::make_shared<Flight>(loop_);
-  flight->id = ++last_id_;
-  flight->method = std::move(method);
-  flight->context = std::move(context);
-  flights_[flight->id] = flight;
-  return flight;
+PendingPtr Link::begin_request(std::string method, std::shared_ptr<Context> context) {
+  auto pending = std::make_shared<PendingRequest>(loop_);
+  pending->id = ++last_id_;
+  pending->method = std::move(method);
+  pending->context = std::move(context);
+  pending_[pending->id] = pending;
+  return pending;
 }
 
-Value Link::prepared(const Flight& flight, Value params) const {
+// A modern request says who we are; a legacy one must not carry answers of the newer era.
+Value Link::prepared(const PendingRequest& pending, Value params) const {
   if (!params.as_object()) params = Value(Value::Object{});
   const Value* given = params.find("_meta");
   Value meta = given ? without_own_meta(*given) : Value(Value::Object{});
-  bool is_modern = era == Era::modern || flight.method == "server/discover";
-  if (flight.context && meta.find("traceparent"))
-    put(meta, "traceparent",
-        cat("00-", flight.context->cause.trace, "-", flight.context->cause.span, "-01"));
-  if (flight.context && flight.context->wants_progress()) meta.set("progressToken", flight.id);
+  bool is_modern = era == Era::modern || pending.method == "server/discover";
+  if (pending.context && meta.find("traceparent"))
+    set_member(meta, "traceparent",
+               cat("00-", pending.context->cause.trace, "-", pending.context->cause.span, "-01"));
+  if (pending.context && pending.context->wants_progress()) meta.set("progressToken", pending.id);
   if (is_modern) {
     Value info;
     info.set("name", options_.name);
@@ -124,89 +129,93 @@ Value Link::prepared(const Flight& flight, Value params) const {
     meta.set(meta::kVersion, kModern);
     meta.set(meta::kClientInfo, std::move(info));
     meta.set(meta::kClientCapabilities,
-             flight.context ? common_capabilities(can, flight.context->client.capabilities)
-                            : std::move(can));
-    if (!log_level_.empty() && flight.context && has(offer.capabilities, {"logging"}))
+             pending.context ? common_capabilities(can, pending.context->client.capabilities)
+                             : std::move(can));
+    if (!log_level_.empty() && pending.context && has(offer.capabilities, {"logging"}))
       meta.set(meta::kLogLevel, log_level_);
   } else {
-    remove(params, "inputResponses");
-    remove(params, "requestState");
+    remove_member(params, "inputResponses");
+    remove_member(params, "requestState");
   }
   if (meta.as_object()->empty())
-    remove(params, "_meta");
+    remove_member(params, "_meta");
   else
-    put(params, "_meta", std::move(meta));
+    set_member(params, "_meta", std::move(meta));
   return params;
 }
 
+// Waits for the answer, the time, or the caller's cancellation, whichever comes first.
 Task<Answer> Link::call(std::string method, Value params, std::shared_ptr<Context> context,
                         Milliseconds timeout) {
   std::shared_ptr<Link> self = shared_from_this();
   if (gone_) co_return Answer::failed(kInternalError, gone_->message);
-  if (flights_.size() >= kMostFlights)
+  if (pending_.size() >= kMostPending)
     co_return Answer::failed(kInternalError,
-                             cat("the server has ", kMostFlights, " requests to answer already"));
-  FlightPtr flight = launch(std::move(method), context);
+                             cat("the server has ", kMostPending, " requests to answer already"));
+  PendingPtr pending = begin_request(std::move(method), context);
   if (context)
-    context->on_cancel([weak = std::weak_ptr(flight)] {
-      FlightPtr cancelled = weak.lock();
+    context->on_cancel([weak = std::weak_ptr(pending)] {
+      PendingPtr cancelled = weak.lock();
       if (!cancelled) return;
       cancelled->cancelled = true;
       cancelled->bell.ring();
     });
   Milliseconds deadline = timeout > 0 ? loop_.now() + timeout : io::Wait::kForever;
-  if (!flight->cancelled) send_request(flight, prepared(*flight, std::move(params)));
+  if (!pending->cancelled) send_request(pending, prepared(*pending, std::move(params)));
   bool in_time = true;
-  while (!flight->answer && !flight->cancelled && in_time)
-    in_time = co_await flight->bell.wait(deadline);
-  land(flight);
-  if (flight->answer) co_return std::move(*flight->answer);
+  while (!pending->answer && !pending->cancelled && in_time)
+    in_time = co_await pending->bell.wait(deadline);
+  end_request(pending);
+  if (pending->answer) co_return std::move(*pending->answer);
   std::string why =
-      flight->cancelled ? "it was cancelled" : cat("there was no answer within ", timeout, " ms");
-  if (!gone_) forget(flight, why);
-  co_return Answer::failed(kInternalError, cat(flight->method, ": ", why));
+      pending->cancelled ? "it was cancelled" : cat("there was no answer within ", timeout, " ms");
+  if (!gone_) forget(pending, why);
+  co_return Answer::failed(kInternalError, cat(pending->method, ": ", why));
 }
 
-void Link::settle(const FlightPtr& flight, Answer answer) {
-  if (flight->answer) return;
-  answered(*flight, answer);
-  flight->answer = std::move(answer);
-  flight->bell.ring();
-  if (flight != listening_) return;
+// The first answer counts. A subscription that ends is begun again.
+void Link::settle(const PendingPtr& pending, Answer answer) {
+  if (pending->answer) return;
+  answered(*pending, answer);
+  pending->answer = std::move(answer);
+  pending->bell.ring();
+  if (pending != listening_) return;
   bool was_heard = acknowledged_;
-  land(flight);
+  end_request(pending);
   listening_ = nullptr;
   if (was_heard && !gone_) relisten();
 }
 
-FlightPtr Link::find(const Value& id) const {
-  auto found = id.as_int() ? flights_.find(*id.as_int()) : flights_.end();
-  return found == flights_.end() ? nullptr : found->second;
+PendingPtr Link::find(const Value& id) const {
+  auto found = id.as_int() ? pending_.find(*id.as_int()) : pending_.end();
+  return found == pending_.end() ? nullptr : found->second;
 }
 
-FlightPtr Link::only() const {
-  FlightPtr one;
-  for (const auto& [id, flight] : flights_) {
-    if (flight == listening_) continue;
+PendingPtr Link::only() const {
+  PendingPtr one;
+  for (const auto& [id, pending] : pending_) {
+    if (pending == listening_) continue;
     if (one) return nullptr;
-    one = flight;
+    one = pending;
   }
   return one;
 }
 
-void Link::broke(const FlightPtr& flight, const std::string& why) {
+// The request it belongs to fails, so that nobody waits for nothing.
+void Link::broke(const PendingPtr& pending, const std::string& why) {
   complain(cat("it sent what is no message: ", why));
-  if (flight)
-    settle(flight, Answer::failed(kInternalError, cat("the server's answer to ", flight->method,
-                                                      " cannot be used: ", why)));
+  if (pending)
+    settle(pending, Answer::failed(kInternalError, cat("the server's answer to ", pending->method,
+                                                       " cannot be used: ", why)));
 }
 
 void Link::lost(Error why) {
   if (gone_) return;
   gone_ = std::move(why);
-  std::map<int64_t, FlightPtr> flights;
-  flights.swap(flights_);
-  for (auto& [id, flight] : flights) settle(flight, Answer::failed(kInternalError, gone_->message));
+  std::map<int64_t, PendingPtr> all_pending;
+  all_pending.swap(pending_);
+  for (auto& [id, pending] : all_pending)
+    settle(pending, Answer::failed(kInternalError, gone_->message));
   shut();
   if (!closed_ && options_.upstream.gone) options_.upstream.gone(*gone_);
 }
@@ -217,6 +226,7 @@ void Link::close() {
   lost(cannot("the connection was closed"));
 }
 
+// Bounded, because a broken server can complain without end.
 void Link::complain(std::string_view what) {
   if (!closed_ && options_.upstream.complain && complaints_.take(loop_.now()))
     options_.upstream.complain(printable(what.substr(0, 1000)));
@@ -229,54 +239,56 @@ void Link::tell(std::string method, Value params) const {
 
 // ---- what the server says
 
-void Link::take(Message message, const FlightPtr& on) {
+void Link::take(Message message, const PendingPtr& on) {
   switch (message.kind) {
     case Message::Kind::request: return take_request(std::move(message), on);
     case Message::Kind::notification: return take_notification(std::move(message), on);
     case Message::Kind::response: break;
   }
   // A server that could not read our request cannot name it.
-  FlightPtr flight = !message.id.is_null() ? find(message.id) : on ? on : only();
-  if (!flight) return complain("it answered a request that is not under way");
-  Answer answer = read(*flight, std::move(message));
-  settle(flight, std::move(answer));
+  PendingPtr pending = !message.id.is_null() ? find(message.id) : on ? on : only();
+  if (!pending) return complain("it answered a request that is not under way");
+  Answer answer = read(*pending, std::move(message));
+  settle(pending, std::move(answer));
 }
 
-Answer Link::read(const Flight& flight, Message message) const {
+// A result, a problem, or input that is required first; anything else is a problem.
+Answer Link::read(const PendingRequest& pending, Message message) const {
   if (message.problem) return Answer{.problem = std::move(message.problem)};
   Value result = std::move(message.result);
-  bool is_modern = era == Era::modern || flight.method == "server/discover";
+  bool is_modern = era == Era::modern || pending.method == "server/discover";
   std::string type = text_in(result, "resultType");
-  remove(result, "resultType");
+  remove_member(result, "resultType");
   if (!is_modern) return Answer::done(std::move(result));
   if (type == "input_required") {
     const Value *requests = result.find("inputRequests"), *state = result.find("requestState");
     bool is_sound = (requests || state) && (!requests || requests->as_object()) &&
-                    (!state || state->as_string()) && may_need_input(flight.method);
+                    (!state || state->as_string()) && may_need_input(pending.method);
     if (!is_sound)
       return Answer::failed(kInternalError,
-                            cat("the server's answer to ", flight.method,
+                            cat("the server's answer to ", pending.method,
                                 " cannot be used: it asks for input where it cannot"));
     return Answer::needs(requests ? *requests : Value(Value::Object{}),
                          state ? std::optional(*state->as_string()) : std::nullopt);
   }
   if (!type.empty() && type != "complete")
-    return Answer::failed(kInternalError, cat("the server's answer to ", flight.method,
+    return Answer::failed(kInternalError, cat("the server's answer to ", pending.method,
                                               " cannot be used: resultType '",
                                               printable(type.substr(0, 64)), "' is not known"));
-  bool is_own = flight.method == "server/discover";  // who it is stands there
+  bool is_own = pending.method == "server/discover";  // who it is stands there
   if (const Value* meta = result.find("_meta"); meta && meta->as_object() && !is_own) {
     Value kept = *meta;
-    remove(kept, meta::kServerInfo);
+    remove_member(kept, meta::kServerInfo);
     if (kept.as_object()->empty())
-      remove(result, "_meta");
+      remove_member(result, "_meta");
     else
-      put(result, "_meta", std::move(kept));
+      set_member(result, "_meta", std::move(kept));
   }
   return Answer::done(std::move(result));
 }
 
-void Link::take_request(Message message, const FlightPtr& on) {
+// Legacy servers ask us by requests of their own; modern ones may not.
+void Link::take_request(Message message, const PendingPtr& on) {
   if (era == Era::modern)
     return complain(cat("it asked for ", message.method,
                         " by itself, which its revision of the protocol does not know"));
@@ -294,8 +306,9 @@ void Link::take_request(Message message, const FlightPtr& on) {
   if (asked_ >= kMostAsked)
     return send(refusal(message.id,
                         {kInternalError, cat(message.method, ": too many questions at once"), {}}));
-  FlightPtr flight = on ? on : only();
-  io::spawn(answer_ask(shared_from_this(), std::move(message), flight ? flight->context : nullptr));
+  PendingPtr pending = on ? on : only();
+  io::spawn(
+      answer_ask(shared_from_this(), std::move(message), pending ? pending->context : nullptr));
 }
 
 Task<void> Link::answer_ask(std::shared_ptr<Link> self, Message request,
@@ -314,36 +327,37 @@ Task<void> Link::answer_ask(std::shared_ptr<Link> self, Message request,
     self->send(answer(request.id, std::move(said.result)));
 }
 
-void Link::take_notification(Message message, const FlightPtr& on) {
+// Progress and logs go to the request they belong to; changes of lists to the gateway.
+void Link::take_notification(Message message, const PendingPtr& on) {
   const std::string& method = message.method;
   Value& params = message.params;
   if (!params.as_object()) params = Value(Value::Object{});
   if (method == "notifications/progress") {
     const Value *token = params.find("progressToken"), *done = params.find("progress"),
                 *total = params.find("total");
-    FlightPtr flight = token ? find(*token) : nullptr;
+    PendingPtr pending = token ? find(*token) : nullptr;
     auto number = [](const Value* value) -> std::optional<double> {
       if (value && value->as_int()) return static_cast<double>(*value->as_int());
       return value && value->as_double() ? std::optional(*value->as_double()) : std::nullopt;
     };
-    if (flight && flight->context && !flight->cancelled && number(done))
-      flight->context->progress(*number(done), number(total), text_in(params, "message"));
+    if (pending && pending->context && !pending->cancelled && number(done))
+      pending->context->progress(*number(done), number(total), text_in(params, "message"));
     return;
   }
   if (method == "notifications/message") {
-    FlightPtr flight = on ? on : only();
+    PendingPtr pending = on ? on : only();
     std::string level = text_in(params, "level");
     if (mcp::log_level(level) < 0) return;
     const Value* data = params.find("data");
-    if (flight && flight->context)
-      return flight->context->log(level, text_in(params, "logger"), data ? *data : Value());
+    if (pending && pending->context)
+      return pending->context->log(level, text_in(params, "logger"), data ? *data : Value());
     if (era == Era::legacy) tell(method, std::move(params));
     return;
   }
   if (method == "notifications/cancelled") {
     const Value* id = params.find("requestId");
-    FlightPtr flight = id ? find(*id) : nullptr;
-    if (flight && flight == listening_) settle(flight, Answer::done(Value(Value::Object{})));
+    PendingPtr pending = id ? find(*id) : nullptr;
+    if (pending && pending == listening_) settle(pending, Answer::done(Value(Value::Object{})));
     return;
   }
   if (era == Era::modern) {  // only what was asked for, behind the word that it was heard
@@ -356,11 +370,11 @@ void Link::take_notification(Message message, const FlightPtr& on) {
     }
     if (!acknowledged_) return;
     Value meta = *params.find("_meta");
-    remove(meta, meta::kSubscription);
+    remove_member(meta, meta::kSubscription);
     if (meta.as_object()->empty())
-      remove(params, "_meta");
+      remove_member(params, "_meta");
     else
-      put(params, "_meta", std::move(meta));
+      set_member(params, "_meta", std::move(meta));
   }
   for (const char* known :
        {"notifications/tools/list_changed", "notifications/prompts/list_changed",
@@ -391,6 +405,29 @@ Task<void> Link::ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> g
   greeting->bell.ring();
 }
 
+// Whether the answer to server/discover shows a server of the legacy era. The error arm: it cannot
+// be spoken with.
+Result<bool> Link::hear_discovery(const Answer& said) {
+  if (!said.problem) {
+    bool is_legacy = false;
+    TRY(take_discovery(said.result, is_legacy));
+    return is_legacy;
+  }
+  const Problem& problem = *said.problem;
+  int64_t status = status_of(problem);
+  const Value* supported = problem.data.as_object() ? problem.data.find("supported") : nullptr;
+  if (status == 401 || status == 403 || status < 0)
+    return cannot(
+        problem.message,
+        status < 0 ? "" : "give it what it wants with headers = { Authorization = \"env:…\" }");
+  std::string message = printable(problem.message.substr(0, 300));
+  if (is_modern_error(problem.code) && !speaks_legacy(supported))
+    return cannot(cat("it refused the greeting: ", message));
+  if (options_.era == Era::modern) return cannot(cat("it is not what it was: ", message));
+  return true;
+}
+
+// Probes for the modern era first. A server that stays silent is also greeted the old way.
 Task<Result<void>> Link::greet() {
   std::shared_ptr<Link> self = shared_from_this();
   auto greeting = std::make_shared<Greeting>(loop_);
@@ -404,30 +441,10 @@ Task<Result<void>> Link::greet() {
     if (gone_) co_return *gone_;
     if (std::optional<Answer> said = std::exchange(greeting->discovery, std::nullopt)) {
       may_be_modern = false;
-      if (said->problem) {
-        const Problem& problem = *said->problem;
-        int64_t status = status_of(problem);
-        const Value* supported =
-            problem.data.as_object() ? problem.data.find("supported") : nullptr;
-        if (status == 401 || status == 403 || status < 0)
-          co_return cannot(
-              problem.message,
-              status < 0 ? ""
-                         : "give it what it wants with headers = { Authorization = \"env:…\" }");
-        if (is_modern_error(problem.code) && !speaks_legacy(supported))
-          co_return cannot(
-              cat("it refused the greeting: ", printable(problem.message.substr(0, 300))));
-        if (options_.era == Era::modern)
-          co_return cannot(
-              cat("it is not what it was: ", printable(problem.message.substr(0, 300))));
-        greets_old_way = true;
-      } else {
-        bool is_legacy = false;
-        Result<void> taken = take_discovery(said->result, is_legacy);
-        if (!taken) co_return taken;
-        greets_old_way = is_legacy;
-        if (!is_legacy) break;
-      }
+      Result<bool> is_legacy = hear_discovery(*said);
+      if (!is_legacy) co_return is_legacy.error();
+      greets_old_way = is_legacy.value();
+      if (!greets_old_way) break;
     }
     if (std::optional<Answer> said = std::exchange(greeting->initialization, std::nullopt)) {
       if (!said->problem) {
@@ -454,8 +471,8 @@ Task<Result<void>> Link::greet() {
                        "start_timeout gives it longer");
     greets_old_way = true;
   }
-  for (const auto& [id, flight] : std::map(flights_))
-    settle(flight, Answer::failed(kInternalError, "it was greeted the other way"));
+  for (const auto& [id, pending] : std::map(pending_))
+    settle(pending, Answer::failed(kInternalError, "it was greeted the other way"));
   greeted();
   co_return Result<void>();
 }
@@ -476,6 +493,7 @@ Task<void> Link::send_and_wait(Message message) {
   co_return;
 }
 
+// Bounded: it is shown to people and models.
 void Link::take_identity(const Value* info, const Value& result) {
   constexpr size_t kLongestName = 256;
   offer.name = bounded(info && info->as_object() ? info->find("name") : nullptr, kLongestName);
@@ -541,6 +559,7 @@ Task<Result<void>> Link::listen(std::vector<std::string> resources) {
   co_return done;
 }
 
+// Sends the difference between what is wanted and what was subscribed to before.
 Task<Result<void>> Link::subscribe_each(std::vector<std::string> resources) {
   std::shared_ptr<Link> self = shared_from_this();
   if (!has(offer.capabilities, {"resources", "subscribe"})) co_return Result<void>();
@@ -567,6 +586,7 @@ Task<Result<void>> Link::subscribe_each(std::vector<std::string> resources) {
   co_return result;
 }
 
+// One long request replaces the one before. It counts once it was acknowledged.
 Task<Result<void>> Link::listen_modern(std::vector<std::string> resources) {
   std::shared_ptr<Link> self = shared_from_this();
   Value filter(Value::Object{});
@@ -576,32 +596,32 @@ Task<Result<void>> Link::listen_modern(std::vector<std::string> resources) {
     filter.set("resourcesListChanged", true);
   if (has(offer.capabilities, {"resources", "subscribe"}) && !resources.empty())
     filter.set("resourceSubscriptions", text_list(resources));
-  FlightPtr before = std::exchange(listening_, nullptr);
+  PendingPtr before = std::exchange(listening_, nullptr);
   if (before) {
-    land(before);
+    end_request(before);
     forget(before, "another takes its place");
   }
   if (filter.as_object()->empty()) co_return Result<void>();
-  FlightPtr flight = launch("subscriptions/listen", nullptr);
-  listening_ = flight;
+  PendingPtr pending = begin_request("subscriptions/listen", nullptr);
+  listening_ = pending;
   acknowledged_ = false;
   Value params;
   params.set("notifications", std::move(filter));
-  send_request(flight, prepared(*flight, std::move(params)));
+  send_request(pending, prepared(*pending, std::move(params)));
   Milliseconds deadline = loop_.now() + kOwnPatience;
   bool in_time = true;
-  while (listening_ == flight && !acknowledged_ && in_time)
-    in_time = co_await flight->bell.wait(deadline);
-  if (listening_ == flight && acknowledged_) co_return Result<void>();
-  if (listening_ == flight) {
+  while (listening_ == pending && !acknowledged_ && in_time)
+    in_time = co_await pending->bell.wait(deadline);
+  if (listening_ == pending && acknowledged_) co_return Result<void>();
+  if (listening_ == pending) {
     listening_ = nullptr;
-    land(flight);
-    forget(flight, "it was not acknowledged");
+    end_request(pending);
+    forget(pending, "it was not acknowledged");
     co_return cannot(cat("subscriptions/listen was not acknowledged within ", kOwnPatience, " ms"));
   }
-  if (flight->answer && flight->answer->problem)
+  if (pending->answer && pending->answer->problem)
     co_return cannot(
-        cat("subscriptions/listen: ", printable(flight->answer->problem->message.substr(0, 300))));
+        cat("subscriptions/listen: ", printable(pending->answer->problem->message.substr(0, 300))));
   co_return Result<void>();
 }
 
@@ -626,6 +646,7 @@ Task<void> Link::listen_again(std::shared_ptr<Link> self) {
 
 // ---- messages that are none
 
+// Looks for the member "id" at the top level, without reading the rest as JSON.
 int64_t id_in(std::string_view text) {
   int depth = 0;
   int64_t id = 0;

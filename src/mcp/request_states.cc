@@ -1,4 +1,4 @@
-#include "mcp/states.h"
+#include "mcp/request_states.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,28 +6,14 @@
 #include "base/base64.h"
 #include "base/digest.h"
 #include "base/text.h"
+#include "base/value_edit.h"
 #include "mcp/call.h"
-#include "mcp/edit.h"
 
 namespace paddock::mcp {
 
 namespace {
 
-Value sorted(const Value& value) {
-  if (const Value::Array* items = value.as_array()) {
-    Value::Array all;
-    for (const Value& item : *items) all.push_back(sorted(item));
-    return all;
-  }
-  const Value::Object* members = value.as_object();
-  if (!members) return value;
-  Value::Object all;
-  for (const auto& [key, member] : *members) all.emplace_back(key, sorted(member));
-  std::sort(all.begin(), all.end(),
-            [](const Value::Member& a, const Value::Member& b) { return a.first < b.first; });
-  return all;
-}
-
+// For the client: only a new request can help.
 Error refused(const char* why) {
   return {paddock::Code::invalid, cat("requestState is refused: ", why),
           "send the request anew, without inputResponses and requestState"};
@@ -35,35 +21,37 @@ Error refused(const char* why) {
 
 }  // namespace
 
-Result<States> States::create(io::Loop& loop) {
+Result<RequestStates> RequestStates::create(io::Loop& loop) {
   std::string key = TRY(random_bytes(32));
-  return States(loop, std::move(key));
+  return RequestStates(loop, std::move(key));
 }
 
-States::Bound States::bind(const std::string& principal, const std::string& method,
-                           const Value& params) {
+// A state is good only for the same request with the same parameters.
+RequestStates::Bound RequestStates::bind(const std::string& principal, const std::string& method,
+                                         const Value& params) {
   Value rest = params;
-  for (const char* key : {"_meta", "inputResponses", "requestState"}) remove(rest, key);
-  std::string text = to_json(sorted(rest));
+  for (const char* key : {"_meta", "inputResponses", "requestState"}) remove_member(rest, key);
+  std::string text = to_json(sorted_members(rest));
   return {principal, method, to_hex(sha256_bytes(text)), text.size()};
 }
 
-std::string States::mac(const std::string& content, const Bound& bound) const {
+std::string RequestStates::mac(const std::string& content, const Bound& bound) const {
   return hmac_sha256(key_,
                      to_json(text_list({content, bound.principal, bound.method, bound.digest})));
 }
 
 // KIND, the time when it ends, and what it holds; sealed together with what it is bound to.
-std::string States::make(char kind, const Bound& bound, const std::string& content) const {
+std::string RequestStates::make(char kind, const Bound& bound, const std::string& content) const {
   std::string inner = cat(kind, loop_->now() + kLife, ":", content);
   return cat(base64(inner), ".", base64(mac(inner, bound)));
 }
 
-std::string States::seal(const Bound& bound, const std::optional<std::string>& state) const {
+std::string RequestStates::seal(const Bound& bound, const std::optional<std::string>& state) const {
   return make(state ? 's' : 'n', bound, state.value_or(""));
 }
 
-Result<std::string> States::park(const Bound& bound, std::shared_ptr<Call> call) {
+// Bounded in number and in bytes, for one principal and for all.
+Result<std::string> RequestStates::park(const Bound& bound, std::shared_ptr<Call> call) {
   Share share = shares_.count(bound.principal) ? shares_[bound.principal] : Share();
   if (share.count >= kMostParkedOfOne || share.bytes + bound.bytes > kMostBytesOfOne ||
       parked_.size() >= kMostParked || bytes_ + bound.bytes > kMostBytes)
@@ -77,7 +65,7 @@ Result<std::string> States::park(const Bound& bound, std::shared_ptr<Call> call)
   return make('p', bound, name);
 }
 
-std::shared_ptr<Call> States::take_out(std::map<std::string, Parked>::iterator at) {
+std::shared_ptr<Call> RequestStates::take_out(std::map<std::string, Parked>::iterator at) {
   Parked parked = std::move(at->second);
   parked_.erase(at);
   bytes_ -= parked.bytes;
@@ -87,7 +75,7 @@ std::shared_ptr<Call> States::take_out(std::map<std::string, Parked>::iterator a
   return parked.call;
 }
 
-Result<States::Opened> States::open(const Bound& bound, const std::string& token) {
+Result<RequestStates::Opened> RequestStates::open(const Bound& bound, const std::string& token) {
   size_t dot = token.find('.');
   if (dot == std::string::npos) return refused("it is none of this server's");
   Result<std::string> inner = from_base64(std::string_view(token).substr(0, dot)),
@@ -106,11 +94,12 @@ Result<States::Opened> States::open(const Bound& bound, const std::string& token
   return Opened{{}, take_out(found)};
 }
 
-void States::close() {
+void RequestStates::close() {
   while (!parked_.empty()) take_out(parked_.begin())->cancel("the server ends");
 }
 
-void States::sweep() {
+// Calls whose client never came back are cancelled.
+void RequestStates::sweep() {
   std::vector<std::shared_ptr<Call>> late;
   for (auto at = parked_.begin(); at != parked_.end();) {
     auto next = std::next(at);

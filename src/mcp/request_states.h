@@ -1,6 +1,6 @@
 // requestState: what a modern client carries from "input required" to its retry. It is ours alone
-// to make: sealed by a key that lives as long as this process, bound to who asked and for what, and
-// good for a while. Calls that wait for a retry are kept here.
+// to make: sealed by a key that lives as long as this process, bound to the caller and the request,
+// and good for a while. Calls that wait for a retry are kept here.
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@ namespace paddock::mcp {
 
 class Call;
 
-class States {
+class RequestStates {
  public:
   static constexpr io::Milliseconds kLife = 15 * 60'000;
   static constexpr size_t kMostParked = 1024, kMostParkedOfOne = 64;
   // Of their parameters.
   static constexpr size_t kMostBytes = 256 << 20, kMostBytesOfOne = 32 << 20;
 
-  static Result<States> create(io::Loop& loop);
+  static Result<RequestStates> create(io::Loop& loop);
 
   // Whom and what a state is for.
   struct Bound {
@@ -60,7 +60,7 @@ class States {
     size_t count = 0, bytes = 0;
   };
   std::shared_ptr<Call> take_out(std::map<std::string, Parked>::iterator at);
-  States(io::Loop& loop, std::string key) : loop_(&loop), key_(std::move(key)) {}
+  RequestStates(io::Loop& loop, std::string key) : loop_(&loop), key_(std::move(key)) {}
   std::string make(char kind, const Bound& bound, const std::string& content) const;
   std::string mac(const std::string& content, const Bound& bound) const;
 

@@ -1,4 +1,4 @@
-#include "tools/gateway/visible_text.h"
+#include "tools/visible_text.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -61,6 +61,7 @@ bool belongs_to_emoji(const std::vector<uint32_t>& text, size_t i) {
 
 }  // namespace
 
+// See kHidden; what emoji are put together with is not counted.
 bool has_hidden(std::string_view text) {
   std::vector<uint32_t> characters = characters_of(text);
   for (size_t i = 0; i < characters.size(); ++i)

@@ -6,15 +6,15 @@
 #include <map>
 #include <set>
 
+#include "base/token_bucket.h"
 #include "io/bell.h"
-#include "mcp/call.h"
 #include "mcp/client.h"
 
 namespace paddock::mcp {
 
 // A request of ours until it is answered.
-struct Flight {
-  explicit Flight(io::Loop& loop) : bell(loop) {}
+struct PendingRequest {
+  explicit PendingRequest(io::Loop& loop) : bell(loop) {}
   int64_t id = 0;  // also its progress token
   std::string method;
   std::shared_ptr<Context> context;  // null: it is the link's own
@@ -22,7 +22,7 @@ struct Flight {
   bool cancelled = false;
   io::Bell bell;
 };
-using FlightPtr = std::shared_ptr<Flight>;
+using PendingPtr = std::shared_ptr<PendingRequest>;
 
 class Link : public ServerLink, public std::enable_shared_from_this<Link> {
  public:
@@ -40,36 +40,37 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
 
  protected:
   // What carries the messages. A request's answer comes to take(), or settle().
-  virtual void send_request(const FlightPtr& flight, Value params) = 0;
+  virtual void send_request(const PendingPtr& pending, Value params) = 0;
   virtual void send(const Message& message) = 0;  // a notification, or an answer
   // Nobody waits for its answer any more.
-  virtual void forget(const FlightPtr& flight, const std::string& why) = 0;
+  virtual void forget(const PendingPtr& pending, const std::string& why) = 0;
   virtual void shut() = 0;                                // nothing more comes or goes
   virtual io::Task<void> send_and_wait(Message message);  // the same, until it has arrived
   virtual void greeted() {}
-  virtual void answered(const Flight&, Answer&) {}  // before anybody hears of it
+  virtual void answered(const PendingRequest&, Answer&) {}  // before anybody hears of it
 
   // `on`: the request on whose stream it came; null: there is one for all.
-  void take(Message message, const FlightPtr& on);
-  void settle(const FlightPtr& flight, Answer answer);
-  FlightPtr find(const Value& id) const;
-  FlightPtr only() const;  // when one alone is under way
+  void take(Message message, const PendingPtr& on);
+  void settle(const PendingPtr& pending, Answer answer);
+  PendingPtr find(const Value& id) const;
+  PendingPtr only() const;  // when one alone is under way
   // It answered what cannot be understood; null: nobody knows to what.
-  void broke(const FlightPtr& flight, const std::string& why);
+  void broke(const PendingPtr& pending, const std::string& why);
   // The connection has ended; everything fails.
   void lost(Error why);
   void complain(std::string_view what);
   void tell(std::string method, Value params) const;
-  Value prepared(const Flight& flight, Value params) const;  // with what the era wants in _meta
-  FlightPtr launch(std::string method, std::shared_ptr<Context> context);
-  void land(const FlightPtr& flight) { flights_.erase(flight->id); }
+  Value prepared(const PendingRequest& pending,
+                 Value params) const;  // with what the era wants in _meta
+  PendingPtr begin_request(std::string method, std::shared_ptr<Context> context);
+  void end_request(const PendingPtr& pending) { pending_.erase(pending->id); }
   bool is_gone() const { return gone_.has_value(); }
   Value hello() const;  // of initialize
   Result<void> take_initialization(const Value& result);
 
   io::Loop& loop_;
   ClientOptions options_;
-  std::map<int64_t, FlightPtr> flights_;
+  std::map<int64_t, PendingPtr> pending_;
 
  private:
   struct Greeting;
@@ -82,9 +83,10 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
   io::Task<Result<void>> subscribe_each(std::vector<std::string> resources);
   io::Task<Result<void>> listen_modern(std::vector<std::string> resources);
 
-  void take_request(Message message, const FlightPtr& on);
-  void take_notification(Message message, const FlightPtr& on);
-  Answer read(const Flight& flight, Message message) const;
+  void take_request(Message message, const PendingPtr& on);
+  void take_notification(Message message, const PendingPtr& on);
+  Answer read(const PendingRequest& pending, Message message) const;
+  Result<bool> hear_discovery(const Answer& said);
   Result<void> take_discovery(const Value& result, bool& is_legacy);
   void relisten();  // the stream of subscriptions/listen broke off
   void take_identity(const Value* info, const Value& result);
@@ -92,18 +94,18 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
   int64_t last_id_ = 0;
   std::optional<Error> gone_;
   bool closed_ = false;
-  Allowance complaints_{40, 20, 0};
+  TokenBucket complaints_{20, 40};
   size_t asked_ = 0;  // questions of the server that wait for their answers
   std::string log_level_;
   std::set<std::string> subscribed_;  // legacy
   std::vector<std::string> resources_;
-  FlightPtr listening_;  // modern: the request of subscriptions/listen
+  PendingPtr listening_;  // modern: the request of subscriptions/listen
   bool acknowledged_ = false, listening_again_ = false;
   io::Milliseconds patience_ = 1000;  // before it is listened again
 };
 
-// The id of a message that is no strict JSON, so that the request it answers does not wait for
-// nothing; 0: none that can be told.
+// The id of a message that is not strict JSON, so that the request it answers does not wait for
+// nothing. 0: it cannot be told.
 int64_t id_in(std::string_view text);
 
 }  // namespace paddock::mcp
