@@ -115,7 +115,7 @@ Result<void> listen(Session& session, mcp::Service& service) {
   std::vector<std::unique_ptr<api::Listener>> listeners =
       TRY(api::listen_all(session.loop, options));
   session.server = TRY(api::Server::create(session.loop, options, std::move(listeners)));
-  std::string place = session.server->places().front();
+  std::string place = session.server->addresses().front();
   bool is_local =
       place.find("://127.") != std::string::npos || place.find("://[::1]") != std::string::npos;
   if (flags.no_auth && !is_local)

@@ -64,7 +64,7 @@ Result<Fd> ready_descriptor(const std::string& text) {
 }
 
 std::string url_of(const api::Server& server) {
-  for (const std::string& place : server.places())
+  for (const std::string& place : server.addresses())
     if (starts_with(place, "http")) return place;
   return "";
 }
@@ -74,7 +74,7 @@ std::string as_json(const api::Server& server) {
   value.set("ready", true);
   value.set("url", url_of(server));
   value.set("socket", server.options().socket);
-  value.set("listening", text_list(server.places()));
+  value.set("listening", text_list(server.addresses()));
   value.set("pid", static_cast<int64_t>(::getpid()));
   return to_json(value) + "\n";
 }
@@ -83,7 +83,7 @@ std::string greeting(const api::Server& server) {
   Colours colour = colours();
   std::string url = url_of(server);
   std::string text = cat(colour.bold, "Paddock is serving.", colour.off, "\n\n");
-  for (const std::string& place : server.places())
+  for (const std::string& place : server.addresses())
     text += cat("  ", starts_with(place, "unix:") ? "socket   " : "address  ", place, "\n");
   if (!url.empty()) text += cat("  previews PORT-ID.", server.domain(), "\n");
   text += cat("\n  make a key      paddock key create\n  a sandbox       paddock create\n");

@@ -66,7 +66,7 @@ std::string origin(Call& call) {
                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]_") ==
                std::string::npos;
   if (host.empty() || !plain || call.exchange.peer().local) {
-    for (const std::string& place : call.server.places())
+    for (const std::string& place : call.server.addresses())
       if (starts_with(place, "http")) return place;
   }
   bool secure = !call.server.options().certificate.empty() ||

@@ -28,13 +28,13 @@ constexpr size_t kMostHeld = 256'000'000;
 // The share of one holder, and of one address, which several holders may use.
 constexpr size_t kMostOfHolder = kMostHeld / 4, kMostOfAddress = kMostHeld / 4 * 3;
 
-// What one of them holds.
-class Held {
+// The bytes that one body holds.
+class HeldBytes {
  public:
-  Held(std::string holder, const std::string& address)
+  HeldBytes(std::string holder, const std::string& address)
       : names_{"", std::move(holder), "address " + address} {}
-  Held(const Held&) = delete;
-  ~Held() {
+  HeldBytes(const HeldBytes&) = delete;
+  ~HeldBytes() {
     for (const std::string& name : names_)
       if (auto found = all().find(name); found != all().end() && (found->second -= mine_) == 0)
         all().erase(found);
@@ -148,7 +148,7 @@ Task<Result<std::string>> Exchange::read_piece() {
 
 Task<Result<std::string>> Exchange::read_all(size_t most) {
   std::string all;
-  Held held(holder_, peer_.address);
+  HeldBytes held(holder_, peer_.address);
   Milliseconds deadline = stream_.loop().now() + kBodyPatience;
   Error larger{Code::exhausted,
                cat("read the request's body: it is larger than ", human_size(most)), ""};

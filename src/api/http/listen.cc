@@ -34,14 +34,14 @@ bool is_loopback(const sockaddr_storage& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-struct Place {
+struct Endpoint {
   sockaddr_storage address{};
   socklen_t size = 0;
   std::string text;  // ADDRESS:PORT
 };
 
 // ADDRESS:PORT, where the address is numeric, "localhost" or "*".
-Result<Place> parse_place(const std::string& text) {
+Result<Endpoint> parse_endpoint(const std::string& text) {
   Error wrong{Code::invalid, cat("listen on '", printable(text), "': this is not ADDRESS:PORT"),
               "for example 127.0.0.1:7350 or [::1]:7350"};
   size_t colon = text.rfind(':');
@@ -55,21 +55,21 @@ Result<Place> parse_place(const std::string& text) {
   if (host == "*") host = "0.0.0.0";
   bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
-  Place place;
-  auto& four = reinterpret_cast<sockaddr_in&>(place.address);
-  auto& six = reinterpret_cast<sockaddr_in6&>(place.address);
+  Endpoint endpoint;
+  auto& four = reinterpret_cast<sockaddr_in&>(endpoint.address);
+  auto& six = reinterpret_cast<sockaddr_in6&>(endpoint.address);
   if (!bracketed && ::inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
     four.sin_family = AF_INET;
     four.sin_port = htons(static_cast<uint16_t>(port));
-    place.size = sizeof four;
+    endpoint.size = sizeof four;
   } else if (bracketed && ::inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
     six.sin6_family = AF_INET6;
     six.sin6_port = htons(static_cast<uint16_t>(port));
-    place.size = sizeof six;
+    endpoint.size = sizeof six;
   } else {
     return wrong;
   }
-  return place;
+  return endpoint;
 }
 
 std::string to_text(const sockaddr_storage& address) {
@@ -87,20 +87,20 @@ std::string to_text(const sockaddr_storage& address) {
 // A TCP listener. Addresses other than loopback need TLS or an explicit permission.
 Result<std::unique_ptr<Listener>> listen_on(io::Loop& loop, const std::string& where,
                                             const ServerOptions& options) {
-  Place place = TRY(parse_place(where));
+  Endpoint endpoint = TRY(parse_endpoint(where));
   bool tls = !options.certificate.empty();
-  if (!is_loopback(place.address) && !tls && !options.plaintext)
+  if (!is_loopback(endpoint.address) && !tls && !options.plaintext)
     return Error{
         Code::denied,
         cat("listen on ", printable(where), ": keys and data would travel in the clear"),
         "give --certificate and --key, or say --plaintext when something else protects the way"};
-  Fd fd(::socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd fd(::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return errno_error(errno, cat("listen on ", where));
   int on = 1;
   (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (place.address.ss_family == AF_INET6)
+  if (endpoint.address.ss_family == AF_INET6)
     (void)::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&place.address), place.size) != 0 ||
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&endpoint.address), endpoint.size) != 0 ||
       ::listen(fd.get(), kBacklog) != 0)
     return errno_error(errno, cat("listen on ", where),
                        errno == EADDRINUSE
@@ -139,7 +139,7 @@ Result<std::unique_ptr<Listener>> listen_local(io::Loop& loop, const std::string
   Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (probe && ::connect(probe.get(), plain, sizeof address) == 0)
     return Error{Code::conflict, cat(what, ": a server answers there already"),
-                 "stop it first, or choose another place with --socket PATH"};
+                 "stop it first, or choose another path with --socket PATH"};
   struct stat old {};
   if (::fstatat(folder.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 &&
       S_ISSOCK(old.st_mode))

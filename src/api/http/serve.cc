@@ -124,7 +124,7 @@ Task<void> run(Running& running) {
   manager::Caller server;
   Value start = Value::Object{{"version", PADDOCK_VERSION},
                               {"policy", running.options.policy},
-                              {"listening", text_list(running.server->places())}};
+                              {"listening", text_list(running.server->addresses())}};
   std::string nothing;
   std::string begins = "server.start";
   // A server whose log cannot be written starts all the same: what runs must be seen and ended.

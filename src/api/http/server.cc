@@ -94,7 +94,7 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions opt
   server->listeners_ = std::move(listeners);
   server->reserve_ = TRY(open_file("/dev/null", O_RDONLY));
   for (const std::vector<Route>* routes : all_routes()) server->router_.add(*routes);
-  server->audit_desk_ = TRY(AuditDesk::create(loop));
+  server->audit_worker_ = TRY(AuditWorker::create(loop));
   return server;
 }
 
@@ -112,8 +112,8 @@ void Server::start() {
 
 std::string Server::domain() const {
   if (!options_.domain.empty()) return options_.domain;
-  for (const std::string& place : places())
-    if (starts_with(place, "http")) return cat("localhost", place.substr(place.rfind(':')));
+  for (const std::string& address : addresses())
+    if (starts_with(address, "http")) return cat("localhost", address.substr(address.rfind(':')));
   return "localhost";
 }
 
@@ -122,10 +122,10 @@ std::shared_ptr<void> Server::on_drain(std::function<void()> end) {
   return std::shared_ptr<void>(nullptr, [drains = drains_, place](void*) { drains->erase(place); });
 }
 
-std::vector<std::string> Server::places() const {
-  std::vector<std::string> places;
-  for (const std::unique_ptr<Listener>& listener : listeners_) places.push_back(listener->where);
-  return places;
+std::vector<std::string> Server::addresses() const {
+  std::vector<std::string> addresses;
+  for (const std::unique_ptr<Listener>& listener : listeners_) addresses.push_back(listener->where);
+  return addresses;
 }
 
 // ---- connections come

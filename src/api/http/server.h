@@ -13,7 +13,7 @@
 #include "api/http/rate.h"
 #include "api/http/request_stats.h"
 #include "api/http/router.h"
-#include "api/native/audit_desk.h"
+#include "api/native/audit_worker.h"
 #include "api/native/mcp.h"
 #include "manager/keys.h"
 #include "manager/manager.h"
@@ -64,7 +64,7 @@ class Server {
   manager::Keys& keys() { return *keys_; }
   templates::Builder& builder() { return *builder_; }
   const Router& router() const { return router_; }
-  AuditDesk& audit_desk() { return *audit_desk_; }
+  AuditWorker& audit_worker() { return *audit_worker_; }
   // The tools of the operator's policy, for REST and MCP alike; made when they are first asked for
   // (tools.cc). Their users start them.
   Result<tools::Toolbox*> toolbox();
@@ -83,7 +83,7 @@ class Server {
   // Called when the server is to end and what is under way should, until the token is let go of.
   std::shared_ptr<void> on_drain(std::function<void()> end);
   bool is_draining() const { return draining_; }
-  std::vector<std::string> places() const;  // where it listens
+  std::vector<std::string> addresses() const;  // that it listens on
   // What previews are named under, and never empty: a client that is told of no domain would use
   // that of a public service. Without the operator's choice it is localhost with the port, which
   // browsers and curl resolve to this machine.
@@ -124,7 +124,7 @@ class Server {
   manager::Keys* keys_ = nullptr;
   templates::Builder* builder_ = nullptr;
   Router router_;
-  std::unique_ptr<AuditDesk> audit_desk_;
+  std::unique_ptr<AuditWorker> audit_worker_;
   std::unique_ptr<tools::Toolbox> toolbox_;
   std::unique_ptr<McpFront> mcp_;
   std::shared_ptr<void> mcp_drain_;

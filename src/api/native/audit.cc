@@ -2,7 +2,7 @@
 // records; administrators of the server see all.
 #include "api/http/all_routes.h"
 #include "api/http/server.h"
-#include "api/native/audit_desk.h"
+#include "api/native/audit_worker.h"
 #include "audit/index.h"
 #include "audit/seal.h"
 #include "audit/verify.h"
@@ -120,7 +120,7 @@ Task<Result<Reply>> show(Call& call) {
   Result<std::vector<audit::Found>> searched = Error{};
   std::string directory = call.manager.events().directory();
   std::function<void()> work = [&] { searched = find(directory, question.query); };
-  CO_TRY_VOID(co_await call.server.audit_desk().run(call.caller.tenant, work));
+  CO_TRY_VOID(co_await call.server.audit_worker().run(call.caller.tenant, work));
   CO_TRY(std::vector<audit::Found> found, std::move(searched));
   co_return Reply::text(200, question.lines ? "application/x-ndjson" : "application/json",
                         body_of(found, question));
@@ -131,7 +131,7 @@ Task<Result<Reply>> verify(Call& call) {
                                .expect = call.query("expect")};
   Result<audit::Verified> verified = Error{};
   std::function<void()> work = [&] { verified = audit::verify(options); };
-  CO_TRY_VOID(co_await call.server.audit_desk().run(call.caller.tenant, work));
+  CO_TRY_VOID(co_await call.server.audit_worker().run(call.caller.tenant, work));
   CO_TRY(audit::Verified result, std::move(verified));
   co_return Reply::json(200, audit::to_value(result));
 }

@@ -143,10 +143,10 @@ Task<void> follow(Call& call, std::shared_ptr<EventListener> listener, bool as_e
   (void)co_await call.exchange.finish();
 }
 
-// How many listen, of one tenant and of all.
-class Place {
+// One of the listeners that there may be, of one tenant and of all.
+class ListenerSlot {
  public:
-  static Result<Place> take(const std::string& tenant) {
+  static Result<ListenerSlot> take(const std::string& tenant) {
     size_t all = 0, theirs = 0;
     for (const auto& [name, count] : listeners()) {
       all += count;
@@ -157,16 +157,16 @@ class Place {
                    "close some"};
     if (all >= kMostListeners)
       return Error{Code::exhausted, cat("listen: ", all, " listen already"), "try again later"};
-    return Place(tenant);
+    return ListenerSlot(tenant);
   }
-  Place(Place&& other) noexcept : tenant_(std::exchange(other.tenant_, "")) {}
-  ~Place() {
+  ListenerSlot(ListenerSlot&& other) noexcept : tenant_(std::exchange(other.tenant_, "")) {}
+  ~ListenerSlot() {
     if (tenant_.empty()) return;
     if (--listeners()[tenant_] == 0) listeners().erase(tenant_);
   }
 
  private:
-  explicit Place(const std::string& tenant) : tenant_(tenant) { ++listeners()[tenant_]; }
+  explicit ListenerSlot(const std::string& tenant) : tenant_(tenant) { ++listeners()[tenant_]; }
   static std::map<std::string, size_t>& listeners() {
     static std::map<std::string, size_t> all;
     return all;
@@ -176,7 +176,7 @@ class Place {
 
 Task<Result<Reply>> listen(Call& call) {
   CO_TRY(Filter filter, read_filter(call));
-  CO_TRY(Place place, Place::take(call.caller.tenant));
+  CO_TRY(ListenerSlot slot, ListenerSlot::take(call.caller.tenant));
   bool as_events = call.exchange.header("Accept").find("ndjson") == std::string::npos;
   auto listener = std::make_shared<EventListener>(call.manager.loop());
   std::shared_ptr<void> heard = call.manager.events().subscribe(

@@ -137,7 +137,7 @@ Result<McpFront*> Server::mcp() {
   tools::Toolbox* toolbox = TRY(this->toolbox());
   mcp::HostRules rules;
   // Called by names of its own, once it listens for others than this machine.
-  for (const std::string& place : places())
+  for (const std::string& place : addresses())
     if (starts_with(place, "http") && !starts_with(place, "http://127.") &&
         place.find("://[::1]") == std::string::npos && !starts_with(place, "https://127."))
       rules.loopback_only = false;

@@ -1,4 +1,4 @@
-// Native API: tools, called without MCP, and the calls that wait for somebody's word.
+// Native API: tools, called without MCP, and the calls that wait for somebody's decision.
 #include <algorithm>
 
 #include "api/http/all_routes.h"
@@ -104,20 +104,20 @@ Task<Result<Reply>> list_approvals(Call& call) {
                        [](const auto& approval) { return tools::to_value(approval); });
 }
 
-struct Word {
+struct ApprovalDecision {
   bool approve = false;
   std::string why;
 };
 
 // The body of POST /v1/approvals/{id}.
-Result<Word> read_word(const Value& body) {
+Result<ApprovalDecision> read_decision(const Value& body) {
   Fields fields(body);
   std::optional<bool> approve = fields.flag("approve");
-  Word word{.why = fields.text("why").value_or("")};
+  ApprovalDecision decision{.why = fields.text("why").value_or("")};
   TRY(fields.done());
   if (!approve) return Error{Code::invalid, "approve: true or false is needed", ""};
-  word.approve = *approve;
-  return word;
+  decision.approve = *approve;
+  return decision;
 }
 
 // The caller that made a call cannot approve it. This does not stop an administrator, who can make
@@ -133,17 +133,17 @@ Result<void> check_approver(const manager::Caller& caller, const tools::Approval
 
 Task<Result<Reply>> decide_approval(Call& call) {
   CO_TRY(Value body, co_await call.exchange.read_json());
-  CO_TRY(Word word, read_word(body));
+  CO_TRY(ApprovalDecision decision, read_decision(body));
   CO_TRY(tools::Toolbox * toolbox, call.server.toolbox());
   tools::Approvals& approvals = toolbox->desk().approvals();
   std::string id = call.id();
   CO_TRY(tools::Approval approval, approvals.find(id));
-  if (word.approve) CO_TRY_VOID(check_approver(call.caller, approval));
+  if (decision.approve) CO_TRY_VOID(check_approver(call.caller, approval));
   Value data = Value::Object{
-      {"id", id}, {"tool", approval.tool}, {"approve", word.approve}, {"why", word.why}};
+      {"id", id}, {"tool", approval.tool}, {"approve", decision.approve}, {"why", decision.why}};
   CO_TRY_VOID(co_await record_act(call, "approval.decide", data));
   std::string by = call.caller.key.empty() ? "the server's owner" : cat("key ", call.caller.key);
-  CO_TRY_VOID(approvals.decide(id, word.approve, by, word.why));
+  CO_TRY_VOID(approvals.decide(id, decision.approve, by, decision.why));
   co_return Reply::empty(204);
 }
 
@@ -154,7 +154,7 @@ const std::vector<Route>& tool_routes() {
       {"GET", "/v1/tools", "read", list, "the tools that the policy allows, and who has them"},
       {"POST", "/v1/tools/{name}/call", "sandboxes", call_tool, "call one, or only judge the call"},
       {"GET", "/v1/approvals", "admin", list_approvals,
-       "calls that wait for somebody's word, and what was said of late"},
+       "calls that wait for somebody's decision, and what was decided lately"},
       {"POST", "/v1/approvals/{id}", "admin", decide_approval, "agree to one, or not"},
   };
   return routes;

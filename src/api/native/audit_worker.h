@@ -11,12 +11,12 @@
 
 namespace paddock::api {
 
-class AuditDesk {
+class AuditWorker {
  public:
-  static Result<std::unique_ptr<AuditDesk>> create(io::Loop& loop) {
-    auto desk = std::make_unique<AuditDesk>();
-    desk->worker_ = TRY(io::Worker::create(loop, 1));
-    return desk;
+  static Result<std::unique_ptr<AuditWorker>> create(io::Loop& loop) {
+    auto worker = std::make_unique<AuditWorker>();
+    worker->worker_ = TRY(io::Worker::create(loop, 1));
+    return worker;
   }
 
   // `work` stays where it is until it is done.
