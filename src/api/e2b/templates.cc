@@ -291,7 +291,7 @@ Task<Result<Reply>> list_tags(Call& call) {
   }
   if (!known)
     co_return Error{Code::not_found,
-                    cat("find template '", printable(name), "': there is none of that name")};
+                    cat("find template '", printable(name), "': no such template")};
   co_return Reply::json(200, std::move(tags));
 }
 

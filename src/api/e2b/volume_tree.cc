@@ -131,7 +131,7 @@ Result<void> make_parents(int root, const std::string& path, const VolumeOwner& 
     Result<Fd> next = kernel::open_beneath(directory, name, O_PATH | O_DIRECTORY);
     if (!next)
       return Error{Code::conflict, cat("Path ", printable(path), ": ", printable(name),
-                                       " already exists and is no directory")};
+                                       " already exists and is not a directory")};
     above = std::move(next).value();
     directory = above.get();
   }

@@ -210,7 +210,7 @@ Task<Reply> Server::dispatch_control(Call& call) {
   Router::Match match = router_.find(exchange.head().method, exchange.path());
   if (match.malformed) co_return refusal(400, "the path names something that cannot exist");
   if (!match.route && match.allowed.empty())
-    co_return refusal(404, "there is nothing here (see /openapi.json)");
+    co_return refusal(404, "no such path (see /openapi.json)");
   if (!match.route)
     co_return refusal(405, cat("the method is not one of: ", match.allowed))
         .with("Allow", match.allowed);

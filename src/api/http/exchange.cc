@@ -107,8 +107,7 @@ void Exchange::admit(std::string holder) { holder_ = std::move(holder); }
 
 Task<Result<std::string>> Exchange::read() {
   if (holder_.empty())
-    co_return Error{Code::denied, "read the request's body: nobody has shown a key or token for it",
-                    ""};
+    co_return Error{Code::denied, "read the request's body: no key or token was shown for it", ""};
   Result<std::string> piece = co_await read_piece();
   co_return piece;
 }

@@ -43,7 +43,7 @@ Result<Fd> take_stdin() {
   bool pipe =
       ::fstat(STDIN_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
   if (!pipe)
-    return Error{Code::invalid, "end with the parent: stdin is no pipe of its",
+    return Error{Code::invalid, "end with the parent: stdin is not a pipe",
                  "start the server with a pipe as its stdin"};
   Fd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!fd || ::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error(errno, "watch stdin");

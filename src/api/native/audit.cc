@@ -58,7 +58,7 @@ Result<void> read_parameter(const std::string& name, const std::string& value, Q
   else if (name == "format" && (value == "json" || value == "ndjson"))
     question.lines = value == "ndjson";
   else
-    return Error{Code::invalid, "that is no parameter of it, or no value for it",
+    return Error{Code::invalid, "unknown parameter or value",
                  "sandbox, tenant, agent, trace, verdict, kind, text, since, until, after, before, "
                  "limit, order=asc|desc, format=json|ndjson"};
   return {};

@@ -55,7 +55,7 @@ Result<Filter> read_filter(const Call& call) {
     } else if (key == "kind") {
       for (const std::string& kind : split(value, ',')) {
         if (!is_kind(kind))
-          return Error{Code::invalid, cat("kind: there is none called '", printable(kind), "'"),
+          return Error{Code::invalid, cat("unknown kind '", printable(kind), "'"),
                        "docs/formats/events.md has them all"};
         filter.kinds.push_back(kind);
       }
@@ -64,7 +64,7 @@ Result<Filter> read_filter(const Call& call) {
         return Error{Code::denied, "tenant: only the scope 'admin' may hear of other tenants", ""};
       filter.tenant = value == "*" ? "" : value;
     } else {
-      return Error{Code::invalid, cat("there is no filter '", printable(key), "'"),
+      return Error{Code::invalid, cat("unknown filter '", printable(key), "'"),
                    "sandbox, kind, tenant"};
     }
   }

@@ -136,7 +136,7 @@ inline constexpr std::string_view kSchemas = R"json({
 "ExecEvent": {"type": "object", "required": ["type"], "properties": {"type": {"enum": ["start",
     "stdout", "stderr", "end", "error"]}, "pid": {"type": "integer"},
   "data": {"type": "string"}, "base64": {"type": "string",
-    "description": "instead of data, where the bytes are no UTF-8"},
+    "description": "instead of data, where the bytes are not UTF-8"},
   "outcome": {"$ref": "#/components/schemas/Outcome"}, "error": {"type": "object"}, "redactions": {
     "type": "integer"}, "redacted": {"type": "object", "description": "how many by kind",
     "additionalProperties": {"type": "integer"}}}},

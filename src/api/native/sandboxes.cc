@@ -40,9 +40,7 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
           options.states.insert(state);
           found = true;
         }
-        if (!found)
-          return Error{Code::invalid, cat("state: there is none called '", printable(name), "'"),
-                       ""};
+        if (!found) return Error{Code::invalid, cat("unknown state '", printable(name), "'"), ""};
       }
     } else if (starts_with(key, "metadata.")) {
       options.metadata[key.substr(9)] = value;
@@ -61,7 +59,7 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
     } else if (key == "token") {
       options.token = value;
     } else {
-      return Error{Code::invalid, cat("there is no filter '", printable(key), "'"),
+      return Error{Code::invalid, cat("unknown filter '", printable(key), "'"),
                    "state, metadata.KEY, template, order, limit, token"};
     }
   }

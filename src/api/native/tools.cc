@@ -127,7 +127,7 @@ Result<void> check_approver(const manager::Caller& caller, const tools::Approval
     return Error{Code::denied,
                  caller.key.empty() ? "approve: the call was made without a key, as this is"
                                     : "approve: this key made the call itself",
-                 "somebody else has to: another key with the scope 'admin', or paddock approve"};
+                 "another caller has to: a key with the scope 'admin', or paddock approve"};
   return {};
 }
 
