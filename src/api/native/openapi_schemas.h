@@ -24,7 +24,9 @@ inline constexpr std::string_view kSchemas = R"json({
 "VolumeMount": {"type": "object", "required": ["name", "path"], "properties": {"name": {
     "type": "string"}, "path": {"type": "string"}, "read_only": {"type": "boolean",
     "default": false}}},
-"Policy": {"description": "a preset's name, the keys of a policy file as JSON, or a list of these, combined by intersection", "oneOf": [
+"Policy": {
+  "description": "a preset's name, the keys of a policy file, or a list of these to intersect",
+  "oneOf": [
   {"type": "string"}, {"type": "object"}, {"type": "array", "items": {"oneOf": [{"type": "string"},
     {"type": "object"}]}}]},
 "Limits": {"type": "object", "description": "as in a policy file: memory, cpu, pids, disk, …",
@@ -99,7 +101,8 @@ inline constexpr std::string_view kSchemas = R"json({
 "Metrics": {"type": "object", "properties": {"metrics": {"type": "array", "items": {
     "$ref": "#/components/schemas/Metric"}}}},
 "Record": {"type": "object",
-    "description": "an event as docs/formats/events.md has it, with its number and hashes; a damaged one has damaged, saying why", "properties": {
+    "description": "an event with its number and hashes; `damaged` says why one is not whole",
+    "properties": {
   "seq": {"type": "integer"}, "time": {"type": "string"}, "kind": {"type": "string"}, "trace": {
     "type": "string"}, "span": {"type": "string"}, "parent": {"type": "string"},
   "sandbox": {"type": "string"}, "tenant": {"type": "string"}, "agent": {"type": "string"},
@@ -232,7 +235,8 @@ inline constexpr std::string_view kSchemas = R"json({
   "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}, "annotations": {
     "type": "object"},
   "provider": {"type": "string",
-    "description": "who has it: paddock, command, server NAME, or nobody: then calls are judged and not made"}}, "additionalProperties": true},
+    "description": "paddock, command, server NAME, or nobody: calls are then only judged"}},
+    "additionalProperties": true},
 "Tools": {"type": "object", "properties": {"tools": {"type": "array", "items": {
     "$ref": "#/components/schemas/Tool"}},
     "servers": {"description": "the MCP servers behind the gateway, for the scope admin"}}},
