@@ -59,6 +59,23 @@ void note_wishes(const Policy& call, CombinedPolicy& combined) {
   });
 }
 
+// A client may send its own default as the timeout, so a longer one than the policy allows is
+// shortened and noted rather than refused.
+void shorten_times(const CreateOptions& options, CombinedPolicy& combined, SandboxInfo& info) {
+  auto at_most = [&](const char* what, int64_t asked, int64_t most) {
+    if (most == 0 || (asked != 0 && asked <= most)) return asked;
+    combined.notes.push_back(
+        cat(what, ": ", asked == 0 ? "none" : format_duration(static_cast<uint64_t>(asked)),
+            " asked for, the policy allows ", format_duration(static_cast<uint64_t>(most))));
+    return most;
+  };
+  info.timeout_ms = at_most("timeout", info.timeout_ms, combined.longest_life_ms);
+  info.idle_timeout_ms =
+      options.idle_timeout_ms == 0
+          ? combined.longest_idle_ms
+          : at_most("idle timeout", options.idle_timeout_ms, combined.longest_idle_ms);
+}
+
 }  // namespace
 
 TemplateSize Manager::template_size(const std::string& tenant,
@@ -135,36 +152,28 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   note_wishes(options.policy, combined);
   TRY(refuse_narrowed(combined, options.yields));
 
+  SandboxInfo info = TRY(info_of(caller, options, combined));
+  name_template(info, made_from);
+  auto sandbox = std::make_shared<Sandbox>(loop_, std::move(info), std::move(made_from));
+  sandbox->directory_ = cat(path_, "/sandboxes/", sandbox->info_.id);
+  (void)TRY(mounts_of(*sandbox));
+  make_room(caller.tenant, sandbox->info_.disk_bytes, sandbox->made_from_.layers);
+  sandbox->charge_ = TRY(ledger_->charge(caller.tenant, tenant.quota, cost_of(sandbox->info_)));
+  TRY(ledger_->count_start(caller.tenant, tenant.quota, loop_.now()));
+  return sandbox;
+}
+
+// What is known of a sandbox before it is made: what was asked for, within what the policy allows.
+Result<SandboxInfo> Manager::info_of(const Caller& caller, const CreateOptions& options,
+                                     CombinedPolicy& combined) const {
   SandboxInfo info;
   info.id = TRY(make_id());
   info.tenant = caller.tenant;
   info.name = options.name;
   info.hidden = options.hidden;
-  // A fork is made from a template that nobody sees; it shows what its original was made from.
-  bool is_fork = made_from.kind == store::TemplateKind::step && !made_from.sandbox.empty();
-  info.template_id = is_fork ? made_from.parent : made_from.id;
-  Result<store::Template> shown = templates_->find(caller.tenant, info.template_id);
-  if (shown) {
-    info.template_alias = shown.value().name;
-    // Which stays the same when the template is made again.
-    info.template_id = shown.value().family;
-  }
   info.created = wall_time_now();
   info.timeout_ms = TRY(check_timeout(caller.tenant, options.timeout_ms));
-  // A client may send its own default as the timeout, so that a shorter one is noted rather than
-  // refused.
-  auto at_most = [&](const char* what, int64_t asked, int64_t most) {
-    if (most == 0 || (asked != 0 && asked <= most)) return asked;
-    combined.notes.push_back(
-        cat(what, ": ", asked == 0 ? "none" : format_duration(static_cast<uint64_t>(asked)),
-            " asked for, the policy allows ", format_duration(static_cast<uint64_t>(most))));
-    return most;
-  };
-  info.timeout_ms = at_most("timeout", info.timeout_ms, combined.longest_life_ms);
-  info.idle_timeout_ms =
-      options.idle_timeout_ms == 0
-          ? combined.longest_idle_ms
-          : at_most("idle timeout", options.idle_timeout_ms, combined.longest_idle_ms);
+  shorten_times(options, combined, info);
   info.env = options.env;
   info.secrets = options.secrets;
   info.metadata = options.metadata;
@@ -180,12 +189,9 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   Cause life = caller.cause.child();
   info.trace = life.trace;
   info.span = life.span;
-  (void)TRY(
-      runs::redact_options(info.policy, {}));  // its kinds and patterns are ones that can be used
+  // Its kinds and patterns are ones that can be used.
+  (void)TRY(runs::redact_options(info.policy, {}));
   info.notes = std::move(combined.notes);
-  bool for_code = shown && shown.value().tenant.empty() && shown.value().name == kCodeTemplate;
-  if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty())
-    info.notes.push_back(missing);
   for (const auto& [name, value] : options.env)
     if (std::string why = redact::looks_secret(name, value); !why.empty())
       info.notes.push_back(
@@ -200,14 +206,20 @@ Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const Creat
   info.mask_request_host = options.mask_request_host;
   info.boot_id = TRY(make_boot_id());
   info.extra = options.extra;
+  return info;
+}
 
-  auto sandbox = std::make_shared<Sandbox>(loop_, std::move(info), std::move(made_from));
-  sandbox->directory_ = cat(path_, "/sandboxes/", sandbox->info_.id);
-  (void)TRY(mounts_of(*sandbox));
-  make_room(caller.tenant, sandbox->info_.disk_bytes, sandbox->made_from_.layers);
-  sandbox->charge_ = TRY(ledger_->charge(caller.tenant, tenant.quota, cost_of(sandbox->info_)));
-  TRY(ledger_->count_start(caller.tenant, tenant.quota, loop_.now()));
-  return sandbox;
+// A fork is made from a template that nobody sees; it shows what its original was made from.
+void Manager::name_template(SandboxInfo& info, const store::Template& made_from) const {
+  bool is_fork = made_from.kind == store::TemplateKind::step && !made_from.sandbox.empty();
+  info.template_id = is_fork ? made_from.parent : made_from.id;
+  Result<store::Template> shown = templates_->find(info.tenant, info.template_id);
+  if (!shown) return;
+  info.template_alias = shown.value().name;
+  info.template_id = shown.value().family;  // which stays the same when it is made again
+  bool for_code = shown.value().tenant.empty() && shown.value().name == kCodeTemplate;
+  if (std::string missing = for_code ? missing_for_code() : ""; !missing.empty())
+    info.notes.push_back(missing);
 }
 
 Result<std::vector<living::MountedVolume>> Manager::mounts_of(const Sandbox& sandbox) const {

@@ -300,6 +300,32 @@ io::Task<Result<void>> Manager::drop_memory(std::shared_ptr<Sandbox> sandbox) {
 
 // ---- resume ---
 
+// Its processes again: those that were frozen, or new ones from its files.
+io::Task<Result<void>> Manager::bring_back(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms,
+                                           bool reboot) {
+  SandboxInfo& info = sandbox->info_;
+  if (info.has_memory && reboot) CO_TRY_VOID(co_await drop_memory(sandbox));
+  if (sandbox->doomed_) co_return gone(*sandbox);
+  Quota quota = tenants_.find(info.tenant).quota;
+  CO_TRY_VOID(ledger_->grow(*sandbox->charge_, quota, cost_of(info)));
+  if (info.has_memory) {
+    tell_keeper(*sandbox, timeout_ms);
+    CO_TRY_VOID(co_await sandbox->processes_->thaw());
+    sandbox->guest_ = sandbox->processes_->guest();
+    co_return Result<void>();
+  }
+  Result<std::string> boot_id = make_boot_id();
+  if (boot_id) info.boot_id = boot_id.value();
+  Result<void> begun = co_await begin(sandbox);
+  if (begun && !sandbox->processes_over_.empty())
+    begun = Error{Code::io, cat("start '", info.id, "' again: ", sandbox->processes_over_), ""};
+  if (!begun && sandbox->processes_) {
+    co_await sandbox->processes_->kill();
+    forget_processes(*sandbox);
+  }
+  co_return begun;
+}
+
 // True when it was paused and runs now; false when it was running all along.
 io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resume how) {
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
@@ -314,7 +340,6 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
     co_return false;
   }
   if (timeout_ms <= 0) timeout_ms = info.timeout_ms;
-  Quota quota = tenants_.find(info.tenant).quota;
   if (how.woken_by) {
     Event event = event_about(*sandbox, "sandbox.state", *how.woken_by);
     event.data.set("state", to_string(SandboxState::resuming));
@@ -325,25 +350,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   sandbox->is_state_told_ = how.woken_by.has_value();
   sandbox->enter(SandboxState::resuming);
   sandbox->is_state_told_ = false;
-  Result<void> done;
-  if (info.has_memory && how.reboot) done = co_await drop_memory(sandbox);
-  if (sandbox->doomed_) co_return gone(*sandbox);
-  if (done) done = ledger_->grow(*sandbox->charge_, quota, cost_of(info));
-  if (done && info.has_memory) {
-    tell_keeper(*sandbox, timeout_ms);
-    done = co_await sandbox->processes_->thaw();
-    if (done) sandbox->guest_ = sandbox->processes_->guest();
-  } else if (done) {
-    Result<std::string> boot_id = make_boot_id();
-    if (boot_id) info.boot_id = boot_id.value();
-    done = co_await begin(sandbox);
-    if (done && !sandbox->processes_over_.empty())
-      done = Error{Code::io, cat("start '", info.id, "' again: ", sandbox->processes_over_), ""};
-    if (!done && sandbox->processes_) {
-      co_await sandbox->processes_->kill();
-      forget_processes(*sandbox);
-    }
-  }
+  Result<void> done = co_await bring_back(sandbox, timeout_ms, how.reboot);
   if (sandbox->doomed_) co_return gone(*sandbox);
   if (!sandbox->processes_over_.empty()) {
     sandbox->enter(SandboxState::paused);
@@ -366,9 +373,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   // Found paused after a crash before this: a frozen one stays frozen, one from its files is ended
   // and stays as files.
   Result<void> written = write(*sandbox, store::Durability::atomic);
-  if (!written) {
-    note_trouble(*sandbox, written.error().message);
-  }
+  if (!written) note_trouble(*sandbox, written.error().message);
   co_return true;
 }
 

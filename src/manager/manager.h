@@ -248,6 +248,9 @@ class Manager {
 
   // Defined in create.cc.
   Result<std::shared_ptr<Sandbox>> plan(const Caller& caller, const CreateOptions& options);
+  Result<SandboxInfo> info_of(const Caller& caller, const CreateOptions& options,
+                              CombinedPolicy& combined) const;
+  void name_template(SandboxInfo& info, const store::Template& made_from) const;
   living::InstanceSpec spec_of(const Sandbox& sandbox) const;
   io::Task<Result<void>> make_redaction(std::shared_ptr<Sandbox> sandbox);
   io::Task<Result<void>> record_creation(std::shared_ptr<Sandbox> sandbox, Event creation);
@@ -265,6 +268,8 @@ class Manager {
     bool reboot = false;
     std::optional<Caller> woken_by{};  // nobody asked for it in so many words: it is recorded here
   };
+  io::Task<Result<void>> bring_back(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms,
+                                    bool reboot);
   io::Task<Result<bool>> resume_it(std::shared_ptr<Sandbox> sandbox, Resume how);
   io::Task<Result<Snapshot>> make_snapshot(std::shared_ptr<Sandbox> sandbox, store::Template asked);
   io::Task<void> finish(std::shared_ptr<Sandbox> sandbox, std::string because);

@@ -1,7 +1,6 @@
 #include "manager/running_sandbox.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "guest/protocol.h"
@@ -13,12 +12,6 @@ namespace paddock::manager {
 namespace {
 
 using io::Task;
-
-std::string signal_name(int64_t number) {
-  const char* name =
-      number > 0 && number < NSIG ? ::sigabbrev_np(static_cast<int>(number)) : nullptr;
-  return name ? cat("SIG", name) : cat("signal ", number);
-}
 
 Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
   Value request = guest::to_value(guest::SignalRequest{.pid = pid, .signal = "SIGKILL"});
@@ -96,28 +89,21 @@ std::shared_ptr<void> cancel_with(const RunningSandbox& inside,
 }
 
 Task<Value> outcome_of(Manager& manager, RunningSandbox inside, Value result, int64_t timeout_ms) {
-  const Value *timed_out = result.find("timed_out"), *signal = result.find("signal"),
-              *code = result.find("code");
-  if (timed_out && timed_out->as_bool() && *timed_out->as_bool()) {
+  if (flag_in(result, "timed_out")) {
     uint64_t limit = static_cast<uint64_t>(timeout_ms);
     co_return limit_outcome({LimitKind::wall_time, limit, limit});
   }
-  int64_t number = signal && signal->as_int() ? *signal->as_int() : 0,
-          exited = code && code->as_int() ? *code->as_int() : 0;
-  if (number == SIGKILL || exited == 128 + SIGKILL) {
+  Outcome outcome{.code = static_cast<int>(number_in(result, "code")),
+                  .signal = static_cast<int>(number_in(result, "signal"))};
+  if (outcome.signal > 0) outcome.kind = Outcome::Kind::signaled;
+  if (outcome.signal == SIGKILL || outcome.code == 128 + SIGKILL) {
     // Or the whole sandbox is about to end, and this was the first that died of it.
     if (std::optional<LimitHit> hit = inside.sandbox->memory_kill()) co_return limit_outcome(*hit);
     Error ending{Code::io, "", "", inside.guest->is_gone() ? Kind::unavailable : Kind::none};
     std::optional<Value> limit = co_await limit_that_ended(manager, inside, ending);
     if (limit) co_return *limit;
   }
-  Value outcome;
-  outcome.set("kind", number > 0 ? "signaled" : "exited");
-  if (number > 0)
-    outcome.set("signal", signal_name(number));
-  else
-    outcome.set("code", exited);
-  co_return outcome;
+  co_return to_value(outcome);
 }
 
 Task<std::optional<Value>> limit_that_ended(Manager& manager, RunningSandbox inside,

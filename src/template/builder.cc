@@ -58,6 +58,21 @@ Result<void> set_variables(const BuildStep& step, std::map<std::string, std::str
   return {};
 }
 
+// The template that a build promised, out of its last step.
+store::Template finished(const Build& build, const Recipe& recipe, store::Template made) {
+  made.kind = store::TemplateKind::made;
+  made.tenant = build.tenant;
+  made.name = build.name;
+  made.tags = build.tags;
+  made.cache_key.clear();
+  made.sandbox.clear();
+  made.start_command = recipe.start_command;
+  made.ready_command = recipe.ready_command;
+  if (build.request.cpu_millicores) made.cpu_millicores = build.request.cpu_millicores;
+  if (build.request.memory_bytes) made.memory_bytes = build.request.memory_bytes;
+  return made;
+}
+
 manager::Caller as_tenant(const std::string& tenant) {
   return manager::Caller{tenant, {"read", "sandboxes", "templates"}};
 }
@@ -312,27 +327,41 @@ io::Task<void> Builder::run(std::shared_ptr<Build> build) {
 io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
   build->failed_step = "base";
   CO_TRY(store::Template base, co_await base_of(build));
-  store::Template last = base;
   Recipe recipe = build->recipe;
   if (recipe.start_command.empty() && recipe.ready_command.empty()) {
-    recipe.start_command = last.start_command;
-    recipe.ready_command = last.ready_command;
+    recipe.start_command = base.start_command;
+    recipe.ready_command = base.ready_command;
   }
   manager::Caller caller = as_tenant(build->tenant);
   caller.agent = build->caller.agent;
   caller.key = build->caller.key;
   caller.cause = build->caller.cause;
   StepContext context{manager_, build, *files_, caller};
+  store::Template last = base;
   // A template that starts something when a sandbox is made: not while it is built upon.
   if (!last.start_command.empty()) {
     last.kind = store::TemplateKind::step;
     last.tenant = build->tenant;
     last.start_command.clear();
     last.ready_command.clear();
-    CO_TRY(store::Template quiet, manager_.templates().add(last, std::nullopt));
-    last = quiet;
+    CO_TRY(last, manager_.templates().add(last, std::nullopt));
   }
+  CO_TRY(last, co_await run_steps(context, last, recipe));
+  build->failed_step = "finalize";
+  if (!recipe.start_command.empty() || !recipe.ready_command.empty()) {
+    build->log("info", "finalize", "[finalize] Waiting until the start command is ready");
+    CO_TRY(last, co_await run_start_command(context, last, recipe));
+  }
+  store::Template made = finished(*build, recipe, last);
+  made.parent = base.id;
+  CO_TRY(made, manager_.templates().add(made, std::nullopt, build->id));
+  co_return Result<void>();
+}
 
+// All steps, one upon the other. A step that was done before on the same layers is not done again.
+io::Task<Result<store::Template>> Builder::run_steps(StepContext context, store::Template last,
+                                                     Recipe recipe) {
+  std::shared_ptr<Build> build = context.build;
   bool force = recipe.force;
   for (size_t i = 0; i < recipe.steps.size(); ++i) {
     const BuildStep& step = recipe.steps[i];
@@ -350,37 +379,14 @@ io::Task<Result<void>> Builder::run_recipe(std::shared_ptr<Build> build) {
     std::string key = step_key(last, step);
     const store::Template* cached =
         force ? nullptr : manager_.templates().find_cached(build->tenant, key);
+    build->log("info", number, cached ? cat("CACHED ", title) : title);
     if (cached) {
-      build->log("info", number, cat("CACHED ", title));
       last = *cached;
       continue;
     }
-    build->log("info", number, title);
-    CO_TRY(store::Template next, co_await run_step(context, last, step, number, key));
-    last = next;
+    CO_TRY(last, co_await run_step(context, last, step, number, key));
   }
-
-  build->failed_step = "finalize";
-  if (!recipe.start_command.empty() || !recipe.ready_command.empty()) {
-    build->log("info", "finalize", "[finalize] Waiting until the start command is ready");
-    CO_TRY(store::Template started, co_await run_start_command(context, last, recipe));
-    last = started;
-  }
-  store::Template asked = last;
-  asked.kind = store::TemplateKind::made;
-  asked.tenant = build->tenant;
-  asked.name = build->name;
-  asked.tags = build->tags;
-  asked.parent = base.id;
-  asked.cache_key.clear();
-  asked.sandbox.clear();
-  asked.start_command = recipe.start_command;
-  asked.ready_command = recipe.ready_command;
-  if (build->request.cpu_millicores) asked.cpu_millicores = build->request.cpu_millicores;
-  if (build->request.memory_bytes) asked.memory_bytes = build->request.memory_bytes;
-  Result<store::Template> made = manager_.templates().add(asked, std::nullopt, build->id);
-  if (!made) co_return made.error();
-  co_return Result<void>();
+  co_return last;
 }
 
 io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build) {

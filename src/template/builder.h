@@ -59,6 +59,8 @@ struct Build {
   void log(const std::string& level, const std::string& step, const std::string& message);
 };
 
+struct StepContext;  // template/steps.h
+
 class Builder {
  public:
   explicit Builder(manager::Manager& manager) : manager_(manager) {}
@@ -82,6 +84,8 @@ class Builder {
   void start_next();
   io::Task<void> run(std::shared_ptr<Build> build);
   io::Task<Result<void>> run_recipe(std::shared_ptr<Build> build);
+  io::Task<Result<store::Template>> run_steps(StepContext context, store::Template last,
+                                              Recipe recipe);
   io::Task<Result<store::Template>> base_of(std::shared_ptr<Build> build);
   io::Task<Result<store::Template>> from_image(std::string image);
 
