@@ -18,7 +18,7 @@
 #include "io/bell.h"
 #include "record/events.h"
 #include "run/grants.h"
-#include "run/secret_source.h"
+#include "run/secrets.h"
 #include "store/state.h"
 #include "tools/direct.h"
 #include "tools/toolbox.h"

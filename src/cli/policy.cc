@@ -12,7 +12,7 @@
 #include "policy/load.h"
 #include "policy/presets.h"
 #include "run/prepare.h"
-#include "run/redaction.h"
+#include "run/secrets.h"
 
 namespace paddock::cli {
 

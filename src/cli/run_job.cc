@@ -8,7 +8,7 @@
 #include "policy/decode.h"
 #include "policy/intersect.h"
 #include "policy/presets.h"
-#include "run/redaction.h"
+#include "run/secrets.h"
 
 namespace paddock::cli {
 

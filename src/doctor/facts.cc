@@ -13,7 +13,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "doctor/probe.h"
 #include "doctor/runtime.h"
 #include "launch/launcher.h"
 #include "linux/caps.h"

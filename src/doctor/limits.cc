@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/value.h"
-#include "doctor/probe.h"
+#include "doctor/runtime.h"
 
 namespace paddock::doctor {
 

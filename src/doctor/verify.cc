@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "doctor/limits.h"
-#include "doctor/probe.h"
+#include "doctor/runtime.h"
 #include "doctor/stage.h"
 #include "launch/launcher.h"
 #include "policy/path.h"

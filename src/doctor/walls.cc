@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
-#include "doctor/probe.h"
+#include "doctor/runtime.h"
 #include "policy/presets.h"
 
 namespace paddock::doctor {

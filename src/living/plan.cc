@@ -8,7 +8,7 @@
 #include "launch/launcher.h"
 #include "linux/sub_ids.h"
 #include "run/denials.h"
-#include "run/disk.h"
+#include "run/grants.h"
 #include "wall/container/living_root.h"
 
 namespace paddock::living {

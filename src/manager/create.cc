@@ -13,7 +13,7 @@
 #include "manager/manager.h"
 #include "manager/sandbox_events.h"
 #include "record/events.h"
-#include "run/redaction.h"
+#include "run/secrets.h"
 #include "store/durable.h"
 
 namespace paddock::manager {

@@ -1,16 +1,19 @@
 #include "manager/manager.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "linux/tree.h"
 #include "manager/checks.h"
 #include "manager/ended_sandboxes.h"
 #include "manager/sandbox_events.h"
 #include "manager/sandbox_record.h"
 #include "record/event_budget.h"
 #include "record/events.h"
+#include "store/state.h"
 
 namespace paddock::manager {
 
@@ -203,6 +206,24 @@ io::Task<Result<void>> Manager::write_on_disk(std::shared_ptr<Sandbox> sandbox) 
   };
   co_await worker_->run(work);
   co_return written;
+}
+
+// ---- trash ---
+
+// What may be large is out of sight at once, by rename; from the disk when the cleaner comes to it.
+void Manager::discard(const std::string& path) {
+  Result<std::string> name = store::random_name(16);
+  if (!name) return;  // stays, without a record; the next start removes it
+  if (::renameat(AT_FDCWD, path.c_str(), trash_fd_.get(), name.value().c_str()) != 0) return;
+  io::spawn(remove_trash(std::move(name).value()));
+}
+
+io::Task<void> Manager::remove_trash(std::string name) {
+  if (stopping_) co_return;
+  Busy busy(*this);
+  int trash = trash_fd_.get();
+  std::function<void()> work = [trash, name] { (void)kernel::remove_tree(trash, name); };
+  co_await cleaner_->run(work);
 }
 
 }  // namespace paddock::manager

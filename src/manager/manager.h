@@ -290,7 +290,6 @@ class Manager {
   // records.h has the format.
   Result<void> write(const Sandbox& sandbox, store::Durability durability) const;
   io::Task<Result<void>> write_on_disk(std::shared_ptr<Sandbox> sandbox);
-  // trash.cc.
   void discard(const std::string& path);
   io::Task<void> remove_trash(std::string name);
   Result<void> check_goes_on() const;

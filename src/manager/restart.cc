@@ -18,7 +18,7 @@
 #include "manager/sandbox_record.h"
 #include "record/events.h"
 #include "run/grants.h"
-#include "run/secret_source.h"
+#include "run/secrets.h"
 #include "store/durable.h"
 #include "store/state.h"
 

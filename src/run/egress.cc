@@ -19,7 +19,7 @@
 #include "launch/channel.h"
 #include "launch/launcher.h"
 #include "monitor/judge.h"
-#include "run/secret_source.h"
+#include "run/secrets.h"
 
 namespace paddock::runs {
 

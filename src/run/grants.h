@@ -2,7 +2,10 @@
 // host away.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "paddock/error.h"
@@ -19,5 +22,9 @@ Result<wall::HostPath> look_at_workspace(Policy operators, const Workspace& work
 // Why a path is not granted without a word in [danger]; empty when it is harmless. `home` may be
 // empty.
 std::string dangerous_grant(const std::string& path, const std::string& home, bool writable);
+
+// The block device behind a directory, for limits on disk rates: major and minor number of the
+// whole disk, since partitions cannot be throttled themselves.
+std::optional<std::pair<uint32_t, uint32_t>> disk_behind(const std::string& path);
 
 }  // namespace paddock::runs

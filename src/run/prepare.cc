@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "launch/space.h"
 #include "run/denials.h"
-#include "run/disk.h"
 #include "run/grants.h"
 #include "store/image.h"
 #include "store/state.h"

@@ -11,7 +11,7 @@
 #include "record/server_program.h"
 #include "redact/argv.h"
 #include "run/run.h"
-#include "run/secret_source.h"
+#include "run/secrets.h"
 
 namespace paddock::runs {
 

@@ -8,7 +8,7 @@
 #include "record/connection_counters.h"
 #include "record/own_log.h"
 #include "run/prepare.h"
-#include "run/redaction.h"
+#include "run/secrets.h"
 
 namespace paddock::runs {
 

@@ -17,7 +17,7 @@
 #include "run/environment.h"
 #include "run/hints.h"
 #include "run/monitor.h"
-#include "run/redaction.h"
+#include "run/secrets.h"
 #include "run/supervisor.h"
 #include "store/diff.h"
 #include "wall/report.h"

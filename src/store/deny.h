@@ -12,4 +12,9 @@ namespace paddock::store {
 std::string denying_pattern(const std::vector<std::string>& patterns, const std::string& workspace,
                             const std::string& relative);
 
+// Names as the most forgiving filesystem sees them: without letter case, and without what Windows
+// ignores.
+std::string lower_ascii(std::string text);
+std::string folded_name(const std::string& name);  // ".GIT. " → ".git"
+
 }  // namespace paddock::store

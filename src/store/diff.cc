@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "linux/tree.h"
 #include "store/deny.h"
-#include "store/fold.h"
 #include "store/host_executes.h"
 #include "store/overlay.h"
 

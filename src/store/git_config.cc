@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "store/fold.h"
+#include "store/deny.h"
 
 namespace paddock::store {
 

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/value.h"
-#include "store/fold.h"
+#include "store/deny.h"
 #include "store/git_config.h"
 
 namespace paddock::store {

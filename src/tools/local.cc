@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "policy/load.h"
-#include "run/secret_source.h"
+#include "run/secrets.h"
 #include "store/state.h"
 
 namespace paddock::tools {

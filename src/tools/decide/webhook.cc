@@ -4,7 +4,7 @@
 #include "base/event.h"
 #include "base/text.h"
 #include "net/address.h"
-#include "run/secret_source.h"
+#include "run/secrets.h"
 #include "telemetry/post.h"
 
 namespace paddock::tools {

@@ -1,7 +1,7 @@
 #include "tools/gateway/supervise.h"
 
 #include "base/text.h"
-#include "run/secret_source.h"
+#include "run/secrets.h"
 #include "tools/call_context.h"
 #include "tools/visible_text.h"
 

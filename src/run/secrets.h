@@ -1,4 +1,5 @@
-// What is taken out of everything that a run prints, reports and records.
+// The secrets that a policy names, and what is taken out of everything that a run prints, reports
+// and records.
 #pragma once
 
 #include <map>
@@ -12,6 +13,10 @@
 namespace paddock::runs {
 
 using Secrets = std::map<std::string, std::string>;  // name → value
+
+// The value behind env:NAME or file:/PATH, or a literal one (policy/secret.h). `what` stands in
+// front of errors, which never quote a value.
+Result<std::string> read_secret(const std::string& source, const std::string& what);
 
 // The built-in kinds, but those that the policy skips; its own patterns; these values. Errors name
 // the policy's key.

@@ -1,4 +1,4 @@
-#include "run/redaction.h"
+#include "run/secrets.h"
 
 #include <gtest/gtest.h>
 
