@@ -26,7 +26,7 @@ constexpr io::Milliseconds kInterruptPatience = 5'000;
 constexpr int kReasonTries = 50;
 constexpr io::Milliseconds kReasonPause = 20;
 constexpr size_t kLongestLine = (16 << 20) + (64 << 10);
-// Longer ones are only looked at: parsing them would hold up the server.
+// Longer ones are not parsed: that would hold up the server.
 constexpr size_t kParsedLine = 64 << 10;
 constexpr size_t kLastWords = 2000;
 

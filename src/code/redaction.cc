@@ -73,7 +73,7 @@ class Walker {
     return std::nullopt;
   }
 
-  // Stands on the letter behind the backslash, and stays on the last one that belongs to it.
+  // Stands on the letter after the backslash, and stays on the last one that belongs to it.
   bool escape(std::string& text) {
     constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
     size_t known = kLetters.find(json_[at_]);

@@ -28,7 +28,7 @@ Value request_for(const CommandOptions& options) {
                                              .timeout_ms = std::max<int64_t>(options.timeout, 0)});
 }
 
-// Output in pieces, told as lines.
+// Passes output that comes in pieces on as lines.
 class Lines {
  public:
   Lines(const CommandOptions& options, bool is_error) : options_(options), is_error_(is_error) {}

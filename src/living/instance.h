@@ -28,7 +28,7 @@ struct MountedVolume {
   bool read_only = false;
 };
 
-// A directory of the host's that is no volume: its files belong to somebody, and stay theirs.
+// A directory of the host that is not a volume: its files keep their owners.
 struct MountedWorkspace {
   wall::HostPath path;
   bool read_only = true;
@@ -51,7 +51,7 @@ struct InstanceSpec {
   std::map<std::string, std::string> files;
 };
 
-// How it ended when nobody asked it to.
+// How it ended, when not by kill().
 struct InstanceEnd {
   std::optional<LimitHit> limit;  // a limit ended it
   // For people: "limit memory=256M", "the guest ended", "the keeper was killed".

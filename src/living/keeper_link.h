@@ -18,7 +18,7 @@ class KeeperLink : public std::enable_shared_from_this<KeeperLink> {
  public:
   static std::shared_ptr<KeeperLink> create(io::Loop& loop, Fd socket);
 
-  // The socket in a sandbox's directory. Code::not_found: nobody listens there.
+  // The socket in a sandbox's directory. Code::not_found: no keeper listens there.
   static Result<Fd> connect(const std::string& directory);
 
   // Sends the record and waits for the answer to it; `failed` becomes the error.

@@ -41,7 +41,7 @@ std::string why_of(const LimitHit& hit) {
 
 void Instance::Life::begin() { io::spawn(follow(shared_from_this())); }
 
-// Until the keeper is gone; then what it left behind goes, too, and whoever owns this hears of it.
+// Runs until the keeper is gone. Then what it left is removed, and the owner is notified.
 io::Task<void> Instance::Life::follow(std::shared_ptr<Life> life) {
   io::Milliseconds forever = io::Wait::kForever;
   (void)co_await life->keeper->wait_for_end(forever);

@@ -38,13 +38,13 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   std::unique_ptr<runs::Egress> egress;
   std::shared_ptr<guest::Client> guest;
   std::unique_ptr<monitor::Sampler> sampler;
-  runs::LiveNetwork network;   // as egress told it last
-  bool network_known = false;  // from its beginning, or since egress told the first time
+  runs::LiveNetwork network;   // as egress reported it last
+  bool network_known = false;  // from its beginning, or since the first report of egress
   bool greeted = false;        // the guest has said hello
   bool checking = false;       // whether the guest still answers
   io::Milliseconds next_check = 0;
   uint64_t pauses = 0;        // how often it was frozen or thawed
-  bool killed = false;        // somebody asked for the end
+  bool killed = false;        // kill() was called
   std::string guest_trouble;  // why its stream broke
   bool gave_up = false;       // for which the sandbox had to go
   Instance* owner = nullptr;  // whose on_end and on_network are called

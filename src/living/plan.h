@@ -1,4 +1,4 @@
-// From what a living sandbox shall be to a plan for its keeper.
+// Makes a plan for the keeper of a living sandbox.
 #pragma once
 
 #include <memory>
@@ -18,12 +18,12 @@ struct InstancePlan {
   std::optional<runs::IdRange> ids;  // root: of this sandbox alone
 };
 
-// This host, looked at once: all but the cgroups, which each sandbox may have in a scope of its
-// own.
+// The facts of this host, probed once. All but the cgroups, which each sandbox may have in a scope
+// of its own.
 const wall::HostFacts& living_facts();
 
-// Where this process may make cgroups, looked at once. For sandboxes that have no scope of a
-// service manager.
+// Where this process may make cgroups, probed once. For sandboxes without a scope of a service
+// manager.
 const kernel::CgroupFacts& living_cgroups();
 
 // Everything but what only a running egress process knows (its certificates go into the request).

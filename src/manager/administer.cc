@@ -1,5 +1,5 @@
 // What callers change: a sandbox's timeout and network, templates' tags, volumes, tenants, keys.
-// Each is checked, recorded and done here, so that nobody who asks for it can forget its record.
+// Each is checked, recorded and done here, so that no caller can forget the record.
 #include "base/text.h"
 #include "manager/checks.h"
 #include "manager/keys.h"

@@ -9,7 +9,7 @@
 
 namespace paddock::manager {
 
-// ^[a-z0-9]{1,40}$: looked at before an id becomes part of a path.
+// ^[a-z0-9]{1,40}$. To be called before an id becomes part of a path.
 bool is_id(const std::string& text);
 bool is_name(const std::string& text);  // [A-Za-z0-9][A-Za-z0-9._-]*, at most 64
 

@@ -180,7 +180,7 @@ Result<void> Keys::revoke(const std::string& id) {
   return removed;
 }
 
-// A file that cannot be read lets nobody in.
+// While the file cannot be read, every key is refused.
 std::optional<KeyInfo> Keys::find(std::string_view key) {
   if (!read_if_changed()) return std::nullopt;
   if (secret_.empty() || key.empty() || key.size() > 200) return std::nullopt;

@@ -1,6 +1,6 @@
 // A sandbox's life after its birth: pause, resume, end, and the times at which these happen by
-// themselves. Operations on one sandbox take turns; the end does not wait to be seen: from the
-// instant it is decided the sandbox is out of reach, and who has the turn gives up.
+// themselves. Operations on one sandbox wait for each other. The end does not wait: from the
+// instant it is decided the sandbox is out of reach, and an operation that is under way gives up.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -93,7 +93,7 @@ io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string bec
   set_timer(*sandbox);
 }
 
-// ---- what is told of it ---
+// ---- events about it ---
 
 void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
   Event event = event_about(sandbox, "sandbox.state");
@@ -106,7 +106,7 @@ void Manager::note_end(const Sandbox& sandbox, const std::string& because,
                        const launch::LivingUsage& usage, WallTime when) {
   if (!sandbox.is_recorded_) return;
   const SandboxInfo& info = sandbox.info_;
-  if (!info.hidden && info.started != 0) {  // else nobody was ever told of it
+  if (!info.hidden && info.started != 0) {  // else no client ever knew of it
     EndedSandbox ended_sandbox = ended_sandbox_of(
         info, redact::redacted(*sandbox.redaction(), because), when ? when : wall_time_now());
     ended_sandbox.memory_peak = usage.memory_peak;
@@ -120,7 +120,7 @@ void Manager::note_end(const Sandbox& sandbox, const std::string& because,
     events_->note(std::move(limit));
   }
   Event event = event_about(sandbox, "sandbox.end");
-  event.span = event.parent;  // its life, of which the creation told who caused it
+  event.span = event.parent;  // the span of its life; the event of its creation names the cause
   event.parent.clear();
   event.duration_us = std::max<int64_t>(0, event.time_us - info.created * 1000);
   event.data.set("because", because);
@@ -142,7 +142,7 @@ void Manager::processes_ended(const std::shared_ptr<Sandbox>& sandbox,
   std::string why = end.why.empty() ? "it ended" : end.why;
   sandbox->info_.ended_by = end.limit;
   SandboxState state = sandbox->info_.state;
-  // Whoever is starting it looks here when that is done, and cleans up.
+  // The operation that starts it looks here when that is done, and cleans up.
   if (state == SandboxState::starting || state == SandboxState::resuming)
     sandbox->processes_over_ = why;
   else if (state == SandboxState::paused)
@@ -191,7 +191,7 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
   std::shared_ptr<guest::Client> guest = std::move(sandbox->guest_);
   co_await loop_.yield();  // the processes may be calling us
 
-  if (guest) guest->close();  // who has the turn must not wait for it
+  if (guest) guest->close();  // the operation under way must not wait for it
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   launch::LivingUsage usage{.cpu_us = sandbox->watch_.reading.cpu_us,
                             .memory_peak = sandbox->watch_.reading.memory_peak,
@@ -264,7 +264,7 @@ io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool 
   sandbox->enter(SandboxState::paused);
   Result<void> written = co_await write_on_disk(sandbox);
   if (sandbox->doomed_) co_return gone(*sandbox);
-  if (written) tell_keeper(*sandbox, 0);  // a paused one stays until somebody ends or resumes it
+  if (written) tell_keeper(*sandbox, 0);  // a paused one stays until it is killed or resumed
   sandbox->charge_->change(cost_of(sandbox->info_));
   // Without its own record the next server would take it for running, or (files only) knows by the
   // record of the intent.

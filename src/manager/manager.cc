@@ -19,7 +19,7 @@ namespace paddock::manager {
 
 Manager::Manager(io::Loop& loop) : loop_(loop), base_mutex_(loop), idle_(loop) {}
 
-// Sandboxes live on. Who still holds one may let go of it later than this.
+// The sandboxes live on. Holders of a Sandbox may release it later than this.
 Manager::~Manager() {
   timers_.reset();
   for (auto& [id, sandbox] : sandboxes_) {

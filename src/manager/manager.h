@@ -42,8 +42,8 @@ class Keys;            // manager/keys.h
 struct KeyInfo;
 struct NewKey;
 
-// Who asks. Everything below happens in the caller's tenant alone: what belongs to another does not
-// exist (Code::not_found).
+// The client that a request comes from. Everything below happens in its tenant alone: what belongs
+// to another one does not exist (Code::not_found).
 struct Caller {
   std::string tenant;
   // "read", "sandboxes", "templates", "metrics", "admin"; admin includes all.
@@ -165,7 +165,7 @@ class Manager {
   // rather than be narrowed.
   Result<void> check_template_size(const std::string& tenant, uint64_t cpu_millicores,
                                    uint64_t memory_bytes) const;
-  void templates_changed();  // some were removed: layers that nobody uses go
+  void templates_changed();  // some were removed: unused layers go
   // The templates that come out of the box are made beside the first requests: returns once they
   // may be used, or why they may not.
   io::Task<Result<void>> base_ready();
@@ -266,7 +266,7 @@ class Manager {
   struct Resume {
     int64_t timeout_ms = 0;
     bool reboot = false;
-    std::optional<Caller> woken_by{};  // nobody asked for it in so many words: it is recorded here
+    std::optional<Caller> woken_by{};  // for an automatic resume, which is recorded here
   };
   io::Task<Result<void>> bring_back(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms,
                                     bool reboot);
@@ -342,7 +342,7 @@ class Manager {
   bool stopping_ = false, sweep_due_ = false, measuring_ = false;
   io::Milliseconds next_tick_ = 0, next_sweep_ = 0, next_measure_ = 0;
   size_t busy_ = 0;
-  io::Bell idle_;  // nobody is busy any more
+  io::Bell idle_;  // rings when no operation is under way
   std::unique_ptr<EndedSandboxes> ended_sandboxes_;
 };
 

@@ -1,5 +1,6 @@
-// What sandboxes use, looked at each second or as often as their policy says, and held against the
-// rules of [monitor]; and what is due now and then: volumes' sizes, layers that nobody uses.
+// Samples what sandboxes use, each second or as often as their policy says, and checks it against
+// the rules of [monitor]. Also does what is due now and then: measures volumes, removes unused
+// layers.
 #include <functional>
 
 #include "base/text.h"

@@ -225,7 +225,7 @@ Event Recorded::begin(const char* kind) const {
   return event;
 }
 
-// Of what began with `start`; its time and duration are filled in when it is told.
+// The event for the end of what began with `start_`. Its time and duration are filled in later.
 Event Recorded::ending() const {
   Event event = start_;
   event.kind = cat(start_.kind.substr(0, start_.kind.find('.')), ".end");

@@ -1,5 +1,5 @@
-// What is done in sandboxes, as it stands in the records: told before it is done, and when it has
-// ended. For the API and for tools.
+// Records what is done in sandboxes: before it is done, and when it has ended. For the API and for
+// tools.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,5 @@
-// What a command writes, on its way back to whoever asked for it, without the secrets of its
-// sandbox. Each stream remembers what a secret may have begun with, so that one which comes in
-// pieces is found.
+// Takes the secrets of a sandbox out of what a command writes, on its way back to the client. Each
+// stream remembers what a secret may have begun with, so that one which comes in pieces is found.
 #pragma once
 
 #include <array>

@@ -60,7 +60,7 @@ Result<void> check_sizes(const Policy& call) {
   return check("network.inject", call.network.inject.size(), kMostInjects);
 }
 
-// What would read the server's files or environment on behalf of whoever sends a request.
+// What would read the server's files or environment on behalf of a client.
 Result<void> check_call(const Policy& call) {
   if (has_any(call.files.read)) return not_for_callers("files.read");
   if (has_any(call.files.write)) return not_for_callers("files.write");

@@ -25,7 +25,7 @@ struct CombinedPolicy {
 // network that can be opened later.
 constexpr char kNobody[] = "192.0.2.1";
 
-// What of a call may be narrowed, because nobody asked for it by name.
+// What of a call may be narrowed, because the client did not ask for it by name.
 enum class Yields : uint8_t {
   nothing,  // what is asked for is given or refused
   // "*" is as much of the network as there is: what E2B's SDK says when its user says nothing; and

@@ -26,7 +26,7 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr size_t kAtOnce = 16;  // sandboxes that are looked at together
+constexpr size_t kAtOnce = 16;  // sandboxes that are recovered at the same time
 constexpr int kReattachTries = 10;
 constexpr io::Milliseconds kReattachPause = 200;
 constexpr uint64_t kDescriptorsEach = 12, kDescriptorsAside = 256;
@@ -79,7 +79,7 @@ io::Task<Result<void>> Manager::base_ready() {
 
 Result<void> Manager::open(const ManagerOptions& options) {
   policies_ = TRY(Policies::create(options.policy, options.narrower, options.flags));
-  // Which must not reach the state directory of before, nor the one that is used.
+  // It must reach neither the present state directory nor the one that is set below.
   TRY(look_at_workspace(options));
   // Templates, images and keys are found by the same word.
   if (!options.records.empty()) (void)::setenv("PADDOCK_RECORDS", options.records.c_str(), 1);
@@ -289,7 +289,7 @@ io::Task<void> Manager::settle_recovered(std::shared_ptr<Sandbox> sandbox) {
   sandbox->guest_ = sandbox->processes_->guest();
   int64_t left = info.ends == 0 ? 0 : std::max<int64_t>(1, info.ends - wall_time_now());
   sandbox->ends_at_ = left == 0 ? 0 : loop_.now() + left;
-  sandbox->oom_kills_seen_ = usage ? usage.value().oom_kills : 0;  // of before
+  sandbox->oom_kills_seen_ = usage ? usage.value().oom_kills : 0;  // those are known already
   set_timer(*sandbox);
   tell_keeper(*sandbox, left);
 }

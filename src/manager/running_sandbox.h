@@ -1,5 +1,5 @@
-// A running sandbox with its guest, for whoever does something in it (the API, tools): how it is
-// reached, and how errors and ends are told.
+// A running sandbox with its guest, for the API and for tools: how it is reached, and how its
+// errors and the ends of its commands are reported.
 #pragma once
 
 #include <memory>

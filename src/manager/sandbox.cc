@@ -101,7 +101,7 @@ std::shared_ptr<void> Sandbox::watch(std::function<void()> cut) {
   return std::make_shared<Watched>(weak_from_this(), number);
 }
 
-// A callback may let go of other tokens, so each is looked up anew.
+// A callback may release other tokens, so each is looked up again.
 void Sandbox::cut() {
   while (!watchers_.empty()) {
     std::function<void()> first = std::move(watchers_.begin()->second);

@@ -67,7 +67,7 @@ struct CreateOptions {
   bool public_traffic = true;  // else previews need the traffic token
   // Host header for previewed ports; "${PORT}" stands for the port.
   std::string mask_request_host;
-  // Kept as it is for whoever made it (the E2B side keeps its `network` there).
+  // Kept as it is for the API that made it (the E2B side keeps its `network` there).
   Value extra;
   bool hidden = false;  // not in lists: of a build
 };
@@ -104,8 +104,7 @@ struct SandboxInfo {
   std::optional<LimitHit> ended_by;  // when a limit did it
 };
 
-// How one sandbox is watched: what was read of it, when it is looked at again, and the rules it is
-// held against.
+// How one sandbox is watched: what was read of it, when the next sample is due, and the rules.
 struct SandboxWatch {
   monitor::History history;
   monitor::Meter meter;
@@ -116,7 +115,7 @@ struct SandboxWatch {
   io::Milliseconds next = 0;                    // sample
   io::Milliseconds asked = 0;                   // when its keeper was, for what only that knows
   bool asking = false;
-  uint64_t since_deep = 0;                                      // samples without the dear part
+  uint64_t since_deep = 0;  // samples without the expensive part
   uint64_t deep_cpu_us = 0, deep_memory = 0, asked_cpu_us = 0;  // as they were then
 };
 
@@ -143,7 +142,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
   // What it used, lately and in the last hour.
   const monitor::History& history() const { return watch_.history; }
-  // null: nobody has looked yet.
+  // null: there is no sample yet.
   const UsageSample* usage() const { return watch_.history.latest(); }
   // JSON lines: commands, requests, states; the last thousands.
   const std::vector<std::string>& log() const { return log_; }
@@ -171,7 +170,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
  private:
   friend class Manager;
   class Watched;
-  // And cuts whoever is busy with it when it was running; tells on_state_.
+  // Cuts the users of its data when it was running, and calls on_state_.
   void enter(SandboxState state);
   void cut();
 
@@ -180,7 +179,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   store::Template made_from_;
   std::string directory_;
   io::Mutex mutex_;  // operations on it, one at a time
-  // It is to end: whoever has the turn gives up; read by the worker's threads.
+  // It is to end: the operation under way gives up. The worker's threads read this.
   std::atomic<bool> doomed_ = false;
   std::unique_ptr<living::SandboxProcesses> processes_;
   std::string processes_over_;  // why its processes ended while they were being started

@@ -119,7 +119,7 @@ Result<SandboxRecord> record_from(const Value& value, const std::string& server)
   context.base_directory = "/";
   context.refuse_wide_network = false;
   info.policy = TRY(policy::decode(*policy, "record", context));
-  // Records of before have none: nothing was granted.
+  // Older records have none: nothing was granted.
   info.policy.network.granted = texts_in(value, "granted");
   if (const Value* extra = value.find("extra")) info.extra = *extra;
   const Value* made_from = value.find("template");

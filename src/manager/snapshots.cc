@@ -1,5 +1,5 @@
 // A sandbox's files as a layer: snapshots, forks, and the steps of builds. Memory is not part of
-// it: what was running starts anew.
+// it: programs start again.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -320,7 +320,7 @@ io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& ca
   co_return made;
 }
 
-// ---- what nobody uses any more ---
+// ---- what is not used any more ---
 
 // Layers count for the tenant whose templates made them. Those of builds' steps do too, and go when
 // room is needed.

@@ -1,5 +1,5 @@
-// Who may use the server, with how much of it: tenants.json in the server's state. A tenant that
-// nobody wrote down has the defaults of Quota and the operator's policy alone.
+// Who may use the server, and how much of it: tenants.json in the server's state. A tenant that is
+// not in it has the defaults of Quota and the operator's policy alone.
 #pragma once
 
 #include <map>

@@ -157,7 +157,7 @@ const VolumeInfo* Volumes::find_by_id(const std::string& id) const {
 Result<std::string> Volumes::remove(const std::string& id) {
   auto found = volumes_.find(id);
   if (found == volumes_.end()) return Error{Code::not_found, "remove a volume: there is none", ""};
-  // Without its record it is nobody's, also when what follows is interrupted.
+  // Without its record it does not exist, also when what follows is interrupted.
   std::string record = cat(id, "/", kRecord);
   if (::unlinkat(fd_.get(), record.c_str(), 0) != 0 && errno != ENOENT)
     return errno_error(errno, "remove a volume's record");

@@ -22,14 +22,14 @@ bool may_be_dropped(std::string_view kind);
 // taken out: half a one would not be known for one.
 void shorten(Event& event);
 
-// What is told of something that was recorded before it was done, and then failed: the same kind
-// and span.
+// The event for something that was recorded before it was done and then failed. It has the same
+// kind and span.
 Event failure_of(const Event& recorded, const Error& why);
 
 // Input of processes: one event a second of each, with the sum.
 class InputCounters {
  public:
-  // Of which process, when nobody is going to tell of that yet; else empty.
+  // Returns the process, when no event for it is scheduled yet; else nothing.
   std::string add(const Event& event);
   std::optional<Event> take(const std::string& process);
   std::vector<Event> take_all(const std::string& sandbox);  // empty: of every one

@@ -132,7 +132,7 @@ Result<std::unique_ptr<Events>> Events::start(io::Loop& loop, const EventsOption
 
 Events::~Events() {
   state_->owner = nullptr;
-  state_->journal.reset();  // calls nobody from then on
+  state_->journal.reset();  // no callbacks from then on
   if (!state_->bridge) return;
   std::lock_guard<std::mutex> held(state_->bridge->lock);
   state_->bridge->ends = true;
@@ -181,7 +181,7 @@ Task<Result<void>> Events::record(Event event) {
 
 void Events::note_input(Event event) {
   std::string process = state_->inputs.add(event);
-  if (process.empty()) return;  // somebody is going to tell already
+  if (process.empty()) return;  // it is already scheduled
   auto tell = [](io::Loop& loop, std::weak_ptr<State> weak, std::string which) -> Task<void> {
     co_await loop.sleep(kTellInput);
     std::shared_ptr<State> state = weak.lock();
@@ -195,7 +195,7 @@ void Events::note(Event event) {
   if (event.time_us == 0) event.time_us = wall_clock_us();
   if (!event.sandbox.empty() && may_be_dropped(event.kind) &&
       !state_->budget.take(event.sandbox, state_->loop.now())) {
-    if (!state_->budget.drop(event)) return;  // somebody is going to tell already
+    if (!state_->budget.drop(event)) return;  // it is already scheduled
     auto tell = [](io::Loop& loop, std::weak_ptr<State> weak, std::string sandbox) -> Task<void> {
       co_await loop.sleep(kTellDropped);
       std::shared_ptr<State> state = weak.lock();

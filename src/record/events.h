@@ -1,11 +1,11 @@
-// Where everything that happens on a server goes: the audit log, the logs of sandboxes, whoever
-// listens, traces. Texts pass the redaction of the sandbox they are about before anyone gets them.
+// Distributes everything that happens on a server: to the audit log, the logs of sandboxes,
+// subscribers and traces. Texts pass the redaction of their sandbox before any of these gets them.
 //
 //   Event event = caller.cause.instant("admin");
 //   event.tenant = caller.tenant;
 //   event.data.set("act", "key.create");
-//   Result<void> recorded = co_await events.record(event);   // on the disk; or what it tells of
-//   must not happen
+//   // On the disk when this returns. On error, the act must not happen.
+//   Result<void> recorded = co_await events.record(event);
 #pragma once
 
 #include <functional>
@@ -39,8 +39,8 @@ class Events {
   static Result<std::unique_ptr<Events>> start(io::Loop& loop, const EventsOptions& options);
   ~Events();
 
-  // Goes on once the event is on the disk. The error arm (Kind::unrecorded): it cannot be
-  // recorded, so what it tells of must not happen.
+  // Returns once the event is on the disk. On error (Kind::unrecorded) it cannot be recorded, so
+  // what it describes must not happen.
   io::Task<Result<void>> record(Event event);
   // For what has happened already. A sandbox that causes more of these than so many a second has
   // the rest counted

@@ -73,7 +73,7 @@ Result<void> OwnLog::append(const std::vector<Event>& events) {
   return {};
 }
 
-// They are not there, but what they tell of happens or has happened.
+// They are not in the log, but what they describe happens or has happened.
 void OwnLog::miss(const std::vector<Event>& events, const Error& error) {
   told_.why = error.message;
   if (log_) (void)log_->count_missing(events.size());

@@ -1,10 +1,9 @@
-// The audit log as a program uses it that is no server: it appends by itself, a few records at a
-// time.
+// The audit log for a program that is not a server: it appends by itself, a few records at a time.
 //
-// Whether something may happen without a record: where nobody named a place and the usual one
-// cannot be made, yes, with a note; where [audit] or PADDOCK_STATE is set, or a log is there and
-// cannot be written, no: else who chooses the environment of a run would choose whether it is
-// recorded. What is about room follows [audit] on_full.
+// May something happen without a record? Yes, with a note, where no place was named and the usual
+// one cannot be made. No, where [audit] or PADDOCK_STATE is set, or a log exists and cannot be
+// written: otherwise the environment of a run would decide whether it is recorded. A full disk or
+// log is handled as [audit] on_full says.
 #pragma once
 
 #include <optional>
@@ -22,9 +21,10 @@ class OwnLog {
   // `sync`: what counts where the policy is silent.
   explicit OwnLog(const Policy& policy, audit::Sync sync = audit::Sync::none);
 
-  // Before what the events tell of happens; the error arm: it must not.
+  // To be called before the acts that the events describe. On error they must not happen.
   Result<void> record(const std::vector<Event>& events);
-  // After it has happened. What cannot be written is counted, and told with the next that can.
+  // To be called afterwards. Events that cannot be written are counted; the next one that can be
+  // written says how many.
   void note(const std::vector<Event>& events);
   // Signs a segment that is full, by the program that can; waits for it.
   void seal_if_full();

@@ -93,7 +93,7 @@ Result<egress::Settings> egress_settings(const Policy& policy, const std::string
   settings.up_rate = policy.limits[LimitKind::net_up_rate].value_or(0);
   settings.down_rate = policy.limits[LimitKind::net_down_rate].value_or(0);
   settings.total = policy.limits[LimitKind::net_total].value_or(0);
-  // Twice as often as they are looked at, so that each look finds something new.
+  // Twice as often as they are read, so that each reading finds something new.
   if (!policy.monitor.rules.empty())
     settings.live_ms = std::min(kLiveMs, monitor::every_ms(policy.monitor) / 2);
   return settings;

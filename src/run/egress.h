@@ -26,7 +26,7 @@ Result<egress::Settings> egress_settings(const Policy& policy, const std::string
 // Sums of a network so far, as egress tells them while they change (egress/log.h).
 struct LiveNetwork {
   uint64_t up = 0, down = 0, connections = 0;
-  int64_t time_ms = 0;  // on egress's clock; 0: it has told nothing yet
+  int64_t time_ms = 0;  // on egress's clock; 0: no report yet
 };
 std::optional<LiveNetwork> parse_live(std::string_view line);  // nothing: another line
 
@@ -44,7 +44,7 @@ class Egress {
     std::string java_trust_store;
   };
   Result<Ready> await_ready();                          // once; it serves from then on
-  io::Task<Result<Ready>> await_ready(io::Loop& loop);  // the same for who has a loop to run
+  io::Task<Result<Ready>> await_ready(io::Loop& loop);  // the same, on an event loop
 
   // New rules for a living sandbox. Connections to what is no longer allowed are torn down; rules
   // that cannot be taken leave the old ones in force. Safe to call from another thread than the one
@@ -57,7 +57,7 @@ class Egress {
   // One that another server started: what the keeper held of it.
   static std::unique_ptr<Egress> adopt(const std::string& sandbox, Fd control);
   void let_go() { pid_ = -1; }                     // it lives on when this is gone
-  Fd take_events() { return std::move(events_); }  // for who reads them elsewhere
+  Fd take_events() { return std::move(events_); }  // for a reader elsewhere
 
   Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
   int events() const { return events_.get(); }

@@ -32,7 +32,7 @@ struct Prepared {
   std::optional<store::ChangeSet> change_set;
   // Started for the plan, unless the caller has one: its cgroups may be in a scope of its own.
   std::optional<launch::KeeperProcess> keeper;
-  // When the policy opens the network; whoever keeps it can reload it during the run.
+  // Set when the policy opens the network. Its holder can reload it during the run.
   std::shared_ptr<Egress> egress;
 };
 

@@ -42,7 +42,7 @@ Result<Fd> own_pipe(int number) {
   return copy;
 }
 
-// Whoever has the other ends waits for the program, not for us.
+// The process at the other ends waits for the program, not for us.
 Result<void> let_go_of_own_pipes() {
   Fd null = TRY(open_file("/dev/null", O_RDWR));
   for (int number : {STDIN_FILENO, STDOUT_FILENO})
@@ -169,7 +169,7 @@ struct Watch {
   std::optional<RunRecord> record;
 };
 
-// Whoever reads the network's log gets it redacted.
+// Readers of the network's log get it redacted.
 void watch_network(Egress& egress, Watch& watch) {
   egress.on_entry = [&watch, written = std::move(egress.on_entry)](const std::string& line) {
     if (written) written(watch.redaction.clean_json(line));

@@ -16,7 +16,7 @@ struct RunOptions {
   bool report = false;   // read back what the kernel enforces, before the program starts
   bool discard = false;  // workspace mode copy: throw the change set away
   // The program's stdin and stdout are those of this process, which must be pipes: nothing stands
-  // in between, and who has their other ends counts and redacts what comes.
+  // in between, and the process at their other ends counts and redacts what comes.
   bool raw = false;
   int caller = -1;  // a socket: when its other end closes, everything ends
   // This process does nothing else: every child of it is the run's, to be ended and waited for.

@@ -104,7 +104,8 @@ class Supervisor {
     for (pollfd& entry : polled) entry = {-1, POLLIN, 0};
     polled[kControl].fd = keeper_.control.get();
     polled[kSignals].fd = signals_.fd();
-    // What nobody takes from us is not taken from the program: it waits, as it would without us.
+    // While our own reader takes nothing, nothing is taken from the program: it waits, as it would
+    // without us.
     if (!own_out_.is_full()) polled[kOut].fd = streams_.out.get();
     if (!own_err_.is_full()) polled[kErr].fd = streams_.err.get();
     short terminal = static_cast<short>((own_out_.is_full() ? 0 : POLLIN) |

@@ -27,7 +27,7 @@ struct WindowSize {
 WindowSize window_size(int fd);
 void set_window_size(int fd, WindowSize size);
 
-// Whether the terminal turns Ctrl-C into a signal and edits lines: nobody handles keys one by one.
+// Whether the terminal turns Ctrl-C into a signal and edits lines: no program reads single keys.
 bool is_cooked(int fd);
 
 }  // namespace paddock::runs

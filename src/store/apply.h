@@ -21,7 +21,7 @@ struct ApplyOptions {
 enum class Applied : uint8_t {
   done,     // taken over, or would be (dry run)
   already,  // taken over earlier
-  flagged,  // left: the host would execute it, and nobody named it
+  flagged,  // left: the host would execute it, and it was not named
   refused,  // left: a conflict, a denial, or something that is never taken over
 };
 const char* to_string(Applied applied);

@@ -57,13 +57,13 @@ Result<bool> same_content(int a, int b) {
   }
 }
 
-// The part of a message behind the path, which the reader of a conflict knows already.
+// The part of a message after the path, which the reader of a conflict knows already.
 std::string reason(const Error& error) {
   size_t colon = error.message.rfind(": ");
   return colon == std::string::npos ? error.message : error.message.substr(colon + 2);
 }
 
-// A directory that is still to be looked at.
+// A directory that is still to be compared.
 struct Pending {
   std::string path;
   std::string blocked;        // why nothing below it can be applied

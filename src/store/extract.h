@@ -13,7 +13,7 @@ namespace paddock::store {
 struct UnpackLimits {
   uint64_t bytes = uint64_t{20} << 30;  // of all files together
   uint64_t entries = 1'000'000;         // directories that the archive only implies count too
-  uint64_t ratio = 200;                 // unpacked to packed, looked at beyond ratio_from
+  uint64_t ratio = 200;                 // unpacked to packed, checked beyond ratio_from
   uint64_t ratio_from = 256 << 20;
 };
 

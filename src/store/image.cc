@@ -69,7 +69,7 @@ Result<std::vector<Image>> list_images() {
 Result<void> remove_image(const std::string& name) {
   Image image = TRY(find_image(name));
   StateDirectory state = TRY(open_state("images"));
-  // Out of sight at once, so that nobody starts from half an image.
+  // Out of sight at once, so that no sandbox starts from half an image.
   std::string gone = cat(".gone-", TRY(random_name(10)));
   if (::renameat(state.fd.get(), image.name.c_str(), state.fd.get(), gone.c_str()) != 0)
     return errno_error(errno, cat("remove image '", name, "'"));

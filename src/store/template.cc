@@ -86,8 +86,8 @@ Result<Templates> Templates::open(const std::string& directory) {
   return templates;
 }
 
-// A record that does not read, or whose layers are gone, is no template; nothing else suffers from
-// it.
+// A record that does not read, or whose layers are gone, is not a template; nothing else suffers
+// from it.
 Result<void> Templates::read_records() {
   for (const std::string& name : TRY(kernel::list_directory(templates_.get()))) {
     if (name[0] == '.' || !ends_with(name, ".json")) continue;

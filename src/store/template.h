@@ -27,7 +27,7 @@ namespace paddock::store {
 enum class TemplateKind : uint8_t {
   made,      // out of the box, by a build, or from an image
   snapshot,  // of a sandbox
-  step,      // of a build, kept so that the next build need not do it again; nobody else sees it
+  step,      // of a build, kept so that the next build need not do it again; not listed
 };
 
 struct Template {
@@ -96,8 +96,8 @@ class Templates {
   Result<Staged> stage() const;
   // Adds one: of the layers in `asked.layers` (and `asked.root.host_usr`), with the new one on top
   // when there is one. It gets `asked.name` and `asked.tags` ("default" when there are none), and
-  // whoever had them loses them. Its id is `id` for who promised one, else a new one; that in
-  // `asked` is not looked at.
+  // templates that had them lose them. Its id is `id` if one was promised, else a new one; that in
+  // `asked` is ignored.
   Result<Template> add(Template asked, std::optional<Staged> layer, const std::string& id = "");
 
   // The record goes at once (by the family's name without a tag: all of the family); layers that

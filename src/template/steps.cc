@@ -298,7 +298,7 @@ io::Task<Result<store::Template>> run_start_command(StepContext context, store::
   started.start_command = recipe.start_command;
   started.ready_command = recipe.ready_command;
   living::StartChecks checks;
-  // Asked many times, mostly too early: what it prints is for who looks closely.
+  // It runs many times, mostly too early, so what it prints is for debugging only.
   std::shared_ptr<Build> build = context.build;
   checks.on_line = [build](bool, const std::string& line) {
     build->log("debug", "finalize", line);
