@@ -73,10 +73,11 @@ std::optional<EndRecord> read_end_record(const std::string& directory) {
   if (!folder) return std::nullopt;
   Result<Value> record =
       store::read_record(folder.value().get(), launch::kEndFile, launch::kEndFormat);
+  if (!record) return std::nullopt;
   EndRecord ending;
-  if (!record || !read_record(kEndFields, record.value(), ending, launch::kEndFile) ||
-      !read_record(kEndUsageFields, record.value(), ending.usage, launch::kEndFile))
-    return std::nullopt;
+  // A number that was never measured does not fit; the rest counts all the same.
+  (void)read_record(kEndFields, record.value(), ending, launch::kEndFile);
+  (void)read_record(kEndUsageFields, record.value(), ending.usage, launch::kEndFile);
   ending.end = {.limit = ending.limit, .why = ending.because};
   if (ending.limit && ending.limit->rule.empty()) ending.end.why = why_of(*ending.limit);
   return ending;
