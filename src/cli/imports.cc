@@ -25,10 +25,11 @@ for node in ast.walk(tree):
         found += [[node.lineno, alias.name] for alias in node.names]
     elif isinstance(node, ast.ImportFrom) and node.level == 0:
         found.append([node.lineno, node.module])
-    elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
-        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if name in ("__import__", "import_module"):
-            found.append([node.lineno, node.args[0].value])
+    elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        module = node.args[0].value
+        if name in ("__import__", "import_module") and isinstance(module, str):
+            found.append([node.lineno, module])
 print(json.dumps(sorted(found)))
 )";
 

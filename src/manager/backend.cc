@@ -33,8 +33,12 @@ io::Task<StartedProcesses> reattach(io::Loop& loop, std::string id, std::string 
 // nothing that was mounted there.
 constexpr char kGivePlaces[] = R"sh(
 id user > /dev/null 2>&1 || exit 0
-if [ "$(stat -c %u /home/user 2> /dev/null)" = 0 ]; then find /home/user -xdev -user 0 -exec chown -h user:user {} + || exit; fi
-if [ "$(stat -c %u /workspace 2> /dev/null)" = 0 ] && ! mountpoint -q /workspace; then chown user:user /workspace || exit; fi)sh";
+if [ "$(stat -c %u /home/user 2> /dev/null)" = 0 ]; then
+  find /home/user -xdev -user 0 -exec chown -h user:user {} + || exit
+fi
+if [ "$(stat -c %u /workspace 2> /dev/null)" = 0 ] && ! mountpoint -q /workspace; then
+  chown user:user /workspace || exit
+fi)sh";
 
 io::Task<Result<void>> give_places(std::shared_ptr<guest::Client> guest) {
   living::CommandOptions options{.argv = {"/bin/sh", "-c", kGivePlaces},

@@ -129,10 +129,11 @@ constexpr char kPath[] =
     "/run/paddock/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 constexpr char kProfile[] =
-    R"(# /etc/profile: for login shells. A PATH that was set is kept; what Paddock brings comes first.
+    R"(# /etc/profile: for login shells. A PATH that was set is kept; Paddock's part comes first.
 case ":$PATH:" in
   *:/run/paddock/bin:*) ;;
-  *) PATH="/run/paddock/bin:${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}" ;;
+  *) PATH="${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}"
+     PATH="/run/paddock/bin:$PATH" ;;
 esac
 export PATH
 if [ "${PS1-}" ] && [ "${BASH-}" ] && [ "$BASH" != "/bin/sh" ] && [ -f /etc/bash.bashrc ]; then

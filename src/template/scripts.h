@@ -40,7 +40,9 @@ place() {
     [ -z "$mode" ] || chmod -R "$mode" "$1" || fail "cannot change the mode of $1"
     make "$target"
     for inner in "$1"/* "$1"/.[!.]* "$1"/..?*; do
-      if [ -e "$inner" ] || [ -L "$inner" ]; then cp -a "$inner" "$target"/ || fail "cannot copy to $target"; fi
+      if [ -e "$inner" ] || [ -L "$inner" ]; then
+        cp -a "$inner" "$target"/ || fail "cannot copy to $target"
+      fi
     done
     return 0
   fi

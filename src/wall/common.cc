@@ -66,8 +66,7 @@ std::vector<std::string> build_environment(const Request& request, const std::st
 }
 
 void finish_plan(const Request& request, Compiled& compiled) {
-  for (int i = 0; i < 3; ++i)
-    compiled.plan.stdio[i] = request.terminal[i] ? launch::kTerminal : i;
+  for (int i = 0; i < 3; ++i) compiled.plan.stdio[i] = request.terminal[i] ? launch::kTerminal : i;
   compiled.plan.rows = request.rows;
   compiled.plan.columns = request.columns;
   for (const std::string& danger : compiled.limits.weakened) compiled.weakened.push_back(danger);
