@@ -1,5 +1,3 @@
-#include "schema/compile.h"
-
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -8,8 +6,8 @@
 
 #include "base/text.h"
 #include "schema/index.h"
-#include "schema/loops.h"
 #include "schema/number.h"
+#include "schema/program.h"
 #include "schema/words.h"
 
 namespace paddock::schema {

@@ -1,10 +1,9 @@
-#include "schema/evaluate.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 #include "schema/number.h"
+#include "schema/program.h"
 #include "schema/words.h"
 
 namespace paddock::schema {

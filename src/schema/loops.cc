@@ -1,6 +1,6 @@
-#include "schema/loops.h"
-
+// Schemas that apply each other to the same value without end.
 #include "schema/index.h"
+#include "schema/program.h"
 
 namespace paddock::schema {
 

@@ -1,7 +1,6 @@
 #include "schema/schema.h"
 
-#include "schema/compile.h"
-#include "schema/evaluate.h"
+#include "schema/program.h"
 
 namespace paddock::schema {
 

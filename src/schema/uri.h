@@ -15,11 +15,21 @@ struct Uri {
   std::optional<std::string> query;
   std::optional<std::string> fragment;
 
-  // Takes any text apart; whether its characters are right is for format.cc.
+  // Takes any text apart, whatever its characters.
   static Uri parse(std::string_view text);
   std::string text() const;
 };
 
 Uri resolve(const Uri& base, const Uri& reference);  // RFC 3986, 5.2
+
+// Whether a text is one, also with letters of all scripts (an IRI), or a template (RFC 6570).
+bool is_uri(std::string_view text);
+bool is_uri_reference(std::string_view text);
+bool is_iri(std::string_view text);
+bool is_iri_reference(std::string_view text);
+bool is_uri_template(std::string_view text);
+
+bool is_ipv4(std::string_view text);
+bool is_ipv6(std::string_view text);
 
 }  // namespace paddock::schema

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/value.h"
-#include "schema/compiled.h"
+#include "schema/program.h"
 
 namespace paddock::schema {
 

@@ -11,6 +11,7 @@
 #include "base/value.h"
 #include "schema/ecma.h"
 #include "schema/format.h"
+#include "schema/schema.h"
 
 namespace paddock::schema {
 
@@ -153,5 +154,17 @@ struct Program {
   // Of each resource; empty if nothing depends on them.
   std::vector<std::map<std::string, NodeId>> dynamic_anchors;
 };
+
+// From a document to a program: every keyword looked up, every reference resolved, every bound
+// checked, once.
+Result<Program> compile_program(const Value& document);
+
+// Refuses a program in which a node leads back to itself without a step into the value: {"$ref":
+// "#"}.
+Result<void> check_loops(const Program& program);
+
+// Whether a value fits a program: up to `most` reasons why not; none if it fits. One run over both,
+// bounded in steps and depth; what cannot be judged within them does not fit.
+std::vector<Violation> evaluate(const Program& program, const Value& value, size_t most);
 
 }  // namespace paddock::schema
