@@ -46,36 +46,45 @@ struct LimitInfo {
   const char* name;  // policy key and name in results
   const char* flag;  // command line flag without the dashes
   Unit unit;
-  const char* what;  // one line for --help and `policy explain`
+  const char* what;   // one line for --help and `policy explain`
+  const char* unset;  // what it means that nobody sets it
 };
 
 inline constexpr std::array<LimitInfo, kLimitCount> kLimits = {{
-    {LimitKind::memory, "memory", "memory", Unit::bytes, "memory of the whole sandbox"},
-    {LimitKind::cpu, "cpu", "cpu", Unit::millicores, "share of the CPUs, in cores"},
+    {LimitKind::memory, "memory", "memory", Unit::bytes, "memory of the whole sandbox",
+     "as much memory as the host has"},
+    {LimitKind::cpu, "cpu", "cpu", Unit::millicores, "share of the CPUs, in cores",
+     "every CPU, shared fairly with others"},
     {LimitKind::cpu_time, "cpu_time", "cpu-time", Unit::milliseconds,
-     "CPU time of all processes together"},
-    {LimitKind::wall_time, "wall_time", "timeout", Unit::milliseconds, "time from start to end"},
+     "CPU time of all processes together", "any amount of CPU time"},
+    {LimitKind::wall_time, "wall_time", "timeout", Unit::milliseconds, "time from start to end",
+     "may run for ever"},
     {LimitKind::idle_time, "idle_time", "idle-timeout", Unit::milliseconds,
-     "time without CPU use and without output"},
-    {LimitKind::pids, "pids", "pids", Unit::count, "processes and threads at once"},
-    {LimitKind::open_files, "open_files", "open-files", Unit::count, "descriptors per process"},
-    {LimitKind::file_size, "file_size", "file-size", Unit::bytes, "size of one file"},
-    {LimitKind::disk, "disk", "disk", Unit::bytes, "bytes in all private writable places together"},
+     "time without CPU use and without output", "may wait in silence for any time"},
+    {LimitKind::pids, "pids", "pids", Unit::count, "processes and threads at once",
+     "as many processes as the host takes"},
+    {LimitKind::open_files, "open_files", "open-files", Unit::count, "descriptors per process",
+     "the host's own limit per process"},
+    {LimitKind::file_size, "file_size", "file-size", Unit::bytes, "size of one file",
+     "one file may take all of the disk limit"},
+    {LimitKind::disk, "disk", "disk", Unit::bytes, "bytes in all private writable places together",
+     "half of the memory limit, at most 256M"},
     {LimitKind::inodes, "inodes", "inodes", Unit::count,
-     "files in all private writable places together"},
+     "files in all private writable places together", "100000 files"},
     {LimitKind::disk_read_rate, "disk_read_rate", "disk-read-rate", Unit::bytes_per_second,
-     "bytes read from disk"},
+     "bytes read from disk", "as fast as the disk"},
     {LimitKind::disk_write_rate, "disk_write_rate", "disk-write-rate", Unit::bytes_per_second,
-     "bytes written to disk"},
-    {LimitKind::net_up_rate, "net_up_rate", "net-up-rate", Unit::bytes_per_second, "bytes sent"},
+     "bytes written to disk", "as fast as the disk"},
+    {LimitKind::net_up_rate, "net_up_rate", "net-up-rate", Unit::bytes_per_second, "bytes sent",
+     "as fast as the network"},
     {LimitKind::net_down_rate, "net_down_rate", "net-down-rate", Unit::bytes_per_second,
-     "bytes received"},
-    {LimitKind::net_total, "net_total", "net-total", Unit::bytes,
-     "bytes sent and received, in all"},
+     "bytes received", "as fast as the network"},
+    {LimitKind::net_total, "net_total", "net-total", Unit::bytes, "bytes sent and received, in all",
+     "any amount of traffic"},
     {LimitKind::connections, "connections", "connections", Unit::count,
-     "network connections at once"},
+     "network connections at once", "any number at once"},
     {LimitKind::output, "output", "output-limit", Unit::bytes,
-     "bytes of stdout and stderr together"},
+     "bytes of stdout and stderr together", "any amount of output"},
 }};
 
 inline const LimitInfo& info(LimitKind kind) { return kLimits[static_cast<size_t>(kind)]; }

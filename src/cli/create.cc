@@ -45,7 +45,7 @@ Result<Value> policies_of(const PolicyFlags& flags) {
   Value::Array layers;
   for (const std::string& name : flags.policies) layers.push_back(TRY(policy_layer(name)));
   PolicyFlags call = flags;
-  call.pass_env.clear();  // their values go as env
+  call.given.erase("env.pass");  // their values go as env
   // Last, also when there are none: what the last one asks for is given or refused, while files
   // narrow each other.
   layers.push_back(policy::to_value(TRY(call_policy(call)), policy::Secrets::kept));
@@ -70,7 +70,7 @@ Result<Value> volume_of(const std::string& text) {
 
 Result<Value> environment_of(const PolicyFlags& flags) {
   std::map<std::string, std::string> env;
-  for (const std::string& name : flags.pass_env)
+  for (const std::string& name : flags.given.at("env.pass").list)
     if (const char* value = std::getenv(name.c_str())) env[name] = value;
   for (const std::string& text : flags.env) {
     auto [name, value] = TRY(assignment("--env", text));
@@ -185,13 +185,11 @@ int create_main(int argc, char** argv) {
   options.flag("--auto-resume", &flags.auto_resume, "a request for a paused one wakes it");
   options.list("--volume", "NAME:PATH[:ro]", &flags.volumes, "show a volume inside");
   options.list("--metadata", "KEY=VALUE", &flags.metadata, "kept with it, to be found by");
-  declare_policy(options, flags);
-  declare_limits(options, flags, {LimitKind::wall_time, LimitKind::idle_time});
-  declare_environment(options, flags);
+  declare_policy(options, flags, {"isolation", "limits", "network", "env", "monitor", "redact"},
+                 {"limits.wall_time", "limits.idle_time"});
   options.list("--secret", "NAME[=VALUE]", &flags.secrets,
                "set a variable inside, never show it, and remove its value from all that comes "
                "back; without VALUE: taken over from here");
-  declare_watching(options, flags);
   options.flag("--json", &flags.json, "print one JSON object");
   if (std::optional<int> status = options.parse(argc, argv)) return *status;
   hide_secrets(argc, argv);

@@ -35,7 +35,7 @@ constexpr size_t kNameLength = 12;  // of a directory that ends with this proces
 Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
   if (flag.empty()) return std::optional<Workspace>();
   PolicyFlags flags;
-  flags.workspace = flag;
+  flags.given["files.workspace"].text = flag;
   std::optional<Workspace> workspace = TRY(call_policy(flags)).files.workspace;
   // Unless it says otherwise.
   if (!ends_with(flag, ":copy") && workspace->mode == WorkspaceMode::copy)

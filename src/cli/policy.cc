@@ -1,5 +1,5 @@
-// paddock policy check|show|explain: what is wrong with a policy, what it comes to, and what that
-// means.
+// paddock policy check|show|explain|schema: what is wrong with a policy, what it comes to, what
+// that means, and what may stand in one.
 #include <algorithm>
 
 #include "base/fd.h"
@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
+#include "policy/json_schema.h"
 #include "policy/load.h"
 #include "policy/presets.h"
 #include "run/prepare.h"
@@ -150,9 +151,14 @@ int explain(const std::vector<std::string>& names, bool json) {
   return 0;
 }
 
+int print_schema(const std::vector<std::string>&, bool) {
+  print(to_json(policy::json_schema(), true) + "\n");
+  return 0;
+}
+
 struct Verb {
   const char* name;
-  const char* operands;
+  const char* operands;  // empty: it takes none
   const char* what;
   int (*run)(const std::vector<std::string>& names, bool json);
 };
@@ -165,6 +171,7 @@ constexpr Verb kVerbs[] = {
      show},
     {"explain", "FILE|PRESET", "Says in plain English what these policies allow together.",
      explain},
+    {"schema", "", "Prints the JSON Schema of a policy file, for editors.", print_schema},
 };
 
 std::string usage() {
@@ -193,7 +200,7 @@ int policy_main(int argc, char** argv) {
     std::vector<std::string> names;
     Options options(cat("policy ", verb.name), verb.what);
     options.flag("--json", &json, "print one JSON object");
-    options.positional(verb.operands, &names, "policy files or presets", true);
+    if (*verb.operands) options.positional(verb.operands, &names, "policy files or presets", true);
     if (std::optional<int> status = options.parse(argc - 1, argv + 1)) return *status;
     return verb.run(names, json);
   }

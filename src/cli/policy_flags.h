@@ -1,4 +1,5 @@
-// The flags that say what a sandbox may do: the same for `paddock run` and `paddock create`.
+// The flags that say what a sandbox may do: the same for `paddock run` and `paddock create`. Most
+// are flags of keys of a policy file, and stand in the rows of policy/keys.cc.
 #pragma once
 
 #include <map>
@@ -12,20 +13,23 @@
 namespace paddock::cli {
 
 struct PolicyFlags {
-  std::vector<std::string> policies, read, write, deny, allow_net, env, pass_env;
-  std::vector<std::string> warn_if, pause_if, kill_if, redact;
-  std::string wall, workspace, root, audit;
-  std::string agent;      // who asks: for records, no part of the policy
+  std::vector<std::string> policies, env;
+  std::string agent;      // who asks: for records, not a part of the policy
   bool lives_on = false;  // a sandbox that somebody can resume
-  std::string limits[kLimitCount];
+
+  // What was given for a key, by the key's path ("files.read"): a list where the flag may be
+  // repeated, else a text.
+  struct Given {
+    std::string text;
+    std::vector<std::string> list;
+  };
+  std::map<std::string, Given> given;
 };
 
-void declare_policy(Options& options, PolicyFlags& flags);
-void declare_limits(Options& options, PolicyFlags& flags, const std::vector<LimitKind>& but = {});
-void declare_files(Options& options, PolicyFlags& flags);
-void declare_environment(Options& options, PolicyFlags& flags);
-void declare_watching(Options& options, PolicyFlags& flags);
-void declare_audit(Options& options, PolicyFlags& flags);
+// --policy, --env, --agent, and the flags of the keys in these tables of a policy, but for the keys
+// `without`.
+void declare_policy(Options& options, PolicyFlags& flags, const std::vector<std::string>& tables,
+                    const std::vector<std::string>& without = {});
 
 // The flags as a policy layer of their own.
 Result<Policy> call_policy(const PolicyFlags& flags);

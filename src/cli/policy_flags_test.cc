@@ -13,8 +13,7 @@ Result<Policy> policy_of(std::vector<std::string> words, bool lives_on = false) 
   PolicyFlags flags;
   flags.lives_on = lives_on;
   Options options("test", "");
-  declare_watching(options, flags);
-  declare_audit(options, flags);
+  declare_policy(options, flags, {"files", "monitor", "redact", "audit"});
   std::vector<char*> argv = {const_cast<char*>("test")};
   for (std::string& word : words) argv.push_back(word.data());
   EXPECT_FALSE(options.parse(static_cast<int>(argv.size()), argv.data()));
@@ -49,8 +48,8 @@ TEST(PolicyFlags, ARuleThatCannotBeMeantIsRefusedWithItsFlag) {
     const char *text, *message, *hint;
   };
   for (const Case& wrong :
-       {Case{"cpu", "--kill-if takes METRIC=RULE, not 'cpu'", "'cpu=>80% for 10s'"},
-        Case{"=>80%", "--kill-if takes METRIC=RULE", ""},
+       {Case{"cpu", "--kill-if: 'cpu' is not METRIC=RULE", "'cpu=>80% for 10s'"},
+        Case{"=>80%", "--kill-if: '=>80%' is not METRIC=RULE", ""},
         Case{"memroy=>1G", "--kill-if: nothing of the name 'memroy' is watched",
              "did you mean 'memory'?"},
         Case{"cpu=>80", "--kill-if: cpu: '80' needs its unit", "100% is one core"},
@@ -81,6 +80,18 @@ TEST(PolicyFlags, APatternKeepsItsOwnEqualsSigns) {
   EXPECT_EQ(policy.value().audit.path, "/srv/audit");
   for (const char* text : {"employee", "=x", "employee="})
     EXPECT_FALSE(policy_of({"--redact", text})) << text;
+}
+
+TEST(PolicyFlags, AWorkspaceMayNameItsMode) {
+  EXPECT_EQ(policy_of({"--workspace", "/srv"}).value().files.workspace->mode, WorkspaceMode::copy);
+  std::optional<Workspace> workspace =
+      policy_of({"--workspace", "/a:b:ro"}).value().files.workspace;
+  ASSERT_TRUE(workspace);
+  EXPECT_EQ(workspace->path, "/a:b");
+  EXPECT_EQ(workspace->mode, WorkspaceMode::read_only);
+  Result<Policy> wrong = policy_of({"--workspace", "/srv:rwx"});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "--workspace: 'rwx' is not a mode");
 }
 
 }  // namespace paddock::cli

@@ -41,12 +41,8 @@ struct Flags : PolicyFlags {
 };
 
 void declare(Options& options, Flags& flags) {
-  declare_policy(options, flags);
-  declare_limits(options, flags);
-  declare_files(options, flags);
-  declare_environment(options, flags);
-  declare_watching(options, flags);
-  declare_audit(options, flags);
+  declare_policy(options, flags,
+                 {"isolation", "limits", "files", "network", "env", "monitor", "redact", "audit"});
   options.text("--network-log", "FILE", &flags.network_log,
                "append every request as a line of JSON");
   options.list("--secret", "NAME[=VALUE]", &flags.secrets,

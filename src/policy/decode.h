@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,12 @@ struct DecodeContext : PathContext {
   bool refuse_wide_network = true;
   // Where it is given: the path of the key that an error is about ("limits.memory").
   std::string* complained = nullptr;
+  // What the policy's own [danger] accepts; decode() fills it in.
+  std::set<std::string> accepted{};
+
+  bool accepts(const char* danger) const {
+    return !refuse_wide_network || accepted.contains(danger);
+  }
 };
 
 Result<Policy> decode(const Value& root, const std::string& name, const DecodeContext& context);
@@ -29,6 +36,9 @@ Result<Policy> decode(const Value& root, const std::string& name, const DecodeCo
 // The `sandbox` table of a tool or of an MCP server: a policy without what is about all of them
 // ([[tools]], [audit], …).
 Result<Policy> decode_sandbox(const Cursor& table, const DecodeContext& context);
+
+// The names at the top of such a table.
+std::vector<std::string> sandbox_tables();
 
 // JSON when `name` ends in .json or the text starts with '{', else TOML.
 Result<Policy> decode_text(std::string_view text, const std::string& name,

@@ -56,7 +56,7 @@ telemetry = { endpoint = "http://127.0.0.1:4318", headers = { Authorization = "e
         "custom           employee: EMP-", "files            what is read over the API, too",
         "on_full          without room for a record it goes on",
         "keep             90d: what is older goes", "endpoint         http://127.0.0.1:4318",
-        "header           Authorization: env:TOKEN"})
+        "headers          Authorization=env:TOKEN"})
     EXPECT_NE(text.find(cat("\n  ", line)), std::string::npos) << line << "\n" << text;
 }
 

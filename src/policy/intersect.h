@@ -1,21 +1,6 @@
 // Layers of policy into one. What a layer sets can only be narrowed by another; what none sets
-// comes from a fallback.
-//
-//   limits                       the smallest
-//   read, write, network.allow   an entry stands if every layer that sets the list covers it
-//   commands, env.pass, imports  what every layer that sets the list names
-//   deny lists                   all of them
-//   tmp_exec                     only if every layer that sets it says yes
-//   network.strict               if any layer says yes
-//   network.resolvers            layers must agree; else Code::denied
-//   network.inject               all of them, for hosts that network.allow covers in the end; two
-//   values for one
-//                                header: Code::denied
-//   env.set                      merged; the later layer wins
-//   wall, root, scratch          layers must agree, "auto" yields; else Code::denied
-//   workspace                    the same directory, the narrowest mode last (ro < copy < rw); else
-//   Code::denied tools, mcp.servers, calls    policy/tools/combine.h monitor, redact, audit and
-//   telemetry: policy/watching.h danger                       what every named layer accepts
+// comes from a fallback. Each key has its own rule of narrowing (keys.cc, narrowing.h); the table
+// in docs/policy.md has them in words.
 #pragma once
 
 #include <string>

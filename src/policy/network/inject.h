@@ -1,4 +1,4 @@
-// The [[network.inject]] entries of several layers as one list.
+// [[network.inject]]: headers that are put into requests to a host on their way out.
 #pragma once
 
 #include <string>
@@ -9,6 +9,10 @@
 #include "paddock/policy.h"
 
 namespace paddock::policy {
+
+// Refuses what is not a header's name, what frames a message or decides how it is read, and what is
+// meant for a proxy.
+Result<std::string> header_name(const std::string& text);
 
 // The entry for exactly this host and header; null when there is none.
 const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host,

@@ -1,4 +1,4 @@
-// Where an URL leads, read so strictly that no two programs could disagree about it.
+// Where a URL leads, as rules about hosts judge it.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,10 @@ struct Target {
   bool secure = false;           // https or wss
 };
 
-// SCHEME://HOST[:PORT][/…] with http, https, ws, wss, ftp, ftps, ssh, sftp or git. Refuses user
-// information, backslashes, blanks, what is not ASCII, and an '@' in front of the path, which
-// parsers do not agree on.
-Result<Target> parse_url(std::string_view text);
+// A URL (base/url.h) with http, https, ws, wss, ftp, ftps, ssh, sftp or git.
+Result<Target> parse_target_url(std::string_view text);
 
-// An URL, or HOST[:PORT].
+// A URL, or HOST[:PORT].
 Result<Target> parse_target(std::string_view text);
 
 }  // namespace paddock::policy

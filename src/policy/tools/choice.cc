@@ -1,4 +1,4 @@
-#include "policy/tools/choice.h"
+#include "policy/tools/judge.h"
 
 #include <algorithm>
 

@@ -96,7 +96,7 @@ void replace(Value& table, const std::string& key, Value value) {
 // Paddock itself goes there, outside of any sandbox, and takes a call's arguments along.
 Result<void> check_target(const std::string& place, const std::string& url,
                           const std::vector<Bound>& bounds) {
-  Target target = TRY(parse_url(url));
+  Target target = TRY(parse_target_url(url));
   NetworkRule asked = rule_for(target.host, target.port);
   auto meets = [&](const std::string& text) {
     Result<NetworkRule> rule = parse_network_rule(text);

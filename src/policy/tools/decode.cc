@@ -5,8 +5,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "policy/secret.h"
 #include "policy/tools/entry.h"
 #include "policy/tools/sandbox.h"
+#include "policy/types.h"
 
 namespace paddock::policy {
 
@@ -40,12 +42,6 @@ Value with(const Value& entry, const Value::Object& replacements) {
   for (const Value::Member& member : replacements)
     if (!member.second.is_null()) members.push_back(member);
   return sorted(Value(std::move(members)));
-}
-
-Value table_of(const std::map<std::string, std::string>& texts) {
-  Value table{Value::Object{}};
-  for (const auto& [name, text] : texts) table.set(name, text);
-  return table;
 }
 
 Value ask_value(const Value& written, const Ask& ask) {
@@ -111,8 +107,8 @@ Result<ToolPolicy> decode_server(const Cursor& entry, const DecodeContext& conte
   McpServer server = TRY(read_server(entry, context));
   ToolPolicy policy{.name = server.name};
   Value::Object replacements;
-  if (!server.headers.empty()) replacements.emplace_back("headers", table_of(server.headers));
-  if (!server.secrets.empty()) replacements.emplace_back("secrets", table_of(server.secrets));
+  if (!server.headers.empty()) replacements.emplace_back("headers", text_table(server.headers));
+  if (!server.secrets.empty()) replacements.emplace_back("secrets", text_table(server.secrets));
   if (!server.command.empty()) {
     OwnSandbox own = TRY(decode_own_sandbox(entry, SandboxKind::mcp_server,
                                             cat("mcp.servers.", server.name), context));
@@ -124,7 +120,40 @@ Result<ToolPolicy> decode_server(const Cursor& entry, const DecodeContext& conte
   return policy;
 }
 
-}  // namespace
+// ---- written again ---
+
+// An entry is kept with its secrets, all of them in these places.
+void hide_secrets(Value& entry) {
+  auto hide = [](Value* secret) {
+    if (secret && secret->as_string()) *secret = Value(shown_secret(*secret->as_string()));
+  };
+  auto member = [](Value* table, std::string_view key) -> Value* {
+    Value::Object* object = table ? table->as_object() : nullptr;
+    if (!object) return nullptr;
+    for (Value::Member& entry : *object)
+      if (entry.first == key) return &entry.second;
+    return nullptr;
+  };
+  for (const char* key : {"headers", "secrets"})
+    if (Value* table = member(&entry, key); table && table->as_object())
+      for (Value::Member& secret : *table->as_object()) hide(&secret.second);
+  hide(member(member(&entry, "ask"), "webhook_secret"));
+  if (Value* injects = member(member(member(&entry, "sandbox"), "network"), "inject");
+      injects && injects->as_array())
+    for (Value& inject : *injects->as_array()) hide(member(&inject, "secret"));
+}
+
+Value entry_value(const ToolPolicy& policy, Secrets secrets) {
+  Result<Value> entry = parse_json(policy.json, policy.name);
+  if (!entry) return Value();
+  if (secrets == Secrets::hidden) hide_secrets(entry.value());
+  return std::move(entry).value();
+}
+
+void sort_by_name(std::vector<ToolPolicy>& entries) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const ToolPolicy& a, const ToolPolicy& b) { return a.name < b.name; });
+}
 
 Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools, const DecodeContext& context) {
   std::vector<ToolPolicy> policies;
@@ -139,25 +168,60 @@ Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools, const DecodeCo
   return policies;
 }
 
-Result<std::string> decode_calls(const Cursor& calls) {
-  TRY(check_encodable(calls, 0));
-  (void)TRY(read_calls(calls));
-  return to_json(sorted(calls.value()));
-}
-
-Result<std::vector<ToolPolicy>> decode_servers(const Cursor& mcp, const DecodeContext& context) {
-  TRY(mcp.is_table_of({"servers"}));
+Result<std::vector<ToolPolicy>> decode_servers(const Cursor& servers,
+                                               const DecodeContext& context) {
   std::vector<ToolPolicy> policies;
-  std::optional<Cursor> servers = mcp.find("servers");
-  if (!servers) return policies;
-  for (const Cursor& server : TRY(servers->members())) {
+  for (const Cursor& server : TRY(servers.members())) {
     if (policies.size() >= kMostServers)
-      return servers->wrong(cat("more than ", kMostServers, " servers"));
+      return servers.wrong(cat("more than ", kMostServers, " servers"));
     policies.push_back(TRY(decode_server(server, context)));
   }
-  std::sort(policies.begin(), policies.end(),
-            [](const ToolPolicy& a, const ToolPolicy& b) { return a.name < b.name; });
+  sort_by_name(policies);
   return policies;
+}
+
+}  // namespace
+
+Type<std::vector<ToolPolicy>> tool_entries() {
+  return {.takes = "list of tables",
+          .read = decode_tools,
+          .schema = [] { return list_schema(tool_schema()); },
+          .write =
+              [](const std::vector<ToolPolicy>& tools, Secrets secrets) {
+                Value::Array items;
+                for (const ToolPolicy& tool : tools) items.push_back(entry_value(tool, secrets));
+                return Value(std::move(items));
+              },
+          .sort = sort_by_name};
+}
+
+Type<std::string> call_bounds() {
+  return {.takes = "table",
+          .read = [](const Cursor& calls, const DecodeContext&) -> Result<std::string> {
+            TRY(check_encodable(calls, 0));
+            (void)TRY(read_calls(calls));
+            return to_json(sorted(calls.value()));
+          },
+          .schema = calls_schema,
+          .write =
+              [](const std::string& calls, Secrets) {
+                Result<Value> value = parse_json(calls, "calls");
+                return value ? std::move(value).value() : Value();
+              }};
+}
+
+Type<std::vector<ToolPolicy>> server_entries() {
+  return {.takes = "table of tables",
+          .read = decode_servers,
+          .schema = [] { return table_of_schema(server_schema()); },
+          .write =
+              [](const std::vector<ToolPolicy>& servers, Secrets secrets) {
+                Value table{Value::Object{}};
+                for (const ToolPolicy& server : servers)
+                  table.set(server.name, entry_value(server, secrets));
+                return table;
+              },
+          .sort = sort_by_name};
 }
 
 Result<void> check_names(const Policy& policy) {

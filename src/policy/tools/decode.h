@@ -6,14 +6,13 @@
 
 #include "paddock/error.h"
 #include "paddock/policy.h"
-#include "policy/cursor.h"
-#include "policy/decode.h"
+#include "policy/key.h"
 
 namespace paddock::policy {
 
-Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools, const DecodeContext& context);
-Result<std::string> decode_calls(const Cursor& calls);
-Result<std::vector<ToolPolicy>> decode_servers(const Cursor& mcp, const DecodeContext& context);
+Type<std::vector<ToolPolicy>> tool_entries();
+Type<std::string> call_bounds();
+Type<std::vector<ToolPolicy>> server_entries();
 
 // What one list says against the other: a command with a name that could be a server's tool, two
 // servers with one prefix.

@@ -6,17 +6,21 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/cursor.h"
-#include "policy/path.h"
+#include "policy/decode.h"
 #include "policy/tools/tool.h"
 
 namespace paddock::policy {
 
 // Everything but the sandbox. Paths in `run` are absolute afterwards.
-Result<Tool> read_tool(const Cursor& entry, const PathContext& paths);
+Result<Tool> read_tool(const Cursor& entry, const DecodeContext& context);
 Result<Calls> read_calls(const Cursor& table);
 // Named after its key.
-Result<McpServer> read_server(const Cursor& entry, const PathContext& paths);
+Result<McpServer> read_server(const Cursor& entry, const DecodeContext& context);
+
+// Such tables as JSON Schema.
+Value tool_schema();
+Value calls_schema();
+Value server_schema();
 
 // Whether a word of a command is a path that starts at the policy file's directory: it has a slash,
 // and otherwise only letters, digits and . _ - (after ./ or ../ also + , @ % and other alphabets),

@@ -1,12 +1,13 @@
-// [[tools]], [calls] and [mcp.servers] in words.
+#include "policy/tools/explain.h"
+
 #include <vector>
 
 #include "base/text.h"
 #include "base/units.h"
-#include "policy/explain_row.h"
 #include "policy/secret.h"
 #include "policy/tools/rule.h"
 #include "policy/tools/tool.h"
+#include "policy/types.h"
 
 namespace paddock::policy {
 
@@ -21,12 +22,6 @@ std::string rate_text(const std::vector<Rate>& rates) {
   std::vector<std::string> texts;
   for (const Rate& rate : rates) texts.push_back(printable(rate.text));
   return join(texts, " and ");
-}
-
-std::string listed(const std::vector<std::string>& texts) {
-  std::vector<std::string> shown;
-  for (const std::string& text : texts) shown.push_back(printable(text));
-  return join(shown, ", ");
 }
 
 std::string command_text(const std::vector<std::string>& words) {
@@ -136,11 +131,11 @@ std::string explain_calls(const Calls& calls) {
 
 std::string explain_tools(const Policy& policy) {
   if (!policy.tools && !policy.calls && !policy.mcp_servers)
-    return cat("Tools\n", row("not set", "those of the preset mcp, where tools are offered"));
+    return row("not set", "those of the preset mcp, where tools are offered");
   Result<Tools> compiled = Tools::compile(policy);
-  if (!compiled) return cat("Tools\n", row("error", compiled.error().message));
+  if (!compiled) return row("error", compiled.error().message);
   const Tools& tools = compiled.value();
-  std::string text = "Tools\n";
+  std::string text;
   if (!policy.tools)
     text += row("not set", "those of the preset mcp, where tools are offered");
   else if (tools.all().empty())

@@ -1,15 +1,14 @@
 // Whether arguments keep to a rule.
 //
-// A rule is kept when it cannot fail (answer.h), and left aside only when its `when` certainly
+// A rule is kept when it cannot fail (judge.h), and left aside only when its `when` certainly
 // fails.
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 #include "policy/network/url.h"
-#include "policy/tools/answer.h"
-#include "policy/tools/choice.h"
 #include "policy/tools/command_line.h"
+#include "policy/tools/judge.h"
 #include "policy/tools/readings.h"
 #include "policy/tools/rule.h"
 
@@ -22,7 +21,7 @@ struct Reason {
   std::string words, hint;
 };
 
-struct Place {
+struct Scope {
   const Value* root;              // the arguments
   const Value* target = nullptr;  // what conditions are about; null inside `when`: it is missing
   std::string name;               // "to[1]"; empty where nobody asks
@@ -34,17 +33,17 @@ const char* json_type(const Value& value) {
   return value.as_object() ? "an object" : value.is_null() ? "null" : value.type_name();
 }
 
-void complain(const Place& place, std::string words, std::string hint = "") {
-  if (place.reason && place.reason->words.empty())
-    *place.reason = {std::move(words), std::move(hint)};
+void complain(const Scope& scope, std::string words, std::string hint = "") {
+  if (scope.reason && scope.reason->words.empty())
+    *scope.reason = {std::move(words), std::move(hint)};
 }
 
 // For what is not there to be judged. Inside `when` that must not switch the rule off.
-Answer nothing(const Place& place) { return place.in_when ? kUnclear : Answer{}; }
+Answer nothing(const Scope& scope) { return scope.in_when ? kUnclear : Answer{}; }
 
-Answer wrong_type(const Place& place, const char* wanted) {
-  if (place.reason)
-    complain(place, cat(place.name, " must be ", wanted, ", not ", json_type(*place.target)));
+Answer wrong_type(const Scope& scope, const char* wanted) {
+  if (scope.reason)
+    complain(scope, cat(scope.name, " must be ", wanted, ", not ", json_type(*scope.target)));
   return kUnclear;
 }
 
@@ -96,19 +95,19 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-void complain_about_reading(const Place& place, const Readings& readings, std::string_view value,
+void complain_about_reading(const Scope& scope, const Readings& readings, std::string_view value,
                             const Condition& condition) {
-  if (!place.reason) return;
+  if (!scope.reason) return;
   if (readings.unclear)
     return complain(
-        place, cat(place.name, " ", readings.unclear, ", so it cannot be judged by where it leads"),
+        scope, cat(scope.name, " ", readings.unclear, ", so it cannot be judged by where it leads"),
         "write an absolute path, plainly");
   std::vector<std::string> others;
   for (const std::string& path : readings.paths)
     if (path != value && others.size() < 3)
       others.push_back(cat("'", printable(path.substr(0, 120)), "'"));
-  complain(place,
-           cat(place.name, " must ", words_of(condition),
+  complain(scope,
+           cat(scope.name, " must ", words_of(condition),
                others.empty() ? "" : cat(" (it can be read as ", join(others, " or "), ")")));
 }
 
@@ -126,7 +125,7 @@ Answer path_has(std::string_view path, std::string_view text,
 
 // A text with a slash is looked for in every reading of the value, and must be found in all of them
 // or in none.
-Answer has_text(const Condition& condition, std::string_view value, const Place& place,
+Answer has_text(const Condition& condition, std::string_view value, const Scope& scope,
                 bool (*test)(std::string_view, std::string_view)) {
   auto is_about_paths = [](std::string_view text) { return is_path_text(text) || text == ".."; };
   if (std::none_of(condition.texts.begin(), condition.texts.end(), is_about_paths))
@@ -148,16 +147,16 @@ Answer has_text(const Condition& condition, std::string_view value, const Place&
     }
     result = either(result, one);
   }
-  if (!is_plain_path(value)) complain_about_reading(place, readings, value, condition);
+  if (!is_plain_path(value)) complain_about_reading(scope, readings, value, condition);
   return result;
 }
 
-Answer lies_beneath(const Condition& condition, std::string_view value, const Place& place) {
+Answer lies_beneath(const Condition& condition, std::string_view value, const Scope& scope) {
   Readings readings = readings_of(
       value, condition.from ? std::optional<std::string_view>(*condition.from) : std::nullopt);
   Answer result = readings.unclear ? kUnclear : Answer{};
   if (readings.relative && !condition.from && !readings.unclear) {
-    complain(place, cat(place.name, " must be an absolute path"),
+    complain(scope, cat(scope.name, " must be an absolute path"),
              cat("write a path that lies beneath ", condition.words));
     result = kUnclear;
   }
@@ -170,17 +169,17 @@ Answer lies_beneath(const Condition& condition, std::string_view value, const Pl
                           },
                           path));
   }
-  complain_about_reading(place, readings, value, condition);
+  complain_about_reading(scope, readings, value, condition);
   return result;
 }
 
-Answer leads_to(const Condition& condition, std::string_view value, const Place& place) {
+Answer leads_to(const Condition& condition, std::string_view value, const Scope& scope) {
   Result<Target> target = parse_target(value);
   if (!target) {
-    if (place.reason)
+    if (scope.reason)
       complain(
-          place,
-          cat(place.name, " must be an URL or a host that can be judged: ", target.error().message),
+          scope,
+          cat(scope.name, " must be a URL or a host that can be judged: ", target.error().message),
           target.error().hint);
     return kUnclear;
   }
@@ -195,25 +194,25 @@ Answer leads_to(const Condition& condition, std::string_view value, const Place&
   return result;
 }
 
-Answer runs_only(const Condition& condition, const Place& place) {
+Answer runs_only(const Condition& condition, const Scope& scope) {
   auto unclear = [&](const Error& error) {
-    if (place.reason)
-      complain(place, cat(place.name, " cannot be judged: ", error.message), error.hint);
+    if (scope.reason)
+      complain(scope, cat(scope.name, " cannot be judged: ", error.message), error.hint);
     return kUnclear;
   };
   std::vector<Command> commands;
-  if (const std::string* line = place.target->as_string()) {
+  if (const std::string* line = scope.target->as_string()) {
     Result<std::vector<Command>> parsed = commands_in(*line);
     if (!parsed) return unclear(parsed.error());
     commands = std::move(parsed).value();
-  } else if (const Value::Array* words = place.target->as_array()) {
+  } else if (const Value::Array* words = scope.target->as_array()) {
     Command& command = commands.emplace_back();
     for (const Value& word : *words) {
-      if (!word.as_string()) return wrong_type(place, "a command line or a list of strings");
+      if (!word.as_string()) return wrong_type(scope, "a command line or a list of strings");
       command.push_back(*word.as_string());
     }
   } else {
-    return wrong_type(place, "a command line or a list of strings");
+    return wrong_type(scope, "a command line or a list of strings");
   }
   Answer result;
   for (const Command& command : commands) {
@@ -224,8 +223,8 @@ Answer runs_only(const Condition& condition, const Place& place) {
                                 return entry.size() <= command.size() &&
                                        std::equal(entry.begin(), entry.end(), command.begin());
                               });
-    if (!listed && place.reason)
-      complain(place, cat(place.name, " must run nothing but ", condition.words, ", not '",
+    if (!listed && scope.reason)
+      complain(scope, cat(scope.name, " must run nothing but ", condition.words, ", not '",
                           printable(command[0].substr(0, 80)), "'"));
     result = result | answer(listed);
   }
@@ -256,16 +255,16 @@ std::optional<uint64_t> length_of(const Value& value) {
   }));
 }
 
-Answer check(const Condition& condition, const Place& place) {
-  if (!place.target) return check_missing(condition.test);
-  const Value& value = *place.target;
+Answer check(const Condition& condition, const Scope& scope) {
+  if (!scope.target) return check_missing(condition.test);
+  const Value& value = *scope.target;
   switch (condition.test) {
     case Test::one_of: return is_one_of(condition.values, value);
     case Test::not_one_of: return opposite(is_one_of(condition.values, value));
-    case Test::command_in: return runs_only(condition, place);
+    case Test::command_in: return runs_only(condition, scope);
     case Test::min:
     case Test::max: {
-      if (!is_number(value)) return wrong_type(place, "a number");
+      if (!is_number(value)) return wrong_type(scope, "a number");
       std::optional<int> order = compare(value, condition.number);
       if (!order) return kUnclear;
       return answer(condition.test == Test::min ? *order >= 0 : *order <= 0);
@@ -273,120 +272,120 @@ Answer check(const Condition& condition, const Place& place) {
     case Test::min_length:
     case Test::max_length: {
       std::optional<uint64_t> length = length_of(value);
-      if (!length) return wrong_type(place, "a string or a list");
+      if (!length) return wrong_type(scope, "a string or a list");
       return answer(condition.test == Test::min_length ? *length >= condition.length
                                                        : *length <= condition.length);
     }
     default: break;
   }
   const std::string* text = value.as_string();
-  if (!text) return wrong_type(place, "a string");
+  if (!text) return wrong_type(scope, "a string");
   // Programs in C would see only what stands in front of it.
   if (text->find('\0') != std::string::npos) {
-    if (place.reason) complain(place, cat(place.name, " contains a NUL byte"));
+    if (scope.reason) complain(scope, cat(scope.name, " contains a NUL byte"));
     return kUnclear;
   }
   // "a@evil.com\n@company.com": many programs read lines, and the last one is not all of them.
   bool is_about_end = condition.test == Test::ends_with || condition.test == Test::not_ends_with;
   if (is_about_end && has_line_break(*text) &&
       std::none_of(condition.texts.begin(), condition.texts.end(), has_line_break)) {
-    if (place.reason)
+    if (scope.reason)
       complain(
-          place,
-          cat(place.name, " has a line break in it, so its end does not say what all of it is"),
+          scope,
+          cat(scope.name, " has a line break in it, so its end does not say what all of it is"),
           "send one line");
     return kUnclear;
   }
   switch (condition.test) {
-    case Test::starts_with: return has_text(condition, *text, place, starts_with);
-    case Test::not_starts_with: return opposite(has_text(condition, *text, place, starts_with));
-    case Test::ends_with: return has_text(condition, *text, place, ends_with);
-    case Test::not_ends_with: return opposite(has_text(condition, *text, place, ends_with));
-    case Test::contains: return has_text(condition, *text, place, contains);
-    case Test::not_contains: return opposite(has_text(condition, *text, place, contains));
+    case Test::starts_with: return has_text(condition, *text, scope, starts_with);
+    case Test::not_starts_with: return opposite(has_text(condition, *text, scope, starts_with));
+    case Test::ends_with: return has_text(condition, *text, scope, ends_with);
+    case Test::not_ends_with: return opposite(has_text(condition, *text, scope, ends_with));
+    case Test::contains: return has_text(condition, *text, scope, contains);
+    case Test::not_contains: return opposite(has_text(condition, *text, scope, contains));
     case Test::matches:
       return answer(
           std::any_of(condition.patterns.begin(), condition.patterns.end(),
                       [&](const schema::Pattern& pattern) { return pattern.matches(*text); }));
-    case Test::path_under: return lies_beneath(condition, *text, place);
-    case Test::host_in: return leads_to(condition, *text, place);
+    case Test::path_under: return lies_beneath(condition, *text, scope);
+    case Test::host_in: return leads_to(condition, *text, scope);
     default: return kUnclear;
   }
 }
 
 // ---- rules ---
 
-Answer judge(const ToolRule& rule, const Place& place);
+Answer judge(const ToolRule& rule, const Scope& scope);
 
-bool is_left_aside(const ToolRule& rule, Place place) {
-  place.in_when = true;
-  place.reason = nullptr;
-  return !judge(rule.when[0], place).may_hold;
+bool is_left_aside(const ToolRule& rule, Scope scope) {
+  scope.in_when = true;
+  scope.reason = nullptr;
+  return !judge(rule.when[0], scope).may_hold;
 }
 
-// Says what must hold of a target; `place` has one unless nothing here is about it.
-Answer judge_target(const ToolRule& rule, Place place) {
-  if (!rule.when.empty() && rule.when[0].needs_target && is_left_aside(rule, place))
-    return nothing(place);
+// Says what must hold of a target; `scope` has one unless nothing here is about it.
+Answer judge_target(const ToolRule& rule, Scope scope) {
+  if (!rule.when.empty() && rule.when[0].needs_target && is_left_aside(rule, scope))
+    return nothing(scope);
   Answer result;
   for (const Condition& condition : rule.conditions) {
-    Place here = place;
+    Scope here = scope;
     Reason details;
-    if (place.reason) here.reason = &details;
+    if (scope.reason) here.reason = &details;
     Answer one = check(condition, here);
-    if (one.may_fail && place.reason) {
-      if (details.words.empty()) details.words = cat(place.name, " must ", words_of(condition));
-      complain(place, std::move(details.words), std::move(details.hint));
+    if (one.may_fail && scope.reason) {
+      if (details.words.empty()) details.words = cat(scope.name, " must ", words_of(condition));
+      complain(scope, std::move(details.words), std::move(details.hint));
     }
     result = both(result, one);
   }
-  for (const ToolRule& inner : rule.all) result = both(result, judge(inner, place));
-  place.reason = nullptr;  // behind this the rule's own sentence says more
+  for (const ToolRule& inner : rule.all) result = both(result, judge(inner, scope));
+  scope.reason = nullptr;  // behind this the rule's own sentence says more
   Answer any;
-  for (const ToolRule& inner : rule.any) any = either(any, judge(inner, place));
+  for (const ToolRule& inner : rule.any) any = either(any, judge(inner, scope));
   result = both(result, any);
-  for (const ToolRule& inner : rule.none) result = both(result, opposite(judge(inner, place)));
+  for (const ToolRule& inner : rule.none) result = both(result, opposite(judge(inner, scope)));
   return result;
 }
 
 // Every value that the path leads to, one after the other.
-Answer judge_path(const ToolRule& rule, Place place, size_t step) {
-  if (step == rule.path.size()) return judge_target(rule, std::move(place));
+Answer judge_path(const ToolRule& rule, Scope scope, size_t step) {
+  if (step == rule.path.size()) return judge_target(rule, std::move(scope));
   const std::string& name = rule.path[step];
-  const Value& here = *place.target;
+  const Value& here = *scope.target;
   if (name == "[]") {
     const Value::Array* list = here.as_array();
-    if (!list) return wrong_type(place, "a list");
-    if (list->empty()) return nothing(place);
+    if (!list) return wrong_type(scope, "a list");
+    if (list->empty()) return nothing(scope);
     Answer result;
     for (size_t i = 0; i < list->size(); ++i) {
-      Place item = place;
+      Scope item = scope;
       item.target = &(*list)[i];
-      if (place.reason) item.name = cat(place.name, "[", i, "]");
+      if (scope.reason) item.name = cat(scope.name, "[", i, "]");
       result = result | judge_path(rule, std::move(item), step + 1);
     }
     return result;
   }
-  if (!here.as_object()) return wrong_type(place, "an object");
+  if (!here.as_object()) return wrong_type(scope, "an object");
   const Value* member = here.find(name);
-  if (place.reason) place.name = cat(place.name, place.name.empty() ? "" : ".", printable(name));
+  if (scope.reason) scope.name = cat(scope.name, scope.name.empty() ? "" : ".", printable(name));
   if (!member) {
-    if (rule.optional) return nothing(place);
-    if (place.reason) complain(place, cat(place.name, " is missing"));
-    if (!place.in_when) return kUnclear;
-    place.target = nullptr;
-    return judge_target(rule, std::move(place));
+    if (rule.optional) return nothing(scope);
+    if (scope.reason) complain(scope, cat(scope.name, " is missing"));
+    if (!scope.in_when) return kUnclear;
+    scope.target = nullptr;
+    return judge_target(rule, std::move(scope));
   }
-  place.target = member;
-  return judge_path(rule, std::move(place), step + 1);
+  scope.target = member;
+  return judge_path(rule, std::move(scope), step + 1);
 }
 
-Answer judge(const ToolRule& rule, const Place& place) {
-  if (!rule.when.empty() && !rule.when[0].needs_target && is_left_aside(rule, place))
-    return nothing(place);
-  if (rule.path.empty()) return judge_target(rule, place);
-  Place start = place;
-  start.target = place.root;
+Answer judge(const ToolRule& rule, const Scope& scope) {
+  if (!rule.when.empty() && !rule.when[0].needs_target && is_left_aside(rule, scope))
+    return nothing(scope);
+  if (rule.path.empty()) return judge_target(rule, scope);
+  Scope start = scope;
+  start.target = scope.root;
   start.name.clear();
   return judge_path(rule, std::move(start), 0);
 }
@@ -412,11 +411,11 @@ bool same_value(const Value& a, const Value& b) {
 }
 
 std::optional<Objection> object(const ToolRule& rule, const Value& arguments) {
-  Place place{.root = &arguments};
-  if (!judge(rule, place).may_fail) return std::nullopt;
+  Scope scope{.root = &arguments};
+  if (!judge(rule, scope).may_fail) return std::nullopt;
   Reason reason;
-  place.reason = &reason;
-  (void)judge(rule, place);
+  scope.reason = &reason;
+  (void)judge(rule, scope);
   // A combination is told as a whole: which of its parts failed says little.
   if (reason.words.empty()) reason.words = rule.sentence;
   return Objection{std::move(reason.words), std::move(reason.hint)};

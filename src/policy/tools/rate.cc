@@ -1,4 +1,4 @@
-#include "policy/tools/rate.h"
+#include "policy/tools/tool.h"
 
 #include "base/text.h"
 #include "base/units.h"

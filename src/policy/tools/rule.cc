@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "policy/tools/command_line.h"
 #include "policy/tools/readings.h"
+#include "policy/types.h"
 
 namespace paddock::policy {
 
@@ -299,7 +300,32 @@ Result<ToolRule> compile_at(const Cursor& entry, int depth, bool has_param) {
   return rule;
 }
 
+Value condition_schema(Takes takes) {
+  switch (takes) {
+    case Takes::values: return object_of({{"type", "array"}});
+    case Takes::number: return object_of({{"type", "number"}});
+    case Takes::length: return object_of({{"type", "integer"}, {"minimum", 0}});
+    case Takes::texts:
+    case Takes::paths:
+    case Takes::hosts:
+    case Takes::commands:
+    case Takes::patterns: break;
+  }
+  return one_or_list_schema(text_schema());
+}
+
 }  // namespace
+
+Value rule_schema() {
+  Value rule = object_of({{"$ref", "#/$defs/rule"}}), properties{Value::Object{}};
+  for (const char* key : {"param", "why", "from"}) properties.set(key, text_schema());
+  properties.set("optional", object_of({{"type", "boolean"}}));
+  for (const char* key : {"any", "all"}) properties.set(key, list_schema(rule));
+  for (const char* key : {"not", "when"}) properties.set(key, rule);
+  for (const TestInfo& test : kTests) properties.set(test.key, condition_schema(test.takes));
+  return object_of(
+      {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}});
+}
 
 std::string words_of(const Condition& condition) {
   return cat(info_of(condition.test).must, condition.words);

@@ -69,6 +69,7 @@ std::string words_of(const Condition& condition);  // "end with '@company.com'"
 
 // Checks the entry and makes a rule of it.
 Result<ToolRule> compile_rule(const Cursor& entry);
+Value rule_schema();  // such an entry as JSON Schema
 
 struct Objection {
   std::string words;  // without the rule's `why`

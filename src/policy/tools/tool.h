@@ -28,13 +28,14 @@ struct Rate {
   uint64_t burst = 0;  // 0: a sliding window
   std::string text;    // as it was written
 };
+Result<Rate> parse_rate(std::string_view text);
 
 // Somebody has to agree before the call is made.
 struct Ask {
   int64_t timeout_ms = 300'000;  // then it is denied
   int64_t remember_ms = 0;       // an approval holds that long for the same call; 0: once
   bool elicit = true;            // the user of the MCP client may be asked
-  std::string webhook;           // an URL that is told; empty: none
+  std::string webhook;           // a URL that is told; empty: none
   // env:NAME, file:/PATH or the secret: what is sent is signed with it; may be empty.
   std::string webhook_secret;
 };

@@ -1,4 +1,4 @@
-// How an explanation is laid out, and its part about tools.
+// [[tools]], [calls] and [mcp.servers] in words.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,15 @@
 
 namespace paddock::policy {
 
-inline constexpr size_t kNameWidth = 17;
-
+// A line of an explanation.
 inline std::string row(std::string_view name, std::string_view text) {
+  constexpr size_t kNameWidth = 17;
   std::string line = cat("  ", name);
   line.resize(std::max(line.size() + 1, kNameWidth + 2), ' ');
   return cat(line, text, "\n");
 }
 
+// The rows about tools, and with headings of their own those about calls and servers.
 std::string explain_tools(const Policy& policy);
 
 }  // namespace paddock::policy

@@ -4,6 +4,10 @@
 // nor its opposite. Neither of the two: it says nothing about these arguments.
 #pragma once
 
+#include <vector>
+
+#include "base/value.h"
+
 namespace paddock::policy {
 
 struct Answer {
@@ -30,5 +34,9 @@ inline Answer either(Answer a, Answer b) {
   if (a.says_nothing() || b.says_nothing()) return a | b;
   return {a.may_hold || b.may_hold, a.may_fail && b.may_fail};
 }
+
+// Whether a value is one of those that one_of or not_one_of lists. A value that another program
+// could take for a listed one is unclear: "22" for 22, ["root"] for "root", "/home/" for "/home".
+Answer is_one_of(const std::vector<Value>& choices, const Value& value);
 
 }  // namespace paddock::policy
