@@ -13,6 +13,7 @@
 
 #include "base/percent.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "net/websocket.h"
 #include "store/state.h"
 
@@ -77,19 +78,19 @@ Error refusal(int status, const std::string& body) {
 
 }  // namespace
 
-Result<Endpoint> parse_url(const std::string& url) {
-  if (!starts_with(url, "http://"))
+Result<Endpoint> parse_url(const std::string& text) {
+  if (!starts_with(text, "http://"))
     return Error{Code::invalid,
-                 cat("PADDOCK_URL: '", printable(url), "' is not http://HOST[:PORT]"),
+                 cat("PADDOCK_URL: '", printable(text), "' is not http://HOST[:PORT]"),
                  "for TLS, put a tunnel or a proxy in between, or use the Python client"};
-  std::string rest = url.substr(7);
-  while (!rest.empty() && rest.back() == '/') rest.pop_back();
-  Result<net::Authority> authority = net::parse_authority(rest);
-  if (!authority)
+  Result<Url> url = paddock::parse_url(text);
+  bool has_path = url && url.value().path.find_first_not_of('/') != std::string::npos;
+  if (!url || has_path || !net::parse_authority(url.value().authority))
     return Error{Code::invalid,
-                 cat("PADDOCK_URL: '", printable(url), "': ", authority.error().message),
+                 cat("PADDOCK_URL: '", printable(text), "' ",
+                     url ? "is more than http://HOST[:PORT]" : url.error().message),
                  "for example http://127.0.0.1:7070"};
-  return Endpoint{.host = authority.value().host, .port = authority.value().port.value_or(80)};
+  return Endpoint{.host = url.value().host, .port = url.value().port.value_or(80)};
 }
 
 Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable,

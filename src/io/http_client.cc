@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "base/url.h"
 #include "net/address.h"
 #include "net/trust_store.h"
 
@@ -49,33 +50,21 @@ bool is_clean(std::string_view text) {
 }  // namespace
 
 Result<HttpUrl> parse_http_url(std::string_view text) {
-  HttpUrl url;
   Error wrong{Code::invalid,
-              cat("'", printable(text.substr(0, 200)), "' is no URL that can be gone to"),
+              cat("'", printable(text.substr(0, 200)), "' is not a URL that can be gone to"),
               "as in https://mcp.example/mcp"};
-  for (char c : text)
-    if (c <= ' ' || c > '~' || c == '\\' || c == '"' || c == '<' || c == '>') return wrong;
-  if (starts_with(text, "https://"))
-    text.remove_prefix(8);
-  else if (starts_with(text, "http://"))
-    url.tls = false, url.port = 80, text.remove_prefix(7);
-  else
-    return wrong;
-  size_t end = std::min(text.find_first_of("/?#"), text.size());
-  url.path = text.substr(end);
-  if (url.path.empty() || url.path[0] == '?') url.path.insert(0, "/");
-  if (url.path.find('#') != std::string::npos ||
-      text.substr(0, end).find('@') != std::string_view::npos)
-    return wrong;
-  url.authority = text.substr(0, end);
-  Result<net::Authority> parts = net::parse_authority(url.authority);
-  if (!parts || parts.value().host.empty()) return wrong;
-  url.host = parts.value().host;
-  if (parts.value().port) url.port = *parts.value().port;
-  if (url.host.front() == '[') {
-    url.host = url.host.substr(1, url.host.size() - 2);
-    if (!net::parse_address(url.host)) return wrong;
-  }
+  Result<Url> parsed = parse_url(text);
+  if (!parsed) return wrong;
+  const Url& parts = parsed.value();
+  Result<net::Authority> authority = net::parse_authority(parts.authority);
+  bool web = parts.scheme == "https" || parts.scheme == "http";
+  if (!web || !authority || parts.path.find_first_of("#\"<>") != std::string::npos) return wrong;
+  HttpUrl url{.tls = parts.scheme == "https",
+              .host = authority.value().host,
+              .authority = parts.authority,
+              .port = parts.port.value_or(parts.scheme == "https" ? 443 : 80),
+              .path = cat(starts_with(parts.path, "/") ? "" : "/", parts.path)};
+  if (url.host.front() == '[') url.host = url.host.substr(1, url.host.size() - 2);
   return url;
 }
 

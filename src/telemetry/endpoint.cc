@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "base/url.h"
 #include "net/http.h"
 
 namespace paddock::telemetry {
@@ -70,31 +71,23 @@ Result<void> check_headers(const Endpoint& endpoint) {
 }  // namespace
 
 Result<Endpoint> parse_url(const std::string& url, uint16_t http_port, const std::string& what) {
-  Endpoint endpoint;
   Error wrong{Code::invalid,
               cat(what, " '", printable(url.substr(0, 200)), "': not an http:// or https:// URL"),
               ""};
-  std::string_view rest = url;
-  if (starts_with(url, "https://"))
-    endpoint.tls = true;
-  else if (!starts_with(url, "http://"))
-    return wrong;
-  rest.remove_prefix(endpoint.tls ? 8 : 7);
-  size_t slash = rest.find_first_of("/?#");
-  std::string_view authority = rest.substr(0, slash),
-                   path = slash == std::string_view::npos ? "" : rest.substr(slash);
-  Result<net::Authority> parsed = net::parse_authority(authority);
+  Result<Url> parsed = paddock::parse_url(url);
   if (!parsed) return wrong;
-  for (char c : path)
-    // Char is signed: bytes that must be escaped, too.
-    if (c <= ' ' || c > '~' || c == '#') return wrong;
-  endpoint.host = parsed.value().host;
-  if (endpoint.host.size() > 2 && endpoint.host.front() == '[')
+  const Url& parts = parsed.value();
+  Result<net::Authority> authority = net::parse_authority(parts.authority);
+  Endpoint endpoint;
+  endpoint.tls = parts.scheme == "https";
+  bool web = endpoint.tls || parts.scheme == "http";
+  if (!web || !authority || parts.path.find('#') != std::string::npos) return wrong;
+  endpoint.host = authority.value().host;
+  if (endpoint.host.front() == '[')
     endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
-  if (endpoint.host.empty()) return wrong;
-  endpoint.port = parsed.value().port.value_or(endpoint.tls ? 443 : http_port);
-  endpoint.authority = std::string(authority);
-  endpoint.path = starts_with(path, "/") ? std::string(path) : cat("/", path);
+  endpoint.port = parts.port.value_or(endpoint.tls ? 443 : http_port);
+  endpoint.authority = parts.authority;
+  endpoint.path = starts_with(parts.path, "/") ? parts.path : cat("/", parts.path);
   return endpoint;
 }
 
