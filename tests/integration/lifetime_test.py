@@ -174,7 +174,7 @@ class LifetimeTest(unittest.TestCase):
 
     # ---- limits
 
-    FILL = "b = bytearray(200 << 20)"
+    FILL = "import time; b = bytearray(200 << 20); time.sleep(10)"  # where memory is sampled, long enough to be seen
 
     def limited(self, server, **limits):
         return self.make(server, timeout_ms=600000, policy={"limits": limits})
