@@ -50,8 +50,7 @@ bool is_clean(std::string_view text) {
 }  // namespace
 
 Result<HttpUrl> parse_http_url(std::string_view text) {
-  Error wrong{Code::invalid,
-              cat("'", printable(text.substr(0, 200)), "' is not a URL that can be gone to"),
+  Error wrong{Code::invalid, cat("'", printable(text.substr(0, 200)), "' is not a usable URL"),
               "as in https://mcp.example/mcp"};
   Result<Url> parsed = parse_url(text);
   if (!parsed) return wrong;

@@ -456,10 +456,10 @@ TEST_F(HttpClientTest, OnlyPublicAddressesUnlessAllowed) {
                            {"https://[::ffff:10.0.0.1]/", "not public", false},
                            {"https://[64:ff9b::a00:1]/", "not public", false},
                            {"https://localhost/", "loopback", false},
-                           {"ftp://mcp.example/", "no URL", true},
-                           {"https://a@mcp.example/", "no URL", true},
-                           {"https://mcp.example/#x", "no URL", true},
-                           {"https://mcp.example\\@evil/", "no URL", true}}) {
+                           {"ftp://mcp.example/", "not a usable URL", true},
+                           {"https://a@mcp.example/", "not a usable URL", true},
+                           {"https://mcp.example/#x", "not a usable URL", true},
+                           {"https://mcp.example\\@evil/", "not a usable URL", true}}) {
     HttpTarget target{.url = each.url, .headers = {}, .private_addresses = each.is_private};
     Result<std::shared_ptr<ServerLink>> link = wait_for(connect_http(test_loop(), target, {}));
     ASSERT_FALSE(link) << each.url;
