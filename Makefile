@@ -21,7 +21,7 @@ test: build
 	@scripts/install.sh test
 	@scripts/install.sh fuzz
 	@scripts/install.sh style
-	@scripts/fuzz.sh 5
+	@scripts/fuzz.sh 10
 	@python3 scripts/tidy.py changed
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS) --repeat until-pass:2
 

@@ -104,7 +104,7 @@ class LayeringTest(unittest.TestCase):
 
     def test_programs_are_short(self):
         for path in sources("src/bin"):
-            self.assertLess(len(text(path).splitlines()), 101, path)
+            self.assertLess(len(text(path).splitlines()), 81, path)
 
 
 if __name__ == "__main__":
