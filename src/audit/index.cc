@@ -26,12 +26,11 @@ namespace {
 // have no kind. Of each segment: how far it has been read, what the file looked like then, and its
 // last line, by which one sees that it only grew.
 constexpr const char* kSchema[] = {
-    "CREATE TABLE line (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, seq INTEGER NOT NULL, "
-    "time_us INTEGER NOT NULL, kind TEXT, sandbox TEXT, "
-    "tenant TEXT, agent TEXT, trace TEXT, verdict TEXT)",
-    "CREATE TABLE segment (number INTEGER PRIMARY KEY, looks TEXT NOT NULL, done INTEGER NOT NULL, "
-    "last INTEGER NOT NULL, last_length INTEGER NOT NULL, "
-    "last_hash TEXT NOT NULL)",
+    ("CREATE TABLE line (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, seq INTEGER NOT NULL, "
+     "time_us INTEGER NOT NULL, kind TEXT, sandbox TEXT, "
+     "tenant TEXT, agent TEXT, trace TEXT, verdict TEXT)"),
+    ("CREATE TABLE segment (number INTEGER PRIMARY KEY, looks TEXT NOT NULL, done INTEGER NOT "
+     "NULL, last INTEGER NOT NULL, last_length INTEGER NOT NULL, last_hash TEXT NOT NULL)"),
     "CREATE INDEX line_seq ON line (seq)",
     "CREATE INDEX line_time ON line (time_us)",
     "CREATE INDEX line_kind ON line (kind, seq)",

@@ -137,7 +137,9 @@ Result<void> Log::State::refresh() {
 }
 
 Log::State::Batch Log::State::prepare(const std::vector<Event>& events, Head change) const {
-  Batch batch{.at = change.size, .next = std::move(change)};
+  Batch batch;
+  batch.at = change.size;
+  batch.next = std::move(change);
   for (const Event& event : events) append_record(event, batch.next.last, batch.lines);
   batch.next.size += batch.lines.size();
   batch.next.generation = head.generation + 1;

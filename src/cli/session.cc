@@ -158,7 +158,10 @@ class Session {
   Result<void> take_text(const std::string& text) {
     Value message = TRY(parse_json(text, "the server's message"));
     std::string type = text_in(message, "type");
-    if (type == "end") end_ = std::move(message);
+    if (type == "end") {
+      end_ = std::move(message);
+      return {};
+    }
     const Value* fatal = message.find("fatal");
     // A signal for a process that has just ended, and the like.
     bool goes_on = fatal && fatal->as_bool() && !*fatal->as_bool();

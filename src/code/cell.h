@@ -22,7 +22,6 @@ class Cell {
  public:
   Cell(io::Loop& loop, CellRequest request, std::shared_ptr<const redact::Rules> rules)
       : request(std::move(request)),
-        loop_(loop),
         rules_(rules),
         redaction_(std::move(rules)),
         arrived_(loop),
@@ -59,7 +58,6 @@ class Cell {
  private:
   static constexpr size_t kMostUnread = 1 << 20;
 
-  io::Loop& loop_;
   std::shared_ptr<const redact::Rules> rules_;
   CellRedaction redaction_;
   std::string unread_, failed_as_, last_;

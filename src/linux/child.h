@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "base/fd.h"
 #include "paddock/error.h"

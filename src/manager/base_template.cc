@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/text.h"
 #include "io/worker.h"
 #include "store/skeleton.h"
@@ -62,8 +64,8 @@ io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
     asked.root.host_usr = true;
     asked.layers = layers;
     asked.cache_key = key;
-    CO_TRY(store::Template added, templates.add(std::move(asked), std::move(layer)));
-    layer.reset();
+    CO_TRY(store::Template added,
+           templates.add(std::move(asked), std::exchange(layer, std::nullopt)));
     layers = added.layers;
   }
   co_return Result<void>();

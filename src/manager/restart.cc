@@ -196,8 +196,11 @@ io::Task<void> Manager::recover_one(std::string id) {
   for (int tries = 0;; ++tries) {
     Result<std::unique_ptr<living::SandboxProcesses>> processes =
         co_await backend_.reattach(loop_, id, directory);
-    if (processes) alive = std::move(processes).value();
-    if (alive || processes.error().code == Code::not_found) break;
+    if (processes) {
+      alive = std::move(processes).value();
+      break;
+    }
+    if (processes.error().code == Code::not_found) break;
     // Neither there nor gone (no descriptors, say). Left alone: the next server finds it again.
     if (tries == kReattachTries) co_return;
     co_await loop_.sleep(kReattachPause);

@@ -133,14 +133,16 @@ class HttpLink : public Link {
               paddock::Code::exhausted,
               cat("its name is too long, or more than ", kMostMirroredTools, " tools want headers"),
               ""};
-        if (!mirrored)
+        if (!mirrored) {
           complain(cat("the tool '", name.substr(0, kLongestName),
                        "' cannot be used: ", mirrored.error().message));
-        else if (mirrored.value().empty())
+          return true;
+        }
+        if (mirrored.value().empty())
           mirrored_.erase(name);
         else
           mirrored_[name] = std::move(mirrored).value();
-        return !mirrored;
+        return false;
       });
     }
   }

@@ -77,7 +77,7 @@ std::optional<ClientHello> parse_message(std::string_view message) {
 // record in front of the greeting is not to be found out here.
 bool looks_like_tls(std::string_view bytes) {
   auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
-  if (bytes.size() > 0 && (byte(0) < kFirstRecordType || byte(0) > kLastRecordType)) return false;
+  if (!bytes.empty() && (byte(0) < kFirstRecordType || byte(0) > kLastRecordType)) return false;
   return bytes.size() < 2 || byte(1) == kMajorVersion;
 }
 

@@ -14,7 +14,7 @@ void set_at(Value& table, const std::string& path, Value value) {
   std::string name = path.substr(0, dot), rest = path.substr(dot + 1);
   if (!table.find(name)) table.set(name, Value(Value::Object{}));
   for (Value::Member& member : *table.as_object())
-    if (member.first == name) set_at(member.second, rest, std::move(value));
+    if (member.first == name) return set_at(member.second, rest, std::move(value));
 }
 
 // ---- TOML ---

@@ -41,9 +41,11 @@ std::vector<Edit> shortest_edits(const Lines& a, const Lines& b) {
   int n = static_cast<int>(a.size()), m = static_cast<int>(b.size());
   int most = std::min(n + m, kMostEdits);
   std::vector<std::vector<int>> reached;  // reached[d][k + d]: x on diagonal k after d edits
-  auto at = [&](int d, int k) {
-    return reached[static_cast<size_t>(d)][static_cast<size_t>(k + d)];
+  auto column = [](int d, int k) {
+    int from_left = k + d;
+    return static_cast<size_t>(from_left);
   };
+  auto at = [&](int d, int k) { return reached[static_cast<size_t>(d)][column(d, k)]; };
   auto start_of = [&](int d, int k) {  // x before the diagonal run
     if (d == 0) return 0;
     bool down = k == -d || (k != d && at(d - 1, k - 1) < at(d - 1, k + 1));
@@ -56,7 +58,7 @@ std::vector<Edit> shortest_edits(const Lines& a, const Lines& b) {
       int x = start_of(d, k), y = x - k;
       while (x < n && y < m && y >= 0 && a[static_cast<size_t>(x)] == b[static_cast<size_t>(y)])
         ++x, ++y;
-      row[static_cast<size_t>(k + d)] = x;
+      row[column(d, k)] = x;
       if (x >= n && y >= m) edits = d;
     }
     reached.push_back(std::move(row));

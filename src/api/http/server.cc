@@ -26,7 +26,6 @@ constexpr Milliseconds kFirstByte = 30'000;  // of a new connection
 constexpr Milliseconds kIdle = 300'000;      // between two requests
 constexpr Milliseconds kHeadTime = 15'000;   // from the first byte of a head to its last
 constexpr Milliseconds kHandshake = 10'000;
-constexpr Milliseconds kRefusalPatience = 5'000;
 constexpr size_t kReserved = 256;  // descriptors that connections may not have
 
 // Raises the soft limit to the hard one. Gives how many descriptors there may be.

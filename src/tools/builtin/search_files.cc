@@ -180,8 +180,8 @@ Task<Result<Run>> run(const Job& job, manager::RunningSandbox inside, const Sear
   result.code = number_in(outcome, "code");
   result.timed_out = is_limit(outcome);
   recorded.end(std::move(outcome), redaction.counts());
-  result.matches = std::move(matches).found();
   result.more = matches.more() || !goes_on;
+  result.matches = std::move(matches).found();
   result.errors = errors.text();
   co_return result;
 }
