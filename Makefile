@@ -38,6 +38,7 @@ bench: programs
 	@bench/run.sh $(BUILD)
 
 install: programs
+	@cmake --build $(BUILD) -j $(JOBS) --target paddock_library | scripts/progress.sh
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:

@@ -3,14 +3,17 @@
 //   paddock::Policy policy;
 //   policy.limits[paddock::LimitKind::memory] = 256 << 20;
 //   policy.network.allow = {{"pypi.org"}};
-//   paddock::Result<paddock::RunResult> result = paddock::run({.argv = {"python3", "-c",
-//   "print(1)"}}, policy); if (!result) …   // Paddock failed or refused: result.error().message
-//   says what and why else …           // what the program did: result.value().outcome, .out, .err,
-//   .denials, .usage
+//   paddock::Command command{.argv = {"python3", "-c", "print(1)"}};
+//   paddock::Result<paddock::RunResult> result = paddock::run(command, policy);
+//   if (!result) …  // Paddock failed or refused: result.error().message says what and why
+//   else …          // what the program did: result.value().outcome, .out, .err, .denials, .usage
 //
-// Link against the CMake target paddock::paddock. The programs that it starts (paddock-launch,
-// paddock-egress) are looked for beside the calling program, in ../libexec/paddock, and one folder
-// up.
+// With CMake: find_package(paddock) and link against paddock::paddock. Others: pkg-config paddock.
+// Sandboxes that live on between commands are in paddock/living.h, tools in paddock/tools.h.
+//
+// The programs that the library starts (paddock-launch, paddock-egress) are looked for beside the
+// calling program, in ../libexec/paddock and one folder up, and then in the installation that
+// $PADDOCK_PREFIX names, in /usr/local and in /usr.
 #pragma once
 
 #include <string>

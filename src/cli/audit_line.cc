@@ -6,7 +6,6 @@
 #include "base/instant.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "cli/client.h"
 #include "cli/table.h"
 
 namespace paddock::cli {

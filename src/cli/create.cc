@@ -4,14 +4,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/context.h"
 #include "cli/living.h"
 #include "cli/policy_flags.h"
 #include "cli/secrets.h"
+#include "client/policy_layers.h"
 #include "linux/scope.h"
-#include "policy/decode.h"
-#include "policy/explain.h"
-#include "policy/presets.h"
 
 namespace paddock::cli {
 
@@ -26,30 +23,10 @@ struct Flags : PolicyFlags {
   bool auto_resume = false, json = false;
 };
 
-// A preset by its name; a file as what stands in it, since the server may not see this machine's
-// files.
-Result<Value> policy_layer(const std::string& name) {
-  if (policy::preset(name)) return Value(name);
-  policy::LoadContext context = load_context();
-  Result<std::string> text = context.read(name);
-  if (!text)
-    return Error{Code::not_found, cat("--policy: ", text.error().message),
-                 "a file, or one of: " + join(policy::preset_names(), ", ")};
-  policy::DecodeContext decode;
-  static_cast<policy::PathContext&>(decode) = context.paths;
-  return policy::to_value(TRY(policy::decode_text(text.value(), name, decode)),
-                          policy::Secrets::kept);
-}
-
 Result<Value> policies_of(const PolicyFlags& flags) {
-  Value::Array layers;
-  for (const std::string& name : flags.policies) layers.push_back(TRY(policy_layer(name)));
   PolicyFlags call = flags;
   call.given.erase("env.pass");  // their values go as env
-  // Last, also when there are none: what the last one asks for is given or refused, while files
-  // narrow each other.
-  layers.push_back(policy::to_value(TRY(call_policy(call)), policy::Secrets::kept));
-  return Value(std::move(layers));
+  return client::policy_layers(flags.policies, TRY(call_policy(call)));
 }
 
 // NAME:PATH[:ro]

@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/value.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "paddock/error.h"
 
 namespace paddock::cli {
+
+using client::Client;
+using client::Response;
+using client::sandbox_path;
 
 int create_main(int argc, char** argv);
 int ls_main(int argc, char** argv);

@@ -37,9 +37,10 @@ std::string readable(const std::string& line, const Colours& colour) {
 
 Result<void> logs(const std::string& id, bool follow, bool json) {
   Client client = TRY(Client::find());
-  Answer answer = TRY(client.open("GET", sandbox_path(id, follow ? "/logs?follow=1" : "/logs")));
+  Response response =
+      TRY(client.open("GET", sandbox_path(id, follow ? "/logs?follow=1" : "/logs")));
   Colours colour = colours();
-  while (std::optional<std::string> line = TRY(answer.line())) {
+  while (std::optional<std::string> line = TRY(response.line())) {
     if (!line->empty()) print((json ? *line : readable(*line, colour)) + "\n");
   }
   return {};

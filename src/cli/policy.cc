@@ -5,7 +5,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/context.h"
 #include "cli/options.h"
 #include "policy/decode.h"
 #include "policy/explain.h"
@@ -14,6 +13,7 @@
 #include "policy/presets.h"
 #include "run/prepare.h"
 #include "run/secrets.h"
+#include "store/load_context.h"
 
 namespace paddock::cli {
 
@@ -39,7 +39,7 @@ bool is_preset(const std::string& name) {
 
 // A problem that shows on this machine, with the place in the file that it is about.
 Error placed(const runs::Problem& problem, const std::string& file, const std::string& text) {
-  policy::PathContext paths = load_context().paths;
+  policy::PathContext paths = store::load_context().paths;
   Result<std::string> directory =
       policy::absolute_path(starts_with(file, "/") ? file : "./" + file, paths);
   if (directory)
@@ -60,7 +60,7 @@ Error placed(const runs::Problem& problem, const std::string& file, const std::s
 // First what is wrong with the text, all of it; then what `paddock run` would refuse here.
 Checked check_one(const std::string& file) {
   Checked checked;
-  policy::LoadContext context = load_context();
+  policy::LoadContext context = store::load_context();
   std::string text;
   if (!is_preset(file)) {
     Result<std::string> read = context.read(file);
@@ -126,7 +126,7 @@ void print_notes(const std::vector<std::string>& notes) {
 
 // With --json as without, what stands on stdout is a policy file again.
 int show(const std::vector<std::string>& names, bool json) {
-  Result<policy::Combined> loaded = policy::load(names, {}, load_context());
+  Result<policy::Combined> loaded = policy::load(names, {}, store::load_context());
   if (!loaded) return report(loaded.error(), json);
   const Policy& effective = loaded.value().policy;
   print(json ? to_json(policy::to_value(effective), true) + "\n" : policy::to_toml(effective));
@@ -135,7 +135,7 @@ int show(const std::vector<std::string>& names, bool json) {
 }
 
 int explain(const std::vector<std::string>& names, bool json) {
-  Result<policy::Combined> loaded = policy::load(names, {}, load_context());
+  Result<policy::Combined> loaded = policy::load(names, {}, store::load_context());
   if (!loaded) return report(loaded.error(), json);
   const Policy& effective = loaded.value().policy;
   if (!json) {

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/context.h"
 #include "cli/imports.h"
 #include "cli/policy_flags.h"
 #include "cli/run.h"
@@ -24,6 +23,7 @@
 #include "run/run.h"
 #include "run/terminal.h"
 #include "store/change_set.h"
+#include "store/load_context.h"
 
 namespace paddock::cli {
 
@@ -247,7 +247,7 @@ Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrep
   Command command = TRY(build_command(flags));
   Policy call = TRY(call_policy(flags));
   if (!flags.otlp.empty()) call.telemetry.endpoint = flags.otlp;
-  policy::Combined combined = TRY(policy::load(flags.policies, call, load_context()));
+  policy::Combined combined = TRY(policy::load(flags.policies, call, store::load_context()));
   pass_environment(combined.policy, command);
   runs::RunRecordOptions record{.agent = flags.agent,
                                 .traceparent = from_environment("TRACEPARENT"),

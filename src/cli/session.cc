@@ -181,22 +181,13 @@ class Session {
   bool reads_input_, terminated_ = false;
 };
 
-int signal_number(const Value& outcome) {
-  if (int64_t number = number_in(outcome, "signal")) return static_cast<int>(number);
-  std::string name = text_in(outcome, "signal");
-  for (int number = 1; number < NSIG; ++number)
-    if (const char* known = ::sigabbrev_np(number); known && name == cat("SIG", known))
-      return number;
-  return SIGKILL;
-}
-
 }  // namespace
 
-Result<Value> run_session(const Client& client, const std::string& path, Value request,
+Result<Value> run_session(const client::Client& client, const std::string& path, Value request,
                           const SessionOptions& options) {
-  Answer answer = TRY(client.upgrade(path));
+  client::Response response = TRY(client.upgrade(path));
   std::string ahead;
-  Fd connection = answer.take(ahead);
+  Fd connection = response.take(ahead);
   if (options.terminal) {
     runs::WindowSize size =
         runs::window_size(::isatty(STDOUT_FILENO) ? STDOUT_FILENO : STDIN_FILENO);
@@ -207,13 +198,6 @@ Result<Value> run_session(const Client& client, const std::string& path, Value r
   }
   request.set("stdin", options.input);
   return Session(std::move(connection), std::move(ahead), options).run(request);
-}
-
-int exit_status_of(const Value& outcome) {
-  std::string kind = text_in(outcome, "kind"), limit = text_in(outcome, "limit");
-  if (kind == "exited") return static_cast<int>(number_in(outcome, "code")) & 0xff;
-  if (kind == "signaled") return 128 + signal_number(outcome);
-  return limit == "wall_time" || limit == "cpu_time" || limit == "idle_time" ? 124 : 137;
 }
 
 }  // namespace paddock::cli

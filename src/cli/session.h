@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/value.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "paddock/error.h"
 
 namespace paddock::cli {
@@ -18,10 +18,7 @@ struct SessionOptions {
 
 // Sends `request` and passes everything through until the command ends. Gives the end's message
 // ("outcome", …). The local terminal is as it was on every way out. Ctrl-C is the command's.
-Result<Value> run_session(const Client& client, const std::string& path, Value request,
+Result<Value> run_session(const client::Client& client, const std::string& path, Value request,
                           const SessionOptions& options);
-
-// The exit status that an outcome as JSON stands for, as that of `paddock run`.
-int exit_status_of(const Value& outcome);
 
 }  // namespace paddock::cli

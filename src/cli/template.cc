@@ -84,7 +84,7 @@ Result<void> upload(const Client& client, Packed packed, const std::string& sour
   if (present && present->as_bool() && *present->as_bool()) return {};
   if (::lseek(packed.file.get(), 0, SEEK_SET) != 0) return errno_error(errno, "send files");
   Progress progress(source, packed.bytes, shows_progress);
-  Upload upload;
+  client::Upload upload;
   upload.size = packed.bytes;
   upload.next = [&]() -> Result<std::string> {
     std::string piece(256 << 10, '\0');
@@ -128,10 +128,10 @@ void show(const Value& entry, const Colours& colour) {
 }
 
 // Reads the lines of the build until its end.
-Result<Value> follow(Answer answer, bool json, bool has_network) {
+Result<Value> follow(Response response, bool json, bool has_network) {
   Colours colour = colours();
   while (true) {
-    std::optional<std::string> line = TRY(answer.line());
+    std::optional<std::string> line = TRY(response.line());
     if (!line) return Error{Code::io, "build a template: the server went away", ""};
     Value entry = TRY(parse_json(*line, "the server's answer"));
     std::string type = text_in(entry, "type");

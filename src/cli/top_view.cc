@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "cli/client.h"
 #include "cli/living.h"
 #include "cli/table.h"
 

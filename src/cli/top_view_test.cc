@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "cli/client.h"
 #include "cli/table.h"
+#include "client/client.h"
 
 namespace paddock::cli {
 namespace {

@@ -42,31 +42,31 @@ Result<std::string> read_piece(int fd) {
 
 Result<Transferred> send(const Transfer& transfer, const std::string& target, Upload upload,
                          Progress& progress) {
-  Source inner = std::move(upload.next);
+  client::Source inner = std::move(upload.next);
   upload.next = [&]() -> Result<std::string> {
     std::string piece = TRY(inner());
     progress.add(piece.size());
     return piece;
   };
-  Answer answer = TRY(transfer.client.send("PUT", sandbox_path(transfer.id, target), upload));
-  (void)TRY(answer.read_all());
+  Response response = TRY(transfer.client.send("PUT", sandbox_path(transfer.id, target), upload));
+  (void)TRY(response.read_all());
   return Transferred{progress.done()};
 }
 
 // Each piece of the body goes to `take`.
-Result<Transferred> receive(Answer& answer, Progress& progress,
+Result<Transferred> receive(Response& response, Progress& progress,
                             const std::function<Result<void>(const std::string&)>& take) {
   while (true) {
-    std::string piece = TRY(answer.read());
+    std::string piece = TRY(response.read());
     if (piece.empty()) return Transferred{progress.done()};
     TRY(take(piece));
     progress.add(piece.size());
   }
 }
 
-std::optional<uint64_t> length_of(const Answer& answer) {
-  if (answer.head().body.kind != net::Body::Kind::length) return std::nullopt;
-  return answer.head().body.length;
+std::optional<uint64_t> length_of(const Response& response) {
+  if (response.head().body.kind != net::Body::Kind::length) return std::nullopt;
+  return response.head().body.length;
 }
 
 }  // namespace
@@ -145,13 +145,13 @@ Result<Transferred> upload_directory(const Transfer& transfer, const std::string
 
 Result<Transferred> download_file(const Transfer& transfer, const std::string& path,
                                   const Value& entry, const std::string& local) {
-  Answer answer =
+  Response response =
       TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/files" + query(transfer, path))));
-  Progress progress(path, length_of(answer), transfer.shows_progress);
+  Progress progress(path, length_of(response), transfer.shows_progress);
   std::string unfinished = cat(local, ".", TRY(store::random_name(8)), ".part");
   Fd file = TRY(open_file(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
   Result<Transferred> received = receive(
-      answer, progress, [&](const std::string& piece) { return write_all(file.get(), piece); });
+      response, progress, [&](const std::string& piece) { return write_all(file.get(), piece); });
   unsigned mode = static_cast<unsigned>(number_in(entry, "mode")) & 0777;
   mode_t mask = ::umask(0);
   (void)::umask(mask);
@@ -163,16 +163,16 @@ Result<Transferred> download_file(const Transfer& transfer, const std::string& p
 }
 
 Result<Transferred> download_output(const Transfer& transfer, const std::string& path, int output) {
-  Answer answer =
+  Response response =
       TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/files" + query(transfer, path))));
-  Progress progress(path, length_of(answer), transfer.shows_progress);
-  return receive(answer, progress,
+  Progress progress(path, length_of(response), transfer.shows_progress);
+  return receive(response, progress,
                  [&](const std::string& piece) { return write_all(output, piece); });
 }
 
 Result<Transferred> download_directory(const Transfer& transfer, const std::string& path,
                                        const std::string& local) {
-  Answer answer =
+  Response response =
       TRY(transfer.client.open("GET", sandbox_path(transfer.id, "/tar" + query(transfer, path))));
   if (::mkdir(local.c_str(), 0777) != 0 && errno != EEXIST)
     return errno_error(errno, cat("make '", printable(local), "'"));
@@ -187,8 +187,8 @@ Result<Transferred> download_directory(const Transfer& transfer, const std::stri
     while (unpacked && ::read(pipe.read.get(), rest.data(), rest.size()) > 0) {}
     pipe.read.reset();
   });
-  Progress progress(path, length_of(answer), transfer.shows_progress);
-  Result<Transferred> received = receive(answer, progress, [&](const std::string& piece) {
+  Progress progress(path, length_of(response), transfer.shows_progress);
+  Result<Transferred> received = receive(response, progress, [&](const std::string& piece) {
     return write_all(pipe.write.get(), piece);
   });
   pipe.write.reset();

@@ -5,10 +5,16 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/client.h"
+#include "base/percent.h"
+#include "client/client.h"
 #include "paddock/error.h"
 
 namespace paddock::cli {
+
+using client::Client;
+using client::Response;
+using client::sandbox_path;
+using client::Upload;
 
 struct Transfer {
   const Client& client;

@@ -11,10 +11,10 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/context.h"
 #include "cli/options.h"
 #include "doctor/verify.h"
 #include "policy/load.h"
+#include "store/load_context.h"
 #include "store/state.h"
 
 namespace paddock::cli {
@@ -100,7 +100,8 @@ Result<int> verify(const Flags& flags, const EditPrepared& edit) {
                    "process or container"};
   }
   doctor::VerifyInput input{
-      .policy = TRY(policy::load(flags.policies, call, load_context())).policy, .edit = edit};
+      .policy = TRY(policy::load(flags.policies, call, store::load_context())).policy,
+      .edit = edit};
   if (input.policy.env.pass)
     for (const std::string& name : *input.policy.env.pass)
       if (const char* value = std::getenv(name.c_str())) input.env.emplace(name, value);

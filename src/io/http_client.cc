@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "base/url.h"
 #include "net/address.h"
 #include "net/trust_store.h"
 
@@ -18,10 +17,10 @@ namespace {
 
 constexpr size_t kMostAddresses = 8;
 constexpr Milliseconds kKept = 4'000;  // many servers close what was idle for five seconds
-constexpr Milliseconds kLongestDial = 10'000;
+constexpr Milliseconds kLongestDial = 10'000, kWritePatience = 30'000;
 constexpr int kMostInterim = 8;  // "early hints" and the like before an answer
 
-Error failed(const HttpUrl& url, const std::string& why, const std::string& hint = "") {
+Error failed(const net::HttpUrl& url, const std::string& why, const std::string& hint = "") {
   return Error{Code::io, cat("reach ", printable(url.authority), ": ", why), hint};
 }
 
@@ -49,24 +48,6 @@ bool is_clean(std::string_view text) {
 
 }  // namespace
 
-Result<HttpUrl> parse_http_url(std::string_view text) {
-  Error wrong{Code::invalid, cat("'", printable(text.substr(0, 200)), "' is not a usable URL"),
-              "as in https://mcp.example/mcp"};
-  Result<Url> parsed = parse_url(text);
-  if (!parsed) return wrong;
-  const Url& parts = parsed.value();
-  Result<net::Authority> authority = net::parse_authority(parts.authority);
-  bool web = parts.scheme == "https" || parts.scheme == "http";
-  if (!web || !authority || parts.path.find_first_of("#\"<>") != std::string::npos) return wrong;
-  HttpUrl url{.tls = parts.scheme == "https",
-              .host = authority.value().host,
-              .authority = parts.authority,
-              .port = parts.port.value_or(parts.scheme == "https" ? 443 : 80),
-              .path = cat(starts_with(parts.path, "/") ? "" : "/", parts.path)};
-  if (url.host.front() == '[') url.host = url.host.substr(1, url.host.size() - 2);
-  return url;
-}
-
 struct HttpExchange::Shared {
   Shared(Loop& on, HttpClientOptions with) : loop(on), options(std::move(with)) {}
   struct Idle {
@@ -82,8 +63,10 @@ struct HttpExchange::Shared {
   bool closed = false;
 
   std::unique_ptr<Stream> take_idle();
+  // Sets `exchange.dialling_` while it waits for a connection.
   static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Shared> self,
-                                                    Milliseconds deadline);
+                                                    HttpExchange& exchange, Milliseconds deadline);
+  Task<int> connect(Stream& stream, const net::SocketAddress& to, Milliseconds until);
 };
 
 // A connection that its server has closed meanwhile, or said something on, is of no use.
@@ -99,9 +82,24 @@ std::unique_ptr<Stream> HttpExchange::Shared::take_idle() {
   return nullptr;
 }
 
+// The number of the error, or 0.
+Task<int> HttpExchange::Shared::connect(Stream& stream, const net::SocketAddress& to,
+                                        Milliseconds until) {
+  int error = ::connect(stream.socket.get(), to.get(), to.size) == 0 ? 0 : errno;
+  if (error != EINPROGRESS) co_return error;
+  stream.socket.not_writable();
+  bool in_time = co_await stream.socket.writable(until);
+  if (!in_time) co_return ETIMEDOUT;
+  socklen_t size = sizeof error;
+  if (::getsockopt(stream.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == 0 && stream.is_cut()) error = ECANCELED;
+  co_return error;
+}
+
 Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr<Shared> self,
+                                                                 HttpExchange& exchange,
                                                                  Milliseconds deadline) {
-  const HttpUrl& url = self->options.url;
+  const net::HttpUrl& url = self->options.url;
   Result<std::vector<net::Address>> found = std::vector<net::Address>();
   if (std::optional<net::Address> literal = net::parse_address(url.host)) {
     found.value().push_back(*literal);
@@ -112,6 +110,7 @@ Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr
   if (!found) co_return failed(url, found.error().message);
   Error last = failed(url, "it has no address");
   for (const net::Address& address : found.value()) {
+    if (exchange.cut_) co_return failed(url, "it was given up");
     const char* kind = self->options.private_addresses ? nullptr : net::not_public(address);
     if (kind) {
       last = Error{Code::denied,
@@ -120,39 +119,33 @@ Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr
                    "private_addresses = true allows it, for a server of your own"};
       continue;
     }
-    net::SocketAddress to = net::to_socket_address({address, url.port});
     Fd fd(
         ::socket(address.ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) {
       last = errno_error(errno, "make a socket");
       continue;
     }
-    int on = 1, error = 0;
+    int on = 1;
     (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     auto stream = std::make_unique<Stream>(self->loop, std::move(fd));
-    if (::connect(stream->socket.get(), to.get(), to.size) != 0) error = errno;
     Milliseconds until = std::min(deadline, self->loop.now() + kLongestDial);
-    if (error == EINPROGRESS) {
-      stream->socket.not_writable();
-      bool in_time = co_await stream->socket.writable(until);
-      socklen_t size = sizeof error;
-      error = 0;
-      if (!in_time)
-        error = ETIMEDOUT;
-      else if (::getsockopt(stream->socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-        error = errno;
+    net::SocketAddress to = net::to_socket_address({address, url.port});
+    exchange.dialling_ = stream.get();
+    int error = co_await self->connect(*stream, to, until);
+    bool shaken = false;
+    if (error == 0 && url.tls) {
+      Result<net::TlsStream> wrapped = self->tls->connect(stream->socket.get(), url.host);
+      if (wrapped) stream->tls.emplace(std::move(wrapped).value());
+      if (wrapped) shaken = co_await stream->shake_hands(until);
+      if (!wrapped) last = std::move(wrapped.error());
     }
-    if (error) {
+    exchange.dialling_ = nullptr;
+    if (error)
       last = failed(url, std::strerror(error));
-      continue;
-    }
-    if (!url.tls) co_return std::move(stream);
-    Result<net::TlsStream> wrapped = self->tls->connect(stream->socket.get(), url.host);
-    if (!wrapped) co_return std::move(wrapped.error());
-    stream->tls.emplace(std::move(wrapped).value());
-    bool shaken = co_await stream->shake_hands(until);
-    if (shaken) co_return std::move(stream);
-    last = failed(url, cat("TLS: ", stream->tls->why()));
+    else if (!url.tls || shaken)
+      co_return std::move(stream);
+    else if (stream->tls)
+      last = failed(url, cat("TLS: ", stream->tls->why()));
   }
   co_return last;
 }
@@ -175,6 +168,7 @@ void HttpExchange::let_go() {
 
 void HttpExchange::cut() {
   cut_ = true;
+  if (dialling_) dialling_->cut();
   if (stream_) stream_->cut();
   if (!reading_) let_go();
 }
@@ -227,12 +221,12 @@ HttpClient::~HttpClient() {
   shared_->idle.clear();
 }
 
-const HttpUrl& HttpClient::url() const { return shared_->options.url; }
+const net::HttpUrl& HttpClient::url() const { return shared_->options.url; }
 
 Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExchange> exchange,
                                     Milliseconds deadline) {
   std::shared_ptr<HttpExchange::Shared> shared = shared_;
-  const HttpUrl& url = shared->options.url;
+  const net::HttpUrl& url = shared->options.url;
   std::string bytes = cat(request.method, " ", url.path, " HTTP/1.1\r\nHost: ", url.authority,
                           "\r\nUser-Agent: paddock/", PADDOCK_VERSION, "\r\n");
   for (const net::Header& header : request.headers) {
@@ -250,7 +244,8 @@ Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExc
   ++shared->in_use;
   std::unique_ptr<Stream> stream = shared->take_idle();
   if (!stream) {
-    Result<std::unique_ptr<Stream>> dialled = co_await HttpExchange::Shared::dial(shared, deadline);
+    Result<std::unique_ptr<Stream>> dialled =
+        co_await HttpExchange::Shared::dial(shared, *exchange, deadline);
     if (!dialled) {
       --shared->in_use;
       co_return std::move(dialled.error());
@@ -267,12 +262,11 @@ Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExc
 
 Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view bytes,
                                       std::string method, Milliseconds deadline) {
-  const HttpUrl& url = exchange.shared_->options.url;
+  const net::HttpUrl& url = exchange.shared_->options.url;
   Stream& on = *exchange.stream_;
   if (exchange.cut_) on.cut();
-  constexpr Milliseconds kPatience = 30'000;
-  bool written = co_await on.write(bytes, kPatience);
-  (void)written;  // who refuses early answers all the same
+  Milliseconds patience = std::clamp<Milliseconds>(deadline - on.loop().now(), 1, kWritePatience);
+  (void)co_await on.write(bytes, patience);  // a server that refuses early answers all the same
   for (int interim = 0; interim <= kMostInterim;) {
     Result<size_t> size = net::head_size(on.ahead);
     if (!size) co_return failed(url, size.error().message);
@@ -285,7 +279,7 @@ Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view b
     }
     Result<net::ResponseHead> head =
         net::parse_response(std::string_view(on.ahead).substr(0, size.value()), method);
-    if (!head) co_return failed(url, cat("its answer is no HTTP: ", head.error().message));
+    if (!head) co_return failed(url, cat("its answer is not HTTP: ", head.error().message));
     on.ahead.erase(0, size.value());
     if (head.value().status == 101) co_return failed(url, "it wants to speak another protocol");
     if (head.value().status < 200) {

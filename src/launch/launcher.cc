@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,11 +75,21 @@ std::string find_data(const std::string& name) {
 
 Result<std::string> find_program(const std::string& name) {
   std::string folder = TRY(own_folder());
-  for (const char* relative : {"/", "/../libexec/paddock/", "/../"})
-    if (std::string candidate = folder + relative + name; ::access(candidate.c_str(), X_OK) == 0)
+  std::vector<std::string> folders = {folder, folder + "/../libexec/paddock", folder + "/../../bin",
+                                      folder + "/.."};
+  const char* named = ::getenv("PADDOCK_PREFIX");
+  for (const char* prefix : {named ? named : "", "/usr/local", "/usr"})
+    for (const char* place : {"/libexec/paddock", "/bin"})
+      if (*prefix) folders.push_back(cat(prefix, place));
+  for (const std::string& each : folders) {
+    std::string candidate = cat(each, "/", name);
+    struct stat info;
+    if (::stat(candidate.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        ::access(candidate.c_str(), X_OK) == 0)
       return candidate;
+  }
   return Error{Code::not_found, cat("find ", name, " beside ", folder, "/paddock"),
-               "build or install all of Paddock's programs together"};
+               "build or install all of Paddock's programs together, or set PADDOCK_PREFIX"};
 }
 
 Result<KeeperProcess> fork_keeper(char** argv, bool ahead) {

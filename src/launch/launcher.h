@@ -58,8 +58,8 @@ Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
 // scope.
 Result<KeeperProcess> spawn_keeper(bool ahead, std::vector<pid_t> companions = {});
 
-// Another of Paddock's programs: beside this one, in ../libexec/paddock, or one folder up (the
-// tests of a build tree).
+// Another of Paddock's programs: of the same installation or build tree as this one. A program that
+// uses the library may lie elsewhere: then in $PADDOCK_PREFIX, /usr/local or /usr.
 Result<std::string> find_program(const std::string& name);
 
 // A folder of Paddock's own data: in share/paddock, or in the build tree. Empty if there is none.

@@ -17,6 +17,7 @@
 #include "policy/network/rules.h"
 #include "policy/presets.h"
 #include "policy/secret.h"
+#include "store/load_context.h"
 #include "store/state.h"
 
 namespace paddock::manager {
@@ -25,16 +26,6 @@ namespace {
 
 constexpr char kOperators[] = "server";
 constexpr size_t kMostPolicyEntries = 1000, kMostInjects = 64;  // of a call
-
-policy::LoadContext load_context() {
-  policy::LoadContext context;
-  char* here = ::getcwd(nullptr, 0);
-  context.paths.base_directory = here ? here : "/";
-  std::free(here);
-  context.paths.home = store::home_directory();
-  context.read = [](const std::string& path) { return read_file(path, 1 << 20); };
-  return context;
-}
 
 Error not_for_callers(const char* what) {
   return Error{
@@ -255,7 +246,7 @@ Result<Policies> Policies::create(const std::string& name, const std::vector<std
 }
 
 Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_policy) const {
-  policy::LoadContext context = load_context();
+  policy::LoadContext context = store::load_context();
   std::vector<policy::Layer> layers;
   for (const std::string& name : names_)
     for (policy::Layer& layer : TRY(policy::load_layers(name, context)))

@@ -435,7 +435,7 @@ Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target,
     if (is_reserved(name))
       return Error{paddock::Code::invalid,
                    cat("the header ", printable(name), " is not for a policy to send"), ""};
-  io::HttpClientOptions http{.url = TRY(io::parse_http_url(target.url)),
+  io::HttpClientOptions http{.url = TRY(net::parse_http_url(target.url)),
                              .private_addresses = target.private_addresses,
                              .trust = target.trust};
   std::unique_ptr<io::HttpClient> client = TRY(io::HttpClient::create(loop, std::move(http)));

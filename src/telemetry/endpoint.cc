@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
+#include "base/percent.h"
 #include "base/text.h"
-#include "base/url.h"
 #include "net/http.h"
 
 namespace paddock::telemetry {
@@ -24,27 +24,6 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::string unescaped(std::string_view text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    auto digit = [](char c) {
-      return c >= '0' && c <= '9'   ? c - '0'
-             : c >= 'a' && c <= 'f' ? c - 'a' + 10
-             : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                    : -1;
-    };
-    int high = text[i] == '%' && i + 2 < text.size() ? digit(text[i + 1]) : -1;
-    int low = high >= 0 ? digit(text[i + 2]) : -1;
-    if (low < 0) {
-      plain += text[i];
-      continue;
-    }
-    plain += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return plain;
-}
-
 // A variable of the form "name=value,name=value", values percent-encoded (W3C Baggage).
 Result<void> add_pairs(const char* from, std::map<std::string, std::string>& pairs) {
   std::string text = variable(from);
@@ -52,9 +31,9 @@ Result<void> add_pairs(const char* from, std::map<std::string, std::string>& pai
   for (const std::string& pair : split(text, ',')) {
     size_t equals = pair.find('=');
     if (equals == std::string::npos)
-      return Error{Code::invalid, cat(from, ": a part of it is no NAME=VALUE"), ""};
+      return Error{Code::invalid, cat(from, ": a part of it is not NAME=VALUE"), ""};
     pairs.emplace(std::string(trimmed(std::string_view(pair).substr(0, equals))),
-                  unescaped(trimmed(std::string_view(pair).substr(equals + 1))));
+                  percent_decode(trimmed(std::string_view(pair).substr(equals + 1))));
   }
   return {};
 }
@@ -70,38 +49,17 @@ Result<void> check_headers(const Endpoint& endpoint) {
 
 }  // namespace
 
-Result<Endpoint> parse_url(const std::string& url, uint16_t http_port, const std::string& what) {
-  Error wrong{Code::invalid,
-              cat(what, " '", printable(url.substr(0, 200)), "': not an http:// or https:// URL"),
-              ""};
-  Result<Url> parsed = paddock::parse_url(url);
-  if (!parsed) return wrong;
-  const Url& parts = parsed.value();
-  Result<net::Authority> authority = net::parse_authority(parts.authority);
-  Endpoint endpoint;
-  endpoint.tls = parts.scheme == "https";
-  bool web = endpoint.tls || parts.scheme == "http";
-  if (!web || !authority || parts.path.find('#') != std::string::npos) return wrong;
-  endpoint.host = authority.value().host;
-  if (endpoint.host.front() == '[')
-    endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
-  endpoint.port = parts.port.value_or(endpoint.tls ? 443 : http_port);
-  endpoint.authority = parts.authority;
-  endpoint.path = starts_with(parts.path, "/") ? parts.path : cat("/", parts.path);
-  return endpoint;
-}
-
-Result<Endpoint> parse_endpoint(const std::string& url) {
-  Result<Endpoint> parsed = parse_url(url, kHttpPort, "telemetry endpoint");
-  if (parsed && parsed.value().path.find('?') != std::string::npos)
-    parsed =
-        Error{Code::invalid,
-              cat("telemetry endpoint '", printable(url.substr(0, 200)), "': it has a query"), ""};
-  if (!parsed) parsed.error().hint = "as in http://127.0.0.1:4318";
-  if (!parsed) return parsed.error();
-  Endpoint endpoint = std::move(parsed).value();
-  while (ends_with(endpoint.path, "/")) endpoint.path.pop_back();
-  endpoint.path += kTraces;
+Result<Endpoint> parse_endpoint(const std::string& text) {
+  Result<net::HttpUrl> url = net::parse_http_url(text, kHttpPort);
+  std::string why = !url                                              ? url.error().message
+                    : url.value().path.find('?') != std::string::npos ? "it has a query"
+                                                                      : "";
+  if (!why.empty())
+    return Error{Code::invalid, cat("telemetry endpoint ", why), "as in http://127.0.0.1:4318"};
+  Endpoint endpoint{.url = std::move(url).value()};
+  std::string& path = endpoint.url.path;
+  while (ends_with(path, "/")) path.pop_back();
+  path += kTraces;
   return endpoint;
 }
 
@@ -117,9 +75,10 @@ Result<std::optional<Endpoint>> find_endpoint(const std::string& given,
                                      : variable("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (url.empty()) return std::optional<Endpoint>();
   Endpoint endpoint = TRY(parse_endpoint(url));
-  // It is the whole of it.
-  if (!whole.empty()) endpoint.path.resize(endpoint.path.size() - kTraces.size());
-  if (endpoint.path.empty()) endpoint.path = "/";
+  // That variable has the whole path.
+  std::string& path = endpoint.url.path;
+  if (!whole.empty()) path.resize(path.size() - kTraces.size());
+  if (path.empty()) path = "/";
   // Headers stay with the endpoint that they were given for: another's must not be sent them.
   if (by_policy)
     endpoint.headers = policy.headers;

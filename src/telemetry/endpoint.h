@@ -1,32 +1,24 @@
-// Where traces go, and other JSON that is posted: an URL and what is sent along.
+// Where traces go, and other JSON that is posted: a URL and what is sent along.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "net/http_url.h"
 #include "paddock/error.h"
 #include "paddock/policy.h"
 
 namespace paddock::telemetry {
 
 struct Endpoint {
-  bool tls = false;
-  std::string host;  // a name or an address, without brackets
-  uint16_t port = 0;
-  std::string authority;  // for the Host header
-  std::string path;       // "/v1/traces", behind what the URL has
+  net::HttpUrl url;  // its path is that of the traces: "/v1/traces" after what was given
   std::map<std::string, std::string> headers;
   std::string service = "paddock";
-  std::map<std::string, std::string> resource;  // further attributes of who sends
+  std::map<std::string, std::string> resource;  // further attributes of the sender
   // A PEM file that is trusted instead of the system's authorities; may be empty.
   std::string certificate;
 };
-
-// Any http: or https: URL; `path` is all that follows the authority, the query too. `what` begins
-// the message of an error.
-Result<Endpoint> parse_url(const std::string& url, uint16_t http_port, const std::string& what);
 
 // "http://127.0.0.1:4318" or "https://collector.example/otlp".
 Result<Endpoint> parse_endpoint(const std::string& url);

@@ -22,16 +22,16 @@ class EndpointTest : public testing::Test {
 
 TEST_F(EndpointTest, ReadsUrls) {
   Endpoint plain = parse_endpoint("http://127.0.0.1:4318").value();
-  EXPECT_EQ(plain.host, "127.0.0.1");
-  EXPECT_EQ(plain.port, 4318);
-  EXPECT_EQ(plain.path, "/v1/traces");
-  EXPECT_FALSE(plain.tls);
+  EXPECT_EQ(plain.url.host, "127.0.0.1");
+  EXPECT_EQ(plain.url.port, 4318);
+  EXPECT_EQ(plain.url.path, "/v1/traces");
+  EXPECT_FALSE(plain.url.tls);
   Endpoint secure = parse_endpoint("https://[2001:db8::1]/otlp/").value();
-  EXPECT_EQ(secure.host, "2001:db8::1");
-  EXPECT_EQ(secure.port, 443);
-  EXPECT_EQ(secure.path, "/otlp/v1/traces");
-  EXPECT_TRUE(secure.tls);
-  EXPECT_EQ(parse_endpoint("http://collector").value().port, 4318);
+  EXPECT_EQ(secure.url.host, "2001:db8::1");
+  EXPECT_EQ(secure.url.port, 443);
+  EXPECT_EQ(secure.url.path, "/otlp/v1/traces");
+  EXPECT_TRUE(secure.url.tls);
+  EXPECT_EQ(parse_endpoint("http://collector").value().url.port, 4318);
 }
 
 TEST_F(EndpointTest, RefusesWhatIsNoUrl) {
@@ -43,11 +43,11 @@ TEST_F(EndpointTest, RefusesWhatIsNoUrl) {
 TEST_F(EndpointTest, NobodyWantsTracesUnlessSomebodySaysSo) {
   EXPECT_FALSE(find_endpoint("", {}).value());
   ::setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://one:1", 1);
-  EXPECT_EQ(found("", {}).host, "one");
+  EXPECT_EQ(found("", {}).url.host, "one");
   ::setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://two:2/whole", 1);
-  EXPECT_EQ(found("", {}).path, "/whole");
-  EXPECT_EQ(found("", {.endpoint = "http://three:3"}).host, "three");
-  EXPECT_EQ(found("http://four:4", {.endpoint = "http://three:3"}).host, "four");
+  EXPECT_EQ(found("", {}).url.path, "/whole");
+  EXPECT_EQ(found("", {.endpoint = "http://three:3"}).url.host, "three");
+  EXPECT_EQ(found("http://four:4", {.endpoint = "http://three:3"}).url.host, "four");
   ::setenv("OTEL_SDK_DISABLED", "true", 1);
   EXPECT_FALSE(find_endpoint("http://four:4", {}).value());
 }

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
-#include "io/worker.h"
-#include "net/tls.h"
+#include "io/http_client.h"
 #include "telemetry/endpoint.h"
 
 namespace paddock::telemetry {
@@ -22,21 +21,20 @@ class Poster {
     std::string answer;                // the body, where it was asked for
   };
   // An answer's body is read when it may have `most_answer` bytes; a longer or broken one is a
-  // failure.
+  // failure. One post at a time.
   io::Task<Posted> post(std::string body, io::Milliseconds patience, size_t most_answer = 0);
   void stop();  // whoever waits for post() is told at once that there was no answer
 
  private:
-  Poster(io::Loop& loop, Endpoint endpoint) : loop_(loop), endpoint_(std::move(endpoint)) {}
-  io::Task<Result<Fd>> connect(io::Milliseconds deadline);
+  Poster(io::Loop& loop, std::vector<net::Header> headers)
+      : loop_(loop), headers_(std::move(headers)) {}
+  io::Task<Posted> exchange(io::HttpRequest request, size_t most_answer, io::Milliseconds deadline);
 
   io::Loop& loop_;
-  Endpoint endpoint_;
-  int socket_ = -1;  // the one in use
+  std::vector<net::Header> headers_;
+  std::unique_ptr<io::HttpClient> client_;
+  std::shared_ptr<io::HttpExchange> under_way_;
   bool stopped_ = false;
-  std::optional<net::TlsClient> tls_;
-  // Names are looked up by a thread: the system's way blocks.
-  std::unique_ptr<io::Worker> resolver_;
 };
 
 }  // namespace paddock::telemetry

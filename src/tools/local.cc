@@ -1,12 +1,10 @@
 #include "tools/local.h"
 
-#include <limits.h>
-#include <unistd.h>
-
 #include "base/fd.h"
 #include "base/text.h"
 #include "policy/load.h"
 #include "run/secrets.h"
+#include "store/load_context.h"
 #include "store/state.h"
 
 namespace paddock::tools {
@@ -14,14 +12,6 @@ namespace paddock::tools {
 namespace {
 
 constexpr io::Milliseconds kTracesTime = 1'000;
-
-// Relative paths in policies begin in the working directory.
-policy::LoadContext load_context() {
-  char path[PATH_MAX];
-  const char* directory = ::getcwd(path, sizeof path) ? path : "/";
-  return {{directory, store::home_directory()},
-          [](const std::string& file) { return read_file(file); }};
-}
 
 // Without a record there are no calls, unless the policy accepts that.
 Result<std::unique_ptr<record::Events>> open_events(io::Loop& loop, const Policy& policy,
@@ -47,7 +37,7 @@ Result<std::unique_ptr<LocalTools>> LocalTools::open(io::Loop& loop, LocalOption
   local->caller_.agent = options.agent;
   if (!options.traceparent.empty())
     local->caller_.cause = Cause::from_traceparent(options.traceparent);
-  Policy policy = TRY(policy::load(options.policies, {}, load_context())).policy;
+  Policy policy = TRY(policy::load(options.policies, {}, store::load_context())).policy;
   std::string state = TRY(store::state_directory());
   local->events_ = TRY(open_events(loop, policy, state));
   ToolboxOptions toolbox{.policy = std::move(policy),

@@ -408,7 +408,7 @@ class ExamplesTest(unittest.TestCase):
         self.assertIn("exit code: 0", done.stdout)
 
     def test_library(self):
-        program = os.path.join(paddock.BUILD, "examples", "paddock-example")
+        program = os.path.join(paddock.BUILD, "examples", "paddock-run-example")
         for user in paddock.USERS:
             with self.subTest(user=user):
                 done = paddock.call(program=program, user=user)

@@ -23,6 +23,7 @@ LAYERS = {
     "egress": {"base", "linux", "net", "io", "policy", "presets"},
     "wall": {"base", "linux", "net", "policy", "launch", "presets"},
     "store": {"base", "linux", "policy"},
+    "client": {"base", "net", "policy", "store"},
     "record": {"base", "io", "redact", "audit", "telemetry", "launch", "store"},
     "run": {"base", "linux", "io", "policy", "redact", "monitor", "launch", "egress", "wall", "store", "record"},
     "doctor": {"base", "linux", "policy", "launch", "wall", "store", "run"},
@@ -33,7 +34,7 @@ LAYERS = {
     "mcp": {"base", "net", "io"},
     "tools": {"base", "net", "io", "schema", "policy", "redact", "telemetry", "guest", "launch", "wall", "store", "record", "run", "manager", "code", "mcp", "presets"},
     "api": {"base", "linux", "net", "io", "policy", "redact", "audit", "monitor", "store", "record", "run", "manager", "template", "code", "mcp", "tools"},
-    "cli": {"base", "linux", "net", "io", "policy", "audit", "telemetry", "monitor", "store", "record", "run", "doctor", "manager", "mcp", "tools", "api"},
+    "cli": {"base", "linux", "net", "io", "policy", "audit", "telemetry", "monitor", "store", "client", "record", "run", "doctor", "manager", "mcp", "tools", "api"},
     "bin": {"base", "launch", "egress", "guest", "probe", "cli"},
 }
 # One or two files know each library.

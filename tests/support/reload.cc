@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/text.h"
-#include "cli/context.h"
 #include "policy/load.h"
 #include "run/run.h"
+#include "store/load_context.h"
 
 namespace {
 
@@ -20,7 +20,7 @@ using namespace paddock;
 Result<Policy> policy_allowing(const std::vector<std::string>& hosts) {
   Policy call;
   call.network.allow = hosts;
-  return TRY(policy::load({}, call, cli::load_context())).policy;
+  return TRY(policy::load({}, call, store::load_context())).policy;
 }
 
 Result<void> reload(runs::Egress& egress, const std::string& line) {

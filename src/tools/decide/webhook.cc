@@ -25,10 +25,16 @@ bool is_this_machine(const std::string& host) {
   return kind && std::string_view(kind) == "loopback";
 }
 
+Result<net::HttpUrl> url_of(const policy::Ask& ask) {
+  Result<net::HttpUrl> url = net::parse_http_url(ask.webhook);
+  if (!url) url.error().message = cat("ask.webhook ", url.error().message);
+  return url;
+}
+
 // What a webhook answers approves calls, so nobody on the way may be able to change it.
 Result<telemetry::Endpoint> endpoint_of(const policy::Ask& ask) {
-  telemetry::Endpoint endpoint = TRY(telemetry::parse_url(ask.webhook, 80, "ask.webhook"));
-  if (!endpoint.tls && !is_this_machine(endpoint.host))
+  telemetry::Endpoint endpoint{.url = TRY(url_of(ask))};
+  if (!endpoint.url.tls && !is_this_machine(endpoint.url.host))
     return Error{Code::denied,
                  cat("ask.webhook '", printable(ask.webhook.substr(0, 200)),
                      "': http: to another machine, whose answer anybody on the way could give"),

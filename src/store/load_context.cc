@@ -1,4 +1,4 @@
-#include "cli/context.h"
+#include "store/load_context.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "store/state.h"
 
-namespace paddock::cli {
+namespace paddock::store {
 
 policy::LoadContext load_context() {
   char path[PATH_MAX];
@@ -15,4 +15,4 @@ policy::LoadContext load_context() {
           [](const std::string& file) { return read_file(file); }};
 }
 
-}  // namespace paddock::cli
+}  // namespace paddock::store

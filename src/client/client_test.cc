@@ -1,4 +1,4 @@
-#include "cli/client.h"
+#include "client/client.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -11,9 +11,8 @@
 #include <thread>
 
 #include "base/text.h"
-#include "cli/session.h"
 
-namespace paddock::cli {
+namespace paddock::client {
 namespace {
 
 Result<Endpoint> endpoint(std::map<std::string, std::string> variables, bool is_root) {
@@ -48,7 +47,7 @@ TEST(Endpoint, IsFoundInOrder) {
 TEST(Endpoint, RefusesWhatIsNoUrlOrKey) {
   for (const char* url :
        {"https://x", "box", "http://", "http://a/b", "http://u@a", "http://a:99999"})
-    EXPECT_FALSE(parse_url(url)) << url;
+    EXPECT_FALSE(parse_server_url(url)) << url;
   EXPECT_FALSE(endpoint({{"PADDOCK_URL", "http://a"}, {"PADDOCK_API_KEY", "a\r\nX: y"}}, true));
 }
 
@@ -63,13 +62,18 @@ TEST(Client, SaysHowToStartAServerWhenNoneRuns) {
   EXPECT_NE(answer.error().hint.find("paddock serve"), std::string::npos);
 }
 
-TEST(Client, KnowsTheExitStatusOfEveryOutcome) {
-  auto status = [](const char* json) { return exit_status_of(parse_json(json, "test").value()); };
-  EXPECT_EQ(status(R"({"kind":"exited","code":3})"), 3);
-  EXPECT_EQ(status(R"({"kind":"signaled","signal":"SIGTERM"})"), 143);
-  EXPECT_EQ(status(R"({"kind":"signaled","signal":9})"), 137);
-  EXPECT_EQ(status(R"({"kind":"limit","limit":"wall_time"})"), 124);
-  EXPECT_EQ(status(R"({"kind":"limit","limit":"memory"})"), 137);
+TEST(Client, ReadsEveryOutcome) {
+  auto read = [](const char* json) {
+    return read_outcome(parse_json(json, "test").value()).value();
+  };
+  EXPECT_EQ(read(R"({"kind":"exited","code":3})").code, 3);
+  EXPECT_EQ(read(R"({"kind":"signaled","signal":"SIGTERM"})").signal, 15);
+  EXPECT_EQ(read(R"({"kind":"signaled","signal":9})").signal, 9);
+  EXPECT_EQ(read(R"({"kind":"limit","limit":"wall_time"})").limit.limit, LimitKind::wall_time);
+  Outcome by_rule = read(R"({"kind":"limit","limit":"monitor.kill_if.cpu","rule":">80%"})");
+  EXPECT_EQ(by_rule.limit.rule, "monitor.kill_if.cpu");
+  EXPECT_EQ(by_rule.limit.text, ">80%");
+  EXPECT_FALSE(read_outcome(Value()));
 }
 
 // A server that reads one head and says one thing.
@@ -123,7 +127,7 @@ TEST(Client, ReadsJsonInChunks) {
 
 TEST(Client, ReadsLines) {
   OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na\nbc\n\n");
-  Result<Answer> answer = server.client().open("GET", "/");
+  Result<Response> answer = server.client().open("GET", "/");
   ASSERT_TRUE(answer);
   EXPECT_EQ(*answer.value().line().value(), "a");
   EXPECT_EQ(*answer.value().line().value(), "bc");
@@ -156,4 +160,4 @@ TEST(Client, RefusesAnUpgradeWithAnotherKey) {
 }
 
 }  // namespace
-}  // namespace paddock::cli
+}  // namespace paddock::client

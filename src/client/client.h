@@ -1,5 +1,5 @@
-// The other end of a running server, for the commands about living sandboxes. Blocking, one
-// connection for each request.
+// A client of a running paddock-server, for the command line and the library. It blocks, and makes
+// one connection for each request.
 //
 //   Client client = TRY(Client::find());
 //   Value sandbox = TRY(client.ask("GET", "/v1/sandboxes/abc"));
@@ -15,8 +15,9 @@
 #include "base/value.h"
 #include "net/http.h"
 #include "net/http_body.h"
+#include "paddock/sandbox.h"
 
-namespace paddock::cli {
+namespace paddock::client {
 
 // Where the server is: a UNIX socket, or a host and a port with a key.
 struct Endpoint {
@@ -30,10 +31,11 @@ struct Endpoint {
 // else the user's default one.
 Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable,
                                bool is_root);
-Result<Endpoint> parse_url(const std::string& url);
+// "http://HOST[:PORT]": there is no TLS here.
+Result<Endpoint> parse_server_url(const std::string& url);
 
-// An answer as it comes.
-class Answer {
+// A response whose body is read as it comes.
+class Response {
  public:
   int status() const { return head_.status; }
   const net::ResponseHead& head() const { return head_; }
@@ -72,21 +74,21 @@ class Client {
   explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
   void act_for(std::string agent) { agent_ = std::move(agent); }  // in the server's records
 
-  // JSON there and back. An answer that is no success becomes the Error that it tells of.
+  // JSON there and back. A refusal becomes the Error that it describes.
   Result<Value> ask(const std::string& method, const std::string& path,
                     const Value& body = {}) const;
-  // The head has come and says success; the body is read from the answer.
-  Result<Answer> open(const std::string& method, const std::string& path,
-                      const Value& body = {}) const;
-  Result<Answer> send(const std::string& method, const std::string& path,
-                      const Upload& upload) const;
+  // The head has come and says success; the body is read from the response.
+  Result<Response> open(const std::string& method, const std::string& path,
+                        const Value& body = {}) const;
+  Result<Response> send(const std::string& method, const std::string& path,
+                        const Upload& upload) const;
   // 101 Switching Protocols to WebSocket, the accept key having been checked.
-  Result<Answer> upgrade(const std::string& path) const;
+  Result<Response> upgrade(const std::string& path) const;
 
  private:
   Result<Fd> connect() const;
-  Result<Answer> begin(const std::string& method, const std::string& path,
-                       const std::vector<net::Header>& headers) const;
+  Result<Response> begin(const std::string& method, const std::string& path,
+                         const std::vector<net::Header>& headers) const;
 
   Endpoint endpoint_;
   std::string agent_;
@@ -95,4 +97,7 @@ class Client {
 // "/v1/sandboxes/ID" and what follows it.
 std::string sandbox_path(const std::string& id, std::string_view rest = "");
 
-}  // namespace paddock::cli
+// How a command ended, as the server writes it: {"kind":"exited","code":0}.
+Result<Outcome> read_outcome(const Value& value);
+
+}  // namespace paddock::client

@@ -1,8 +1,9 @@
-#include "cli/client.h"
+#include "client/client.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,11 +14,11 @@
 
 #include "base/percent.h"
 #include "base/text.h"
-#include "base/url.h"
+#include "net/http_url.h"
 #include "net/websocket.h"
 #include "store/state.h"
 
-namespace paddock::cli {
+namespace paddock::client {
 
 namespace {
 
@@ -27,6 +28,11 @@ Error no_server(const std::string& where, int number) {
   return {Code::not_found,
           cat("connect to the server at ", printable(where), ": ", std::strerror(number)),
           "start one with: paddock serve"};
+}
+
+std::string authority_of(const Endpoint& endpoint) {
+  bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
+  return cat(is_ipv6 ? "[" : "", endpoint.host, is_ipv6 ? "]" : "", ":", endpoint.port);
 }
 
 Result<void> send_all(int fd, std::string_view bytes) {
@@ -78,19 +84,17 @@ Error refusal(int status, const std::string& body) {
 
 }  // namespace
 
-Result<Endpoint> parse_url(const std::string& text) {
-  if (!starts_with(text, "http://"))
+Result<Endpoint> parse_server_url(const std::string& text) {
+  Result<net::HttpUrl> url = net::parse_http_url(text);
+  if (!url || url.value().path != "/")
+    return Error{Code::invalid,
+                 cat("PADDOCK_URL: '", printable(text), "' is not http://HOST[:PORT]"),
+                 "for example http://127.0.0.1:7070"};
+  if (url.value().tls)
     return Error{Code::invalid,
                  cat("PADDOCK_URL: '", printable(text), "' is not http://HOST[:PORT]"),
                  "for TLS, put a tunnel or a proxy in between, or use the Python client"};
-  Result<Url> url = paddock::parse_url(text);
-  bool has_path = url && url.value().path.find_first_not_of('/') != std::string::npos;
-  if (!url || has_path || !net::parse_authority(url.value().authority))
-    return Error{Code::invalid,
-                 cat("PADDOCK_URL: '", printable(text), "' ",
-                     url ? "is more than http://HOST[:PORT]" : url.error().message),
-                 "for example http://127.0.0.1:7070"};
-  return Endpoint{.host = url.value().host, .port = url.value().port.value_or(80)};
+  return Endpoint{.host = url.value().host, .port = url.value().port};
 }
 
 Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable,
@@ -100,7 +104,7 @@ Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& va
     return std::string(value ? value : "");
   };
   if (std::string url = given("PADDOCK_URL"); !url.empty()) {
-    Endpoint endpoint = TRY(parse_url(url));
+    Endpoint endpoint = TRY(parse_server_url(url));
     endpoint.key = given("PADDOCK_API_KEY");
     if (endpoint.key.find_first_of("\r\n") != std::string::npos)
       return Error{Code::invalid, "PADDOCK_API_KEY: a key has no line breaks", ""};
@@ -134,11 +138,10 @@ Result<Fd> Client::connect() const {
       return no_server(endpoint_.socket, errno);
     return fd;
   }
-  std::string host = endpoint_.host, where = cat(host, ":", endpoint_.port);
-  if (!host.empty() && host.front() == '[') host = host.substr(1, host.size() - 2);
+  std::string where = authority_of(endpoint_);
   addrinfo hints{.ai_socktype = SOCK_STREAM}, *found = nullptr;
-  if (int status =
-          ::getaddrinfo(host.c_str(), std::to_string(endpoint_.port).c_str(), &hints, &found);
+  if (int status = ::getaddrinfo(endpoint_.host.c_str(), std::to_string(endpoint_.port).c_str(),
+                                 &hints, &found);
       status != 0)
     return Error{Code::not_found, cat("look up ", printable(where), ": ", ::gai_strerror(status)),
                  "see PADDOCK_URL"};
@@ -156,78 +159,80 @@ Result<Fd> Client::connect() const {
   return no_server(where, number);
 }
 
-Result<Answer> Client::begin(const std::string& method, const std::string& path,
-                             const std::vector<net::Header>& headers) const {
-  Answer answer;
-  answer.connection_ = TRY(connect());
+Result<Response> Client::begin(const std::string& method, const std::string& path,
+                               const std::vector<net::Header>& headers) const {
+  Response response;
+  response.connection_ = TRY(connect());
   net::RequestHead head{.method = method, .target = path, .version = "HTTP/1.1"};
-  head.headers.push_back(
-      {"Host", endpoint_.host.empty() ? "localhost" : cat(endpoint_.host, ":", endpoint_.port)});
+  head.headers.push_back({"Host", endpoint_.host.empty() ? "localhost" : authority_of(endpoint_)});
   if (!endpoint_.key.empty()) head.headers.push_back({"X-API-Key", endpoint_.key});
   if (!agent_.empty()) head.headers.push_back({"X-Paddock-Agent", printable(agent_)});
   head.headers.insert(head.headers.end(), headers.begin(), headers.end());
-  TRY(send_all(answer.connection_.get(), net::to_bytes(head)));
-  return answer;
+  TRY(send_all(response.connection_.get(), net::to_bytes(head)));
+  return response;
 }
 
-Result<Answer> Client::open(const std::string& method, const std::string& path,
-                            const Value& body) const {
+Result<Response> Client::open(const std::string& method, const std::string& path,
+                              const Value& body) const {
   std::string text = body.is_null() ? "" : to_json(body);
   std::vector<net::Header> headers;
   if (!text.empty()) headers.push_back({"Content-Type", "application/json"});
   if (!text.empty() || method == "POST" || method == "PUT")
     headers.push_back({"Content-Length", std::to_string(text.size())});
-  Answer answer = TRY(begin(method, path, headers));
+  Response response = TRY(begin(method, path, headers));
   // A server may refuse before it has read everything, and close: what it said counts then.
-  Result<void> sent = send_all(answer.connection_.get(), text);
-  Result<void> answered = answer.receive_head(method);
+  Result<void> sent = send_all(response.connection_.get(), text);
+  Result<void> answered = response.receive_head(method);
   if (!answered) return sent ? answered.error() : sent.error();
-  if (answer.status() / 100 != 2) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
-  return answer;
+  if (response.status() / 100 != 2)
+    return refusal(response.status(), TRY(response.read_all(1 << 20)));
+  return response;
 }
 
 Result<Value> Client::ask(const std::string& method, const std::string& path,
                           const Value& body) const {
-  Answer answer = TRY(open(method, path, body));
-  std::string text = TRY(answer.read_all());
+  Response response = TRY(open(method, path, body));
+  std::string text = TRY(response.read_all());
   if (text.empty()) return Value();
   return parse_json(text, "the server's answer");
 }
 
-Result<Answer> Client::send(const std::string& method, const std::string& path,
-                            const Upload& upload) const {
+Result<Response> Client::send(const std::string& method, const std::string& path,
+                              const Upload& upload) const {
   net::Header length = upload.size ? net::Header{"Content-Length", std::to_string(*upload.size)}
                                    : net::Header{"Transfer-Encoding", "chunked"};
-  Answer answer = TRY(begin(method, path, {{"Content-Type", "application/octet-stream"}, length}));
+  Response response =
+      TRY(begin(method, path, {{"Content-Type", "application/octet-stream"}, length}));
   while (true) {
     std::string piece = TRY(upload.next());
     bool end = piece.empty();
     if (!upload.size) piece = net::make_chunk(piece);
     // A server that had enough says why in its answer.
-    if (!send_all(answer.connection_.get(), piece)) break;
+    if (!send_all(response.connection_.get(), piece)) break;
     if (end) break;
   }
-  TRY(answer.receive_head(method));
-  if (answer.status() / 100 != 2) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
-  return answer;
+  TRY(response.receive_head(method));
+  if (response.status() / 100 != 2)
+    return refusal(response.status(), TRY(response.read_all(1 << 20)));
+  return response;
 }
 
-Result<Answer> Client::upgrade(const std::string& path) const {
+Result<Response> Client::upgrade(const std::string& path) const {
   std::string key = base64(TRY(store::random_name(16)));
-  Answer answer = TRY(begin("GET", path,
-                            {{"Connection", "Upgrade"},
-                             {"Upgrade", "websocket"},
-                             {"Sec-WebSocket-Version", "13"},
-                             {"Sec-WebSocket-Key", key}}));
-  TRY(answer.receive_head("GET"));
-  if (answer.status() != 101) return refusal(answer.status(), TRY(answer.read_all(1 << 20)));
-  const net::Header* accept = net::find_header(answer.head().headers, "Sec-WebSocket-Accept");
+  Response response = TRY(begin("GET", path,
+                                {{"Connection", "Upgrade"},
+                                 {"Upgrade", "websocket"},
+                                 {"Sec-WebSocket-Version", "13"},
+                                 {"Sec-WebSocket-Key", key}}));
+  TRY(response.receive_head("GET"));
+  if (response.status() != 101) return refusal(response.status(), TRY(response.read_all(1 << 20)));
+  const net::Header* accept = net::find_header(response.head().headers, "Sec-WebSocket-Accept");
   if (!accept || accept->value != net::websocket_accept(key))
-    return Error{Code::internal, "the server's answer is no WebSocket", ""};
-  return answer;
+    return Error{Code::internal, "the server did not switch to a WebSocket", ""};
+  return response;
 }
 
-Result<size_t> Answer::receive() {
+Result<size_t> Response::receive() {
   char buffer[kPiece];
   while (true) {
     ssize_t size = ::recv(connection_.get(), buffer, sizeof buffer, 0);
@@ -238,7 +243,7 @@ Result<size_t> Answer::receive() {
   }
 }
 
-Result<void> Answer::receive_head(const std::string& method) {
+Result<void> Response::receive_head(const std::string& method) {
   while (true) {
     size_t size = TRY(net::head_size(ahead_));
     if (size > 0) {
@@ -253,7 +258,7 @@ Result<void> Answer::receive_head(const std::string& method) {
   }
 }
 
-Result<std::string> Answer::read() {
+Result<std::string> Response::read() {
   while (!body_.done()) {
     std::string content;
     size_t taken = TRY(body_.take(ahead_, &content));
@@ -270,7 +275,7 @@ Result<std::string> Answer::read() {
   return std::string();
 }
 
-Result<std::optional<std::string>> Answer::line() {
+Result<std::optional<std::string>> Response::line() {
   while (true) {
     size_t end = lines_.find('\n');
     if (end != std::string::npos) {
@@ -286,7 +291,7 @@ Result<std::optional<std::string>> Answer::line() {
   }
 }
 
-Result<std::string> Answer::read_all(size_t most) {
+Result<std::string> Response::read_all(size_t most) {
   std::string text;
   while (true) {
     std::string piece = TRY(read());
@@ -296,7 +301,7 @@ Result<std::string> Answer::read_all(size_t most) {
   }
 }
 
-Fd Answer::take(std::string& ahead) {
+Fd Response::take(std::string& ahead) {
   ahead = std::move(ahead_);
   return std::move(connection_);
 }
@@ -305,4 +310,44 @@ std::string sandbox_path(const std::string& id, std::string_view rest) {
   return cat("/v1/sandboxes/", percent_encode(id), rest);
 }
 
-}  // namespace paddock::cli
+namespace {
+
+// The server writes a signal's name; an older one wrote its number.
+int signal_number(const Value& outcome) {
+  if (int64_t number = number_in(outcome, "signal")) return static_cast<int>(number);
+  std::string name = text_in(outcome, "signal");
+  for (int number = 1; number < NSIG; ++number)
+    if (const char* known = ::sigabbrev_np(number); known && name == cat("SIG", known))
+      return number;
+  return SIGKILL;
+}
+
+LimitHit limit_hit(const Value& outcome) {
+  std::string name = text_in(outcome, "limit");
+  LimitHit hit{.value = count_in(outcome, "value"), .peak = count_in(outcome, "peak")};
+  for (size_t kind = 0; kind < kLimitCount; ++kind) {
+    if (name != kLimits[kind].name) continue;
+    hit.limit = static_cast<LimitKind>(kind);
+    return hit;
+  }
+  hit.rule = name;
+  hit.text = text_in(outcome, "rule");
+  hit.exact_value = real_in(outcome, "value");
+  hit.exact_peak = real_in(outcome, "peak");
+  return hit;
+}
+
+}  // namespace
+
+Result<Outcome> read_outcome(const Value& value) {
+  std::string kind = text_in(value, "kind");
+  if (kind == "exited")
+    return Outcome{.kind = Outcome::Kind::exited,
+                   .code = static_cast<int>(number_in(value, "code")) & 0xff};
+  if (kind == "signaled")
+    return Outcome{.kind = Outcome::Kind::signaled, .signal = signal_number(value)};
+  if (kind == "limit") return Outcome{.kind = Outcome::Kind::limit, .limit = limit_hit(value)};
+  return Error{Code::internal, "the server did not say how the command ended", ""};
+}
+
+}  // namespace paddock::client
