@@ -91,8 +91,8 @@ void Connection::refuse(Gate& gate, Fd client) {
 }
 
 void Connection::end() {
-  client_.end();
-  server_.end();
+  client_.cut();
+  server_.cut();
 }
 
 void Connection::judge_again() {
@@ -165,7 +165,7 @@ Task<bool> Connection::reach() {
     dialled_.verdict = judge(gate_, target_, dialled_.address);
   verdict_ = dialled_.verdict;
   if (dialled_.connected) limit_buffers();
-  co_return dialled_.connected&& verdict_.allowed && !client_.ended;
+  co_return dialled_.connected&& verdict_.allowed && !client_.is_cut();
 }
 
 // Bytes that wait for a slow reader wait in the kernel, outside of the sandbox's memory. A few
@@ -188,7 +188,7 @@ Task<void> Connection::run_redirected(Target target) {
     co_await refuse_redirected();
 }
 
-// An HTTP client is told why. For others a reset says it all, once it is clear that it is none.
+// An HTTP client gets the reason. Others get a reset, once it is clear that they do not speak HTTP.
 Task<void> Connection::refuse_redirected() {
   Milliseconds deadline = gate_.loop.now() + kRefusedWaitMs;
   net::Looks looks = net::Looks::more;
@@ -233,7 +233,7 @@ Task<Connection::First> Connection::first_to_speak() {
 }
 
 // Reads until it is clear what the client speaks. A protocol whose first words could begin a
-// request, and who then waits for an answer, must not wait for ever: after a moment what it said
+// request and then waits for an answer must not wait for ever: after a moment what it said
 // goes to the server, and is remembered. Should it become a request after all, the rest is held
 // until it was judged; a server does nothing with half a first line.
 Task<Connection::Speech> Connection::listen_to_client() {

@@ -52,7 +52,7 @@ class Connection {
   void deny(const char* rule, std::string why);
   void log(const char* protocol);
   void log(Entry entry);                // with the bytes since the last entry
-  void log_rest(const char* protocol);  // what no entry has told yet
+  void log_rest(const char* protocol);  // what no entry has counted yet
   Entry entry(const char* protocol) const;
   bool is_strict_port() const;
 

@@ -76,6 +76,69 @@ policy::Verdict judge(const Gate& gate, const Target& target, const net::Address
   return verdict;
 }
 
+namespace {
+
+// What became of the attempts: whether one has connected, and how the others failed.
+struct Race {
+  std::vector<std::unique_ptr<Attempt>> attempts;
+  int error = 0;
+};
+
+// Looks at every attempt; takes over the first that has connected.
+bool take_winner(Race& race, Stream& server, Dialled& dialled) {
+  for (size_t i = 0; i < race.attempts.size();) {
+    Attempt& attempt = *race.attempts[i];
+    if (is_connected(attempt.socket.get())) {
+      dialled.address = attempt.address;
+      int on = 1;
+      (void)::setsockopt(attempt.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      server.socket.take(attempt.socket);
+      dialled.connected = true;
+      return true;
+    }
+    if (int failed = error_of(attempt.socket.get())) {
+      race.error = failed;
+      race.attempts.erase(race.attempts.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      attempt.socket.not_writable();
+      ++i;
+    }
+  }
+  return false;
+}
+
+// Connects to the first of these that answers; each is tried a little after the one before.
+Task<void> connect_to_first(Gate& gate, std::vector<net::Address> addresses, uint16_t port,
+                            Stream& server, Dialled& dialled) {
+  Race race;
+  size_t next = 0;
+  Milliseconds give_up = gate.loop.now() + kLongestDial;
+  while (next < addresses.size() || !race.attempts.empty()) {
+    if (next < addresses.size()) {
+      auto attempt = start(gate.loop, addresses[next++], port, race.error);
+      if (!attempt) continue;
+      race.attempts.push_back(std::move(attempt));
+    }
+    std::array<Interest, kMostAttempts> interests;
+    for (size_t i = 0; i < race.attempts.size(); ++i)
+      interests[i] = {&race.attempts[i]->socket, true};
+    Milliseconds deadline = next < addresses.size() ? gate.loop.now() + kStagger : give_up;
+    Wait any(gate.loop, interests.data(), race.attempts.size(), deadline);
+    bool in_time = co_await any;
+    if (!in_time && next >= addresses.size()) {
+      race.error = ETIMEDOUT;
+      break;
+    }
+    if (take_winner(race, server, dialled)) co_return;
+  }
+  dialled.error = race.error == ECONNREFUSED ? "connection refused"
+                  : race.error == ETIMEDOUT  ? "timed out"
+                  : race.error               ? std::strerror(race.error)
+                                             : "unreachable";
+}
+
+}  // namespace
+
 Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& server) {
   Dialled dialled{.verdict = verdict};
   std::vector<net::Address> found, vetted;
@@ -96,51 +159,7 @@ Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& s
   if (vetted.empty()) co_return dialled;
   dialled.verdict = verdict;
   if (vetted.size() > kMostAttempts) vetted.resize(kMostAttempts);
-
-  std::vector<std::unique_ptr<Attempt>> attempts;
-  int error = 0;
-  size_t next = 0;
-  Milliseconds give_up = gate.loop.now() + kLongestDial;
-  while (next < vetted.size() || !attempts.empty()) {
-    if (next < vetted.size()) {
-      if (auto attempt = start(gate.loop, vetted[next++], target.port, error))
-        attempts.push_back(std::move(attempt));
-      else
-        continue;
-    }
-    std::array<Interest, kMostAttempts> interests;
-    for (size_t i = 0; i < attempts.size(); ++i) interests[i] = {&attempts[i]->socket, true};
-    Milliseconds deadline = next < vetted.size() ? gate.loop.now() + kStagger : give_up;
-    Wait any(gate.loop, interests.data(), attempts.size(), deadline);
-    bool in_time = co_await any;
-    if (!in_time && next >= vetted.size()) {
-      error = ETIMEDOUT;
-      break;
-    }
-    for (size_t i = 0; i < attempts.size();) {
-      Attempt& attempt = *attempts[i];
-      if (is_connected(attempt.socket.get())) {
-        dialled.address = attempt.address;
-        int on = 1;
-        (void)::setsockopt(attempt.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        server.socket.take(attempt.socket);
-        dialled.connected = true;
-        co_return dialled;
-      }
-      int failed = error_of(attempt.socket.get());
-      if (failed) {
-        error = failed;
-        attempts.erase(attempts.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        attempt.socket.not_writable();
-        ++i;
-      }
-    }
-  }
-  dialled.error = error == ECONNREFUSED ? "connection refused"
-                  : error == ETIMEDOUT  ? "timed out"
-                  : error               ? std::strerror(error)
-                                        : "unreachable";
+  co_await connect_to_first(gate, std::move(vetted), target.port, server, dialled);
   co_return dialled;
 }
 

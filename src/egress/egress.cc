@@ -94,7 +94,7 @@ Result<void> check_descriptors(const Settings& settings, uint64_t most) {
                    " connections, or raise the hard limit of open files (ulimit -Hn)")};
 }
 
-// What the caller had open is not ours, whoever takes this process over.
+// What the caller had open is not ours to use, also not for an attacker of this process.
 void let_go_of_the_callers() {
   kernel::turn_stdio_to_null();
   (void)::syscall(SYS_close_range, kSandbox + 1, ~0U, 0);

@@ -50,15 +50,10 @@ policy::Verdict Gate::admit_name(const policy::Host& host, policy::Verdict verdi
   if (!verdict.allowed || host.is_address() || names.knows(host.name) ||
       !rules.is_by_wildcard(host))
     return verdict;
-  new_names_left_ =
-      std::min(kNewNamesAtOnce, new_names_left_ + static_cast<double>(loop.now() - new_names_at_) *
-                                                      kNewNamesPerSecond / 1000);
-  new_names_at_ = loop.now();
-  if (new_names_left_ < 1)
+  if (!new_names_.take(loop.now()))
     return {.allowed = false,
             .rule = "network.names",
             .why = "too many new names beneath a wildcard in a short time"};
-  new_names_left_ -= 1;
   (void)names.address_of(host.name);  // from here on it is known
   return verdict;
 }

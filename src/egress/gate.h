@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/token_bucket.h"
 #include "egress/io.h"
 #include "egress/log.h"
 #include "egress/names.h"
@@ -88,8 +89,7 @@ class Gate {
 
   uint64_t edition_ = 0;
   Rate up_rate_, down_rate_;
-  double new_names_left_ = kNewNamesAtOnce;
-  Milliseconds new_names_at_ = 0;
+  TokenBucket new_names_{kNewNamesPerSecond, kNewNamesAtOnce};
   std::vector<std::pair<policy::NetworkRule, const Inject*>> injections_;
 };
 

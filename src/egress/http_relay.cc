@@ -103,7 +103,7 @@ Task<void> HttpRelay::run() {
     log();
     if (upgraded_) co_return;
     if (response_begun_ && !response_done_) {  // a response that was cut must not look whole
-      client_.end();
+      client_.cut();
       co_return;
     }
     if (!goes_on) {
@@ -159,7 +159,7 @@ Task<bool> HttpRelay::find_server() {
     co_await answer(405, "CONNECT is not passed on here");
     co_return false;
   } else if (!check_host()) {
-    server_.end();
+    server_.cut();
     co_await answer_denied();
     co_return false;
   } else if (connection_.sent_ahead_ &&
@@ -322,14 +322,14 @@ Task<void> HttpRelay::send_body() {
     if (client_.ahead.empty()) {
       Stream::More more = co_await client_.read();
       if (more != Stream::More::yes) {
-        if (!response_done_) server_.end();  // half a request is none
+        if (!response_done_) server_.cut();  // half a request is none
         co_return;
       }
     }
     Result<size_t> taken = reader.take(client_.ahead);
     if (!taken) {
       connection_.deny("network.http", taken.error().message);
-      server_.end();
+      server_.cut();
       co_return;
     }
     std::string block = client_.ahead.substr(0, taken.value());
@@ -390,7 +390,7 @@ Task<void> HttpRelay::receive() {
   // The rest of the request has no taker any more.
   keep_ = false;
   (void)::shutdown(client_.socket.get(), SHUT_RD);
-  server_.end();  // also when it has stopped reading
+  server_.cut();  // also when it has stopped reading
 }
 
 // True when all of it came and went.
@@ -456,8 +456,8 @@ Task<void> HttpRelay::pump(Stream& from, Stream& to, bool scrub_it) {
     (void)::shutdown(to.socket.get(), SHUT_WR);
     co_return;
   }
-  from.end();
-  to.end();
+  from.cut();
+  to.cut();
 }
 
 }  // namespace paddock::egress

@@ -132,7 +132,7 @@ void Log::use_live(Milliseconds live_ms, std::function<uint64_t()> connections) 
   connections_ = std::move(connections);
 }
 
-// A reader that is slow or gone gets no line: the next one tells all of it.
+// A reader that is slow or gone gets no line: the next line has everything.
 void Log::tell_live() {
   if (!live_ms_ || !events_ || !pending_.empty()) return;
   std::array<uint64_t, 3> now{up, down, connections_()};

@@ -1,6 +1,7 @@
 // What happened on the network: an entry for each request, connection, lookup and dropped packet,
-// told as it happens; sums by host that never lose anything; and, when asked to, the sums so far
-// while they change, as lines
+// reported as it happens; sums by host that never lose anything; and, when asked to, the sums so
+// far while they change, as lines of this form:
+//
 //   {"live":[bytes up, bytes down, connections, milliseconds]}
 #pragma once
 

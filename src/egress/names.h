@@ -18,7 +18,7 @@ class Names {
   // None when there are too many names already.
   std::optional<net::Address> address_of(const std::string& name);
   bool knows(const std::string& name) const { return numbers_.count(name) != 0; }
-  // The name behind a synthetic address, IPv4 or IPv6; null when it is none, or was never given
+  // The name of a synthetic address, IPv4 or IPv6; null when it is not one, or was never given
   // out.
   const std::string* name_at(const net::Address& address) const;
 

@@ -135,7 +135,7 @@ Task<Resolver::Answer> Resolver::ask(net::Endpoint server, const std::string& na
   while (!questions[0].answered || !questions[1].answered) {
     ssize_t count = ::recv(socket.get(), buffer, sizeof buffer, 0);
     if (count < 0) {
-      if (errno != EAGAIN) co_return answer;  // nobody listens there
+      if (errno != EAGAIN) co_return answer;  // there is no server
       socket.not_readable();
       bool in_time = co_await socket.readable(deadline);
       if (!in_time) co_return answer;

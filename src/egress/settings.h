@@ -1,11 +1,12 @@
-// What an egress process is told. It has three sockets: on `control` it answers each line of JSON
-// with one,
-//   {"settings": {…}}   → {"ready": {"certificate", "bundle", "java"}} the first time, {"taken":
-//   true} for a reload,
-//                         {"refused": "why"}: what was in force stays so
-//   {"finish": true}    → {"summary": {…}}, and it ends
-// on `events` it tells what happens (log.h), and on `sandbox` it gets the sockets that live in the
-// sandbox's namespace. When `control` closes it ends.
+// The settings of an egress process. It has three sockets. On `control` it answers each line of
+// JSON with one:
+//
+//   {"settings": {…}}   the first: {"ready": {"certificate", "bundle", "java"}}
+//                       later ones: {"taken": true}, or {"refused": "why"} and all stays as it was
+//   {"finish": true}    {"summary": {…}}, and it ends
+//
+// On `events` it reports what happens (log.h), and on `sandbox` it gets the sockets that live in
+// the sandbox's namespace. When `control` closes it ends.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct Settings {
   std::vector<std::string> resolvers;
   std::vector<Inject> inject;                                       // cannot be changed by a reload
   uint64_t connections = 0, up_rate = 0, down_rate = 0, total = 0;  // 0: no limit
-  // How often sums are told while they change (log.h); 0: not at all.
+  // How often sums are sent while they change (log.h); 0: not at all.
   uint64_t live_ms = 0;
   uint32_t uid = 0;  // the host uid to run as; 0: stay who we are
 };

@@ -10,9 +10,6 @@ namespace paddock::egress {
 
 namespace {
 
-constexpr size_t kBuffer = 2 << 20;
-char buffer[kBuffer];  // of the whole process: what is in it does not outlive a turn
-
 // What receivers have not taken yet waits here. When that is much, less is read at a time.
 constexpr size_t kMostHeld = 16 << 20, kSmallBlock = 16 << 10;
 size_t held = 0;
@@ -22,83 +19,35 @@ struct Held {
   ~Held() { held -= size; }
   size_t size;
 };
-size_t room() { return held < kMostHeld ? kBuffer : kSmallBlock; }
+size_t room() { return held < kMostHeld ? io::scratch_buffer().size() : kSmallBlock; }
 
-constexpr size_t kTurnBytes = 4 << 20;  // that one direction moves before the others have a turn
+constexpr size_t kTurnBytes = 4 << 20;  // what one direction moves before others have a turn
 
 }  // namespace
 
-Milliseconds Stream::count(size_t bytes, bool reading) {
+Stream::Stream(Gate& gate, Side side) : io::Stream(gate.loop), gate_(gate), side_(side) {}
+
+// The client sends up and is sent down; the server's side is the other way round.
+size_t Stream::most_at_once(Direction direction, size_t most) {
+  if (direction == Direction::in)
+    return side_ == Side::client ? gate_.block_up(most) : gate_.block_down(most);
+  return side_ == Side::client ? gate_.block_down(most) : most;
+}
+
+Milliseconds Stream::moved(Direction direction, size_t bytes) {
   if (side_ != Side::client) return 0;
-  (reading ? up : down) += bytes;
-  return reading ? gate_.moved_up(bytes) : gate_.moved_down(bytes);
+  (direction == Direction::in ? up : down) += bytes;
+  return direction == Direction::in ? gate_.moved_up(bytes) : gate_.moved_down(bytes);
 }
 
 Task<Stream::More> Stream::read(Milliseconds deadline) {
-  size_t most = side_ == Side::client ? gate_.block_up(room()) : gate_.block_down(room());
-  while (true) {
-    if (ended) co_return More::failed;
-    size_t count = 0;
-    if (tls) {
-      net::TlsStream::Done done = tls->read(buffer, most);
-      if (done.status == net::TlsStream::Status::closed) co_return More::end;
-      if (done.status == net::TlsStream::Status::failed) co_return More::failed;
-      if (done.status != net::TlsStream::Status::ok) {
-        bool in_time = co_await io::wait_for_tls(socket, done.status, deadline);
-        if (!in_time) co_return More::late;
-        continue;
-      }
-      count = done.bytes;
-    } else {
-      ssize_t received = ::recv(socket.get(), buffer, most, 0);
-      if (received < 0 && errno == EAGAIN) {
-        socket.not_readable();
-        bool in_time = co_await socket.readable(deadline);
-        if (!in_time) co_return More::late;
-        continue;
-      }
-      if (received < 0) co_return More::failed;
-      if (received == 0) co_return More::end;
-      count = static_cast<size_t>(received);
-    }
-    ahead.append(buffer, count);
-    Milliseconds pause = this->count(count, true);
-    if (pause > 0) co_await gate_.loop.sleep(pause);
-    co_return More::yes;
-  }
+  return io::Stream::read(deadline, room());
 }
 
 Task<bool> Stream::write(std::string_view bytes) {
   Held holding(bytes.size());
-  while (!bytes.empty()) {
-    if (ended) co_return false;
-    size_t most = side_ == Side::client ? gate_.block_down(bytes.size()) : bytes.size();
-    size_t count = 0;
-    if (tls) {
-      net::TlsStream::Done done = tls->write(bytes.substr(0, most));
-      if (done.status == net::TlsStream::Status::closed ||
-          done.status == net::TlsStream::Status::failed)
-        co_return false;
-      if (done.status != net::TlsStream::Status::ok) {
-        (void)co_await io::wait_for_tls(socket, done.status, Wait::kForever);
-        continue;
-      }
-      count = done.bytes;
-    } else {
-      ssize_t sent = ::send(socket.get(), bytes.data(), std::min(most, bytes.size()), MSG_NOSIGNAL);
-      if (sent < 0 && errno == EAGAIN) {
-        socket.not_writable();
-        (void)co_await socket.writable();
-        continue;
-      }
-      if (sent < 0) co_return false;
-      count = static_cast<size_t>(sent);
-    }
-    bytes.remove_prefix(count);
-    Milliseconds pause = this->count(count, false);
-    if (pause > 0) co_await gate_.loop.sleep(pause);
-  }
-  co_return true;
+  bool written = co_await io::Stream::write(bytes);
+  co_return written;
 }
 
 void Stream::reset() {
@@ -121,22 +70,33 @@ std::string Stream::peek_at(size_t most) {
   return bytes;
 }
 
-void Stream::end() {
-  ended = true;
-  if (!socket) return;
-  reset();
-  (void)::shutdown(socket.get(), SHUT_RDWR);
-}
-
 namespace {
+
+// Sends what a slower receiver did not take at once. False: it takes nothing any more.
+Task<bool> send_rest(Stream& to, std::string rest) {
+  Held holding(rest.size());
+  for (size_t sent = 0; sent < rest.size();) {
+    ssize_t more = ::send(to.socket.get(), rest.data() + sent, rest.size() - sent, MSG_NOSIGNAL);
+    if (more > 0) {
+      sent += static_cast<size_t>(more);
+    } else if (errno == EAGAIN) {
+      to.socket.not_writable();
+      (void)co_await to.socket.writable();
+    } else {
+      co_return false;
+    }
+  }
+  co_return true;
+}
 
 // One direction of plain sockets: no copy but through the buffer, no allocation but when the
 // receiver is slower.
 Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
+  char* const buffer = io::scratch_buffer().data();
   size_t in_a_row = 0;
   while (true) {
     (void)co_await from.socket.readable();
-    if (from.ended) co_return;
+    if (from.is_cut()) co_return;
     size_t most = up ? gate.block_up(room()) : gate.block_down(room());
     ssize_t received = ::recv(from.socket.get(), buffer, most, 0);
     if (received < 0 && errno == EAGAIN) {
@@ -144,32 +104,22 @@ Task<void> pump(Gate& gate, Stream& from, Stream& to, bool up) {
       continue;
     }
     if (received < 0) {
-      to.end();
+      to.cut();
       co_return;
     }
     if (received == 0) break;
-    size_t size = static_cast<size_t>(received), sent = 0;
+    size_t size = static_cast<size_t>(received);
     if (size < most) from.socket.read_short();
     (up ? from.up : to.down) += size;
     Milliseconds pause = up ? gate.moved_up(size) : gate.moved_down(size);
     ssize_t first = ::send(to.socket.get(), buffer, size, MSG_NOSIGNAL);
-    if (first > 0) sent = static_cast<size_t>(first);
+    size_t sent = first > 0 ? static_cast<size_t>(first) : 0;
     if (sent < size) {
       std::string rest(buffer + sent, size - sent);
-      Held holding(rest.size());
-      sent = 0;
-      while (sent < rest.size()) {
-        ssize_t more =
-            ::send(to.socket.get(), rest.data() + sent, rest.size() - sent, MSG_NOSIGNAL);
-        if (more > 0) {
-          sent += static_cast<size_t>(more);
-        } else if (errno == EAGAIN) {
-          to.socket.not_writable();
-          (void)co_await to.socket.writable();
-        } else {
-          from.end();
-          co_return;
-        }
+      bool taken = co_await send_rest(to, std::move(rest));
+      if (!taken) {
+        from.cut();
+        co_return;
       }
     }
     in_a_row += size;

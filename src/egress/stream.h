@@ -1,33 +1,25 @@
-// One side of a connection, plain or under TLS, read and written as bytes.
+// One side of a connection, plain or under TLS, that keeps to the sandbox's rates.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "egress/io.h"
 #include "io/stream.h"
-#include "net/tls.h"
 
 namespace paddock::egress {
 
 class Gate;
 
-class Stream {
+class Stream : public io::Stream {
  public:
-  enum class Side { client, server };  // the client's bytes count, and keep to the rates
-  Stream(Gate& gate, Side side) : gate_(gate), side_(side) {}
+  enum class Side { client, server };  // the client's bytes count against the totals
+  Stream(Gate& gate, Side side);
 
-  Socket socket;
-  std::optional<net::TlsStream> tls;
-  std::string ahead;  // read and not used yet
   uint64_t up = 0, down = 0;
-  bool ended = false;  // by end(): whatever is still in its buffers goes nowhere
 
-  enum class More { yes, end, failed, late };
-  // Reads what there is, at least a byte, behind what is ahead.
+  // As io::Stream, in blocks that fit what is held in memory for slow receivers.
   Task<More> read(Milliseconds deadline = Wait::kForever);
-  // All of it; the bytes must stay where they are meanwhile.
   Task<bool> write(std::string_view bytes);
 
   enum class Seen { bytes, nothing, end };
@@ -35,10 +27,10 @@ class Stream {
   Seen peek();                       // what waits on the socket, which then may be waited for
 
   void reset();  // the other side gets a reset instead of an ordinary end
-  void end();    // wakes who waits for it; their reads and writes fail
 
  private:
-  Milliseconds count(size_t bytes, bool reading);
+  size_t most_at_once(Direction direction, size_t most) override;
+  Milliseconds moved(Direction direction, size_t bytes) override;
 
   Gate& gate_;
   Side side_;

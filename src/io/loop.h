@@ -67,7 +67,7 @@ class Socket {
   int get() const { return fd_.get(); }
   explicit operator bool() const { return static_cast<bool>(fd_); }
   void open(Loop& loop, Fd fd);
-  void take(Socket& other);  // its descriptor; nobody may be waiting for it
+  void take(Socket& other);  // its descriptor, for which there must be no waiter
   void close();
 
   Wait readable(Milliseconds deadline = Wait::kForever) {
@@ -77,9 +77,9 @@ class Socket {
     return Wait(*loop_, {this, true}, deadline);
   }
 
-  void wake_readers();  // who waits to read goes on, as if there were something
+  void wake_readers();  // readers go on, as if there were something to read
 
-  // Readiness is edge-triggered: who got EAGAIN says so before waiting.
+  // Readiness is edge-triggered: after EAGAIN, call one of these before waiting.
   void not_readable() { readable_ = false; }
   // A read that got less than it asked for has emptied the socket, unless its end is near or urgent
   // data stands in it.
@@ -159,7 +159,7 @@ class Loop {
   bool stopped_ = false;
 };
 
-// Something that happens once; whoever waits for it then gets a turn.
+// Something that happens once; its waiters then get a turn.
 class Event {
  public:
   explicit Event(Loop& loop) : loop_(loop) {}
@@ -171,8 +171,8 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Not the event itself: g++ 12 copies what is awaited when it is a member or behind a pointer,
-  // and waits for the copy.
+  // Not the event itself: g++ 12 copies what is awaited when it is a member or reached by a
+  // pointer, and waits for the copy.
   struct Happening {
     Event& event;
     bool await_ready() const { return event.happened_; }

@@ -60,7 +60,7 @@ Task<bool> PipeEnd::write(std::string_view bytes, Milliseconds patience) {
 
 void PipeEnd::close() {
   if (!socket_) return;
-  socket_.nudge();  // nobody waits any more
+  socket_.nudge();  // wakes waiters
   socket_.close();
 }
 

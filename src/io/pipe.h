@@ -16,13 +16,13 @@ class PipeEnd {
 
   std::string ahead;  // read and not used yet
 
-  // Reads what there is, at least a byte and at most `most`, behind what is ahead.
+  // Reads what there is, at least a byte and at most `most`, and adds it to what is ahead.
   Task<Stream::More> read(Milliseconds deadline = Wait::kForever, size_t most = 64 << 10);
   // All of it, or false; the bytes must stay where they are meanwhile, and no other write may be
   // under way.
   Task<bool> write(std::string_view bytes, Milliseconds patience = Wait::kForever);
 
-  void close();  // at once; who reads or writes is woken and fails
+  void close();  // at once; readers and writers are woken and fail
   bool is_open() const { return static_cast<bool>(socket_); }
 
  private:

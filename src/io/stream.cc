@@ -8,8 +8,8 @@ namespace paddock::io {
 
 namespace {
 
-constexpr size_t kBuffer = 256 << 10;
-char buffer[kBuffer];  // of the whole process: what is in it does not outlive a turn
+constexpr size_t kBuffer = 2 << 20;
+char buffer[kBuffer];
 
 constexpr Milliseconds kGentleMs = 1000;
 constexpr size_t kGentleBytes = 4 << 20;
@@ -19,6 +19,8 @@ Milliseconds after(Loop& loop, Milliseconds patience) {
 }
 
 }  // namespace
+
+std::span<char> scratch_buffer() { return buffer; }
 
 Task<bool> wait_for_tls(Socket& socket, net::TlsStream::Status status, Milliseconds deadline) {
   bool in_time;
@@ -68,7 +70,7 @@ Task<void> close_gently(Loop& loop, Socket& socket, std::optional<net::TlsStream
 }
 
 Task<Stream::More> Stream::read(Milliseconds deadline, size_t most) {
-  most = std::clamp<size_t>(most, 1, kBuffer);
+  most = std::clamp<size_t>(most_at_once(Direction::in, most), 1, kBuffer);
   while (true) {
     if (cut_) co_return More::failed;
     size_t count = 0;
@@ -97,6 +99,7 @@ Task<Stream::More> Stream::read(Milliseconds deadline, size_t most) {
       if (count < most) socket.read_short();
     }
     ahead.append(buffer, count);
+    if (Milliseconds pause = moved(Direction::in, count); pause > 0) co_await loop_.sleep(pause);
     co_return More::yes;
   }
 }
@@ -104,9 +107,10 @@ Task<Stream::More> Stream::read(Milliseconds deadline, size_t most) {
 Task<bool> Stream::write(std::string_view bytes, Milliseconds patience) {
   while (!bytes.empty()) {
     if (cut_) co_return false;
+    std::string_view piece = bytes.substr(0, most_at_once(Direction::out, bytes.size()));
     size_t count = 0;
     if (tls) {
-      net::TlsStream::Done done = tls->write(bytes);
+      net::TlsStream::Done done = tls->write(piece);
       if (done.status == net::TlsStream::Status::closed ||
           done.status == net::TlsStream::Status::failed)
         co_return false;
@@ -118,7 +122,7 @@ Task<bool> Stream::write(std::string_view bytes, Milliseconds patience) {
       }
       count = done.bytes;
     } else {
-      ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      ssize_t sent = ::send(socket.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0 && errno == EAGAIN) {
         socket.not_writable();
@@ -130,6 +134,7 @@ Task<bool> Stream::write(std::string_view bytes, Milliseconds patience) {
       count = static_cast<size_t>(sent);
     }
     bytes.remove_prefix(count);
+    if (Milliseconds pause = moved(Direction::out, count); pause > 0) co_await loop_.sleep(pause);
   }
   co_return !cut_;
 }

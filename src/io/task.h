@@ -17,7 +17,7 @@
 //     …
 //   }
 //
-// Kept simple on purpose, and used simply: awaited calls stand alone or behind `=`, their arguments
+// Kept simple on purpose, and used simply: awaited calls stand alone or after `=`, their arguments
 // are plain variables (g++ 12 destroys temporaries in more complicated ones twice).
 #pragma once
 
@@ -34,7 +34,7 @@ class Task;
 namespace detail {
 
 struct PromiseBase {
-  std::coroutine_handle<> waiting;  // who goes on when this is done
+  std::coroutine_handle<> waiting;  // goes on when this is done
 
   std::suspend_always initial_suspend() noexcept { return {}; }
   struct Final {

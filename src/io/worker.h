@@ -17,7 +17,7 @@ namespace paddock::io {
 class Worker {
  public:
   static Result<std::unique_ptr<Worker>> create(Loop& loop, size_t threads);
-  ~Worker();  // waits for work that has begun; who waits for work that has not is never resumed
+  ~Worker();  // waits for work that has begun; waiters for work that has not are never resumed
 
   struct State;
   struct Job {

@@ -35,7 +35,7 @@ class ByteReader {
     return taken;
   }
 
-  // A run of bytes behind its own length.
+  // A run of bytes with its length in front.
   std::string_view counted(size_t width) { return take(number(width)); }
 
  private:

@@ -54,7 +54,7 @@ bool parse_extensions(std::string_view extensions, ClientHello& hello) {
   return true;
 }
 
-// The message behind its type and length.
+// The message after its type and length.
 std::optional<ClientHello> parse_message(std::string_view message) {
   ByteReader reader(message);
   uint32_t version = reader.number(2);

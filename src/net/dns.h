@@ -57,7 +57,7 @@ std::string make_error(uint16_t id, DnsCode code);
 // is no name.
 std::string make_query(uint16_t id, const std::string& name, DnsType type);
 
-// Over TCP a message stands behind its length.
+// Over TCP a message has its length in front.
 std::string frame_for_tcp(std::string_view message);
 // The first message, off the front; none while it is not whole.
 std::optional<std::string> take_framed(std::string& bytes);
@@ -65,7 +65,7 @@ std::optional<std::string> take_framed(std::string& bytes);
 struct DnsReply {
   uint16_t id = 0;
   DnsCode code = DnsCode::ok;
-  bool truncated = false;  // then nothing behind the question was read: ask again over TCP
+  bool truncated = false;  // then nothing after the question was read: ask again over TCP
   DnsQuestion question;
   // The addresses of the asked type at the end of the CNAME chain that starts at the question's
   // name. A record for any other name is left alone. `ttl` is the smallest of the chain; for a

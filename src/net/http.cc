@@ -340,7 +340,7 @@ Looks looks_like_http(std::string_view bytes) {
   auto contains = [&](std::string_view text, std::string_view part) {
     return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
   };
-  // A path makes it a request, also without a version: some servers read headers behind that, too.
+  // A path makes it a request, also without a version: some servers read headers after that, too.
   // git:// looks the same.
   std::string_view word(line.begin(), word_end), rest(word_end, line.end());
   rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));

@@ -54,15 +54,15 @@ inline constexpr size_t kLargestHead = 64 << 10, kMostHeaders = 200, kLongestTar
 Result<size_t> head_size(std::string_view bytes);
 
 // `head` is exactly a whole head. Refused: bare CR or LF, obsolete folding, blanks before the
-// colon, NUL and other control bytes, a method or name that is no token, more or less than single
-// blanks in the first line, an unknown version, no or two Host headers (1.1), a Host or authority
-// with user information, blanks or commas, Content-Length together with Transfer-Encoding, a
-// repeated or non-decimal Content-Length, any Transfer-Encoding but exactly "chunked" (1.1 only),
-// an absolute target other than http://, one whose authority is not that of the Host header, a
-// fragment in the target or a byte that must be percent-encoded, CONNECT with a body or without a
-// port, two Upgrade headers, a Connection header that names one of those that say where the request
-// goes or ends. Pass on to_bytes() of the result, not the bytes that came: blanks around values are
-// gone from it.
+// colon, NUL and other control bytes, a method or name that is not a token, more or less than
+// single blanks in the first line, an unknown version, no or two Host headers (1.1), a Host or
+// authority with user information, blanks or commas, Content-Length together with
+// Transfer-Encoding, a repeated or non-decimal Content-Length, any Transfer-Encoding but exactly
+// "chunked" (1.1 only), an absolute target other than http://, one whose authority is not that of
+// the Host header, a fragment in the target or a byte that must be percent-encoded, CONNECT with a
+// body or without a port, two Upgrade headers, a Connection header that names one of those that say
+// where the request goes or ends. Pass on to_bytes() of the result, not the bytes that came: blanks
+// around values are gone from it.
 Result<RequestHead> parse_request(std::string_view head);
 // `method` is the request's: the answer to HEAD has no body, nor that to a CONNECT that succeeded.
 // The same rules for lines, headers and lengths.

@@ -3,8 +3,9 @@
 //
 //   MultipartReader reader = TRY(MultipartReader::create(content_type));
 //   reader.add(bytes);
-//   MultipartReader::Event event = TRY(reader.next());   // until it is Kind::more: then add() what
-//   comes next
+//   MultipartReader::Event event = TRY(reader.next());
+//
+// After an event of Kind::more, add() what comes next.
 #pragma once
 
 #include <optional>
@@ -30,7 +31,7 @@ class MultipartReader {
     std::string data;  // data: some of its content, at least a byte
   };
 
-  // From the Content-Type header. Refused: another type, no boundary, one that is no boundary by
+  // From the Content-Type header. Refused: another type, no boundary, one that is not a boundary by
   // RFC 2046.
   static Result<MultipartReader> create(std::string_view content_type);
 

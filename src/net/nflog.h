@@ -1,4 +1,4 @@
-// Packets that the kernel tells of when it drops them (NFLOG, linux/netfilter/nfnetlink_log.h).
+// Packets that the kernel reports when it drops them (NFLOG, linux/netfilter/nfnetlink_log.h).
 // Their bytes are the program's.
 #pragma once
 

@@ -121,7 +121,7 @@ Certificate make_authority_certificate(EVP_PKEY* key, const std::vector<std::str
   return ok ? std::move(made) : nullptr;
 }
 
-// The subject carries no name: it holds 64 characters only, and who checks a name looks at the
+// The subject carries no name: it holds 64 characters only, and clients check names in the
 // alternative ones.
 Certificate make_leaf_certificate(EVP_PKEY* key, const std::string& name, X509* issuer,
                                   EVP_PKEY* issuer_key) {

@@ -29,7 +29,7 @@ class CertificateAuthority {
   std::unique_ptr<State> state_;
 };
 
-// One end of a TLS connection over a socket that somebody else owns; nothing here waits for it.
+// One end of a TLS connection over a socket that the caller owns; nothing here waits for it.
 // want_read and want_write say what to wait for before the same call is made again; a write is then
 // repeated with the same bytes in front (more may follow), and shut_down comes only after the last
 // write was taken. A connection that ends without TLS's goodbye has failed: what was read may be

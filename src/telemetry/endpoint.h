@@ -26,7 +26,7 @@ Result<Endpoint> parse_endpoint(const std::string& url);
 // `given` on the command line, or else the policy's, or else the environment's
 // (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
 // OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_SDK_DISABLED).
-// None: nobody wants traces.
+// None: no traces are wanted.
 Result<std::optional<Endpoint>> find_endpoint(const std::string& given,
                                               const TelemetryPolicy& policy);
 

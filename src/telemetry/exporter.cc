@@ -54,7 +54,7 @@ struct Exporter::State {
   io::Bell bell;         // something changed that send_batches looks at
   bool hurries = false;  // what there is is to go at once
   bool sending = false, ends = false;
-  bool tries_once = false;  // somebody waits: what fails is given up, and all behind it
+  bool tries_once = false;  // a caller waits: what fails is given up, and all after it
 
   bool is_full() const { return queue.size() >= kBatch || bytes >= kBatchBytes; }
 

@@ -1,5 +1,5 @@
 // Sends what happened to a collector of traces: OTLP over HTTP, as JSON (docs/telemetry.md). Best
-// effort: what cannot be sent in time is dropped and counted, and nobody waits for it.
+// effort: what cannot be sent in time is dropped and counted, and nothing waits for it.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ class Exporter {
   std::shared_ptr<State> state_;
 };
 
-// For who has no loop and nothing else to do: sends the spans of these events and returns when they
-// are sent, when one request failed (nothing is tried twice: somebody waits), or at the deadline.
+// For programs that have no loop and nothing else to do: sends the spans of these events and
+// returns when they are sent, when one request failed (nothing is tried twice: a caller waits), or
+// at the deadline.
 Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events,
                       io::Milliseconds patience);
 
