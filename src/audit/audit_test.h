@@ -14,7 +14,7 @@
 
 #include "audit/disk.h"
 #include "audit/log.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
 #include "audit/record.h"
 #include "audit/seal.h"
 #include "audit/verify.h"

@@ -58,7 +58,7 @@ Result<Database> open_database(const std::string& path, const Layout& layout) {
   (void)sqlite3_busy_timeout(opened, kBusyMs);
   (void)sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   (void)sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  // WAL: who reads does not wait for who writes. It is whole after a crash; what a power failure
+  // WAL: readers do not wait for writers. It is whole after a crash; what a power failure
   // takes is read from the log again.
   for (const char* pragma : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL",
                              "PRAGMA cell_size_check = ON", "PRAGMA cache_size = -65536"})

@@ -16,7 +16,7 @@ struct sqlite3_stmt;
 
 namespace paddock::audit {
 
-constexpr Code kBroken = Code::internal;  // it is damaged, or another one: make it anew
+constexpr Code kBroken = Code::internal;  // it is damaged, or another one: make it again
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const;

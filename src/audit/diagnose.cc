@@ -1,20 +1,20 @@
 #include "audit/diagnose.h"
 
 #include "audit/line_reader.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
 #include "base/text.h"
 
 namespace paddock::audit {
 
 namespace {
 
-// What stands behind the line that does not fit. Records know their neighbours by hash, so the ones
+// What stands after the line that does not fit. Records know their neighbours by hash, so the ones
 // that belong there can be told from any others, wherever they are now.
 struct Behind {
   bool rightful = false;  // the record that should stand here
   bool copy = false;      // the line again
   bool linked = false;    // a neighbour of the line: it is a record of this chain
-  bool has_next = false;  // the line right behind
+  bool has_next = false;  // the line right after it
   uint64_t next_seq = 0;
   std::string next_prev;
 };
@@ -45,74 +45,106 @@ Result<Behind> look_behind(const Snapshot& snapshot, const Break& broken,
 
 std::string records(uint64_t count) { return count == 1 ? "1 record" : cat(count, " records"); }
 
+// The line that does not fit, what stands after it, and the record that is due there.
+struct Site {
+  const Break& broken;
+  std::string segment;  // the name of its file
+  uint64_t due = 0;
+  std::optional<Record> line;
+  Behind behind;
+
+  Damage here(const char* what, std::string why) const {
+    return {what, due, segment, broken.line, std::move(why)};
+  }
+  Damage at_the_last(const char* what, std::string why) const {
+    return {what, broken.last.seq, segment_name(broken.last_segment), broken.last_line,
+            std::move(why)};
+  }
+  bool next_names(const Record& record) const {
+    return behind.has_next && behind.next_prev == record.hash;
+  }
+};
+
+Damage about_no_record(const Site& site) {
+  if (site.behind.rightful)
+    return site.here(
+        "inserted", cat("a line that is not a record of this log stands before record ", site.due));
+  return site.here(
+      "edited", site.line ? cat("the content of record ", site.due, " does not give its hash")
+                          : cat("what stands in place of record ", site.due, " is not a record"));
+}
+
+// Two records claim the same place: the one that the next record names is the true one.
+Damage about_second_claim(const Site& site) {
+  uint64_t seq = site.broken.last.seq;
+  if (site.next_names(*site.line))
+    return site.at_the_last(
+        "inserted", cat("a record that does not belong there stands before the true record ", seq));
+  return site.here("inserted", cat("a second record ", seq, " stands after the true one"));
+}
+
+// The record that is due comes later.
+Damage about_intruder(const Site& site) {
+  const Record& line = *site.line;
+  if (site.behind.copy)
+    return site.here("inserted",
+                     cat("a copy of record ", line.seq, " stands before record ", site.due));
+  if (line.seq > site.due && site.behind.linked)
+    return site.here("reordered", cat("record ", line.seq, " stands where record ", site.due,
+                                      " belongs, which comes later"));
+  return site.here("inserted",
+                   cat(line.seq < site.due ? "a copy of record " : "a foreign record with number ",
+                       line.seq, " stands before record ", site.due));
+}
+
+// It has the right number and names another hash for the one before: its own neighbours decide
+// which of the two was changed.
+Damage about_wrong_link(const Site& site) {
+  uint64_t last = site.broken.last.seq;
+  if (site.next_names(*site.line) || !site.behind.has_next)
+    return site.at_the_last("edited", cat("record ", site.due, " names another hash for record ",
+                                          last, ": it was changed and its hash computed again"));
+  return site.here("edited", cat("record ", site.due, " does not follow record ", last,
+                                 ", nor the next one it: it was changed and its hash computed "
+                                 "again"));
+}
+
+Damage about_gap(const Site& site) {
+  uint64_t seq = site.line->seq, due = site.due;
+  if (site.line->kind == "log.open" && seq == due + 1 && !site.broken.last_is_seal)
+    return site.here("missing_seal", cat("the seal that ended '",
+                                         segment_name(site.broken.last_segment), "' was removed"));
+  return site.here("removed", cat(records(seq - due), ", from ", due, " to ", seq - 1, ", ",
+                                  seq - due == 1 ? "is" : "are", " gone"));
+}
+
 }  // namespace
 
 Result<Damage> diagnose(const Snapshot& snapshot, const Break& broken) {
-  uint64_t due = broken.last.seq + 1;
-  std::string name = segment_name(snapshot.segments[broken.segment].number);
-  auto here = [&](const char* what, std::string why) {
-    return Damage{what, due, name, broken.line, std::move(why)};
-  };
-  auto the_last = [&](const char* what, std::string why) {
-    return Damage{what, broken.last.seq, segment_name(broken.last_segment), broken.last_line,
-                  std::move(why)};
-  };
+  Site site{.broken = broken,
+            .segment = segment_name(snapshot.segments[broken.segment].number),
+            .due = broken.last.seq + 1,
+            .line = broken.whole ? read_record(broken.text) : std::nullopt};
+  bool holds = site.line && site.line->holds();
+  site.behind = TRY(look_behind(snapshot, broken, holds ? site.line : std::nullopt));
+  if (!holds) return about_no_record(site);
 
-  std::optional<Record> line = broken.whole ? read_record(broken.text) : std::nullopt;
-  bool holds = line && line->holds();
-  Behind behind = TRY(look_behind(snapshot, broken, holds ? line : std::nullopt));
-
-  if (!holds) {
-    if (behind.rightful)
-      return here("inserted",
-                  cat("a line that is no record of this log stands before record ", due));
-    return here("edited", line ? cat("the content of record ", due, " does not give its hash")
-                               : cat("what stands in place of record ", due, " is no record"));
-  }
+  const Record& line = *site.line;
+  const Behind& behind = site.behind;
   // Whatever the line is, it stands for one record.
-  bool in_place = behind.has_next && behind.next_seq == due + 1 && !behind.rightful;
-  if (line->hash == broken.last.hash && !in_place)
-    return here("inserted", cat("a copy of record ", line->seq, " stands behind it"));
-  if (line->seq == broken.last.seq && line->prev == broken.before.hash && !in_place) {
-    // Two that claim the same place: the one that the next record names is the true one.
-    if (behind.has_next && behind.next_prev == line->hash)
-      return the_last("inserted",
-                      cat("a record that does not belong there stands before the true record ",
-                          broken.last.seq));
-    return here("inserted", cat("a second record ", line->seq, " stands behind the true one"));
-  }
-  if (behind.rightful) {
-    if (behind.copy)
-      return here("inserted", cat("a copy of record ", line->seq, " stands before record ", due));
-    if (line->seq > due && behind.linked)
-      return here("reordered", cat("record ", line->seq, " stands where record ", due,
-                                   " belongs, which comes later"));
-    return here("inserted",
-                cat(line->seq < due ? "a copy of record " : "a foreign record with number ",
-                    line->seq, " stands before record ", due));
-  }
-  if (line->seq == due) {
-    // Its own neighbours decide which of the two was changed: this one, or the one before.
-    bool follows = behind.has_next && behind.next_prev == line->hash;
-    if (follows || !behind.has_next)
-      return the_last("edited",
-                      cat("record ", due, " names another hash for record ", broken.last.seq,
-                          ": it was changed and its hash computed anew"));
-    return here("edited", cat("record ", due, " does not follow record ", broken.last.seq,
-                              ", nor the next one it: it was changed and its hash computed anew"));
-  }
-  if (line->seq > due && !in_place) {
-    if (line->kind == "log.open" && line->seq == due + 1 && !broken.last_is_seal)
-      return here("missing_seal",
-                  cat("the seal that ended '", segment_name(broken.last_segment), "' was removed"));
-    return here("removed", cat(records(line->seq - due), ", from ", due, " to ", line->seq - 1,
-                               ", ", line->seq - due == 1 ? "is" : "are", " gone"));
-  }
+  bool in_place = behind.has_next && behind.next_seq == site.due + 1 && !behind.rightful;
+  if (line.hash == broken.last.hash && !in_place)
+    return site.here("inserted", cat("a copy of record ", line.seq, " stands after it"));
+  if (line.seq == broken.last.seq && line.prev == broken.before.hash && !in_place)
+    return about_second_claim(site);
+  if (behind.rightful) return about_intruder(site);
+  if (line.seq == site.due) return about_wrong_link(site);
+  if (line.seq > site.due && !in_place) return about_gap(site);
   if (in_place)
-    return here("edited",
-                cat("another record (number ", line->seq, ") stands in place of record ", due));
-  return here("inserted",
-              cat("a copy of record ", line->seq, " stands behind record ", broken.last.seq));
+    return site.here("edited", cat("another record (number ", line.seq,
+                                   ") stands in place of record ", site.due));
+  return site.here("inserted",
+                   cat("a copy of record ", line.seq, " stands after record ", broken.last.seq));
 }
 
 }  // namespace paddock::audit

@@ -1,4 +1,4 @@
-// What was done to a log, told from the first line that does not fit and from what stands behind
+// What was done to a log, as seen from the first line that does not fit and from what stands after
 // it.
 #pragma once
 

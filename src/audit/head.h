@@ -31,7 +31,7 @@ struct Head : Mark {
   Link synced;              // all records up to this one are on the disk
   // Segments up to this number were removed by the retention rules.
   uint64_t retired = 0;
-  // Records that could not be written, and no log.gap tells of yet.
+  // Records that could not be written, and that no log.gap counts yet.
   uint64_t missing = 0;
   int64_t missing_since_us = 0;
 };

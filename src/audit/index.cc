@@ -11,9 +11,8 @@
 
 #include "audit/database.h"
 #include "audit/line_reader.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
 #include "audit/record.h"
-#include "audit/told.h"
 #include "base/digest.h"
 #include "base/text.h"
 #include "base/value.h"
@@ -22,9 +21,9 @@ namespace paddock::audit {
 
 namespace {
 
-// A line's id is its place: the segment's number, then 36 bits of offset. Lines that are no record
-// have no kind. Of each segment: how far it has been read, what the file looked like then, and its
-// last line, by which one sees that it only grew.
+// A line's id is its place: the segment's number, then 36 bits of offset. Lines that are not
+// records have no kind. Of each segment: how far it has been read, what the file looked like then,
+// and its last line, by which one sees that it only grew.
 constexpr const char* kSchema[] = {
     ("CREATE TABLE line (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, seq INTEGER NOT NULL, "
      "time_us INTEGER NOT NULL, kind TEXT, sandbox TEXT, "
@@ -80,7 +79,7 @@ bool is_of_kind(const std::string& kind, const std::vector<std::string>& wanted)
 }
 
 // The question asked once more, of the line itself.
-bool matches(const Query& query, const Told& line) {
+bool matches(const Query& query, const RecordSummary& line) {
   auto same = [](const std::string& wanted, const std::string& is) {
     return wanted.empty() || wanted == is;
   };
@@ -161,7 +160,7 @@ Result<void> Index::State::check_file() {
   return {};
 }
 
-// All who use the index hold the lock together; who removes it must have it alone.
+// All users of the index hold the lock together; whoever removes it must hold it alone.
 Result<void> Index::State::open_on_disk() {
   lock =
       Fd(::openat(directory.get(), "index.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -222,7 +221,7 @@ Result<uint64_t> Index::State::seq_before(uint64_t segment, uint64_t offset) {
   return TRY(last.add(id_of(segment, offset)).step()) ? static_cast<uint64_t>(last.number(0)) : 0;
 }
 
-// Where reading goes on: behind what is known, if the file only grew; else at the beginning. The
+// Where reading goes on: after what is known, if the file only grew; else at the beginning. The
 // file's size: nothing to do.
 Result<uint64_t> Index::State::where_to_go_on(uint64_t segment, int file, const struct stat& info) {
   Statement known = TRY(Statement::prepare(
@@ -259,14 +258,14 @@ Result<void> Index::State::update_segment(uint64_t segment) {
   while (std::optional<LineReader::Text> line = TRY(reader.next())) {
     // Its end is still to come.
     if (!line->whole && TRY(read_part(file.get(), line->offset + line->size - 1, 1)) != "\n") break;
-    Told told = told_by(line->text);
-    seq = told.readable ? told.seq : seq + 1;
+    RecordSummary summary = summarize_record(line->text);
+    seq = summary.readable ? summary.seq : seq + 1;
     insert.add(id_of(segment, line->offset))
         .add(static_cast<int64_t>(line->text.size()))
         .add(static_cast<int64_t>(seq))
-        .add(told.time_us);
-    for (const std::string* field :
-         {&told.kind, &told.sandbox, &told.tenant, &told.agent, &told.trace, &told.verdict})
+        .add(summary.time_us);
+    for (const std::string* field : {&summary.kind, &summary.sandbox, &summary.tenant,
+                                     &summary.agent, &summary.trace, &summary.verdict})
       insert.add_or_null(*field);
     TRY(insert.run());
     last = line->offset;
@@ -323,77 +322,96 @@ Result<std::vector<std::string>> Index::State::kinds_among(const std::vector<std
   return found;
 }
 
-// One selection, or one for each kind, and one of lines that are no record; merged in order. SQLite
-// is not left to guess which index to take: the first of the fields in this order, and a '+' keeps
-// it from using those of the others.
-Result<Statement> Index::State::ask(const Query& query) {
-  using Bound = std::variant<int64_t, std::string>;
-  std::string where, place;
-  std::vector<Bound> values, places;
+namespace {
+
+using Bound = std::variant<int64_t, std::string>;
+
+// A part of a WHERE clause with what is bound to its question marks.
+struct Condition {
+  std::string text;
+  std::vector<Bound> values;
+
+  void add(const std::string& term, Bound value) {
+    text += cat(" AND ", term, " ?");
+    values.push_back(std::move(value));
+  }
+  void add_bound(const std::string& term, std::optional<int64_t> number) {
+    if (number) add(term, *number);
+  }
+};
+
+std::optional<int64_t> as_number(std::optional<uint64_t> seq) {
+  if (!seq) return std::nullopt;
+  return static_cast<int64_t>(std::min<uint64_t>(*seq, INT64_MAX));
+}
+
+// SQLite is not left to guess which index to take: the first of the fields in this order, and a '+'
+// keeps it from using those of the others. `by_kind`: it is the index of kinds.
+Condition fields_of(const Query& query, bool& by_kind) {
+  Condition fields;
   bool guided = false;
   auto same = [&](const char* column, const std::string& text) {
     if (text.empty()) return;
-    where += cat(" AND ", guided ? "+" : "", column, " = ?");
-    values.emplace_back(text);
+    fields.add(cat(guided ? "+" : "", column, " ="), text);
     guided = true;
   };
   same("trace", query.trace);
   same("sandbox", query.sandbox);
   same("agent", query.agent);
-  bool by_kind = !guided && !query.kinds.empty();
+  by_kind = !guided && !query.kinds.empty();
   guided |= by_kind;
   if (!guided && query.verdict == "deny") {
-    where += " AND verdict = 'deny'";
+    fields.text += " AND verdict = 'deny'";
     guided = true;
   } else if (!query.verdict.empty()) {
-    where += " AND +verdict = ?";
-    values.emplace_back(query.verdict);
+    fields.add("+verdict =", query.verdict);
   }
   same("tenant", query.tenant);
   // The newest of a time that is not over are the first on the way back: no index of times is
   // needed for them.
   const char* time = guided || (query.newest_first && !query.until_us) ? "+time_us" : "time_us";
-  auto bound = [](std::string& text, std::vector<Bound>& bounds, const std::string& term,
-                  auto number) {
-    if (!number) return;
-    text += cat(" AND ", term, " ?");
-    bounds.emplace_back(static_cast<int64_t>(*number));
-  };
-  auto in_range = [](std::optional<uint64_t> seq) {
-    return seq ? std::optional(std::min<uint64_t>(*seq, INT64_MAX)) : seq;
-  };
-  bound(where, values, cat(time, " >="), query.since_us);
-  bound(where, values, cat(time, " <"), query.until_us);
-  bound(place, places, "seq >", in_range(query.after));
-  bound(place, places, "seq <", in_range(query.before));
+  fields.add_bound(cat(time, " >="), query.since_us);
+  fields.add_bound(cat(time, " <"), query.until_us);
+  return fields;
+}
+
+// Any of these kinds, or of their families, when there are too many for a selection each.
+Condition any_kind_of(const std::vector<std::string>& kinds) {
+  Condition any{"+kind IS NOT NULL", {}};
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    any.text += cat(i == 0 ? " AND (" : " OR ", "+kind = ? OR (+kind > ? AND +kind < ?)");
+    for (const char* end : {"", ".", "/"})
+      any.values.emplace_back(kinds[i] + end);  // '/' follows '.'
+  }
+  if (!kinds.empty()) any.text += ")";
+  return any;
+}
+
+}  // namespace
+
+// One selection, or one for each kind, and one of lines that are not records; merged in order.
+Result<Statement> Index::State::ask(const Query& query) {
+  bool by_kind = false;
+  Condition fields = fields_of(query, by_kind), place;
+  place.add_bound("seq >", as_number(query.after));
+  place.add_bound("seq <", as_number(query.before));
 
   std::string sql;
   std::vector<Bound> all;
-  auto select = [&](const std::string& which, const std::vector<Bound>& bounds) {
-    sql += cat(sql.empty() ? "" : " UNION ALL ", "SELECT id, length, seq FROM line WHERE ", which,
-               place);
-    all.insert(all.end(), bounds.begin(), bounds.end());
-    all.insert(all.end(), places.begin(), places.end());
+  auto select = [&](const Condition& which, const Condition& more) {
+    sql += cat(sql.empty() ? "" : " UNION ALL ", "SELECT id, length, seq FROM line WHERE ",
+               which.text, more.text, place.text);
+    for (const Condition* part : std::initializer_list<const Condition*>{&which, &more, &place})
+      all.insert(all.end(), part->values.begin(), part->values.end());
   };
   std::vector<std::string> kinds =
       query.kinds.empty() ? query.kinds : TRY(kinds_among(query.kinds));
-  if (query.kinds.empty() || kinds.size() > kMostKinds) {
-    std::string any;
-    std::vector<Bound> both;
-    for (const std::string& kind : query.kinds) {
-      any += cat(any.empty() ? " AND (" : " OR ", "+kind = ? OR (+kind > ? AND +kind < ?)");
-      for (const char* end : {"", ".", "/"}) both.emplace_back(kind + end);  // '/' follows '.'
-    }
-    both.insert(both.end(), values.begin(), values.end());
-    select(cat("+kind IS NOT NULL", any, any.empty() ? "" : ")", where), both);
-    kinds.clear();
-  }
-  for (const std::string& kind : kinds) {
-    std::vector<Bound> both{kind};
-    both.insert(both.end(), values.begin(), values.end());
-    select(cat(by_kind ? "kind = ?" : "+kind = ?", where), both);
-  }
-  if (query.unreadable || sql.empty()) select("kind IS NULL", {});
+  if (query.kinds.empty() || kinds.size() > kMostKinds)
+    select(any_kind_of(query.kinds), fields);
+  else
+    for (const std::string& kind : kinds)
+      select({by_kind ? "kind = ?" : "+kind = ?", {kind}}, fields);
+  if (query.unreadable || sql.empty()) select({"kind IS NULL", {}}, {});
   sql += query.newest_first ? " ORDER BY seq DESC, id DESC" : " ORDER BY seq, id";
   Statement statement = TRY(Statement::prepare(database, sql));
   for (const Bound& value : all) {
@@ -436,11 +454,11 @@ Result<void> Index::State::each(const Query& query, bool again,
                      "narrow it by time, sandbox or kind"};
       if (!has_text(found.line, query.text, text)) continue;
     }
-    Told told = told_by(found.line);
-    if (!again && (!told.damage.empty() || !matches(query, told)))
+    RecordSummary summary = summarize_record(found.line);
+    if (!again && (!summary.damage.empty() || !matches(query, summary)))
       return Error{Code::conflict, "read the audit log: it is not what was indexed"};
-    if (!matches(query, told)) continue;
-    found.damage = std::move(told.damage);
+    if (!matches(query, summary)) continue;
+    found.damage = std::move(summary.damage);
     ++count;
     bytes += found.line.size();
     take(std::move(found));

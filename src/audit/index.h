@@ -28,7 +28,7 @@ struct Query {
   std::string text;                           // somewhere in the record
   size_t limit = 100;
   bool newest_first = true;
-  // Lines that are no record, too: they may be of anyone.
+  // Also lines that are not records: they may be anyone's.
   bool unreadable = true;
   // Bytes that are looked through for `text`; then Code::exhausted.
   uint64_t most_searched = UINT64_MAX;
@@ -37,7 +37,7 @@ struct Query {
 };
 
 struct Found {
-  uint64_t seq = 0;     // of a line that tells none: that of the line before, and one more
+  uint64_t seq = 0;     // of a line without one: that of the line before, plus one
   std::string line;     // as it stands in the log
   std::string segment;  // where: the file,
   uint64_t offset = 0;  // and how far into it
@@ -49,7 +49,7 @@ std::string as_json(const Found& found);
 
 class Index {
  public:
-  // index.db in the log's directory, made anew when it is damaged or of somebody else. Where none
+  // index.db in the log's directory, made again when it is damaged or somebody else's. Where none
   // can be kept (a directory that is not the caller's, or read-only, or full) it is made in memory,
   // each time.
   static Result<Index> open(const std::string& log_directory);

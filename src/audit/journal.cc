@@ -130,7 +130,7 @@ void Journal::State::write(std::vector<Waiting> batch) {
   }
 }
 
-// What is left when nobody waits: notes to the disk, and the gap into the log.
+// What is left to do when no caller waits: notes go to the disk, and the gap into the log.
 void Journal::State::settle() {
   if (unsynced && log) {
     Result<void> done = log->sync();

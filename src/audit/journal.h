@@ -1,5 +1,6 @@
-// Records that are on the disk before what they tell of happens, many at a time: one thread writes,
-// and syncs once for all who wait. For a server; a single run appends by itself (audit/log.h).
+// Records that are on the disk before what they describe happens, many at a time: one thread
+// writes, and syncs once for all waiters. For a server; a single run appends by itself
+// (audit/log.h).
 #pragma once
 
 #include <functional>
@@ -15,7 +16,7 @@ struct JournalOptions {
   LogOptions log;
   // No room. gap: goes on without a record, and records how many are missing once there is.
   AuditFull on_full = AuditFull::refuse;
-  // Else who waits goes on once it is written; on the disk it is soon.
+  // Else waiters go on once it is written; it is on the disk soon after.
   bool durable = true;
   // Records not yet on the disk; then note() drops and counts, record() refuses.
   size_t most_waiting = 65'536;
@@ -28,10 +29,10 @@ class Journal {
   ~Journal();  // writes and syncs what there is, seals nothing
 
   // `done` is called from the journal's thread once the event is on the disk, or cannot be
-  // (Code::exhausted, Code::io): then what it tells of must not happen. (From the caller's own, at
+  // (Code::exhausted, Code::io): then what it describes must not happen. (From the caller's own, at
   // once, when too many wait already.) A later call tries again.
   void record(Event event, std::function<void(Result<void>)> done);
-  void note(Event event);  // soon on the disk; nobody waits
+  void note(Event event);  // soon on the disk; no caller waits
   Result<void> seal();     // now; blocks
 
   struct Health {
@@ -41,7 +42,7 @@ class Journal {
     std::string why;   // it failed, or no segment could be sealed or removed
     std::string hint;  // what to do about it
     uint64_t records = 0, syncs = 0;
-    uint64_t missing = 0;  // of what happened all the same: a log.gap tells of them
+    uint64_t missing = 0;  // of what happened all the same: a log.gap counts them
   };
   Health health() const;
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int64_t kTryFullAgainUs = 10'000'000;
 
-// Lack of room has one code, whoever says it: the disk, a quota, a limit on the size of files.
+// Lack of room has one code, wherever it comes from: the disk, a quota, a limit on the size of
+// files.
 Error write_error(int number, std::string_view what) {
   Error error = errno_error(number, cat("record in the audit log: ", what),
                             number == ENOSPC || number == EDQUOT || number == EFBIG
@@ -90,7 +91,7 @@ Result<Log> Log::open(const LogOptions& options) {
   state->options = options;
   state->disk = options.disk ? options.disk : &Disk::real();
   state->boot = state->disk->boot_id();
-  state->directory = TRY(open_place(options.directory));
+  state->directory = TRY(open_log_directory(options.directory));
   Lock lock = TRY(state->lock());
   TRY(set_up(*state));
   TRY(state->refresh());
@@ -129,9 +130,9 @@ Result<void> Log::State::refresh() {
     if (size && *size == head.size && TRY(ends_at(segment_file.get(), head))) return {};
   }
   Heads heads = read_heads(now, mac_key);
-  Ending ending = TRY(examine(directory.get(), heads, has_head, boot));
+  LogEnd log_end = TRY(examine(directory.get(), heads, has_head, boot));
   image.reset();
-  TRY(mend(ending, heads));
+  TRY(mend(log_end, heads));
   image = TRY(read_image(head_file.get()));
   return {};
 }
@@ -224,7 +225,7 @@ Result<void> Log::append(const std::vector<Event>& events, Sync sync) {
     } else if (state.is_overfull()) {
       TRY(state.end_segment(
           Value::Object{{"signed", false}, {"why", "full, and nobody came to sign it"}}, {}));
-      (void)state.retire();  // the next who signs says why it does not work
+      (void)state.retire();  // the next signer says why it does not work
     }
     if (events.empty() && state.head.missing == 0) return {};
     Head next = state.head;

@@ -3,11 +3,13 @@
 // docs/formats/audit.md has the format and what can be proved.
 //
 //   Log log = TRY(Log::open({.directory = …}));
-//   TRY(log.append({event}, Sync::none));   // in the file now; an error means: not recorded, and
-//   nothing half-written stays
+//   TRY(log.append({event}, Sync::none));
+//
+// The record is in the file then. An error means that it was not recorded, and that nothing
+// half-written stays.
 //
 // Sync::disk waits until it is on the disk. When that fails, the record may stand in the log
-// although what it tells of must not happen: better than the reverse.
+// although what it describes must not happen: better than the reverse.
 #pragma once
 
 #include <cstdint>
@@ -50,17 +52,17 @@ class Log {
   Range appended() const;  // by the last call
   Result<void> sync();     // what was appended is on the disk
 
-  // `count` records could not be written, and what they tell of happened all the same. Kept in
+  // `count` records could not be written, and what they describe happened all the same. Kept in
   // `head`, which needs no room; the next append that succeeds (also one of nothing) records it as
   // log.gap.
   Result<void> count_missing(uint64_t count);
 
-  // Whether a segment is full or old: who can sign then calls seal_and_rotate (the slim program
-  // cannot, and starts one who can). A segment that nobody signs ends without a signature at four
-  // times its size.
+  // Whether a segment is full or old: a process that can sign then calls seal_and_rotate (the slim
+  // program cannot, and starts one that can). A segment that nobody signs ends without a signature
+  // at four times its size.
   bool is_full() const;
 
-  // Set by who links the signing part (audit/seal.h); append() then rotates by itself.
+  // Set by programs that link the signing part (audit/seal.h); append() then rotates by itself.
   std::function<Result<void>(Log&)> on_full;
 
   struct State;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/digest.h"
+#include "base/instant.h"
 #include "base/text.h"
 
 namespace paddock::audit {
@@ -233,6 +234,37 @@ std::optional<Record> read_record(std::string_view text) {
   line.kind = line.body.substr(kind);
   line.kind = line.kind.substr(0, line.kind.find('"'));
   return line;
+}
+
+RecordSummary summarize_record(std::string_view line) {
+  RecordSummary summary;
+  if (line.size() >= kMostRecord) {
+    summary.damage = "it is longer than any record";
+    return summary;
+  }
+  std::optional<Record> record = read_record(line);
+  if (!record)
+    summary.damage = "it does not have the shape of a record";
+  else if (!record->holds())
+    summary.damage = "it was changed: its hash is that of another text";
+  Result<Value> value = parse_json(line, "record");
+  int64_t seq = value ? number_in(value.value(), "seq") : 0;
+  std::string kind = value ? text_in(value.value(), "kind") : "";
+  if (seq < 1 || kind.empty()) {
+    if (summary.damage.empty()) summary.damage = "it is not a record";
+    return summary;
+  }
+  summary.readable = true;
+  summary.seq = static_cast<uint64_t>(seq);
+  summary.kind = std::move(kind);
+  Result<int64_t> time = parse_rfc3339(text_in(value.value(), "time"));
+  summary.time_us = time ? time.value() : 0;
+  summary.sandbox = text_in(value.value(), "sandbox");
+  summary.tenant = text_in(value.value(), "tenant");
+  summary.agent = text_in(value.value(), "agent");
+  summary.trace = text_in(value.value(), "trace");
+  summary.verdict = text_in(value.value(), "verdict");
+  return summary;
 }
 
 }  // namespace paddock::audit

@@ -78,14 +78,14 @@ Result<void> Log::State::begin_segment(std::vector<Event> more) {
   bool stray =
       ::fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && info.st_size > 0;
   if (stray) {
-    Ending ending{.kind = Ending::Kind::damaged,
-                  .head = head,
-                  .torn = static_cast<uint64_t>(info.st_size),
-                  .expected = head,
-                  .what = "inserted",
-                  .why = cat("the file ", name, " was there before its segment was begun"),
-                  .from = head.last.seq + 1};
-    more.insert(more.begin(), damage_event(ending));
+    LogEnd log_end{.kind = LogEnd::Kind::damaged,
+                   .head = head,
+                   .torn = static_cast<uint64_t>(info.st_size),
+                   .expected = head,
+                   .what = "inserted",
+                   .why = cat("the file ", name, " was there before its segment was begun"),
+                   .from = head.last.seq + 1};
+    more.insert(more.begin(), damage_event(log_end));
   }
   Value data;
   data.set("version", 1);
@@ -119,7 +119,7 @@ Result<void> Log::State::end_segment(Value seal, std::vector<Event> more) {
   TRY(write({log_event("log.seal", data)}, next));
   if (disk->sync(segment_file.get()) != 0)
     return errno_error(errno, "wait for the audit log to be on the disk");
-  head.synced = head.last;  // told by the next write of the head
+  head.synced = head.last;  // the next write of the head says so
   return begin_segment(std::move(more));
 }
 

@@ -54,7 +54,7 @@ Result<std::string> sign(std::string_view seed, std::string_view text) {
   return signature;
 }
 
-// For people and for who verifies elsewhere; whoever can derive it first writes it.
+// For people, and for those who verify elsewhere. The first process that can derive it writes it.
 Result<void> keep_public_key(Log::State& state, const PublicKey& key) {
   Result<Fd> there = open_in(state.directory.get(), "key.pub", O_RDONLY);
   if (there || there.error().code != Code::not_found) return there ? Result<void>() : there.error();

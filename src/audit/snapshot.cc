@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "audit/head.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
 #include "base/text.h"
 
 namespace paddock::audit {
@@ -35,13 +35,13 @@ Result<Snapshot> Snapshot::take(const std::string& path, std::string_view boot) 
   ssize_t count = head ? ::pread(head.value().get(), bytes.data(), bytes.size(), 0) : 0;
   if (count < 0) return errno_error(errno, "read the audit log's head");
   bytes.resize(static_cast<size_t>(count));
-  snapshot.ending = TRY(
+  snapshot.log_end = TRY(
       examine(directory, read_heads(bytes, mac_key_of(*snapshot.seed)), snapshot.has_head, boot));
-  const Ending& ending = *snapshot.ending;
-  if (ending.kind == Ending::Kind::damaged || ending.torn == 0) return snapshot;
-  // What is no part of the log, and the next writer removes.
+  const LogEnd& log_end = *snapshot.log_end;
+  if (log_end.kind == LogEnd::Kind::damaged || log_end.torn == 0) return snapshot;
+  // These bytes are not part of the log; the next writer removes them.
   for (Segment& segment : snapshot.segments)
-    if (segment.number == ending.cut) segment.size = ending.cut_at;
+    if (segment.number == log_end.cut) segment.size = log_end.cut_at;
   return snapshot;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "audit/ending.h"
+#include "audit/log_end.h"
 #include "base/fd.h"
 #include "paddock/error.h"
 
@@ -22,7 +22,7 @@ struct Snapshot {
   bool has_head = false;
   std::optional<std::string> seed;  // of the private key, where it is readable
 
-  std::optional<Ending> ending;  // where there is the private key
+  std::optional<LogEnd> log_end;  // where there is the private key
 
   static Result<Snapshot> take(const std::string& path, std::string_view boot);
   uint64_t bytes() const;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "audit/disk.h"
-#include "audit/ending.h"
 #include "audit/head.h"
 #include "audit/log.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
+#include "audit/log_end.h"
 
 namespace paddock::audit {
 
@@ -37,7 +37,7 @@ struct Log::State {
   // unfinished.
   Result<void> refresh();
 
-  // Writes records behind the last: announces them in `head`, writes them, and says so there. All
+  // Writes records after the last: announces them in `head`, writes them, and says so there. All
   // or nothing. `change` has what else is new in it.
   Result<void> write(const std::vector<Event>& events, Head change);
   Result<void> write(const std::vector<Event>& events) { return write(events, head); }
@@ -53,18 +53,18 @@ struct Log::State {
   Result<void> write_slot(uint64_t at, const std::string& slot);
 
   // audit/mend.cc: goes on from where the log really ends, and records what was found.
-  Result<void> mend(const Ending& ending, const Heads& heads);
+  Result<void> mend(const LogEnd& log_end, const Heads& heads);
 
   // audit/rotate.cc
   bool is_full() const;
-  bool is_overfull() const;                             // nobody has signed for too long
-  Result<void> begin_segment(std::vector<Event> more);  // behind its log.open
+  bool is_overfull() const;                             // it was not signed for too long
+  Result<void> begin_segment(std::vector<Event> more);  // after its log.open
   // With a log.seal of this data; begins the next.
   Result<void> end_segment(Value seal, std::vector<Event> more);
   Result<void> retire();  // by the retention rules
 };
 
 Event log_event(const char* kind, Value data);  // of now
-Event damage_event(const Ending& ending);
+Event damage_event(const LogEnd& log_end);
 
 }  // namespace paddock::audit

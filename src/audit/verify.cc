@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "audit/disk.h"
-#include "audit/ending.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
+#include "audit/log_end.h"
 #include "audit/seal.h"
 #include "audit/snapshot.h"
 #include "audit/walk.h"
@@ -62,7 +62,7 @@ Result<Keys> find_key(const Snapshot& snapshot, const std::string& given) {
     return keys;
   }
   keys.key = TRY(PublicKey::from_pem(given));
-  keys.damage.reset();  // who brings a key asks about that one alone
+  keys.damage.reset();  // a caller with a key asks about that one alone
   if (own && !(*own == *keys.key))
     keys.damage =
         Damage{"other_key", 0, "key", 0, "the log's key is another than the one that was given"};
@@ -83,43 +83,43 @@ void keep_before(uint64_t seq, const Walk& walk, Verified& verified) {
 
 // The end of the log against what `head` says of it.
 void check_end(const Snapshot& snapshot, const Walk& walk, Verified& verified) {
-  const Ending& ending = *snapshot.ending;
-  using Kind = Ending::Kind;
-  uint64_t end = ending.head.last.seq;
-  if (ending.kind == Kind::damaged) {
+  const LogEnd& log_end = *snapshot.log_end;
+  using Kind = LogEnd::Kind;
+  uint64_t end = log_end.head.last.seq;
+  if (log_end.kind == Kind::damaged) {
     std::string segment =
-        ends_with(ending.what, "_head") ? "head" : segment_name(ending.expected.segment);
-    verified.damage = Damage{ending.what, ending.from > 0 ? ending.from : walk.vouched + 1,
-                             std::move(segment), 0, ending.why};
+        ends_with(log_end.what, "_head") ? "head" : segment_name(log_end.expected.segment);
+    verified.damage = Damage{log_end.what, log_end.from > 0 ? log_end.from : walk.vouched + 1,
+                             std::move(segment), 0, log_end.why};
     keep_before(verified.damage->seq, walk, verified);
     return;
   }
-  if (ending.kind == Kind::unacknowledged)
+  if (log_end.kind == Kind::unacknowledged)
     verified.notes.push_back(
-        cat(range(ending.expected.last.seq + 1, end),
+        cat(range(log_end.expected.last.seq + 1, end),
             ": their writer was interrupted before it could say that they are there"));
-  if (ending.kind == Kind::torn)
-    verified.notes.push_back(cat("the last ", ending.torn,
+  if (log_end.kind == Kind::torn)
+    verified.notes.push_back(cat("the last ", log_end.torn,
                                  " bytes are the start of an append that was never acknowledged"));
-  if (ending.kind == Kind::lost) {
-    if (ending.missing > 0)
-      verified.notes.push_back(cat(range(end + 1, ending.expected.last.seq),
-                                   ending.missing == 1 ? " is" : " are",
+  if (log_end.kind == Kind::lost) {
+    if (log_end.missing > 0)
+      verified.notes.push_back(cat(range(end + 1, log_end.expected.last.seq),
+                                   log_end.missing == 1 ? " is" : " are",
                                    " gone from the end of the log: not known to be on the disk "
                                    "when the machine went down; the next record will tell"));
-    if (ending.adopted > 0)
-      verified.notes.push_back(cat(range(end - ending.adopted + 1, end),
+    if (log_end.adopted > 0)
+      verified.notes.push_back(cat(range(end - log_end.adopted + 1, end),
                                    ": 'head' does not vouch for them: newer than it when the "
                                    "machine went down, or added by somebody"));
-    if (ending.torn > 0)
+    if (log_end.torn > 0)
       verified.notes.push_back(
-          cat("the last ", ending.torn, " bytes are no record: the machine went down"));
-    if (ending.slot_torn)
+          cat("the last ", log_end.torn, " bytes are no record: the machine went down"));
+    if (log_end.slot_torn)
       verified.notes.push_back("a slot of 'head' is not whole: the machine went down");
   }
-  if (ending.head.missing > 0)
-    verified.notes.push_back(cat(ending.head.missing, " records since ",
-                                 rfc3339(ending.head.missing_since_us),
+  if (log_end.head.missing > 0)
+    verified.notes.push_back(cat(log_end.head.missing, " records since ",
+                                 rfc3339(log_end.head.missing_since_us),
                                  " could not be written; the next record will tell of them"));
 }
 
@@ -139,7 +139,7 @@ void check_expected(const Expected& expected, const Walk& walk, Verified& verifi
         Damage{"rewritten", walk.vouched < expected.seq ? walk.vouched + 1 : expected.seq, "", 0,
                cat(where,
                    " is another than the one expected: it or one before it was changed, and the "
-                   "hashes behind it computed anew")};
+                   "hashes after it computed again")};
     keep_before(verified.damage->seq, walk, verified);
   }
 }
@@ -161,15 +161,15 @@ void check_signatures(const Walk& walk, bool key_given, Verified& verified) {
   if (walk.vouched < verified.last)
     verified.notes.push_back(
         cat(range(walk.vouched + 1, verified.last),
-            ": not vouched for; no seal stands behind them, and the private key is not here"));
+            ": not vouched for; no seal stands after them, and the private key is not here"));
 }
 
 // Files with numbers that no segment of this log has had.
 std::vector<uint64_t> take_strays(Snapshot& snapshot) {
   std::vector<uint64_t> strays;
-  if (!snapshot.ending || !snapshot.has_head) return strays;
+  if (!snapshot.log_end || !snapshot.has_head) return strays;
   while (!snapshot.segments.empty() &&
-         snapshot.segments.back().number > snapshot.ending->last_segment) {
+         snapshot.segments.back().number > snapshot.log_end->last_segment) {
     strays.insert(strays.begin(), snapshot.segments.back().number);
     snapshot.segments.pop_back();
   }

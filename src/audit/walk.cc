@@ -1,7 +1,7 @@
 #include "audit/walk.h"
 
 #include "audit/line_reader.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
 #include "base/text.h"
 
 namespace paddock::audit {
@@ -45,7 +45,7 @@ Result<void> Walk::go(const std::function<void(uint64_t, uint64_t)>& progress) {
   return {};
 }
 
-// A log that does not begin with record 1 must tell why.
+// A log that does not begin with record 1 must say why.
 void Walk::check_start() {
   if (!begun_ || verified.first == 1 || start_retired_) return;
   uint64_t first = snapshot_.segments.front().number;
@@ -80,6 +80,26 @@ Result<bool> Walk::begin_later(int file, const Snapshot::Segment& segment) {
   return true;
 }
 
+// Whether the first record of a file names the segment that the file is called after.
+bool Walk::has_own_name(std::string_view line, const Snapshot::Segment& segment) {
+  Result<Value> record = parse_json(line, "record");
+  const Value* data = record ? record.value().find("data") : nullptr;
+  uint64_t named = data ? count_in(*data, "segment") : 0;
+  if (named == segment.number) return true;
+  return fail({"swapped", last_.seq + 1, segment_name(segment.number), 1,
+               cat("this file is segment ", named, " under another name")});
+}
+
+Result<bool> Walk::fail_at(const Break& broken) {
+  Damage damage = TRY(diagnose(snapshot_, broken));
+  if (damage.seq == verified.last) {  // it had seemed good until its neighbour was seen
+    --verified.records;
+    verified.last = before_.seq;
+    verified.last_hash = before_.hash;
+  }
+  return fail(std::move(damage));
+}
+
 Result<bool> Walk::walk_segment(size_t index) {
   const Snapshot::Segment& segment = snapshot_.segments[index];
   Fd file = TRY(snapshot_.open(segment));
@@ -107,14 +127,9 @@ Result<bool> Walk::walk_segment(size_t index) {
       verified.first = 1;
       if (segment.number > 1 && !TRY(begin_later(file.get(), segment))) return false;
     }
-    if (line && line->kind == "log.open" && number == 1 && line->holds()) {
-      Result<Value> record = parse_json(text->text, "record");
-      const Value* data = record ? record.value().find("data") : nullptr;
-      uint64_t told = data ? count_in(*data, "segment") : 0;
-      if (told != segment.number)
-        return fail({"swapped", last_.seq + 1, segment_name(segment.number), 1,
-                     cat("this file is segment ", told, " under another name")});
-    }
+    if (line && line->kind == "log.open" && number == 1 && line->holds() &&
+        !has_own_name(text->text, segment))
+      return false;
     bool fits = line && line->seq == last_.seq + 1 && line->prev == last_.hash && line->holds();
     if (!fits) {
       Break broken{.last = last_,
@@ -128,13 +143,7 @@ Result<bool> Walk::walk_segment(size_t index) {
                    .size = text->size,
                    .text = std::string(text->text),
                    .whole = text->whole};
-      Damage damage = TRY(diagnose(snapshot_, broken));
-      if (damage.seq == verified.last) {  // it had seemed good until its neighbour was seen
-        --verified.records;
-        verified.last = before_.seq;
-        verified.last_hash = before_.hash;
-      }
-      return fail(std::move(damage));
+      return fail_at(broken);
     }
     if (!TRY(accept(*line, text->text, index, number))) return false;
     last_line_ = number;
@@ -159,7 +168,7 @@ Result<bool> Walk::accept(const Record& line, std::string_view text, size_t inde
     first_of_segment_ = line.seq;
   else if (last_is_seal_)
     return fail(
-        {"inserted", line.seq, name, number, "a record stands behind the seal of its segment"});
+        {"inserted", line.seq, name, number, "a record stands after the seal of its segment"});
   bool seals = line.kind == "log.seal";
   if (starts_with(line.kind, "log.")) {
     Result<Value> record = parse_json(text, "record");
@@ -208,7 +217,7 @@ bool Walk::check_seal(const Record& line, const Value& data, const Snapshot::Seg
     return bad(
         "rewritten", vouched + 1,
         cat("the signature of ", segment_name(segment.number), " does not fit its records: one of ",
-            vouched + 1, " to ", line.seq, " was changed, and the hashes behind it computed anew"));
+            vouched + 1, " to ", line.seq, " was changed, and the hashes after it computed again"));
   vouched = last_.seq;
   unsigned_since = 0;
   ++verified.sealed;

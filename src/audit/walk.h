@@ -22,7 +22,7 @@ class Walk {
   void remember(uint64_t seq) { hashes_[seq]; }  // its hash is wanted afterwards
   Result<void> go(const std::function<void(uint64_t, uint64_t)>& progress);
 
-  Verified verified;     // but for what only `head` can tell
+  Verified verified;     // except for what only `head` knows
   uint64_t vouched = 0;  // records up to this one are covered by a signature
   // Segments that have ended; of them without a signature, since the last that has one.
   uint64_t closed = 0, unsigned_since = 0;
@@ -42,6 +42,8 @@ class Walk {
     verified.damage = std::move(damage);
     return false;
   }
+  bool has_own_name(std::string_view line, const Snapshot::Segment& segment);
+  Result<bool> fail_at(const Break& broken);  // with what diagnose() finds there
   void check_start();
 
   const Snapshot& snapshot_;
@@ -51,7 +53,7 @@ class Walk {
   bool begun_ = false, last_is_seal_ = false;
   uint64_t last_segment_ = 0, last_line_ = 0, first_of_segment_ = 0;
   std::string start_prev_;      // of the first record there is
-  bool start_retired_ = false;  // a record tells why there is nothing before it
+  bool start_retired_ = false;  // a record says why there is nothing before it
   uint64_t done_ = 0, told_ = 0;
   std::function<void(uint64_t, uint64_t)> progress_;
   size_t more_notes_ = 0;

@@ -10,7 +10,7 @@ namespace paddock::redact {
 namespace {
 
 constexpr std::string_view kMark = "[redacted:argument]";
-// What is longer is no password, and must not vanish from a record.
+// Anything longer is not a password, and must not vanish from a record.
 constexpr size_t kLongestValue = 1024;
 constexpr int kDeepest = 4;  // sh -c "sh -c '…'"
 
@@ -27,7 +27,7 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> li
                      [&](std::string_view each) { return same_ignoring_case(text, each); });
 }
 
-// Something is there, it is no reference to it, and it has not been taken out already.
+// There is a value, it is not a reference to one, and it has not been taken out already.
 bool is_value(std::string_view text) {
   if (text.empty() || text.size() > kLongestValue || text[0] == '$' || text[0] == '<' ||
       text[0] == '`')

@@ -1,4 +1,4 @@
-// Command lines. A word of them can be a secret by where it stands alone: behind --password, in an
+// Command lines. A word of them can be a secret merely by where it stands: after --password, in an
 // Authorization header, in PASSWORD=…. Such a value becomes [redacted:argument]; the rest of each
 // word is redacted like any text.
 //

@@ -238,8 +238,8 @@ bool is_random(std::string_view value) {
                (std::isdigit(c) && std::isalpha(previous));
   }
   if (letters == 0) return false;  // a number
-  // Without digits only a long mixture of small and capital letters is no word and no name in a
-  // program.
+  // Without digits only a long mixture of small and capital letters is neither a word nor a name in
+  // a program.
   if (digits == 0 && (value.size() < 20 || changes * 5 < value.size() || contains(value, "_") ||
                       contains(value, ".")))
     return false;

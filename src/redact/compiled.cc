@@ -88,8 +88,11 @@ bool Rules::Compiled::is_key_header(const PatternAutomaton& automaton) const {
          std::strcmp(kEmbeddedRules[automaton.rule].check, "key-body") == 0;
 }
 
-Result<std::shared_ptr<const Rules>> Rules::compile(const Options& options) {
-  auto rules = std::make_unique<Compiled>();
+namespace {
+
+constexpr size_t kFreeGroups = kGroups - kEmbeddedGroups;
+
+Result<void> check_options(const Options& options) {
   size_t bytes = 0;
   for (const Secret& secret : options.secrets) bytes += secret.value.size();
   if (bytes > kAllValues)
@@ -97,62 +100,80 @@ Result<std::shared_ptr<const Rules>> Rules::compile(const Options& options) {
                  cat("secrets: ", human_size(bytes), " in all; at most ", human_size(kAllValues),
                      " can be looked for"),
                  "pass large ones as files"};
+  std::vector<std::string> names;
+  if (!options.skip.empty())
+    for (const KindInfo& info : kinds()) names.push_back(info.name);
   for (const std::string& kind : options.skip) {
-    bool is_known = false;
-    std::vector<std::string> names;
-    for (const KindInfo& info : kinds()) names.push_back(info.name), is_known |= info.name == kind;
+    if (std::find(names.begin(), names.end(), kind) != names.end()) continue;
     std::string near = nearest(kind, names);
-    if (!is_known)
-      return Error{Code::invalid, cat("there is no kind of secret '", kind, "' to skip"),
-                   near.empty() ? "" : cat("did you mean '", near, "'?")};
+    return Error{Code::invalid, cat("there is no kind of secret '", kind, "' to skip"),
+                 near.empty() ? "" : cat("did you mean '", near, "'?")};
   }
-  std::vector<std::string> beginnings = add_known(options.secrets, *rules);
+  return {};
+}
 
-  // The groups above those of the embedded rules: neighbours in order share one.
-  std::memcpy(rules->filter.first, kEmbeddedFirstBytes, sizeof kEmbeddedFirstBytes);
-  for (size_t byte = 0; byte < 256; ++byte)
-    rules->filter.before[byte] = kEmbeddedBytesBefore[byte] | ~uint64_t{0} << kEmbeddedGroups;
-  constexpr size_t kFree = kGroups - kEmbeddedGroups;
-  rules->grams.assign(beginnings.empty() ? 0 : 256, 0);
+// The beginnings of known values get the groups above those of the embedded rules: neighbours in
+// order share one.
+void add_beginnings(const std::vector<std::string>& beginnings, Rules::Compiled& rules) {
+  rules.grams.assign(beginnings.empty() ? 0 : 256, 0);
   for (size_t i = 0; i < beginnings.size(); ++i) {
     std::array<ByteSet, Prefilter::kBytes> first;
     for (size_t k = 0; k < first.size(); ++k)
       first[k].set(static_cast<unsigned char>(beginnings[i][k]));
-    size_t group = kEmbeddedGroups + i * kFree / beginnings.size(),
-           gram = Compiled::gram(beginnings[i].data());
-    allow(rules->filter, first, group);
-    rules->known_groups |= uint64_t{1} << group;
-    rules->grams[gram / 64] |= uint64_t{1} << (gram % 64);
+    size_t group = kEmbeddedGroups + i * kFreeGroups / beginnings.size(),
+           gram = Rules::Compiled::gram(beginnings[i].data());
+    allow(rules.filter, first, group);
+    rules.known_groups |= uint64_t{1} << group;
+    rules.grams[gram / 64] |= uint64_t{1} << (gram % 64);
   }
-  if (!options.skip.empty())
-    for (size_t i = 0; i < kEmbeddedRuleCount; ++i)
-      rules->skipped.push_back(options.skip.count(kEmbeddedRules[i].kind) > 0);
+}
+
+// The policy's own patterns.
+Result<void> add_custom(const Options& options, Rules::Compiled& rules) {
   size_t places = 0;
   for (size_t i = 0; i < options.custom.size(); ++i) {
-    rules->names.push_back(options.custom[i].name);
+    const std::string& name = options.custom[i].name;
+    rules.names.push_back(name);
     Result<std::vector<Automaton>> made =
         compile_pattern(options.custom[i].pattern, kPatternBudget);
     if (!made)
-      return Error{made.error().code, cat("'", options.custom[i].name, "': ", made.error().message),
+      return Error{made.error().code, cat("'", name, "': ", made.error().message),
                    made.error().hint};
     for (const Automaton& automaton : made.value()) places += automaton.last;
     if (places > kAllPatternsBudget)
       return Error{Code::invalid,
-                   cat("'", options.custom[i].name, "': the patterns up to this one have ", places,
+                   cat("'", name, "': the patterns up to this one have ", places,
                        " places; all together may have ", kAllPatternsBudget),
                    "shorten what is repeated: x{0,500} has 500 places, x* has one"};
     for (Automaton& automaton : made.value()) {
-      rules->owned.push_back(std::make_unique<Automaton>(std::move(automaton)));
-      uint8_t group = static_cast<uint8_t>(kEmbeddedGroups + i % kFree);
-      allow(rules->filter, std::span(rules->owned.back()->first).first<Prefilter::kBytes>(), group);
-      rules->custom.push_back(
-          rules->owned.back()->view(static_cast<uint16_t>(kEmbeddedRuleCount + i), group));
-      rules->fewest_threads =
-          std::min(rules->fewest_threads, rules->most_threads(rules->custom.back()));
+      rules.owned.push_back(std::make_unique<Automaton>(std::move(automaton)));
+      uint8_t group = static_cast<uint8_t>(kEmbeddedGroups + i % kFreeGroups);
+      allow(rules.filter, std::span(rules.owned.back()->first).first<Prefilter::kBytes>(), group);
+      rules.custom.push_back(
+          rules.owned.back()->view(static_cast<uint16_t>(kEmbeddedRuleCount + i), group));
+      rules.fewest_threads =
+          std::min(rules.fewest_threads, rules.most_threads(rules.custom.back()));
     }
   }
-  std::stable_sort(rules->custom.begin(), rules->custom.end(),
+  std::stable_sort(rules.custom.begin(), rules.custom.end(),
                    [](const auto& a, const auto& b) { return a.group < b.group; });
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Rules>> Rules::compile(const Options& options) {
+  TRY(check_options(options));
+  auto rules = std::make_unique<Compiled>();
+  std::vector<std::string> beginnings = add_known(options.secrets, *rules);
+  std::memcpy(rules->filter.first, kEmbeddedFirstBytes, sizeof kEmbeddedFirstBytes);
+  for (size_t byte = 0; byte < 256; ++byte)
+    rules->filter.before[byte] = kEmbeddedBytesBefore[byte] | ~uint64_t{0} << kEmbeddedGroups;
+  add_beginnings(beginnings, *rules);
+  if (!options.skip.empty())
+    for (size_t i = 0; i < kEmbeddedRuleCount; ++i)
+      rules->skipped.push_back(options.skip.count(kEmbeddedRules[i].kind) > 0);
+  TRY(add_custom(options, *rules));
   rules->filter.prepare();
   return std::shared_ptr<const Rules>(new Rules(std::move(rules)));
 }

@@ -76,7 +76,7 @@ void Engine::run(std::string& out) {
   if (window_.end() < scanned_ + Prefilter::kBytes) return;
   uint64_t to = window_.end() - (Prefilter::kBytes - 1), shown = scanned_;
   Prefilter::Walk walk{.before = before_window_};
-  // Two rows of places: those of the filter, and those behind an escape sequence, where it would
+  // Two rows of places: those of the filter, and those after an escape sequence, where it would
   // miss what must not follow a letter.
   const size_t end = to - window_.base;
   size_t filtered = 0;
@@ -240,7 +240,7 @@ bool Engine::report(const Thread& thread, Thread::Fate fate, Running& running) {
               .context = window_.part(thread.start, thread.accepted_value),
               .value = window_.part(thread.accepted_value, thread.accepted_end),
               .before = thread.before,
-              // What else has come is no matter.
+              // What else has come does not matter.
               .after = fate == Thread::Fate::dead ? window_.at(thread.accepted_end) : -1};
   Check check = rules_->check(*thread.automaton);
   size_t length = check ? check(found) : found.value.size();

@@ -23,7 +23,7 @@ struct Automaton {
   std::array<uint8_t, 256> class_of{};
   std::vector<uint64_t> masks, shape;
   std::array<uint64_t, 4> before{}, after{};
-  // What the first bytes of a match can be; behind the shortest match: anything.
+  // What the first bytes of a match can be; after the shortest match: anything.
   std::array<ByteSet, 8> first;
 
   // Valid as long as this one lives and stays.

@@ -25,7 +25,7 @@ class KeyBody {
   bool has_body() const { return has_body_; }
 
  private:
-  enum class In { gap, text, run, footer };  // gap: white space directly behind the part
+  enum class In { gap, text, run, footer };  // gap: white space directly after the part
   bool between(unsigned char byte);
   bool in_footer(unsigned char byte);
   void end_run(unsigned char byte);
@@ -36,7 +36,7 @@ class KeyBody {
   static constexpr uint64_t kLongestGap = 128, kLongestFooter = 80;
   // The first line is longer than what ordinary text has.
   static constexpr uint64_t kFirstRun = 32, kRun = 16;
-  // Ends of lines without a run, behind which it is over.
+  // Ends of lines without a run, after which it is over.
   static constexpr unsigned kLines = 3;
 
   uint64_t first_, start_, certain_, at_, mark_;  // mark_: where the run or footer began

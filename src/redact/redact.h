@@ -2,10 +2,12 @@
 // in which programs print them, and what looks like a secret of a common kind. Linear time on any
 // input; docs/redaction.md says what is found and what is not.
 //
-//   std::shared_ptr<const Rules> rules = TRY(Rules::compile({.secrets = {{"API_KEY", "…"}}}));   //
-//   once Stream stream(rules);                       // per stream of bytes: stdout, stderr, a
-//   terminal stream.feed(chunk, out);                    // appends what may be shown now; holds
-//   back only what could still become a secret stream.finish(out);
+//   std::shared_ptr<const Rules> rules = TRY(Rules::compile({.secrets = {{"API_KEY", "…"}}}));
+//   Stream stream(rules);      // one for each stream of bytes: stdout, stderr, a terminal
+//   stream.feed(chunk, out);   // appends what may be shown now
+//   stream.finish(out);
+//
+// Rules are compiled once. Only what could still become a secret is held back.
 #pragma once
 
 #include <concepts>

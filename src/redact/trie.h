@@ -45,7 +45,7 @@ class Trie {
     uint32_t fail : 29 = 0;
     uint32_t has_next : 1 = 0, has_branches : 1 = 0, has_match : 1 = 0;
     uint32_t depth : 24 = 0;
-    uint32_t next : 8 = 0;  // most nodes have one child, which stands right behind them
+    uint32_t next : 8 = 0;  // most nodes have one child, which stands right after them
   };
   struct Branch {
     Node node, child;

@@ -9,7 +9,7 @@
 
 namespace paddock::audit {
 
-struct Ending {
+struct LogEnd {
   enum class Kind : uint8_t {
     whole,           // as `head` says
     unbegun,         // an append was announced, and nothing of it was written
@@ -22,12 +22,12 @@ struct Ending {
   };
   Kind kind = Kind::whole;
   Head head;                  // where the log really ends; a writer goes on from here
-  uint64_t last_segment = 0;  // there can be none behind it
-  uint64_t torn = 0;          // bytes in segment `cut` behind `cut_at` that are no part of the log
+  uint64_t last_segment = 0;  // there can be none after it
+  uint64_t torn = 0;          // bytes of segment `cut` after `cut_at` that are not part of the log
   uint64_t cut = 0, cut_at = 0;
   std::string torn_hash;   // of (the first 16 MiB of) them
   uint64_t missing = 0;    // lost: acknowledged records that are gone
-  uint64_t adopted = 0;    // lost: records that continue the chain behind what `head` knows
+  uint64_t adopted = 0;    // lost: records that continue the chain after what `head` knows
   Mark expected;           // the end that was last acknowledged
   bool slot_torn = false;  // lost: the slots do not belong together
   std::string what, why;   // damaged: as in Damage (audit/verify.h)
@@ -35,10 +35,10 @@ struct Ending {
 };
 
 // Under the lock. `has_head`: there is such a file.
-Result<Ending> examine(int directory, const Heads& heads, bool has_head, std::string_view boot);
+Result<LogEnd> examine(int directory, const Heads& heads, bool has_head, std::string_view boot);
 
-// Whether the record that ends at this place of the file claims the mark's hash. Whether it has it,
-// verify tells.
+// Whether the record that ends at this place of the file claims the mark's hash. Whether it really
+// has it, verify finds out.
 Result<bool> ends_at(int file, const Mark& mark);
 
 }  // namespace paddock::audit

@@ -1,4 +1,4 @@
-#include "audit/ending.h"
+#include "audit/log_end.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "audit/line_reader.h"
-#include "audit/place.h"
+#include "audit/log_directory.h"
 #include "base/digest.h"
 #include "base/text.h"
 
@@ -33,12 +33,12 @@ Result<File> open_segment(int directory, uint64_t number) {
   return File{std::move(file.value()), static_cast<uint64_t>(info.st_size)};
 }
 
-// Bytes of a segment that are no part of the log.
-Result<void> leave_out(const File& file, uint64_t segment, uint64_t from, Ending& ending) {
-  ending.cut = segment;
-  ending.cut_at = from;
-  ending.torn = file.size - from;
-  if (ending.torn == 0) return {};
+// Bytes of a segment that are not part of the log.
+Result<void> leave_out(const File& file, uint64_t segment, uint64_t from, LogEnd& log_end) {
+  log_end.cut = segment;
+  log_end.cut_at = from;
+  log_end.torn = file.size - from;
+  if (log_end.torn == 0) return {};
   Sha256 hash;
   std::string piece(64 << 10, '\0');
   for (uint64_t at = from, end = std::min(file.size, from + kMostHashed); at < end;) {
@@ -50,23 +50,23 @@ Result<void> leave_out(const File& file, uint64_t segment, uint64_t from, Ending
     hash.add(std::string_view(piece).substr(0, static_cast<size_t>(count)));
     at += static_cast<uint64_t>(count);
   }
-  ending.torn_hash = to_hex(hash.finish());
+  log_end.torn_hash = to_hex(hash.finish());
   return {};
 }
 
 // ---- while the machine runs ---
 
 // Nothing: no writer leaves it so.
-Result<std::optional<Ending>> as_left_by_a_writer(int directory, const Heads& heads) {
-  std::optional<Ending> none;
+Result<std::optional<LogEnd>> as_left_by_a_writer(int directory, const Heads& heads) {
+  std::optional<LogEnd> none;
   if (!heads.settled() && !heads.under_way()) return none;
   const Head &done = *heads.done, &intent = *heads.intent;
-  Ending ending{.head = done, .last_segment = intent.segment, .expected = done};
+  LogEnd log_end{.head = done, .last_segment = intent.segment, .expected = done};
   File file = TRY(open_segment(directory, done.segment));
   if (file.size < done.size) return none;
   if (file && !TRY(ends_at(file.file.get(), done))) return none;
   if (heads.settled())
-    return file.size == done.size ? std::optional<Ending>(std::move(ending)) : none;
+    return file.size == done.size ? std::optional<LogEnd>(std::move(log_end)) : none;
 
   bool begins = intent.segment != done.segment;
   if (begins && file.size != done.size) return none;
@@ -74,17 +74,17 @@ Result<std::optional<Ending>> as_left_by_a_writer(int directory, const Heads& he
   File later = begins ? TRY(open_segment(directory, intent.segment)) : std::move(file);
   if (later.size > intent.size) return none;
   if (later.size == from) {
-    ending.kind = Ending::Kind::unbegun;
+    log_end.kind = LogEnd::Kind::unbegun;
   } else if (later.size < intent.size) {
-    ending.kind = Ending::Kind::torn;
-    TRY(leave_out(later, intent.segment, from, ending));
+    log_end.kind = LogEnd::Kind::torn;
+    TRY(leave_out(later, intent.segment, from, log_end));
   } else {
     if (!TRY(ends_at(later.file.get(), intent))) return none;
-    ending.kind = Ending::Kind::unacknowledged;
-    ending.head = intent;
-    ending.head.synced = heads.synced();
+    log_end.kind = LogEnd::Kind::unacknowledged;
+    log_end.head = intent;
+    log_end.head.synced = heads.synced();
   }
-  return std::optional<Ending>(std::move(ending));
+  return std::optional<LogEnd>(std::move(log_end));
 }
 
 // ---- after the machine was down ---
@@ -131,44 +131,44 @@ Mark begin_behind(const Mark& mark) {
 }
 
 // Nothing: that is more than a machine that goes down does.
-Result<std::optional<Ending>> as_left_by_the_machine(int directory, const Heads& heads) {
-  std::optional<Ending> none;
+Result<std::optional<LogEnd>> as_left_by_the_machine(int directory, const Heads& heads) {
+  std::optional<LogEnd> none;
   const Head& newest = *heads.newest();
   Link synced = heads.synced();
-  Ending ending{.kind = Ending::Kind::lost,
-                .head = newest,
-                .expected = heads.finished(),
-                .slot_torn = !heads.settled() && !heads.under_way()};
-  std::vector<Link> known{synced, ending.expected.last, newest.last};
+  LogEnd log_end{.kind = LogEnd::Kind::lost,
+                 .head = newest,
+                 .expected = heads.finished(),
+                 .slot_torn = !heads.settled() && !heads.under_way()};
+  std::vector<Link> known{synced, log_end.expected.last, newest.last};
   File file = TRY(open_segment(directory, newest.segment));
   Mark end = begin_of(newest);
   if (file) {
     Followed followed = TRY(follow(file, end, known));
     if (followed.differs) return none;
     end = followed.end;
-    TRY(leave_out(file, newest.segment, end.size, ending));
+    TRY(leave_out(file, newest.segment, end.size, log_end));
   }
-  // The head may be older than what stands on the disk: behind a segment that has ended there may
+  // The head may be older than what stands on the disk: after a segment that has ended there may
   // be others.
-  while (end.ended && ending.torn == 0) {
+  while (end.ended && log_end.torn == 0) {
     Mark begin = begin_behind(end);
     File next = TRY(open_segment(directory, begin.segment));
     if (!next) break;
     Followed followed = TRY(follow(next, begin, known));
     if (followed.differs) return none;
-    TRY(leave_out(next, begin.segment, followed.end.size, ending));
+    TRY(leave_out(next, begin.segment, followed.end.size, log_end));
     if (followed.end.size == 0) break;
     end = followed.end;
   }
   if (end.last.seq < synced.seq) return none;
-  static_cast<Mark&>(ending.head) = end;
-  ending.head.generation = newest.generation;
-  ending.head.synced = synced;
-  ending.last_segment = std::max({end.segment, newest.segment, ending.cut});
-  ending.missing =
-      ending.expected.last.seq > end.last.seq ? ending.expected.last.seq - end.last.seq : 0;
-  ending.adopted = end.last.seq > newest.last.seq ? end.last.seq - newest.last.seq : 0;
-  return std::optional<Ending>(std::move(ending));
+  static_cast<Mark&>(log_end.head) = end;
+  log_end.head.generation = newest.generation;
+  log_end.head.synced = synced;
+  log_end.last_segment = std::max({end.segment, newest.segment, log_end.cut});
+  log_end.missing =
+      log_end.expected.last.seq > end.last.seq ? log_end.expected.last.seq - end.last.seq : 0;
+  log_end.adopted = end.last.seq > newest.last.seq ? end.last.seq - newest.last.seq : 0;
+  return std::optional<LogEnd>(std::move(log_end));
 }
 
 // ---- neither ---
@@ -213,12 +213,12 @@ Result<Mark> last_known(int directory, const Heads& heads) {
   return mark;
 }
 
-void name_it(const Heads& heads, bool has_head, bool in_place, Ending& ending) {
-  const Link &expected = ending.expected.last, &found = ending.head.last;
+void name_it(const Heads& heads, bool has_head, bool in_place, LogEnd& log_end) {
+  const Link &expected = log_end.expected.last, &found = log_end.head.last;
   auto say = [&](const char* what, uint64_t from, std::string why) {
-    ending.what = what;
-    ending.from = from;
-    ending.why = std::move(why);
+    log_end.what = what;
+    log_end.from = from;
+    log_end.why = std::move(why);
   };
   if (!has_head)
     return say("missing_head", found.seq + 1,
@@ -238,37 +238,37 @@ void name_it(const Heads& heads, bool has_head, bool in_place, Ending& ending) {
     return say("rewritten", 0,
                cat("record ", expected.seq,
                    " is not the one that was written: it or one before it was changed, and the "
-                   "hashes behind it computed anew"));
+                   "hashes after it computed again"));
   if (found.seq > expected.seq)
     return say("inserted", expected.seq + 1,
                cat(found.seq == expected.seq + 1
                        ? cat("record ", found.seq, " stands")
                        : cat("records ", expected.seq + 1, " to ", found.seq, " stand"),
-                   " behind the end of the log: no writer of this log made them"));
-  if (ending.torn > 0)
+                   " after the end of the log: no writer of this log made them"));
+  if (log_end.torn > 0)
     return say("inserted", expected.seq + 1,
-               cat(ending.torn, " bytes that are no record stand behind the end of the log"));
+               cat(log_end.torn, " bytes that are not a record stand after the end of the log"));
   say("bad_head", found.seq + 1,
       "a slot of the file 'head' is not what was written: what was appended last may be gone");
 }
 
-Result<Ending> as_damaged(int directory, const Heads& heads, bool has_head) {
-  Ending ending{.kind = Ending::Kind::damaged};
-  if (const Head* newest = heads.newest()) ending.head = *newest;
-  static_cast<Mark&>(ending.head) = TRY(last_known(directory, heads));
+Result<LogEnd> as_damaged(int directory, const Heads& heads, bool has_head) {
+  LogEnd log_end{.kind = LogEnd::Kind::damaged};
+  if (const Head* newest = heads.newest()) log_end.head = *newest;
+  static_cast<Mark&>(log_end.head) = TRY(last_known(directory, heads));
   if (heads.done)
-    ending.expected = heads.finished();
+    log_end.expected = heads.finished();
   else if (heads.intent)
-    ending.expected = *heads.intent;
-  ending.head.generation = std::max(heads.intent ? heads.intent->generation : 0,
-                                    heads.done ? heads.done->generation : 0);
-  ending.last_segment = ending.head.segment;
+    log_end.expected = *heads.intent;
+  log_end.head.generation = std::max(heads.intent ? heads.intent->generation : 0,
+                                     heads.done ? heads.done->generation : 0);
+  log_end.last_segment = log_end.head.segment;
 
-  File file = TRY(open_segment(directory, ending.head.segment));
-  Mark end = begin_of(ending.head);
+  File file = TRY(open_segment(directory, log_end.head.segment));
+  Mark end = begin_of(log_end.head);
   bool goes_on = TRY(end_of_what_is_there(file, end));
-  if (file) TRY(leave_out(file, end.segment, end.size, ending));
-  if (!goes_on && end.segment > 1) {  // it is begun anew, behind what stands in the one before
+  if (file) TRY(leave_out(file, end.segment, end.size, log_end));
+  if (!goes_on && end.segment > 1) {  // it is begun again, after what stands in the one before
     File before = TRY(open_segment(directory, end.segment - 1));
     Mark last;
     if (TRY(end_of_what_is_there(before, last))) {
@@ -277,13 +277,13 @@ Result<Ending> as_damaged(int directory, const Heads& heads, bool has_head) {
       end.last = last.last;
     }
   }
-  static_cast<Mark&>(ending.head) = end;
-  ending.head.synced = Link();  // nothing is known any more
-  File expected = TRY(open_segment(directory, ending.expected.segment));
-  bool in_place = expected.size >= ending.expected.size &&
-                  (!expected || TRY(ends_at(expected.file.get(), ending.expected)));
-  name_it(heads, has_head, in_place, ending);
-  return ending;
+  static_cast<Mark&>(log_end.head) = end;
+  log_end.head.synced = Link();  // nothing is known any more
+  File expected = TRY(open_segment(directory, log_end.expected.segment));
+  bool in_place = expected.size >= log_end.expected.size &&
+                  (!expected || TRY(ends_at(expected.file.get(), log_end.expected)));
+  name_it(heads, has_head, in_place, log_end);
+  return log_end;
 }
 
 }  // namespace
@@ -299,11 +299,11 @@ Result<bool> ends_at(int file, const Mark& mark) {
   return text == expected;
 }
 
-Result<Ending> examine(int directory, const Heads& heads, bool has_head, std::string_view boot) {
-  std::optional<Ending> ending = TRY(as_left_by_a_writer(directory, heads));
-  if (!ending && heads.newest() && heads.newest()->boot != boot)
-    ending = TRY(as_left_by_the_machine(directory, heads));
-  return ending ? std::move(*ending) : as_damaged(directory, heads, has_head);
+Result<LogEnd> examine(int directory, const Heads& heads, bool has_head, std::string_view boot) {
+  std::optional<LogEnd> log_end = TRY(as_left_by_a_writer(directory, heads));
+  if (!log_end && heads.newest() && heads.newest()->boot != boot)
+    log_end = TRY(as_left_by_the_machine(directory, heads));
+  return log_end ? std::move(*log_end) : as_damaged(directory, heads, has_head);
 }
 
 }  // namespace paddock::audit

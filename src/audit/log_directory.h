@@ -12,7 +12,7 @@
 namespace paddock::audit {
 
 // Made when missing. Refuses a link, another's directory, and one that others can look into.
-Result<Fd> open_place(const std::string& path);
+Result<Fd> open_log_directory(const std::string& path);
 
 // flock(2) on the directory itself; let go of with the object. Whoever holds it does so for
 // microseconds, so that waiting for longer than ten seconds is an error.

@@ -1,4 +1,4 @@
-#include "audit/place.h"
+#include "audit/log_directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ constexpr timespec kLockPause{0, 250'000};  // ten seconds in all
 
 }  // namespace
 
-Result<Fd> open_place(const std::string& path) {
+Result<Fd> open_log_directory(const std::string& path) {
   std::string what = cat("open the audit log '", printable(path), "'");
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return errno_error(errno, what, "its parent directory must exist and be yours to write");
