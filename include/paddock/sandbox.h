@@ -71,14 +71,14 @@ struct UsageSample {
   int64_t time_ms = 0;     // since 1970
   double cpu_percent = 0;  // of one core: 100 per core in use
   uint64_t memory = 0, memory_peak = 0;
-  // By kind, where the kernel tells.
+  // By kind, where the kernel reports it.
   uint64_t memory_anon = 0, memory_file = 0, memory_shmem = 0, memory_kernel = 0,
            memory_sockets = 0;
   uint64_t pids = 0, disk = 0;
   uint64_t disk_read_rate = 0, disk_write_rate = 0;
   // net_up, net_down: so far.
   uint64_t net_up = 0, net_down = 0, net_up_rate = 0, net_down_rate = 0, connections = 0;
-  // Percent; -1: the kernel does not tell.
+  // Percent; -1: the kernel does not report it.
   double pressure_cpu = -1, pressure_memory = -1, pressure_io = -1;
   double throttled_percent = 0;
   uint64_t throttled = 0, oom_kills = 0;  // so far

@@ -5,12 +5,8 @@
 
 namespace paddock {
 
-struct Entry {
-  const char* name;
-  int (*main)(int, char**);  // null: in paddock-server
-  const char* what;
-};
-inline constexpr Entry kEntries[] = {
+// Those without a function are in paddock-server.
+inline constexpr cli::Verb kCommands[] = {
     {"run", cli::run_main, "run a command in a sandbox"},
     {"doctor", cli::doctor_main, "what this host can enforce, and how to fix what it cannot"},
     {"verify", cli::verify_main, "prove with live probes that a policy holds here"},

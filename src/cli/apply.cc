@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "record/own_log.h"
+#include "cli/recorded.h"
 
 namespace paddock::cli {
 
@@ -12,9 +12,11 @@ namespace {
 
 constexpr int kSomethingLeft = 1;
 
-void print_report(const store::ApplyReport& report, bool dry_run) {
+std::string describe(const store::ApplyReport& report, bool dry_run) {
+  if (report.items.empty()) return "nothing to apply\n";
   Colours colour = colours();
   size_t done = 0, left = 0;
+  std::string text;
   for (const store::ApplyItem& item : report.items) {
     bool taken = item.applied == store::Applied::done || item.applied == store::Applied::already;
     ++(taken ? done : left);
@@ -26,114 +28,68 @@ void print_report(const store::ApplyReport& report, bool dry_run) {
     word.append(9 - std::min<size_t>(word.size(), 8), ' ');
     std::string why =
         item.why.empty() ? "" : cat("  ", colour.dim, printable(item.why), colour.off);
-    print(cat(tint, word, colour.off, printable(item.change.path), why, "\n"));
+    text += cat(tint, word, colour.off, printable(item.change.path), why, "\n");
   }
-  if (report.items.empty()) return print("nothing to apply\n");
-  print(cat(done, dry_run ? " would be applied" : " applied", left ? cat(", ", left, " left") : "",
-            "\n"));
+  return cat(text, done, dry_run ? " would be applied" : " applied",
+             left ? cat(", ", left, " left") : "", "\n");
 }
 
-void print_json(const store::ApplyReport& report, bool removed) {
+Value to_value(const store::ApplyReport& report, bool discarded) {
   Value::Array items;
-  for (const store::ApplyItem& item : report.items) {
-    Value::Array flags;
-    for (const std::string& flag : item.change.flags) flags.emplace_back(flag);
-    Value value;
-    value.set("path", item.change.path);
-    value.set("kind", to_string(item.change.kind));
-    value.set("result", to_string(item.applied));
-    value.set("why", item.why);
-    value.set("flags", std::move(flags));
-    items.push_back(std::move(value));
-  }
-  Value all;
-  all.set("items", std::move(items));
-  all.set("discarded", removed);
-  print(to_json(all) + "\n");
+  for (const store::ApplyItem& item : report.items)
+    items.push_back(Value::Object{{"path", item.change.path},
+                                  {"kind", to_string(item.change.kind)},
+                                  {"result", to_string(item.applied)},
+                                  {"why", item.why},
+                                  {"flags", text_list(item.change.flags)}});
+  return Value::Object{{"items", std::move(items)}, {"discarded", discarded}};
 }
 
-struct Act {
-  const char* name;
-  std::string change_set;
-  std::vector<std::string> paths{};
-  bool accept_flagged = false;
-};
-
-Result<void> record(const Act& act, Event& recorded) {
-  Value data;
-  data.set("change_set", act.change_set);
-  if (!act.paths.empty()) data.set("paths", text_list(act.paths));
-  if (act.accept_flagged) data.set("accept_flagged", true);
-  return record::record_act(act.name, std::move(data), &recorded);
+Result<int> discard(const std::string& id, bool json) {
+  TRY(recorded("apply.discard", Value::Object{{"change_set", id}},
+               [&] { return store::discard_change_set(id); }));
+  return show(json, to_value({}, true), cat("discarded ", id, "\n"));
 }
 
-int discard(const std::string& id, bool json) {
-  Event act;
-  Result<void> recorded = record({.name = "apply.discard", .change_set = id}, act);
-  if (!recorded) return report(recorded.error(), json);
-  Result<void> discarded = store::discard_change_set(id);
-  if (!discarded) record::note_failure(act, discarded.error());
-  if (!discarded) return report(discarded.error(), json);
-  if (json)
-    print_json({}, true);
-  else
-    print(cat("discarded ", id, "\n"));
-  return 0;
+Result<store::ApplyReport> apply(const store::ChangeSet& set, const std::string& id,
+                                 const std::vector<std::string>& paths,
+                                 const store::ApplyOptions& how) {
+  if (how.dry_run) return store::apply(set, paths, how);
+  Value data = Value::Object{{"change_set", id}};
+  if (!paths.empty()) data.set("paths", text_list(paths));
+  if (how.accept_flagged) data.set("accept_flagged", true);
+  return recorded("apply", std::move(data), [&] { return store::apply(set, paths, how); });
 }
 
 }  // namespace
 
 int apply_main(int argc, char** argv) {
-  bool json = false, throw_away = false;
-  store::ApplyOptions apply_options;
+  bool throw_away = false;
+  store::ApplyOptions how;
   std::string id;
   std::vector<std::string> paths;
   Options options("apply",
                   "Takes over what a run with a copied workspace changed. A change set that is "
                   "used up is removed.");
-  options.flag("--accept-flagged", &apply_options.accept_flagged,
-               "also what the host would later execute");
-  options.flag("--dry-run", &apply_options.dry_run,
-               "check and say what would happen, but write nothing");
+  options.flag("--accept-flagged", &how.accept_flagged, "also what the host would later execute");
+  options.flag("--dry-run", &how.dry_run, "check and say what would happen, but write nothing");
   options.flag("--discard", &throw_away, "throw the change set away instead");
-  options.flag("--json", &json, "print one JSON object");
   options.positional("ID", &id, "the change set; paddock diff lists them");
   options.positional("PATH", &paths, "only these, or what is below them; names what is flagged");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-
-  if (throw_away && (!paths.empty() || apply_options.dry_run || apply_options.accept_flagged))
-    return report(Error{Code::invalid, "paddock apply: --discard throws the whole set away",
-                        "leave the other arguments out"},
-                  json);
-  if (throw_away) return discard(id, json);
-
-  Result<store::ChangeSet> set = store::open_change_set(id);
-  if (!set) return report(set.error(), json);
-  Event act;
-  Result<void> recorded;
-  if (!apply_options.dry_run)
-    recorded = record({.name = "apply",
-                       .change_set = id,
-                       .paths = paths,
-                       .accept_flagged = apply_options.accept_flagged},
-                      act);
-  if (!recorded) return report(recorded.error(), json);
-  Result<store::ApplyReport> applied = store::apply(set.value(), paths, apply_options);
-  if (!applied && !apply_options.dry_run) record::note_failure(act, applied.error());
-  if (!applied) return report(applied.error(), json);
-  bool everything = applied.value().everything;
-  if (everything) {
-    Result<void> removed = store::discard_change_set(std::move(set).value());
-    if (!removed) return report(removed.error(), json);
-  }
-  if (json)
-    print_json(applied.value(), everything);
-  else
-    print_report(applied.value(), apply_options.dry_run);
-  for (const store::ApplyItem& item : applied.value().items)
-    if (item.applied == store::Applied::flagged || item.applied == store::Applied::refused)
-      return kSomethingLeft;
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    if (throw_away && (!paths.empty() || how.dry_run || how.accept_flagged))
+      return Error{Code::invalid, "paddock apply: --discard throws the whole set away",
+                   "leave the other arguments out"};
+    if (throw_away) return discard(id, json);
+    store::ChangeSet set = TRY(store::open_change_set(id));
+    store::ApplyReport applied = TRY(apply(set, id, paths, how));
+    if (applied.everything) TRY(store::discard_change_set(std::move(set)));
+    (void)show(json, to_value(applied, applied.everything), describe(applied, how.dry_run));
+    for (const store::ApplyItem& item : applied.items)
+      if (item.applied == store::Applied::flagged || item.applied == store::Applied::refused)
+        return kSomethingLeft;
+    return 0;
+  });
 }
 
 }  // namespace paddock::cli

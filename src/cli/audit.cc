@@ -1,10 +1,6 @@
 // paddock audit: what was recorded, and whether it is still what was recorded.
 #include "cli/audit.h"
 
-#include <unistd.h>
-
-#include <cstring>
-
 #include "audit/index.h"
 #include "audit/seal.h"
 #include "audit/verify.h"
@@ -14,6 +10,7 @@
 #include "base/value.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "record/log_location.h"
 #include "store/state.h"
 
@@ -23,30 +20,15 @@ namespace {
 
 constexpr char kWhere[] = "the log's directory (default: in the state directory)";
 
-// A line that is written over again and again, on a terminal only.
-class Progress {
- public:
-  void show(uint64_t done, uint64_t bytes) {
-    if (!terminal_ || done - last_ < 8 << 20) return;
-    last_ = done;
-    print_error(cat("\r", human_size(done), " of ", human_size(bytes), " … "));
-    shown_ = true;
-  }
-  ~Progress() {
-    if (shown_) print_error("\r\x1b[K");
-  }
-
- private:
-  bool terminal_ = ::isatty(STDERR_FILENO), shown_ = false;
-  uint64_t last_ = 0;
-};
-
 Result<audit::Verified> verified(const std::string& directory, const std::string& key_file,
                                  const std::string& expect) {
   audit::VerifyOptions options{.directory = TRY(audit_directory(directory)), .expect = expect};
   if (!key_file.empty()) options.public_key = TRY(read_file(key_file, 1 << 16));
-  Progress progress;
-  options.progress = [&](uint64_t done, uint64_t bytes) { progress.show(done, bytes); };
+  std::optional<Progress> progress;
+  options.progress = [&](uint64_t done, uint64_t bytes) {
+    if (!progress) progress.emplace("checking", bytes, true);
+    progress->add(done - progress->done());
+  };
   return audit::verify(options);
 }
 
@@ -84,67 +66,81 @@ void print_verified(const audit::Verified& log) {
 }
 
 int verify_log(int argc, char** argv) {
-  bool json = false;
   std::string directory, key, expect;
   Options options("audit verify",
                   "Checks that the audit log is what was written. Exit status 0: whole; 1: "
                   "damaged; 125: could not look.");
   options.text("--key", "FILE.pem", &key,
                "the public key that must have signed it; without a signature of it the log is "
-               "damaged (default: the log's own, which who can write the log can replace)");
+               "damaged (default: the log's own, which anybody who can write the log can replace)");
   options.text("--expect", "SEQ:HASH", &expect,
                "a record that must be there, as an earlier check printed it; damaged also when it "
                "was retired since");
   options.text("--dir", "DIR", &directory, kWhere);
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<audit::Verified> log = verified(directory, key, expect);
-  if (!log) return report(log.error(), json);
-  if (json)
-    print(to_json(audit::to_value(log.value())) + "\n");
-  else
-    print_verified(log.value());
-  return log.value().damage ? 1 : 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    audit::Verified log = TRY(verified(directory, key, expect));
+    if (json)
+      print_json(audit::to_value(log));
+    else
+      print_verified(log);
+    return log.damage ? 1 : 0;
+  });
 }
 
-// What the rest have in common: nothing but a directory and --json.
-struct Simple {
-  const char *name, *what;
-  Result<Value> (*work)(const std::string& directory);
-  const char* key;  // of the answer, which is shown alone to people; null: nothing is
-};
+// One fact about the log, or one thing done to it: the value that is shown, under a name in JSON.
+using Work = Result<Value> (*)(const std::string& directory);
 
-Result<Value> key_of(const std::string& directory) {
-  return Value(TRY(audit::public_key(directory)));
+int run_simple(const char* verb, const char* what, const char* name, Work work, int argc,
+               char** argv) {
+  std::string directory;
+  Options options(cat("audit ", verb), what);
+  options.text("--dir", "DIR", &directory, kWhere);
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    Value answer = TRY(work(TRY(audit_directory(directory))));
+    std::string text = answer.as_string() ? *answer.as_string() : to_json(answer) + " records";
+    return show(json, Value::Object{{name, answer}}, ends_with(text, "\n") ? text : text + "\n");
+  });
 }
-Result<Value> path_of(const std::string& directory) { return Value(directory); }
-Result<Value> rebuilt(const std::string& directory) {
-  return Value(TRY(audit::Index::rebuild(directory)));
+
+int print_key(int argc, char** argv) {
+  auto work = [](const std::string& directory) -> Result<Value> {
+    return Value(TRY(audit::public_key(directory)));
+  };
+  return run_simple("key",
+                    "Prints the public key that the log's seals are checked with. Keep it "
+                    "elsewhere.",
+                    "public_key", work, argc, argv);
 }
-constexpr Simple kSimple[] = {
-    {"key", "Prints the public key that the log's seals are checked with. Keep it elsewhere.",
-     key_of, "public_key"},
-    {"path", "Prints where the log is.", path_of, "path"},
-    {"rebuild", "Makes the index anew from the log.", rebuilt, "records"},
-};
+
+int print_path(int argc, char** argv) {
+  auto work = [](const std::string& directory) -> Result<Value> { return Value(directory); };
+  return run_simple("path", "Prints where the log is.", "path", work, argc, argv);
+}
+
+int rebuild_index(int argc, char** argv) {
+  auto work = [](const std::string& directory) -> Result<Value> {
+    return Value(TRY(audit::Index::rebuild(directory)));
+  };
+  return run_simple("rebuild", "Makes the index again from the log.", "records", work, argc, argv);
+}
 
 struct SealFlags {
   std::string directory, rotate, max_size, keep;
 };
 
+// Whether it was sealed: somebody may have been faster.
 Result<bool> seal(const SealFlags& flags) {
   audit::LogOptions options{.directory = TRY(audit_directory(flags.directory))};
   if (!flags.rotate.empty()) options.rotate_bytes = TRY(parse_size(flags.rotate));
   if (!flags.max_size.empty()) options.most_bytes = TRY(parse_size(flags.max_size));
   if (!flags.keep.empty()) options.keep_ms = TRY(parse_age(flags.keep));
   audit::Log log = TRY(audit::Log::open(options));
-  if (!flags.rotate.empty() && !log.is_full()) return false;  // somebody was faster
+  if (!flags.rotate.empty() && !log.is_full()) return false;
   TRY(audit::seal_and_rotate(log));
   return true;
 }
 
 int seal_log(int argc, char** argv) {
-  bool json = false;
   SealFlags flags;
   Options options("audit seal", "Signs what there is and begins a new segment.");
   options.text("--dir", "DIR", &flags.directory, kWhere);
@@ -153,54 +149,21 @@ int seal_log(int argc, char** argv) {
   options.text("--max-size", "SIZE", &flags.max_size,
                "and remove the oldest when all are larger than this (default 4G)");
   options.text("--keep", "AGE", &flags.keep, "or those that are older");
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<bool> sealed = seal(flags);
-  if (!sealed) return report(sealed.error(), json);
-  Value value;
-  value.set("sealed", sealed.value());
-  if (json) print(to_json(value) + "\n");
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    bool sealed = TRY(seal(flags));
+    return show(json, Value::Object{{"sealed", sealed}}, "");
+  });
 }
 
-int run_simple(const Simple& simple, int argc, char** argv) {
-  bool json = false;
-  std::string directory;
-  Options options(cat("audit ", simple.name), simple.what);
-  options.text("--dir", "DIR", &directory, kWhere);
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<std::string> place = audit_directory(directory);
-  Result<Value> answer = place ? simple.work(place.value()) : Result<Value>(place.error());
-  if (!answer) return report(answer.error(), json);
-  if (json) {
-    Value value;
-    value.set(simple.key, answer.value());
-    print(to_json(value) + "\n");
-  } else {
-    std::string text = answer.value().as_string() ? *answer.value().as_string()
-                                                  : to_json(answer.value()) + " records";
-    print(ends_with(text, "\n") ? text : text + "\n");
-  }
-  return 0;
-}
-
-int usage(bool asked) {
-  std::string text =
-      "usage: paddock audit show [--sandbox ID] [--agent NAME] [--kind KIND] [--since 2h] …   "
-      "records, by what is asked of them\n"
-      "       paddock audit tail [-f] …                                                       the "
-      "last ones\n"
-      "       paddock audit verify [--key FILE.pem] [--expect SEQ:HASH]                       "
-      "whether the log is what was written\n"
-      "       paddock audit key | path | seal | rebuild                                       each "
-      "with --dir DIR and --json\n";
-  if (asked)
-    print(text);
-  else
-    print_error(text);
-  return asked ? 0 : kFailed;
-}
+constexpr Verb kAuditVerbs[] = {
+    {"show", audit_show, "records: by sandbox, agent, kind, time and more"},
+    {"tail", audit_tail, "the last records, and with -f what is recorded next"},
+    {"verify", verify_log, "whether the log is what was written"},
+    {"seal", seal_log, "sign what there is and begin a new segment"},
+    {"key", print_key, "the public key that seals are checked with"},
+    {"path", print_path, "where the log is"},
+    {"rebuild", rebuild_index, "make the index again from the log"},
+};
 
 }  // namespace
 
@@ -209,15 +172,6 @@ Result<std::string> audit_directory(const std::string& given) {
   return record::log_location(TRY(store::state_directory()));
 }
 
-int audit_main(int argc, char** argv) {
-  std::string word = argc > 1 ? argv[1] : "";
-  if (word == "show") return audit_show(argc - 1, argv + 1);
-  if (word == "tail") return audit_tail(argc - 1, argv + 1);
-  if (word == "verify") return verify_log(argc - 1, argv + 1);
-  if (word == "seal") return seal_log(argc - 1, argv + 1);
-  for (const Simple& simple : kSimple)
-    if (word == simple.name) return run_simple(simple, argc - 1, argv + 1);
-  return usage(word == "--help" || word == "-h");
-}
+int audit_main(int argc, char** argv) { return run_verb("audit", kAuditVerbs, argc, argv); }
 
 }  // namespace paddock::cli

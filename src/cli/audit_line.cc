@@ -1,7 +1,6 @@
 #include "cli/audit_line.h"
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/instant.h"
 #include "base/text.h"
@@ -15,15 +14,9 @@ namespace {
 constexpr size_t kMostText = 4096;  // of a value, or of a damaged line
 
 std::string clock_of(const Value& record) {
-  Result<int64_t> time = parse_rfc3339(text_in(record, "time"));
-  if (!time) return std::string(23, '?');
-  time_t seconds = static_cast<time_t>(time.value() / 1'000'000);
-  tm local{};
-  char text[32];
-  if (!::localtime_r(&seconds, &local) ||
-      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0)
-    return std::string(23, '?');
-  return cat(text, ".", std::to_string(1000 + time.value() / 1000 % 1000).substr(1));
+  Result<int64_t> time_us = parse_rfc3339(text_in(record, "time"));
+  std::string text = time_us ? local_time(time_us.value() / 1000, Precision::milliseconds) : "";
+  return text.empty() ? std::string(23, '?') : text;
 }
 
 std::string shown(std::string_view text) {
@@ -94,11 +87,6 @@ std::string summary_of(const Value& record) {
   if (int64_t duration = number_in(record, "duration_us"))
     parts.insert(parts.begin() + !parts.empty(), cat("took ", short_time(duration)));
   return join(parts, "  ");
-}
-
-std::string padded(const std::string& text, size_t width) {
-  size_t has = display_width(text);
-  return has < width ? text + std::string(width - has, ' ') : text;
 }
 
 const char* colour_of(const std::string& kind, const std::string& verdict, const Colours& colour) {

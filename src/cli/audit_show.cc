@@ -11,12 +11,15 @@
 #include "base/units.h"
 #include "cli/audit.h"
 #include "cli/audit_line.h"
+#include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/table.h"
 
 namespace paddock::cli {
 
 namespace {
+
+constexpr char kJsonLines[] = "the records themselves, a JSON object on each line";
 
 struct Filters {
   std::string since, until, limit, directory;
@@ -40,27 +43,22 @@ void add_filters(Options& options, Filters& filters) {
   options.text("--text", "TEXT", &filters.query.text, "with this text somewhere");
   options.text("--dir", "DIR", &filters.directory,
                "the log's directory (default: in the state directory)");
-  options.flag("--json", &filters.json, "the records themselves, a JSON object on each line");
 }
 
-Result<void> read_times(Filters& filters) {
+// Times and how many, from the words of their flags.
+Result<void> read_filters(Filters& filters, size_t usual_limit) {
   int64_t now = wall_clock_us();
-  for (auto [name, text, time] : {std::tuple{"--since", &filters.since, &filters.query.since_us},
-                                  std::tuple{"--until", &filters.until, &filters.query.until_us}}) {
-    if (text->empty()) continue;
-    Result<int64_t> instant = parse_instant(*text, now);
-    if (!instant)
-      return Error{Code::invalid, cat(name, ": ", instant.error().message), instant.error().hint};
-    *time = instant.value();
-  }
-  return {};
-}
-
-Result<size_t> read_limit(const std::string& text, size_t otherwise) {
-  if (text.empty()) return otherwise;
-  Result<uint64_t> limit = parse_count(text);
+  audit::Query& query = filters.query;
+  if (!filters.since.empty())
+    query.since_us = TRY(of_flag("--since", parse_instant(filters.since, now)));
+  if (!filters.until.empty())
+    query.until_us = TRY(of_flag("--until", parse_instant(filters.until, now)));
+  query.limit = usual_limit;
+  if (filters.limit.empty()) return {};
+  Result<uint64_t> limit = parse_count(filters.limit);
   if (!limit) return Error{Code::invalid, cat("--limit: ", limit.error().message), "0: all"};
-  return limit.value() == 0 ? SIZE_MAX : limit.value();
+  query.limit = limit.value() == 0 ? SIZE_MAX : limit.value();
+  return {};
 }
 
 class Printer {
@@ -88,7 +86,7 @@ class Printer {
   uint64_t damaged_ = 0;
 };
 
-Result<uint64_t> show(Filters& filters, bool newest_first) {
+Result<uint64_t> show_found(Filters& filters, bool newest_first) {
   audit::Index index = TRY(audit::Index::open(TRY(audit_directory(filters.directory))));
   TRY(index.update());
   Printer printer(filters.json);
@@ -105,12 +103,10 @@ Result<uint64_t> show(Filters& filters, bool newest_first) {
   return printer.damaged();
 }
 
-int shown(const Result<uint64_t>& damaged, bool json) {
-  if (!damaged) return report(damaged.error(), json);
-  if (damaged.value() > 0)
-    print_error(
-        cat("paddock: ", damaged.value(), " of these are damaged; see: paddock audit verify\n"));
-  return damaged.value() > 0 ? 1 : 0;
+int status_of(uint64_t damaged) {
+  if (damaged > 0)
+    print_error(cat("paddock: ", damaged, " of these are damaged; see: paddock audit verify\n"));
+  return damaged > 0 ? 1 : 0;
 }
 
 // Waits until something happens in the directory, and a little for what comes with it.
@@ -160,13 +156,12 @@ int audit_show(int argc, char** argv) {
   add_filters(options, filters);
   options.text("--limit", "N", &filters.limit, "so many, the newest ones (default 100; 0: all)");
   options.flag("--reverse", &newest_first, "newest first");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<size_t> limit = read_limit(filters.limit, 100);
-  if (!limit) return report(limit.error(), filters.json);
-  filters.query.limit = limit.value();
-  Result<void> times = read_times(filters);
-  if (!times) return report(times.error(), filters.json);
-  return shown(show(filters, newest_first), filters.json);
+  auto act = [&](bool json) -> Result<int> {
+    filters.json = json;
+    TRY(read_filters(filters, 100));
+    return status_of(TRY(show_found(filters, newest_first)));
+  };
+  return options.run(argc, argv, act, kJsonLines);
 }
 
 int audit_tail(int argc, char** argv) {
@@ -176,13 +171,12 @@ int audit_tail(int argc, char** argv) {
   options.flag("-f, --follow", &follow, "go on with what is recorded next");
   options.text("-n, --limit", "N", &filters.limit, "so many (default 10; 0: all)");
   add_filters(options, filters);
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<size_t> limit = read_limit(filters.limit, 10);
-  if (!limit) return report(limit.error(), filters.json);
-  filters.query.limit = limit.value();
-  Result<void> times = read_times(filters);
-  if (!times) return report(times.error(), filters.json);
-  return shown(tail(filters, follow), filters.json);
+  auto act = [&](bool json) -> Result<int> {
+    filters.json = json;
+    TRY(read_filters(filters, 10));
+    return status_of(TRY(tail(filters, follow)));
+  };
+  return options.run(argc, argv, act, kJsonLines);
 }
 
 }  // namespace paddock::cli

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/copy_paths.h"
 #include "cli/living.h"
 #include "cli/options.h"
 #include "cli/transfer.h"
@@ -59,13 +58,13 @@ Result<Transferred> copy_out(const Transfer& transfer, const std::string& from,
 
 struct Flags {
   std::string from, to, user;
-  bool json = false, quiet = false;
+  bool quiet = false;
 };
 
-Result<Transferred> copy(const Flags& flags) {
+Result<Transferred> copy(const Flags& flags, bool shows_progress) {
   CopyPaths paths = TRY(parse_copy(flags.from, flags.to));
   Client client = TRY(Client::find());
-  Transfer transfer{client, paths.id, flags.user, !flags.json && !flags.quiet};
+  Transfer transfer{client, paths.id, flags.user, shows_progress};
   return paths.into_sandbox ? copy_in(transfer, paths.from, paths.to)
                             : copy_out(transfer, paths.from, paths.to);
 }
@@ -78,19 +77,15 @@ int cp_main(int argc, char** argv) {
                   "Copies a file or a directory into a sandbox or out of it. One side is ID:PATH.");
   options.text("-u, --user", "USER", &flags.user, "whose the files are inside");
   options.flag("-q, --quiet", &flags.quiet, "no progress");
-  options.flag("--json", &flags.json, "print one JSON object");
   options.positional("FROM", &flags.from, "a path here, or ID:PATH; - is stdin");
   options.positional("TO", &flags.to, "ID:PATH, or a path here; - is stdout");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  (void)::signal(SIGPIPE, SIG_IGN);  // an unpacker that gave up is an error with a reason
-  Result<Transferred> done = copy(flags);
-  if (!done) return report(done.error(), flags.json);
-  if (flags.json) {
-    Value value;
-    value.set("bytes", done.value().bytes);
-    (flags.to == "-" ? print_error : print)(to_json(value) + "\n");
-  }
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    (void)::signal(SIGPIPE, SIG_IGN);  // an unpacker that gave up is an error with a reason
+    Transferred done = TRY(copy(flags, !json && !flags.quiet));
+    if (json)
+      (flags.to == "-" ? print_error : print)(to_json(Value::Object{{"bytes", done.bytes}}) + "\n");
+    return 0;
+  });
 }
 
 }  // namespace paddock::cli

@@ -4,9 +4,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "cli/living.h"
 #include "cli/policy_flags.h"
-#include "cli/secrets.h"
 #include "client/policy_layers.h"
 #include "linux/scope.h"
 
@@ -20,7 +20,7 @@ constexpr int64_t kDefaultTimeout = 3600'000, kServerTimeout = 300'000;
 struct Flags : PolicyFlags {
   std::string template_name, name, timeout, idle_timeout, on_timeout;
   std::vector<std::string> volumes, metadata, secrets;
-  bool auto_resume = false, json = false;
+  bool auto_resume = false;
 };
 
 Result<Value> policies_of(const PolicyFlags& flags) {
@@ -38,11 +38,9 @@ Result<Value> volume_of(const std::string& text) {
   if (!valid)
     return Error{Code::invalid, cat("--volume takes NAME:/PATH[:ro], not '", printable(text), "'"),
                  "make one with: paddock volume create NAME"};
-  Value volume;
-  volume.set("name", parts[0]);
-  volume.set("path", parts[1]);
-  volume.set("read_only", parts.size() == 3 && parts[2] == "ro");
-  return volume;
+  return Value(Value::Object{{"name", parts[0]},
+                             {"path", parts[1]},
+                             {"read_only", parts.size() == 3 && parts[2] == "ro"}});
 }
 
 Result<Value> environment_of(const PolicyFlags& flags) {
@@ -53,9 +51,7 @@ Result<Value> environment_of(const PolicyFlags& flags) {
     auto [name, value] = TRY(assignment("--env", text));
     env[name] = value;
   }
-  Value object(Value::Object{});
-  for (const auto& [name, value] : env) object.set(name, value);
-  return object;
+  return text_table(env);
 }
 
 Result<Value> secrets_of(const Flags& flags) {
@@ -78,9 +74,7 @@ Result<Value> metadata_of(const Flags& flags) {
                    ""};
     metadata[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  Value object(Value::Object{});
-  for (const auto& [key, value] : metadata) object.set(key, value);
-  return object;
+  return text_table(metadata);
 }
 
 Result<Value> request_of(const Flags& flags) {
@@ -129,7 +123,7 @@ void say_what_a_logout_does() {
         "paddock: it ends at your last logout; to keep it beyond that: loginctl enable-linger\n");
 }
 
-// Its files go with it: nobody should find that out afterwards.
+// Its files go with it, which people should know beforehand.
 void tell_end(const Value& sandbox) {
   int64_t timeout_ms = number_in(sandbox, "timeout_ms"),
           idle_ms = number_in(sandbox, "idle_timeout_ms");
@@ -167,18 +161,17 @@ int create_main(int argc, char** argv) {
   options.list("--secret", "NAME[=VALUE]", &flags.secrets,
                "set a variable inside, never show it, and remove its value from all that comes "
                "back; without VALUE: taken over from here");
-  options.flag("--json", &flags.json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  hide_secrets(argc, argv);
-  Result<Value> made = create(flags);
-  if (!made) return report(made.error(), flags.json);
-  if (const Value* notes = made.value().find("notes"); notes && notes->as_array() && !flags.json)
-    for (const Value& note : *notes->as_array())
-      if (note.as_string()) print_error(cat("paddock: ", printable(*note.as_string()), "\n"));
-  print((flags.json ? to_json(made.value()) : printable(text_in(made.value(), "id"))) + "\n");
-  if (!flags.json) say_what_a_logout_does();
-  if (!flags.json) tell_end(made.value());
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    hide_secrets(argc, argv);
+    Value made = TRY(create(flags));
+    if (!json)
+      for (const std::string& note : texts_in(made, "notes"))
+        print_error(cat("paddock: ", printable(note), "\n"));
+    (void)show(json, made, printable(text_in(made, "id")) + "\n");
+    if (!json) say_what_a_logout_does();
+    if (!json) tell_end(made);
+    return 0;
+  });
 }
 
 }  // namespace paddock::cli

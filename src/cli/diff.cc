@@ -8,83 +8,52 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "cli/options.h"
+#include "cli/table.h"
 
 namespace paddock::cli {
 
 namespace {
 
-std::string padded(std::string text, size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
-std::string local_time(int64_t seconds) {
-  time_t when = seconds;
-  tm parts{};
-  char text[32] = "";
-  if (::localtime_r(&when, &parts)) (void)::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
-  return text;
-}
-
-int list(bool json) {
-  Result<std::vector<store::ChangeSetInfo>> sets = store::list_change_sets();
-  if (!sets) return report(sets.error(), json);
-  if (json) {
-    Value::Array items;
-    for (const store::ChangeSetInfo& set : sets.value()) {
-      Value item;
-      item.set("id", set.id);
-      item.set("workspace", set.workspace);
-      item.set("started_seconds", set.started_seconds);
-      item.set("in_use", set.in_use);
-      item.set("problem", set.problem);
-      items.push_back(std::move(item));
-    }
-    Value all;
-    all.set("change_sets", std::move(items));
-    print(to_json(all) + "\n");
-    return 0;
+Result<int> list(bool json) {
+  Value::Array items;
+  std::vector<std::vector<Cell>> rows;
+  for (const store::ChangeSetInfo& set : TRY(store::list_change_sets())) {
+    items.push_back(Value::Object{{"id", set.id},
+                                  {"workspace", set.workspace},
+                                  {"started_seconds", set.started_seconds},
+                                  {"in_use", set.in_use},
+                                  {"problem", set.problem}});
+    bool good = set.problem.empty();
+    rows.push_back({{set.id},
+                    {good ? local_time(set.started_seconds * 1000, Precision::minutes) : ""},
+                    {good ? cat(printable(set.workspace), set.in_use ? "  (running)" : "")
+                          : cat("damaged: ", set.problem)}});
   }
-  if (sets.value().empty()) print("no change sets\n");
-  for (const store::ChangeSetInfo& set : sets.value()) {
-    std::string what = set.problem.empty()
-                           ? cat(printable(set.workspace), set.in_use ? "  (running)" : "")
-                           : cat("damaged: ", set.problem);
-    print(cat(set.id, "  ",
-              set.problem.empty() ? local_time(set.started_seconds) : std::string(16, ' '), "  ",
-              what, "\n"));
-  }
+  if (json) return show(json, Value::Object{{"change_sets", std::move(items)}}, "");
+  print_table({{.heading = "ID"}, {.heading = "STARTED"}, {.heading = "WORKSPACE"}}, rows,
+              "no change sets\n");
   return 0;
 }
 
 // Removes the sets that are older; those of runs that have not ended stay.
-int prune(const std::string& age, bool json) {
-  Result<uint64_t> milliseconds = parse_age(age);
-  if (!milliseconds)
-    return report(
-        {Code::invalid, cat("--prune: ", milliseconds.error().message), milliseconds.error().hint},
-        json);
-  Result<std::vector<store::ChangeSetInfo>> sets = store::list_change_sets();
-  if (!sets) return report(sets.error(), json);
+Result<int> prune(const std::string& age, bool json) {
+  uint64_t milliseconds = TRY(of_flag("--prune", parse_age(age)));
+  std::vector<store::ChangeSetInfo> sets = TRY(store::list_change_sets());
   int64_t oldest =
-      static_cast<int64_t>(::time(nullptr)) - static_cast<int64_t>(milliseconds.value() / 1000);
+      static_cast<int64_t>(::time(nullptr)) - static_cast<int64_t>(milliseconds / 1000);
   std::vector<std::string> removed;
-  for (const store::ChangeSetInfo& set : sets.value()) {
+  for (const store::ChangeSetInfo& set : sets) {
     if (set.in_use || set.started_seconds > oldest) continue;
-    Result<void> discarded = store::discard_change_set(set.id);
-    if (!discarded) return report(discarded.error(), json);
+    TRY(store::discard_change_set(set.id));
     removed.push_back(set.id);
   }
-  size_t left = sets.value().size() - removed.size();
-  if (json)
-    print(to_json(Value(Value::Object{{"removed", text_list(removed)},
-                                      {"left", static_cast<uint64_t>(left)}})) +
-          "\n");
-  else
-    print(cat("removed ", removed.size(), removed.size() == 1 ? " change set" : " change sets",
-              ", ", left, " left\n"));
-  return 0;
+  size_t left = sets.size() - removed.size();
+  return show(json,
+              Value::Object{{"removed", text_list(removed)}, {"left", static_cast<uint64_t>(left)}},
+              cat("removed ", removed.size(), removed.size() == 1 ? " change set" : " change sets",
+                  ", ", left, " left\n"));
 }
 
 std::string sizes(const store::Change& change) {
@@ -101,19 +70,15 @@ std::string sizes(const store::Change& change) {
 }
 
 Value to_value(const store::Change& change) {
-  Value::Array flags;
-  for (const std::string& flag : change.flags) flags.emplace_back(flag);
-  Value item;
-  item.set("path", change.path);
-  item.set("kind", to_string(change.kind));
-  item.set("type", to_string(change.type));
-  item.set("size_before", change.size_before);
-  item.set("size_after", change.size_after);
-  item.set("mode_before", static_cast<int64_t>(change.mode_before));
-  item.set("mode_after", static_cast<int64_t>(change.mode_after));
-  item.set("flags", std::move(flags));
-  item.set("conflict", change.conflict);
-  return item;
+  return Value::Object{{"path", change.path},
+                       {"kind", to_string(change.kind)},
+                       {"type", to_string(change.type)},
+                       {"size_before", change.size_before},
+                       {"size_after", change.size_after},
+                       {"mode_before", static_cast<int64_t>(change.mode_before)},
+                       {"mode_after", static_cast<int64_t>(change.mode_after)},
+                       {"flags", text_list(change.flags)},
+                       {"conflict", change.conflict}};
 }
 
 void print_changes(const store::ChangeSet& set, const std::vector<store::Change>& changes) {
@@ -145,65 +110,65 @@ void print_changes(const store::ChangeSet& set, const std::vector<store::Change>
             "; take over with: paddock apply ", set.id, "\n"));
 }
 
+// The changes that lie at or below one of `paths`; all of them without paths.
+Result<std::vector<store::Change>> selected(const store::ChangeSet& set,
+                                            std::vector<std::string> paths) {
+  for (std::string& path : paths) {
+    while (starts_with(path, "./")) path.erase(0, 2);
+    while (ends_with(path, "/")) path.pop_back();
+  }
+  std::vector<store::Change> changes = TRY(store::diff(set));
+  std::erase_if(changes, [&](const store::Change& change) {
+    return !store::is_selected(change.path, paths);
+  });
+  return changes;
+}
+
+Result<int> show_changes(const std::string& id, const std::vector<std::string>& paths, bool text,
+                         bool json) {
+  store::ChangeSet set = TRY(store::open_change_set(id));
+  std::vector<store::Change> changes = TRY(selected(set, paths));
+  if (!text && !json) {
+    print_changes(set, changes);
+    return 0;
+  }
+  Value::Array items;
+  for (const store::Change& change : changes) {
+    Value item = to_value(change);
+    if (text && change.type != store::EntryType::directory) {
+      std::string lines = TRY(store::text_diff(set, change));
+      if (!json) print(lines);
+      item.set("text", lines);
+    }
+    items.push_back(std::move(item));
+  }
+  if (json)
+    print_json(
+        Value::Object{{"id", id}, {"workspace", set.workspace}, {"changes", std::move(items)}});
+  return 0;
+}
+
 }  // namespace
 
 int diff_main(int argc, char** argv) {
-  bool json = false, text = false;
+  bool text = false;
   std::string id, age;
   std::vector<std::string> paths;
   Options options(
       "diff",
       "Shows what a run with a copied workspace changed. Without ID: lists the change sets.");
   options.flag("--text", &text, "show the changed lines");
-  options.flag("--json", &json, "print one JSON object");
   options.text("--prune", "AGE", &age,
                "throw away all change sets that are older than this, as in 30d or 12h");
   options.positional("ID", &id, "the change set", false);
   options.positional("PATH", &paths, "only these, or what is below them");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  if (!age.empty() && !id.empty())
-    return report({Code::invalid, "diff: --prune takes no ID",
-                   "throw one away with: paddock apply ID --discard"},
-                  json);
-  if (!age.empty()) return prune(age, json);
-  if (id.empty()) return list(json);
-
-  Result<store::ChangeSet> set = store::open_change_set(id);
-  if (!set) return report(set.error(), json);
-  Result<std::vector<store::Change>> changes = store::diff(set.value());
-  if (!changes) return report(changes.error(), json);
-  for (std::string& path : paths) {
-    while (starts_with(path, "./")) path.erase(0, 2);
-    while (ends_with(path, "/")) path.pop_back();
-  }
-  std::erase_if(changes.value(), [&](const store::Change& change) {
-    return !store::is_selected(change.path, paths);
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    if (!age.empty() && !id.empty())
+      return Error{Code::invalid, "diff: --prune takes no ID",
+                   "throw one away with: paddock apply ID --discard"};
+    if (!age.empty()) return prune(age, json);
+    return id.empty() ? list(json) : show_changes(id, paths, text, json);
   });
-
-  Value::Array items;
-  for (const store::Change& change : changes.value()) {
-    if (!text && !json) break;
-    Value item = to_value(change);
-    if (text && change.type != store::EntryType::directory) {
-      Result<std::string> lines = store::text_diff(set.value(), change);
-      if (!lines) return report(lines.error(), json);
-      if (json)
-        item.set("text", lines.value());
-      else
-        print(lines.value());
-    }
-    items.push_back(std::move(item));
-  }
-  if (json) {
-    Value all;
-    all.set("id", id);
-    all.set("workspace", set.value().workspace);
-    all.set("changes", std::move(items));
-    print(to_json(all) + "\n");
-  } else if (!text) {
-    print_changes(set.value(), changes.value());
-  }
-  return 0;
 }
 
 }  // namespace paddock::cli

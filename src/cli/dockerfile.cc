@@ -104,7 +104,7 @@ std::optional<std::vector<std::string>> shell_words(const std::string& text) {
       quote = c;
       open = true;
     } else if (c == '\\' && i + 1 < text.size()) {
-      if (text[i + 1] == '$') word += c;  // stays for whoever expands
+      if (text[i + 1] == '$') word += c;  // stays for the shell that expands it
       word += text[++i];
       open = true;
     } else if (c == ' ' || c == '\t') {

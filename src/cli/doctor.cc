@@ -1,13 +1,10 @@
 // paddock doctor: what works on this host, wall by wall and limit by limit, found out by doing it.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/table.h"
 #include "doctor/facts.h"
 #include "doctor/runtime.h"
 #include "doctor/walls.h"
@@ -43,11 +40,6 @@ Diagnosis diagnose() {
   return found;
 }
 
-std::string pad(std::string text, size_t width) {
-  if (text.size() < width) text.resize(width, ' ');
-  return text;
-}
-
 // One line of a table; the fix, if there is one, stands below.
 struct Row {
   std::string name, state, text, fix;
@@ -62,10 +54,11 @@ std::string rows(const std::string& title, const std::vector<Row>& rows, const C
   }
   std::string text = cat(colours.bold, title, colours.off, "\n");
   for (const Row& row : rows) {
-    text += cat("  ", pad(row.name, name_width), "  ", row.colour, pad(row.state, state_width),
-                *row.colour ? colours.off : "", "  ", row.text, "\n");
+    text +=
+        cat("  ", padded(row.name, name_width), "  ", row.colour, padded(row.state, state_width),
+            *row.colour ? colours.off : "", "  ", row.text, "\n");
     if (!row.fix.empty())
-      text += cat("  ", pad("", name_width), "  ", pad("", state_width), "  ", colours.yellow,
+      text += cat("  ", padded("", name_width), "  ", padded("", state_width), "  ", colours.yellow,
                   "fix: ", row.fix, colours.off, "\n");
   }
   return text + "\n";
@@ -115,32 +108,24 @@ std::string table(const Diagnosis& found) {
 }
 
 Value to_value(const Enforced& enforced) {
-  Value value;
-  value.set("by", enforced.by);
-  value.set("strength", to_string(enforced.strength));
-  return value;
+  return Value::Object{{"by", enforced.by}, {"strength", to_string(enforced.strength)}};
+}
+
+Value to_value(const LimitSupport& limit) {
+  if (!limit.works) return Value::Object{{"works", false}, {"why", limit.why}, {"fix", limit.fix}};
+  return Value::Object{
+      {"works", true}, {"by", limit.enforced.by}, {"strength", to_string(limit.enforced.strength)}};
 }
 
 Value to_value(const Support& support) {
-  Value value;
-  value.set("wall", to_string(support.wall));
-  value.set("status", to_string(support.state));
-  value.set("why", support.why);
-  value.set("fix", support.fix);
+  Value value = Value::Object{{"wall", to_string(support.wall)},
+                              {"status", to_string(support.state)},
+                              {"why", support.why},
+                              {"fix", support.fix}};
   if (support.state != Support::State::works) return value;
   Value limits(Value::Object{}), controls(Value::Object{});
-  for (const LimitSupport& limit : support.limits) {
-    Value entry;
-    entry.set("works", limit.works);
-    if (limit.works) {
-      entry.set("by", limit.enforced.by);
-      entry.set("strength", to_string(limit.enforced.strength));
-    } else {
-      entry.set("why", limit.why);
-      entry.set("fix", limit.fix);
-    }
-    limits.set(info(limit.kind).name, std::move(entry));
-  }
+  for (const LimitSupport& limit : support.limits)
+    limits.set(info(limit.kind).name, to_value(limit));
   for (const auto& [name, control] : support.enforced) controls.set(name, to_value(control));
   value.set("limits", std::move(limits));
   value.set("enforced", std::move(controls));
@@ -150,36 +135,25 @@ Value to_value(const Support& support) {
 Value to_value(const Diagnosis& found) {
   Value::Array walls, facts;
   for (const Support& support : found.walls) walls.push_back(to_value(support));
-  for (const Fact& fact : found.facts) {
-    Value entry;
-    entry.set("name", fact.name);
-    entry.set("value", fact.value);
-    entry.set("good", fact.good);
-    entry.set("fix", fact.fix);
-    facts.push_back(std::move(entry));
-  }
-  Value value;
-  value.set("ok", found.good());
-  value.set("walls", std::move(walls));
-  value.set("facts", std::move(facts));
-  return value;
+  for (const Fact& fact : found.facts)
+    facts.push_back(Value::Object{
+        {"name", fact.name}, {"value", fact.value}, {"good", fact.good}, {"fix", fact.fix}});
+  return Value::Object{
+      {"ok", found.good()}, {"walls", std::move(walls)}, {"facts", std::move(facts)}};
 }
 
 }  // namespace
 
 int doctor_main(int argc, char** argv) {
-  bool json = false;
   Options options("doctor",
                   "Tries what this host can enforce, and says how to fix what it cannot. Exits "
                   "with 1 if no wall works.");
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  // The programs that are run get no input: what the caller has there is not for them.
-  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (null) (void)::dup2(null.get(), STDIN_FILENO);
-  Diagnosis found = diagnose();
-  print(json ? to_json(to_value(found)) + "\n" : table(found));
-  return found.good() ? 0 : 1;
+  return options.run(argc, argv, [](bool json) -> Result<int> {
+    close_stdin();
+    Diagnosis found = diagnose();
+    print(json ? to_json(to_value(found)) + "\n" : table(found));
+    return found.good() ? 0 : 1;
+  });
 }
 
 }  // namespace paddock::cli

@@ -4,11 +4,12 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "cli/living.h"
 #include "cli/options.h"
+#include "cli/outcome_text.h"
 #include "cli/policy_flags.h"
 #include "cli/session.h"
-#include "monitor/judge.h"
 
 namespace paddock::cli {
 
@@ -34,9 +35,7 @@ Result<Value> request_of(const Flags& flags) {
     env[name] = value;
   }
   if (const char* term = std::getenv("TERM"); term && flags.terminal) env.emplace("TERM", term);
-  Value variables(Value::Object{});
-  for (const auto& [name, value] : env) variables.set(name, value);
-  request.set("env", std::move(variables));
+  request.set("env", text_table(env));
   if (!flags.user.empty()) request.set("user", flags.user);
   if (!flags.cwd.empty()) request.set("cwd", flags.cwd);
   if (!flags.timeout.empty())
@@ -44,30 +43,15 @@ Result<Value> request_of(const Flags& flags) {
   return request;
 }
 
-// A line for people when a limit ended it.
-void tell(const Value& outcome) {
-  if (text_in(outcome, "kind") != "limit") return;
-  std::string name = text_in(outcome, "limit"), shown = cat("limit=", printable(name));
-  if (std::string rule = text_in(outcome, "rule"); !rule.empty())
-    shown += cat(" rule=\"", printable(rule),
-                 "\" peak=", monitor::describe(name, real_in(outcome, "peak")));
-  for (const LimitInfo& limit : kLimits) {
-    if (name != limit.name) continue;
-    for (const char* key : {"value", "peak"})
-      if (int64_t value = number_in(outcome, key))
-        shown += cat(" ", key, "=", format_limit(limit, static_cast<uint64_t>(value)));
-  }
-  print_error(cat("paddock: stopped by a limit: ", shown, "\n"));
-}
-
-void tell_redactions(const Value& end) {
+// What people should know beyond the command's own output.
+void print_end(const Value& end, const Outcome& outcome) {
+  if (outcome.kind == Outcome::Kind::limit) print_error(limit_line(outcome.limit, true));
+  std::map<std::string, uint64_t> by_kind;
   const Value* redacted = end.find("redacted");
-  if (!redacted || !redacted->as_object()) return;
-  std::vector<std::string> kinds;
-  for (const auto& [kind, count] : *redacted->as_object())
-    kinds.push_back(cat(printable(kind), " ", count.as_int() ? *count.as_int() : 0));
-  print_error(
-      cat("paddock: redacted: ", number_in(end, "redactions"), " (", join(kinds, ", "), ")\n"));
+  if (redacted && redacted->as_object())
+    for (const auto& [kind, count] : *redacted->as_object())
+      by_kind[kind] = count_in(*redacted, kind);
+  print_error(redaction_line(count_in(end, "redactions"), by_kind));
 }
 
 Result<int> exec(const Flags& flags) {
@@ -83,10 +67,10 @@ Result<int> exec(const Flags& flags) {
     end = TRY(run_session(client, sandbox_path(flags.id, "/exec/ws"), std::move(request),
                           {.input = flags.interactive, .terminal = flags.terminal}));
   }
-  const Value* outcome = end.find("outcome");
-  if (!outcome) outcome = &end;  // read_outcome says that there is none
-  if (!flags.json) tell(*outcome), tell_redactions(end);
-  return exit_status(TRY(client::read_outcome(*outcome)));
+  const Value* told = end.find("outcome");
+  Outcome outcome = TRY(client::read_outcome(told ? *told : Value()));
+  if (!flags.json) print_end(end, outcome);
+  return exit_status(outcome);
 }
 
 // The command could not be started: not found, or not executable. All else is Paddock's own

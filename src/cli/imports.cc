@@ -40,8 +40,8 @@ bool is_allowed(const std::string& module, const std::vector<std::string>& allow
   return false;
 }
 
-// The program text of a python command: behind -c, or the file to be placed inside. Empty: not ours
-// to judge.
+// The program text of a Python command: after -c, or the file to be placed inside. Empty: there is
+// none to check.
 std::string python_source(const Command& command) {
   if (command.argv.empty() || split(command.argv[0], '/').back().rfind("python", 0) != 0) return "";
   if (!command.file_name.empty()) return command.file_content;

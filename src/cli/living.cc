@@ -1,3 +1,4 @@
+// paddock ls, logs; and what the other commands about living sandboxes share.
 #include "cli/living.h"
 
 #include <chrono>
@@ -5,50 +6,40 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/table.h"
 
 namespace paddock::cli {
 
-Result<int64_t> duration_flag(const char* flag, const std::string& text) {
-  if (text == "0") return 0;
-  Result<uint64_t> value = parse_duration(text);
-  if (!value)
-    return Error{Code::invalid, cat(flag, ": ", value.error().message), value.error().hint};
-  return static_cast<int64_t>(value.value());
-}
-
-int for_each_sandbox(
-    const std::vector<std::string>& ids, bool json,
-    const std::function<Result<Value>(const Client&, const std::string& id)>& act) {
-  Result<Client> client = Client::find();
-  if (!client) return report(client.error(), json);
+Result<int> for_each(const std::vector<std::string>& names, bool json, const EachAct& act) {
+  Client client = TRY(Client::find());
   Value::Array done, failed;
-  for (const std::string& id : ids) {
-    Result<Value> result = act(client.value(), id);
+  for (const std::string& name : names) {
+    Result<Value> result = act(client, name);
     if (!result) {
-      Value error;
-      error.set("id", id);
-      error.set("code", to_string(result.error().code));
-      error.set("message", result.error().message);
-      failed.push_back(std::move(error));
+      const Error& error = result.error();
+      failed.push_back(
+          Value::Object{{"id", name}, {"code", to_string(error.code)}, {"message", error.message}});
       if (!json)
-        (void)report({result.error().code, cat(printable(id), ": ", result.error().message),
-                      result.error().hint},
-                     false);
+        (void)report({error.code, cat(printable(name), ": ", error.message), error.hint}, false);
       continue;
     }
-    if (!json) print(printable(id) + "\n");
+    if (!json) print(printable(name) + "\n");
     Value value = std::move(result.value());
-    if (value.is_null()) value.set("id", id);
+    if (value.is_null()) value.set("id", name);
     done.push_back(std::move(value));
   }
   int status = failed.empty() ? 0 : kFailed;
-  if (json) {
-    Value all;
-    all.set("sandboxes", std::move(done));
-    all.set("errors", std::move(failed));
-    print(to_json(all) + "\n");
-  }
+  if (json)
+    print_json(Value::Object{{"sandboxes", std::move(done)}, {"errors", std::move(failed)}});
   return status;
+}
+
+Result<void> for_each_line(Response& response,
+                           const std::function<Result<void>(const std::string& line)>& take) {
+  while (std::optional<std::string> line = TRY(response.line()))
+    if (!line->empty()) TRY(take(*line));
+  return {};
 }
 
 Result<std::vector<Value>> list_sandboxes(const Client& client, bool all) {
@@ -60,10 +51,9 @@ Result<std::vector<Value>> list_sandboxes(const Client& client, bool all) {
             all ? "&state=starting,running,pausing,paused,resuming,ending,ended" : "",
             next.empty() ? "" : cat("&token=", percent_encode(next)));
     Value page = TRY(client.ask("GET", path));
-    const Value* list = page.find("sandboxes");
-    if (!list || !list->as_array())
+    if (!page.find("sandboxes"))
       return Error{Code::internal, "the server's list has no sandboxes in it", ""};
-    for (const Value& sandbox : *list->as_array()) found.push_back(sandbox);
+    for (const Value& sandbox : items_in(page, "sandboxes")) found.push_back(sandbox);
     next = text_in(page, "next");
   } while (!next.empty());
   return found;
@@ -73,6 +63,97 @@ int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+namespace {
+
+const char* colour_of(const std::string& state, const Colours& colour) {
+  if (state == "running") return colour.green;
+  if (state == "paused") return colour.yellow;
+  return state == "ended" ? colour.dim : "";
+}
+
+std::vector<Cell> row_of(const Value& sandbox, int64_t now, const Colours& colour) {
+  std::string state = text_in(sandbox, "state"), ends = "never";
+  if (int64_t at = number_in(sandbox, "ends_ms")) ends = cat("in ", short_duration(at - now));
+  if (state == "ended")
+    ends = cat(short_duration(now - number_in(sandbox, "ended_ms")),
+               " ago: ", printable(text_in(sandbox, "ended_because")));
+  const Value* usage = sandbox.find("usage");
+  std::string memory = usage ? human_size(count_in(*usage, "memory")) : "-";
+  if (uint64_t most = count_in(sandbox, "memory_bytes")) memory += cat("/", human_size(most));
+  std::string cpu = usage ? cat(static_cast<int>(real_in(*usage, "cpu_percent") + 0.5), "%") : "-";
+  return {{printable(text_in(sandbox, "id"))},
+          {printable(text_in(sandbox, "name"))},
+          {printable(text_in(sandbox, "template"))},
+          {state, colour_of(state, colour)},
+          {short_duration(now - number_in(sandbox, "created_ms"))},
+          {ends},
+          {memory},
+          {cpu}};
+}
+
+// {"time_ms":…,"kind":"exec","argv":[…]} → "2026-01-02 03:04:05.678  exec  argv=["ls"]".
+std::string readable_log(const std::string& line, const Colours& colour) {
+  Result<Value> value = parse_json(line, "the log");
+  if (!value || !value.value().as_object()) return printable(line);
+  int64_t time_ms = number_in(value.value(), "time_ms");
+  std::string text =
+      cat(colour.dim, time_ms ? local_time(time_ms, Precision::milliseconds) : "-", colour.off,
+          "  ", colour.bold, printable(text_in(value.value(), "kind")), colour.off);
+  for (const auto& [key, member] : *value.value().as_object()) {
+    if (key == "time_ms" || key == "kind") continue;
+    text += cat("  ", printable(key), "=",
+                printable(member.as_string() ? *member.as_string() : to_json(member)));
+  }
+  return text;
+}
+
+}  // namespace
+
+int ls_main(int argc, char** argv) {
+  bool all = false;
+  Options options("ls", "Lists the living sandboxes.");
+  options.flag("-a, --all", &all, "those that ended in the last day too, and why");
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    Client client = TRY(Client::find());
+    std::vector<Value> sandboxes = TRY(list_sandboxes(client, all));
+    if (json) return show(json, Value::Object{{"sandboxes", Value(std::move(sandboxes))}}, "");
+    std::vector<std::vector<Cell>> rows;
+    Colours colour = colours();
+    for (const Value& sandbox : sandboxes) rows.push_back(row_of(sandbox, now_ms(), colour));
+    print_table({{.heading = "ID"},
+                 {.heading = "NAME", .least = 6, .optional = true},
+                 {.heading = "TEMPLATE", .least = 8, .optional = true},
+                 {.heading = "STATE"},
+                 {.heading = "AGE", .right = true},
+                 {.heading = "ENDS", .right = true},
+                 {.heading = "MEMORY", .right = true, .optional = true},
+                 {.heading = "CPU", .right = true, .optional = true}},
+                rows, "no sandboxes; make one with: paddock create\n");
+    return 0;
+  });
+}
+
+int logs_main(int argc, char** argv) {
+  bool follow = false;
+  std::string id;
+  Options options("logs",
+                  "Shows what happened to a sandbox: commands, states, requests to the network.");
+  options.flag("-f, --follow", &follow, "go on with what happens next, until the sandbox ends");
+  options.positional("ID", &id, "the sandbox, by id or name");
+  auto act = [&](bool json) -> Result<int> {
+    Client client = TRY(Client::find());
+    Response response =
+        TRY(client.open("GET", sandbox_path(id, follow ? "/logs?follow=1" : "/logs")));
+    Colours colour = colours();
+    TRY(for_each_line(response, [&](const std::string& line) -> Result<void> {
+      print((json ? line : readable_log(line, colour)) + "\n");
+      return {};
+    }));
+    return 0;
+  };
+  return options.run(argc, argv, act, "a JSON object on each line");
 }
 
 }  // namespace paddock::cli

@@ -1,5 +1,5 @@
 // The commands about living sandboxes, all in paddock-server: each asks a running server
-// (cli/client.h).
+// (client/client.h).
 #pragma once
 
 #include <functional>
@@ -30,13 +30,15 @@ int kill_main(int argc, char** argv);
 int top_main(int argc, char** argv);
 int volume_main(int argc, char** argv);
 
-// "--timeout 5m" and the like into milliseconds, errors naming the flag. "0" is 0: none.
-Result<int64_t> duration_flag(const char* flag, const std::string& text);
+// Does `act` for each name with one client; all are tried. Prints the names that went well, a line
+// each, or {"sandboxes":[…],"errors":[…]}. Returns the exit status.
+using EachAct = std::function<Result<Value>(const Client& client, const std::string& name)>;
+Result<int> for_each(const std::vector<std::string>& names, bool json, const EachAct& act);
 
-// Does `act` for each id; all are tried. Prints the ids that went well, a line each, or
-// {"sandboxes":[…],"errors":[…]}.
-int for_each_sandbox(const std::vector<std::string>& ids, bool json,
-                     const std::function<Result<Value>(const Client&, const std::string& id)>& act);
+// Calls `take` with each line of a response that is a stream of lines, until it ends. Empty lines
+// only keep the connection alive.
+Result<void> for_each_line(Response& response,
+                           const std::function<Result<void>(const std::string& line)>& take);
 
 // All of them, page after page. `all`: the ended ones that the server still knows too.
 Result<std::vector<Value>> list_sandboxes(const Client& client, bool all);

@@ -13,7 +13,6 @@
 #include "cli/mcp_pins.h"
 #include "cli/mcp_tools.h"
 #include "cli/options.h"
-#include "cli/signals.h"
 #include "mcp/fixture.h"
 #include "mcp/stdio_server.h"
 
@@ -204,7 +203,8 @@ Result<void> run(Flags flags) {
 }  // namespace
 
 int mcp_main(int argc, char** argv) {
-  if (argc > 1 && is_mcp_pins_word(argv[1])) return mcp_pins_main(argc - 1, argv + 1);
+  if (const Verb* verb = argc > 1 ? find_verb(mcp_verbs(), argv[1]) : nullptr)
+    return verb->main(argc - 1, argv + 1);
   Flags flags;
   Options options("mcp",
                   "Serves Paddock's tools, and those of the MCP servers in the policy, to an MCP "

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/recorded.h"
 #include "io/loop.h"
-#include "record/own_log.h"
 #include "store/state.h"
 #include "tools/gateway/pins.h"
 #include "tools/local.h"
@@ -37,66 +37,53 @@ std::string shown(const tools::PinChange& change) {
 }
 
 // What a running server looks like, from Gateway::describe().
-std::string text_of(const Value& value, const char* key) {
+std::string shown_member(const Value& value, const char* key) {
   const Value* member = value.find(key);
   if (!member) return "";
   if (const std::string* text = member->as_string()) return printable(*text);
   return printable(to_json(*member));
 }
 
-size_t count_of(const Value& value, const char* key) {
-  const Value* member = value.find(key);
-  return member && member->as_array() ? member->as_array()->size() : 0;
-}
-
-std::string joined(const Value& list) {
-  std::vector<std::string> texts;
-  for (const Value& text : *list.as_array()) texts.push_back(printable(*text.as_string()));
-  return join(texts, ", ");
-}
+size_t count_of(const Value& value, const char* key) { return items_in(value, key).size(); }
 
 std::string unknown_tool(const Value& tool) {
-  std::string meant = text_of(tool, "hint");
-  return cat("the policy lists '", text_of(tool, "name"), "', and the server has no such tool",
+  std::string meant = shown_member(tool, "hint");
+  return cat("the policy lists '", shown_member(tool, "name"), "', and the server has no such tool",
              meant.empty() ? "" : cat(" (did you mean '", meant, "'?)"));
 }
 
 std::string shown_server(const Value& server) {
   Colours colour = colours();
-  std::string state = text_of(server, "state");
+  std::string state = shown_member(server, "state");
   const char* mark = state == "running"              ? colour.green
                      : starts_with(state, "changed") ? colour.yellow
                                                      : colour.red;
-  std::string out =
-      cat(colour.bold, text_of(server, "name"), colour.off, "  ", mark, state, colour.off, "\n");
+  std::string out = cat(colour.bold, shown_member(server, "name"), colour.off, "  ", mark, state,
+                        colour.off, "\n");
   out += cat("  ", server.find("url") ? "url       " : "command   ",
-             text_of(server, server.find("url") ? "url" : "command"), "\n");
+             shown_member(server, server.find("url") ? "url" : "command"), "\n");
   if (server.find("protocol"))
-    out += cat("  protocol  ", text_of(server, "protocol"), " (", text_of(server, "era"), "), ",
-               text_of(server, "server"), "\n");
-  out += cat("  offers    ", count_of(server, "tools"), " tools, ", text_of(server, "prompts"),
-             " prompts, ", text_of(server, "resources"), " resources\n");
+    out += cat("  protocol  ", shown_member(server, "protocol"), " (", shown_member(server, "era"),
+               "), ", shown_member(server, "server"), "\n");
+  out += cat("  offers    ", count_of(server, "tools"), " tools, ", shown_member(server, "prompts"),
+             " prompts, ", shown_member(server, "resources"), " resources\n");
   if (const Value* names = server.find("own_names"))
     for (const auto& [name, own] : *names->as_object())
       out += cat("    ", printable(name), "  (there: ", printable(*own.as_string()), ")\n");
   if (count_of(server, "not_listed"))
-    out += cat("  has also  ", joined(*server.find("not_listed")), "  (add to mcp.servers.",
-               text_of(server, "name"), ".tools what agents may call)\n");
-  if (const Value* unknown = server.find("unknown"))
-    for (const Value& tool : *unknown->as_array())
-      out += cat("  ", colour.red, "unknown", colour.off, "   ", unknown_tool(tool), "\n");
+    out += cat("  has also  ", printable(join(texts_in(server, "not_listed"), ", ")),
+               "  (add to mcp.servers.", shown_member(server, "name"),
+               ".tools what agents may call)\n");
+  for (const Value& tool : items_in(server, "unknown"))
+    out += cat("  ", colour.red, "unknown", colour.off, "   ", unknown_tool(tool), "\n");
   if (count_of(server, "withheld")) out += "  withheld, or gone\n";
-  if (const Value* withheld = server.find("withheld"))
-    for (const Value& change : *withheld->as_array()) {
-      const Value* diff = change.find("diff");
-      out += cat("    ", text_of(change, "kind"), " ", text_of(change, "name"), ": ",
-                 text_of(change, "what"), "\n", diff ? indented(*diff->as_string()) : "");
-    }
+  for (const Value& change : items_in(server, "withheld"))
+    out += cat("    ", shown_member(change, "kind"), " ", shown_member(change, "name"), ": ",
+               shown_member(change, "what"), "\n", indented(text_in(change, "diff")));
   if (count_of(server, "refused")) out += "  refused\n";
-  if (const Value* refused = server.find("refused"))
-    for (const Value& thing : *refused->as_array())
-      out += cat("    ", text_of(thing, "kind"), " ", text_of(thing, "name"), ": ",
-                 text_of(thing, "why"), "\n");
+  for (const Value& thing : items_in(server, "refused"))
+    out += cat("    ", shown_member(thing, "kind"), " ", shown_member(thing, "name"), ": ",
+               shown_member(thing, "why"), "\n");
   return out;
 }
 
@@ -106,7 +93,9 @@ struct Found {
   std::vector<std::string> unknown_tools;
 };
 
-bool has_failed(const Value& server) { return starts_with(text_of(server, "state"), "failed"); }
+bool has_failed(const Value& server) {
+  return starts_with(shown_member(server, "state"), "failed");
+}
 
 // Of a server that did not start it is not known what it has.
 std::vector<std::string> tools_of_nobody(const Value& tools, const Value& servers) {
@@ -121,8 +110,9 @@ std::vector<std::string> tools_of_nobody(const Value& tools, const Value& server
     bool is_withheld = false;
     for (const Value& server : *servers.as_array())
       for (const Value& change : *server.find("withheld")->as_array())
-        is_withheld = is_withheld || !change.find("name") ||
-                      cat(*server.find("prefix")->as_string(), text_of(change, "name")) == name;
+        is_withheld =
+            is_withheld || !change.find("name") ||
+            cat(*server.find("prefix")->as_string(), shown_member(change, "name")) == name;
     if (!may_come && !is_withheld) unknown.push_back(name);
   }
   return unknown;
@@ -136,8 +126,17 @@ io::Task<void> look(io::Loop& loop, tools::LocalTools& local, Found& found) {
   loop.stop();
 }
 
+Result<Found> look_at_servers(const std::vector<std::string>& policies) {
+  io::Loop& loop = *TRY(io::Loop::create());
+  std::unique_ptr<tools::LocalTools> local =
+      TRY(tools::LocalTools::open(loop, {.policies = policies}));
+  Found found;
+  io::spawn(look(loop, *local, found));
+  loop.run();
+  return found;
+}
+
 int servers_main(int argc, char** argv) {
-  bool json = false;
   std::vector<std::string> policies;
   Options options(
       "mcp servers",
@@ -145,59 +144,49 @@ int servers_main(int argc, char** argv) {
       "refused or withheld, and ends them.\n"
       "Exits with 1 if one does not start, or if the policy lists a tool that nobody has.");
   options.list("--policy", "FILE|PRESET", &policies, "whose [mcp.servers]");
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<io::Loop*> loop = io::Loop::create();
-  if (!loop) return report(loop.error(), json);
-  Result<std::unique_ptr<tools::LocalTools>> local =
-      tools::LocalTools::open(*loop.value(), {.policies = policies});
-  if (!local) return report(local.error(), json);
-  Found found;
-  io::spawn(look(*loop.value(), *local.value(), found));
-  loop.value()->run();
-  const Value::Array& servers = *found.servers.as_array();
-  bool all_well = found.unknown_tools.empty() &&
-                  std::none_of(servers.begin(), servers.end(), [](const Value& server) {
-                    return has_failed(server) || count_of(server, "unknown");
-                  });
-  if (json) {
-    print(to_json(Value(Value::Object{{"ok", all_well},
-                                      {"servers", found.servers},
-                                      {"unknown_tools", text_list(found.unknown_tools)}})) +
-          "\n");
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    Found found = TRY(look_at_servers(policies));
+    const Value::Array& servers = *found.servers.as_array();
+    bool all_well = found.unknown_tools.empty() &&
+                    std::none_of(servers.begin(), servers.end(), [](const Value& server) {
+                      return has_failed(server) || count_of(server, "unknown");
+                    });
+    std::string text = servers.empty() ? "The policy has no [mcp.servers].\n" : "";
+    for (const Value& server : servers) text += shown_server(server);
+    for (const std::string& name : found.unknown_tools)
+      text += cat("[[tools]] names '", printable(name), "', and nobody has such a tool\n");
+    (void)show(json,
+               Value::Object{{"ok", all_well},
+                             {"servers", found.servers},
+                             {"unknown_tools", text_list(found.unknown_tools)}},
+               text);
     return all_well ? 0 : 1;
-  }
-  std::string text;
-  for (const Value& server : servers) text += shown_server(server);
-  print(text.empty() ? "The policy has no [mcp.servers].\n" : text);
-  for (const std::string& name : found.unknown_tools)
-    print(cat("[[tools]] names '", printable(name), "', and nobody has such a tool\n"));
-  return all_well ? 0 : 1;
+  });
+}
+
+Value pinned(const std::map<std::string, tools::Pin>& pins) {
+  Value::Array all;
+  for (const auto& [name, pin] : pins)
+    all.push_back(Value::Object{{"name", name}, {"hash", pin.hash}, {"since", pin.since}});
+  return all;
+}
+
+Value to_value(const std::vector<tools::PinChange>& changes) {
+  Value::Array all;
+  for (const tools::PinChange& change : changes) all.push_back(to_value(change));
+  return all;
 }
 
 Value pins_as_json(const std::string& server, const std::vector<tools::PinSet>& sets) {
-  Value value, listed = Value::Array{};
-  for (const tools::PinSet& set : sets) {
-    Value one, changes = Value::Array{}, pinned = Value::Array{}, prompts = Value::Array{};
-    one.set("identity", set.identity);
-    one.set("accepted", set.accepted);
-    one.set("since", set.since);
-    for (const auto& [name, pin] : set.tools)
-      pinned.as_array()->push_back(
-          Value::Object{{"name", name}, {"hash", pin.hash}, {"since", pin.since}});
-    for (const auto& [name, pin] : set.prompts)
-      prompts.as_array()->push_back(
-          Value::Object{{"name", name}, {"hash", pin.hash}, {"since", pin.since}});
-    for (const tools::PinChange& change : set.changes())
-      changes.as_array()->push_back(to_value(change));
-    one.set("tools", std::move(pinned));
-    one.set("prompts", std::move(prompts));
-    one.set("pending", std::move(changes));
-    listed.as_array()->push_back(std::move(one));
-  }
-  value.set("server", server);
-  value.set("sets", std::move(listed));
-  return value;
+  Value::Array listed;
+  for (const tools::PinSet& set : sets)
+    listed.push_back(Value::Object{{"identity", set.identity},
+                                   {"accepted", set.accepted},
+                                   {"since", set.since},
+                                   {"tools", pinned(set.tools)},
+                                   {"prompts", pinned(set.prompts)},
+                                   {"pending", to_value(set.changes())}});
+  return Value::Object{{"server", server}, {"sets", std::move(listed)}};
 }
 
 std::string pins_as_text(const std::string& server, const std::vector<tools::PinSet>& sets,
@@ -224,41 +213,28 @@ std::string pins_as_text(const std::string& server, const std::vector<tools::Pin
 }
 
 int pins_main(int argc, char** argv) {
-  bool json = false;
   std::string only;
   Options options(
       "mcp pins",
       "What is pinned of each MCP server behind the gateway, and what has changed since.");
   options.positional("NAME", &only, "of this server, with every tool", false);
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<tools::Pins> pins = open_pins();
-  if (!pins) return report(pins.error(), json);
-  std::vector<std::string> names = {only};
-  if (only.empty()) {
-    Result<std::vector<std::string>> all = pins.value().servers();
-    if (!all) return report(all.error(), json);
-    names = std::move(all.value());
-  }
-  Value listed = Value::Array{};
-  std::string text;
-  for (const std::string& name : names) {
-    Result<std::vector<tools::PinSet>> sets = pins.value().read(name);
-    if (!sets) return report(sets.error(), json);
-    if (json)
-      listed.as_array()->push_back(pins_as_json(name, sets.value()));
-    else
-      text += pins_as_text(name, sets.value(), !only.empty());
-  }
-  if (json)
-    print(to_json(Value(Value::Object{{"pins", listed}})) + "\n");
-  else
-    print(text.empty() ? "Nothing is pinned yet.\n" : text);
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    tools::Pins pins = TRY(open_pins());
+    std::vector<std::string> names = {only};
+    if (only.empty()) names = TRY(pins.servers());
+    Value::Array listed;
+    std::string text;
+    for (const std::string& name : names) {
+      std::vector<tools::PinSet> sets = TRY(pins.read(name));
+      listed.push_back(pins_as_json(name, sets));
+      text += pins_as_text(name, sets, !only.empty());
+    }
+    return show(json, Value::Object{{"pins", std::move(listed)}},
+                text.empty() ? "Nothing is pinned yet.\n" : text);
+  });
 }
 
 int accept_main(int argc, char** argv) {
-  bool json = false;
   std::string server;
   std::vector<std::string> wanted;
   Options options("mcp accept",
@@ -268,78 +244,42 @@ int accept_main(int argc, char** argv) {
   options.positional("TOOL", &wanted,
                      "these tools and prompts (default: everything that waits); TOOL=HASH: only "
                      "what `paddock mcp pins` showed");
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<tools::Pins> pins = open_pins();
-  if (!pins) return report(pins.error(), json);
-  Event act;
-  Result<void> recorded = record::record_act(
-      "mcp.accept", Value::Object{{"server", server}, {"tools", text_list(wanted)}}, &act);
-  if (!recorded) return report(recorded.error(), json);
-  Result<std::vector<tools::PinChange>> accepted = pins.value().accept(server, wanted);
-  if (!accepted) {
-    record::note_failure(act, accepted.error());
-    return report(accepted.error(), json);
-  }
-  Value changes = Value::Array{};
-  std::string text;
-  for (const tools::PinChange& change : accepted.value()) {
-    changes.as_array()->push_back(to_value(change));
-    text += shown(change);
-  }
-  if (json)
-    print(to_json(Value(Value::Object{{"server", server}, {"accepted", changes}})) + "\n");
-  else
-    print(text.empty() ? cat("Nothing of '", server, "' waits to be accepted.\n")
-                       : cat("Accepted:\n", text));
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    tools::Pins pins = TRY(open_pins());
+    Value data = Value::Object{{"server", server}, {"tools", text_list(wanted)}};
+    std::vector<tools::PinChange> accepted =
+        TRY(recorded("mcp.accept", std::move(data), [&] { return pins.accept(server, wanted); }));
+    std::string text;
+    for (const tools::PinChange& change : accepted) text += shown(change);
+    return show(json, Value::Object{{"server", server}, {"accepted", to_value(accepted)}},
+                text.empty() ? cat("Nothing of '", server, "' waits to be accepted.\n")
+                             : cat("Accepted:\n", text));
+  });
 }
 
 int forget_main(int argc, char** argv) {
-  bool json = false;
   std::string server;
   Options options("mcp forget",
                   "Removes the pins of a server: what it offers when it is started next is taken "
                   "as first sight.");
   options.positional("NAME", &server, "the server");
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<tools::Pins> pins = open_pins();
-  if (!pins) return report(pins.error(), json);
-  Event act;
-  Result<void> recorded = record::record_act("mcp.forget", Value::Object{{"server", server}}, &act);
-  if (!recorded) return report(recorded.error(), json);
-  Result<void> forgotten = pins.value().forget(server);
-  if (!forgotten) {
-    record::note_failure(act, forgotten.error());
-    return report(forgotten.error(), json);
-  }
-  print(json ? to_json(Value(Value::Object{{"forgotten", server}})) + "\n"
-             : cat("Forgotten: ", server, "\n"));
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    tools::Pins pins = TRY(open_pins());
+    TRY(recorded("mcp.forget", Value::Object{{"server", server}},
+                 [&] { return pins.forget(server); }));
+    return show(json, Value::Object{{"forgotten", server}}, cat("Forgotten: ", server, "\n"));
+  });
 }
 
-struct Word {
-  const char* name;
-  int (*main)(int, char**);
+constexpr Verb kMcpVerbs[] = {
+    {"servers", servers_main, "what the servers of a policy offer"},
+    {"pins", pins_main, "what is pinned of each server"},
+    {"accept", accept_main, "accept what a server has changed"},
+    {"forget", forget_main, "remove the pins of a server"},
 };
-constexpr Word kWords[] = {{"servers", servers_main},
-                           {"pins", pins_main},
-                           {"accept", accept_main},
-                           {"forget", forget_main}};
 
 }  // namespace
 
-bool is_mcp_pins_word(const char* word) {
-  for (const Word& known : kWords)
-    if (std::string_view(word) == known.name) return true;
-  return false;
-}
-
-int mcp_pins_main(int argc, char** argv) {
-  for (const Word& known : kWords)
-    if (std::string_view(argv[0]) == known.name) return known.main(argc, argv);
-  return report({Code::invalid, "there is no such command", "see: paddock mcp --help"}, false);
-}
+std::span<const Verb> mcp_verbs() { return kMcpVerbs; }
 
 }  // namespace paddock::cli

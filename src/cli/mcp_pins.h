@@ -2,9 +2,10 @@
 // a change is accepted.
 #pragma once
 
+#include "cli/cli.h"
+
 namespace paddock::cli {
 
-bool is_mcp_pins_word(const char* word);   // whether `paddock mcp WORD` is one of these
-int mcp_pins_main(int argc, char** argv);  // argv[0] is the word
+std::span<const Verb> mcp_verbs();  // those of `paddock mcp`, which serves without one
 
 }  // namespace paddock::cli

@@ -98,13 +98,13 @@ std::string spare_beside(const std::string& directory) {
   return directory.substr(0, directory.rfind('/')) + "/spare";
 }
 
-// Nothing of what was done in the sandboxes stays; the templates do, if there is no spare yet.
+// Nothing that was done in the sandboxes stays. The templates stay if there is no spare yet.
 void put_away(const std::string& directory) {
   std::error_code ignored;
   for (const char* part : {"sandboxes", "trash", "volumes", "files", "builds"})
     std::filesystem::remove_all(cat(directory, "/server/", part), ignored);
   if (::rename(directory.c_str(), spare_beside(directory).c_str()) == 0) return;
-  std::string gone = directory + ".gone";  // nobody takes it for one that is in use
+  std::string gone = directory + ".gone";  // it cannot be taken for one that is in use
   if (::rename(directory.c_str(), gone.c_str()) == 0) api::remove_state(gone);
 }
 
@@ -214,7 +214,7 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
     manager::CombinedPolicy combined = TRY(policies.combine("", std::move(asked)));
     TRY(manager::refuse_narrowed(combined, manager::Yields::nothing));
   }
-  // The manager does, later: nobody should have to call a tool to hear of it.
+  // The manager checks this too, but only when a tool is called: the user should hear of it now.
   if (state->workspace) TRY(runs::look_at_workspace(policy, *state->workspace));
 
   record::EventsOptions events{.state_directory = state->state,

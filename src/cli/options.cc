@@ -75,62 +75,76 @@ bool Options::spread(const std::string& word, std::vector<std::string>& words) {
   return true;
 }
 
+// What follows `--`, or the first word of a command without it.
+Result<void> Options::take_rest(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (rest_)
+      rest_->push_back(word);
+    else
+      TRY(take_positional(word));
+  }
+  return {};
+}
+
+Result<Options::Entry*> Options::find_flag(const std::string& name) {
+  if (Entry* entry = find(name)) return entry;
+  std::vector<std::string> names;
+  for (const Entry& known : flags_)
+    for (const std::string& each : names_of(known.name))
+      if (!known.what.empty()) names.push_back(each);
+  std::string meant = nearest(name, names);
+  return wrong(cat("there is no flag ", printable(name)),
+               meant.empty() ? "" : cat("did you mean ", meant, "?"));
+}
+
+// `words` are those after the flag, the first of which may be its value.
+Result<void> Options::take_flag(const std::string& word, std::vector<std::string>& words) {
+  size_t equals = word.find('=');
+  std::string name = word.substr(0, equals);
+  Entry& entry = *TRY(find_flag(name));
+  if (entry.seen && !entry.list) return wrong(cat(name, " stands here twice"));
+  entry.seen = true;
+  if (entry.flag) {
+    if (equals != std::string::npos) return wrong(cat(name, " takes no value"));
+    *entry.flag = true;
+    return {};
+  }
+  if (equals == std::string::npos && words.empty())
+    return wrong(cat(name, " needs a value: ", entry.placeholder));
+  std::string value = equals == std::string::npos ? words.front() : word.substr(equals + 1);
+  if (equals == std::string::npos) words.erase(words.begin());
+  if (entry.text)
+    *entry.text = value;
+  else
+    entry.list->push_back(value);
+  return {};
+}
+
 Result<void> Options::read(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   while (!words.empty()) {
     std::string word = words.front();
     words.erase(words.begin());
     if (word == "--") {
-      for (const std::string& later : words) {
-        if (rest_)
-          rest_->push_back(later);
-        else
-          TRY(take_positional(later));
-      }
+      TRY(take_rest(words));
       break;
     }
-    if (word.size() < 2 || word[0] != '-') {
-      bool awaited = std::any_of(positionals_.begin(), positionals_.end(),
-                                 [](const Entry& entry) { return !entry.seen; });
-      if (!rest_ || awaited) {
-        TRY(take_positional(word));
-        continue;
-      }
-      if (std::find(words.begin(), words.end(), "--") != words.end())
-        return wrong(cat("'", printable(word), "' stands before --"),
-                     "the command belongs behind --");
-      rest_->push_back(word);
-      rest_->insert(rest_->end(), words.begin(), words.end());
-      break;
-    }
-    size_t equals = word.find('=');
-    std::string name = word.substr(0, equals);
-    Entry* entry = find(name);
-    if (!entry && spread(word, words)) continue;
-    if (!entry) {
-      std::vector<std::string> names;
-      for (const Entry& known : flags_)
-        for (const std::string& each : names_of(known.name))
-          if (!known.what.empty()) names.push_back(each);
-      std::string meant = nearest(name, names);
-      return wrong(cat("there is no flag ", printable(name)),
-                   meant.empty() ? "" : cat("did you mean ", meant, "?"));
-    }
-    if (entry->seen && !entry->list) return wrong(cat(name, " stands here twice"));
-    entry->seen = true;
-    if (entry->flag) {
-      if (equals != std::string::npos) return wrong(cat(name, " takes no value"));
-      *entry->flag = true;
+    bool is_flag = word.size() >= 2 && word[0] == '-';
+    if (is_flag) {
+      if (find(word) || !spread(word, words)) TRY(take_flag(word, words));
       continue;
     }
-    if (equals == std::string::npos && words.empty())
-      return wrong(cat(name, " needs a value: ", entry->placeholder));
-    std::string value = equals == std::string::npos ? words.front() : word.substr(equals + 1);
-    if (equals == std::string::npos) words.erase(words.begin());
-    if (entry->text)
-      *entry->text = value;
-    else
-      entry->list->push_back(value);
+    bool awaited = std::any_of(positionals_.begin(), positionals_.end(),
+                               [](const Entry& entry) { return !entry.seen; });
+    if (!rest_ || awaited) {
+      TRY(take_positional(word));
+      continue;
+    }
+    if (std::find(words.begin(), words.end(), "--") != words.end())
+      return wrong(cat("'", printable(word), "' stands before --"), "the command belongs after --");
+    words.insert(words.begin(), word);
+    TRY(take_rest(words));
+    break;
   }
   for (const Entry& entry : positionals_)
     if (entry.required && !entry.seen) return wrong(cat(entry.name, " is missing"));
@@ -156,7 +170,7 @@ std::string Options::help() const {
 }
 
 std::optional<int> Options::parse(int argc, char** argv) {
-  size_t plain = 0;  // words that are no flags
+  size_t plain = 0;  // words that are not flags
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
       print(help());
@@ -168,6 +182,14 @@ std::optional<int> Options::parse(int argc, char** argv) {
   Result<void> parsed = read(argc, argv);
   if (!parsed) return report(parsed.error(), false);
   return std::nullopt;
+}
+
+int Options::run(int argc, char** argv, const Act& act, const std::string& json_means) {
+  bool json = false;
+  flag("--json", &json, json_means);
+  if (std::optional<int> status = parse(argc, argv)) return *status;
+  Result<int> status = act(json);
+  return status ? status.value() : report(status.error(), json);
 }
 
 }  // namespace paddock::cli

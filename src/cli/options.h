@@ -2,14 +2,16 @@
 // unless it is a list. A flag may have a short form, declared as "-i, --interactive"; short flags
 // without values may be joined (-it).
 //
-//   bool json = false;
 //   std::vector<std::string> files;
 //   Options options("policy check", "Reads a policy and says what is wrong with it.");
-//   options.flag("--json", &json, "print one JSON object");
 //   options.positional("FILE", &files, "policy files");
-//   if (std::optional<int> status = options.parse(argc, argv)) return *status;
+//   return options.run(argc, argv, [&](bool json) -> Result<int> {
+//     Value checked = TRY(check(files));
+//     return show(json, checked, describe(checked));
+//   });
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +25,7 @@ class Options {
   Options(std::string command, std::string what)
       : command_(std::move(command)), what_(std::move(what)) {}
 
-  // What is said to be for nothing (an empty `what`) is not in the help: it is for other programs
-  // of ours.
+  // A flag without a description is not in the help: it is for other programs of ours.
   void flag(const std::string& name, bool* target, const std::string& what);
   void text(const std::string& name, const std::string& placeholder, std::string* target,
             const std::string& what);
@@ -42,6 +43,12 @@ class Options {
   // 125 after an error (printed, with a suggestion for a misspelt flag).
   std::optional<int> parse(int argc, char** argv);
 
+  // Adds --json, parses, and does `act`, which is told whether --json was given and returns the
+  // exit status. An error is printed as text or as JSON.
+  using Act = std::function<Result<int>(bool json)>;
+  int run(int argc, char** argv, const Act& act,
+          const std::string& json_means = "print one JSON object");
+
  private:
   struct Entry {
     std::string name, placeholder, what;
@@ -53,6 +60,9 @@ class Options {
 
   Result<void> read(int argc, char** argv);
   Result<void> take_positional(const std::string& word);
+  Result<void> take_rest(const std::vector<std::string>& words);
+  Result<void> take_flag(const std::string& word, std::vector<std::string>& words);
+  Result<Entry*> find_flag(const std::string& name);
   Entry* find(const std::string& name);
   bool spread(const std::string& word, std::vector<std::string>& words);  // -it into -i -t
   std::string help() const;

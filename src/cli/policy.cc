@@ -125,7 +125,7 @@ void print_notes(const std::vector<std::string>& notes) {
 }
 
 // With --json as without, what stands on stdout is a policy file again.
-int show(const std::vector<std::string>& names, bool json) {
+int show_policy(const std::vector<std::string>& names, bool json) {
   Result<policy::Combined> loaded = policy::load(names, {}, store::load_context());
   if (!loaded) return report(loaded.error(), json);
   const Policy& effective = loaded.value().policy;
@@ -151,65 +151,52 @@ int explain(const std::vector<std::string>& names, bool json) {
   return 0;
 }
 
-int print_schema(const std::vector<std::string>&, bool) {
-  print(to_json(policy::json_schema(), true) + "\n");
-  return 0;
+using Act = int (*)(const std::vector<std::string>& names, bool json);
+
+int run_on_names(const char* verb, const char* operands, const char* what, Act act, int argc,
+                 char** argv) {
+  std::vector<std::string> names;
+  Options options(cat("policy ", verb), what);
+  options.positional(operands, &names, "policy files or presets", true);
+  return options.run(argc, argv, [&](bool json) -> Result<int> { return act(names, json); });
 }
 
-struct Verb {
-  const char* name;
-  const char* operands;  // empty: it takes none
-  const char* what;
-  int (*run)(const std::vector<std::string>& names, bool json);
-};
-constexpr Verb kVerbs[] = {
-    {"check", "FILE",
-     "Reads policy files and says all that is wrong with them, and what `paddock run` would refuse "
-     "here. Exits with 1 if anything is.",
-     check},
-    {"show", "FILE|PRESET", "Prints the policy that these come to together, as a policy file.",
-     show},
-    {"explain", "FILE|PRESET", "Says in plain English what these policies allow together.",
-     explain},
-    {"schema", "", "Prints the JSON Schema of a policy file, for editors.", print_schema},
-};
-
-std::string usage() {
-  std::string text = "paddock policy VERB [--json] FILE…\n\n";
-  for (const Verb& verb : kVerbs) {
-    std::string name = verb.name;
-    name.resize(9, ' ');
-    text += cat("  ", name, verb.what, "\n");
-  }
-  return text;
+int check_main(int argc, char** argv) {
+  return run_on_names("check", "FILE",
+                      "Reads policy files and says all that is wrong with them, and what `paddock "
+                      "run` would refuse here. Exits with 1 if anything is.",
+                      check, argc, argv);
 }
+int show_main(int argc, char** argv) {
+  return run_on_names("show", "FILE|PRESET",
+                      "Prints the policy that these come to together, as a policy file.",
+                      show_policy, argc, argv);
+}
+int explain_main(int argc, char** argv) {
+  return run_on_names("explain", "FILE|PRESET",
+                      "Says in plain English what these policies allow together.", explain, argc,
+                      argv);
+}
+int schema_main(int argc, char** argv) {
+  Options options("policy schema", "Prints the JSON Schema of a policy file, for editors.");
+  return options.run(
+      argc, argv,
+      [](bool) -> Result<int> {
+        print(to_json(policy::json_schema(), true) + "\n");
+        return 0;
+      },
+      "changes nothing: a schema is JSON");
+}
+
+constexpr Verb kPolicyVerbs[] = {
+    {"check", check_main, "all that is wrong with policy files, and what would be refused here"},
+    {"show", show_main, "the policy that these come to together, as a policy file"},
+    {"explain", explain_main, "in plain English what these policies allow together"},
+    {"schema", schema_main, "the JSON Schema of a policy file, for editors"},
+};
 
 }  // namespace
 
-int policy_main(int argc, char** argv) {
-  std::string word = argc > 1 ? argv[1] : "";
-  if (word == "--help" || word == "-h") {
-    print(usage());
-    return 0;
-  }
-  std::vector<std::string> known;
-  for (const Verb& verb : kVerbs) {
-    known.push_back(verb.name);
-    if (word != verb.name) continue;
-    bool json = false;
-    std::vector<std::string> names;
-    Options options(cat("policy ", verb.name), verb.what);
-    options.flag("--json", &json, "print one JSON object");
-    if (*verb.operands) options.positional(verb.operands, &names, "policy files or presets", true);
-    if (std::optional<int> status = options.parse(argc - 1, argv + 1)) return *status;
-    return verb.run(names, json);
-  }
-  std::string meant = nearest(word, known);
-  std::string hint = meant.empty() || word.empty() ? cat("one of: ", join(known, ", "))
-                                                   : cat("did you mean '", meant, "'?");
-  std::string message =
-      word.empty() ? "a verb is missing" : cat("there is no '", printable(word), "'");
-  return report({Code::invalid, cat("paddock policy: ", message), hint}, false);
-}
+int policy_main(int argc, char** argv) { return run_verb("policy", kPolicyVerbs, argc, argv); }
 
 }  // namespace paddock::cli

@@ -14,7 +14,7 @@ namespace paddock::cli {
 
 struct PolicyFlags {
   std::vector<std::string> policies, env;
-  std::string agent;      // who asks: for records, not a part of the policy
+  std::string agent;      // who asks: for records, not part of the policy
   bool lives_on = false;  // a sandbox that somebody can resume
 
   // What was given for a key, by the key's path ("files.read"): a list where the flag may be

@@ -14,12 +14,12 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "cli/imports.h"
+#include "cli/outcome_text.h"
 #include "cli/policy_flags.h"
 #include "cli/run.h"
 #include "cli/run_job.h"
-#include "cli/secrets.h"
-#include "monitor/judge.h"
 #include "run/run.h"
 #include "run/terminal.h"
 #include "store/change_set.h"
@@ -91,7 +91,7 @@ Result<Command> build_command(const Flags& flags) {
   int ways = !flags.command.empty() + !flags.code.empty() + !flags.file.empty();
   if (ways != 1)
     return invalid(
-        ways ? "give one of: a command behind --, --code, --file" : "there is nothing to run",
+        ways ? "give one of: a command after --, --code, --file" : "there is nothing to run",
         "for example: paddock run -- python3 --version");
   Command command;
   command.argv = flags.command;
@@ -131,8 +131,8 @@ std::string host_of(const Denial& denial) {
 constexpr size_t kManySets = 20;
 constexpr int64_t kOldSet = 30 * 24 * 3600;  // seconds
 
-// Change sets stay until they are applied or thrown away; who has many of them, or old ones, hears
-// how.
+// Change sets stay until they are applied or thrown away. A reminder for users who have many of
+// them, or old ones.
 std::string about_old_sets() {
   Result<std::vector<store::ChangeSetInfo>> sets = store::list_change_sets();
   if (!sets || sets.value().empty()) return "";
@@ -143,30 +143,16 @@ std::string about_old_sets() {
              " days (throw old ones away with: paddock diff --prune 30d)\n");
 }
 
-// What a person wants to know behind the program's own output.
+// What a person wants to know after the program's own output.
 std::string summary(const RunResult& result) {
   std::string text;
   for (const std::string& note : result.notes) text += cat("paddock: ", note, "\n");
   for (const std::string& weakened : result.weakened)
     text += cat("paddock: weakened by the policy: ", weakened, "\n");
-  if (result.redactions) {
-    std::vector<std::string> kinds;
-    for (const auto& [kind, count] : result.redacted) kinds.push_back(cat(kind, " ", count));
-    text += cat("paddock: redacted: ", result.redactions, " (", join(kinds, ", "), ")\n");
-  }
-  for (const LimitHit& hit : result.limits_hit) {
-    if (!hit.rule.empty()) {
-      text += cat("paddock: stopped by a limit: limit=", hit.rule, " rule=\"", hit.text,
-                  "\" peak=", monitor::describe(hit.rule, hit.exact_peak), "\n");
-      continue;
-    }
-    const LimitInfo& limit = info(hit.limit);
-    bool ended =
-        result.outcome.kind == Outcome::Kind::limit && result.outcome.limit.limit == hit.limit;
-    text += cat("paddock: ", ended ? "stopped by a limit: " : "a limit was reached: ", "limit=",
-                limit.name, " value=", format_limit(limit, hit.value),
-                " peak=", hit.peak == UINT64_MAX ? "unknown" : format_limit(limit, hit.peak), "\n");
-  }
+  text += redaction_line(result.redactions, result.redacted);
+  for (const LimitHit& hit : result.limits_hit)
+    text += limit_line(hit, result.outcome.kind == Outcome::Kind::limit &&
+                                result.outcome.limit.limit == hit.limit);
   std::set<std::string> hosts;
   // One line for each host, also when it was both looked up and connected to.
   for (const Denial& denial : result.denials)
@@ -192,11 +178,6 @@ Result<void> write_network_log(const std::string& path, runs::Prepared& prepared
     (void)write_all(file->get(), line + "\n");
   };
   return {};
-}
-
-std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 runs::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProcess& keeper) {

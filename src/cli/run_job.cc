@@ -20,7 +20,7 @@ Error broken(const std::string& what) {
   return Error{Code::invalid, cat("--job: ", what), "this flag is for Paddock's own programs"};
 }
 
-// One line; the other side stays open behind it.
+// Reads one line; the other side stays open after it.
 Result<std::string> read_line(int socket) {
   std::string line;
   char buffer[65536];

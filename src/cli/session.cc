@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "cli/signals.h"
+#include "cli/cli.h"
 #include "net/websocket.h"
 #include "run/terminal.h"
 
@@ -120,7 +120,7 @@ class Session {
         runs::WindowSize size = runs::window_size(STDOUT_FILENO);
         queue_message("resize", {{"rows", size.rows}, {"columns", size.columns}});
       } else if (signal == SIGHUP || (signal == SIGTERM && terminated_)) {
-        // There is nobody to talk to any more.
+        // The terminal is gone.
         return Error{Code::io, "the command was let go of", ""};
       } else {
         terminated_ |= signal == SIGTERM;

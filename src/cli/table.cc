@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "cli/cli.h"
 
 namespace paddock::cli {
 
@@ -40,6 +41,11 @@ void shrink(const std::vector<Column>& columns, std::vector<size_t>& widths, siz
 size_t display_width(std::string_view text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char byte) { return !continues(byte); }));
+}
+
+std::string padded(std::string text, size_t width) {
+  size_t has = display_width(text);
+  return has < width ? text.append(width - has, ' ') : text;
 }
 
 std::string fit(const std::string& text, size_t width) {
@@ -99,6 +105,15 @@ std::string sparkline(const std::vector<double>& values, double most) {
     out += kBars[std::clamp(static_cast<int>(share * 8), 0, 7)];
   }
   return out;
+}
+
+void print_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
+                 const std::string& empty) {
+  Colours colour = colours();
+  if (rows.empty())
+    print_error(empty);
+  else
+    print(render_table(columns, rows, terminal_width(), colour.bold, colour.off));
 }
 
 std::string short_duration(int64_t milliseconds) {

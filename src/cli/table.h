@@ -1,5 +1,5 @@
-// A table that fits the terminal: columns as wide as what stands in them, and the most patient ones
-// cut when there is no room.
+// A table that fits the terminal: columns as wide as what stands in them, and those that may be cut
+// are cut when there is no room.
 #pragma once
 
 #include <string>
@@ -20,6 +20,8 @@ struct Cell {
   const char* colour = "";  // an escape sequence that takes no room
 };
 
+// With blanks after it, up to `width` columns.
+std::string padded(std::string text, size_t width);
 // Columns of a terminal that a character string takes; what is not valid UTF-8 counts by bytes.
 size_t display_width(std::string_view text);
 // Cut to `width` columns, with "…" at the end when something is missing.
@@ -30,7 +32,11 @@ std::string render_table(const std::vector<Column>& columns,
                          const std::vector<std::vector<Cell>>& rows, size_t width, const char* bold,
                          const char* off);
 
-// Columns of the terminal on stdout; 0 when it is none.
+// Prints the table as wide as the terminal. Without rows it says `empty` on stderr.
+void print_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
+                 const std::string& empty);
+
+// Columns of the terminal on stdout; 0 when it is not one.
 size_t terminal_width();
 
 // The last values as ▁▂▃▄▅▆▇█, scaled to `most`.

@@ -22,14 +22,14 @@ namespace {
 struct BuildFlags {
   std::string name, file, directory = ".", ready;
   std::vector<std::string> allow_net;
-  bool no_cache = false, json = false;
+  bool no_cache = false;
 };
 
 // The files of one COPY step.
 struct Context {
   Fd directory;
   std::vector<std::string> ignored;
-  bool takes_back = false;  // what is ignored may hold what is not
+  bool takes_back = false;  // an ignored directory may hold files that are not ignored
 };
 
 // Whether `path` is the source, lies in it, or is on the way to it.
@@ -80,8 +80,7 @@ Result<void> upload(const Client& client, Packed packed, const std::string& sour
                     bool shows_progress) {
   std::string path = cat("/v1/templates/files/", packed.hash);
   Value there = TRY(client.ask("GET", path));
-  const Value* present = there.find("present");
-  if (present && present->as_bool() && *present->as_bool()) return {};
+  if (flag_in(there, "present")) return {};
   if (::lseek(packed.file.get(), 0, SEEK_SET) != 0) return errno_error(errno, "send files");
   Progress progress(source, packed.bytes, shows_progress);
   client::Upload upload;
@@ -98,10 +97,11 @@ Result<void> upload(const Client& client, Packed packed, const std::string& sour
   return {};
 }
 
-Result<Value> steps_of(const Client& client, const Dockerfile& file, const BuildFlags& flags) {
+Result<Value> steps_of(const Client& client, const Dockerfile& file, const std::string& directory,
+                       bool shows_progress) {
   Context context;
-  context.directory = TRY(open_file(flags.directory, O_RDONLY | O_DIRECTORY));
-  if (Result<std::string> text = read_file(flags.directory + "/.dockerignore", 1 << 20))
+  context.directory = TRY(open_file(directory, O_RDONLY | O_DIRECTORY));
+  if (Result<std::string> text = read_file(directory + "/.dockerignore", 1 << 20))
     context.ignored = parse_dockerignore(text.value());
   for (const std::string& pattern : context.ignored)
     context.takes_back = context.takes_back || starts_with(pattern, "!");
@@ -113,45 +113,48 @@ Result<Value> steps_of(const Client& client, const Dockerfile& file, const Build
     if (step.type == "COPY") {
       Packed packed = TRY(pack_source(context, step.args[0]));
       value.set("files", packed.hash);
-      TRY(upload(client, std::move(packed), step.args[0], !flags.json && ::isatty(STDERR_FILENO)));
+      TRY(upload(client, std::move(packed), step.args[0], shows_progress));
     }
     steps.push_back(std::move(value));
   }
   return Value(std::move(steps));
 }
 
-void show(const Value& entry, const Colours& colour) {
+void print_log(const Value& entry, const Colours& colour) {
   std::string message = text_in(entry, "message"), level = text_in(entry, "level");
   bool title = starts_with(message, "[") || starts_with(message, "CACHED");
   const char* paint = title ? colour.bold : level == "error" ? colour.red : colour.dim;
   print(cat(paint, title ? "" : "  ", printable(message), colour.off, "\n"));
 }
 
-// Reads the lines of the build until its end.
-Result<Value> follow(Response response, bool json, bool has_network) {
-  Colours colour = colours();
-  while (true) {
-    std::optional<std::string> line = TRY(response.line());
-    if (!line) return Error{Code::io, "build a template: the server went away", ""};
-    Value entry = TRY(parse_json(*line, "the server's answer"));
-    std::string type = text_in(entry, "type");
-    if (type == "log" && !json) show(entry, colour);
-    if (type == "error") {
-      const Value* error = entry.find("error");
-      Value none;
-      const Value& told = error ? *error : none;
-      std::string hint = text_in(told, "hint");
-      if (hint.empty() && !has_network)
-        hint = "the steps had no network; if this one needs it, open it with --allow-net HOST";
-      return Error{Code::invalid, cat("build a template: ", text_in(told, "message")), hint};
-    }
-    if (type != "end") continue;
-    const Value* made = entry.find("template");
-    return made ? *made : Value();
-  }
+Error build_error(const Value& entry, bool has_network) {
+  const Value* error = entry.find("error");
+  Value told = error ? *error : Value();
+  std::string hint = text_in(told, "hint");
+  if (hint.empty() && !has_network)
+    hint = "the steps had no network; if this one needs it, open it with --allow-net HOST";
+  return {Code::invalid, cat("build a template: ", text_in(told, "message")), hint};
 }
 
-Result<Value> build(const BuildFlags& flags) {
+// Reads the lines of the build until its end.
+Result<Value> follow_build(Response response, bool json, bool has_network) {
+  Colours colour = colours();
+  std::optional<Value> made;
+  TRY(for_each_line(response, [&](const std::string& line) -> Result<void> {
+    Value entry = TRY(parse_json(line, "the server's answer"));
+    std::string type = text_in(entry, "type");
+    if (type == "log" && !json) print_log(entry, colour);
+    if (type == "error") return build_error(entry, has_network);
+    if (type != "end") return {};
+    const Value* result = entry.find("template");
+    made = result ? *result : Value();
+    return {};
+  }));
+  if (!made) return Error{Code::io, "build a template: the server went away", ""};
+  return std::move(*made);
+}
+
+Result<Value> build(const BuildFlags& flags, bool json) {
   std::string path = flags.file.empty() ? flags.directory + "/Dockerfile" : flags.file;
   Result<std::string> text = read_file(path, 1 << 20);
   if (!text) return Error{Code::not_found, text.error().message, "say which with -f FILE"};
@@ -160,16 +163,17 @@ Result<Value> build(const BuildFlags& flags) {
   Value body;
   body.set("name", flags.name);
   body.set("from_image", file.from);
-  body.set("steps", TRY(steps_of(client, file, flags)));
+  bool shows_progress = !json && ::isatty(STDERR_FILENO);
+  body.set("steps", TRY(steps_of(client, file, flags.directory, shows_progress)));
   if (!file.start_command.empty()) body.set("start_command", file.start_command);
   if (!flags.ready.empty()) body.set("ready_command", flags.ready);
   if (flags.no_cache) body.set("force", true);
   if (!flags.allow_net.empty()) body.set("allow_net", text_list(flags.allow_net));
-  return follow(TRY(client.open("POST", "/v1/templates/build", body)), flags.json,
-                !flags.allow_net.empty());
+  return follow_build(TRY(client.open("POST", "/v1/templates/build", body)), json,
+                      !flags.allow_net.empty());
 }
 
-int build_main(int argc, char** argv) {
+int build_template(int argc, char** argv) {
   BuildFlags flags;
   Options options("template build",
                   "Makes a template from a Dockerfile (FROM, RUN, COPY, WORKDIR, USER, ENV, CMD). "
@@ -181,66 +185,44 @@ int build_main(int argc, char** argv) {
   options.text("--ready", "COMMAND", &flags.ready,
                "succeeds once the start command (CMD) is ready");
   options.flag("--no-cache", &flags.no_cache, "run every step again");
-  options.flag("--json", &flags.json, "print one JSON object");
   options.positional("DIR", &flags.directory, "what COPY copies from (default: here)", false);
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  if (flags.name.empty())
-    return report(
-        Error{Code::invalid, "template build: a name is missing", "give it with: -t NAME"},
-        flags.json);
-  Result<Value> made = build(flags);
-  if (!made) return report(made.error(), flags.json);
-  if (flags.json)
-    print(to_json(made.value()) + "\n");
-  else
-    print(cat("built ", printable(text_in(made.value(), "name")), " (",
-              printable(text_in(made.value(), "id")), ")\ntry it: paddock create --template ",
-              printable(flags.name), "\n"));
-  return 0;
+  return options.run(argc, argv, [&](bool json) -> Result<int> {
+    if (flags.name.empty())
+      return Error{Code::invalid, "template build: a name is missing", "give it with: -t NAME"};
+    Value made = TRY(build(flags, json));
+    return show(
+        json, made,
+        cat("built ", printable(text_in(made, "name")), " (", printable(text_in(made, "id")),
+            ")\ntry it: paddock create --template ", printable(flags.name), "\n"));
+  });
 }
 
-Result<void> list(bool json) {
-  Client client = TRY(Client::find());
-  Value answer = TRY(client.ask("GET", "/v1/templates"));
-  if (json) {
-    print(to_json(answer) + "\n");
-    return {};
-  }
-  const Value* templates = answer.find("templates");
-  std::vector<std::vector<Cell>> rows;
-  for (const Value& item :
-       templates && templates->as_array() ? *templates->as_array() : Value::Array()) {
-    std::vector<std::string> tags;
-    const Value* named = item.find("tags");
-    for (const Value& tag : named && named->as_array() ? *named->as_array() : Value::Array())
-      if (tag.as_string()) tags.push_back(printable(*tag.as_string()));
-    std::string name = printable(text_in(item, "name"));
-    rows.push_back({{name.empty() ? "-" : name},
-                    {join(tags, ",")},
-                    {printable(text_in(item, "id"))},
-                    {printable(text_in(item, "kind"))},
-                    {short_duration(now_ms() - number_in(item, "created_ms"))}});
-  }
-  Colours colour = colours();
-  print(render_table({{.heading = "NAME", .least = 8},
-                      {.heading = "TAGS", .least = 7},
-                      {.heading = "ID"},
-                      {.heading = "KIND", .optional = true},
-                      {.heading = "AGE", .right = true, .optional = true}},
-                     rows, terminal_width(), colour.bold, colour.off));
-  return {};
-}
-
-int list_main(int argc, char** argv) {
-  bool json = false;
+int list_templates(int argc, char** argv) {
   Options options("template ls", "Lists templates and snapshots.");
-  options.flag("--json", &json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<void> listed = list(json);
-  return listed ? 0 : report(listed.error(), json);
+  return options.run(argc, argv, [](bool json) -> Result<int> {
+    Client client = TRY(Client::find());
+    Value answer = TRY(client.ask("GET", "/v1/templates"));
+    if (json) return show(json, answer, "");
+    std::vector<std::vector<Cell>> rows;
+    for (const Value& item : items_in(answer, "templates")) {
+      std::string name = printable(text_in(item, "name"));
+      rows.push_back({{name.empty() ? "-" : name},
+                      {printable(join(texts_in(item, "tags"), ","))},
+                      {printable(text_in(item, "id"))},
+                      {printable(text_in(item, "kind"))},
+                      {short_duration(now_ms() - number_in(item, "created_ms"))}});
+    }
+    print_table({{.heading = "NAME", .least = 8},
+                 {.heading = "TAGS", .least = 7},
+                 {.heading = "ID"},
+                 {.heading = "KIND", .optional = true},
+                 {.heading = "AGE", .right = true, .optional = true}},
+                rows, "no templates\n");
+    return 0;
+  });
 }
 
-int remove_main(int argc, char** argv) {
+int remove_templates(int argc, char** argv) {
   std::vector<std::string> names;
   Options options("template rm", "Removes templates or snapshots. Sandboxes made from them go on.");
   options.positional("NAME", &names, "an id, a name, or name:tag", true);
@@ -256,20 +238,16 @@ int remove_main(int argc, char** argv) {
   return status;
 }
 
+constexpr Verb kTemplateVerbs[] = {
+    {"build", build_template, "make a template from a Dockerfile"},
+    {"ls", list_templates, "list templates and snapshots"},
+    {"rm", remove_templates, "remove templates or snapshots"},
+};
+
 }  // namespace
 
 int template_main(int argc, char** argv) {
-  std::string command = argc > 1 ? argv[1] : "";
-  if (command == "build") return build_main(argc - 1, argv + 1);
-  if (command == "ls") return list_main(argc - 1, argv + 1);
-  if (command == "rm") return remove_main(argc - 1, argv + 1);
-  bool asked = command == "--help" || command == "-h";
-  std::string usage = "usage: paddock template build [-t NAME] [-f FILE] [DIR] | ls | rm NAME…\n";
-  if (asked)
-    print(usage);
-  else
-    print_error(usage);
-  return asked ? 0 : kFailed;
+  return run_verb("template", kTemplateVerbs, argc, argv);
 }
 
 }  // namespace paddock::cli

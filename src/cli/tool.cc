@@ -9,8 +9,8 @@
 #include "base/peer_json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "cli/options.h"
-#include "cli/signals.h"
 #include "cli/table.h"
 #include "mcp/message.h"
 #include "tools/local.h"
@@ -38,24 +38,10 @@ struct Session {
   Result<int> status = 0;
 };
 
-Result<std::string> read_stdin() {
-  std::string text;
-  char piece[65536];
-  while (true) {
-    ssize_t size = ::read(STDIN_FILENO, piece, sizeof piece);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return errno_error(errno, "read stdin");
-    if (size == 0) return text;
-    text.append(piece, static_cast<size_t>(size));
-    if (text.size() > mcp::kLargestMessage)
-      return Error{Code::invalid, "--params: more than 4 MiB", ""};
-  }
-}
-
 Result<Value> read_params(const std::string& params) {
   std::string text = params;
   if (params == "-")
-    text = TRY(read_stdin());
+    text = TRY(of_flag("--params", read_all(STDIN_FILENO, mcp::kLargestMessage)));
   else if (starts_with(params, "@"))
     text = TRY(read_file(params.substr(1), mcp::kLargestMessage));
   Value value = TRY(parse_peer_json(text, "--params"));
@@ -168,11 +154,6 @@ Task<void> perform(Session& session, Task<void> (*verb)(Session&)) {
   session.loop.stop();
 }
 
-std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 Result<int> run(Flags flags, bool check, Task<void> (*verb)(Session&)) {
   Value arguments = TRY(read_params(flags.params));
   Fd signals = TRY(catch_signals({SIGINT, SIGTERM, SIGHUP}));
@@ -194,74 +175,55 @@ Result<int> run(Flags flags, bool check, Task<void> (*verb)(Session&)) {
   return session.status;
 }
 
-struct Verb {
-  const char* name;
-  const char* what;
-  Task<void> (*run)(Session&);
-};
-constexpr Verb kVerbs[] = {
-    {"list", "Lists the tools that a policy allows, and who has them.", list},
-    {"call",
-     "Calls a tool, as far as the policy lets it. Exits with 0 for a result, 1 when the tool "
-     "failed, 125 when the call was denied or could not be made.",
-     call},
-    {"check",
-     "Says whether the policy would let a call pass; nothing is called or counted. Exits with 0 if "
-     "it would, 1 if not.",
-     call},
-};
+enum class Mode : uint8_t { list, call, check };
 
-std::string usage() {
-  std::string text = "paddock tool VERB [OPTIONS]\n\n";
-  for (const Verb& verb : kVerbs) {
-    std::string name = verb.name;
-    name.resize(8, ' ');
-    text += cat("  ", name, verb.what, "\n");
-  }
-  return text;
-}
-
-int run_verb(const Verb& verb, int argc, char** argv) {
+int run_tool(Mode mode, const char* name, const char* what, int argc, char** argv) {
   Flags flags;
-  bool check = verb.name == std::string_view("check"), calls = verb.run == call;
-  Options options(cat("tool ", verb.name), verb.what);
-  if (calls) {
+  Options options(cat("tool ", name), what);
+  if (mode != Mode::list) {
     options.positional("NAME", &flags.name, "of the tool");
     options.text("--params", "JSON|@FILE|-", &flags.params,
                  "its arguments: an object of JSON, a file with one, or stdin (default: {})");
     options.text("--agent", "NAME", &flags.agent, "on whose behalf; for the record");
-    if (!check) options.flag("--dry-run", &flags.dry_run, "only judge the call, as a real one");
   }
+  if (mode == Mode::call)
+    options.flag("--dry-run", &flags.dry_run, "only judge the call, as a real one");
   options.list("--policy", "FILE|PRESET", &flags.policies,
                "whose tools; several are combined by intersection");
-  options.flag("--json", &flags.json,
-               calls ? "print {\"decision\":…,\"result\":…}" : "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  bool json = flags.json;
-  Result<int> status = run(std::move(flags), check, verb.run);
-  return status ? status.value() : report(status.error(), json);
+  auto act = [&](bool json) -> Result<int> {
+    flags.json = json;
+    return run(std::move(flags), mode == Mode::check, mode == Mode::list ? list : call);
+  };
+  return options.run(
+      argc, argv, act,
+      mode == Mode::list ? "print one JSON object" : "print {\"decision\":…,\"result\":…}");
 }
+
+int list_tools(int argc, char** argv) {
+  return run_tool(Mode::list, "list", "Lists the tools that a policy allows, and who has them.",
+                  argc, argv);
+}
+int call_tool(int argc, char** argv) {
+  return run_tool(Mode::call, "call",
+                  "Calls a tool, as far as the policy lets it. Exits with 0 for a result, 1 when "
+                  "the tool failed, 125 when the call was denied or could not be made.",
+                  argc, argv);
+}
+int check_tool(int argc, char** argv) {
+  return run_tool(Mode::check, "check",
+                  "Says whether the policy would let a call pass; nothing is called or counted. "
+                  "Exits with 0 if it would, 1 if not.",
+                  argc, argv);
+}
+
+constexpr Verb kToolVerbs[] = {
+    {"list", list_tools, "list the tools that a policy allows"},
+    {"call", call_tool, "call a tool"},
+    {"check", check_tool, "say whether the policy would let a call pass"},
+};
 
 }  // namespace
 
-int tool_main(int argc, char** argv) {
-  std::string word = argc > 1 ? argv[1] : "";
-  if (word == "--help" || word == "-h") {
-    print(usage());
-    return 0;
-  }
-  std::vector<std::string> known;
-  for (const Verb& verb : kVerbs) {
-    known.push_back(verb.name);
-    if (word == verb.name) return run_verb(verb, argc - 1, argv + 1);
-  }
-  std::string meant = word.empty() ? "" : nearest(word, known);
-  std::string message =
-      word.empty() ? "a verb is missing" : cat("there is no '", printable(word), "'");
-  return report(
-      {Code::invalid, cat("paddock tool: ", message),
-       meant.empty() ? cat("one of: ", join(known, ", ")) : cat("did you mean '", meant, "'?")},
-      false);
-}
+int tool_main(int argc, char** argv) { return run_verb("tool", kToolVerbs, argc, argv); }
 
 }  // namespace paddock::cli

@@ -1,4 +1,4 @@
-// paddock top: what the living sandboxes use, each second anew.
+// paddock top: what the living sandboxes use, each second again.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,7 +9,6 @@
 #include "cli/cli.h"
 #include "cli/living.h"
 #include "cli/options.h"
-#include "cli/signals.h"
 #include "cli/top_view.h"
 #include "run/terminal.h"
 
@@ -22,16 +21,15 @@ constexpr size_t kAskedForHistory = 64;
 constexpr int64_t kEveryMs = 1000;
 
 struct Flags {
-  bool json = false, once = false, history = false, reverse = false;
+  bool once = false, history = false, reverse = false;
   std::string sort = "cpu";
 };
 
 Result<Value> recent_of(const Client& client, const Value& sandbox) {
-  Value answer = TRY(client.ask(
-      "GET", cat("/v1/sandboxes/", percent_encode(text_in(sandbox, "id")), "/metrics?recent=1")));
+  Value answer = TRY(client.ask("GET", sandbox_path(text_in(sandbox, "id"), "/metrics?recent=1")));
   const Value* samples = answer.find("metrics");
   if (!samples || !samples->as_array())
-    return Error{Code::internal, "the server's samples are no list", ""};
+    return Error{Code::internal, "the server's samples are not a list", ""};
   return *samples;
 }
 
@@ -139,35 +137,36 @@ class Top {
   std::map<std::string, TopHistory> histories_;
 };
 
-Result<void> print_json(const Client& client, const TopView& view, bool history) {
+Result<int> print_once_as_json(const Client& client, const TopView& view, bool history) {
   std::vector<Value> sandboxes = TRY(list_sandboxes(client, false));
   sort_top(sandboxes, view.sort, view.reverse);
-  Value out;
-  out.set("totals", top_totals(sandboxes));
+  Value totals = top_totals(sandboxes);
   if (history)
     for (Value& sandbox : sandboxes)
       if (Result<Value> samples = recent_of(client, sandbox))
         sandbox.set("history", std::move(samples.value()));
-  out.set("sandboxes", Value::Array(sandboxes.begin(), sandboxes.end()));
-  print(to_json(out) + "\n");
-  return {};
+  print_json(Value::Object{{"totals", std::move(totals)}, {"sandboxes", Value(sandboxes)}});
+  return 0;
 }
 
-Result<void> top(const Flags& flags) {
+Result<int> top(const Flags& flags, bool json) {
   std::optional<TopSort> sort = top_sort_from(flags.sort);
   if (!sort)
     return Error{Code::invalid, cat("--sort: there is no '", printable(flags.sort), "'"),
                  "cpu, memory, pids, disk, net or id"};
-  if (flags.history && !flags.json) return Error{Code::invalid, "--history goes with --json", ""};
+  if (flags.history && !json) return Error{Code::invalid, "--history goes with --json", ""};
   Client client = TRY(Client::find());
   TopView view{.sort = *sort, .reverse = flags.reverse};
-  if (flags.json) return print_json(client, view, flags.history);
+  if (json) return print_once_as_json(client, view, flags.history);
   Top top(client, view);
   bool terminal = ::isatty(STDOUT_FILENO);
-  if (::isatty(STDIN_FILENO) && terminal && !flags.once) return top.live();
-  TRY(top.refresh());
-  print(top.shown(terminal ? runs::window_size(STDOUT_FILENO).columns : 0, 0));
-  return {};
+  if (::isatty(STDIN_FILENO) && terminal && !flags.once) {
+    TRY(top.live());
+  } else {
+    TRY(top.refresh());
+    print(top.shown(terminal ? runs::window_size(STDOUT_FILENO).columns : 0, 0));
+  }
+  return 0;
 }
 
 }  // namespace
@@ -175,17 +174,15 @@ Result<void> top(const Flags& flags) {
 int top_main(int argc, char** argv) {
   Flags flags;
   Options options("top",
-                  "Shows what the living sandboxes use, each second anew (q ends it). Not on a "
+                  "Shows what the living sandboxes use, each second again (q ends it). Not on a "
                   "terminal: once.");
   options.text("--sort", "KEY", &flags.sort,
                "cpu, memory, pids, disk, net or id (on a terminal: the keys c m p d n i)");
   options.flag("--reverse", &flags.reverse, "the least first");
   options.flag("--once", &flags.once, "print it once, also on a terminal");
-  options.flag("--json", &flags.json, "print one JSON object, once");
   options.flag("--history", &flags.history, "with --json: each sample of the last minutes as well");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  Result<void> shown = top(flags);
-  return shown ? 0 : report(shown.error(), flags.json);
+  return options.run(
+      argc, argv, [&](bool json) { return top(flags, json); }, "print one JSON object, once");
 }
 
 }  // namespace paddock::cli

@@ -29,7 +29,7 @@ struct TopView {
   size_t width = 0;   // 0: as wide as it needs
   size_t rows = 0;    // lines in all; 0: as many as there are
   size_t first = 0;   // sandbox to show
-  bool keys = false;  // a last line that tells the keys
+  bool keys = false;  // a last line that names the keys
 };
 
 // `sandboxes` as GET /v1/sandboxes has them, sorted already.

@@ -1,5 +1,5 @@
-// Files and directories between this machine and a sandbox, as streams. What comes from a sandbox
-// never leaves its target.
+// Files and directories between this machine and a sandbox: what `paddock cp FROM TO` means, and
+// the streams that do it. What comes from a sandbox never leaves its target.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,20 @@ using client::Client;
 using client::Response;
 using client::sandbox_path;
 using client::Upload;
+
+struct CopyPaths {
+  std::string id, from, to;  // from and to without the id
+  bool into_sandbox = false;
+};
+
+// Exactly one side is ID:PATH. A path here with a colon in it is written with a slash in front of
+// that (./a:b).
+Result<CopyPaths> parse_copy(const std::string& from, const std::string& to);
+
+// Where it is copied to: `to` itself, or under its own name in it when `to` is a directory or ends
+// in a slash. "DIR/." means what is in DIR, and has no name of its own.
+Result<std::string> copy_target(const std::string& from, const std::string& to,
+                                bool to_is_directory);
 
 struct Transfer {
   const Client& client;

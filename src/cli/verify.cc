@@ -1,21 +1,16 @@
 // paddock verify: tries, in a sandbox made from a policy, everything that the policy forbids.
-#include "cli/verify.h"
-
-#include <fcntl.h>
-#include <limits.h>
-#include <unistd.h>
+#include "cli/run.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/table.h"
 #include "doctor/verify.h"
 #include "policy/load.h"
 #include "store/load_context.h"
-#include "store/state.h"
 
 namespace paddock::cli {
 
@@ -27,13 +22,7 @@ using doctor::Verification;
 struct Flags {
   std::vector<std::string> policies;
   std::string wall;
-  bool json = false;
 };
-
-std::string pad(std::string text, size_t width) {
-  if (text.size() < width) text.resize(width, ' ');
-  return text;
-}
 
 const char* colour_of(Probe::State state, const Colours& colours) {
   switch (state) {
@@ -60,8 +49,8 @@ std::string table(const Verification& found) {
       text += cat(text.empty() ? "" : "\n", colours.bold, probe.group, colours.off, "\n");
     group = probe.group;
     std::string state = probe.state == Probe::State::failed ? "FAILED" : to_string(probe.state);
-    text += cat("  ", pad(printable(probe.name), width), "  ", colour_of(probe.state, colours),
-                pad(state, 14), colours.off, "  ", colours.dim, printable(probe.detail),
+    text += cat("  ", padded(printable(probe.name), width), "  ", colour_of(probe.state, colours),
+                padded(state, 14), colours.off, "  ", colours.dim, printable(probe.detail),
                 colours.off, "\n");
   }
   bool failed = found.count(Probe::State::failed) > 0;
@@ -71,26 +60,22 @@ std::string table(const Verification& found) {
 
 Value to_value(const Verification& found) {
   Value::Array probes;
-  for (const Probe& probe : found.probes) {
-    Value entry;
-    entry.set("group", probe.group);
-    entry.set("probe", probe.name);
-    entry.set("state", to_string(probe.state));
-    entry.set("detail", probe.detail);
-    probes.push_back(std::move(entry));
-  }
-  Value value;
-  value.set("ok", found.count(Probe::State::failed) == 0);
-  value.set("wall", to_string(found.wall));
-  value.set("held", static_cast<uint64_t>(found.count(Probe::State::held)));
-  value.set("failed", static_cast<uint64_t>(found.count(Probe::State::failed)));
-  value.set("not_applicable", static_cast<uint64_t>(found.count(Probe::State::not_applicable)));
-  value.set("not_claimed", static_cast<uint64_t>(found.count(Probe::State::not_claimed)));
-  value.set("probes", std::move(probes));
-  return value;
+  for (const Probe& probe : found.probes)
+    probes.push_back(Value::Object{{"group", probe.group},
+                                   {"probe", probe.name},
+                                   {"state", to_string(probe.state)},
+                                   {"detail", probe.detail}});
+  auto count = [&](Probe::State state) { return static_cast<uint64_t>(found.count(state)); };
+  return Value::Object{{"ok", count(Probe::State::failed) == 0},
+                       {"wall", to_string(found.wall)},
+                       {"held", count(Probe::State::held)},
+                       {"failed", count(Probe::State::failed)},
+                       {"not_applicable", count(Probe::State::not_applicable)},
+                       {"not_claimed", count(Probe::State::not_claimed)},
+                       {"probes", std::move(probes)}};
 }
 
-Result<int> verify(const Flags& flags, const EditPrepared& edit) {
+Result<int> verify(const Flags& flags, const EditPrepared& edit, bool json) {
   Policy call;
   call.name = "the command line";
   if (!flags.wall.empty()) {
@@ -106,14 +91,8 @@ Result<int> verify(const Flags& flags, const EditPrepared& edit) {
     for (const std::string& name : *input.policy.env.pass)
       if (const char* value = std::getenv(name.c_str())) input.env.emplace(name, value);
   Verification found = TRY(doctor::verify(input));
-  print(flags.json ? to_json(to_value(found)) + "\n" : table(found));
+  print(json ? to_json(to_value(found)) + "\n" : table(found));
   return found.count(Probe::State::failed) == 0 ? 0 : 1;
-}
-
-// The probes get no input: what the caller has there is not for them.
-void close_stdin() {
-  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (null) (void)::dup2(null.get(), STDIN_FILENO);
 }
 
 }  // namespace
@@ -129,11 +108,10 @@ int verify_edited(int argc, char** argv, const EditPrepared& edit) {
                "what is to be verified; several are combined, each can only narrow");
   options.text("--wall", "WALL", &flags.wall,
                "process or container (default: the policy's, else container)");
-  options.flag("--json", &flags.json, "print one JSON object");
-  if (std::optional<int> status = options.parse(argc, argv)) return *status;
-  close_stdin();
-  Result<int> status = verify(flags, edit);
-  return status ? status.value() : report(status.error(), flags.json);
+  return options.run(argc, argv, [&](bool json) {
+    close_stdin();
+    return verify(flags, edit, json);
+  });
 }
 
 }  // namespace paddock::cli

@@ -54,7 +54,7 @@ Result<Value> request_of(const Command& command, const ExecOptions& options) {
   return request;
 }
 
-// Bytes that are no text come as base64 beside the text.
+// Bytes that are not UTF-8 come as base64 beside the text.
 Result<std::string> output_in(const Value& answer, const std::string& name) {
   std::string encoded = text_in(answer, name + "_base64");
   if (encoded.empty()) return text_in(answer, name);

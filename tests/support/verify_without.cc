@@ -4,7 +4,7 @@
 // For tests only: it shows that verify notices a missing layer. The product has no such switch.
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/verify.h"
+#include "cli/run.h"
 #include "support/layers.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-#include "cli/secrets.h"
+#include "cli/flags.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +7,11 @@
 #include "cli/policy_flags.h"
 
 namespace paddock::cli {
+
+Result<int64_t> duration_flag(const char* flag, const std::string& text) {
+  if (text == "0") return 0;
+  return static_cast<int64_t>(TRY(of_flag(flag, parse_duration(text))));
+}
 
 Result<std::pair<std::string, std::string>> secret_of(const std::string& text) {
   bool has_value = text.find('=') != std::string::npos;

@@ -1,4 +1,4 @@
-#include "cli/copy_paths.h"
+#include "cli/transfer.h"
 
 #include <gtest/gtest.h>
 

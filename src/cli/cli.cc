@@ -1,0 +1,147 @@
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "cli/options.h"
+
+namespace paddock::cli {
+
+namespace {
+
+std::vector<std::string> names_of(std::span<const Verb> verbs) {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs) names.emplace_back(verb.name);
+  return names;
+}
+
+}  // namespace
+
+const Verb* find_verb(std::span<const Verb> verbs, const std::string& name) {
+  for (const Verb& verb : verbs)
+    if (name == verb.name) return &verb;
+  return nullptr;
+}
+
+std::string list_verbs(std::span<const Verb> verbs) {
+  size_t width = 0;
+  for (const std::string& name : names_of(verbs)) width = std::max(width, name.size());
+  std::string text;
+  for (const Verb& verb : verbs) {
+    std::string name = verb.name;
+    name.resize(width + 2, ' ');
+    text += cat("  ", name, verb.what, "\n");
+  }
+  return text;
+}
+
+std::string nearest_verb(std::span<const Verb> verbs, const std::string& name) {
+  return name.empty() ? "" : nearest(name, names_of(verbs));
+}
+
+int run_verb(const char* command, std::span<const Verb> verbs, int argc, char** argv) {
+  std::string word = argc > 1 ? argv[1] : "";
+  if (const Verb* verb = find_verb(verbs, word)) return verb->main(argc - 1, argv + 1);
+  if (word == "--help" || word == "-h") {
+    print(cat("usage: paddock ", command, " VERB [OPTIONS]\n\n", list_verbs(verbs),
+              "\noptions of each: paddock ", command, " VERB --help\n"));
+    return 0;
+  }
+  std::string meant = nearest_verb(verbs, word);
+  std::string message =
+      word.empty() ? "a verb is missing" : cat("there is no '", printable(word), "'");
+  return report({Code::invalid, cat("paddock ", command, ": ", message),
+                 meant.empty() ? cat("one of: ", join(names_of(verbs), ", "))
+                               : cat("did you mean '", meant, "'?")},
+                false);
+}
+
+void print(const std::string& text) { (void)write_all(STDOUT_FILENO, text); }
+void print_error(const std::string& text) { (void)write_all(STDERR_FILENO, text); }
+void print_json(const Value& value) { print(to_json(value) + "\n"); }
+
+int show(bool json, const Value& value, const std::string& text) {
+  if (json)
+    print_json(value);
+  else
+    print(text);
+  return 0;
+}
+
+int report(const Error& error, bool json) {
+  if (json)
+    print_json(Value::Object{{"error", Value::Object{{"code", to_string(error.code)},
+                                                     {"message", error.message},
+                                                     {"hint", error.hint}}}});
+  else
+    print_error(cat("paddock: ", error.message, "\n",
+                    error.hint.empty() ? "" : cat("  hint: ", error.hint, "\n")));
+  return kFailed;
+}
+
+const Value::Array& items_in(const Value& object, std::string_view key) {
+  static const Value::Array none;
+  const Value* list = object.find(key);
+  return list && list->as_array() ? *list->as_array() : none;
+}
+
+Colours colours() {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (!::isatty(STDOUT_FILENO) || (no_color && *no_color)) return {"", "", "", "", "", ""};
+  return {"\x1b[1m", "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"};
+}
+
+std::string local_time(int64_t time_ms, Precision precision) {
+  time_t seconds = static_cast<time_t>(time_ms / 1000);
+  tm parts{};
+  char text[32];
+  const char* format = precision == Precision::minutes ? "%Y-%m-%d %H:%M" : "%Y-%m-%d %H:%M:%S";
+  if (!::localtime_r(&seconds, &parts) || std::strftime(text, sizeof text, format, &parts) == 0)
+    return "";
+  if (precision == Precision::minutes) return text;
+  return cat(text, ".", std::to_string(1000 + time_ms % 1000).substr(1));
+}
+
+Result<Fd> catch_signals(std::initializer_list<int> signals) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int signal : signals) ::sigaddset(&set, signal);
+  if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return errno_error(errno, "block signals");
+  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return errno_error(errno, "wait for signals");
+  return fd;
+}
+
+int next_signal(const Fd& signals) {
+  signalfd_siginfo info{};
+  return ::read(signals.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                                  : 0;
+}
+
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+void close_stdin() {
+  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (null) (void)::dup2(null.get(), STDIN_FILENO);
+}
+
+int version_main(int argc, char** argv) {
+  Options options("version", "Prints the version.");
+  return options.run(argc, argv, [](bool json) -> Result<int> {
+    return show(json, Value::Object{{"version", PADDOCK_VERSION}},
+                cat("paddock ", PADDOCK_VERSION, "\n"));
+  });
+}
+
+}  // namespace paddock::cli
