@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kSomethingLeft = 1;
 
+// A line for each change, what became of it, and the sums.
 std::string describe(const store::ApplyReport& report, bool dry_run) {
   if (report.items.empty()) return "nothing to apply\n";
   Colours colour = colours();
@@ -34,6 +35,7 @@ std::string describe(const store::ApplyReport& report, bool dry_run) {
              left ? cat(", ", left, " left") : "", "\n");
 }
 
+// The same as JSON; `discarded`: the change set is used up and was removed.
 Value to_value(const store::ApplyReport& report, bool discarded) {
   Value::Array items;
   for (const store::ApplyItem& item : report.items)

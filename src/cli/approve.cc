@@ -20,6 +20,8 @@ Result<std::unique_ptr<tools::Approvals>> open_approvals() {
   return tools::Approvals::open(TRY(store::state_directory()) + "/tools/approvals");
 }
 
+// What is asked for, by whom, and how long there is to decide. Arguments are shown whole: what is
+// approved must be what was seen.
 std::string describe(const Approval& approval) {
   int64_t now = wall_clock_us() / 1000;
   Colours colour = colours();
@@ -34,6 +36,7 @@ std::string describe(const Approval& approval) {
       approval.hash, colour.off, "\n");
 }
 
+// The calls that wait now.
 Result<int> list(const tools::Approvals& approvals, bool json) {
   Value::Array waiting;
   std::string text;

@@ -36,6 +36,7 @@ std::string counted(uint64_t count, const char* thing) {
   return cat(count, " ", thing, count == 1 ? "" : "s");
 }
 
+// Whole or damaged, how far the signatures reach, and what to note elsewhere.
 void print_verified(const audit::Verified& log) {
   Colours colour = colours();
   std::string text;

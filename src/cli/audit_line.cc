@@ -23,15 +23,8 @@ std::string shown(std::string_view text) {
   return text.size() > kMostText ? cat(printable(text.substr(0, kMostText)), "…") : printable(text);
 }
 
-// A word of a command, quoted when it would not be one word in a shell.
 std::string word(const std::string& text) {
-  static constexpr char kPlain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return shown(text);
-  std::string quoted = "'";
-  for (char c : text.substr(0, kMostText + 1))
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return shown(quoted + "'");
+  return shown(shell_word(text.substr(0, kMostText + 1)));
 }
 
 std::string command_of(const Value::Array& words) {
@@ -59,6 +52,7 @@ bool says_nothing(const Value& value) {
          (value.as_object() && value.as_object()->empty());
 }
 
+// "key=value"; commands and outcomes are shown without their key.
 std::string pair_of(const std::string& key, const Value& value) {
   if ((key == "command" || key == "argv") && value.as_array()) return command_of(*value.as_array());
   if (key == "outcome" && value.as_object()) {
@@ -71,6 +65,7 @@ std::string pair_of(const std::string& key, const Value& value) {
   return cat(shown(key), "=", value.as_string() ? word(*value.as_string()) : shown(to_json(value)));
 }
 
+// What the record is about, on one line: the most asked for first, then the rest of its data.
 std::string summary_of(const Value& record) {
   const Value* data = record.find("data");
   std::vector<std::string> parts;

@@ -27,6 +27,7 @@ struct Filters {
   bool json = false;
 };
 
+// The flags that `show` and `tail` share.
 void add_filters(Options& options, Filters& filters) {
   options.text("--sandbox", "ID", &filters.query.sandbox, "of this sandbox or run");
   options.text("--agent", "NAME", &filters.query.agent, "on behalf of this agent");
@@ -86,6 +87,7 @@ class Printer {
   uint64_t damaged_ = 0;
 };
 
+// Prints what matches; returns how many of the records are damaged.
 Result<uint64_t> show_found(Filters& filters, bool newest_first) {
   audit::Index index = TRY(audit::Index::open(TRY(audit_directory(filters.directory))));
   TRY(index.update());
@@ -117,6 +119,7 @@ void wait_for_more(int watch) {
   while (watch >= 0 && ::read(watch, events, sizeof events) > 0) {}
 }
 
+// Prints the last records, and with `follow` whatever is added to the log, until it is interrupted.
 Result<uint64_t> tail(Filters& filters, bool follow) {
   std::string directory = TRY(audit_directory(filters.directory));
   audit::Index index = TRY(audit::Index::open(directory));

@@ -93,6 +93,15 @@ const Value::Array& items_in(const Value& object, std::string_view key) {
   return list && list->as_array() ? *list->as_array() : none;
 }
 
+std::string shell_word(const std::string& text) {
+  static constexpr char kPlain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 Colours colours() {
   const char* no_color = std::getenv("NO_COLOR");
   if (!::isatty(STDOUT_FILENO) || (no_color && *no_color)) return {"", "", "", "", "", ""};

@@ -62,6 +62,9 @@ int show(bool json, const Value& value, const std::string& text);
 // The elements of a list that an answer may have.
 const Value::Array& items_in(const Value& object, std::string_view key);
 
+// As a word of a shell's command line: quoted when it would not be one word otherwise.
+std::string shell_word(const std::string& text);
+
 // "\x1b[32m" and friends only when stdout is a terminal and NO_COLOR is unset; else "".
 struct Colours {
   const char *bold, *green, *red, *yellow, *dim, *off;

@@ -43,6 +43,7 @@ Result<Value> volume_of(const std::string& text) {
                              {"read_only", parts.size() == 3 && parts[2] == "ro"}});
 }
 
+// --env and --pass-env together; --env wins.
 Result<Value> environment_of(const PolicyFlags& flags) {
   std::map<std::string, std::string> env;
   for (const std::string& name : flags.given.at("env.pass").list)
@@ -65,6 +66,7 @@ Result<Value> secrets_of(const Flags& flags) {
   return object;
 }
 
+// --metadata KEY=VALUE
 Result<Value> metadata_of(const Flags& flags) {
   std::map<std::string, std::string> metadata;
   for (const std::string& text : flags.metadata) {
@@ -77,6 +79,7 @@ Result<Value> metadata_of(const Flags& flags) {
   return text_table(metadata);
 }
 
+// The body of POST /v1/sandboxes.
 Result<Value> request_of(const Flags& flags) {
   Value body(Value::Object{});
   if (!flags.template_name.empty()) body.set("template", flags.template_name);

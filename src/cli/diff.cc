@@ -16,6 +16,7 @@ namespace paddock::cli {
 
 namespace {
 
+// All change sets of this user.
 Result<int> list(bool json) {
   Value::Array items;
   std::vector<std::vector<Cell>> rows;
@@ -56,6 +57,7 @@ Result<int> prune(const std::string& age, bool json) {
                   ", ", left, " left\n"));
 }
 
+// What changed about a file, in short: "0644 → 0755", "1.2K → 3.4K".
 std::string sizes(const store::Change& change) {
   if (change.kind == store::ChangeKind::mode) {
     char text[32];
@@ -81,6 +83,7 @@ Value to_value(const store::Change& change) {
                        {"conflict", change.conflict}};
 }
 
+// A line for each change, those that need attention with the reason below, and the sums.
 void print_changes(const store::ChangeSet& set, const std::vector<store::Change>& changes) {
   Colours colour = colours();
   size_t width = 0, flagged = 0, conflicts = 0;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/value.h"
+#include "cli/cli.h"
 
 namespace paddock::cli {
 
@@ -25,6 +26,13 @@ std::string upper(std::string text) {
   return text;
 }
 
+// "RUN make" into its keyword and the rest.
+Line line_of(int number, const std::string& text) {
+  size_t blank = text.find_first_of(" \t");
+  return {number, upper(text.substr(0, blank)),
+          blank == std::string::npos ? "" : trimmed(text.substr(blank))};
+}
+
 // Lines without comments, those that end with a backslash joined.
 std::vector<Line> lines_of(const std::string& text) {
   std::vector<Line> lines;
@@ -39,16 +47,10 @@ std::vector<Line> lines_of(const std::string& text) {
     if (goes_on) line.pop_back();
     open += line;
     if (goes_on) continue;
-    size_t blank = open.find_first_of(" \t");
-    lines.push_back({began, upper(open.substr(0, blank)),
-                     blank == std::string::npos ? "" : trimmed(open.substr(blank))});
+    lines.push_back(line_of(began, open));
     open.clear();
   }
-  if (!open.empty()) {
-    size_t blank = open.find_first_of(" \t");
-    lines.push_back({began, upper(open.substr(0, blank)),
-                     blank == std::string::npos ? "" : trimmed(open.substr(blank))});
-  }
+  if (!open.empty()) lines.push_back(line_of(began, open));
   return lines;
 }
 
@@ -65,22 +67,11 @@ std::optional<std::vector<std::string>> json_form(const std::string& text) {
   return words;
 }
 
-std::string quoted(const std::string& word) {
-  if (!word.empty() &&
-      word.find_first_not_of(
-          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,") ==
-          std::string::npos)
-    return word;
-  std::string out = "'";
-  for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
 std::string command_of(const std::string& text) {
   std::optional<std::vector<std::string>> words = json_form(text);
   if (!words) return text;
   std::vector<std::string> parts;
-  for (const std::string& word : *words) parts.push_back(quoted(word));
+  for (const std::string& word : *words) parts.push_back(shell_word(word));
   return join(parts, " ");
 }
 
@@ -246,6 +237,7 @@ class Reader {
   bool has_user_ = false, has_workdir_ = false;
 };
 
+// A pattern of a .dockerignore, without "!".
 bool matches(std::string pattern, const std::string& path) {
   while (starts_with(pattern, "/")) pattern = pattern.substr(1);
   while (ends_with(pattern, "/")) pattern.pop_back();

@@ -29,6 +29,7 @@ struct Diagnosis {
   }
 };
 
+// Runs something behind each wall, and looks at the host.
 Diagnosis diagnose() {
   Diagnosis found;
   for (WallKind wall : {WallKind::process, WallKind::container})
@@ -46,6 +47,7 @@ struct Row {
   const char* colour = "";
 };
 
+// A table with a title: names, states in colour, and the fix on a line of its own.
 std::string rows(const std::string& title, const std::vector<Row>& rows, const Colours& colours) {
   size_t name_width = 0, state_width = 0;
   for (const Row& row : rows) {
@@ -80,6 +82,7 @@ Row limit_row(const LimitSupport& limit, const Colours& colours) {
   return {info(limit.kind).name, "refused", limit.why, limit.fix, colours.yellow};
 }
 
+// All that was found out: the walls, what holds in those that work, and the host.
 std::string table(const Diagnosis& found) {
   Colours colours = cli::colours();
   std::vector<Row> walls, facts;
@@ -117,6 +120,7 @@ Value to_value(const LimitSupport& limit) {
       {"works", true}, {"by", limit.enforced.by}, {"strength", to_string(limit.enforced.strength)}};
 }
 
+// What a wall that works holds is told only of such a wall.
 Value to_value(const Support& support) {
   Value value = Value::Object{{"wall", to_string(support.wall)},
                               {"status", to_string(support.state)},

@@ -21,6 +21,7 @@ struct Flags {
   bool interactive = false, terminal = false, json = false;
 };
 
+// The body of POST …/exec, and the first message of …/exec/ws.
 Result<Value> request_of(const Flags& flags) {
   std::vector<std::string> argv = flags.command;
   if (argv.empty() && flags.terminal) argv = {"bash", "-l"};
@@ -54,6 +55,7 @@ void print_end(const Value& end, const Outcome& outcome) {
   print_error(redaction_line(count_in(end, "redactions"), by_kind));
 }
 
+// Runs the command and returns its exit status.
 Result<int> exec(const Flags& flags) {
   Value request = TRY(request_of(flags));
   if (flags.json && (flags.interactive || flags.terminal))

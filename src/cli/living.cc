@@ -73,6 +73,7 @@ const char* colour_of(const std::string& state, const Colours& colour) {
   return state == "ended" ? colour.dim : "";
 }
 
+// A line of `paddock ls`.
 std::vector<Cell> row_of(const Value& sandbox, int64_t now, const Colours& colour) {
   std::string state = text_in(sandbox, "state"), ends = "never";
   if (int64_t at = number_in(sandbox, "ends_ms")) ends = cat("in ", short_duration(at - now));

@@ -66,6 +66,7 @@ std::string token_shown(const api::Exchange& exchange) {
   return exchange.header("X-API-Key");
 }
 
+// There is one path, and a token for it unless the operator said otherwise.
 Task<void> answer(Session& session, api::Exchange& exchange) {
   if (exchange.head().method == "OPTIONS") {
     api::Reply preflight = api::preflight_reply(exchange);
@@ -86,6 +87,7 @@ Task<void> answer(Session& session, api::Exchange& exchange) {
   co_await session.front->answer(exchange, session.principal);
 }
 
+// The token that clients must show: from a file, from the environment, or made here and printed.
 Result<void> read_token(Session& session) {
   const char* given = ::getenv("PADDOCK_MCP_TOKEN");
   if (session.flags.no_auth) return {};
@@ -103,6 +105,7 @@ Result<void> read_token(Session& session) {
   return {};
 }
 
+// Listens, and says where. Without a token only loopback is served.
 Result<void> listen(Session& session, mcp::Service& service) {
   const Flags& flags = session.flags;
   api::ServerOptions options;
@@ -140,6 +143,7 @@ Result<void> listen(Session& session, mcp::Service& service) {
 
 // ---- from start to end
 
+// Serves until the client goes or a signal comes, and then ends everything in order.
 Task<void> serve(Session& session) {
   mcp::Service& service = session.fixture ? *session.fixture : session.tools->service();
   if (session.flags.listen.empty()) {
@@ -172,6 +176,7 @@ Result<void> take_streams(Session& session) {
   return {};
 }
 
+// What is served: the tools of the policies, or a fixture for conformance tests.
 Result<void> run(Flags flags) {
   Fd signals = TRY(catch_signals({SIGTERM, SIGINT, SIGHUP}));
   (void)::signal(SIGPIPE, SIG_IGN);

@@ -52,6 +52,7 @@ std::string unknown_tool(const Value& tool) {
              meant.empty() ? "" : cat(" (did you mean '", meant, "'?)"));
 }
 
+// A paragraph about one server: its state, what it offers, and what is withheld or refused.
 std::string shown_server(const Value& server) {
   Colours colour = colours();
   std::string state = shown_member(server, "state");
@@ -177,6 +178,7 @@ Value to_value(const std::vector<tools::PinChange>& changes) {
   return all;
 }
 
+// What is pinned of one server, by the command or address that it was started with.
 Value pins_as_json(const std::string& server, const std::vector<tools::PinSet>& sets) {
   Value::Array listed;
   for (const tools::PinSet& set : sets)

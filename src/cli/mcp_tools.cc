@@ -32,6 +32,7 @@ using io::Task;
 constexpr io::Milliseconds kTracesTime = 1'000;
 constexpr size_t kNameLength = 12;  // of a directory that ends with this process
 
+// --workspace DIR[:ro|rw|copy], with the real path of the directory.
 Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
   if (flag.empty()) return std::optional<Workspace>();
   PolicyFlags flags;
@@ -81,6 +82,7 @@ Result<Fd> start_watcher(const std::string& directory) {
   return write;
 }
 
+// Kills every sandbox, and waits until that is recorded.
 Task<void> end_sandboxes(manager::Manager& manager) {
   std::vector<std::shared_ptr<manager::Sandbox>> all = manager.all();
   for (const std::shared_ptr<manager::Sandbox>& sandbox : all) {
@@ -108,6 +110,7 @@ void put_away(const std::string& directory) {
   if (::rename(directory.c_str(), gone.c_str()) == 0) api::remove_state(gone);
 }
 
+// Does what the process that left `directory` did not come to do.
 Task<void> clean_up(io::Loop& loop, std::string directory, Result<void>& result) {
   manager::ManagerOptions options;
   options.state_directory = directory;

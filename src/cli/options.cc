@@ -36,6 +36,7 @@ Error Options::wrong(const std::string& message, const std::string& hint) const 
                hint.empty() ? cat("see: paddock ", command_, " --help") : hint};
 }
 
+// The first positional that is still free gets the word; a list takes all that is left.
 Result<void> Options::take_positional(const std::string& word) {
   for (Entry& entry : positionals_) {
     if (entry.text && entry.seen) continue;
@@ -63,6 +64,7 @@ Options::Entry* Options::find(const std::string& name) {
   return nullptr;
 }
 
+// Replaces "-it" by "-i", "-t" at the front of `words`, if all of these are flags without a value.
 bool Options::spread(const std::string& word, std::vector<std::string>& words) {
   if (word.size() < 3 || word[0] != '-' || word[1] == '-') return false;
   std::vector<std::string> letters;
@@ -86,6 +88,7 @@ Result<void> Options::take_rest(const std::vector<std::string>& words) {
   return {};
 }
 
+// The flag of this name, or an error that says which one was probably meant.
 Result<Options::Entry*> Options::find_flag(const std::string& name) {
   if (Entry* entry = find(name)) return entry;
   std::vector<std::string> names;
@@ -120,6 +123,7 @@ Result<void> Options::take_flag(const std::string& word, std::vector<std::string
   return {};
 }
 
+// Takes the words one after the other, and then checks that nothing is missing.
 Result<void> Options::read(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   while (!words.empty()) {
@@ -151,6 +155,7 @@ Result<void> Options::read(int argc, char** argv) {
   return {};
 }
 
+// What the command does, how it is called, and a line for each positional and flag.
 std::string Options::help() const {
   std::string text = cat(what_, "\n\nusage: paddock ", command_, " [OPTIONS]");
   for (const Entry& entry : positionals_)

@@ -40,6 +40,7 @@ struct Flags : PolicyFlags {
   bool json = false, quiet = false, discard = false;
 };
 
+// Most flags are those of the policy, which `paddock create` has as well.
 void declare(Options& options, Flags& flags) {
   declare_policy(options, flags,
                  {"isolation", "limits", "files", "network", "env", "monitor", "redact", "audit"});
@@ -72,6 +73,7 @@ constexpr Language kLanguages[] = {
     {"node", ".mjs", "node", "-e"},     {"node", ".cjs", "node", "-e"},
     {"bash", ".sh", "bash", "-c"},      {"bash", ".bash", "bash", "-c"}};
 
+// By --language, else by the suffix of --file, else Python.
 Result<const Language*> choose_language(const Flags& flags) {
   for (const Language& language : kLanguages) {
     bool named = flags.language == language.name ||
@@ -87,6 +89,7 @@ Result<const Language*> choose_language(const Flags& flags) {
                  "add --language python, node or bash");
 }
 
+// What is to be run: a command, a program text or a program file; exactly one of them.
 Result<Command> build_command(const Flags& flags) {
   int ways = !flags.command.empty() + !flags.code.empty() + !flags.file.empty();
   if (ways != 1)
@@ -180,6 +183,8 @@ Result<void> write_network_log(const std::string& path, runs::Prepared& prepared
   return {};
 }
 
+// What the plan must know of this terminal; and the keeper hears of each directory before it is
+// made, so that it can remove it whatever happens.
 runs::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProcess& keeper) {
   runs::PrepareOptions prepare;
   prepare.keeper = &keeper;
@@ -204,6 +209,7 @@ Result<runs::Prepared> prepare(const Flags& flags, const Command& command, const
   return runs::prepare(command, policy, prepare_options(flags, keeper));
 }
 
+// A run on behalf of another program (run_job.h): all orders and the result go through its socket.
 Result<int> run(const Flags& flags, Job& job, launch::KeeperProcess keeper) {
   TRY(job.read());
   pass_environment(job.policy, job.command);
@@ -224,6 +230,7 @@ Result<int> run(const Flags& flags, Job& job, launch::KeeperProcess keeper) {
   return exit_status(result.outcome);
 }
 
+// A run from the command line: combine the policies, prepare, run, and say what happened.
 Result<int> run(const Flags& flags, launch::KeeperProcess keeper, const EditPrepared& edit) {
   Command command = TRY(build_command(flags));
   Policy call = TRY(call_policy(flags));

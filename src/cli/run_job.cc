@@ -72,6 +72,7 @@ Job::Job(const std::string& descriptor) {
   if (socket && ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) (void)socket.release();
 }
 
+// Takes the job off the socket: a line of JSON, and a descriptor for each stream.
 Result<void> Job::read() {
   if (!socket) return broken("there is no such descriptor");
   Value job = TRY(parse_json(TRY(read_line(socket.get())), "job"));
@@ -94,6 +95,7 @@ Result<void> Job::read() {
 
 void Job::tell(const Value& result) const { (void)write_all(socket.get(), to_json(result) + "\n"); }
 
+// Tells the caller why there is no result.
 int Job::failed(const Error& error) const {
   Result<runs::RunRedaction> redaction = runs::RunRedaction::create({}, command.secrets);
   Error clean = redaction ? redaction.value().clean(error) : redaction.error();

@@ -28,6 +28,7 @@ Result<uint64_t> count_flag(const char* flag, const std::string& text, uint64_t 
   return count;
 }
 
+// The flags as the server takes them, checked.
 Result<api::ServeOptions> options_of(const Flags& flags) {
   api::ServeOptions options;
   api::ServerOptions& server = options.server;
@@ -79,6 +80,7 @@ std::string as_json(const api::Server& server) {
   return to_json(value) + "\n";
 }
 
+// Where the server is, and what to do next.
 std::string greeting(const api::Server& server) {
   Colours colour = colours();
   std::string url = url_of(server);

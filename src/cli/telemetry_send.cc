@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMostInput = 64 << 20;
 constexpr int64_t kPatience = 5'000, kMostPatience = 60'000;
 
+// An event from its line of the audit log.
 Result<Event> event_from(const Value& line) {
   Event event;
   event.kind = text_in(line, "kind");
@@ -35,6 +36,7 @@ Result<Event> event_from(const Value& line) {
   return event;
 }
 
+// The first line says where to and how long that may take; the others are events.
 Result<void> send(const std::string& input) {
   std::vector<std::string> lines = split(input, '\n');
   Value target = TRY(parse_json(lines.front(), "the first line"));

@@ -49,6 +49,7 @@ struct Packed {
   uint64_t bytes = 0;
 };
 
+// The tar of one source of a COPY step, without what .dockerignore names.
 Result<Packed> pack_source(const Context& context, const std::string& source) {
   Packed packed;
   packed.file = Fd(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -154,6 +155,7 @@ Result<Value> follow_build(Response response, bool json, bool has_network) {
   return std::move(*made);
 }
 
+// Uploads what the steps copy, and has the server build the template.
 Result<Value> build(const BuildFlags& flags, bool json) {
   std::string path = flags.file.empty() ? flags.directory + "/Dockerfile" : flags.file;
   Result<std::string> text = read_file(path, 1 << 20);

@@ -38,6 +38,7 @@ struct Session {
   Result<int> status = 0;
 };
 
+// --params: an object of JSON, or @FILE with one, or - for stdin.
 Result<Value> read_params(const std::string& params) {
   std::string text = params;
   if (params == "-")
@@ -60,6 +61,7 @@ std::string line_about(const Value& tool) {
   return "";
 }
 
+// A line for each tool: its name, who has it, and what it says about itself.
 std::string table_of(const Value& tools) {
   std::vector<std::vector<Cell>> rows;
   for (const Value& tool : *tools.as_array())
@@ -71,6 +73,7 @@ std::string table_of(const Value& tools) {
                       colour.bold, colour.off);
 }
 
+// Starts the servers of the policy, since only they know what they offer.
 Task<void> list(Session& session) {
   tools::Toolbox& toolbox = session.tools->toolbox();
   co_await toolbox.start();
@@ -97,6 +100,7 @@ int show_decision(const tools::Called& called) {
   return 0;
 }
 
+// What the tool said, on stdout or, when it failed, on stderr.
 int show_call(const tools::Called& called) {
   if (called.decision.kind == Decision::Kind::deny) {
     print_error(cat("paddock: ", tools::denial_of(called), "\n"));
@@ -129,6 +133,7 @@ Task<void> watch_signals(Session& session, std::shared_ptr<mcp::DirectContext> c
   }
 }
 
+// Judges and, unless it is a dry run, calls; prints the result and sets the exit status.
 Task<void> call(Session& session) {
   std::shared_ptr<mcp::DirectContext> context = session.tools->new_context();
   context->on_log = [](const std::string& line) {
@@ -154,6 +159,7 @@ Task<void> perform(Session& session, Task<void> (*verb)(Session&)) {
   session.loop.stop();
 }
 
+// Opens the tools of the policies on a loop of its own, and does `verb` there.
 Result<int> run(Flags flags, bool check, Task<void> (*verb)(Session&)) {
   Value arguments = TRY(read_params(flags.params));
   Fd signals = TRY(catch_signals({SIGINT, SIGTERM, SIGHUP}));

@@ -137,6 +137,7 @@ class Top {
   std::map<std::string, TopHistory> histories_;
 };
 
+// The totals and all sandboxes, sorted; with their last samples if wanted.
 Result<int> print_once_as_json(const Client& client, const TopView& view, bool history) {
   std::vector<Value> sandboxes = TRY(list_sandboxes(client, false));
   sort_top(sandboxes, view.sort, view.reverse);
@@ -149,6 +150,7 @@ Result<int> print_once_as_json(const Client& client, const TopView& view, bool h
   return 0;
 }
 
+// Live on a terminal, once elsewhere.
 Result<int> top(const Flags& flags, bool json) {
   std::optional<TopSort> sort = top_sort_from(flags.sort);
   if (!sort)

@@ -37,6 +37,7 @@ double disk_rate(const Value& usage) {
   return real_in(usage, "disk_read_rate") + real_in(usage, "disk_write_rate");
 }
 
+// What sandboxes are compared by; the greatest comes first.
 double sort_value(const Value& sandbox, TopSort sort) {
   const Value& usage = usage_of(sandbox);
   switch (sort) {
@@ -58,6 +59,7 @@ std::string percent(double value) {
 std::string size(double bytes) { return human_size(static_cast<uint64_t>(std::max(0.0, bytes))); }
 std::string rate(double bytes) { return bytes < 1 ? "-" : size(bytes) + "/s"; }
 
+// The column that is sorted by stays when there is no room for all.
 std::vector<Column> columns_for(TopSort sort) {
   std::vector<Column> columns = {
       {.heading = "ID"},
@@ -77,6 +79,7 @@ std::vector<Column> columns_for(TopSort sort) {
   return columns;
 }
 
+// A line of the table. What is near its limit is red.
 std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const Colours& colour) {
   const Value& usage = usage_of(sandbox);
   double memory = real_in(usage, "memory"), memory_limit = real_in(sandbox, "memory_bytes"),
@@ -153,6 +156,7 @@ void TopHistory::add(double cpu_percent, double memory_bytes) {
   if (memory.size() > kHistory) memory.erase(memory.begin());
 }
 
+// The sums over all sandboxes.
 Value top_totals(const std::vector<Value>& sandboxes) {
   int64_t running = 0;
   std::map<std::string, double> sums;

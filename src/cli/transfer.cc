@@ -72,6 +72,7 @@ std::string octal(unsigned mode) {
   return text;
 }
 
+// The next bytes of a file or a pipe; none at its end.
 Result<std::string> read_piece(int fd) {
   std::string piece(64 << 10, '\0');
   while (true) {

@@ -38,6 +38,7 @@ std::string counts(const Verification& found) {
              found.count(Probe::State::not_claimed), " not claimed");
 }
 
+// A line for each probe, by group, and the sums.
 std::string table(const Verification& found) {
   Colours colours = cli::colours();
   size_t width = 0;
@@ -75,6 +76,7 @@ Value to_value(const Verification& found) {
                        {"probes", std::move(probes)}};
 }
 
+// Verifies the policies together as they would hold for a run.
 Result<int> verify(const Flags& flags, const EditPrepared& edit, bool json) {
   Policy call;
   call.name = "the command line";

@@ -45,6 +45,7 @@ Result<void> send_all(int fd, std::string_view bytes) {
   return {};
 }
 
+// The name counts; the status is for answers of proxies, which have none.
 Code code_of(const std::string& name, int status) {
   for (Code code : {Code::invalid, Code::denied, Code::unsupported, Code::not_found, Code::conflict,
                     Code::exhausted, Code::io, Code::internal})
@@ -125,6 +126,7 @@ Result<Client> Client::find() {
                                   ::geteuid() == 0)));
 }
 
+// The UNIX socket, or the first address of the host that accepts.
 Result<Fd> Client::connect() const {
   if (!endpoint_.socket.empty()) {
     sockaddr_un address{.sun_family = AF_UNIX};
@@ -217,6 +219,7 @@ Result<Response> Client::send(const std::string& method, const std::string& path
   return response;
 }
 
+// The key is random so that no cache in between could answer (RFC 6455).
 Result<Response> Client::upgrade(const std::string& path) const {
   std::string key = base64(TRY(store::random_name(16)));
   Response response = TRY(begin("GET", path,
@@ -243,6 +246,7 @@ Result<size_t> Response::receive() {
   }
 }
 
+// Reads up to the end of the head; interim answers (100) are skipped.
 Result<void> Response::receive_head(const std::string& method) {
   while (true) {
     size_t size = TRY(net::head_size(ahead_));
@@ -322,6 +326,7 @@ int signal_number(const Value& outcome) {
   return SIGKILL;
 }
 
+// The limit by its name; a name that is not a limit is that of a rule of [monitor].
 LimitHit limit_hit(const Value& outcome) {
   std::string name = text_in(outcome, "limit");
   LimitHit hit{.value = count_in(outcome, "value"), .peak = count_in(outcome, "peak")};

@@ -10,6 +10,7 @@ namespace paddock::client {
 
 namespace {
 
+// One layer by the name that the caller gave.
 Result<Value> layer_of(const std::string& name) {
   if (policy::preset(name)) return Value(name);
   policy::LoadContext context = store::load_context();

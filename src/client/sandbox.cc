@@ -22,6 +22,7 @@ std::string at_path(const char* what, const std::string& path) {
   return cat(what, "?path=", percent_encode(path));
 }
 
+// The body of POST /v1/sandboxes.
 Result<Value> creation_of(const SandboxOptions& options) {
   Value body(Value::Object{});
   if (!options.template_name.empty()) body.set("template", options.template_name);
@@ -36,6 +37,7 @@ Result<Value> creation_of(const SandboxOptions& options) {
   return body;
 }
 
+// The body of POST …/exec. What cannot be given to a living sandbox is refused, not dropped.
 Result<Value> request_of(const Command& command, const ExecOptions& options) {
   if (command.argv.empty()) return Error{Code::invalid, "exec: there is nothing to run", ""};
   if (!command.secrets.empty())

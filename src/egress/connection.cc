@@ -72,6 +72,7 @@ Task<void> Connection::serve(Gate& gate, Fd client) {
   co_await connection->run();
 }
 
+// For a connection above the limit: it is recorded and reset, and nothing of it is read.
 void Connection::refuse(Gate& gate, Fd client) {
   std::optional<net::Endpoint> destination = original_destination(client.get());
   io::reset_at_close(client.get());
@@ -103,6 +104,7 @@ void Connection::judge_again() {
   if (!now.allowed) end();
 }
 
+// What the log says of this connection so far.
 Entry Connection::entry(const char* protocol) const {
   Entry entry{.name = target_.host_text(),
               .port = target_.port,
@@ -142,6 +144,7 @@ bool Connection::is_strict_port() const {
   return gate_.settings.strict && (target_.port == 80 || target_.port == 443);
 }
 
+// Finds out where the program wants to go, judges that, and carries the bytes.
 Task<void> Connection::run() {
   std::optional<net::Endpoint> destination = original_destination(client_.socket.get());
   if (!destination) {
@@ -156,6 +159,7 @@ Task<void> Connection::run() {
   }
 }
 
+// Dials the target; false when it may not be reached or does not answer.
 Task<bool> Connection::reach() {
   verdict_ = gate_.admit_name(target_.host, gate_.rules.decide(target_.host, target_.port));
   if (!verdict_.allowed) co_return false;
@@ -217,6 +221,7 @@ Task<void> Connection::refuse_redirected() {
   log(net::looks_like_tls(client_.ahead) ? "tls" : "tcp");
 }
 
+// Waits until either side has sent something.
 Task<Connection::First> Connection::first_to_speak() {
   Interest both[] = {{&client_.socket, false}, {&server_.socket, false}};
   while (true) {
@@ -288,6 +293,8 @@ Task<bool> Connection::server_greets_in_http2() {
   }
 }
 
+// By what the client speaks: HTTP and TLS are read and checked. Other protocols are carried as they
+// are, except on the ports where a strict policy wants to check.
 Task<void> Connection::carry() {
   First first = co_await first_to_speak();
   Speech speech = Speech::other;
@@ -412,6 +419,7 @@ Task<void> Connection::intercept() {
 
 // ---- DNS over TCP ---
 
+// DNS over TCP: each question has its length in front.
 Task<void> Connection::run_dns() {
   while (true) {
     std::optional<std::string> query = net::take_framed(client_.ahead);
@@ -442,6 +450,7 @@ Task<void> Connection::run_proxy() {
     co_await run_http_proxy();
 }
 
+// SOCKS (net/socks.h): the program names its target itself.
 Task<void> Connection::run_socks() {
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
   std::string& ahead = client_.ahead;

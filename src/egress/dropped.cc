@@ -6,6 +6,7 @@
 
 namespace paddock::egress {
 
+// One entry for each packet that the kernel reports; it leaves some out when there are many.
 Task<void> log_dropped(Gate& gate, Socket& socket) {
   while (true) {
     char message[4096];

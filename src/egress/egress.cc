@@ -65,6 +65,7 @@ struct Interception {
   Value ready;
 };
 
+// An authority that may speak for the hosts of these headers alone.
 Result<Interception> prepare_interception(const std::vector<Inject>& inject) {
   Interception interception;
   std::string certificate, bundle, java;
@@ -164,11 +165,7 @@ class Egress {
     const Value* found = order.value().find("settings");
     if (!found) return Error{Code::invalid, "an order that is not known", ""};
     Settings settings = TRY(settings_from_value(*found));
-    auto same = [](const Inject& a, const Inject& b) {
-      return a.host == b.host && a.header == b.header && a.value == b.value;
-    };
-    if (!std::equal(settings.inject.begin(), settings.inject.end(), gate.settings.inject.begin(),
-                    gate.settings.inject.end(), same))
+    if (settings.inject != gate.settings.inject)
       return Error{Code::unsupported,
                    "network.inject cannot change while the sandbox lives: its programs trust the "
                    "authority made for it",
@@ -241,6 +238,7 @@ class Egress {
   Socket control_, sandbox_, listener_, lookups_, dropped_;
 };
 
+// Settings first, then lock-down, and only then the first hostile byte.
 Result<void> run(Fd control, Fd events, Fd sandbox) {
   Value order = TRY(read_line(control.get()));
   const Value* found = order.find("settings");

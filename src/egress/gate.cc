@@ -20,6 +20,7 @@ net::Address to_address(const policy::Host& host) {
   return {host.address, host.address_bits == 128};
 }
 
+// Everything is parsed before anything changes.
 Result<void> Gate::use(Settings wanted) {
   policy::NetworkRules wanted_rules =
       TRY(policy::NetworkRules::create(wanted.allow, wanted.deny, wanted.granted));

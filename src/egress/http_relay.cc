@@ -36,6 +36,7 @@ void remove_header(std::vector<net::Header>& headers, std::string_view name) {
 
 std::string path_without_query(const std::string& path) { return path.substr(0, path.find('?')); }
 
+// Reads a whole head, or says why there is none and which status that deserves.
 Task<RequestRead> read_request(Stream& client, Milliseconds deadline) {
   RequestRead read;
   while (true) {
@@ -75,6 +76,7 @@ HttpRelay::HttpRelay(Connection& connection, Kind kind)
       server_(connection.server_),
       kind_(kind) {}
 
+// Request after request on one connection, each judged by itself.
 Task<void> HttpRelay::run() {
   while (true) {
     const char* protocol = kind_ == Kind::intercepted ? "https" : "http";
@@ -137,6 +139,7 @@ Task<bool> HttpRelay::wait_for_request() {
   co_return true;
 }
 
+// The Host header must name the target that was judged.
 bool HttpRelay::check_host() {
   const Target& target = connection_.target_;
   if (target.host.is_address()) return true;  // allowed as such, whatever it is called
@@ -149,6 +152,8 @@ bool HttpRelay::check_host() {
   return false;
 }
 
+// Checks that the request may go where it wants, and which headers are injected into it. False: it
+// was answered here.
 Task<bool> HttpRelay::find_server() {
   using Form = net::RequestHead::Form;
   bool found = true;
@@ -193,6 +198,7 @@ bool HttpRelay::may_show_secrets() const {
          net::not_public(connection_.dialled_.address);
 }
 
+// The same for a client that knows it speaks to a proxy: each request names its own target.
 Task<bool> HttpRelay::find_server_for_proxy() {
   using Form = net::RequestHead::Form;
   bool connect = request_.form == Form::authority;
@@ -296,6 +302,8 @@ void HttpRelay::rewrite_request() {
   }
 }
 
+// Sends the body and receives the response at once: a server may answer early. True: another
+// request may follow.
 Task<bool> HttpRelay::exchange() {
   rewrite_request();
   request_sent_ = response_done_ = response_begun_ = keep_ = false;
@@ -316,6 +324,7 @@ Task<bool> HttpRelay::exchange() {
   co_return keep_&& request_sent_&& response_done_;
 }
 
+// The body of the request, as it comes.
 Task<void> HttpRelay::send_body() {
   net::BodyReader reader(request_.body);
   while (!reader.done() && request_.body.kind != net::Body::Kind::none) {
@@ -341,6 +350,7 @@ Task<void> HttpRelay::send_body() {
   request_sent_ = true;
 }
 
+// The response, with its secrets taken out where headers were injected.
 Task<void> HttpRelay::receive() {
   while (true) {
     Result<size_t> size = net::head_size(server_.ahead);
@@ -438,6 +448,7 @@ Task<void> HttpRelay::switch_protocols() {
   co_await directions;
 }
 
+// Bytes of an upgraded connection in one direction.
 Task<void> HttpRelay::pump(Stream& from, Stream& to, bool scrub_it) {
   Scrub scrub(scrub_it ? secrets_ : std::vector<std::string>());
   Stream::More more = Stream::More::yes;

@@ -43,6 +43,7 @@ uint64_t raise_open_files() {
   return limit.rlim_cur;
 }
 
+// Gives up everything that serving does not need; irreversible.
 Result<void> lock_down(uint32_t uid) {
   (void)::signal(SIGPIPE, SIG_IGN);
   TRY(kernel::keep_capabilities());  // to empty the bounding set, too

@@ -66,6 +66,7 @@ Entry Log::cut(Entry entry) {
   return entry;
 }
 
+// One entry: into the sums, and as a line to the reader.
 void Log::add(const Entry& whole) {
   Entry entry = cut(whole);
   sum(entry);
@@ -90,6 +91,7 @@ void Log::add(const Entry& whole) {
   send(line.end());
 }
 
+// Sums by host and port. Beyond kMostHosts the rest is counted together.
 void Log::sum(const Entry& entry) {
   auto key = std::pair{entry.name, entry.protocol == "dns" ? uint16_t{0} : entry.port};
   // Names that were denied are the program's to make up: they must not push out what was reached.
@@ -106,6 +108,7 @@ void Log::sum(const Entry& entry) {
   if (entry.status) ++host.statuses[entry.status];
 }
 
+// Denials by action and rule.
 void Log::sum_denial(const Entry& entry) {
   auto key = std::pair{action_of(entry), entry.verdict.rule};
   auto found = denials_.find(key);
@@ -162,51 +165,50 @@ void Log::flush() {
   }
 }
 
+namespace {
+
+Value as_list(const std::set<std::string>& texts) {
+  return Value::Array(texts.begin(), texts.end());
+}
+
+}  // namespace
+
+Value Log::host_summary(const std::string& name, uint16_t port, const HostSum& host) {
+  Value methods(Value::Object{}), statuses(Value::Object{});
+  for (const auto& [method, count] : host.methods) methods.set(method, count);
+  for (const auto& [status, count] : host.statuses) statuses.set(std::to_string(status), count);
+  Value item = Value::Object{{"host", printable(name)}};
+  if (port) item.set("port", static_cast<int>(port));
+  item.set("requests", host.requests);
+  if (host.lookups) item.set("lookups", host.lookups);
+  item.set("denied", host.denied);
+  if (host.failed) item.set("failed", host.failed);
+  item.set("bytes_up", host.up);
+  item.set("bytes_down", host.down);
+  item.set("methods", std::move(methods));
+  item.set("statuses", std::move(statuses));
+  return item;
+}
+
 Value Log::summary() {
   flush();
-  Value value;
-  value.set("bytes_up", up);
-  value.set("bytes_down", down);
-  value.set("connections_peak", connections_peak);
-  value.set("connections_refused", connections_refused);
-  value.set("total_reached", total_reached);
-  value.set("entries_dropped",
-            dropped_ + static_cast<uint64_t>(std::count(pending_.begin(), pending_.end(), '\n')));
-  auto list = [](const std::set<std::string>& texts) {
-    return Value::Array(texts.begin(), texts.end());
-  };
-  value.set("secrets_in_the_clear", list(secrets_in_the_clear));
-  value.set("secrets_withheld", list(secrets_withheld));
   Value::Array hosts, denials;
-  for (const auto& [key, host] : hosts_) {
-    Value item;
-    item.set("host", printable(key.first));
-    if (key.second) item.set("port", static_cast<int>(key.second));
-    item.set("requests", host.requests);
-    if (host.lookups) item.set("lookups", host.lookups);
-    item.set("denied", host.denied);
-    if (host.failed) item.set("failed", host.failed);
-    item.set("bytes_up", host.up);
-    item.set("bytes_down", host.down);
-    Value methods(Value::Object{}), statuses(Value::Object{});
-    for (const auto& [method, count] : host.methods) methods.set(method, count);
-    for (const auto& [status, count] : host.statuses) statuses.set(std::to_string(status), count);
-    item.set("methods", std::move(methods));
-    item.set("statuses", std::move(statuses));
-    hosts.push_back(std::move(item));
-  }
-  for (const auto& [key, denial] : denials_) {
-    Value item;
-    item.set("action", key.first);
-    item.set("rule", key.second);
-    item.set("why", denial.why);
-    item.set("count", denial.count);
-    denials.push_back(std::move(item));
-  }
-  value.set("hosts", std::move(hosts));
-  value.set("denials", std::move(denials));
-  value.set("denials_left_out", denials_left_out_);
-  return value;
+  for (const auto& [key, host] : hosts_) hosts.push_back(host_summary(key.first, key.second, host));
+  for (const auto& [key, denial] : denials_)
+    denials.push_back(Value::Object{
+        {"action", key.first}, {"rule", key.second}, {"why", denial.why}, {"count", denial.count}});
+  auto unsent = static_cast<uint64_t>(std::count(pending_.begin(), pending_.end(), '\n'));
+  return Value::Object{{"bytes_up", up},
+                       {"bytes_down", down},
+                       {"connections_peak", connections_peak},
+                       {"connections_refused", connections_refused},
+                       {"total_reached", total_reached},
+                       {"entries_dropped", dropped_ + unsent},
+                       {"secrets_in_the_clear", as_list(secrets_in_the_clear)},
+                       {"secrets_withheld", as_list(secrets_withheld)},
+                       {"hosts", std::move(hosts)},
+                       {"denials", std::move(denials)},
+                       {"denials_left_out", denials_left_out_}};
 }
 
 }  // namespace paddock::egress

@@ -68,6 +68,7 @@ class Log {
   static Entry cut(Entry entry);  // to what is worth keeping
   void sum(const Entry& entry);
   void sum_denial(const Entry& entry);
+  static Value host_summary(const std::string& name, uint16_t port, const HostSum& host);
   void send(const std::string& line);
   void tell_live();
   Task<void> tell_live_later();

@@ -29,6 +29,7 @@ std::string type_text(uint16_t type) {
 
 }  // namespace
 
+// Answers one DNS question: allowed names get addresses of our own, all others do not exist.
 Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
   std::optional<net::DnsQuery> query = net::parse_query(message);
   if (!query) {
@@ -103,6 +104,7 @@ Task<void> answer_datagram(Gate& gate, Socket& socket, std::string message,
 
 }  // namespace
 
+// DNS over UDP, many questions at a time.
 Task<void> serve_lookups(Gate& gate, Socket& socket) {
   while (true) {
     char datagram[4096];

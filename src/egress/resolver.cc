@@ -36,6 +36,7 @@ Result<net::Endpoint> parse_server(const std::string& text) {
 
 }  // namespace
 
+// The servers of /etc/resolv.conf and the names of /etc/hosts, as the host has them.
 void Resolver::read_system() {
   if (Result<std::string> text = read_file("/etc/hosts", 1 << 20)) {
     for (const std::string& line : split(text.value(), '\n')) {
@@ -71,6 +72,7 @@ Result<void> Resolver::use_servers(const std::vector<std::string>& servers) {
   return {};
 }
 
+// From /etc/hosts, from the cache, or by asking; lookups of one name at a time share an answer.
 Task<Resolved> Resolver::resolve(std::string name) {
   if (auto found = hosts_.find(name); found != hosts_.end())
     co_return Resolved{found->second, true, ""};
@@ -179,6 +181,7 @@ bool Resolver::take(const net::DnsReply& reply, Answer& answer) {
   return true;
 }
 
+// For answers that do not fit into a datagram.
 Task<std::string> Resolver::ask_by_tcp(net::Endpoint server, std::string query) {
   net::SocketAddress to = net::to_socket_address(server);
   Fd fd(::socket(server.address.ipv6 ? AF_INET6 : AF_INET,

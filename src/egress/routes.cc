@@ -16,6 +16,7 @@ Result<Routes> Routes::open() {
   return routes;
 }
 
+// Whether the kernel would deliver to this machine itself. In doubt it would.
 bool Routes::stays_here(const net::Address& address) {
   struct {
     nlmsghdr head;

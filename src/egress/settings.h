@@ -24,6 +24,7 @@ struct Inject {
   std::string header;  // a header's name
   std::string value;   // the whole value, with the secret in it
   std::string secret;  // the part of it that must never be seen inside
+  bool operator==(const Inject&) const = default;
 };
 
 struct Settings {
