@@ -65,6 +65,7 @@ struct Site {
   }
 };
 
+// The line is not a record, or its hash is not that of its content.
 Damage about_no_record(const Site& site) {
   if (site.behind.rightful)
     return site.here(
@@ -109,6 +110,7 @@ Damage about_wrong_link(const Site& site) {
                                  "again"));
 }
 
+// Records are missing before this one.
 Damage about_gap(const Site& site) {
   uint64_t seq = site.line->seq, due = site.due;
   if (site.line->kind == "log.open" && seq == due + 1 && !site.broken.last_is_seal)

@@ -25,6 +25,7 @@ bool read_hash(const Value& value, std::string_view key, std::string& out) {
   return true;
 }
 
+// A mark, whole and well-formed, or nothing.
 bool read_mark(const Value& value, std::string_view key, Mark& mark) {
   const Value* found = value.find(key);
   uint64_t opened = 0, ended = 0;
@@ -39,6 +40,7 @@ bool read_mark(const Value& value, std::string_view key, Mark& mark) {
   return whole;
 }
 
+// A slot whose HMAC is right and which still lacks a member was written by another version.
 std::optional<Head> decode(const Value& value, std::string_view role, Mark* before) {
   Head head;
   uint64_t version = 0, since = 0;

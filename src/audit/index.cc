@@ -171,6 +171,7 @@ Result<void> Index::State::open_on_disk() {
   return {};
 }
 
+// Removes the index; it is made again from the log.
 Result<void> Index::State::discard() {
   Fd alone(
       ::openat(directory.get(), "index.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -240,6 +241,7 @@ Result<uint64_t> Index::State::where_to_go_on(uint64_t segment, int file, const 
   return 0;
 }
 
+// Adds the lines of one segment that are not in the index yet.
 Result<void> Index::State::update_segment(uint64_t segment) {
   Fd file = TRY(open_in(directory.get(), segment_name(segment), O_RDONLY));
   struct stat info;
@@ -284,6 +286,7 @@ Result<void> Index::State::update_segment(uint64_t segment) {
       .run();
 }
 
+// Forgets segments that are gone, and adds what is new.
 Result<void> Index::State::update() {
   std::vector<uint64_t> segments = TRY(segment_numbers(directory.get()));
   {

@@ -68,6 +68,7 @@ void Journal::State::add(std::unique_lock<std::mutex> lock, Waiting waiting) {
   if (first) wake.notify_one();
 }
 
+// Opened again after a failure, as soon as there is something to write.
 Result<void> Journal::State::open() {
   if (log) return {};
   log.emplace(TRY(Log::open(options.log)));
@@ -80,6 +81,7 @@ Result<void> Journal::State::open() {
   return {};
 }
 
+// Keeps the health up to date with how the last write went.
 void Journal::State::judge(const Result<void>& result, uint64_t records) {
   std::lock_guard guard(mutex);
   if (result) health.records += records;
@@ -89,6 +91,7 @@ void Journal::State::judge(const Result<void>& result, uint64_t records) {
   health.refusing = !result && refuses(result.error());
 }
 
+// `now`: somebody waits for it, so that it is synced where the policy wants that.
 Result<void> Journal::State::append(const std::vector<Event>& events, bool now) {
   TRY(open());
   if (uncounted > 0 && log->count_missing(uncounted)) uncounted = 0;
@@ -112,6 +115,7 @@ void Journal::State::miss(uint64_t count) {
   health.missing += count;
 }
 
+// Writes a batch in parts, and tells each waiter what became of its record.
 void Journal::State::write(std::vector<Waiting> batch) {
   for (size_t at = 0; at < batch.size(); at += kMostAtOnce) {
     size_t end = std::min(batch.size(), at + kMostAtOnce);
@@ -147,6 +151,7 @@ void Journal::State::settle() {
   if (failing || uncounted > 0) judge(append({}, true), 0);
 }
 
+// The writing thread: sleeps until there is work, and takes all of it at once.
 void Journal::State::run() {
   while (true) {
     std::vector<Waiting> batch;

@@ -25,6 +25,7 @@ Result<std::string> read_piece(int file, uint64_t from, size_t size) {
 
 }  // namespace
 
+// Reads the next piece of the file after what is left in the buffer.
 Result<void> LineReader::fill() {
   buffer_.erase(0, at_);
   at_ = 0;
@@ -40,6 +41,7 @@ Result<void> LineReader::fill() {
   return {};
 }
 
+// A line that is longer than any record is skipped to its end, and only its start is kept.
 Result<std::optional<LineReader::Text>> LineReader::next() {
   size_t seen = 0;
   uint64_t skipped = 0;  // of a line that is too long

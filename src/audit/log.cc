@@ -86,6 +86,7 @@ Log::Log(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Log::Log(Log&&) noexcept = default;
 Log::~Log() = default;
 
+// Opening makes what is missing; everything else waits for the lock.
 Result<Log> Log::open(const LogOptions& options) {
   auto state = std::make_unique<State>();
   state->options = options;
@@ -98,6 +99,7 @@ Result<Log> Log::open(const LogOptions& options) {
   return Log(std::move(state));
 }
 
+// The lock is on the directory that was opened, which must still be the one at its path.
 Result<Lock> Log::State::lock() {
   struct stat open, named;
   Lock lock = TRY(Lock::take(directory.get()));
@@ -111,6 +113,7 @@ Result<Lock> Log::State::lock() {
                "put it back where it was; to begin a new log there, restart"};
 }
 
+// Nothing is read when the head is as this process left it.
 Result<void> Log::State::refresh() {
   bool has_head = TRY(size_of(directory.get(), "head", head_file.get())).has_value();
   if (!has_head) {
@@ -199,6 +202,7 @@ Result<void> Log::State::write_done(Head next) {
   return {};
 }
 
+// All events in one write, under one lock. What is full is rotated first.
 Result<void> Log::append(const std::vector<Event>& events, Sync sync) {
   State& state = *state_;
   {

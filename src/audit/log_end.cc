@@ -24,6 +24,7 @@ struct File {
   explicit operator bool() const { return static_cast<bool>(file); }
 };
 
+// A segment that is missing is an empty one.
 Result<File> open_segment(int directory, uint64_t number) {
   Result<Fd> file = open_in(directory, segment_name(number), O_RDONLY);
   if (!file && file.error().code == Code::not_found) return File();
@@ -120,6 +121,7 @@ Mark begin_of(const Mark& mark) {
   return begin;
 }
 
+// The start of the segment that follows a mark.
 Mark begin_behind(const Mark& mark) {
   Mark begin = mark;
   ++begin.segment;
@@ -213,6 +215,7 @@ Result<Mark> last_known(int directory, const Heads& heads) {
   return mark;
 }
 
+// Says what kind of damage it is, and the first record that it may be about.
 void name_it(const Heads& heads, bool has_head, bool in_place, LogEnd& log_end) {
   const Link &expected = log_end.expected.last, &found = log_end.head.last;
   auto say = [&](const char* what, uint64_t from, std::string why) {
@@ -252,6 +255,7 @@ void name_it(const Heads& heads, bool has_head, bool in_place, LogEnd& log_end) 
       "a slot of the file 'head' is not what was written: what was appended last may be gone");
 }
 
+// Somebody changed the files. A writer goes on after what is there, and the damage is recorded.
 Result<LogEnd> as_damaged(int directory, const Heads& heads, bool has_head) {
   LogEnd log_end{.kind = LogEnd::Kind::damaged};
   if (const Head* newest = heads.newest()) log_end.head = *newest;

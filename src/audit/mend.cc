@@ -10,6 +10,7 @@ namespace paddock::audit {
 
 namespace {
 
+// What was cut off or taken over, and why.
 Event recovered(const LogEnd& log_end) {
   Value data;
   data.set("bytes", log_end.torn);
@@ -28,6 +29,7 @@ Event recovered(const LogEnd& log_end) {
   return log_event("log.recovered", data);
 }
 
+// Which records are missing.
 Event gap(const LogEnd& log_end) {
   Value data;
   data.set("missing", log_end.missing);
@@ -41,6 +43,7 @@ Event gap(const LogEnd& log_end) {
 
 }  // namespace
 
+// What was expected, and what was found instead.
 Event damage_event(const LogEnd& log_end) {
   auto place = [](const Mark& mark) {
     Value value;
@@ -61,6 +64,7 @@ Event damage_event(const LogEnd& log_end) {
   return log_event("log.damage", data);
 }
 
+// The order matters: whoever is interrupted here must leave what the next writer understands.
 Result<void> Log::State::mend(const LogEnd& log_end, const Heads& heads) {
   using Kind = LogEnd::Kind;
   head = log_end.head;

@@ -150,6 +150,7 @@ uint64_t weight_of(const Value& value) {
   return sum;
 }
 
+// The largest measure whose result fits is used.
 void append_record(const Event& event, Link& last, std::string& out) {
   size_t start = out.size();
   out += "{\"seq\":";
@@ -191,6 +192,7 @@ void append_record(const Event& event, Link& last, std::string& out) {
   out += "\"}\n";
 }
 
+// Computes the hash of the body and compares it with the one that the line claims.
 bool Record::holds() const {
   std::string digest = sha256_bytes(body);
   static const char kHex[] = "0123456789abcdef";

@@ -29,6 +29,7 @@ struct Old {
   bool readable = false;   // else it may have been tampered with, and no rule removes it
 };
 
+// What a closed segment holds, from its first and last line.
 Result<Old> look_at(int directory, uint64_t number) {
   Fd file = TRY(open_in(directory, segment_name(number), O_RDONLY));
   struct stat info;
@@ -62,6 +63,8 @@ bool Log::State::is_full() const {
 
 bool Log::State::is_overfull() const { return head.size >= kOverfull * rotate_at(options); }
 
+// Begins a file with log.open. One that stands there already was put there by somebody, and is
+// recorded as damage.
 Result<void> Log::State::begin_segment(std::vector<Event> more) {
   image.reset();  // whatever becomes of this, the head is read again
   Head next = head;
@@ -108,6 +111,7 @@ Result<void> Log::State::begin_segment(std::vector<Event> more) {
   return {};
 }
 
+// What is sealed must be on the disk before the next segment begins.
 Result<void> Log::State::end_segment(Value seal, std::vector<Event> more) {
   Value data;
   data.set("segment", head.segment);

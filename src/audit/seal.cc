@@ -69,6 +69,7 @@ std::string to_text(const SealText& seal) {
              seal.last, "\nprev ", seal.prev, "\n");
 }
 
+// The seal signs the hash of the last record, and so everything before it.
 Result<void> seal_and_rotate(Log& log) {
   Log::State& state = log.state();
   Lock lock = TRY(state.lock());

@@ -10,6 +10,7 @@
 
 namespace paddock::audit {
 
+// Under a shared lock: sizes, head and key belong to one moment.
 Result<Snapshot> Snapshot::take(const std::string& path, std::string_view boot) {
   Snapshot snapshot;
   snapshot.directory = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

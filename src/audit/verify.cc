@@ -23,6 +23,7 @@ struct Expected {
   std::string hash;
 };
 
+// "SEQ:HASH", as an earlier check printed it.
 Result<std::optional<Expected>> read_expected(const std::string& text) {
   if (text.empty()) return std::optional<Expected>();
   Expected expected;
@@ -43,6 +44,8 @@ struct Keys {
   std::optional<Damage> damage;
 };
 
+// The caller's key, or else the log's own, which proves less: whoever can write the log can replace
+// it.
 Result<Keys> find_key(const Snapshot& snapshot, const std::string& given) {
   Keys keys;
   std::optional<PublicKey> own, written;
@@ -123,6 +126,7 @@ void check_end(const Snapshot& snapshot, const Walk& walk, Verified& verified) {
                                  " could not be written; the next record will tell of them"));
 }
 
+// A record that was noted elsewhere must still be there, with the same hash.
 void check_expected(const Expected& expected, const Walk& walk, Verified& verified) {
   std::string where = cat("record ", expected.seq);
   std::optional<std::string> hash = walk.hash_of(expected.seq);

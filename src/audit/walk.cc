@@ -26,6 +26,7 @@ std::optional<std::string> from_hex(std::string_view text) {
 
 }  // namespace
 
+// Segment by segment; ends at the first damage.
 Result<void> Walk::go(const std::function<void(uint64_t, uint64_t)>& progress) {
   progress_ = progress;
   for (size_t i = 0; i < snapshot_.segments.size(); ++i) {
@@ -90,6 +91,7 @@ bool Walk::has_own_name(std::string_view line, const Snapshot::Segment& segment)
                cat("this file is segment ", named, " under another name")});
 }
 
+// A record that was counted as good may turn out to be the damaged one.
 Result<bool> Walk::fail_at(const Break& broken) {
   Damage damage = TRY(diagnose(snapshot_, broken));
   if (damage.seq == verified.last) {  // it had seemed good until its neighbour was seen
@@ -100,6 +102,7 @@ Result<bool> Walk::fail_at(const Break& broken) {
   return fail(std::move(damage));
 }
 
+// Every line must be the record that is due. False: damage.
 Result<bool> Walk::walk_segment(size_t index) {
   const Snapshot::Segment& segment = snapshot_.segments[index];
   Fd file = TRY(snapshot_.open(segment));
@@ -191,6 +194,7 @@ Result<bool> Walk::accept(const Record& line, std::string_view text, size_t inde
   return true;
 }
 
+// A seal must name its own segment and records, and its signature must be right.
 bool Walk::check_seal(const Record& line, const Value& data, const Snapshot::Segment& segment) {
   auto bad = [&](const char* what, uint64_t seq, std::string why) {
     return fail({what, seq, "", 0, std::move(why)});
@@ -224,6 +228,7 @@ bool Walk::check_seal(const Record& line, const Value& data, const Snapshot::Seg
   return true;
 }
 
+// What writers found and recorded: gaps, recoveries, damage, retired segments.
 void Walk::note(const Record& line, const Value& data) {
   if (line.kind == "log.retired") {
     start_retired_ |=

@@ -30,6 +30,7 @@ bool is_worth_retrying(int status) {
   return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
 }
 
+// Who sends: the service, its version and its host.
 std::map<std::string, std::string> resource_of(const Endpoint& endpoint) {
   char host[256] = "";
   (void)::gethostname(host, sizeof host - 1);
@@ -147,6 +148,7 @@ Exporter::~Exporter() {
   state_->bell.ring();
 }
 
+// Only wakes the sender when there is something new for it to look at.
 void Exporter::take(const Event& event) {
   std::vector<std::string> whole;
   state_->spans.take(event, whole);

@@ -12,6 +12,7 @@ constexpr char kName[] = "span.name";
 constexpr int kInternal = 1, kServer = 2, kClient = 3;  // SpanKind
 constexpr int kOk = 1, kError = 2;                      // Status
 
+// A value as OTLP writes it. Objects inside of lists become text.
 Value any_value(const Value& value) {
   if (const bool* truth = value.as_bool()) return Value::Object{{"boolValue", *truth}};
   // 64 bits are strings in JSON.
@@ -98,6 +99,7 @@ struct Status {
   std::string message;
 };
 
+// An outcome is an error unless the command ended with status 0.
 Status status_of_outcome(const Value& outcome) {
   if (const std::string* word = outcome.as_string())
     return *word == "ok" ? Status{kOk, ""} : Status{kError, *word};
@@ -175,6 +177,7 @@ bool is_beginning(const Event& event) {
 
 }  // namespace
 
+// A beginning opens a span; its end makes it whole; instants are added to the span they belong to.
 void Spans::take(const Event& event, std::vector<std::string>& whole) {
   bool is_over = event.duration_us >= 0;
   if (!event.span.empty() && !is_over && is_beginning(event)) {
