@@ -35,7 +35,7 @@ int main() {
   paddock::Result<std::vector<paddock::FileEntry>> files = sandbox.list_files("/home/user");
   if (!files) return failed("list", files.error());
   for (const paddock::FileEntry& file : files.value())
-    if (file.type == "file")
+    if (file.type == "file" && file.name[0] != '.')
       std::printf("file: %s (%llu bytes)\n", file.name.c_str(),
                   static_cast<unsigned long long>(file.size));
 

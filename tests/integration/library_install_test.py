@@ -63,7 +63,7 @@ class InstalledTest(unittest.TestCase):
         with Server(user=paddock.USERS[0]) as server:
             done = self.run_example(living, server.user, PADDOCK_STATE=server.state)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(done.stdout, "exit status 0, stdout: hello world\nkept: hello world\nfile: hello.sh (36 bytes)\nfile: said.txt (12 bytes)\ngone: yes\n")
+            self.assertEqual(done.stdout, "exit status 0, stdout: hello world\nkept: hello world\nfile: hello.sh (33 bytes)\nfile: said.txt (12 bytes)\ngone: yes\n")
         done = self.run_example(living, paddock.USERS[0], PADDOCK_STATE=server.state)
         self.assertEqual(done.returncode, 1)
         self.assertIn("start one with: paddock serve", done.stderr)
