@@ -1,14 +1,20 @@
-#!/bin/sh
-# Ninja's lines as one moving line on a terminal, as a line for every tenth of the work elsewhere. Failures are always shown.
-if [ -t 1 ]; then
-  exec awk '/^\[/ { printf "\r\033[K%.79s", $0; fflush(); next } { print ""; print } END { printf "\r\033[K" }'
-fi
-exec awk '
-  /FAILED/ { print; fflush(); next }
-  /^\[[0-9]+\/[0-9]+\]/ {
-    split(substr($1, 2), part, "/"); part[2] += 0
-    tenth = int(10 * part[1] / part[2])
-    if (part[2] > 20 && tenth > shown) { shown = tenth; printf "  built %d %%\n", tenth * 10; fflush() }
-    next
-  }
-  { print; fflush() }'
+#!/usr/bin/env bash
+# Ninja's lines as one moving line on a terminal, as a line for every tenth of the work elsewhere. Whatever else the build says is
+# shown as it is. Read line by line in the shell: Debian's awk would wait until it has four kilobytes.
+shown=0
+[ -t 1 ] && moving=1 || moving=
+while IFS= read -r line; do
+  if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+    if [ "$moving" ]; then
+      printf '\r\033[K%.79s' "$line"
+    else
+      tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+      [ "${BASH_REMATCH[2]}" -gt 20 ] && [ $tenth -gt $shown ] && shown=$tenth && printf '  built %d %%\n' $((tenth * 10))
+    fi
+  else
+    [ "$moving" ] && echo
+    printf '%s\n' "$line"
+  fi
+done
+[ "$moving" ] && printf '\r\033[K'
+true
