@@ -16,13 +16,19 @@ namespace {
 constexpr size_t kReadAtOnce = 64 << 10;
 char buffer[kReadAtOnce];  // of the whole process: what is in it does not outlive a turn
 
+// Bounds of one connection. A hostile guest may read slowly or not at all, so that everything which
+// waits for it on the server needs a limit.
 constexpr size_t kRoomBelow = 256 << 10;      // so much unsent, and send() waits
 constexpr size_t kMostUnsent = 32 << 20;      // a guest that does not read so much never will
 constexpr size_t kMostUnanswered = 64 << 10;  // cancelled channels whose end has not come
 constexpr size_t kTurnBytes = 1 << 20;        // read before others have a turn
 constexpr size_t kLongestMessage = 8 << 10;   // of an error, for people
+// Credit is given back in quarters of the window: often enough that the guest never has to stop,
+// and four frames a window instead of one for each item.
 constexpr uint32_t kCreditStep = kWindow / 4;
 
+// The guest is not trusted, so a violation of the protocol is its fault and not an internal error:
+// callers see a sandbox that is unavailable.
 Error protocol_error(std::string_view why) {
   return make_error(Kind::unavailable, cat("the sandbox's guest broke the protocol: ", why));
 }
@@ -52,12 +58,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Channel> open(const Value& request);
   void queue(Frame::Type type, uint32_t channel, std::string_view payload, uint8_t stream = 0);
   bool has_room() const { return out_.size() - out_done_ < kRoomBelow; }
+  // Takes a cancelled channel out of the table; what the guest still sends for it is dropped.
   void forget(Channel& channel);  // cancelled: what still comes for it is dropped
+  // Ends the connection and every channel on it with `error`. Only the first call counts. `tell`
+  // says whether on_gone is called.
   void fail(Error error, bool tell = true);
 
  private:
   static io::Task<void> read_all(std::shared_ptr<Connection> self);
   static io::Task<void> write_all(std::shared_ptr<Connection> self);
+  // Each of these judges one frame. An error means that the guest broke the protocol.
   Result<void> take(Frame frame);
   Result<void> take_hello(const Frame& frame);
   Result<void> take_item(Channel& channel, Frame frame);
@@ -67,10 +77,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   io::Socket socket_;
   io::Bell unsent_bell_;
   FrameReader reader_;
+  // Bytes that are queued, of which the first out_done_ were sent. They are erased only when the
+  // socket is full or all are out, so that not every send moves the rest.
   std::string out_;
   size_t out_done_ = 0;
   uint32_t next_channel_ = 1;
   std::map<uint32_t, std::weak_ptr<Channel>> channels_;
+  // Cancelled channels whose end has not come yet, with the bytes that may still come on each.
   std::map<uint32_t, uint64_t> cancelled_;  // and what may still come of each
 };
 
@@ -84,6 +97,7 @@ void Connection::begin() {
 }
 
 std::shared_ptr<Channel> Connection::open(const Value& request) {
+  // Numbers wrap around after 2^32 channels. Zero is the hello's, and a number may be in use still.
   while (next_channel_ == 0 || channels_.contains(next_channel_) ||
          cancelled_.contains(next_channel_))
     ++next_channel_;
@@ -121,6 +135,8 @@ void Connection::forget(Channel& channel) {
     fail(protocol_error("it does not end what was cancelled"));
 }
 
+// Everything is marked as gone before anyone is told: a callback may open channels or drop the
+// client.
 void Connection::fail(Error error, bool tell) {
   if (gone) return;
   gone = true;
@@ -132,6 +148,7 @@ void Connection::fail(Error error, bool tell) {
   socket_.nudge();
   unsent_bell_.ring();
   greeted_bell.ring();
+  // Taken out of the member first, since finish() resumes waiters that may open or drop channels.
   std::map<uint32_t, std::weak_ptr<Channel>> channels = std::exchange(channels_, {});
   cancelled_.clear();
   for (auto& [number, weak] : channels)
@@ -142,11 +159,14 @@ void Connection::fail(Error error, bool tell) {
   on_gone(why);
 }
 
+// A channel may wait for the connection as a whole, and nobody knows which: all look again.
 void Connection::ring_for_room() {
   for (auto& [number, weak] : channels_)
     if (std::shared_ptr<Channel> channel = weak.lock()) channel->room_.ring();
 }
 
+// Reads until the connection is gone. A guest that sends without pause gets only kTurnBytes before
+// other connections have their turn.
 io::Task<void> Connection::read_all(std::shared_ptr<Connection> self) {
   size_t in_a_row = 0;
   while (!self->gone) {
@@ -177,6 +197,8 @@ io::Task<void> Connection::read_all(std::shared_ptr<Connection> self) {
   }
 }
 
+// Sends what is queued, and waits for more. Senders that wait for the connection are woken when it
+// falls below kRoomBelow.
 io::Task<void> Connection::write_all(std::shared_ptr<Connection> self) {
   while (!self->gone) {
     if (self->out_done_ == self->out_.size()) {
@@ -205,6 +227,8 @@ io::Task<void> Connection::write_all(std::shared_ptr<Connection> self) {
   }
 }
 
+// Before its hello nothing else counts. Afterwards a frame must belong to a channel that is open,
+// or that was cancelled a moment ago.
 Result<void> Connection::take(Frame frame) {
   if (!greeted) return take_hello(frame);
   if (frame.type == Frame::Type::hello || frame.type == Frame::Type::open ||
@@ -216,6 +240,7 @@ Result<void> Connection::take(Frame frame) {
   return take_item(*channel, std::move(frame));
 }
 
+// Both sides must speak the same version of the protocol; there is no negotiation.
 Result<void> Connection::take_hello(const Frame& frame) {
   if (frame.type != Frame::Type::hello || frame.channel != 0)
     return Error{Code::invalid, "it did not say hello", ""};
@@ -229,9 +254,12 @@ Result<void> Connection::take_hello(const Frame& frame) {
   return {};
 }
 
+// Counts a frame against the channel's window before it is kept, so that a guest can never fill the
+// server's memory.
 Result<void> Connection::take_item(Channel& channel, Frame frame) {
   using Kind = Channel::Item::Kind;
   if (frame.type == Frame::Type::credit) {
+    // The window is an upper bound: more credit than was used up would let the sender overrun it.
     std::optional<uint32_t> more = read_credit(frame.payload);
     if (!more || channel.may_send_ + *more > kWindow)
       return Error{Code::invalid, "credit for what was never sent", ""};
@@ -276,7 +304,8 @@ Result<void> Connection::take_item(Channel& channel, Frame frame) {
   return {};
 }
 
-// For a channel that is not ours (any more): only what was under way when we cancelled it.
+// A frame for a channel that is not open. It is accepted only if the channel was cancelled and the
+// frame may have been under way then.
 Result<void> Connection::take_stray(const Frame& frame) {
   auto found = cancelled_.find(frame.channel);
   if (found == cancelled_.end()) return Error{Code::invalid, "a channel that is not open", ""};
@@ -307,7 +336,7 @@ void Channel::finish(Item last) {
 }
 
 io::Task<Channel::Item> Channel::next(io::Milliseconds deadline) {
-  // Also for one who never stops talking.
+  // A deadline holds as well against a guest that never stops sending.
   if (deadline != io::Wait::kForever && connection_->loop.now() >= deadline && !over_)
     co_return Item{};
   while (items_.empty()) {
@@ -374,6 +403,7 @@ std::shared_ptr<Client> Client::create(io::Loop& loop, Fd stream) {
 }
 
 Client::~Client() {
+  // The connection may outlive the client in its own coroutines, and must not call it then.
   connection_->client = nullptr;
   close();
 }
@@ -392,6 +422,8 @@ io::Task<Result<Value>> Client::shake_hands(io::Milliseconds deadline) {
 
 std::shared_ptr<Channel> Client::open(const Value& request) { return connection_->open(request); }
 
+// A guest that sends anything but the end breaks the protocol here: `ask` is for operations that
+// have a result and no data.
 io::Task<Result<Value>> Client::ask(Value request, io::Milliseconds deadline) {
   std::shared_ptr<Channel> channel = connection_->open(request);
   Channel::Item item = co_await channel->next(deadline);

@@ -21,6 +21,7 @@
 
 namespace paddock::guest {
 
+// What both of these stand on; it is defined in client.cc.
 class Connection;  // what both of these stand on; in client.cc
 
 // One request and everything that belongs to it. Letting go of the last pointer cancels it.
@@ -33,6 +34,7 @@ class Channel {
     Value value;         // message; end: the result
     // failed: what the guest refused (its code and kind), or that the connection is gone.
     Error error;
+    // How many bytes of the window the item took. They are given back as credit when it is taken.
     uint32_t weight = 0;  // what it took of the window
   };
   ~Channel();
@@ -41,28 +43,40 @@ class Channel {
   // at a time.
   io::Task<Item> next(io::Milliseconds deadline = io::Wait::kForever);
   // Waits for room (credit, and a connection that takes it). False when the channel is over.
+  // `bytes` must stay valid until it returns.
   io::Task<bool> send(std::string_view bytes, uint8_t stream = kInput);
+  // Messages take nothing of the window, so this never waits; callers send few of them.
   void send_message(const Value& value);
+  // Says that no more data comes. The channel stays open until the guest ends it.
   void end_input();
+  // Ends the channel at once: a waiter in next() gets `failed`, and what the guest still sends is
+  // dropped.
   void cancel();  // who waits in next() gets `failed` at once
   bool is_over() const { return over_; }
 
  private:
   friend class Connection;
   Channel(io::Loop& loop, std::shared_ptr<Connection> connection, uint32_t number);
+  // Queues the last item and wakes both waiters, so that nobody waits on a channel that is over.
   void finish(Item last);
 
   std::shared_ptr<Connection> connection_;
   uint32_t number_;
   std::deque<Item> items_;
+  // Bytes that each side may still send before it needs credit.
   uint64_t may_send_ = kWindow, may_come_ = kWindow;  // bytes
-  uint32_t taken_ = 0;                                // of what came, not given back as credit yet
+  // What next() handed out and has not given back as credit yet. Credit is sent in steps, since a
+  // frame for each item would double the traffic.
+  uint32_t taken_ = 0;  // of what came, not given back as credit yet
   bool over_ = false, input_ended_ = false;
   io::Bell arrived_, room_;
 };
 
+// Owns the connection: when the last pointer to it goes, the connection is closed and all channels
+// fail.
 class Client {
  public:
+  // `stream` is a stream socket. The hello is queued at once.
   static std::shared_ptr<Client> create(io::Loop& loop, Fd stream);
   ~Client();
 
@@ -70,10 +84,13 @@ class Client {
   // protocol or nothing in time.
   io::Task<Result<Value>> shake_hands(io::Milliseconds deadline);
 
+  // Never fails itself: a channel that cannot be opened (connection gone, request too large) has
+  // `failed` as its only item.
   std::shared_ptr<Channel> open(const Value& request);
   // Opens a channel that has no data, and waits for its end.
   io::Task<Result<Value>> ask(Value request, io::Milliseconds deadline = io::Wait::kForever);
 
+  // True once the connection broke or was closed; why_gone() then has the reason.
   bool is_gone() const;
   const Error& why_gone() const;
   std::function<void(const Error& why)> on_gone;  // once; not after close()

@@ -13,6 +13,7 @@ namespace paddock::guest {
 namespace {
 
 constexpr size_t kPiece = 32 << 10;
+// How long a connection over the loopback interface may take before the port counts as closed.
 constexpr io::Milliseconds kPatienceMs = 5000;
 
 // What both directions share.
@@ -21,6 +22,8 @@ struct Connected {
   io::Socket socket;
 };
 
+// Connects to `port` on the loopback address of that family. On failure the next family may be
+// tried with the same `connected`, whose socket is then replaced.
 io::Task<bool> dial(io::Loop& loop, Connected& connected, int family, uint16_t port) {
   Fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) co_return false;
@@ -52,6 +55,8 @@ io::Task<bool> dial(io::Loop& loop, Connected& connected, int family, uint16_t p
   co_return true;
 }
 
+// Passes on what the server sends until it ends its input, which becomes a half-close: the program
+// may still answer.
 io::Task<void> pass_in(std::shared_ptr<Connected> connected) {
   while (true) {
     std::optional<std::string> bytes = co_await connected->call->input();
@@ -69,6 +74,8 @@ io::Task<void> pass_in(std::shared_ptr<Connected> connected) {
   (void)::shutdown(connected->socket.get(), connected->call->cancelled() ? SHUT_RDWR : SHUT_WR);
 }
 
+// Passes on what the program sends. The server's credit holds it back: nothing is read while send()
+// waits.
 io::Task<void> pass_out(io::Loop& loop, std::shared_ptr<Connected> connected) {
   std::string piece(kPiece, '\0');
   while (!connected->call->cancelled()) {
@@ -100,6 +107,8 @@ Answer connect_port(Guest& guest, CallPointer call) {
   if (!open) open = co_await dial(guest.loop, *connected, AF_INET6, number);
   if (!open) co_return refuse(Code::not_found, "port is not open");
 
+  // A cancelled call wakes both directions by shutting the socket down. A weak pointer, since the
+  // call would otherwise hold itself.
   std::weak_ptr<Connected> weak = connected;
   call->on_change = [weak] {
     std::shared_ptr<Connected> connected = weak.lock();

@@ -17,8 +17,11 @@ namespace paddock::guest {
 
 namespace {
 
+// Each level of the recursion holds two descriptors.
 constexpr int kDeepest = 512;
 
+// A file in an open directory. Names are looked up one at a time and never followed, so that a link
+// which appears during the copy leads nowhere else.
 struct Node {
   int directory;
   const std::string& name;
@@ -44,6 +47,7 @@ Result<void> copy_attributes(const struct stat& info, int from, int to, const No
   return {};
 }
 
+// The text of the link is copied as it is, even if it leads nowhere from the new place.
 Result<void> copy_link(const struct stat& info, const Node& from, const Node& to) {
   char target[PATH_MAX + 1];
   ssize_t size = ::readlinkat(from.directory, from.name.c_str(), target, PATH_MAX);
@@ -54,6 +58,7 @@ Result<void> copy_link(const struct stat& info, const Node& from, const Node& to
   return {};
 }
 
+// Writes a new file instead of into an existing one: that could be a link, or have other names.
 Result<void> copy_file(const Node& from, const Node& to) {
   Fd source(
       ::openat(from.directory, from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -72,8 +77,10 @@ Result<void> copy_file(const Node& from, const Node& to) {
   return copy_attributes(info, source.get(), target.get(), to);
 }
 
+// Declared here because a directory copies its entries with it.
 Result<void> copy_node(const Node& from, const Node& to, int depth);
 
+// The copy is private (0700) until its content is complete, and gets its own mode and owner last.
 Result<void> copy_directory(const Node& from, const Node& to, int depth) {
   Fd source(
       ::openat(from.directory, from.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -16,9 +16,12 @@ namespace paddock::guest {
 
 namespace {
 
+// Metadata is kept under this prefix, apart from all other attributes. The kernel allows 255 bytes
+// for the whole name.
 constexpr std::string_view kPrefix = "user.e2b.";
 constexpr size_t kLongestKey = 246, kMostMetadata = 4096;
 
+// The words of the protocol for the type of a file.
 const char* type_of(mode_t mode) {
   if (S_ISREG(mode)) return "file";
   if (S_ISDIR(mode)) return "directory";
@@ -46,17 +49,19 @@ std::string permissions_of(mode_t mode) {
   return text;
 }
 
+// The last component of a path; the root's name is "/".
 std::string base_name(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos || path == "/" ? path : path.substr(slash + 1);
 }
 
+// Clients get metadata as text in JSON and headers, so only printable ASCII is taken.
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// The functions for an open file or for a path; a sandbox's files may have any number of
-// attributes, few are ours.
+// Reads with the functions for an open file or those for a path. Programs inside may set any number
+// of attributes of any size, so that only ours are read, and only up to a bound.
 template <class List, class Get>
 Metadata read_metadata(List list, Get get) {
   Metadata metadata;
@@ -77,6 +82,7 @@ Metadata read_metadata(List list, Get get) {
   return metadata;
 }
 
+// Files without metadata have no such member at all.
 void add_metadata(const Metadata& metadata, Value& entry) {
   if (metadata.empty()) return;
   Value table;
@@ -107,6 +113,7 @@ void add_target(const std::string& path, Value& entry) {
 
 }  // namespace
 
+// Looking a name up means going through /etc/passwd, so each id is looked up once.
 const std::string& Describer::owner(uint32_t uid) {
   auto [found, added] = owners_.try_emplace(uid);
   if (added) found->second = users_.name_of(uid);
@@ -119,6 +126,7 @@ const std::string& Describer::group(uint32_t gid) {
   return found->second;
 }
 
+// The part of an entry that comes from stat alone.
 Value Describer::of(const struct stat& info, const std::string& path) {
   Value entry;
   entry.set("name", base_name(path));
@@ -179,6 +187,7 @@ Result<void> check_metadata(const Metadata& metadata) {
   return {};
 }
 
+// Not atomic: if one attribute cannot be stored, those before it stay.
 Result<void> set_metadata(int fd, const Metadata& metadata) {
   for (const auto& [key, value] : metadata_of(fd))
     if (!metadata.contains(key)) (void)::fremovexattr(fd, cat(kPrefix, key).c_str());

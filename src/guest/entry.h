@@ -11,14 +11,17 @@
 
 namespace paddock::guest {
 
+// Names and values that a client attached to a file. Both are printable ASCII.
 using Metadata = std::map<std::string, std::string>;
 
 // Keeps the names of users and groups it has looked up: one for a whole listing.
 class Describer {
  public:
   Describer() : users_(Users::read()) {}
-  // What stands at `path`, a link not followed. errno in the error's hint is the wire's.
+  // Describes what is at `path`; a link is not followed. Fails with `not_found` if there is
+  // nothing.
   Result<Value> at(const std::string& path);
+  // Describes an open file. `path` is only shown, and need not lead to it any more.
   Value of_open(int fd, const std::string& path);  // an open file, as which path does not matter
 
  private:
@@ -30,7 +33,7 @@ class Describer {
   std::map<uint32_t, std::string> owners_, groups_;
 };
 
-// Extended attributes "user.e2b.NAME". Setting replaces all there were.
+// Metadata is kept in extended attributes "user.e2b.NAME". Setting replaces all there were.
 Result<void> check_metadata(const Metadata& metadata);
 Result<void> set_metadata(int fd, const Metadata& metadata);
 

@@ -22,10 +22,13 @@ namespace paddock::guest {
 
 namespace {
 
+// The last component of a path, for removing it through a descriptor of its parent.
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 Result<Value> entry_at(const std::string& path) { return with_entry(TRY(Describer().at(path))); }
 
+// Unlike `mkdir -p`, an existing directory is refused: the SDKs tell their callers whether one was
+// made.
 Result<Value> make_directory_at(const Place& place) {
   struct stat info;
   if (::stat(place.path.c_str(), &info) == 0) {
@@ -69,6 +72,8 @@ FileRights::FileRights(const Guest& guest, const Place& place) {
   if (!is_done) ::abort();  // going on would be as root
 }
 
+// The capabilities to change ids were never given up, only those that override the permissions of
+// files, so this needs nothing that was lost.
 FileRights::~FileRights() {
   if (!changed_) return;
   (void)::setfsuid(::geteuid());
@@ -90,6 +95,7 @@ Result<Place> place_in(Guest& guest, const Value& request, std::string_view key)
   return place;
 }
 
+// mkdir is tried first, since the parents mostly exist; only ENOENT makes it look upwards.
 Result<bool> make_directories(const std::string& path, const Ownership& ownership) {
   if (::mkdir(path.c_str(), 0755) == 0) {
     if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0)
@@ -151,6 +157,8 @@ Answer make_directory(Guest& guest, CallPointer call) {
   co_return make_directory_at(place.value());
 }
 
+// What does not exist counts as removed. A directory that is not empty is left to a helper process,
+// as it may take long.
 Answer remove_file(Guest& guest, CallPointer call) {
   Result<Place> place = place_in(guest, call->request);
   if (!place) co_return place.error();
@@ -170,6 +178,8 @@ Answer remove_file(Guest& guest, CallPointer call) {
   co_return removed;
 }
 
+// A rename if the kernel can do it. Otherwise a copy by a helper process, and the source is removed
+// only after it is complete.
 Answer move_file(Guest& guest, CallPointer call) {
   Result<Place> source = place_in(guest, call->request, "source"),
                 destination = place_in(guest, call->request, "destination");

@@ -7,10 +7,12 @@
 
 namespace paddock::guest {
 
+// The ids that a new file gets. In a sandbox with a single id they are those of the guest itself.
 struct Ownership {
   uint32_t uid = 0, gid = 0;
 };
 
+// A path of a request, together with the user on whose behalf it is used.
 struct Place {
   User user;
   std::string path;  // absolute
@@ -34,19 +36,21 @@ class FileRights {
   std::vector<uint32_t> groups_;  // those from before
 };
 
-// The "user" of a request, and the path that `key` of it means.
+// Resolves the "user" of a request, and the path that it has under `key`.
 Result<Place> place_in(Guest& guest, const Value& request, std::string_view key = "path");
 
-// Makes `path` and what lies above it where missing: 0755, given to that owner. Whether it made
-// `path` itself.
+// Makes `path` and its missing parents with mode 0755, and gives each to that owner. Says whether
+// it made `path` itself.
 Result<bool> make_directories(const std::string& path, const Ownership& ownership);
 std::string parent_of(const std::string& path);
 
-// Opens for writing as the protocol's other servers do: what is there is emptied in place (or
-// stays, and is added to), else it is made together with its parents. Only regular files.
+// Opens for writing as the protocol's other servers do: an existing file is emptied in place (or
+// kept and appended to), a missing one is made together with its parents. Only regular files are
+// opened.
 enum class Existing : uint8_t { emptied, added_to };
 Result<Fd> open_for_writing(const Place& place, Existing existing = Existing::emptied);
 
+// Wraps an entry as the result of an operation: {"entry":…}.
 Value with_entry(Value entry);  // {"entry":…}
 
 }  // namespace paddock::guest

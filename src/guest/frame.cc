@@ -1,3 +1,4 @@
+// Frames as bytes. The guest is not trusted: each length is checked before it is believed.
 #include "guest/frame.h"
 
 #include "base/text.h"
@@ -39,6 +40,8 @@ std::optional<uint32_t> read_credit(std::string_view payload) {
   return read_u32(payload);
 }
 
+// A frame's head is judged as soon as it is there, so that a bad length is refused before its
+// payload is waited for.
 Result<std::optional<Frame>> FrameReader::next() {
   std::string_view left = std::string_view(bytes_).substr(start_);
   if (left.size() < kFrameHead) {

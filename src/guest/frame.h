@@ -11,6 +11,7 @@
 
 namespace paddock::guest {
 
+// Raised whenever the meaning of a frame changes. The two sides refuse each other if it differs.
 inline constexpr int kProtocol = 1;
 // u32 payload size, u32 channel, u8 type, u8 stream, u16 zero; little-endian.
 inline constexpr size_t kFrameHead = 12;
@@ -39,9 +40,10 @@ struct Frame {
   std::string payload;
 };
 
+// Appends the frame to `out` as it goes over the wire. The payload must not be over its bound.
 void append_frame(const Frame& frame, std::string& out);
 
-// A credit frame's number, or nothing when it is not of that form.
+// The number in a credit frame. Reading gives nothing if the payload is not of that form.
 std::string credit_payload(uint32_t bytes);
 std::optional<uint32_t> read_credit(std::string_view payload);
 
@@ -50,11 +52,13 @@ std::optional<uint32_t> read_credit(std::string_view payload);
 class FrameReader {
  public:
   void add(std::string_view bytes) { bytes_.append(bytes); }
+  // The next whole frame, or nothing until more bytes were added.
   Result<std::optional<Frame>> next();
   size_t waiting() const { return bytes_.size() - start_; }
 
  private:
   std::string bytes_;
+  // Where the next frame begins in bytes_. What lies before it is erased only between frames.
   size_t start_ = 0;
 };
 

@@ -20,9 +20,12 @@ namespace paddock::guest {
 
 namespace {
 
+// The usual path, and at its end the folder where Paddock puts its own programs, so that those of
+// the image come first.
 constexpr const char* kPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/paddock/bin";
 
+// All operations of the protocol. Requests name them in "op".
 using Operation = Answer (*)(Guest&, CallPointer);
 constexpr std::pair<std::string_view, Operation> kOperations[] = {
     {"start", start_process},    {"attach", attach_process},         {"processes", list_processes},
@@ -56,6 +59,8 @@ Fd read_signals() {
   return Fd(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+// Reaps children whenever a signal arrives. Signals merge while they are pending, so one SIGCHLD
+// may stand for many children, and reap() looks at all of them.
 io::Task<void> watch_signals(Guest& guest, Fd signals) {
   io::Socket socket(guest.loop, std::move(signals));
   while (true) {
@@ -71,8 +76,9 @@ io::Task<void> watch_signals(Guest& guest, Fd signals) {
   }
 }
 
-// One message, one byte: 'a' with a stream; 's' and 'c', of a keeper whose server is gone, to stop
-// and continue all processes where there is no freezer. Nothing: the other side is gone.
+// Receives one message of one byte: 'a' comes with a stream; 's' and 'c' come from a keeper whose
+// server is gone, to stop and continue all processes where there is no freezer. Without a result
+// and without `again`, the other side is gone.
 std::optional<Fd> receive_attachment(int control, bool* again) {
   char byte = 0;
   iovec part{&byte, 1};
@@ -98,6 +104,7 @@ std::optional<Fd> receive_attachment(int control, bool* again) {
   return stream;
 }
 
+// Takes attachments from the keeper. When the keeper goes, the sandbox ends with it.
 io::Task<void> watch_control(Guest& guest, int control) {
   io::Socket socket(guest.loop, Fd(control));
   while (true) {
@@ -113,6 +120,7 @@ io::Task<void> watch_control(Guest& guest, int control) {
 
 }  // namespace
 
+// Whether there is a single id does not change during the life of a namespace.
 Guest::Guest(io::Loop& loop) : loop(loop), processes(loop), single_id(has_single_id()) {}
 
 void Guest::attach(Fd stream) {
@@ -127,6 +135,7 @@ void Guest::attach(Fd stream) {
   });
 }
 
+// The file is read for each request: programs inside may add users at any time.
 Result<User> Guest::user_of(const Value& request) const {
   std::string name = TRY(text_of(request, "user"));
   Users users = Users::read();
@@ -166,7 +175,7 @@ Result<std::string> resolve_path(const std::string& path, const User& user,
   } else if (path[0] != '/') {
     whole = cat(user.home, "/", path);
   }
-  // Cleaned as text, as the protocol's other servers do: "a/../b" is "b" whatever a is.
+  // Cleaned as text, as the protocol's other servers do: "a/../b" is "b" whatever "a" is.
   std::vector<std::string> parts;
   for (std::string& part : split(whole, '/')) {
     if (part.empty() || part == ".") continue;
@@ -179,6 +188,8 @@ Result<std::string> resolve_path(const std::string& path, const User& user,
   return cat("/", join(parts, "/"));
 }
 
+// Finds the operation and runs it. Unknown ones are refused by name, so that a newer server can
+// tell an old guest from a failure.
 io::Task<Result<Value>> serve(Guest& guest, std::shared_ptr<Call> call) {
   Result<std::string> name = text_of(call->request, "op");
   if (!name) co_return name.error();
@@ -202,6 +213,7 @@ Answer describe_user(Guest& guest, CallPointer call) {
   co_return result;
 }
 
+// All settings are replaced together. They are checked before the first one changes.
 Answer change_settings(Guest& guest, CallPointer call) {
   Result<Environment> environment = pairs_of(call->request, "env");
   Result<std::string> user = text_of(call->request, "user"), cwd = path_of(call->request, "cwd");
@@ -227,6 +239,8 @@ Answer measure(Guest& guest, CallPointer) {
   co_return result;
 }
 
+// The order matters: the guest is undumpable before anything else runs inside, signals are blocked
+// before the loop is made, and requests are taken last, when everything else is ready.
 void run_guest(int control, const std::string& sudo_socket) {
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // the first process is one anyhow

@@ -21,17 +21,25 @@ class Guest {
 
   io::Loop& loop;
   Processes processes;
+  // The sandbox has only one user id, so that users differ in name and environment alone.
   const bool single_id;
   Environment environment;  // of everything started from now on
   std::string default_user, default_cwd;
-  // The default one as it was when that was settled: /etc/passwd may be spoilt later.
+  // The default user as it was when the settings were made, because /etc/passwd may be broken
+  // later.
   std::optional<User> usual_user;
+  // The number of directories that all watches hold together. They share one limit.
   size_t watched = 0;  // directories, in all watches
+  // Whether the sudo socket is open, which is told to servers in the hello.
   bool has_sudo = false;
 
+  // Serves the requests that come on `stream`. The link that was there before is closed, and its
+  // calls are cancelled.
   void attach(Fd stream);
   // The user that a request names, or the default one.
   Result<User> user_of(const Value& request) const;
+  // The variables that a program of that user starts with: those of the guest itself, those that
+  // belong to the user, and those of the settings, in this order.
   Environment environment_of(const User& user) const;
   // The ids that files of that user get.
   uint32_t file_uid(const User& user) const;
@@ -46,13 +54,14 @@ class Guest {
 // One request, to its result.
 io::Task<Result<Value>> serve(Guest& guest, std::shared_ptr<Call> call);
 
-// `path` as a request of `user` means it: "~" and "~/x" are the home, relative ones begin there, ""
-// is `otherwise`.
+// Resolves `path` as a request of `user` means it: "~" and "~/x" are in the home directory,
+// relative paths begin there, and "" stands for `otherwise`.
 Result<std::string> resolve_path(const std::string& path, const User& user,
                                  const std::string& otherwise);
 
-// What the first process of a sandbox does: `control` brings attachments, and its end is the end of
-// everything. (Tests run it in an ordinary process, whose children outlive it then.)
+// The main function of a sandbox's first process. `control` brings attachments; when it closes, the
+// guest exits, and with it the sandbox. (Tests run it in an ordinary process, whose children then
+// outlive it.)
 [[noreturn]] void run_guest(int control, const std::string& sudo_socket);
 
 }  // namespace paddock::guest

@@ -18,6 +18,7 @@
 
 namespace paddock::guest {
 
+// Plays the keeper: makes a stream, hands one end to the guest, and returns the other.
 inline Fd send_attachment(int control) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return Fd();
@@ -39,6 +40,8 @@ inline Fd send_attachment(int control) {
   return Fd(ends[0]);
 }
 
+// Each test has a guest of its own and a folder that is removed at the end. The loop is shared by
+// all tests, since it lives as long as the process.
 class GuestTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -69,7 +72,7 @@ class GuestTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Runs a task on the loop to its end.
+  // Runs a task on the loop until it is finished.
   void run(io::Task<void> task) {
     bool done = false;
     loop_->after_turn = [this, &done] {
@@ -80,7 +83,7 @@ class GuestTest : public ::testing::Test {
     loop_->after_turn = nullptr;
   }
 
-  // What a channel said until its end.
+  // Everything that a channel sent until its end.
   struct Heard {
     std::string output, errors, terminal;
     std::vector<Value> messages;
@@ -118,7 +121,7 @@ class GuestTest : public ::testing::Test {
     EXPECT_TRUE(value) << text;
     return value ? value.value() : Value();
   }
-  // One request with `input`, to its end.
+  // Makes one request with `input`, and collects everything until its end.
   Heard ask(const std::string& request, std::string input = "") {
     Heard heard;
     run(ask_to(client_, json(request), std::move(input), loop_->now() + 30'000, heard));

@@ -15,11 +15,14 @@ namespace paddock::guest {
 
 namespace {
 
+// A report is a small JSON object. A longer one is cut, and then fails to parse.
 constexpr size_t kPiece = 32 << 10, kLongestReport = 64 << 10;
 
+// Only the guest's ends: the flag belongs to the open file, and both ends of a pipe have their own.
 void do_not_block(int fd) { (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-// Everything both sides of one helper share. Each coroutine holds it.
+// The state of one helper. Each coroutine holds a pointer to it, so that it lives until the last of
+// them ends.
 struct Helper {
   Helper(io::Loop& loop, std::shared_ptr<Call> call) : call(std::move(call)), ended_bell(loop) {}
   std::shared_ptr<Call> call;
@@ -31,10 +34,12 @@ struct Helper {
   std::string said;
 };
 
-// In the child. Its report is {"result":…} or {"error":{"code","message"}}.
+// Runs in the child and never returns. Its report is {"result":…} or {"error":{"code","message"}}.
 [[noreturn]] void work_in_child(const std::optional<User>& user, const Work& work, Fd input,
                                 Fd output, Fd report) {
   go_first_when_memory_runs_out();
+  // The three descriptors are moved out of the way first, as one may stand where another belongs.
+  // Then all others are closed: the child must not hold the guest's control socket.
   int kept[3] = {};
   const Fd* given[3] = {&input, &output, &report};
   for (int i = 0; i < 3; ++i) kept[i] = ::fcntl(given[i]->get(), F_DUPFD_CLOEXEC, 16);
@@ -58,6 +63,8 @@ struct Helper {
   ::_exit(0);
 }
 
+// Feeds the child, and closes its input when the server ends it. Once the child is gone, the rest
+// is read and thrown away so that the server is not left waiting for credit.
 io::Task<void> pass_input(std::shared_ptr<Helper> helper) {
   while (true) {
     std::optional<std::string> bytes = co_await helper->call->input();
@@ -74,7 +81,8 @@ io::Task<void> pass_input(std::shared_ptr<Helper> helper) {
   helper->input.close();
 }
 
-// Until both pipes have ended. `said` and what is sent are bounded; the child's work is not.
+// Runs until both pipes have ended. The report comes last, so output is read to its end first.
+// Memory is bounded here, whatever the child writes.
 io::Task<void> pass_output(std::shared_ptr<Helper> helper) {
   std::string piece(kPiece, '\0');
   while (!helper->call->cancelled()) {
@@ -101,11 +109,11 @@ io::Task<void> pass_output(std::shared_ptr<Helper> helper) {
     if (count <= 0) break;
     helper->said.append(piece.data(), static_cast<size_t>(count));
   }
-  // It is done, or nobody wants it any more.
+  // The work is done, or nobody wants it any more.
   if (!helper->ended) (void)::kill(helper->pid, SIGKILL);
 }
 
-// Wakes who waits for the pipes of a call that was cancelled.
+// Kills the child of a call that was cancelled, and wakes the coroutines that wait for its pipes.
 void watch_cancel(const std::shared_ptr<Helper>& helper) {
   std::weak_ptr<Helper> weak = helper;
   helper->call->on_change = [weak] {
@@ -117,6 +125,7 @@ void watch_cancel(const std::shared_ptr<Helper>& helper) {
   };
 }
 
+// The result of the work from its report. A child without a report was killed, or crashed.
 Result<Value> verdict(const Helper& helper) {
   Result<Value> said = parse_json(helper.said, "report");
   if (!said) {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr size_t kReadAtOnce = 32 << 10;
 char buffer[kReadAtOnce];  // of the whole process: what is in it does not outlive a turn
+// Above kRoomBelow operations wait; a server that lets kMostUnsent pile up does not read at all,
+// and is disconnected.
 constexpr size_t kRoomBelow = 256 << 10;
 constexpr size_t kMostUnsent = 16 << 20;
 constexpr size_t kMostCalls = 4096;
@@ -36,6 +38,7 @@ void Call::changed() {
 
 size_t Call::room() const { return link_->has_room() ? static_cast<size_t>(may_send_) : 0; }
 
+// Even an empty piece takes one byte of the window, as the client counts it.
 void Call::push(std::string_view bytes, uint8_t stream) {
   if (cancelled_) return;
   may_send_ -= std::min<uint64_t>(may_send_, std::max<size_t>(bytes.size(), 1));
@@ -56,6 +59,7 @@ io::Task<bool> Call::send(std::string_view bytes, uint8_t stream) {
   co_return !cancelled_;
 }
 
+// A message is never split, and takes of the window like data.
 io::Task<bool> Call::message(Value value) {
   std::string text = to_json(value);
   if (text.size() > kLargestData) co_return false;
@@ -101,6 +105,7 @@ void Link::queue(Frame::Type type, uint32_t channel, std::string_view payload, u
   unsent_bell_.ring();
 }
 
+// Every channel ends with exactly one such frame. A result that does not fit becomes an error.
 void Link::end(uint32_t channel, const Result<Value>& result) {
   std::string text;
   if (result) {
@@ -117,6 +122,7 @@ void Link::end(uint32_t channel, const Result<Value>& result) {
   queue(Frame::Type::end, channel, text);
 }
 
+// The calls are taken out of the table first, since a callback may end one of them.
 void Link::close() {
   if (closed_) return;
   closed_ = true;
@@ -133,6 +139,7 @@ void Link::close() {
   }
 }
 
+// One read, then a turn for everything else: the guest serves programs as well as the server.
 io::Task<void> Link::read_all(std::shared_ptr<Link> self) {
   while (!self->closed_) {
     ssize_t received = ::recv(self->socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
@@ -176,12 +183,15 @@ io::Task<void> Link::write_all(std::shared_ptr<Link> self) {
     if (sent < 0) break;
     self->out_done_ += static_cast<size_t>(sent);
     if (!was_full || !self->has_room()) continue;
+    // A copy, since a callback may end a call and change the table.
     std::map<uint32_t, std::shared_ptr<Call>> calls = self->calls_;
     for (auto& [number, call] : calls) call->changed();
   }
   self->close();
 }
 
+// The server is trusted more than the programs inside, but a server of another version is not: what
+// is not the protocol closes the link.
 bool Link::take(Frame frame) {
   if (!greeted_) {
     Result<Value> hello = parse_json(frame.payload, "hello");
@@ -222,6 +232,7 @@ bool Link::take(Frame frame) {
   }
 }
 
+// A request that is malformed gets an answer; a number that is in use is a broken protocol.
 bool Link::take_open(const Frame& frame) {
   if (frame.channel == 0 || calls_.contains(frame.channel)) return false;
   Result<Value> request = parse_json(frame.payload, "request");

@@ -16,24 +16,28 @@ namespace paddock::guest {
 
 class Link;
 
-// One request on its way. The operation that serves it holds it to the end.
+// One request that is being served. The operation that serves it holds it to the end.
 class Call {
  public:
   Call(io::Loop& loop, std::shared_ptr<Link> link, uint32_t number, Value request);
 
   const Value request;
-  // Something changed: credit, cancelled, or what the operation rings it for.
+  // Rung when something changed: there is credit, the call was cancelled, or the operation rings
+  // it.
   io::Bell bell;
+  // Called for the same changes, by operations that do not wait on the bell.
   std::function<void()> on_change;  // the same, for who does not wait
 
   bool cancelled() const { return cancelled_; }
   size_t room() const;  // bytes that may be sent now; 0 too while the link itself is full
+  // Sends without waiting. `bytes` must not be more than room() or kLargestData.
   void push(std::string_view bytes, uint8_t stream);  // at most room() and kLargestData
-  // Wait for room. False: cancelled.
+  // Both wait for room. False if the call was cancelled; message() also if the value is too large.
   io::Task<bool> send(std::string_view bytes, uint8_t stream);
   io::Task<bool> message(Value value);
 
-  // What the server sent; nothing more at its end (or when cancelled: look).
+  // The next bytes that the server sent. Nothing at the end of its input, and when the call is
+  // cancelled: cancelled() tells which.
   io::Task<std::optional<std::string>> input();
   bool input_waits() const { return !input_.empty(); }
 
@@ -50,11 +54,13 @@ class Call {
   bool cancelled_ = false, input_ended_ = false;
 };
 
+// One attachment. The coroutines that read and write hold it, so that it lives until it is closed.
 class Link : public std::enable_shared_from_this<Link> {
  public:
   // Serves one request, to its result.
   using Serve = std::function<io::Task<Result<Value>>(std::shared_ptr<Call>)>;
   static std::shared_ptr<Link> create(io::Loop& loop, Fd stream, const Value& hello, Serve serve);
+  // Cancels all calls. Operations notice it the next time that they wait or send.
   void close();  // all calls are cancelled
 
  private:

@@ -23,6 +23,8 @@ constexpr size_t kMostNames = 200'000;  // in one directory
 constexpr size_t kBatchBytes = 16 << 10, kLargestEntry = 40 << 10;
 constexpr int64_t kDeepest = 1000;
 
+// The names in a directory, in reverse order. The number is bounded because the guest's memory is
+// the sandbox's.
 Result<std::vector<std::string>> names_in(const std::string& path) {
   std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
   if (!directory) return refuse_errno(errno, cat("list '", path, "'"));
@@ -39,11 +41,13 @@ Result<std::vector<std::string>> names_in(const std::string& path) {
   return names;
 }
 
+// A directory on the way down, with the names in it that are still to be described.
 struct Level {
   std::string path;
   std::vector<std::string> names;
 };
 
+// Refused by type before it is opened, so that the answer says what is wrong with the path.
 Result<void> check_directory(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
@@ -78,6 +82,8 @@ Answer list_directory_entries(Guest& guest, CallPointer call) {
   }
   if (!first) co_return first.error();
   levels.push_back({place.value().path, std::move(first).value()});
+  // Walks the tree with a list of levels instead of recursion, since it must wait in the middle.
+  // Rights are taken again after each wait: other requests are served meanwhile.
   Value::Array batch;
   size_t batch_bytes = 0;
   while (!levels.empty() || !batch.empty()) {
@@ -103,7 +109,7 @@ Answer list_directory_entries(Guest& guest, CallPointer call) {
     const Value* type = entry.value().find("type");
     bool deeper = levels.size() < depth && type && *type->as_string() == "directory";
     size_t bytes = to_json(entry.value()).size();
-    // A name made of thousands of bytes that nobody could show.
+    // An entry over this size has a name or target of thousands of bytes that cannot be shown.
     if (bytes > kLargestEntry) continue;
     batch_bytes += bytes;
     batch.push_back(std::move(entry).value());

@@ -5,6 +5,7 @@
 
 namespace paddock::guest {
 
+// Each operation takes the guest and its call, and returns the result that ends the channel.
 using Answer = io::Task<Result<Value>>;
 using CallPointer = std::shared_ptr<Call>;
 
@@ -17,6 +18,7 @@ Answer close_stdin(Guest& guest, CallPointer call);
 Answer signal_process(Guest& guest, CallPointer call);
 Answer resize_process(Guest& guest, CallPointer call);
 Answer signal_all(Guest& guest, CallPointer call);
+// Stops all processes but the guest, or lets them continue.
 void signal_everyone(bool stop);  // else they continue
 
 // files.cc

@@ -19,14 +19,17 @@ namespace {
 constexpr size_t kPiece = 32 << 10;
 char buffer[kPiece];  // of the whole process: what is in it does not outlive a turn
 
-// That are still read of a pipe whose process was killed: what a pipe holds.
+// Read at most from the pipe of a killed process: as much as a pipe holds.
 constexpr size_t kLastBytes = 64 << 10;
+// An output that never pauses gives way to others after this many pieces.
 constexpr int kPiecesInARow = 8;
+// From fork to exec. A program inside may stop the child in between, and must not block the guest.
 constexpr io::Milliseconds kStartMs = 30'000;
 
 void do_not_block(int fd) { (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-// "pid (name) state parent group session …", where the name may hold anything.
+// /proc/PID/stat is "pid (name) state parent group session …", where the name may hold anything, a
+// parenthesis too. Only the last one ends it.
 pid_t session_of(const char* pid) {
   Result<std::string> stat = read_file(cat("/proc/", pid, "/stat"), 4096);
   if (!stat) return -1;
@@ -41,6 +44,8 @@ pid_t session_of(const char* pid) {
 
 }  // namespace
 
+// Job control in a shell puts children into other process groups, so that the group alone is not
+// enough; all of them are in the session.
 void kill_session(pid_t leader) {
   (void)::kill(-leader, SIGKILL);
   DIR* processes = ::opendir("/proc");
@@ -57,6 +62,8 @@ void kill_session(pid_t leader) {
 Process::Process(io::Loop& loop, ProcessSpec spec)
     : spec(std::move(spec)), loop_(loop), writing_(loop), timer_(loop) {}
 
+// The master is duplicated, so that the output can be closed while input and resizing still have a
+// descriptor.
 Result<void> Process::open_terminal_streams(std::vector<Fd>& theirs) {
   Terminal terminal = TRY(open_terminal(*spec.size, spec.plan.user));
   Fd writer(::fcntl(terminal.master.get(), F_DUPFD_CLOEXEC, 3));
@@ -71,6 +78,7 @@ Result<void> Process::open_terminal_streams(std::vector<Fd>& theirs) {
   return {};
 }
 
+// `theirs` gets what the child has as its descriptors 0, 1 and 2, in that order.
 Result<void> Process::open_streams(std::vector<Fd>& theirs) {
   if (spec.size) return open_terminal_streams(theirs);
   if (spec.wants_input) {
@@ -100,6 +108,7 @@ io::Task<Result<std::shared_ptr<Process>>> Process::start(
   Result<void> opened = process->open_streams(theirs);
   if (!opened) co_return opened.error();
   process->open_outputs_ = process->outputs_.size();
+  // The status pipe is closed by a successful exec, and carries errno otherwise.
   SpawnPlan plan = process->spec.plan;
   plan.input = theirs[0].get();
   plan.output = theirs[1].get();
@@ -164,6 +173,8 @@ void Process::room_changed() {
   for (std::unique_ptr<Output>& output : outputs_) output->bell.ring();
 }
 
+// Passes one stream on. A killed process may have left children that keep the pipe open: then only
+// what the pipe still holds is read, so that the end is not delayed for ever.
 io::Task<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
   size_t after_kill = 0;
   for (int in_a_row = 0;; ++in_a_row) {
@@ -195,6 +206,7 @@ io::Task<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
   self->check_end();
 }
 
+// Kills the whole session when the time is over. The end of the process rings the timer.
 io::Task<void> Process::time_out(std::shared_ptr<Process> self) {
   io::Milliseconds deadline = self->loop_.now() + self->spec.timeout_ms;
   while (!self->ended_) {
@@ -215,6 +227,7 @@ void Process::exited(int status) {
   check_end();
 }
 
+// The end is told only after all output was passed on, so that no follower misses the last bytes.
 void Process::check_end() {
   if (!reaped_ || open_outputs_ > 0 || ended_) return;
   ended_ = true;
@@ -239,6 +252,7 @@ Value Process::result() const {
 
 Result<void> Process::signal(int number) {
   if (ended_) return refuse(Code::not_found, cat("process ", pid, " has ended"));
+  // Whoever kills a program does not want to wait for its children to close the pipe.
   if (number == SIGKILL || number == SIGTERM) hurried_ = true;
   if (reaped_) {  // what it left behind holds its streams
     (void)::kill(-pid, number);
@@ -259,9 +273,12 @@ Result<void> Process::resize(TerminalSize size) {
 io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string bytes,
                                       bool to_terminal) {
   std::shared_ptr<Process> self = shared_from_this();
+  // The protocol has different operations for stdin and for a terminal, and mixing them up is
+  // refused.
   if (to_terminal && !spec.size) co_return refuse(Code::internal, "the process has no terminal");
   if (!to_terminal && spec.size)
     co_return refuse(Code::internal, "the process has a terminal, no stdin");
+  // One writer at a time, or the bytes of two requests would mix.
   io::Mutex::Lock lock = co_await writing_.lock();
   Result<void> done;
   for (size_t at = 0; at < bytes.size();) {
@@ -286,6 +303,7 @@ io::Task<Result<void>> Process::write(std::shared_ptr<Call> call, std::string by
   co_return done;
 }
 
+// Waits for the writer that is under way before the descriptor is closed.
 io::Task<void> Process::drop_input(std::shared_ptr<Process> self) {
   io::Mutex::Lock lock = co_await self->writing_.lock();
   self->input_closed_ = true;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMostArguments = 64 << 10;
 
+// Signals may be given by these names or by number.
 constexpr std::array<std::pair<std::string_view, int>, 14> kSignals = {{{"SIGHUP", SIGHUP},
                                                                         {"SIGINT", SIGINT},
                                                                         {"SIGQUIT", SIGQUIT},
@@ -49,6 +50,7 @@ Result<TerminalSize> size_in(const Value& value) {
   return size;
 }
 
+// The directory asked for, or the default one, or the user's home. It must exist if it was named.
 Result<std::string> working_directory(Guest& guest, const std::string& asked, const User& user) {
   std::string otherwise =
       guest.default_cwd.empty() ? user.home : TRY(resolve_path(guest.default_cwd, user, user.home));
@@ -56,11 +58,13 @@ Result<std::string> working_directory(Guest& guest, const std::string& asked, co
   struct stat info;
   bool exists = ::stat(cwd.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   if (exists) return cwd;
-  // A home that is missing is nobody's wish.
+  // Nobody named the home directory, so a missing one is no error.
   if (asked.empty() && guest.default_cwd.empty()) return std::string("/");
   return refuse(Code::invalid, cat("cwd '", cwd, "' does not exist"));
 }
 
+// Reads a request completely before anything is started. Variables of the request win over all
+// others.
 Result<ProcessSpec> spec_in(Guest& guest, const Value& request) {
   ProcessSpec spec;
   spec.plan.argv = TRY(texts_of(request, "argv"));
@@ -86,7 +90,7 @@ Result<ProcessSpec> spec_in(Guest& guest, const Value& request) {
   return spec;
 }
 
-// What the server sends on the channel of a start or attach is the process's stdin.
+// Passes what the server sends on the channel of a start or attach to the process's stdin.
 io::Task<void> feed(std::shared_ptr<Process> process, CallPointer call) {
   bool terminal = process->spec.size.has_value();
   while (true) {
@@ -95,10 +99,13 @@ io::Task<void> feed(std::shared_ptr<Process> process, CallPointer call) {
     Result<void> written = co_await process->write(call, std::move(*bytes), terminal);
     if (!written) co_return;
   }
+  // The end of the input closes a pipe. A terminal stays open, as it has output to carry.
   if (call->cancelled() || terminal) co_return;
   (void)co_await process->close_input();
 }
 
+// Sends the pid, then the output until the end. With `begin` the process is started only after the
+// pid was sent, so that its output cannot come before it.
 Answer follow(std::shared_ptr<Process> process, CallPointer call, bool begin) {
   Value started;
   started.set("pid", static_cast<int64_t>(process->pid));
@@ -123,7 +130,7 @@ Answer start_process(Guest& guest, CallPointer call) {
   co_return result;
 }
 
-// With "quiet": how it ends, and nothing of what it writes or reads.
+// With "quiet" the call only learns how the process ends, and neither reads nor writes its streams.
 Answer attach_process(Guest& guest, CallPointer call) {
   Result<std::shared_ptr<Process>> process = guest.processes.find(call->request);
   if (!process) co_return process.error();
@@ -200,8 +207,8 @@ Answer resize_process(Guest& guest, CallPointer call) {
   co_return Value();
 }
 
-// Where there is no freezer. kill(-1) spares the first process of a PID namespace, which is this
-// one.
+// Used where there is no freezer. kill(-1) spares the first process of a PID namespace, which is
+// this one.
 void signal_everyone(bool stop) {
   if (::getpid() == 1) (void)::kill(-1, stop ? SIGSTOP : SIGCONT);
 }

@@ -11,6 +11,7 @@ namespace paddock::guest {
 
 namespace {
 
+// A client that loses its connection has this long to learn how its process ended.
 constexpr size_t kMostProcesses = 4096, kMostEnded = 1024;
 constexpr io::Milliseconds kKeptFor = 30'000;
 constexpr int kReapedAtOnce = 256;
@@ -22,6 +23,8 @@ io::Task<Result<std::shared_ptr<Process>>> Processes::start(ProcessSpec spec) {
   if (running_.size() >= kMostProcesses)
     co_return refuse(Code::exhausted, "too many processes were started in the sandbox");
   pid_t pid = -1;
+  // The pid is known before the program runs, and it may end before start() returns: it must be in
+  // the table by then. An ended process with the same pid is forgotten.
   auto born = [this, &pid](std::shared_ptr<Process> process) {
     pid = process->pid;
     std::erase_if(ended_, [&](const std::shared_ptr<Process>& old) { return old->pid == pid; });
@@ -58,6 +61,7 @@ std::vector<std::shared_ptr<Process>> Processes::running() const {
   return found;
 }
 
+// Bounded, so that a program which makes orphans without end cannot keep the guest from its work.
 bool Processes::reap() {
   int status = 0;
   pid_t pid = 0;
@@ -76,7 +80,7 @@ bool Processes::reap() {
   return pid <= 0;
 }
 
-// Moves what ended, and drops what ended long ago.
+// Moves what ended out of the table, and drops what ended long ago.
 void Processes::forget_old() {
   for (auto next = running_.begin(); next != running_.end();) {
     auto here = next++;

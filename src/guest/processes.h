@@ -14,17 +14,21 @@ class Processes {
  public:
   explicit Processes(io::Loop& loop) : loop_(loop) {}
 
+  // Starts a program, and keeps it until some time after its end. The caller then calls run().
   io::Task<Result<std::shared_ptr<Process>>> start(ProcessSpec spec);
   Result<std::shared_ptr<Process>> find(const Value& request);  // by its "pid" or "tag"
+  // Those that have begun to run and have not ended.
   std::vector<std::shared_ptr<Process>> running() const;
 
-  // A child that is no process of the server's (a helper, what sudo asked for): `ended` gets its
-  // status, once.
+  // Registers a child that the server did not ask for itself (a helper, a command of sudo): `ended`
+  // gets its status, once. Call it before the loop turns, or the child may be reaped unnoticed.
   void expect(pid_t pid, std::function<void(int status)> ended) { others_[pid] = std::move(ended); }
+  // Reaps a bounded number of children, orphans too. False if there may be more.
   bool reap();  // some of what there is to reap, orphans too; false: there is more
   size_t count() const { return running_.size() + others_.size(); }
 
  private:
+  // Ended processes can still be found for a while: a client may ask for one a moment too late.
   void forget_old();
 
   io::Loop& loop_;

@@ -15,11 +15,13 @@
 
 namespace paddock::guest {
 
+// A member that is left out of the request while it has its default value.
 template <class Struct, class Member>
 constexpr auto sparse(const char* key, Member Struct::*place) {
   return field(key, place, Presence::sparse);
 }
 
+// The size of a terminal, in characters.
 struct TerminalRequest {
   int64_t rows = 24, columns = 80;
   bool operator==(const TerminalRequest&) const = default;
@@ -32,13 +34,16 @@ inline Value to_field(const TerminalRequest& size) {
   return write_record(TerminalRequest::fields(), size);
 }
 
+// Starts a program and follows it to its end. Empty fields mean the defaults of the sandbox.
 struct StartRequest {
   static constexpr const char* kOperation = "start";
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
   std::string cwd, user, tag;
+  // Without it the program reads an empty stdin.
   bool wants_input = false;  // else its stdin is empty
   std::optional<TerminalRequest> terminal;
+  // In milliseconds; 0 means that there is no limit.
   int64_t timeout_ms = 0;  // 0: none
   static constexpr auto fields() {
     using R = StartRequest;
@@ -54,6 +59,7 @@ struct AttachRequest {
   static constexpr const char* kOperation = "attach";
   int64_t pid = 0;
   std::string tag;
+  // Only the end is sent, nothing of what the program writes.
   bool quiet = false;  // nothing until its end
   static constexpr auto fields() {
     using R = AttachRequest;
@@ -61,6 +67,7 @@ struct AttachRequest {
                            sparse("quiet", &R::quiet));
   }
 };
+// The data of this channel go to the process until the channel's input ends.
 struct InputRequest {
   static constexpr const char* kOperation = "input";
   int64_t pid = 0;
@@ -81,6 +88,7 @@ struct CloseInputRequest {
     return std::make_tuple(sparse("pid", &R::pid), sparse("tag", &R::tag));
   }
 };
+// Sends a signal to the process itself; SIGKILL goes to its process group as well.
 struct SignalRequest {
   static constexpr const char* kOperation = "signal";
   int64_t pid = 0;
@@ -92,6 +100,7 @@ struct SignalRequest {
                            field("signal", &R::signal));
   }
 };
+// Changes the size of a process's terminal.
 struct ResizeRequest {
   static constexpr const char* kOperation = "resize";
   int64_t pid = 0;
@@ -104,10 +113,11 @@ struct ResizeRequest {
   }
 };
 
-// Files: `own_rights` means with the user's rights, not with root's.
+// Requests for files. `own_rights` means that the user's rights hold, not root's.
 struct ReadRequest {
   static constexpr const char* kOperation = "read";
   std::string path, user;
+  // Bytes from the beginning; without them the whole file is read.
   std::optional<int64_t> offset, length;
   bool own_rights = false;
   static constexpr auto fields() {
@@ -117,6 +127,7 @@ struct ReadRequest {
                            sparse("own_rights", &R::own_rights));
   }
 };
+// The data of this channel become the content. Without `append` the file is emptied first.
 struct WriteRequest {
   static constexpr const char* kOperation = "write";
   std::string path, user;
@@ -127,6 +138,7 @@ struct WriteRequest {
                            sparse("append", &R::append), sparse("own_rights", &R::own_rights));
   }
 };
+// `depth` is how many levels to list, 1 for the directory alone.
 struct ListRequest {
   static constexpr const char* kOperation = "list";
   std::string path, user;
@@ -138,6 +150,7 @@ struct ListRequest {
                            sparse("depth", &R::depth), sparse("own_rights", &R::own_rights));
   }
 };
+// The data of this channel are a tar, possibly with gzip, which is unpacked beneath `path`.
 struct UnpackRequest {
   static constexpr const char* kOperation = "unpack";
   std::string path, user;
@@ -147,17 +160,19 @@ struct UnpackRequest {
   }
 };
 
+// Connects to a port that something inside listens on. The data go both ways.
 struct ConnectRequest {
   static constexpr const char* kOperation = "connect";
   int64_t port = 0;
   static constexpr auto fields() { return std::make_tuple(field("port", &ConnectRequest::port)); }
 };
+// Asks for the ids, home and shell of a user, or of the default one.
 struct UserRequest {
   static constexpr const char* kOperation = "user";
   std::string user;
   static constexpr auto fields() { return std::make_tuple(sparse("user", &UserRequest::user)); }
 };
-// Holds for everything that is started from now on.
+// Replaces the settings for everything that is started from now on.
 struct SettingsRequest {
   static constexpr const char* kOperation = "settings";
   std::map<std::string, std::string> env;

@@ -10,6 +10,7 @@ namespace paddock::guest {
 
 namespace {
 
+// As long as a path may be for the kernel, with its terminating NUL.
 constexpr size_t kLongestPath = 4096;
 
 Error wrong(std::string_view key, const char* what) {
@@ -21,6 +22,7 @@ Error wrong(std::string_view key, const char* what) {
 Error refuse(Code code, std::string message) { return Error{code, std::move(message)}; }
 Error refuse(Kind kind, std::string message) { return make_error(kind, std::move(message)); }
 
+// Permission errors are the requester's fault here: the path was not one for this user.
 Error refuse_errno(int number, std::string_view what) {
   std::string why = ::strerror(number);
   if (!why.empty()) why[0] = static_cast<char>(why[0] | 0x20);
@@ -52,15 +54,17 @@ Error refuse_errno(int number, std::string_view what) {
 const char* wire_code(const Error& error) {
   if (error.kind != Kind::none) return connect_code(error);
   switch (error.code) {
-    // Errors of the libraries below have no kind: the state did not fit.
+    // Errors of the libraries below have no kind. This one means that the state did not fit.
     case Code::conflict: return "failed_precondition";
-    // And these are about what the guest itself may do, not about the request.
+    // These are about what the guest itself may do, and say nothing about the request.
     case Code::denied:
     case Code::unsupported: return "internal";
     default: return connect_code(error);
   }
 }
 
+// A guest that claims, say, a failed authentication could mislead clients, so that only some codes
+// are taken from it.
 Error from_wire(std::string_view code, std::string message) {
   const ErrorRow* row = find_connect_code(code);
   if (!row || !row->from_guest) return make_error(Kind::unknown, std::move(message));

@@ -1,4 +1,4 @@
-// What a request says, read with its type checked, and how it is refused.
+// Reads the members of a request with their types checked, and says how a request is refused.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,18 @@
 
 namespace paddock::guest {
 
+// An error for the requester. Its message is shown to people, and must not hold secrets.
 Error refuse(Code code, std::string message);
 Error refuse(Kind kind, std::string message);
-// "what: why" with the code that fits the errno.
+// "what: why" with the code that fits the errno. Also lower-cases the kernel's first letter.
 Error refuse_errno(int number, std::string_view what);
 
-// An error's name in the protocol, and back. A name that a guest must not use is Kind::unknown.
+// An error's name in the protocol, and back. A name that guests must not use becomes Kind::unknown.
 const char* wire_code(const Error& error);
 Error from_wire(std::string_view code, std::string message);
 
-// Members of the request's object: an error when they are there and of another type.
+// Members of the request's object. An absent one (or null) is its default; one of another type is
+// an error.
 Result<std::string> text_of(const Value& request, std::string_view key, std::string otherwise = "");
 Result<bool> flag_of(const Value& request, std::string_view key, bool otherwise = false);
 Result<std::optional<int64_t>> number_of(const Value& request, std::string_view key, int64_t least,

@@ -31,13 +31,15 @@ constexpr int kRootInside[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,
                                CAP_FSETID, CAP_KILL,         CAP_SETGID,
                                CAP_SETUID, CAP_SETFCAP,      CAP_NET_BIND_SERVICE};
 
+// The same capabilities as a bit set, as the kernel wants them.
 uint64_t root_inside() {
   uint64_t set = 0;
   for (int capability : kRootInside) set |= 1ULL << capability;
   return set;
 }
 
-// Raises what this process has of the "root inside" set, and gives up the rest for good.
+// Keeps what this process has of these capabilities, and gives up the rest for good: the bounding
+// set loses them first, so that no set-uid program can bring them back.
 Result<void> keep_root_inside() {
   for (unsigned long capability = 0; capability < 64; ++capability)
     if (!(root_inside() >> capability & 1)) (void)::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
@@ -55,11 +57,14 @@ Result<void> keep_root_inside() {
   return {};
 }
 
+// The limit before raise_open_files(), for children. Programs that use select() break above 1024.
 rlimit open_files_before{};
 
+// A descriptor of the proc mount that keep_own_proc() found, or -1.
 int own_proc = -1;
 
-// Moves the three descriptors out of the way of 0 to 2, then there.
+// Moves the three descriptors out of the way of 0 to 2 first, as one may stand where another
+// belongs.
 bool place_standard(const SpawnPlan& plan) {
   int placed[3] = {plan.input, plan.output, plan.errors};
   for (int& fd : placed) {
@@ -71,10 +76,14 @@ bool place_standard(const SpawnPlan& plan) {
   return true;
 }
 
+// Everything between fork and exec, in the order that the rights allow: what needs the guest's
+// rights comes before become_user(), and the directory is entered as the user. On failure errno
+// says why.
 Result<void> prepare_child(const SpawnPlan& plan, int status) {
   go_first_when_memory_runs_out();
   if (!place_standard(plan)) return errno_error(errno, "place the standard descriptors");
   int kept = ::fcntl(status, F_DUPFD_CLOEXEC, 3);
+  // The status pipe goes to descriptor 3, so that everything above it can be closed at once.
   if (kept != 3) (void)::dup3(kept, 3, O_CLOEXEC);
   (void)::syscall(SYS_close_range, 4, UINT_MAX, 0);
   if (plan.session) (void)::setsid();
@@ -85,6 +94,7 @@ Result<void> prepare_child(const SpawnPlan& plan, int status) {
   return {};
 }
 
+// Never returns: the program runs, or errno is written to the status pipe.
 [[noreturn]] void run_child(const SpawnPlan& plan, int status) {
   Result<void> prepared = prepare_child(plan, status);
   int number = errno;
@@ -146,6 +156,8 @@ void become_ordinary() {
   if (open_files_before.rlim_max != 0) (void)::setrlimit(RLIMIT_NOFILE, &open_files_before);
 }
 
+// The bounding set is emptied while there is still a right to do so; then groups, ids and
+// capabilities, in this order, since each takes away the right to change the one before.
 Result<void> become_user(const User& user) {
   bool root = user.uid == 0;
   if (!has_single_id()) {

@@ -20,9 +20,11 @@ namespace paddock::guest {
 
 namespace {
 
+// Signals that users send to sudo and mean for the command.
 constexpr int kForwarded[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGWINCH, SIGCONT, SIGALRM};
 
+// Prints why sudo itself failed. 1 is the status that sudo has for that.
 int complain(const std::string& why) {
   (void)write_all(2, cat("sudo: ", why, "\n"));
   return 1;
@@ -40,7 +42,7 @@ Fd dial(const char* path) {
   return socket;
 }
 
-// The three standard descriptors go along with the first bytes.
+// The three standard descriptors are sent with the first bytes.
 bool send_request(int socket, const SudoRequest& request) {
   std::string bytes = encode(request), whole;
   for (int shift = 0; shift < 32; shift += 8)
@@ -48,7 +50,8 @@ bool send_request(int socket, const SudoRequest& request) {
   return send_with_descriptors(socket, whole + bytes, {0, 1, 2});
 }
 
-// The caller's terminal while the command has one of its own: every key is the command's.
+// Puts the caller's terminal into raw mode while the command has one of its own, so that every key,
+// Ctrl-C too, reaches the command.
 class RawTerminal {
  public:
   RawTerminal() {
@@ -68,8 +71,8 @@ class RawTerminal {
   bool changed_ = false;
 };
 
-// Waits for the answer, and meanwhile hands on signals and, with a terminal between, keys and what
-// is shown.
+// Waits for the answer. Meanwhile it hands on signals and, between two terminals, keys and what is
+// shown.
 class Session {
  public:
   Session(int socket, int signals) : socket_(socket), signals_(signals) {}
@@ -86,18 +89,21 @@ class Session {
       if (watched[3].revents) keys_ = copy(0, master_.get());
       if (watched[0].revents && !receive()) break;
     }
-    // What it showed last; ends with the terminal's other side.
+    // Shows what was written last. This ends when the terminal's other side is closed.
     while (master_ && copy(master_.get(), 1)) {}
     return answer_;
   }
 
  private:
+  // False at the end of the stream, and when the other side takes nothing more.
   static bool copy(int from, int to) {
     char bytes[4096];
     ssize_t count = ::read(from, bytes, sizeof bytes);
     return count > 0 && write_all(to, {bytes, static_cast<size_t>(count)});
   }
 
+  // A change of size is applied to the command's terminal directly; other signals are sent as
+  // bytes.
   void pass_signal() {
     signalfd_siginfo info;
     if (::read(signals_, &info, sizeof info) != sizeof info) return;
@@ -111,6 +117,7 @@ class Session {
     if (::ioctl(0, TIOCGWINSZ, &size) == 0) (void)::ioctl(master_.get(), TIOCSWINSZ, &size);
   }
 
+  // The master of a terminal comes at most once, and its byte is not part of the answer.
   bool receive() {
     char bytes[4096];
     iovec part{bytes, sizeof bytes};
@@ -142,7 +149,7 @@ class Session {
   std::string answer_;
 };
 
-// Ends as the command did.
+// Ends as the command did: with its status, or by the same signal, so that shells show the same.
 int end_like(const std::string& answer) {
   if (answer.size() < 2) return complain("the sandbox's guest did not answer");
   int number = static_cast<uint8_t>(answer[1]);

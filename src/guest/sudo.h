@@ -1,12 +1,10 @@
 // `sudo` without set-uid: a small client asks the guest, over a UNIX socket inside the sandbox, to
-// start the command as another of the sandbox's users. The door knows this one request; the control
-// protocol is not behind it.
-//
-// client → guest: u32 size and a SudoRequest, with stdin, stdout, stderr by SCM_RIGHTS; then a byte
-// for each signal guest → client: for a caller at a terminal first the byte 3 with the master of a
-// new terminal by SCM_RIGHTS, which the
-//                 client then stands between; in the end one SudoAnswer: a kind, a number, and
-//                 words for people
+// start the command as another of the sandbox's users. The socket knows this one request; the
+// control protocol cannot be reached through it. The client sends a u32 size and a SudoRequest,
+// with stdin, stdout and stderr by SCM_RIGHTS, and then a byte for each signal. The guest sends, if
+// the caller is at a terminal, the byte 3 with the master of a new terminal by SCM_RIGHTS; the
+// client then relays between the two. At the end it sends one SudoAnswer: a kind, a number, and
+// words for people.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +21,13 @@ namespace paddock::guest {
 inline constexpr const char* kSudoSocket = "/run/paddock/guest.sock";
 inline constexpr size_t kLargestSudo = 1 << 20;
 
+// Comes from any program inside, so that nothing in it is believed: who asks is known from the
+// socket.
 struct SudoRequest {
   std::string user = "root", group, cwd;
   bool login = false, shell = false, keep_environment = false;
-  // The caller stands at one: the command gets one of its own, and with it job control.
+  // The size of the caller's terminal. The command then gets a terminal of its own, and with it job
+  // control.
   std::optional<TerminalSize> terminal;
   std::vector<std::string> argv, assignments;  // VAR=value of the command line
   std::vector<std::string> environment;        // of the caller
@@ -34,6 +35,7 @@ struct SudoRequest {
 std::string encode(const SudoRequest& request);
 Result<SudoRequest> decode_sudo(std::string_view bytes);
 
+// How the command ended. `number` is its exit status or signal, `words` say why it was refused.
 struct SudoAnswer {
   enum class Kind : uint8_t {
     exited = 0,
@@ -45,10 +47,11 @@ struct SudoAnswer {
   std::string words;
 };
 
-// Sends bytes with descriptors beside them. False: nothing, or not all.
+// Sends bytes together with at most three descriptors. False if not everything was sent.
 bool send_with_descriptors(int socket, std::string_view bytes, const std::vector<int>& descriptors);
 
-// What the command line means. `say` is what to print instead of asking, with that exit status.
+// What a command line means. With a status there is nothing to ask: `say` is printed, and sudo
+// exits.
 struct SudoCommand {
   SudoRequest request;
   int status = -1;  // ≥ 0: done already
@@ -56,9 +59,10 @@ struct SudoCommand {
 };
 SudoCommand parse_sudo(const std::vector<std::string>& arguments);
 
+// The main function of the client. Returns the exit status.
 int sudo_main(int argc, char** argv, const char* socket = kSudoSocket);
-// Opens the door. Without it (no place for its socket) sudo does not work inside, and all else
-// does.
+// Opens the socket and serves it. If this fails (no directory for the socket), only sudo does not
+// work inside.
 Result<void> open_sudo_door(Guest& guest, const std::string& socket);
 
 }  // namespace paddock::guest

@@ -1,4 +1,5 @@
-// The guest's side of sudo.
+// The guest's side of sudo: any program inside may connect, so every step is bounded in time, size
+// and number.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -20,11 +21,14 @@ namespace paddock::guest {
 
 namespace {
 
+// Connections that are served at once. Any beyond that are closed.
 constexpr size_t kMostVisitors = 256;
 constexpr io::Milliseconds kPatienceMs = 10'000;
+// Variables of the caller that survive without -E, as in the usual configuration of sudo.
 constexpr std::string_view kKept[] = {"TERM",     "COLORTERM",   "LANG",    "LANGUAGE", "LC_ALL",
                                       "LC_CTYPE", "LC_MESSAGES", "DISPLAY", "PS1",      "TZ"};
 
+// One connection. Its coroutines and the callback for its child all hold it.
 struct Visitor {
   explicit Visitor(io::Loop& loop) : ended_bell(loop) {}
   io::Socket socket;
@@ -44,7 +48,8 @@ struct Door {
   size_t visitors = 0;
 };
 
-// Reads what there is, with the descriptors that came along. 0: the end. EAGAIN as it is.
+// Reads what there is, with the descriptors that came along; more than three of them are closed.
+// Returns what recvmsg does.
 ssize_t receive(Visitor& visitor) {
   char bytes[4096];
   iovec part{bytes, sizeof bytes};
@@ -69,7 +74,7 @@ ssize_t receive(Visitor& visitor) {
   return count;
 }
 
-// The whole request, or nothing when it is none or does not come in time.
+// The whole request, or nothing if it is malformed or does not come in time.
 io::Task<std::optional<SudoRequest>> read_request(io::Loop& loop,
                                                   std::shared_ptr<Visitor> visitor) {
   io::Milliseconds deadline = loop.now() + kPatienceMs;
@@ -96,6 +101,8 @@ io::Task<std::optional<SudoRequest>> read_request(io::Loop& loop,
   }
 }
 
+// Root, the sandbox's default users and members of the group "sudo" may use it. No password is
+// asked for. `uid` comes from SO_PEERCRED and cannot be forged.
 Result<void> check_caller(const Guest& guest, const Users& users, uint32_t uid) {
   std::string name = users.name_of(uid);
   Result<User> caller = users.find(name);
@@ -106,6 +113,7 @@ Result<void> check_caller(const Guest& guest, const Users& users, uint32_t uid) 
   return refuse(Kind::unauthenticated, cat(name, " is not in the sudo group"));
 }
 
+// Entries without a name are ignored.
 void set(Environment& environment, std::string_view assignment) {
   size_t equals = assignment.find('=');
   if (equals != 0 && equals != std::string_view::npos)
@@ -113,7 +121,7 @@ void set(Environment& environment, std::string_view assignment) {
         std::string(assignment.substr(equals + 1));
 }
 
-// "a b" 'c' as one word each for a shell.
+// Quotes each word for a shell, so that it stays one word.
 std::string shell_line(const std::vector<std::string>& argv) {
   std::string line;
   for (const std::string& word : argv) {
@@ -124,6 +132,7 @@ std::string shell_line(const std::vector<std::string>& argv) {
   return line;
 }
 
+// Decides everything before the fork. The caller's environment is taken only as far as sudo would.
 Result<SpawnPlan> plan_for(const Guest& guest, const SudoRequest& request, const ucred& caller) {
   Users users = Users::read();
   TRY(check_caller(guest, users, caller.uid));
@@ -133,6 +142,8 @@ Result<SpawnPlan> plan_for(const Guest& guest, const SudoRequest& request, const
   plan.user = std::move(user).value();
   if (!request.group.empty()) plan.user.gid = TRY(users.find_group(request.group));
 
+  // PATH and the identity are the target user's, even with -E; assignments on the command line come
+  // last and win.
   Environment given;
   for (const std::string& assignment : request.environment) set(given, assignment);
   plan.environment = guest.environment_of(plan.user);
@@ -168,9 +179,11 @@ void answer(Visitor& visitor, const SudoAnswer& given) {
   (void)::send(visitor.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// A terminal of its own in place of the caller's descriptors; its master goes to the caller.
+// Replaces the caller's descriptors by a terminal of the command's own, and sends its master to the
+// caller. The caller's own terminal would give the command a way to push input into it.
 Result<void> give_terminal(Visitor& visitor, TerminalSize size, const User& user) {
   Terminal terminal = TRY(open_terminal(size, user));
+  // The client reads it with blocking calls.
   (void)::fcntl(terminal.master.get(), F_SETFL, O_RDWR);
   if (!send_with_descriptors(visitor.socket.get(),
                              std::string(1, static_cast<char>(SudoAnswer::Kind::terminal)),
@@ -180,7 +193,7 @@ Result<void> give_terminal(Visitor& visitor, TerminalSize size, const User& user
   return {};
 }
 
-// What a terminal would send to a whole group goes to the group.
+// Signals that a terminal sends to a whole group are sent to the group.
 void pass_signal(const Visitor& visitor, int number) {
   if (visitor.ended || number <= 0 || number >= NSIG || number == SIGCHLD) return;
   bool whole = number == SIGINT || number == SIGQUIT || number == SIGHUP || number == SIGWINCH ||
@@ -188,8 +201,8 @@ void pass_signal(const Visitor& visitor, int number) {
   (void)::kill(whole ? -visitor.pid : visitor.pid, number);
 }
 
-// Signals come as bytes; the end of the stream means that sudo was killed, and its command hears of
-// it.
+// Signals come as bytes. The end of the stream means that sudo was killed: its command gets what it
+// would get when its terminal is closed.
 io::Task<void> pass_signals(std::shared_ptr<Visitor> visitor) {
   while (!visitor->ended) {
     for (char number : std::exchange(visitor->bytes, "")) pass_signal(*visitor, number);
@@ -205,7 +218,7 @@ io::Task<void> pass_signals(std::shared_ptr<Visitor> visitor) {
   }
 }
 
-// Null: the program runs. Else why it does not.
+// Nothing if the program runs; otherwise the errno.
 io::Task<std::optional<int>> read_status(io::Loop& loop, Fd status) {
   (void)::fcntl(status.get(), F_SETFL, ::fcntl(status.get(), F_GETFL) | O_NONBLOCK);
   io::Socket socket(loop, std::move(status));
@@ -222,6 +235,7 @@ io::Task<std::optional<int>> read_status(io::Loop& loop, Fd status) {
   }
 }
 
+// From the request to the answer. Each early return is a refusal, with words for the caller.
 io::Task<SudoAnswer> serve_visitor(Guest& guest, std::shared_ptr<Visitor> visitor) {
   SudoAnswer given{SudoAnswer::Kind::refused, 1, ""};
   std::optional<SudoRequest> request = co_await read_request(guest.loop, visitor);
@@ -274,6 +288,7 @@ io::Task<SudoAnswer> serve_visitor(Guest& guest, std::shared_ptr<Visitor> visito
   co_return given;
 }
 
+// The kernel says who the caller was at the time of connect().
 io::Task<void> receive_visitor(std::shared_ptr<Door> door, Fd connection) {
   auto visitor = std::make_shared<Visitor>(door->guest.loop);
   socklen_t size = sizeof visitor->caller;
@@ -288,6 +303,8 @@ io::Task<void> receive_visitor(std::shared_ptr<Door> door, Fd connection) {
   --door->visitors;
 }
 
+// Out of descriptors it waits a little: the connection stays in the backlog, and an error would
+// come back at once.
 io::Task<void> receive_visitors(std::shared_ptr<Door> door) {
   while (true) {
     Fd connection(::accept4(door->listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -17,16 +17,20 @@ constexpr int kMostTexts = 65'535;
 constexpr const char* kUsage =
     "usage: sudo [-EHinSsv] [-g group] [-u user] [-D directory] [VAR=value] [command [arg ...]]\n";
 
+// Each text is a u32 length, little-endian, and its bytes.
 void add(std::string_view text, std::string& out) {
   for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(text.size() >> shift & 0xff);
   out += text;
 }
 
+// A list is its length as a text, and then its texts.
 void add(const std::vector<std::string>& texts, std::string& out) {
   add(cat(texts.size()), out);
   for (const std::string& text : texts) add(text, out);
 }
 
+// Reads what `add` wrote. The bytes come from any program inside, so every length is checked, and
+// NUL is refused: these texts go to the kernel as C strings.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -67,12 +71,14 @@ class Reader {
   std::string_view bytes_;
 };
 
+// "A=b", but not "./a=b", which is a program.
 bool is_assignment(const std::string& text) {
   size_t equals = text.find('=');
   return equals != std::string::npos && equals > 0 && text.find('/') > equals;
 }
 
-// The command line, option by option.
+// Reads a command line option by option, as sudo does, and accepts options that make no difference
+// here.
 class Parser {
  public:
   explicit Parser(const std::vector<std::string>& arguments) : arguments_(arguments) {}
@@ -114,6 +120,7 @@ class Parser {
     return command_;
   }
 
+  // The value of an option: the rest of the same argument, or the next one.
   std::string value(std::string_view rest, std::string_view name) {
     if (!rest.empty()) return std::string(rest);
     if (at_ < arguments_.size()) return arguments_[at_++];

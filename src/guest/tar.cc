@@ -23,15 +23,19 @@ namespace {
 constexpr int kDeepest = 256;
 constexpr size_t kBlock = 64 << 10;
 
+// An error with libarchive's reason. Its text may quote names from the archive, so it is made
+// printable.
 Error failed(const std::string& what, const std::string& path, archive* reason) {
   const char* why = ::archive_error_string(reason);
   return refuse(Code::invalid, cat(what, path.empty() ? "" : cat(" '", printable(path), "'"), ": ",
                                    why ? printable(why) : "not possible"));
 }
 
-// libarchive converts names to the locale; names are bytes.
+// libarchive converts names to the locale. With UTF-8 they stay as they are.
 void use_utf8() { (void)::setlocale(LC_CTYPE, "C.UTF-8"); }
 
+// Writes a tree as a tar. Directories are walked by descriptor without following links, since
+// programs inside may change the tree meanwhile.
 class Packer {
  public:
   Result<Value> run(const std::string& path, int output) {
@@ -105,6 +109,7 @@ class Packer {
                : failed("pack", path, archive_.get());
   }
 
+  // Owners are numbers; names inside and outside need not agree.
   Result<void> write_head(const std::string& path, const struct stat& info,
                           const std::string& target) {
     std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(::archive_entry_new(),
@@ -124,6 +129,8 @@ class Packer {
   std::unique_ptr<archive, int (*)(archive*)> archive_{::archive_write_new(), ::archive_write_free};
 };
 
+// Unpacks a tar that anybody may have made. Nothing is written outside of `root`, whatever names
+// and links the archive has.
 class Unpacker {
  public:
   explicit Unpacker(int root) : root_(root) {}
@@ -146,6 +153,7 @@ class Unpacker {
       TRY(unpack(entry));
       ++files;
     }
+    // The rest is padding. It is read, so that the sender does not see a broken pipe.
     char rest[kBlock];
     // padding: who sends it need not see a broken pipe.
     while (::read(input, rest, sizeof rest) > 0) {}
@@ -181,6 +189,7 @@ class Unpacker {
     return kernel::open_as_root(root_, path, O_RDONLY | O_DIRECTORY);
   }
 
+  // What is there is replaced, never written into. Devices, pipes and sockets are skipped.
   Result<void> unpack(archive_entry* entry) {
     std::string path = TRY(clean(::archive_entry_pathname(entry)));
     mode_t type = ::archive_entry_filetype(entry);
@@ -213,6 +222,7 @@ class Unpacker {
     return {};
   }
 
+  // The owner can always enter its directories, or a read-only one could not be filled.
   Result<void> unpack_directory(const std::string& path, archive_entry* entry) {
     Fd directory = TRY(open_directory(path));
     // One that was there may be another's.

@@ -10,6 +10,7 @@
 
 namespace paddock::guest {
 
+// TIOCGPTPEER opens the other side without a path, so it works whatever is mounted at /dev/pts.
 Result<Terminal> open_terminal(TerminalSize size, const User& user) {
   Terminal terminal;
   terminal.master = Fd(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));

@@ -6,6 +6,7 @@
 
 namespace paddock::guest {
 
+// In characters.
 struct TerminalSize {
   int rows = 24, columns = 80;
 };

@@ -1,5 +1,5 @@
-// Operations that move the bytes of files: read, write, compose. A piece at a time, at the pace of
-// who takes them.
+// Operations that move the bytes of files: read, write, compose. They move a piece at a time, at
+// the pace of whoever takes them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kPiece = kLargestData;
 constexpr size_t kMostSources = 10'000;
 
-// For reading; a regular file, whatever the path leads over.
+// Opens a regular file for reading. O_NONBLOCK, because opening a pipe would wait for a writer.
 Result<Fd> open_for_reading(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file && (errno == ENOENT || errno == ENOTDIR))
@@ -33,6 +33,7 @@ Result<Fd> open_for_reading(const std::string& path) {
   return file;
 }
 
+// Writing to a regular file does not wait for anyone, so the guest does it itself.
 Result<void> write_piece(int file, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     ssize_t count = ::write(file, bytes.data(), bytes.size());
@@ -52,6 +53,7 @@ Answer read_file_bytes(Guest& guest, CallPointer call) {
   Result<std::optional<int64_t>> length = number_of(call->request, "length", 0, INT64_MAX / 2);
   if (!offset) co_return offset.error();
   if (!length) co_return length.error();
+  // The rights are those of the user only while the file is opened, not across a wait.
   Result<Fd> file = Error{};
   {
     FileRights rights(guest, place.value());
@@ -115,6 +117,7 @@ Answer write_file_bytes(Guest& guest, CallPointer call) {
   co_return with_entry(Describer().of_open(file.value().get(), place.value().path));
 }
 
+// Joins files that were uploaded in parts, and removes the parts when all of them are in it.
 Answer compose_file(Guest& guest, CallPointer call) {
   Result<Place> place = place_in(guest, call->request);
   if (!place) co_return place.error();

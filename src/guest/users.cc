@@ -15,9 +15,11 @@ namespace paddock::guest {
 
 namespace {
 
+// Both files are the workload's to write, so their size and the number of groups are bounded.
 constexpr size_t kMostBytes = 1 << 20;
 constexpr size_t kMostGroups = 1024;
 
+// A whole decimal number. UINT32_MAX is no id: the kernel takes it for "leave unchanged".
 std::optional<uint32_t> id_in(std::string_view text) {
   uint32_t id = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -37,6 +39,7 @@ void each_line(std::string_view text, size_t fields, Use use) {
   }
 }
 
+// A line without valid ids is skipped. A home that is not absolute becomes "/".
 std::optional<User> user_in(const std::vector<std::string>& line) {
   std::optional<uint32_t> uid = id_in(line[2]), gid = id_in(line[3]);
   if (!uid || !gid || line[0].empty()) return std::nullopt;

@@ -11,6 +11,7 @@
 
 namespace paddock::guest {
 
+// A line of /etc/passwd, with the groups that /etc/group adds.
 struct User {
   std::string name;
   uint32_t uid = 0, gid = 0;
@@ -24,8 +25,8 @@ class Users {
   Users(std::string passwd, std::string group)
       : passwd_(std::move(passwd)), group_(std::move(group)) {}
 
-  // By name, or by number when it has one. root is always there. Fails with the wire's `invalid
-  // username: 'x'`.
+  // Finds a user by name, or by number if there is no such name. There is always a root. The
+  // error's text, `invalid username: 'x'`, is part of the protocol.
   Result<User> find(const std::string& name) const;
   bool knows(const std::string& name) const { return static_cast<bool>(find(name)); }
   std::string name_of(uint32_t uid) const;  // "1000" when it has none

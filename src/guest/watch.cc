@@ -23,10 +23,13 @@ namespace {
 constexpr size_t kMostWatched = 16'384;  // directories, in all watches together
 constexpr size_t kMostAtOnce = 4096;     // names found in directories that are new
 constexpr int kDeepest = 256;
+// Opened files that were unlinked are of no interest (IN_EXCL_UNLINK), and the root alone reports
+// its own end.
 constexpr uint32_t kMask = IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM |
                            IN_DELETE | IN_ONLYDIR | IN_EXCL_UNLINK;
 constexpr uint32_t kOwnMask = kMask | IN_DELETE_SELF | IN_MOVE_SELF;
 
+// inotify does not see what other machines change on a network file system.
 bool is_on_network(const std::string& path) {
   struct statfs info;
   if (::statfs(path.c_str(), &info) != 0) return false;
@@ -36,11 +39,14 @@ bool is_on_network(const std::string& path) {
          type == kFuse;
 }
 
+// One message to the client.
 struct Change {
   std::string name;  // relative to the watched directory
   const char* type;
 };
 
+// One inotify descriptor and the directories it watches. The number of directories is shared by all
+// watches, as it is the sandbox's kernel memory.
 class Watch {
  public:
   Watch(Guest& guest, std::string root, bool recursive)
@@ -58,6 +64,7 @@ class Watch {
     return {};
   }
 
+  // inotify writes whole events, so a read never ends in the middle of one.
   void read(const char* bytes, size_t size, std::vector<Change>& changes) {
     for (size_t at = 0; at + sizeof(inotify_event) <= size;) {
       inotify_event event;
@@ -76,6 +83,7 @@ class Watch {
     return directory.empty() ? name : cat(directory, "/", name);
   }
 
+  // Watches one directory. Only the root may be reached over a link.
   Result<void> add(const std::string& name, uint32_t mask) {
     if (guest_.watched >= kMostWatched)
       return refuse(Code::exhausted, "too many directories are being watched");
@@ -87,8 +95,8 @@ class Watch {
     return {};
   }
 
-  // All directories beneath. What is found in one that is new itself is told of as created: it may
-  // be older than the watch.
+  // Watches all directories beneath. What is found in a directory that is itself new is reported as
+  // created, since it may be older than the watch.
   Result<void> add_beneath(const std::string& name, std::vector<Change>* changes, int depth) {
     if (depth > kDeepest) return {};
     std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path_of(name).c_str()), ::closedir);
@@ -110,6 +118,7 @@ class Watch {
     return {};
   }
 
+  // A directory that was moved away keeps its watches, whose names would be wrong from now on.
   void forget_beneath(const std::string& name) {
     for (const auto& [number, directory] : directories_)
       // IN_IGNORED follows.
@@ -153,6 +162,7 @@ class Watch {
   std::map<int, std::string> directories_;  // relative; "" is the root
 };
 
+// What was removed or renamed has no entry any more.
 Value message_of(const Watch& watch, const Change& change, Describer* describer) {
   Value message;
   message.set("name", change.name);
@@ -164,6 +174,7 @@ Value message_of(const Watch& watch, const Change& change, Describer* describer)
   return message;
 }
 
+// Checked first, so that the error names what is wrong with the path.
 Result<void> check_watchable(const std::string& path, bool network_mounts) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
