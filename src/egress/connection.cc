@@ -21,14 +21,15 @@ namespace {
 constexpr Milliseconds kHelloMs = 20'000;
 // How long a refused program may take to say what it speaks.
 constexpr Milliseconds kRefusedWaitMs = 2'000;
-// A client that says nothing for so long waits for an answer.
+// A client that sends nothing for so long is waiting for an answer.
 constexpr Milliseconds kPauseMs = 30;
 constexpr Milliseconds kGreetingMs = 2'000;  // for the rest of a server's greeting
 constexpr size_t kSniff = 16 << 10;
 // IP6T_SO_ORIGINAL_DST; its header does not go with <netinet/in.h>.
 constexpr int kIpv6OriginalDestination = 80;
 
-// Where the program connected to, before the redirection.
+// Where the program connected to, before the redirection in its own network namespace. The kernel
+// says so, and the program cannot forge it.
 std::optional<net::Endpoint> original_destination(int socket) {
   net::SocketAddress local;
   local.size = sizeof local.storage;
@@ -45,7 +46,7 @@ std::optional<net::Endpoint> original_destination(int socket) {
   return net::from_socket_address(original);
 }
 
-// Connected to the listener itself: a program that uses it as its proxy.
+// Whether the program connected to the listener itself, and so uses it as its proxy.
 bool is_listener(const net::Endpoint& endpoint) {
   const char* kind = net::not_public(endpoint.address);
   bool here = (kind && std::string_view(kind) == "loopback") ||
@@ -96,6 +97,7 @@ void Connection::end() {
   server_.cut();
 }
 
+// A target without a port has not been decided about yet.
 void Connection::judge_again() {
   bool decided = target_.port != 0;
   if (!decided) return;
@@ -136,10 +138,13 @@ void Connection::log_rest(const char* protocol) {
   log(entry);
 }
 
+// From here on the connection counts as denied, whatever was decided before.
 void Connection::deny(const char* rule, std::string why) {
   verdict_ = {.allowed = false, .rule = rule, .why = std::move(why)};
 }
 
+// A strict policy lets through what can be checked on the ports of HTTP and HTTPS, and nothing
+// else.
 bool Connection::is_strict_port() const {
   return gate_.settings.strict && (target_.port == 80 || target_.port == 443);
 }
@@ -159,7 +164,8 @@ Task<void> Connection::run() {
   }
 }
 
-// Dials the target; false when it may not be reached or does not answer.
+// Decides about the target, then dials it. False if it may not be reached or does not answer. The
+// rules may have changed while it was dialled, so the address is then judged again.
 Task<bool> Connection::reach() {
   verdict_ = gate_.admit_name(target_.host, gate_.rules.decide(target_.host, target_.port));
   if (!verdict_.allowed) co_return false;
@@ -183,6 +189,7 @@ void Connection::limit_buffers() {
       (void)::setsockopt(socket, SOL_SOCKET, option, &size, sizeof size);
 }
 
+// A connection that the kernel redirected here. The program believes that it reached its target.
 Task<void> Connection::run_redirected(Target target) {
   target_ = target;
   bool reached = co_await reach();
@@ -333,6 +340,7 @@ Task<void> Connection::carry() {
   }
 }
 
+// Carries bytes as they are, after those that were read to find out what they are.
 Task<void> Connection::carry_opaque(const char* protocol) {
   std::string seen = std::exchange(client_.ahead, {}).substr(sent_ahead_);
   bool sent = co_await server_.write(seen);
@@ -373,6 +381,7 @@ Task<void> Connection::carry_tls() {
     co_await carry_opaque("tls");
 }
 
+// HTTP in the clear on a redirected connection: every request's Host must be the target.
 Task<void> Connection::carry_http() {
   HttpRelay relay(*this, HttpRelay::Kind::direct);
   co_await relay.run();
@@ -440,6 +449,7 @@ Task<void> Connection::run_dns() {
 
 // ---- as a proxy ---
 
+// SOCKS 5 begins with the byte 5, which cannot begin an HTTP request.
 Task<void> Connection::run_proxy() {
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
   Stream::More more = co_await client_.read(deadline);

@@ -13,10 +13,12 @@ namespace paddock::egress {
 
 namespace {
 
-// RFC 8305: give each a head start, then try the next too.
+// RFC 8305: each attempt gets a head start before the next one begins beside it.
 constexpr Milliseconds kStagger = 250, kLongestDial = 30'000;
 constexpr size_t kMostAttempts = Wait::kMost;
 
+// What kind of special address this is, or null for a public one. The kernel is asked for the
+// host's own addresses, which change.
 const char* why_not_public(const Gate& gate, const net::Address& address) {
   if (const char* kind = net::not_public(address)) return kind;
   return gate.routes.stays_here(address) ? "this host's own address" : nullptr;
@@ -33,17 +35,20 @@ std::vector<net::Address> interleave(const std::vector<net::Address>& addresses)
   return order;
 }
 
+// One connection that is being made.
 struct Attempt {
   net::Address address;
   Socket socket;
 };
 
+// Reading SO_ERROR also clears it.
 int error_of(int socket) {
   int error = 0;
   socklen_t size = sizeof error;
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
+// Writable alone does not mean connected: a failed attempt is writable too.
 bool is_connected(int socket) {
   sockaddr_storage peer;
   socklen_t size = sizeof peer;
@@ -67,6 +72,7 @@ std::unique_ptr<Attempt> start(Loop& loop, const net::Address& address, uint16_t
 
 }  // namespace
 
+// An address of NAT64 leads to an IPv4 address, so that one is judged as well.
 policy::Verdict judge(const Gate& gate, const Target& target, const net::Address& address) {
   policy::Verdict verdict = gate.rules.decide_address(target.host, to_host(address), target.port,
                                                       why_not_public(gate, address));
@@ -139,6 +145,7 @@ Task<void> connect_to_first(Gate& gate, std::vector<net::Address> addresses, uin
 
 }  // namespace
 
+// All addresses are judged before the first is dialled; only those that passed are tried.
 Task<Dialled> dial(Gate& gate, Target target, policy::Verdict verdict, Stream& server) {
   Dialled dialled{.verdict = verdict};
   std::vector<net::Address> found, vetted;

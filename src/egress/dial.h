@@ -1,5 +1,5 @@
-// From a target that is allowed to a connection: resolve, judge the addresses, connect to exactly
-// one of these.
+// From an allowed target to a connection: resolve its name, judge the addresses, and connect to
+// exactly one of these.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 
 namespace paddock::egress {
 
+// How a dial ended: connected, denied by `verdict`, or failed with `error`.
 struct Dialled {
   bool connected = false;
   net::Address address;
@@ -16,7 +17,8 @@ struct Dialled {
   std::string error;        // it was allowed, but failed: "no such name", "connection refused"
 };
 
-// Whether this target, allowed itself, may be reached at this address.
+// Whether this target, itself allowed, may be reached at this address. Private addresses and those
+// of this host need to be listed.
 policy::Verdict judge(const Gate& gate, const Target& target, const net::Address& address);
 
 // Opens `server` to where `target` is. The target itself has been allowed already.

@@ -6,6 +6,7 @@
 
 namespace paddock::egress {
 
+// Logs each reported packet as denied, until the socket ends.
 Task<void> log_dropped(Gate& gate, Socket& socket);
 
 }  // namespace paddock::egress

@@ -24,7 +24,9 @@ namespace {
 
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 constexpr size_t kLongestLine = 16 << 20;
+// Descriptors besides the two of each connection: sockets of our own, lookups, second attempts.
 constexpr uint64_t kOwnDescriptors = 256;  // sockets of our own, lookups, second attempts
+// A program that opens connections without pause must not keep the others from their turn.
 constexpr int kAcceptsInARow = 64;
 constexpr int kReplyMs = 10'000;
 constexpr Milliseconds kFinishMs = 500;  // for connections to end once they are told to
@@ -43,7 +45,7 @@ Result<Value> read_line(int socket) {
   return Error{Code::invalid, "a control line is too long", ""};
 }
 
-// Waits for a manager that reads slowly: it has asked, and is waiting itself.
+// Blocks for a manager that reads slowly: it has asked, and is waiting for the answer itself.
 void reply(int socket, const char* key, Value value) {
   Value answer;
   answer.set(key, std::move(value));
@@ -58,14 +60,15 @@ void reply(int socket, const char* key, Value value) {
   }
 }
 
-// For the hosts that get a header: contexts for both sides, and the trust stores for programs
-// inside.
+// What is needed for hosts that get a header: TLS contexts for both sides, and trust stores for the
+// programs inside.
 struct Interception {
   std::optional<net::TlsContexts> tls;
   Value ready;
 };
 
-// An authority that may speak for the hosts of these headers alone.
+// Makes an authority that may speak for the hosts of these headers alone. The key never leaves this
+// process. Without headers everything stays empty.
 Result<Interception> prepare_interception(const std::vector<Inject>& inject) {
   Interception interception;
   std::string certificate, bundle, java;
@@ -86,6 +89,8 @@ Result<Interception> prepare_interception(const std::vector<Inject>& inject) {
   return interception;
 }
 
+// Every connection takes two descriptors. A limit that cannot be kept is refused at the start, not
+// when it is reached.
 Result<void> check_descriptors(const Settings& settings, uint64_t most) {
   if (settings.connections * 2 + kOwnDescriptors <= most) return {};
   return Error{Code::unsupported,
@@ -95,12 +100,14 @@ Result<void> check_descriptors(const Settings& settings, uint64_t most) {
                    " connections, or raise the hard limit of open files (ulimit -Hn)")};
 }
 
-// What the caller had open is not ours to use, also not for an attacker of this process.
+// Descriptors that the caller left open are closed: an attacker of this process must not find them.
 void let_go_of_the_callers() {
   kernel::turn_stdio_to_null();
   (void)::syscall(SYS_close_range, kSandbox + 1, ~0U, 0);
 }
 
+// The process after its lock-down: obeys the manager on one socket, and serves the sandbox on the
+// others.
 class Egress {
  public:
   Egress(Loop& loop, Fd control, Fd sandbox, Log& log, Resolver& resolver, Routes& routes,
@@ -118,7 +125,8 @@ class Egress {
   Gate gate;
 
  private:
-  // The manager's orders. When it is gone, so are we, and with us the sandbox's network.
+  // Obeys the manager's orders. When the manager is gone this process exits, and with it goes the
+  // sandbox's network.
   Task<void> obey() {
     std::string lines;
     char buffer[4096];
@@ -141,6 +149,8 @@ class Egress {
       if (count <= 0 || lines.size() > kLongestLine) ::_exit(0);
       lines.append(buffer, static_cast<size_t>(count));
     }
+    // The order at the end: no new connections, then all end, then their last entries are logged
+    // and sent, and only then the summary is made.
     listener_.close();
     gate.end_all_connections();
     Milliseconds patience = gate.loop.now() + kFinishMs;
@@ -152,6 +162,7 @@ class Egress {
     gate.loop.stop();
   }
 
+  // An order that is refused leaves everything as it was.
   void reload(const Result<Value>& order) {
     Result<void> taken = take_order(order);
     if (taken)
@@ -174,8 +185,8 @@ class Egress {
     return gate.use(std::move(settings));
   }
 
-  // One message with the sockets that the sandbox's first process has bound inside: listener, DNS,
-  // dropped packets.
+  // Receives one message with the sockets that the sandbox's first process has bound inside: the
+  // listener, DNS, and dropped packets.
   Task<void> receive_sockets() {
     (void)co_await sandbox_.readable();
     char byte = 0;
@@ -213,6 +224,8 @@ class Egress {
     spawn(log_dropped(gate, dropped_));
   }
 
+  // Connections above the limit are accepted and reset, so that the program gets an answer and the
+  // log an entry.
   Task<void> accept_connections() {
     uint64_t accepted = 0;
     while (listener_) {
@@ -238,7 +251,8 @@ class Egress {
   Socket control_, sandbox_, listener_, lookups_, dropped_;
 };
 
-// Settings first, then lock-down, and only then the first hostile byte.
+// The order is the security of this process: settings and files are read first, then it locks
+// itself down, and only then comes the first hostile byte.
 Result<void> run(Fd control, Fd events, Fd sandbox) {
   Value order = TRY(read_line(control.get()));
   const Value* found = order.find("settings");
@@ -272,7 +286,7 @@ Result<void> run(Fd control, Fd events, Fd sandbox) {
 
 int serve() {
   let_go_of_the_callers();
-  // To say why not, when what owns the other is gone.
+  // A second descriptor to say why it failed, when the owner of the first one is gone.
   Fd answers(::fcntl(kControl, F_DUPFD_CLOEXEC, 3));
   Result<void> served = run(Fd(kControl), Fd(kEvents), Fd(kSandbox));
   if (served) return 0;

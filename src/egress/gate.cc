@@ -20,7 +20,7 @@ net::Address to_address(const policy::Host& host) {
   return {host.address, host.address_bits == 128};
 }
 
-// Everything is parsed before anything changes.
+// Everything is parsed before anything changes, so that a bad reload leaves the old rules in force.
 Result<void> Gate::use(Settings wanted) {
   policy::NetworkRules wanted_rules =
       TRY(policy::NetworkRules::create(wanted.allow, wanted.deny, wanted.granted));
@@ -82,6 +82,7 @@ Milliseconds Gate::moved_down(uint64_t bytes) {
   return down_rate_.spend(bytes, loop.now());
 }
 
+// At least one byte, since a block of none would never move: the total is then reached by it.
 size_t Gate::within_total(size_t most) const {
   if (!settings.total) return most;
   uint64_t used = log.up + log.down;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Milliseconds kHeadMs = 20'000;  // from the first byte of a head to its last
 
+// Whether a comma-separated list has this word. Case does not matter.
 bool lists(std::string_view value, std::string_view word) {
   for (const std::string& part : split(value, ',')) {
     std::vector<std::string> words = words_in(part);
@@ -22,6 +23,7 @@ bool lists(std::string_view value, std::string_view word) {
   return false;
 }
 
+// The host in canonical form, so that spellings of one name compare equal.
 Result<policy::Host> host_of(const Result<net::Authority>& authority) {
   if (!authority) return authority.error();
   return policy::canonical_host(authority.value().host);
@@ -34,6 +36,7 @@ void remove_header(std::vector<net::Header>& headers, std::string_view name) {
 
 }  // namespace
 
+// The query is cut off: it may hold tokens.
 std::string path_without_query(const std::string& path) { return path.substr(0, path.find('?')); }
 
 // Reads a whole head, or says why there is none and which status that deserves.
@@ -252,6 +255,7 @@ Task<bool> HttpRelay::find_server_for_proxy() {
   co_return true;
 }
 
+// Answers by itself and ends the connection.
 Task<void> HttpRelay::answer(int status, std::string what) {
   std::string response = error_response(status, what, entry_.method.empty() ? nullptr : &request_);
   entry_.status = status;
@@ -260,6 +264,7 @@ Task<void> HttpRelay::answer(int status, std::string what) {
   co_await io::close_gently(gate_.loop, client_.socket, client_.tls);
 }
 
+// 421 says that the request came over a connection to another host; 403 is a denial.
 Task<void> HttpRelay::answer_denied() {
   std::string response = denied_response(connection_.target_, connection_.verdict_, &request_);
   entry_.status = connection_.verdict_.rule == "network.host" ? 421 : 403;
@@ -307,6 +312,7 @@ void HttpRelay::rewrite_request() {
 Task<bool> HttpRelay::exchange() {
   rewrite_request();
   request_sent_ = response_done_ = response_begun_ = keep_ = false;
+  // The server may have got the beginning of the head already, while it was unclear what it is.
   std::string head = net::to_bytes(request_).substr(std::exchange(connection_.sent_ahead_, 0));
   bool sent = co_await server_.write(head);
   if (sent) {

@@ -11,6 +11,7 @@
 
 namespace paddock::egress {
 
+// A request's head; or the end of the stream; or what is wrong, with the status to answer.
 struct RequestRead {
   enum class Kind { request, end, wrong } kind = Kind::end;
   net::RequestHead head;
@@ -19,6 +20,7 @@ struct RequestRead {
 };
 // Takes a request's head from the front of the stream.
 Task<RequestRead> read_request(Stream& client, Milliseconds deadline);
+// Queries may hold secrets and are not logged.
 std::string path_without_query(const std::string& path);
 
 class HttpRelay {
@@ -30,18 +32,23 @@ class HttpRelay {
   };
   HttpRelay(Connection& connection, Kind kind);
 
+  // Serves requests until the connection ends, or becomes a tunnel.
   Task<void> run();
   // A CONNECT was granted; the connection goes on as something else.
   bool tunnel_wanted() const { return tunnel_; }
 
  private:
   Task<bool> wait_for_request();
+  // Finds the server for request_. False if the request was answered here.
   Task<bool> find_server();  // for request_; false: it was answered
   Task<bool> find_server_for_proxy();
+  // Whether a secret may be sent to this target without TLS.
   bool may_show_secrets() const;
+  // On a direct connection the Host header must name where the connection goes.
   bool check_host();  // direct: the Host is where the connection goes
   Task<void> answer(int status, std::string what);
   Task<void> answer_denied();
+  // True if another request may follow on this connection.
   Task<bool> exchange();  // true: the connection can go on
   void rewrite_request();
   Task<void> send_body();
@@ -55,6 +62,7 @@ class HttpRelay {
   Gate& gate_;
   Stream &client_, &server_;
   Kind kind_;
+  // The headers to add to this request, and the secrets in them that must not come back.
   std::vector<const Inject*> injections_;  // for this request
   std::vector<std::string> secrets_;       // that must not come back
 

@@ -19,11 +19,11 @@ namespace paddock::egress {
 
 namespace {
 
-// Ten thousand connections take a thirtieth; whoever needs more is being attacked.
+// Ten thousand connections take a thirtieth of it. A process that needs more is being attacked.
 constexpr uint64_t kMostMemory = 1 << 30;
 
-// No file, no directory, no abstract socket, no signal to others. On kernels without it seccomp
-// alone says the same.
+// Gives up all files and directories, abstract sockets, and signals to others. On kernels without
+// Landlock, seccomp alone does it.
 Result<void> give_up_files() {
   int abi = kernel::landlock_abi();
   if (abi == 0) return {};
@@ -43,7 +43,8 @@ uint64_t raise_open_files() {
   return limit.rlim_cur;
 }
 
-// Gives up everything that serving does not need; irreversible.
+// The order matters: ids change while there are capabilities to do so, no_new_privs comes before
+// Landlock and seccomp, and the filter is last because it forbids the calls before it.
 Result<void> lock_down(uint32_t uid) {
   (void)::signal(SIGPIPE, SIG_IGN);
   TRY(kernel::keep_capabilities());  // to empty the bounding set, too

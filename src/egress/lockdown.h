@@ -1,3 +1,4 @@
+// What the egress process gives up before it reads a hostile byte.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace paddock::egress {
 // this must not serve.
 Result<void> lock_down(uint32_t uid);
 
-// Lets this process have as many descriptors as it may: two for each connection.
+// Raises the limit of open files to the most that is allowed, and returns it: each connection takes
+// two.
 uint64_t raise_open_files();
 
 }  // namespace paddock::egress

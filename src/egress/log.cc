@@ -34,6 +34,7 @@ class Line {
   std::string text_;
 };
 
+// What the program tried, in words for people.
 std::string action_of(const Entry& entry) {
   if (entry.protocol == "dns") return cat("resolve ", printable(entry.name));
   std::string target = cat(printable(entry.name), entry.port ? cat(":", entry.port) : "");
@@ -53,7 +54,7 @@ Log::Log(Loop& loop, Fd events, std::string sandbox)
   };
 }
 
-// The program chooses these texts, and how many of them there are.
+// The program chooses these texts and how many of them there are, so they are cut.
 Entry Log::cut(Entry entry) {
   auto shorten = [](std::string& text, size_t most) {
     if (text.size() > most) text = text.substr(0, most) + "…";
@@ -130,6 +131,7 @@ void Log::send(const std::string& line) {
     pending_ += line;
 }
 
+// `connections` is asked for the current number whenever sums are sent.
 void Log::use_live(Milliseconds live_ms, std::function<uint64_t()> connections) {
   live_ms_ = live_ms;
   connections_ = std::move(connections);
@@ -173,6 +175,7 @@ Value as_list(const std::set<std::string>& texts) {
 
 }  // namespace
 
+// Members that are zero for most hosts are left out.
 Value Log::host_summary(const std::string& name, uint16_t port, const HostSum& host) {
   Value methods(Value::Object{}), statuses(Value::Object{});
   for (const auto& [method, count] : host.methods) methods.set(method, count);

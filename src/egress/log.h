@@ -19,6 +19,7 @@
 
 namespace paddock::egress {
 
+// One thing that happened on the network. Names, methods and paths are the program's words.
 struct Entry {
   std::string name;     // the host as it was asked for: a name, or an address
   std::string address;  // what was dialled; empty: nothing was
@@ -45,14 +46,17 @@ class Log {
   // Hosts asked without TLS: that got their header, or did not.
   std::set<std::string> secrets_in_the_clear, secrets_withheld;
 
-  // Every `live_ms` at most, and only what is new; 0: never.
+  // Sends the sums at most every `live_ms` milliseconds, and only when they changed; 0 means never.
   void use_live(Milliseconds live_ms, std::function<uint64_t()> connections);
 
+  // Sends what is pending as far as the reader takes it. Never blocks.
   void flush();
   bool has_pending() const { return !pending_.empty(); }
   Value summary();
 
  private:
+  // The program decides how many hosts and denials there are, so each table has a bound. What is
+  // beyond it is counted.
   static constexpr size_t kMostHosts = 1000, kMostDenials = 200, kMostPending = 1 << 20;
 
   struct HostSum {
@@ -76,6 +80,7 @@ class Log {
   Loop& loop_;
   Fd events_;
   std::string sandbox_, pending_;  // pending: of the events socket
+  // Entries that did not fit into the pending bytes, and denials that did not fit into the table.
   uint64_t dropped_ = 0, denials_left_out_ = 0;
   Milliseconds live_ms_ = 0, live_again_ = 0;
   bool live_waits_ = false;

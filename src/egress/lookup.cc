@@ -10,10 +10,13 @@ namespace paddock::egress {
 
 namespace {
 
+// A synthetic address never changes, so that the TTL only bounds how often programs ask again.
 constexpr uint32_t kTtl = 60;
+// Questions that are answered at the same time. Others are dropped, and the program asks again.
 constexpr size_t kMostAtOnce = 128;
 size_t at_once = 0;
 
+// The name of a record type, for the log.
 std::string type_text(uint16_t type) {
   switch (type) {
     case 1: return "A";
@@ -92,6 +95,7 @@ Task<std::string> answer_lookup(Gate& gate, std::string message, size_t most) {
 
 namespace {
 
+// Each question has a coroutine of its own: a slow name must not hold up the others.
 Task<void> answer_datagram(Gate& gate, Socket& socket, std::string message,
                            net::SocketAddress from) {
   ++at_once;

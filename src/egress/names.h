@@ -13,6 +13,8 @@ namespace paddock::egress {
 
 class Names {
  public:
+  // Names are never forgotten, since a program may use an address at any time. So their number is
+  // bounded.
   static constexpr size_t kMost = 16384;
 
   // None when there are too many names already.

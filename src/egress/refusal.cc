@@ -19,6 +19,7 @@ const char* reason_of(int status) {
   }
 }
 
+// Programs that ask for JSON can read the reason as data.
 bool wants_json(const net::RequestHead* request) {
   const net::Header* accept = request ? net::find_header(request->headers, "Accept") : nullptr;
   return accept && accept->value.find("json") != std::string::npos;
@@ -31,6 +32,7 @@ std::string response(int status, const char* type, const std::string& body, bool
              "\r\nConnection: close\r\n\r\n", with_body ? body : "");
 }
 
+// The answer to HEAD has the headers of a body, and no body.
 bool has_body(const net::RequestHead* request) { return !request || request->method != "HEAD"; }
 
 }  // namespace

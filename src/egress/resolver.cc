@@ -14,12 +14,14 @@ namespace paddock::egress {
 
 namespace {
 
+// Unpredictable, so that nobody outside can guess an answer to our question.
 uint16_t random_id() {
   uint16_t id = 0;
   (void)!::getrandom(&id, sizeof id, 0);
   return id;
 }
 
+// An answer counts only if it repeats the question (RFC 5452).
 bool same_question(const net::DnsQuestion& question, const std::string& name, net::DnsType type) {
   Result<policy::Host> asked = policy::canonical_host(question.name);
   return question.type == static_cast<uint16_t>(type) && asked && asked.value().name == name;
@@ -92,6 +94,8 @@ Task<Resolved> Resolver::resolve(std::string name) {
   co_return lookup->resolved;
 }
 
+// Asks all servers twice before it gives up. An incomplete answer with addresses is better than
+// none, but is not kept.
 Task<Resolved> Resolver::look_up(const std::string& name) {
   Answer best;
   best.resolved.why = "the DNS servers did not answer";
@@ -105,6 +109,7 @@ Task<Resolved> Resolver::look_up(const std::string& name) {
   co_return best.resolved;
 }
 
+// If nothing has expired, the whole cache goes: it is cheaper than finding out what is oldest.
 void Resolver::keep(const std::string& name, const Answer& answer) {
   if (cache_.size() >= kMostCached)
     std::erase_if(cache_, [&](const auto& entry) { return entry.second.until <= loop_.now(); });

@@ -15,6 +15,7 @@
 
 namespace paddock::egress {
 
+// What a name resolved to.
 struct Resolved {
   std::vector<net::Address> addresses;
   bool exists = false;  // the name does, with or without an address
@@ -35,6 +36,7 @@ class Resolver {
   Task<Resolved> resolve(std::string name);  // canonical
 
  private:
+  // Bounds of the cache, of lookups under way, and of addresses for one name.
   static constexpr size_t kMostCached = 4096, kMostAtOnce = 64, kMostAddresses = 16;
   static constexpr Milliseconds kTryMs = 2000;
   static constexpr int kRounds = 2;

@@ -8,6 +8,8 @@
 
 namespace paddock::egress {
 
+// Holds back as much as could be the beginning of a secret, so that one that is split over two
+// reads is found as well.
 class Scrub {
  public:
   explicit Scrub(std::vector<std::string> secrets = {}) : secrets_(std::move(secrets)) {}
@@ -15,6 +17,7 @@ class Scrub {
   // What may be passed on of `bytes` and of what was held back before: all but a tail that could
   // begin a secret.
   std::string feed(std::string_view bytes);
+  // The rest, at the end of the stream.
   std::string finish();
 
  private:

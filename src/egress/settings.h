@@ -45,6 +45,7 @@ struct Settings {
 // The descriptors that paddock-egress is started with.
 inline constexpr int kControl = 3, kEvents = 4, kSandbox = 5;
 
+// Written by whoever starts egress, and read by egress itself. Both use the same table of fields.
 Value to_value(const Settings& settings);
 Result<Settings> settings_from_value(const Value& value);
 

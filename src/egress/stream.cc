@@ -12,6 +12,7 @@ namespace {
 
 // What receivers have not taken yet waits here. When that is much, less is read at a time.
 constexpr size_t kMostHeld = 16 << 20, kSmallBlock = 16 << 10;
+// Bytes of all connections together that wait for slow receivers.
 size_t held = 0;
 struct Held {
   explicit Held(size_t size) : size(size) { held += size; }
@@ -44,6 +45,7 @@ Task<Stream::More> Stream::read(Milliseconds deadline) {
   return io::Stream::read(deadline, room());
 }
 
+// Counted as held until the receiver has taken them.
 Task<bool> Stream::write(std::string_view bytes) {
   Held holding(bytes.size());
   bool written = co_await io::Stream::write(bytes);
@@ -54,6 +56,7 @@ void Stream::reset() {
   if (socket) io::reset_at_close(socket.get());
 }
 
+// Any error counts as the end: there is nothing to read any more.
 Stream::Seen Stream::peek() {
   char byte;
   ssize_t count = ::recv(socket.get(), &byte, 1, MSG_PEEK);

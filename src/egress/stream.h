@@ -13,6 +13,7 @@ class Gate;
 
 class Stream : public io::Stream {
  public:
+  // The client's bytes are those that count against the totals.
   enum class Side { client, server };  // the client's bytes count against the totals
   Stream(Gate& gate, Side side);
 
@@ -26,6 +27,7 @@ class Stream : public io::Stream {
   std::string peek_at(size_t most);  // the first bytes of it; they stay there
   Seen peek();                       // what waits on the socket, which then may be waited for
 
+  // Makes the close a reset instead of an ordinary end.
   void reset();  // the other side gets a reset instead of an ordinary end
 
  private:

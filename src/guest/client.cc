@@ -148,7 +148,7 @@ void Connection::fail(Error error, bool tell) {
   socket_.nudge();
   unsent_bell_.ring();
   greeted_bell.ring();
-  // Taken out of the member first, since finish() resumes waiters that may open or drop channels.
+  // Moved out of the member, so that the table is empty when on_gone runs.
   std::map<uint32_t, std::weak_ptr<Channel>> channels = std::exchange(channels_, {});
   cancelled_.clear();
   for (auto& [number, weak] : channels)

@@ -9,6 +9,8 @@ namespace paddock::io {
 class Bell {
  public:
   explicit Bell(Loop& loop) : loop_(loop) {}
+  // Waiters get a turn later, not within this call, so it is safe to ring in the middle of a
+  // change.
   void ring() { socket_.nudge(); }
   // `co_await bell.wait()`; false at the deadline. At most two may wait at a time.
   Wait wait(Milliseconds deadline = Wait::kForever) { return Wait(loop_, interest(), deadline); }

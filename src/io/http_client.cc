@@ -20,10 +20,12 @@ constexpr Milliseconds kKept = 4'000;  // many servers close what was idle for f
 constexpr Milliseconds kLongestDial = 10'000, kWritePatience = 30'000;
 constexpr int kMostInterim = 8;  // "early hints" and the like before an answer
 
+// Every error names the server, as one process may talk to several.
 Error failed(const net::HttpUrl& url, const std::string& why, const std::string& hint = "") {
   return Error{Code::io, cat("reach ", printable(url.authority), ": ", why), hint};
 }
 
+// Blocks, so it runs on the resolver's thread.
 Result<std::vector<net::Address>> look_up(const std::string& host) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -42,12 +44,15 @@ Result<std::vector<net::Address>> look_up(const std::string& host) {
   return addresses;
 }
 
+// Header values may come from configuration or from a client: a line break would add headers of its
+// own.
 bool is_clean(std::string_view text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
 }
 
 }  // namespace
 
+// What a client shares with its exchanges, which may outlive it.
 struct HttpExchange::Shared {
   Shared(Loop& on, HttpClientOptions with) : loop(on), options(std::move(with)) {}
   struct Idle {
@@ -69,7 +74,7 @@ struct HttpExchange::Shared {
   Task<int> connect(Stream& stream, const net::SocketAddress& to, Milliseconds until);
 };
 
-// A connection that its server has closed meanwhile, or said something on, is of no use.
+// A connection that its server has closed meanwhile, or sent something on, is of no use.
 std::unique_ptr<Stream> HttpExchange::Shared::take_idle() {
   while (!idle.empty()) {
     Idle last = std::move(idle.back());
@@ -82,7 +87,7 @@ std::unique_ptr<Stream> HttpExchange::Shared::take_idle() {
   return nullptr;
 }
 
-// The number of the error, or 0.
+// Returns 0, or the errno that says why it failed.
 Task<int> HttpExchange::Shared::connect(Stream& stream, const net::SocketAddress& to,
                                         Milliseconds until) {
   int error = ::connect(stream.socket.get(), to.get(), to.size) == 0 ? 0 : errno;
@@ -96,6 +101,8 @@ Task<int> HttpExchange::Shared::connect(Stream& stream, const net::SocketAddress
   co_return error;
 }
 
+// Tries one address after the other. Each one is judged right before it is dialled, and the socket
+// goes to that very address: a name that resolves differently the next time gains nothing.
 Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr<Shared> self,
                                                                  HttpExchange& exchange,
                                                                  Milliseconds deadline) {
@@ -109,6 +116,7 @@ Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr
   }
   if (!found) co_return failed(url, found.error().message);
   Error last = failed(url, "it has no address");
+  // The error of the last address is the one that is returned.
   for (const net::Address& address : found.value()) {
     if (exchange.cut_) co_return failed(url, "it was given up");
     const char* kind = self->options.private_addresses ? nullptr : net::not_public(address);
@@ -157,6 +165,8 @@ HttpExchange::~HttpExchange() {
 void HttpExchange::let_go() {
   if (!stream_) return;
   --shared_->in_use;
+  // Bytes after the end of a response belong to nothing, and a connection with any is not used
+  // again.
   bool is_whole = body_.done() && head.keep_alive && stream_->ahead.empty() && !stream_->is_cut() &&
                   !shared_->closed;
   Milliseconds now = shared_->loop.now();
@@ -260,6 +270,8 @@ Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExc
   co_return answered;
 }
 
+// Writing may fail while the server has an answer already (413, for example), so that reading is
+// tried in any case.
 Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view bytes,
                                       std::string method, Milliseconds deadline) {
   const net::HttpUrl& url = exchange.shared_->options.url;

@@ -26,6 +26,7 @@ namespace paddock::io {
 
 struct HttpClientOptions {
   net::HttpUrl url;
+  // Also allows http: and addresses that are not public; only for servers of the operator's own.
   bool private_addresses = false;  // http:, and addresses that are not public
   std::string trust;               // PEM; empty: what this system trusts
   size_t most_connections = 64;
@@ -37,16 +38,16 @@ struct HttpRequest {
   std::string body;
 };
 
-// One answer on its way. Dropping it before its end closes its connection.
+// One response on its way. Dropping it before its end closes its connection.
 class HttpExchange {
  public:
   ~HttpExchange();
   net::ResponseHead head;
-  // Adds what there is of the body, at least a byte. `end`: all of it was there. `failed`: it was
-  // cut short, or is not HTTP.
+  // Adds what there is of the body, at least a byte. `end` means that all of it was there; `failed`
+  // that it was cut short, or is not HTTP.
   Task<Stream::More> read(std::string& content, Milliseconds deadline);
-  // Also before its head has come, or while it is being dialled: whoever waits for it or reads is
-  // woken, and fails.
+  // Gives the exchange up, also before its head has come or while it is being dialled: waiters and
+  // readers are woken, and fail.
   void cut();
 
  private:
@@ -57,6 +58,8 @@ class HttpExchange {
   Stream* dialling_ = nullptr;
   net::BodyReader body_;
   bool reading_ = false, cut_ = false;
+  // Returns the connection for the next request if its response was read to the end; closes it
+  // otherwise.
   void let_go();
 };
 
@@ -65,7 +68,8 @@ class HttpClient {
   static Result<std::unique_ptr<HttpClient>> create(Loop& loop, HttpClientOptions options);
   ~HttpClient();
 
-  // Up to the answer's head. The error arm: nothing could be sent, or nothing came that is HTTP.
+  // Sends the request and waits for the head of the response. Fails if nothing could be sent, or if
+  // what came is not HTTP.
   Task<Result<void>> send(HttpRequest request, std::shared_ptr<HttpExchange> exchange,
                           Milliseconds deadline);
   const net::HttpUrl& url() const;

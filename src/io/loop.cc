@@ -57,12 +57,14 @@ void Wait::await_suspend(std::coroutine_handle<> waiting) {
   for (size_t i = 0; i < count_; ++i) {
     Wait** slots =
         interests_[i].to_write ? interests_[i].socket->writers_ : interests_[i].socket->readers_;
+    // A third waiter would be forgotten silently, and hang. That is a mistake in the program.
     if (slots[0] && slots[1]) std::abort();
     slots[slots[0] ? 1 : 0] = this;
   }
   if (deadline_ != kForever) loop_.timers_.insert({deadline_, this, {}});
 }
 
+// Turns instead of resuming: whoever nudges may be in the middle of something.
 void Socket::nudge() {
   readable_ = writable_ = true;
   for (Wait** slot : {&readers_[0], &readers_[1], &writers_[0], &writers_[1]}) {
@@ -112,6 +114,8 @@ void Loop::add(Socket& socket) {
   }
   sockets_[number] = &socket;
   epoll_event event{};
+  // Edge-triggered for both directions, so that one epoll_ctl per descriptor is enough for its
+  // life.
   event.events = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.u64 = static_cast<uint64_t>(++generations_[number]) << 32 | number;
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event);
@@ -124,6 +128,8 @@ void Loop::remove(Socket& socket) {
   ++generations_[number];
 }
 
+// Each resumed coroutine may close the socket or open another with the same number. So the socket
+// is looked up again before every step.
 void Loop::fire(const epoll_event& event) {
   size_t number = event.data.u64 & 0xffffffff;
   uint32_t generation = static_cast<uint32_t>(event.data.u64 >> 32);
@@ -144,6 +150,8 @@ void Loop::fire(const epoll_event& event) {
     found->writers_[1]->wake(false);
 }
 
+// wake() takes the timer out of the set itself, and a sleeper is erased before it is resumed, since
+// it may go to sleep again.
 void Loop::run_timers() {
   while (!timers_.empty() && timers_.begin()->when <= now_) {
     Timer timer = *timers_.begin();
@@ -167,6 +175,8 @@ void Loop::run() {
     update_time();
     for (int i = 0; i < count && !stopped_; ++i) fire(events[static_cast<size_t>(i)]);
     run_timers();
+    // Only the turns that were there at the beginning of the round. Those that are given meanwhile
+    // wait for the next one, after the events.
     for (size_t turn = turns_.size(); turn > 0 && !stopped_; --turn) {
       std::coroutine_handle<> handle = turns_.front();
       turns_.pop_front();

@@ -20,6 +20,7 @@ using Milliseconds = int64_t;  // CLOCK_MONOTONIC where it is a point in time
 class Loop;
 class Socket;
 
+// A socket to wait for, in one direction.
 struct Interest {
   Socket* socket;
   bool to_write;
@@ -32,7 +33,7 @@ class Wait {
   static constexpr Milliseconds kForever = INT64_MAX;
   static constexpr size_t kMost = 8;
 
-  // At most kMost.
+  // With more than kMost interests, the rest is ignored.
   Wait(Loop& loop, const Interest* interests, size_t count, Milliseconds deadline);
   Wait(Loop& loop, Interest one, Milliseconds deadline) : Wait(loop, &one, 1, deadline) {}
   Wait(Wait&&) = delete;
@@ -43,8 +44,10 @@ class Wait {
  private:
   friend class Loop;
   friend class Socket;
+  // Takes itself out of all sockets and timers, without resuming the coroutine.
   void leave(bool late);  // takes itself out of everything
-  void wake(bool late);   // and goes on
+  // Leaves, and resumes the coroutine at once: this object is gone afterwards.
+  void wake(bool late);  // and goes on
 
   Loop& loop_;
   Interest interests_[kMost];
@@ -106,7 +109,9 @@ class Loop {
 
   void run();  // until stop()
   void stop() { stopped_ = true; }
+  // Called after each round of events, timers and turns, for work that is worth collecting.
   std::function<void()> after_turn;  // called once everything that was ready has had its turn
+  // The time of the current round. It does not advance within one.
   Milliseconds now() const { return now_; }
 
   struct Sleep {
@@ -127,6 +132,8 @@ class Loop {
     void await_resume() const {}
   };
   Yield yield() { return {*this}; }
+  // Resumes the coroutine in the next round. Whoever wakes others uses this, and keeps its own
+  // state valid meanwhile.
   void give_turn(std::coroutine_handle<> handle) { turns_.push_back(handle); }
 
  private:
@@ -143,6 +150,7 @@ class Loop {
     }
   };
 
+  // Both keep the table of descriptors; epoll itself forgets a descriptor when it is closed.
   void add(Socket& socket);
   void remove(Socket& socket);
   void fire(const epoll_event& event);
@@ -150,6 +158,7 @@ class Loop {
   void update_time();
 
   Fd epoll_;
+  // Indexed by descriptor; null where the loop knows none.
   std::vector<Socket*> sockets_;  // by descriptor
   // By descriptor: events of a closed one's past are not its successor's.
   std::vector<uint32_t> generations_;

@@ -58,6 +58,8 @@ Task<bool> PipeEnd::write(std::string_view bytes, Milliseconds patience) {
   co_return bytes.empty();
 }
 
+// The waiters are only marked by the nudge, and find the descriptor closed when they have their
+// turn.
 void PipeEnd::close() {
   if (!socket_) return;
   socket_.nudge();  // wakes waiters

@@ -11,9 +11,12 @@ namespace {
 constexpr size_t kBuffer = 2 << 20;
 char buffer[kBuffer];
 
+// How long, and for how many bytes, an orderly end may take. A peer that goes on sending must not
+// keep the connection for ever.
 constexpr Milliseconds kGentleMs = 1000;
 constexpr size_t kGentleBytes = 4 << 20;
 
+// The point in time that a patience means; for ever stays for ever.
 Milliseconds after(Loop& loop, Milliseconds patience) {
   return patience == Wait::kForever ? patience : loop.now() + patience;
 }
@@ -51,6 +54,8 @@ void reset_at_close(int socket) {
   (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &off, sizeof off);
 }
 
+// Without reading the rest, the kernel would answer what still comes with a reset, and the peer
+// could lose what it has not read yet.
 Task<void> close_gently(Loop& loop, Socket& socket, std::optional<net::TlsStream>& tls) {
   if (tls) (void)tls->shut_down();
   (void)::shutdown(socket.get(), SHUT_WR);
@@ -149,6 +154,7 @@ Task<void> Stream::close_gently() {
   co_await io::close_gently(loop_, socket, tls);
 }
 
+// Linger of zero turns the close into a reset; the shutdown wakes waiters on both sides.
 void Stream::cut() {
   if (cut_) return;
   cut_ = true;

@@ -46,6 +46,7 @@ class Stream {
   bool is_cut() const { return cut_; }
   Loop& loop() { return loop_; }
 
+  // Overridden by streams that are metered.
  protected:
   // For streams that are metered: how many bytes may move at once, and how long to wait after some
   // have moved.

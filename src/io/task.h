@@ -33,6 +33,7 @@ class Task;
 
 namespace detail {
 
+// What all promises share: the coroutine that waits, which is resumed when this one ends.
 struct PromiseBase {
   std::coroutine_handle<> waiting;  // goes on when this is done
 
@@ -115,7 +116,7 @@ struct Alone {
 // Lets a task run on its own, up to its first wait at once.
 inline detail::Alone spawn(Task<void> task) { co_await task; }
 
-// Two tasks at the same time; goes on when both are done.
+// Runs two tasks at the same time, and resumes its waiter when both are done.
 class Both {
  public:
   Both(Task<void> first, Task<void> second)

@@ -13,6 +13,8 @@
 
 namespace paddock::io {
 
+// Shared by the threads, the loop's coroutine and the worker. The lock guards the two lists and
+// `ends`.
 struct Worker::State {
   std::mutex lock;
   std::condition_variable more;
@@ -28,6 +30,7 @@ struct Worker::State {
 
 namespace {
 
+// What each thread does. The lock is not held while the work runs.
 void serve(Worker::State& state) {
   std::unique_lock<std::mutex> held(state.lock);
   while (true) {
@@ -43,8 +46,8 @@ void serve(Worker::State& state) {
   }
 }
 
-// Gives turns to whose work is done. Outlives the worker by one turn of the loop, hence the shared
-// state.
+// Gives turns to waiters whose work is done. It outlives the worker by one turn of the loop, hence
+// the shared state.
 Task<void> collect(Loop& loop, std::shared_ptr<Worker::State> state) {
   while (true) {
     (void)co_await state->wake.readable();
@@ -77,6 +80,7 @@ Result<std::unique_ptr<Worker>> Worker::create(Loop& loop, size_t threads) {
   return worker;
 }
 
+// The threads end first; then the loop's coroutine is woken to see that it is over.
 Worker::~Worker() {
   if (!state_) return;
   {
