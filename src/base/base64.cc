@@ -11,6 +11,7 @@ constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr uint8_t kInvalid = 0xff;
 
+// The value of each character, or kInvalid.
 constexpr std::array<uint8_t, 256> kValues = [] {
   std::array<uint8_t, 256> values{};
   values.fill(kInvalid);
@@ -35,6 +36,7 @@ Result<std::string> from_base64(std::string_view text) {
       if (value == kInvalid) return broken;
       group = group << 6 | value;
     }
+    // The last group must have no bits beyond its bytes: they would be a second spelling.
     if (group & ((1u << 8 * (4 - characters)) - 1)) return broken;
     for (size_t i = 0; i + 1 < characters; ++i) bytes += static_cast<char>(group >> (16 - 8 * i));
   }

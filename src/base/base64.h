@@ -1,4 +1,4 @@
-// The way back from base64 (text.h has the way there).
+// Decoding base64; encoding is in text.h.
 #pragma once
 
 #include <string>

@@ -34,6 +34,7 @@ std::string sha256_bytes(std::string_view bytes) {
   return hash.finish();
 }
 
+// pread leaves the position alone, which other users of the descriptor may share.
 Result<std::string> sha256_of(int file) {
   Sha256 hash;
   std::string buffer(1 << 18, '\0');
@@ -82,6 +83,7 @@ Result<std::string> random_bytes(size_t count) {
   return bytes;
 }
 
+// Lengths are not secret, so that different ones may return early.
 bool same_secret(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

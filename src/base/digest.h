@@ -1,4 +1,4 @@
-// SHA-256 from OpenSSL's libcrypto, and what goes with secrets.
+// SHA-256 from OpenSSL's libcrypto, random bytes, and the comparison of secrets.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,7 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   ~Sha256();
   void add(std::string_view bytes);
+  // The 32 bytes of the digest. Nothing may be added afterwards.
   std::string finish();  // 32 bytes; nothing may be added behind
 
  private:
@@ -25,10 +26,12 @@ class Sha256 {
 };
 
 std::string sha256_bytes(std::string_view bytes);  // 32 bytes
-// Of the whole file, as 64 hex digits.
+// The digest of the whole file as 64 hex digits. Its read position does not matter and does not
+// change.
 Result<std::string> sha256_of(int file);
 std::string hmac_sha256(std::string_view key, std::string_view bytes);  // 32 bytes
 std::string to_hex(std::string_view bytes);
+// From the kernel. At most 256, which it gives without interruption.
 Result<std::string> random_bytes(size_t count);  // from the kernel
 // In a time that does not depend on where they differ (only on the lengths).
 bool same_secret(std::string_view a, std::string_view b);

@@ -32,6 +32,8 @@ constexpr ErrorRow kRows[] = {
 
 }  // namespace
 
+// A kind may stand with a code that has no row of its own; then the first row of the kind is used.
+// There is a row for every kind.
 const ErrorRow& error_row(Code code, Kind kind) {
   const ErrorRow* of_kind = nullptr;
   for (const ErrorRow& row : kRows) {

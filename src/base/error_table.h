@@ -1,4 +1,4 @@
-// How errors are told to clients: one table for HTTP, Connect-RPC and the guest's protocol, which
+// How errors are shown to clients: one table for HTTP, Connect-RPC and the guest's protocol, which
 // uses Connect's names.
 #pragma once
 
@@ -9,20 +9,24 @@
 
 namespace paddock {
 
+// One kind of error, and how each protocol names it.
 struct ErrorRow {
   Code code;
   Kind kind;
   int http;             // status in the native API and in E2B's control plane
   const char* connect;  // the code of Connect-RPC
   int connect_http;     // status of a unary answer of Connect-RPC
-  bool from_guest;      // a guest may say it; other names say something about the connection
+  // Whether a guest may use the name. Other names say something about the connection, which a guest
+  // must not be able to claim.
+  bool from_guest;  // a guest may say it; other names say something about the connection
 };
 
 // The row of a kind, or of a code that has no kind.
 const ErrorRow& error_row(Code code, Kind kind);
-// The error that a name of Connect-RPC means. Null: there is no such name.
+// The error that a name of Connect-RPC stands for, or null if there is no such name.
 const ErrorRow* find_connect_code(std::string_view name);
 
+// With the code that belongs to the kind.
 Error make_error(Kind kind, std::string message);  // with the code that belongs to the kind
 
 int http_status(const Error& error);

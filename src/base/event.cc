@@ -11,6 +11,7 @@ namespace paddock {
 
 namespace {
 
+// Ids are random so that traces of several servers can be put together without a collision.
 std::string random_hex(size_t bytes) {
   Result<std::string> random = random_bytes(bytes);
   if (!random) std::abort();  // getrandom(2) of so few bytes does not fail
@@ -20,6 +21,7 @@ std::string random_hex(size_t bytes) {
 bool is_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
+// All zeros is not an id (W3C Trace Context).
 bool is_id(std::string_view text) {
   return is_hex(text) && text.find_first_not_of('0') != std::string_view::npos;
 }
@@ -30,7 +32,7 @@ Cause Cause::begin() { return {random_hex(16), random_hex(8)}; }
 
 Cause Cause::child() const { return {trace, random_hex(8)}; }
 
-// "00-<trace>-<span>-<flags>"; a later version may have more behind.
+// "00-<trace>-<span>-<flags>". Later versions of the format may have more after it.
 Cause Cause::from_traceparent(std::string_view header) {
   bool shaped = header.size() >= 55 && header[2] == '-' && header[35] == '-' && header[52] == '-' &&
                 (header.size() == 55 || header[55] == '-');
@@ -79,6 +81,7 @@ std::string rfc3339(int64_t time_us, int decimals) {
   return {text, static_cast<size_t>(size)};
 }
 
+// Members that are empty are left out.
 Value to_value(const Event& event) {
   Value value;
   value.set("time", rfc3339(event.time_us));

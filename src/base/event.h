@@ -17,6 +17,7 @@
 
 namespace paddock {
 
+// The kinds of events, with a description each for docs/formats/events.md.
 struct EventKind {
   const char* name;
   const char* what;
@@ -66,18 +67,21 @@ struct Event {
   std::string trace;         // 32 hex digits
   std::string span, parent;  // 16 hex digits, or empty
   std::string sandbox, tenant, agent;
-  std::string verdict;       // "allow", "deny", "ask", or empty
-  int64_t time_us = 0;       // when it happened (of an end: then); since 1970
+  std::string verdict;  // "allow", "deny", "ask", or empty
+  // Microseconds since 1970. For the event that ends something, the time of its end.
+  int64_t time_us = 0;  // when it happened (of an end: then); since 1970
+  // In microseconds, for an event that ends something; -1 otherwise.
   int64_t duration_us = -1;  // of an end; else -1
   Value data;                // an object
 };
 
-// Where an event comes from: hand it down from a call to what follows from it.
+// Where an event comes from. It is handed down from a call to everything that follows from it.
 struct Cause {
   std::string trace, span;
 
   static Cause begin();  // a new trace and its first span
-  // W3C Trace Context: the caller's trace and span; begin() when it is none.
+  // Reads the caller's trace and span from a W3C Trace Context header; begins a new trace if it is
+  // malformed.
   static Cause from_traceparent(std::string_view header);
   Cause child() const;  // a new span in the same trace
   // An event of this kind caused by this span: `trace` and `parent` are filled in, and the time.

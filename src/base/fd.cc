@@ -9,6 +9,7 @@
 
 namespace paddock {
 
+// Errors of close(2) are ignored: on Linux the descriptor is gone in any case.
 void Fd::reset() {
   if (number_ >= 0) (void)::close(std::exchange(number_, -1));
 }

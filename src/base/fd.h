@@ -25,6 +25,7 @@ class Fd {
 
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
+  // Gives up ownership: the caller closes it.
   int release() { return std::exchange(number_, -1); }
   void reset();
 
@@ -40,10 +41,11 @@ Result<Pipe> make_pipe();  // both ends CLOEXEC
 // Adds O_CLOEXEC; errors name the path.
 Result<Fd> open_file(const std::string& path, int flags, unsigned mode = 0);
 
-// Everything up to the end of file, refusing more than `most` bytes.
+// Reads everything up to the end of the file. More than `most` bytes are an error.
 Result<std::string> read_all(int fd, size_t most);
 Result<std::string> read_file(const std::string& path, size_t most = 16 << 20);
 
+// Writes all bytes, however many calls it takes. Blocks if the descriptor does.
 Result<void> write_all(int fd, std::string_view bytes);
 
 }  // namespace paddock

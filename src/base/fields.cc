@@ -47,6 +47,7 @@ std::optional<int64_t> Fields::number(std::string_view key, int64_t least, int64
   if (!found) return std::nullopt;
   std::optional<int64_t> number;
   if (found->as_int()) number = *found->as_int();
+  // JSON of some clients writes whole numbers as 30.0.
   const double* real = found->as_double();
   if (real && std::floor(*real) == *real && std::abs(*real) < 9e15)
     number = static_cast<int64_t>(*real);
@@ -93,6 +94,7 @@ std::optional<std::vector<std::string>> Fields::texts(std::string_view key) {
   return texts;
 }
 
+// A misspelt member must not be ignored: the caller would believe that it has an effect.
 Result<void> Fields::done() const {
   if (error_) return *error_;
   for (const auto& [name, value] : *value_.as_object()) {

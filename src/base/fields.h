@@ -19,6 +19,8 @@ namespace paddock {
 
 class Fields {
  public:
+  // `where` names the object in messages ("limits"); empty means the body of a request. `value`
+  // must outlive this.
   explicit Fields(const Value& value, std::string where = "");
 
   // Unset when the member is missing or null.
@@ -30,7 +32,10 @@ class Fields {
   std::optional<std::vector<std::string>> texts(std::string_view key);
   const Value* any(std::string_view key);  // null pointer when missing
 
+  // Notes an error for a member that has the right type and a wrong value. Only the first counts.
   void wrong(std::string_view key, std::string_view why);
+  // The first thing that was wrong, or the first member that nobody asked for. Call it after all
+  // others.
   Result<void> done() const;  // the first thing that was wrong
 
  private:

@@ -10,7 +10,7 @@ namespace paddock {
 
 namespace {
 
-// Takes `digits` digits off the front; -1 when they are not there.
+// Takes `digits` digits off the front; -1 if they are not there.
 int take_number(std::string_view& text, size_t digits) {
   if (text.size() < digits) return -1;
   int number = 0;
@@ -22,6 +22,7 @@ int take_number(std::string_view& text, size_t digits) {
   return number;
 }
 
+// Takes one character off the front if it is among `any_of`.
 bool take(std::string_view& text, std::string_view any_of) {
   if (text.empty() || any_of.find(text[0]) == std::string_view::npos) return false;
   text.remove_prefix(1);
@@ -46,7 +47,7 @@ bool take_day(std::string_view& text, int64_t& time) {
   return true;
 }
 
-// "12:00:00.5".
+// Takes "12:00:00.5" off the front. Second 60 is accepted: it is a leap second.
 bool take_clock(std::string_view& text, int64_t& time) {
   int hour = take_number(text, 2);
   if (!take(text, ":")) return false;
@@ -64,7 +65,7 @@ bool take_clock(std::string_view& text, int64_t& time) {
   return true;
 }
 
-// "Z" or "+02:00".
+// Takes "Z" or "+02:00" off the front.
 bool take_offset(std::string_view& text, int64_t& time) {
   if (take(text, "Zz")) return true;
   bool west = !text.empty() && text[0] == '-';
@@ -89,6 +90,7 @@ Result<int64_t> parse_rfc3339(std::string_view text) {
                cat("'", printable(text), "' is not a time such as 2026-01-31T12:00:00Z")};
 }
 
+// A day is tried first, since parse_rfc3339 needs a time of day; an age comes last.
 Result<int64_t> parse_instant(std::string_view text, int64_t now_us) {
   int64_t day = 0;
   std::string_view rest = text;

@@ -8,9 +8,9 @@
 
 namespace paddock {
 
-// RFC 3339: "2026-01-31T12:00:00.5Z", "2026-01-31T14:00:00+02:00". In microseconds since 1970;
-// finer digits are dropped. A blank stands for the plus of an offset too: that is what a query
-// makes of it.
+// Reads a time such as "2026-01-31T12:00:00.5Z" or "2026-01-31T14:00:00+02:00" (RFC 3339), in
+// microseconds since 1970. Finer digits are dropped. A blank counts as the plus of an offset, since
+// that is what the query of a URL makes of it.
 Result<int64_t> parse_rfc3339(std::string_view text);
 
 // The same, or a day ("2026-01-31", UTC), or how long ago: "90s", "15m", "2h", "3d".

@@ -13,13 +13,16 @@ namespace paddock {
 
 namespace {
 
+// Bounds the recursion, and with it the stack, for texts from outside.
 constexpr int kMaxDepth = 64;
 
+// A recursive descent over the text. Every error names the line.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name, bool of_a_peer)
       : text_(text), name_(name), of_a_peer_(of_a_peer) {}
 
+  // UTF-8 is checked once for the whole text, so that no step below has to.
   Result<Value> document() {
     bool invalid_utf8 = false;
     (void)to_utf8(text_, &invalid_utf8);
@@ -31,6 +34,7 @@ class Reader {
   }
 
  private:
+  // All messages begin with the name of the text and the line.
   Error fail(std::string_view why) const {
     return Error{Code::invalid, cat(name_, ":", line_, ": ", why), ""};
   }
@@ -56,6 +60,7 @@ class Reader {
     return true;
   }
 
+  // Remembers the line, which messages about a value show later.
   Result<Value> read_value(int depth) {
     if (depth > kMaxDepth) return fail("nested too deeply");
     if (++values_ > kMostPeerValues && of_a_peer_)
@@ -216,6 +221,7 @@ class Reader {
     return value;
   }
 
+  // Code points above U+FFFF are written as two escapes, a surrogate pair. Half of one is refused.
   Result<uint32_t> read_escaped_code_point() {
     uint32_t high = TRY(read_hex4());
     if (high >= 0xdc00 && high <= 0xdfff) return fail("half of a surrogate pair");

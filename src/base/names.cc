@@ -4,6 +4,7 @@
 
 namespace paddock {
 
+// These names are part of the API and of result files.
 const char* to_string(Code code) {
   switch (code) {
     case Code::invalid: return "invalid";

@@ -6,6 +6,7 @@ namespace paddock {
 
 namespace {
 
+// The value of a hex digit, or -1.
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -18,7 +19,7 @@ bool is_unreserved(char c) {
          c == '.' || c == '_' || c == '~';
 }
 
-// `malformed` is set when an escape was not one; it stays as it is.
+// Decodes escapes. A malformed one stays as it is, and sets `malformed`.
 std::string decode(std::string_view text, bool& malformed) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {

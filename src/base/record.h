@@ -35,6 +35,7 @@ enum class Presence : uint8_t {
   sparse,    // as optional, and not written while it has the value of a new struct
 };
 
+// The key of a member in JSON, and the member itself.
 template <class Struct, class Member>
 struct Field {
   const char* key;

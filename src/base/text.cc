@@ -10,6 +10,7 @@ namespace paddock {
 
 namespace {
 
+// The code that callers branch on. What is not listed is an ordinary I/O error.
 Code code_of(int number) {
   switch (number) {
     case ENOENT:
@@ -55,6 +56,8 @@ size_t utf8_length(std::string_view text, uint32_t* code_point) {
   return length;
 }
 
+// Characters that move the cursor, break a line or turn the direction of writing: with them a
+// program could show something other than what it printed.
 bool is_deceptive(uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;

@@ -16,7 +16,7 @@ class TokenBucket {
   TokenBucket(double per_second, double most)
       : per_second_(per_second), most_(most), tokens_(most) {}
 
-  // Takes a token. False: there is none.
+  // Takes a token. False if there is none.
   bool take(int64_t now_ms) {
     fill(now_ms);
     if (tokens_ < 1) return false;
@@ -32,7 +32,7 @@ class TokenBucket {
     return tokens_ < 0 ? static_cast<int64_t>(-tokens_ * 1000 / per_second_) : 0;
   }
 
-  // The tokens that are there now; negative: spent ahead.
+  // The tokens that are there now. Negative if more was spent than there was.
   double tokens(int64_t now_ms) const {
     double filled = per_second_ * static_cast<double>(now_ms - filled_ms_) / 1000;
     return std::min(most_, tokens_ + filled);

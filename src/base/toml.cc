@@ -1,11 +1,7 @@
-// The one file that knows toml++.
-//
-// toml++ 3.3 makes promises to the optimiser about its input before it has checked it. Two
-// definitions take them back:
-// - what it expects is stated as assertions, although it goes on to check the same things and
-// report an error;
-// - its table of Unicode blanks is "unreachable" for characters such as ö, for which the answer is
-// no.
+// The one file that knows toml++. Version 3.3 makes promises to the optimiser about its input
+// before it has checked it, and two definitions take them back. What it expects is stated as
+// assertions, although it goes on to check the same things and report an error. Its table of
+// Unicode blanks is "unreachable" for characters such as ö, for which the answer is no.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #define TOML_EXCEPTIONS 0
@@ -30,6 +26,7 @@ namespace paddock {
 
 namespace {
 
+// Declared here because tables and arrays hold other nodes.
 Result<Value> convert(const toml::node& node, const std::string& name);
 
 Result<Value> convert_table(const toml::table& table, const std::string& name) {

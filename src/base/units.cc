@@ -10,6 +10,7 @@ namespace paddock {
 
 namespace {
 
+// A number and what follows it.
 struct Quantity {
   double number;
   std::string_view unit;
@@ -26,6 +27,7 @@ Result<Quantity> parse_quantity(std::string_view text) {
   return Quantity{value, digits == std::string_view::npos ? "" : text.substr(digits)};
 }
 
+// Rounds to a whole number. Refuses what would not fit a signed 64-bit number, as JSON has it.
 Result<uint64_t> scaled(const Quantity& quantity, double factor, std::string_view text) {
   double value = quantity.number * factor;
   if (value >= 9.2e18) return Error{Code::invalid, cat("'", printable(text), "' is too large"), ""};
@@ -34,6 +36,7 @@ Result<uint64_t> scaled(const Quantity& quantity, double factor, std::string_vie
 
 }  // namespace
 
+// "B" and "iB" are accepted after the unit and change nothing: everything is 1024-based.
 Result<uint64_t> parse_size(std::string_view text) {
   Quantity quantity = TRY(parse_quantity(text));
   std::string unit(quantity.unit);

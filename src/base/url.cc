@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kLongestUrl = 8192;
 
+// Errors do not quote the URL, which may hold a secret.
 Error wrong_url(std::string why, std::string hint = "") {
   return Error{Code::invalid, std::move(why), std::move(hint)};
 }
@@ -30,6 +31,7 @@ Result<void> check_url_characters(std::string_view text) {
   return {};
 }
 
+// An IPv6 address has colons of its own, so the port's colon is looked for after the bracket.
 Result<HostAndPort> parse_host_and_port(std::string_view text) {
   size_t bracket = starts_with(text, "[") ? std::min(text.find(']'), text.size()) : 0;
   size_t colon = text.find(':', bracket);

@@ -21,6 +21,7 @@ struct HostAndPort {
   std::optional<uint16_t> port;
 };
 
+// A URL in parts. Nothing in it was decoded.
 struct Url : HostAndPort {
   std::string scheme;     // in small letters
   std::string authority;  // host and port, as they are written

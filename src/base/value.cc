@@ -90,6 +90,7 @@ void write_number(double number, std::string& out) {
   out.append(text, std::to_chars(text, text + sizeof text, number).ptr);
 }
 
+// Recursion is safe: a Value is at most as deep as the parser allowed or our own code built it.
 void write(const Value& value, int depth, bool indented, std::string& out) {
   auto new_line = [&](int level) {
     if (!indented) return;

@@ -1,4 +1,5 @@
-// A tree of values read from TOML or JSON, each knowing where it stood, and the way back to JSON.
+// A tree of values read from TOML or JSON, each with the line it was read from, and writing it as
+// JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 namespace paddock {
 
+// Objects are lists of members: most are small, and the order of the text is kept for people.
 class Value {
  public:
   using Array = std::vector<Value>;
@@ -62,9 +64,9 @@ Result<Value> parse_toml(std::string_view text, const std::string& name);
 Value text_list(const std::vector<std::string>& texts);             // an array of strings
 Value text_table(const std::map<std::string, std::string>& texts);  // an object of strings
 
-// A member of an object whose writer is trusted, or whose shape was checked before. What is missing
-// or has another type is `otherwise`. Requests from outside are read with Fields (base/fields.h),
-// whole structs with a table of fields (base/record.h).
+// Members of an object whose writer is trusted, or whose shape was checked before. A member that is
+// missing or has another type is `otherwise`. Requests from outside are read with Fields
+// (base/fields.h), whole structs with a table of fields (base/record.h).
 std::string text_in(const Value& object, std::string_view key, std::string otherwise = "");
 int64_t number_in(const Value& object, std::string_view key, int64_t otherwise = 0);
 uint64_t count_in(const Value& object, std::string_view key);  // a negative number is 0
@@ -72,7 +74,8 @@ double real_in(const Value& object, std::string_view key, double otherwise = 0);
 bool flag_in(const Value& object, std::string_view key, bool otherwise = false);
 std::vector<std::string> texts_in(const Value& object, std::string_view key);  // strings only
 
-// A string with its quotes and escapes, for who writes JSON without a Value. Not UTF-8: U+FFFD.
+// Appends a string with its quotes and escapes, for callers that write JSON without a Value.
+// Invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string_view text, std::string& out);
 
 // JSON on one line, or indented by two spaces. Strings that are not UTF-8 get U+FFFD.

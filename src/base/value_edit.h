@@ -11,7 +11,7 @@ namespace paddock {
 // Replaces the member in its place, or adds it. A null becomes an object.
 void set_member(Value& object, std::string_view key, Value value);
 void remove_member(Value& object, std::string_view key);
-// A member of a member. Null pointer: the path ends before.
+// Follows the path through members of members. Null if it ends early.
 const Value* find_path(const Value& object, std::initializer_list<const char*> path);
 
 // The same value with the members of all objects in it sorted by name.

@@ -17,10 +17,12 @@ bool is_mapped(const uint8_t* bytes) {
   return std::memcmp(bytes, kMappedPrefix, sizeof kMappedPrefix) == 0;
 }
 
+// A 32-bit number from network order.
 uint32_t number_at(const uint8_t* bytes) {
   return static_cast<uint32_t>(bytes[0]) << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
 
+// Mapped addresses always become IPv4, so that no rule for IPv4 can be evaded by spelling.
 Address ipv6_or_mapped(const uint8_t* bytes) {
   if (is_mapped(bytes)) return ipv4(number_at(bytes + 12));
   Address address{.ipv6 = true};
@@ -75,6 +77,7 @@ constexpr Network kNetworks[] = {
     {0xf0000000, 4, kReserved},    // 240.0.0.0
 };
 
+// The first network that holds the address, or null for a public one.
 const Kind* kind_of(uint32_t address) {
   for (const Network& network : kNetworks) {
     if ((address ^ network.address) >> (32 - network.bits) == 0) return &network.kind;
@@ -112,7 +115,7 @@ constexpr Network6 kNetworks6[] = {
 
 bool is_within(const Address& address, const char* text, int bits) {
   uint8_t network[16];
-  // Our own table: cannot be, and then fails closed.
+  // The table is our own, so this cannot happen. If it did, it would fail closed.
   if (inet_pton(AF_INET6, text, network) != 1) return true;
   for (int i = 0; i < 16 && bits > 0; ++i, bits -= 8) {
     int ignored = bits >= 8 ? 0 : 8 - bits;
@@ -121,6 +124,8 @@ bool is_within(const Address& address, const char* text, int bits) {
   return true;
 }
 
+// An IPv6 address that carries an IPv4 address is judged by that one where it decides what is
+// reached.
 const char* not_public6(const Address& address) {
   const uint8_t* bytes = address.bytes.data();
   // These two reach the IPv4 address and nothing else, so that one alone decides.

@@ -12,6 +12,7 @@
 
 namespace paddock::net {
 
+// Compares by value. Unused bytes are zero, so equal addresses have equal bytes.
 struct Address {
   std::array<uint8_t, 16> bytes{};  // network order; IPv4 uses the first 4
   bool ipv6 = false;
@@ -27,9 +28,8 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// Only the dotted quad and the colon form, whole; no scope, no brackets. An IPv4 address mapped
-// into IPv6
-// (::ffff:1.2.3.4) becomes the IPv4 address it stands for.
+// Reads only the dotted quad and the colon form, whole; no scope, no brackets. An IPv4 address
+// mapped into IPv6 (::ffff:1.2.3.4) becomes the IPv4 address it stands for.
 std::optional<Address> parse_address(std::string_view text);
 std::string to_string(const Address& address);
 std::string to_string(const Endpoint& endpoint);  // 203.0.113.7:443, [2001:db8::1]:443
@@ -39,7 +39,7 @@ Address unmapped(const Address& address);  // ::ffff:1.2.3.4 becomes 1.2.3.4; ev
 // The IPv4 address that a NAT64 gateway makes of 64:ff9b::/96; none for every other address.
 std::optional<Address> behind_nat64(const Address& address);
 
-// The same as the kernel's structures.
+// The same address in the kernel's structures.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;

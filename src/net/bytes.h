@@ -15,7 +15,7 @@ class ByteReader {
 
   bool ok() const { return ok_; }
   bool at_end() const { return left_.empty(); }
-  // Everything was there, and nothing is left over.
+  // True if everything was there and nothing is left over.
   bool finished() const { return ok_ && left_.empty(); }
 
   uint32_t number(size_t width) {  // of 1 to 4 bytes
@@ -43,6 +43,7 @@ class ByteReader {
   bool ok_ = true;
 };
 
+// Appends the lowest `width` bytes of `value` in network order.
 inline void append_number(std::string& bytes, uint64_t value, size_t width) {
   while (width-- > 0) bytes += static_cast<char>(value >> (8 * width));
 }

@@ -15,7 +15,8 @@ constexpr size_t kRecordHeader = 5, kHandshakeHeader = 4, kLargestRecord = 1 << 
 constexpr uint32_t kServerName = 0, kAlpn = 16, kEncryptedClientHello = 0xfe0d,
                    kEncryptedServerName = 0xffce;
 
-// One name of the only kind there is (RFC 6066, 3).
+// Reads the one name of the only kind there is (RFC 6066, 3). Lists with several names are refused:
+// servers do not agree on which one counts.
 bool parse_server_name(std::string_view extension, ClientHello& hello) {
   ByteReader reader(extension);
   ByteReader list(reader.counted(2));
@@ -27,6 +28,7 @@ bool parse_server_name(std::string_view extension, ClientHello& hello) {
   return true;
 }
 
+// An empty list or name is against RFC 7301.
 bool parse_alpn(std::string_view extension, ClientHello& hello) {
   ByteReader reader(extension);
   ByteReader list(reader.counted(2));
@@ -39,6 +41,7 @@ bool parse_alpn(std::string_view extension, ClientHello& hello) {
   return list.ok();
 }
 
+// No extension may come twice: a server could take the other one.
 bool parse_extensions(std::string_view extensions, ClientHello& hello) {
   std::bitset<1 << 16> seen;
   ByteReader reader(extensions);
@@ -83,7 +86,8 @@ bool looks_like_tls(std::string_view bytes) {
 
 namespace {
 
-// As much of a record's beginning as there is: a handshake's, and of the first one a ClientHello's.
+// Whether the bytes, as far as they go, begin a handshake record, and for the first one a
+// ClientHello.
 bool begins_record(std::string_view bytes, bool first) {
   auto is = [&](size_t at, uint8_t value) {
     return bytes.size() <= at || static_cast<uint8_t>(bytes[at]) == value;
@@ -95,7 +99,7 @@ bool begins_record(std::string_view bytes, bool first) {
 }  // namespace
 
 Parse parse_client_hello(std::string_view bytes, ClientHello& hello) {
-  // With the records around it, when it has not ended by then.
+  // The size counts with the records around it, if the message has not ended by then.
   bool too_large = bytes.size() >= kLargestClientHello;
   bytes = bytes.substr(0, kLargestClientHello);
   std::string handshake;

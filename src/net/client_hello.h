@@ -14,7 +14,8 @@ struct ClientHello {
   std::vector<std::string> alpn;  // what the client would speak
 };
 
-// More bytes are needed; understood; not that protocol, or against its rules.
+// `more`: more bytes are needed. `done`: understood. `wrong`: not that protocol, or against its
+// rules.
 enum class Parse { more, done, wrong };
 
 // Whether these first bytes can be the start of a TLS connection at all (one byte is enough to say

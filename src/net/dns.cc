@@ -21,10 +21,13 @@ constexpr size_t kOptSize = 11;
 // Unlike text with dots it has one meaning only, whatever bytes the labels hold.
 using Labels = std::string;
 
+// The first twelve bytes of a message.
 struct DnsHeader {
   uint16_t id, flags, questions, answers, authorities, additionals;
 };
 
+// A record whose data was found but not read. `data_at` is where it begins in the message, since
+// names inside may point elsewhere.
 struct Record {
   Labels name;  // lower case
   uint16_t type, record_class;
@@ -33,6 +36,7 @@ struct Record {
   std::string_view data;
 };
 
+// ASCII only: the names of DNS compare without case there and nowhere else.
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 Labels lower(Labels labels) {  // lengths are below 64, so they stay what they are
@@ -40,6 +44,7 @@ Labels lower(Labels labels) {  // lengths are below 64, so they stay what they a
   return labels;
 }
 
+// Host names as the policy writes them. Underscores are used by services.
 bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_';
@@ -185,6 +190,7 @@ void append_opt(std::string& message, uint16_t most) {
   append_number(message, 0, 2);
 }
 
+// Each question has one family; answers of the other one would be ignored.
 bool is_asked_for(const Address& address, uint16_t type) {
   return type == static_cast<uint16_t>(address.ipv6 ? DnsType::aaaa : DnsType::a);
 }
@@ -245,6 +251,7 @@ class ReplyReader {
     uint32_t ttl;
   };
 
+  // A record that cannot be read makes the whole reply invalid, even if nobody asked for it.
   bool read_answer() {
     Record record;
     if (!message_.read(record) || record.type == kTypeOpt) return false;
@@ -260,6 +267,7 @@ class ReplyReader {
     return true;
   }
 
+  // The target may be compressed, so it is read in place, and must fill the data exactly.
   bool read_alias(const Record& record) {
     size_t end = message_.position();
     Labels target;
@@ -269,6 +277,7 @@ class ReplyReader {
     return true;
   }
 
+  // Only the SOA is of interest: it says how long a negative answer holds.
   bool read_authority() {
     Record record;
     if (!message_.read(record) || record.type == kTypeOpt) return false;
@@ -305,6 +314,7 @@ class ReplyReader {
   bool seen_opt_ = false;
 };
 
+// Codes that are not known here count as a failure of the server.
 DnsCode code_of(uint16_t flags) {
   uint16_t code = flags & kCode;
   return code <= static_cast<uint16_t>(DnsCode::refused) ? static_cast<DnsCode>(code)

@@ -9,6 +9,7 @@ namespace paddock::net {
 
 namespace {
 
+// Every refusal names its reason. The text never quotes the message, which may hold secrets.
 Error refuse(std::string_view why) { return Error{Code::invalid, cat("read HTTP head: ", why)}; }
 Error too_large(std::string_view what, size_t most) {
   return Error{Code::exhausted, cat("read HTTP head: ", what, " (at most ", most, ")")};
@@ -59,6 +60,7 @@ Result<std::vector<std::string_view>> lines_of(std::string_view head) {
   return lines;
 }
 
+// The first line is not a header.
 Result<std::vector<Header>> parse_headers(const std::vector<std::string_view>& lines) {
   std::vector<Header> headers;
   for (size_t i = 1; i < lines.size(); ++i) headers.push_back(TRY(parse_header_line(lines[i])));
@@ -76,6 +78,7 @@ Result<const Header*> find_single(const std::vector<Header>& headers, std::strin
   return found;
 }
 
+// Eighteen digits always fit 64 bits, and are more than any body has.
 Result<uint64_t> parse_length(std::string_view text) {
   if (text.empty() || text.size() > 18 || !std::all_of(text.begin(), text.end(), is_digit)) {
     return refuse("a Content-Length that is not a decimal number");
@@ -99,6 +102,7 @@ Result<Body> parse_framing(const std::vector<Header>& headers, std::string_view 
   return Body{Body::Kind::until_close};
 }
 
+// Connection is a list, and may come several times.
 bool connection_names(const std::vector<Header>& headers, std::string_view option) {
   for (const Header& header : headers) {
     if (!same_ignoring_case(header.name, "Connection")) continue;
@@ -109,6 +113,7 @@ bool connection_names(const std::vector<Header>& headers, std::string_view optio
   return false;
 }
 
+// HTTP/1.1 stays open unless told otherwise; HTTP/1.0 closes.
 bool keeps_alive(const std::vector<Header>& headers, std::string_view version) {
   if (connection_names(headers, "close")) return false;
   return version == "HTTP/1.1" || connection_names(headers, "keep-alive");
@@ -118,6 +123,8 @@ bool is_known_version(std::string_view version) {
   return version == "HTTP/1.0" || version == "HTTP/1.1";
 }
 
+// Only http:// is passed on. An https:// target would ask a proxy to speak TLS, which none does
+// here.
 Result<void> parse_absolute_target(RequestHead& request) {
   constexpr std::string_view kScheme = "http://";
   std::string_view rest = request.target;
@@ -133,6 +140,7 @@ Result<void> parse_absolute_target(RequestHead& request) {
   return {};
 }
 
+// The form of the target decides what the request means, so that each is told apart exactly.
 Result<void> parse_target(RequestHead& request) {
   const std::string& target = request.target;
   if (target.size() > kLongestTarget)
@@ -157,6 +165,8 @@ Result<void> parse_target(RequestHead& request) {
   return {};
 }
 
+// Exactly two blanks. Some servers accept more and others do not, which is how requests are
+// smuggled.
 Result<RequestHead> parse_request_line(std::string_view line) {
   size_t first = line.find(' '), last = line.rfind(' ');
   if (first == line.npos || first == last || line.find(' ', first + 1) != last ||
@@ -181,6 +191,7 @@ Result<bool> same_authority(std::string_view a, std::string_view b) {
          first.port.value_or(80) == second.port.value_or(80);
 }
 
+// HTTP/1.1 needs a Host header; an absolute target must agree with it.
 Result<void> parse_host(RequestHead& request) {
   const Header* host = TRY(find_single(request.headers, "Host"));
   if (!host) {
@@ -198,6 +209,7 @@ Result<void> parse_host(RequestHead& request) {
   return {};
 }
 
+// Ends with the empty line.
 std::string header_bytes(const std::vector<Header>& headers) {
   std::string bytes;
   for (const Header& header : headers) bytes += cat(header.name, ": ", header.value, "\r\n");

@@ -9,11 +9,13 @@ namespace paddock::net {
 
 namespace {
 
+// Fifteen hex digits always fit 64 bits.
 constexpr int kMostDigits = 15;
 constexpr size_t kLongestExtension = 256, kMostTrailers = 8 << 10;
 
 Error refuse(std::string_view why) { return Error{Code::invalid, cat("read HTTP body: ", why)}; }
 
+// The value of a hex digit, or -1.
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -56,6 +58,7 @@ void BodyReader::at_end_of_stream() {
   if (body_.kind == Body::Kind::until_close) done_ = true;
 }
 
+// Runs of content are taken at once, framing byte by byte: pieces of it may come at any time.
 Result<size_t> BodyReader::take_chunked(std::string_view bytes, std::string* content) {
   size_t taken = 0;
   while (taken < bytes.size() && !done_) {
@@ -73,6 +76,8 @@ Result<size_t> BodyReader::take_chunked(std::string_view bytes, std::string* con
   return taken;
 }
 
+// One byte of what stands between chunks. Every deviation is an error, since two readers that
+// disagree about a chunk's end disagree about everything after it.
 Result<void> BodyReader::take_framing(char byte) {
   switch (state_) {
     case State::size:

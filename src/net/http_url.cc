@@ -16,6 +16,7 @@ Result<HttpUrl> parse_http_url(std::string_view text, uint16_t http_port) {
   const Url& parts = parsed.value();
   bool tls = parts.scheme == "https";
   if (!tls && parts.scheme != "http") return wrong;
+  // Characters that must be encoded in a path, and fragments, which are never sent.
   if (parts.path.find_first_of("#\"<>") != std::string::npos) return wrong;
   if (!parse_authority(parts.authority)) return wrong;
   HttpUrl url{.tls = tls,

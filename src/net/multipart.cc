@@ -8,6 +8,8 @@ namespace paddock::net {
 
 namespace {
 
+// Limits for what a client sends: the head of a part, blanks after a boundary, bytes before the
+// first one, and the number of parts.
 constexpr size_t kLargestPartHead = 16 << 10, kMostPadding = 256, kMostPreamble = 16 << 10,
                  kMostParts = 100'000;
 constexpr std::string_view kBoundaryMarks = "'()+_,-./:=? ";
@@ -24,6 +26,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+// RFC 2046, 5.1.1.
 bool is_boundary_byte(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          kBoundaryMarks.find(c) != std::string_view::npos;
@@ -49,6 +52,7 @@ std::string take_value(std::string_view& text) {
   return value;
 }
 
+// A part must be form-data with a name. Other parts have no meaning in RFC 7578.
 Result<MultipartReader::Part> parse_part_head(std::string_view head) {
   MultipartReader::Part part;
   while (!head.empty()) {
@@ -124,7 +128,7 @@ Result<MultipartReader::Event> MultipartReader::next() {
   return refuse("out of step");
 }
 
-// Behind a boundary: blanks and a line's end, or two dashes.
+// After a boundary come blanks and the end of the line, or two dashes for the last one.
 Result<MultipartReader::Event> MultipartReader::next_delimiter() {
   std::string_view left = std::string_view(bytes_).substr(start_);
   if (left.size() < 2) return Event{};

@@ -14,6 +14,7 @@ namespace paddock::net {
 
 namespace {
 
+// The word that the log uses for a protocol.
 std::string protocol_text(uint8_t number) {
   switch (number) {
     case IPPROTO_UDP: return "udp";
@@ -28,6 +29,8 @@ std::string protocol_text(uint8_t number) {
   }
 }
 
+// The packet is the program's: it may be cut short or nonsense, and every length is checked.
+// Extension headers of IPv6 are not followed.
 std::optional<DroppedPacket> parse_packet(std::string_view packet) {
   auto byte = [&](size_t at) { return static_cast<uint8_t>(packet[at]); };
   if (packet.empty()) return std::nullopt;
@@ -49,6 +52,7 @@ std::optional<DroppedPacket> parse_packet(std::string_view packet) {
 
 }  // namespace
 
+// The packet is in the attribute NFULA_PAYLOAD; the others are skipped.
 std::optional<DroppedPacket> parse_dropped(std::string_view message) {
   nlmsghdr head;
   if (message.size() < sizeof head + sizeof(nfgenmsg)) return std::nullopt;

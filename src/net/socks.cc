@@ -21,6 +21,8 @@ Address address_of(std::string_view bytes) {
 
 }  // namespace
 
+// A greeting lists methods of authentication. Only "none" is offered here, since the sandbox itself
+// is what is authorized.
 Parse parse_socks_greeting(std::string_view bytes, size_t& size) {
   ByteReader reader(bytes);
   if (!bytes.empty() && reader.number(1) != kVersion) return Parse::wrong;
@@ -32,6 +34,7 @@ Parse parse_socks_greeting(std::string_view bytes, size_t& size) {
   return Parse::done;
 }
 
+// Judged byte by byte as it comes, so that a wrong one is refused before it is whole.
 Parse parse_socks_request(std::string_view bytes, size_t& size, SocksRequest& request) {
   if (!bytes.empty() && bytes[0] != kVersion) return Parse::wrong;
   if (bytes.size() > 2 && bytes[2] != 0) return Parse::wrong;

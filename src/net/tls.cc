@@ -22,6 +22,7 @@ namespace paddock::net {
 
 namespace {
 
+// Frees OpenSSL's objects with their own functions.
 template <auto free_function>
 struct FreedBy {
   void operator()(auto* object) const { free_function(object); }
@@ -35,6 +36,7 @@ using Store = std::unique_ptr<X509_STORE, FreedBy<X509_STORE_free>>;
 using Context = std::unique_ptr<SSL_CTX, FreedBy<SSL_CTX_free>>;
 using Connection = std::unique_ptr<SSL, FreedBy<SSL_free>>;
 
+// Lifetimes in seconds. Certificates begin an hour ago, for clocks inside that are slow.
 constexpr int kHour = 60 * 60;
 constexpr int kLifetime = 30 * 24 * kHour;
 constexpr size_t kMostLeaves = 1000;
@@ -49,6 +51,7 @@ void start_openssl() {
                          nullptr);
 }
 
+// The first error in OpenSSL's queue, which is emptied so that the next call does not see it.
 Error openssl_error(std::string_view what) {
   const char* reason = ERR_reason_error_string(ERR_peek_error());
   Error error{Code::internal, cat(what, ": ", reason ? reason : "OpenSSL does not say why")};
@@ -77,6 +80,8 @@ std::string example_of(const std::string& host) {
 
 // ---- certificates
 
+// OpenSSL parses `value` as a small language, so that it must never hold text from outside that was
+// not checked.
 bool add_extension(X509* certificate, X509* issuer, int kind, const std::string& value) {
   X509V3_CTX context{};
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
@@ -84,6 +89,7 @@ bool add_extension(X509* certificate, X509* issuer, int kind, const std::string&
   return extension && X509_add_ext(certificate, extension.get(), -1);
 }
 
+// Clients refuse two certificates of one issuer with the same serial.
 bool set_random_serial(X509* certificate) {
   Number number(BN_new());
   return number && BN_rand(number.get(), 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) &&
@@ -152,6 +158,7 @@ std::string to_pem(X509* certificate) {
 
 // ---- contexts
 
+// No renegotiation, compression or tickets: none is needed, and each has been an attack.
 bool restrict_protocol(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -180,6 +187,8 @@ Result<Context> make_server_context() {
   return context;
 }
 
+// Every certificate of the bundle must be readable: one that is skipped silently would be missed
+// later.
 Result<Store> read_trust(const std::string& pem, std::string_view from) {
   Result<std::vector<std::string>> certificates = certificates_in(pem);
   if (!certificates) {
@@ -223,6 +232,7 @@ struct CertificateAuthority::State {
   std::string pem;
   std::map<std::string, Certificate> leaves;
 
+  // ".name" stands for everything beneath the name, and not for the name itself.
   bool covers(const std::string& name) const {
     return std::any_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
       return host.starts_with('.') ? name.ends_with(host) : name == host;
@@ -376,6 +386,8 @@ TlsStream::Done TlsStream::State::done_after(int result) {
   return {Status::failed};
 }
 
+// The most useful reason first: the certificate, the other side's alert, the end of the socket, and
+// only then OpenSSL's own words.
 std::string TlsStream::State::explain() const {
   unsigned long error = ERR_peek_error();
   int reason = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;

@@ -81,6 +81,7 @@ std::string make_java_trust_store(const std::vector<std::string>& certificates) 
     store += certificates[i];
   }
 
+  // The seal is SHA-1 over the password in UTF-16, a fixed phrase of the format, and the store.
   std::string sealed;
   for (char c : std::string_view("changeit")) append_number(sealed, static_cast<uint64_t>(c), 2);
   sealed += "Mighty Aphrodite";

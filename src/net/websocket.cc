@@ -23,11 +23,13 @@ bool is_utf8(std::string_view text) {
   return !changed;
 }
 
+// Codes that RFC 6455, 7.4 lets an endpoint send.
 bool may_be_sent(uint16_t code) {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
          (code >= 3000 && code <= 4999);
 }
 
+// A close without a code is allowed, and read as 1005.
 Result<WebSocketMessage> read_close(std::string payload) {
   WebSocketMessage message{WebSocketMessage::Type::close, "", 1005};
   if (payload.empty()) return message;
@@ -81,11 +83,14 @@ std::string websocket_frame(WebSocketMessage::Type type, std::string_view payloa
 
 std::string websocket_close(uint16_t code, std::string_view reason, std::optional<uint32_t> mask) {
   std::string payload{static_cast<char>(code >> 8), static_cast<char>(code & 0xff)};
+  // The reason is cut to fit a control frame, and not in the middle of a character.
   std::string_view whole = reason.substr(0, kLargestControl - 2);
   while (!is_utf8(whole)) whole.remove_suffix(1);
   return websocket_frame(WebSocketMessage::Type::close, payload + std::string(whole), mask);
 }
 
+// The head alone, without its payload. Everything that can be refused by the head is refused here,
+// before the payload is waited for.
 Result<std::optional<WebSocketReader::FrameHead>> WebSocketReader::read_head() const {
   std::string_view left = std::string_view(bytes_).substr(start_);
   if (left.size() < 2) return std::optional<FrameHead>();
