@@ -29,12 +29,14 @@ namespace {
 
 using wall::Fact;
 
+// The first line of a sysctl; empty where this kernel does not have it.
 std::string sysctl(const char* path) {
   Result<std::string> text = read_file(cat("/proc/sys/", path), 64);
   return text ? text.value().substr(0, text.value().find('\n')) : "";
 }
 
-// Making one is not enough: AppArmor lets it be made and takes the rights in it away.
+// Making one is not enough: AppArmor lets it be made and takes the rights in it away. Setting the
+// host name needs such a right.
 bool user_namespace_works() {
   Result<kernel::Child> child = kernel::fork_child(CLONE_NEWUSER | CLONE_NEWUTS);
   if (!child) return false;
@@ -50,6 +52,7 @@ Fact kernel_version() {
   return {"kernel", cat(name.sysname, " ", name.release, " ", name.machine)};
 }
 
+// Root without the usual capabilities, as in many containers, is worse off than an ordinary user.
 Fact identity(const wall::HostFacts& facts) {
   std::string who = facts.uid != 0     ? "an ordinary user"
                     : facts.privileged ? "root"
@@ -66,6 +69,7 @@ Fact user_namespaces() {
   return {"user namespaces", cat("do not work: ", trouble->why), false, trouble->fix};
 }
 
+// ABI 6 has the scopes that keep a program from signalling others and from abstract sockets.
 Fact landlock(int abi) {
   if (abi >= 6) return {"Landlock", cat("ABI ", abi)};
   if (abi > 0)
@@ -80,7 +84,7 @@ Fact seccomp(bool works) {
                : Fact{"seccomp", "no filters", false, "use a kernel with CONFIG_SECCOMP_FILTER"};
 }
 
-// Which of the ways to a cgroup was found, and what it costs a start.
+// Which way to a cgroup was found, and what it costs a start.
 Fact way_to_cgroups(const kernel::CgroupFacts& cgroups, uint64_t milliseconds) {
   if (!cgroups.scope.empty())
     return {"cgroups", cat("in a scope of ", cgroups.manager, " for each sandbox (asked for in ",
@@ -94,6 +98,7 @@ Fact way_to_cgroups(const kernel::CgroupFacts& cgroups, uint64_t milliseconds) {
           wall::advise_on_cgroup(cgroups, ::geteuid() == 0)};
 }
 
+// Only a user's service manager ends with the last logout.
 void add_lingering(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups) {
   if (cgroups.scope.empty() || ::geteuid() == 0) return;
   if (!cgroups.until_logout)
@@ -103,6 +108,7 @@ void add_lingering(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups)
                      false, "loginctl enable-linger"});
 }
 
+// One fact for each controller, with advice for those that are missing.
 void add_cgroups(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups, bool is_root) {
   const std::pair<const char*, const kernel::Controller*> controllers[] = {
       {"memory", &cgroups.memory},   {"pids", &cgroups.pids}, {"cpu", &cgroups.cpu},
@@ -121,6 +127,7 @@ void add_cgroups(std::vector<Fact>& facts, const kernel::CgroupFacts& cgroups, b
          cgroups.swap_limit, cgroups.swap_limit ? "" : "boot with swapaccount=1, or without swap"});
 }
 
+// Missing in most containers, and not needed by an ordinary user.
 Fact resource_capability() {
   if (kernel::has_capability(CAP_SYS_RESOURCE)) return {"CAP_SYS_RESOURCE", "there"};
   return {"CAP_SYS_RESOURCE",
@@ -128,6 +135,7 @@ Fact resource_capability() {
           ::geteuid() != 0 ? "" : "start the container this runs in with --cap-add SYS_RESOURCE"};
 }
 
+// Tried with a real network namespace and the rules that a sandbox gets.
 Fact network_allowlists() {
   Result<wall::NetworkTrial> tried = wall::try_network();
   std::optional<wall::Advice> trouble = tried ? std::nullopt : user_namespace_trouble();
@@ -140,7 +148,8 @@ Fact network_allowlists() {
   return {"network allowlists", cat("work (nftables in a network namespace", lacks, ")")};
 }
 
-// Files that a root-started sandbox writes into a granted directory keep their owner by this.
+// With these, files that a sandbox of root writes into a granted directory keep the directory's
+// owner.
 Fact idmapped_mounts() {
   char directory[PATH_MAX];
   std::string where = ::getcwd(directory, sizeof directory) ? directory : "/";
@@ -155,6 +164,7 @@ Fact idmapped_mounts() {
           "keep workspaces on ext4, xfs, btrfs or tmpfs, or run paddock as an ordinary user"};
 }
 
+// Really runs a program over a copied workspace, and looks whether the original stayed as it was.
 Result<void> run_in_copy(const std::string& folder) {
   Policy policy = TRY(policy::preset("default"));
   policy.wall = WallKind::container;
@@ -181,8 +191,8 @@ Fact copied_workspaces() {
                                    : ran.error().hint};
 }
 
-// What getHost() of the E2B SDK names is under localhost. Browsers and curl know it by themselves,
-// other programs ask the system.
+// The names that getHost() of the E2B SDK returns are under localhost. Browsers and curl resolve
+// them by themselves; other programs ask the system.
 Fact names_under_localhost() {
   Result<std::string> found = first_line_of({"getent", "ahosts", "paddock-doctor.localhost"});
   if (found) return {"names under localhost", "resolve"};
@@ -192,8 +202,8 @@ Fact names_under_localhost() {
           false, "apt-get install libnss-myhostname"};
 }
 
-// With them an ordinary user's sandbox has a root and a `user` of its own, as a sandbox of root
-// has.
+// With subordinate ids an ordinary user's sandbox has a root and a `user` of its own, like a
+// sandbox of root.
 Fact subordinate_ids(uint32_t uid) {
   const char* name = "subordinate ids";
   if (uid == 0) return {name, "not needed: root has ids for every sandbox"};

@@ -1,4 +1,4 @@
-// The things about this host that the walls depend on, each tried where it can be.
+// The facts about this host that the walls depend on. Each is tried where it can be.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,10 @@
 
 namespace paddock::doctor {
 
-// What stands in the way of a user namespace; nothing when one can be made and has rights in it.
+// What prevents a user namespace; nothing if one can be made and gives rights.
 std::optional<wall::Advice> user_namespace_trouble();
 
+// Makes short-lived namespaces, mounts and runs to find out. Nothing is left behind.
 std::vector<wall::Fact> probe_facts();
 
 }  // namespace paddock::doctor

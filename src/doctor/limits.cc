@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kSafetyTime = 20'000;  // ms: ends a run whose limit does not
 
+// How far a limit is lowered for its probe.
 struct Narrowing {
   LimitKind kind;
   uint64_t most;  // in the limit's unit: enough for the prober, little for the host
@@ -28,6 +29,7 @@ constexpr Narrowing kNarrowings[] = {
     {LimitKind::net_total, 64 << 10, true},
 };
 
+// Whether the result names the limit as hit.
 const LimitHit* find_hit(const RunResult& result, LimitKind kind) {
   for (const LimitHit& hit : result.limits_hit)
     if (hit.limit == kind) return &hit;
@@ -44,13 +46,15 @@ std::optional<uint64_t> reached(const RunResult& result) {
   return std::nullopt;
 }
 
-// What may be reached: exactly the limit where the kernel counts, some more where a share is
-// measured by the clock.
+// How much may be reached: exactly the limit where the kernel counts, and somewhat more where a
+// share is measured by the clock.
 uint64_t tolerated(LimitKind kind, uint64_t value) {
   if (kind == LimitKind::cpu) return value + value / 2 + 50;
   return kind == LimitKind::net_total ? value + 4096 : value;  // the answer that was on its way
 }
 
+// A limit holds if the prober was stopped by it, or got no further than it. A limit that must be
+// named in the result and is not counts as failed, even if nothing more was used.
 Probe judge(const Narrowing& narrowing, uint64_t value, const RunResult& result,
             const Enforced& enforced) {
   const LimitInfo& limit = info(narrowing.kind);
@@ -82,6 +86,7 @@ Probe judge(const Narrowing& narrowing, uint64_t value, const RunResult& result,
   return probe;
 }
 
+// Runs the prober once for each limit that the policy sets.
 class LimitProber {
  public:
   LimitProber(const VerifyInput& input, const std::string& prober, const runs::Prepared& whole)
@@ -94,6 +99,7 @@ class LimitProber {
   }
 
  private:
+  // Limits that cannot be tried here are reported with the reason, and never left out.
   Result<Probe> probe(LimitKind kind) {
     const LimitInfo& limit = info(kind);
     auto not_applicable = [&](const std::string& why) {
@@ -117,6 +123,8 @@ class LimitProber {
         "exceeding a rate of a real disk would disturb others; the kernel's setting was read back");
   }
 
+  // All other limits are lifted, so that no other one can end the run first; only a time limit
+  // stays as a safety net.
   Result<Probe> exceed(const Narrowing& narrowing, uint64_t value, const Enforced& enforced) {
     Policy policy = input_.policy;
     policy.limits = Limits();

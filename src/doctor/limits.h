@@ -7,9 +7,9 @@
 
 namespace paddock::doctor {
 
-// `prober` is the path of paddock-probe; `whole` the plan for the policy as it is, which says what
-// holds each limit. Limits are narrowed so that exceeding them is quick and cheap; the mechanism
-// stays the one of `whole`.
+// `prober` is the path of paddock-probe; `whole` is the plan for the unchanged policy, which says
+// how each limit is enforced. Limits are narrowed so that exceeding them is quick and cheap, but
+// the mechanism stays that of `whole`.
 Result<std::vector<Probe>> verify_limits(const VerifyInput& input, const std::string& prober,
                                          const runs::Prepared& whole);
 

@@ -23,10 +23,12 @@ namespace paddock::doctor {
 
 namespace {
 
+// The smallest guest: one page that holds one instruction.
 constexpr size_t kPage = 4096;
 constexpr uint64_t kGuestAddress = 0x1000;
 constexpr unsigned char kHalt = 0xf4;  // HLT
 
+// Memory that is unmapped with the object.
 class Mapping {
  public:
   Mapping(size_t size, int flags, int fd)
@@ -86,7 +88,7 @@ Result<void> run_halting_guest() {
 
 constexpr int kPatience = 5000;  // ms
 
-// What comes out of `fd` until its end, or until patience does.
+// Reads from `fd` until its end, for a few kilobytes, or until nothing comes for kPatience.
 std::string read_patiently(int fd) {
   std::string text;
   char buffer[4096];
@@ -103,12 +105,14 @@ Result<std::string> version_of(const std::string& program) {
   return first_line_of({program, "--version"});
 }
 
+// DOCKER_HOST may also name a TCP address, which is not looked at.
 std::string docker_socket() {
   const char* host = std::getenv("DOCKER_HOST");
   if (host && starts_with(host, "unix://")) return host + std::strlen("unix://");
   return "/var/run/docker.sock";
 }
 
+// An Engine answers /_ping without authentication.
 Result<void> ping_docker(const std::string& path) {
   sockaddr_un address{.sun_family = AF_UNIX};
   if (path.size() >= sizeof address.sun_path)
@@ -128,6 +132,7 @@ Result<void> ping_docker(const std::string& path) {
   return Error{Code::io, cat("ask ", path, ": no proper answer"), ""};
 }
 
+// Walls of other projects, and the program that each would need.
 struct Runtime {
   WallKind wall;
   const char* program;
@@ -141,6 +146,7 @@ void probe_docker(wall::Support& support) {
   support.why = answered ? cat("a Docker Engine answers at ", path) : answered.error().message;
 }
 
+// KVM needs both a kernel that runs a guest and a program that drives it.
 void probe_machine(wall::Support& support) {
   Result<void> ran = run_halting_guest();
   Result<std::string> qemu = version_of("qemu-system-x86_64");

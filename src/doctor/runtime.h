@@ -1,4 +1,4 @@
-// What probes run: programs of our own in a sandbox, and the programs that other walls would need.
+// What probes run: our own programs in a sandbox, and the programs that other walls would need.
 #pragma once
 
 #include <string>
@@ -10,14 +10,16 @@
 
 namespace paddock::doctor {
 
-// Walls that this version does not contain: whether what they would need is installed and answers.
+// For walls that this version does not contain: whether what they would need is installed and
+// answers.
 wall::Support probe_runtime(WallKind wall);
 
-// The first line that a program, found in $PATH, prints on its stdout. Fails when there is none.
+// The first line that a program, found in $PATH, prints on its stdout. Fails if there is none
+// within a few seconds.
 Result<std::string> first_line_of(const std::vector<std::string>& argv);
 
-// A short run of a program of our own: output kept, changes thrown away, what holds read back
-// unless told otherwise.
+// A short run of one of our programs: its output is kept, its changes are thrown away, and what is
+// enforced is read back unless `report` is false.
 Result<RunResult> run_probe(runs::Prepared prepared, bool report = true);
 
 }  // namespace paddock::doctor

@@ -21,11 +21,13 @@ namespace paddock::doctor {
 
 namespace {
 
+// Set in our environment and declared by no policy, so that it must not be seen inside.
 constexpr char kVariable[] = "PADDOCK_VERIFY_MARKER";  // in our environment, and nobody declares it
 constexpr int kSignalOffset = 7;                       // of SIGRTMIN: nothing else uses it
 
 int marker_signal() { return SIGRTMIN + kSignalOffset; }
 
+// Non-blocking, since it is asked later whether somebody connected.
 Result<Fd> listen_at(const sockaddr* address, socklen_t size) {
   Fd socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket || ::bind(socket.get(), address, size) != 0 || ::listen(socket.get(), 4) != 0)
@@ -33,6 +35,7 @@ Result<Fd> listen_at(const sockaddr* address, socklen_t size) {
   return socket;
 }
 
+// Field 22 of /proc/self/stat. Together with the pid it names a process for good.
 std::string own_start_time() {
   Result<std::string> text = read_file("/proc/self/stat", 4096);
   size_t name_end = text ? text.value().rfind(") ") : std::string::npos;
@@ -43,6 +46,7 @@ std::string own_start_time() {
 
 }  // namespace
 
+// Each piece is open to everyone on the host, so that only the sandbox can be what stops the probe.
 Result<Stage> Stage::create() {
   Stage stage;
   stage.name_ = cat("paddock-verify-", TRY(store::random_name(12)));
@@ -85,6 +89,7 @@ Result<void> Stage::listen_on_loopback() {
   return {};
 }
 
+// One abstract and one in the file system: they are kept away by different mechanisms.
 Result<void> Stage::listen_on_unix() {
   sockaddr_un abstract{.sun_family = AF_UNIX};
   std::memcpy(abstract.sun_path + 1, name_.data(), name_.size());
@@ -109,6 +114,7 @@ Result<void> Stage::share_memory() {
   return {};
 }
 
+// The signal is blocked and stays pending until somebody looks. The value tells ours from others.
 void Stage::wait_for_signal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -148,6 +154,7 @@ std::vector<std::string> Stage::words() const {
   return words;
 }
 
+// Takes pending signals without waiting.
 bool Stage::signal_arrived() const {
   sigset_t set;
   ::sigemptyset(&set);

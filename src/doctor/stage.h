@@ -1,4 +1,4 @@
-// What stands on the host for a probe to reach, and whether it was reached. Everything goes away
+// Things on the host for a probe to reach, and whether they were reached. Everything is removed
 // with the object.
 #pragma once
 
@@ -16,10 +16,10 @@ class Stage {
   Stage(Stage&&) = default;
   ~Stage();
 
-  // For paddock-probe's command line: see probe::Targets.
+  // The words for paddock-probe's command line: see probe::Targets.
   std::vector<std::string> words() const;
 
-  // What the host saw, whatever the probe said about it.
+  // What the host saw, whatever the probe reported.
   bool signal_arrived() const;
   bool was_connected(int family) const;
 

@@ -27,7 +27,7 @@ constexpr const char* kPlaces[] = {"/etc/shadow", "/etc/ssh", "/etc/ssl/private"
                                    "/boot",       "/srv",     "/opt",
                                    "/mnt"};
 
-// Room that the checks need, whatever the policy gives; the limits themselves are exceeded in runs
+// Room that the checks themselves need, whatever the policy gives. The limits are exceeded in runs
 // of their own.
 constexpr uint64_t kCheckTime = 60'000, kCheckPids = 16, kCheckFiles = 64;
 
@@ -39,7 +39,7 @@ Result<std::string> find_prober() {
   return real ? Result<std::string>(real.get()) : errno_error(errno, cat("look at '", path, "'"));
 }
 
-// The policy, with what the prober itself needs: to be visible, and to be called.
+// The policy with what the prober itself needs: it must be visible and allowed to be called.
 Policy with_prober(Policy policy, const std::string& prober) {
   if (!policy.files.read) policy.files.read.emplace();
   policy.files.read->push_back(prober);
@@ -47,6 +47,7 @@ Policy with_prober(Policy policy, const std::string& prober) {
   return policy;
 }
 
+// Lifts the limits that would end the checks early.
 Policy with_room(Policy policy) {
   Limits& limits = policy.limits;
   limits[LimitKind::wall_time] = kCheckTime;
@@ -60,6 +61,7 @@ Policy with_room(Policy policy) {
   return policy;
 }
 
+// Runs the checks in one sandbox and each limit in another, and collects the answers.
 class Verifier {
  public:
   explicit Verifier(const VerifyInput& input) : input_(input) {}
@@ -79,6 +81,8 @@ class Verifier {
   }
 
  private:
+  // The prober says what it could do. Then the host is asked as well, and its word counts: a signal
+  // or connection that arrived is a failure, whatever the prober said.
   Result<void> run_checks(const std::string& prober, const runs::Prepared& whole) {
     Stage stage = TRY(Stage::create());
     Command command{.argv = {prober, "check"}, .env = input_.env};
@@ -102,7 +106,8 @@ class Verifier {
     return {};
   }
 
-  // Host places that must be out of reach, and what the policy hides, as it would be seen inside.
+  // Adds host places that must be out of reach, and what the policy hides, as it would be seen
+  // inside.
   void add_places(std::vector<std::string>& words, const runs::Prepared& whole) {
     std::vector<std::string> places(std::begin(kPlaces), std::end(kPlaces));
     if (const char* home = std::getenv("HOME"); home && *home == '/' && home[1])
@@ -129,6 +134,7 @@ class Verifier {
     }
   }
 
+  // A place that the policy or the system shows is no breach.
   static bool is_granted(const std::string& place, const runs::Prepared& whole) {
     const wall::Request& request = whole.request;
     auto covers = [&](const wall::HostPath& granted) {
@@ -145,6 +151,7 @@ class Verifier {
            std::any_of(request.write.begin(), request.write.end(), covers);
   }
 
+  // Each line is one answer. Without the last line the prober did not finish, which is a failure.
   void take_answers(const RunResult& run, bool privileged) {
     bool done = false;
     for (const std::string& line : split(run.out, '\n')) {
@@ -172,7 +179,7 @@ class Verifier {
                                   notes, " ", printable(run.err.substr(0, 200)))});
   }
 
-  // What the process wall says openly that it does not do. Empty: it is promised.
+  // Why the process wall does not promise this, as its documentation says; empty if it is promised.
   std::string not_claimed(const Probe& probe, bool privileged) const {
     if (result_.wall != WallKind::process) return "";
     if (starts_with(probe.name, "share the ")) return "the process wall has no namespaces";
@@ -185,6 +192,7 @@ class Verifier {
     return "";
   }
 
+  // Changes an answer after the fact.
   void overrule(const char* name, const char* detail) {
     for (Probe& probe : result_.probes)
       if (probe.name == name) probe.state = Probe::State::failed, probe.detail = detail;

@@ -15,6 +15,7 @@
 
 namespace paddock::doctor {
 
+// One thing that was tried, and what came of it.
 struct Probe {
   enum class State : uint8_t {
     held,
@@ -29,8 +30,8 @@ const char* to_string(Probe::State state);
 struct VerifyInput {
   Policy policy;                           // the combined one
   std::map<std::string, std::string> env;  // passed through by the policy
-  // For tests: a hand on every plan. Nothing is read back then, since nothing of it could be
-  // vouched for.
+  // For tests: changes every plan. Nothing is read back then, since a changed plan is not what the
+  // policy promised.
   std::function<Result<void>(runs::Prepared&)> edit;
 };
 
@@ -40,7 +41,7 @@ struct Verification {
   size_t count(Probe::State state) const;
 };
 
-// The error arm: the policy is refused on this host, or no sandbox could be made.
+// Fails if the policy is refused on this host, or if no sandbox could be made.
 Result<Verification> verify(const VerifyInput& input);
 
 }  // namespace paddock::doctor

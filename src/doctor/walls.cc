@@ -12,6 +12,7 @@ namespace {
 using wall::LimitSupport;
 using wall::Support;
 
+// A limit to try, with a value that /bin/true does not reach.
 struct Wanted {
   LimitKind kind;
   uint64_t value;  // plenty for /bin/true
@@ -35,6 +36,8 @@ bool is_disk_rate(LimitKind kind) {
   return kind == LimitKind::disk_read_rate || kind == LimitKind::disk_write_rate;
 }
 
+// Tries a wall without limits, then with all that it takes together, then with those that need a
+// disk or a network.
 class WallProbe {
  public:
   explicit WallProbe(WallKind wall) { support_.wall = wall; }
@@ -63,6 +66,7 @@ class WallProbe {
   }
 
  private:
+  // A program that fails counts as a failure of the wall, since `true` cannot fail by itself.
   Result<RunResult> run_with(const std::vector<Wanted>& limits,
                              ScratchBacking scratch = ScratchBacking::automatic) {
     RunResult result = TRY(run_probe(TRY(prepare_with(limits, scratch))));
@@ -75,6 +79,7 @@ class WallProbe {
                  ""};
   }
 
+  // The default preset with nothing but these limits, so that each is judged by itself.
   Result<runs::Prepared> prepare_with(const std::vector<Wanted>& limits, ScratchBacking scratch) {
     Policy policy = TRY(policy::preset("default"));
     policy.wall = support_.wall;
@@ -85,6 +90,7 @@ class WallProbe {
     return runs::prepare({.argv = {"true"}}, policy, {});
   }
 
+  // The reason may be one level deeper: user namespaces that do not work explain many errors.
   Support failed(const Error& error) {
     support_.why = error.message;
     support_.fix = error.hint;
@@ -102,6 +108,7 @@ class WallProbe {
     return static_cast<bool>(prepared);
   }
 
+  // The message of a refused limit repeats its name; only the reason is kept.
   void refuse(LimitKind kind, const Error& error) {
     constexpr std::string_view kBehind = "cannot be enforced here: ";
     size_t at = error.message.find(kBehind);
@@ -120,6 +127,7 @@ class WallProbe {
     support_.limits.push_back({.kind = wanted.kind, .works = true, .enforced = found->second});
   }
 
+  // In the order of kLimits, whatever order they were tried in.
   void sort_limits() {
     std::vector<LimitSupport> sorted;
     for (const LimitInfo& limit : kLimits)

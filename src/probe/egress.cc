@@ -1,4 +1,5 @@
-// With an allowlist there is one way out, egress. These try to get more out of it than is listed.
+// With an allowlist, egress is the only way out. These probes try to get more from it than is
+// listed.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -19,6 +20,8 @@ namespace {
 
 const Answers kAnswers("network");
 
+// The listener is at the same port in every sandbox with a network. Five seconds are plenty on one
+// machine.
 Fd connect_to_egress() {
   Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET,
@@ -42,6 +45,7 @@ std::string ask_egress(const std::string& request) {
   return text.substr(0, text.find('\r'));
 }
 
+// Asks egress, as a proxy, for an address that no allowlist opens by accident.
 void ask_for_the_host(const char* probe, const std::string& host) {
   std::string answer = ask_egress(cat("CONNECT ", host, " HTTP/1.1\r\nHost: ", host, "\r\n\r\n"));
   if (starts_with(answer, "HTTP/1.1 200"))
@@ -50,8 +54,8 @@ void ask_for_the_host(const char* probe, const std::string& host) {
     kAnswers.held(probe, answer.empty() ? "egress said nothing" : answer);
 }
 
-// A name that exists nowhere (RFC 6761), asked of a server that nobody has: egress answers, and
-// gives no address.
+// Asks for a name that exists nowhere (RFC 6761), at a server that nobody has. Egress answers
+// instead, and must give no address.
 void resolve_unlisted(const char* probe) {
   static constexpr char kQuestion[] =
       "\x4a\x11\1\0\0\1\0\0\0\0\0\0"
@@ -89,7 +93,7 @@ void check_egress(const Targets& targets) {
   resolve_unlisted("resolve a name that is not listed");
 }
 
-// Connections that say nothing, until egress refuses one. The answer is how many stayed open.
+// Opens connections that say nothing until egress refuses one. Returns how many stayed open.
 uint64_t exceed_connections(uint64_t value) {
   std::vector<Fd> open;
   while (open.size() < value + 16) {
@@ -106,7 +110,7 @@ uint64_t exceed_connections(uint64_t value) {
   return alive;
 }
 
-// Requests that egress answers itself, until it does not. The answer is the bytes that were moved.
+// Makes requests that egress answers itself, until it stops. Returns the bytes that were moved.
 uint64_t exceed_net_total(uint64_t value) {
   static constexpr char kRequest[] = "GET / HTTP/1.1\r\nHost: nowhere.invalid\r\n\r\n";
   uint64_t moved = 0;

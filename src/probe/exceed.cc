@@ -1,3 +1,5 @@
+// Each function uses more of one limit than `value` and returns how much it got. A limit that ends
+// the process leaves no answer, which the caller takes for a stop.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -20,7 +22,8 @@ namespace paddock::probe {
 
 namespace {
 
-// Times the limit: far enough to be noticed, near enough to be harmless without one.
+// How many times the limit is tried: far enough to be noticed, near enough to be harmless without
+// one.
 constexpr uint64_t kHowFar = 4;
 
 uint64_t now_ms(clockid_t clock) {
@@ -30,6 +33,7 @@ uint64_t now_ms(clockid_t clock) {
          static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
 }
 
+// Goes on after signals until the time is over.
 void sleep_ms(uint64_t ms) {
   timespec time{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
   while (::nanosleep(&time, &time) != 0 && errno == EINTR) {}
@@ -41,6 +45,7 @@ void spin_until(uint64_t end) {
   while (now_ms(CLOCK_MONOTONIC) < end) {}
 }
 
+// Memory counts only once it is written to.
 uint64_t exceed_memory(uint64_t value) {
   constexpr uint64_t kBlock = 1 << 20;
   uint64_t reached = 0;
@@ -54,6 +59,8 @@ uint64_t exceed_memory(uint64_t value) {
   return reached;
 }
 
+// The children only sleep. They are killed at the end, so that a missing limit leaves nothing
+// behind.
 uint64_t exceed_pids(uint64_t value) {
   std::vector<pid_t> children;
   while (children.size() < value * kHowFar) {
@@ -71,6 +78,7 @@ uint64_t exceed_pids(uint64_t value) {
   return children.size() + 1;
 }
 
+// Three descriptors are open from the beginning.
 uint64_t exceed_open_files(uint64_t value) {
   std::vector<Fd> opened;
   while (opened.size() < value * kHowFar) {
@@ -81,6 +89,7 @@ uint64_t exceed_open_files(uint64_t value) {
   return opened.size() + 3;
 }
 
+// One file for disk and file size, removed afterwards.
 std::string hog_path() { return temporary_folder() + "/paddock-probe-hog"; }
 
 uint64_t write_file_of(uint64_t most) {
@@ -95,6 +104,7 @@ uint64_t write_file_of(uint64_t most) {
   return reached;
 }
 
+// Lingers before it removes the file: disk use may be sampled.
 uint64_t exceed_disk(uint64_t value) {
   uint64_t reached = write_file_of(value * kHowFar);
   linger();
@@ -108,6 +118,7 @@ uint64_t exceed_file_size(uint64_t value) {
   return reached;
 }
 
+// Symbolic links take an inode and no block each.
 uint64_t exceed_inodes(uint64_t value) {
   std::string folder = temporary_folder() + "/paddock-probe-links";
   if (::mkdir(folder.c_str(), 0700) != 0) return 0;
@@ -120,6 +131,7 @@ uint64_t exceed_inodes(uint64_t value) {
   return reached;
 }
 
+// Written to stderr: stdout carries the answer.
 uint64_t exceed_output(uint64_t value) {
   std::string block(4096, 'x');
   block.back() = '\n';
@@ -130,12 +142,14 @@ uint64_t exceed_output(uint64_t value) {
   return reached;
 }
 
+// For wall time and idle time alike: the process sleeps and prints nothing.
 uint64_t exceed_time(uint64_t value) {
   uint64_t start = now_ms(CLOCK_MONOTONIC);
   sleep_ms(value * kHowFar);
   return now_ms(CLOCK_MONOTONIC) - start;
 }
 
+// Measured by the process's own clock, so that a busy machine does not matter.
 uint64_t exceed_cpu_time(uint64_t value) {
   while (now_ms(CLOCK_PROCESS_CPUTIME_ID) < value * kHowFar) {}
   return now_ms(CLOCK_PROCESS_CPUTIME_ID);
@@ -160,6 +174,7 @@ uint64_t exceed_cpu(uint64_t) {
   return used * 1000 / std::max<uint64_t>(1, now_ms(CLOCK_MONOTONIC) - start);
 }
 
+// How each limit is exceeded.
 struct Way {
   const char* limit;
   uint64_t (*exceed)(uint64_t value);

@@ -1,3 +1,4 @@
+// Whether files of the host can be read, written or executed from inside.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +17,7 @@ namespace {
 
 const Answers kAnswers("files");
 
-// Another file at the same place is not a breach: a sandbox has a /var of its own.
+// Another file at the same path is no breach: a sandbox has a /var of its own.
 void read_host_file(const HostFile& file) {
   std::string probe = cat("read ", file.path);
   Fd fd(::open(file.path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -27,6 +28,7 @@ void read_host_file(const HostFile& file) {
   kAnswers.held(probe, "what is there is not the host's");
 }
 
+// Opening may be refused while stat still shows that a file exists.
 void see_host_file(const HostFile& file) {
   struct stat info;
   bool found = ::stat(file.path.c_str(), &info) == 0;
@@ -34,6 +36,7 @@ void see_host_file(const HostFile& file) {
   kAnswers.judge("see that a file of the host exists", same, cat("stat ", file.path, " works"));
 }
 
+// The file is removed again at once. errno is kept for the answer.
 void write_into(const std::string& probe, const std::string& folder) {
   std::string path = cat(folder, folder == "/" ? "" : "/", "paddock-probe-was-here");
   Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -43,7 +46,7 @@ void write_into(const std::string& probe, const std::string& folder) {
   kAnswers.judge(probe, static_cast<bool>(fd), cat("a file could be made in ", folder));
 }
 
-// No program stands in the file: the kernel says EACCES before it looks inside, ENOEXEC after.
+// The file holds no program: the kernel says EACCES before it looks inside, and ENOEXEC after.
 void execute_from(const std::string& folder, bool allowed) {
   std::string probe = cat("run a program from ", folder), path = folder + "/paddock-probe-program";
   if (allowed) return kAnswers.untried(probe, "files.tmp_exec allows it");
@@ -62,6 +65,7 @@ void execute_from(const std::string& folder, bool allowed) {
   kAnswers.judge(probe, result != EACCES && result != EPERM, "the kernel would run it");
 }
 
+// Three ways to set the bit. Each is a different system call, and a filter could forget one.
 void make_setuid_file() {
   std::string path = temporary_folder() + "/paddock-probe-setuid", how;
   for (const char* way : {"open", "chmod", "mknod"}) {
@@ -83,6 +87,7 @@ void make_setuid_file() {
     kAnswers.failed("make a setuid file", cat("by ", how));
 }
 
+// A device node would give access to hardware by number, past every path.
 void make_device() {
   std::string path = temporary_folder() + "/paddock-probe-device";
   bool made = ::mknod(path.c_str(), S_IFCHR | 0600, 0x0103) == 0;  // /dev/null's number
@@ -92,6 +97,7 @@ void make_device() {
   kAnswers.judge("make a device node", made, "mknod works");
 }
 
+// Devices through which a program could reach the kernel, the network or a hypervisor.
 void open_devices() {
   for (const char* path :
        {"/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/vhost-vsock"}) {
@@ -100,6 +106,7 @@ void open_devices() {
   }
 }
 
+// A masked file is empty, and a masked directory has no entries but "." and "..".
 bool tells_something(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
@@ -113,7 +120,8 @@ bool tells_something(const std::string& path) {
   return entries > 2;
 }
 
-// By content, not by identity: in a copied workspace a file has another number than on the host.
+// Judged by content and not by identity: in a copied workspace a file has another inode than on the
+// host.
 void read_hidden(const std::string& path) {
   std::string probe = cat("read what the policy denies: ", path);
   if (tells_something(path))
@@ -122,6 +130,7 @@ void read_hidden(const std::string& path) {
     kAnswers.held(probe, "nothing is there");
 }
 
+// Files of /proc that show the whole machine.
 void read_kernel_files() {
   std::vector<std::string> told;
   for (const char* name : {"kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug",
@@ -134,6 +143,7 @@ void read_kernel_files() {
                     cat("these tell something: ", join(told, ", ")));
 }
 
+// Only opened, never written: on an unprotected host that must do no harm.
 void write_kernel_files() {
   std::vector<std::string> open;
   for (const char* path :

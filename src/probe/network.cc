@@ -1,3 +1,4 @@
+// Whether anything can be reached without egress: loopback, sockets of the host, raw sockets.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@ namespace {
 
 const Answers kAnswers("network");
 
+// A socket address of any family with its size.
 struct Address {
   sockaddr_storage bytes{};
   socklen_t size = 0;
@@ -40,6 +42,7 @@ Address address6(const char* text, uint16_t port) {
   return address;
 }
 
+// An abstract name begins with a NUL and has no end but the size.
 Address address_unix(const std::string& path, bool abstract) {
   Address address;
   auto* local = reinterpret_cast<sockaddr_un*>(&address.bytes);
@@ -50,6 +53,7 @@ Address address_unix(const std::string& path, bool abstract) {
   return address;
 }
 
+// A datagram counts when it was sent, as nobody answers; a stream when it is connected.
 void connect_to(const std::string& probe, const Address& address, int type) {
   Fd socket(::socket(address.bytes.ss_family, type | SOCK_CLOEXEC, 0));
   timeval patience{2, 0};
@@ -64,6 +68,7 @@ void connect_to(const std::string& probe, const Address& address, int type) {
     kAnswers.judge(probe, connected, "the connection was made");
 }
 
+// Families and types that bypass the stack's ordinary checks.
 void make_socket(const char* probe, int family, int type, int protocol) {
   Fd socket(::socket(family, type | SOCK_CLOEXEC, protocol));
   kAnswers.judge(probe, static_cast<bool>(socket), "the socket was made");

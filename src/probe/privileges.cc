@@ -1,3 +1,4 @@
+// Whether the program has privileges, or can gain any.
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@ namespace {
 
 const Answers kAnswers("privileges");
 
+// /proc/self/status by the names of its fields.
 std::map<std::string, std::string> own_status() {
   std::map<std::string, std::string> fields;
   Result<std::string> text = read_file("/proc/self/status");
@@ -27,6 +29,7 @@ std::map<std::string, std::string> own_status() {
   return fields;
 }
 
+// All these sets must be empty. A set that the kernel does not show counts as a failure.
 void hold_capabilities(const std::map<std::string, std::string>& status, const char* probe,
                        const std::vector<const char*>& sets) {
   for (const char* set : sets) {
@@ -48,6 +51,7 @@ void expect_status(const std::map<std::string, std::string>& status, const char*
     kAnswers.failed(probe, cat(name, ": ", value, ", not ", wanted));
 }
 
+// In a child, since an attempt that succeeds would change this process.
 void in_child_judged(const char* probe, const char* what_worked,
                      const std::function<bool()>& attempt) {
   int result = in_child([&] { return attempt() ? 0 : errno; });
@@ -56,6 +60,7 @@ void in_child_judged(const char* probe, const char* what_worked,
   kAnswers.judge(probe, result == 0, what_worked);
 }
 
+// Fails unless CAP_SYS_ADMIN is in the permitted set already.
 bool raise_capability() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};

@@ -15,6 +15,7 @@ namespace paddock::probe {
 
 namespace {
 
+// The whole text must be a number.
 template <class T>
 Result<void> parse_number(const std::string& text, T& number) {
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -23,7 +24,7 @@ Result<void> parse_number(const std::string& text, T& number) {
   return {};
 }
 
-// "path:device:inode"; the path may contain colons.
+// Reads "path:device:inode". The path may contain colons, so the last two count.
 Result<HostFile> parse_file(const std::string& text) {
   size_t last = text.rfind(':'), middle = last == std::string::npos || last == 0
                                               ? std::string::npos
@@ -38,6 +39,7 @@ Result<HostFile> parse_file(const std::string& text) {
 
 }  // namespace
 
+// Unknown words are errors: a target that is ignored would look like one that held.
 Result<Targets> parse_targets(const std::vector<std::string>& words) {
   Targets targets;
   for (const std::string& word : words) {
@@ -103,6 +105,7 @@ void Answers::judge(const std::string& probe, bool succeeded,
     held(probe, std::strerror(errno));
 }
 
+// The last line tells the caller that no check ended the process.
 void check_all(const Targets& targets) {
   check_files(targets);
   check_processes(targets);

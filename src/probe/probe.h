@@ -1,10 +1,8 @@
-// What `paddock verify` runs inside a sandbox: it tries what a policy forbids and says, one JSON
-// line each, what came of it. Everything here is harmless also where it succeeds. Whether an answer
-// is good is for the caller to judge.
-//
-//   paddock-probe check pid=4711 marker=/tmp/x/marker …     every check, against what the caller
-//   set up on the host paddock-probe exceed memory 67108864                    uses more of one
-//   limit than that
+// What `paddock verify` runs inside a sandbox: it tries what a policy forbids and prints, one JSON
+// line each, what came of it. Everything here is harmless even where it succeeds. Whether an answer
+// is good is for the caller to judge. `paddock-probe check pid=4711 marker=/tmp/x/marker …` makes
+// every check against what the caller set up on the host; `paddock-probe exceed memory 67108864`
+// uses more of one limit than that.
 #pragma once
 
 #include <sys/types.h>
@@ -19,13 +17,14 @@
 
 namespace paddock::probe {
 
+// A file of the host. Device and inode tell it from another one at the same path.
 struct HostFile {
   std::string path;
   uint64_t device = 0, inode = 0;  // tells the host's file from another one at the same place
 };
 
-// What stands on the host to be reached. Words on the command line: name=value, lists by
-// repetition.
+// What the caller set up on the host to be reached. On the command line each is a word name=value;
+// lists repeat the word.
 struct Targets {
   pid_t pid = 0;                     // a process of the host,
   std::string start_time;            // field 22 of its /proc/PID/stat,
@@ -46,7 +45,7 @@ struct Targets {
 };
 Result<Targets> parse_targets(const std::vector<std::string>& words);
 
-// Prints the answers as they come.
+// Prints each answer as it comes, so that those before a crash are kept.
 class Answers {
  public:
   explicit Answers(const char* group) : group_(group) {}
@@ -59,7 +58,8 @@ class Answers {
   void untried(const std::string& probe, const std::string& why) const {
     print(probe, "untried", why);
   }
-  // `succeeded` is what must not be; else the detail is errno's text.
+  // `succeeded` is what must not be true. If it is false, errno says why, and its text is the
+  // detail.
   void judge(const std::string& probe, bool succeeded, const std::string& what_worked) const;
 
  private:
@@ -76,15 +76,15 @@ void check_system_calls(const Targets& targets);
 void check_surroundings(const Targets& targets);  // environment, descriptors, namespaces, IPC
 void check_all(const Targets& targets);           // the above, and a last line {"done":true}
 
-// Uses up to four times `value` of the limit, prints {"reached":N} if it lives to tell, and returns
-// the exit status.
+// Uses up to four times `value` of the limit, prints {"reached":N} if it survives, and returns the
+// exit status.
 int exceed(const std::string& limit, uint64_t value);
 
 uint64_t exceed_connections(uint64_t value);
 uint64_t exceed_net_total(uint64_t value);
 
-// Runs `body` in a child. Its return value (0 to 255), 256 + the signal that ended it, or -1
-// without a child.
+// Runs `body` in a child. Returns its return value (0 to 255), 256 plus the signal that ended it,
+// or -1 if no child could be made.
 int in_child(const std::function<int()>& body);
 
 std::string temporary_folder();  // $TMPDIR, or /tmp

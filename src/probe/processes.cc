@@ -1,3 +1,4 @@
+// Whether processes of the host can be seen, read, signalled or traced.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -16,7 +17,7 @@ namespace {
 
 const Answers kAnswers("processes");
 
-// Field 22 of /proc/PID/stat, counted behind the name, which may contain anything. Empty when it
+// Field 22 of /proc/PID/stat, counted after the name, which may contain anything. Empty if it
 // cannot be read.
 std::string start_time(pid_t pid) {
   Result<std::string> text = read_file(cat("/proc/", pid, "/stat"), 4096);
@@ -26,7 +27,7 @@ std::string start_time(pid_t pid) {
   return fields.size() > 19 ? fields[19] : "";
 }
 
-// A process of our own may have the same number: then it started at another time.
+// A process inside may have the same number; it then has another start time.
 void see(const Targets& targets) {
   bool exists = ::kill(targets.pid, 0) == 0 || errno == EPERM;
   int failed = errno;
@@ -40,6 +41,7 @@ void see(const Targets& targets) {
     kAnswers.failed("see a process of the host", "kill(pid, 0) finds it");
 }
 
+// Reading the right start time proves that it is the host's process.
 void read_proc(const Targets& targets) {
   bool read = start_time(targets.pid) == targets.start_time;
   if (read)
@@ -49,7 +51,7 @@ void read_proc(const Targets& targets) {
     kAnswers.held("read /proc of a process of the host", "it cannot be read");
 }
 
-// Whether it arrived only the caller can tell; an ordinary process of ours with that number ignores
+// Only the caller can tell whether the signal arrived. A process inside with that number ignores
 // it.
 void send_signal(const Targets& targets) {
   union sigval value;
@@ -62,6 +64,7 @@ void send_signal(const Targets& targets) {
   kAnswers.judge("signal a process of the host", sent && !ours, "the signal was sent");
 }
 
+// In a child, as a tracer cannot easily let go of what it has seized.
 void steer(const char* probe, pid_t pid) {
   int result =
       in_child([&] { return ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 0 : errno; });
@@ -70,6 +73,7 @@ void steer(const char* probe, pid_t pid) {
   kAnswers.judge(probe, result == 0, "ptrace works");
 }
 
+// Process 1 is Paddock's own code, and holds descriptors that the program must not have.
 void look_into_first_process() {
   for (const char* name : {"environ", "mem", "root", "cwd"}) {
     Fd fd(::open(cat("/proc/1/", name).c_str(), O_RDONLY | O_CLOEXEC));

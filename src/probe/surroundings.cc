@@ -1,3 +1,4 @@
+// Whether anything of the caller came along: variables, descriptors, memory, namespaces.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
@@ -16,6 +17,7 @@ namespace {
 
 const Answers kAnswers("surroundings");
 
+// Every variable must be declared by the policy or set by Paddock itself.
 void look_for_variables(const Targets& targets) {
   std::vector<std::string> others;
   for (char** entry = environ; *entry; ++entry) {
@@ -30,6 +32,7 @@ void look_for_variables(const Targets& targets) {
     kAnswers.failed("see undeclared variables", join(others, ", "));
 }
 
+// The descriptor of the listing itself does not count.
 void look_for_descriptors() {
   DIR* folder = ::opendir("/proc/self/fd");
   if (!folder) return kAnswers.untried("inherit a descriptor", std::strerror(errno));
@@ -45,6 +48,7 @@ void look_for_descriptors() {
     kAnswers.failed("inherit a descriptor", cat("open: ", join(others, ", ")));
 }
 
+// Ids of System V memory are per namespace: the same number inside may be other memory.
 void share_memory(const Targets& targets) {
   const char* probe = "read System V memory of the host";
   void* memory = ::shmat(targets.shared_memory, nullptr, SHM_RDONLY);
@@ -58,6 +62,7 @@ void share_memory(const Targets& targets) {
     kAnswers.held(probe, "its number belongs to other memory here");
 }
 
+// The link of /proc/self/ns holds the inode, which names a namespace.
 void compare_namespaces(const Targets& targets) {
   for (const auto& [name, host] : targets.namespaces) {
     char own[64] = {};
@@ -71,8 +76,8 @@ void compare_namespaces(const Targets& targets) {
   }
 }
 
-// 0 keeps core files away; 1 also keeps the kernel from starting a core handler on the host
-// (fs/coredump.c).
+// RLIMIT_CORE of 0 keeps core files away; 1 also keeps the kernel from starting a core handler on
+// the host (fs/coredump.c).
 void leave_core_file() {
   rlimit limit;
   bool small = ::getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max <= 1;

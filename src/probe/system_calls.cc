@@ -1,3 +1,4 @@
+// Whether the seccomp filter stops the system calls that it should.
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -23,11 +24,13 @@ namespace {
 
 const Answers kAnswers("system calls");
 
+// A call that made a child returns twice; the child must end here.
 long end_if_child(long pid) {
   if (pid == 0) ::_exit(0);
   return pid;
 }
 
+// clone3 hides its flags behind a pointer, where a filter cannot see them.
 long clone3_new_user() {
   clone_args arguments{};
   arguments.flags = CLONE_NEWUSER;
@@ -35,14 +38,15 @@ long clone3_new_user() {
   return end_if_child(::syscall(SYS_clone3, &arguments, sizeof arguments));
 }
 
+// Reads our own memory, so that success does no harm.
 long read_own_memory() {
   char from = 1, to = 0;
   iovec ours{&to, 1}, theirs{&from, 1};
   return ::syscall(SYS_process_vm_readv, ::getpid(), &ours, 1L, &theirs, 1L, 0L);
 }
 
-// Arguments that an unfiltered kernel accepts without harm, or refuses with another error than
-// EPERM, where there are such: so a missing filter shows.
+// Where possible, the arguments are such that an unfiltered kernel accepts them without harm, or
+// refuses them with another error than EPERM. So a missing filter shows.
 struct Call {
   const char* name;
   long (*make)();
@@ -89,6 +93,8 @@ constexpr Call kCalls[] = {
     {"ioperm", [] { return ::syscall(SYS_ioperm, 0x80L, 1L, 1L); }},
 };
 
+// EPERM and ENOSYS may also come from the kernel itself: then the call is refused all the same. Any
+// other result means that the filter let it through.
 void make(const Call& call) {
   int result = in_child([&] { return call.make() >= 0 ? 0 : errno; });
   if (result < 0) return kAnswers.untried(call.name, "no child could be made");
@@ -100,8 +106,8 @@ void make(const Call& call) {
                              : cat("it reaches the kernel's own code: ", std::strerror(result)));
 }
 
-// getpid (20) through the entry for 32-bit programs, whose numbers mean other calls than the filter
-// knows.
+// Calls getpid (20) through the entry for 32-bit programs, whose numbers mean other calls than the
+// filter knows.
 void call_as_32_bit() {
   const char* probe = "calls of another architecture (int 0x80)";
 #ifdef __x86_64__
@@ -119,6 +125,7 @@ void call_as_32_bit() {
 #endif
 }
 
+// The x32 table has numbers with one more bit, which a filter on exact numbers would miss.
 void call_as_x32() {
 #ifdef __x86_64__
   constexpr long kX32 = 0x40000000;

@@ -19,13 +19,17 @@ namespace paddock::runs {
 
 namespace {
 
+// Looking for matches takes time before every run, so that larger trees are refused.
 constexpr size_t kMostEntries = 500'000;
 
+// A host directory or file that the sandbox sees.
 struct Tree {
   std::string path;
+  // Mode rw: the host's own directory, in which names come and go while the program runs.
   bool writable_on_host = false;  // rw: the host's own directory, where names come and go
 };
 
+// Everything that the policy shows of the host, in which a denied path could be seen.
 std::vector<Tree> granted_trees(const wall::Request& request) {
   std::vector<Tree> trees;
   for (const wall::HostPath& path : request.read) trees.push_back({path.path, false});
@@ -36,7 +40,7 @@ std::vector<Tree> granted_trees(const wall::Request& request) {
   return trees;
 }
 
-// Adds everything beneath `tree` that the pattern matches; what is matched is covered whole, so not
+// Adds everything beneath `tree` that the pattern matches. A match is covered whole, so it is not
 // looked into.
 Result<void> collect_matches(const Tree& tree, const std::string& pattern,
                              std::vector<std::string>& found) {
@@ -47,7 +51,8 @@ Result<void> collect_matches(const Tree& tree, const std::string& pattern,
     std::string folder = std::move(open.back());
     open.pop_back();
     Result<Fd> directory = kernel::open_beneath(root.get(), folder, O_RDONLY | O_DIRECTORY);
-    // Not a directory, or unreadable for the program as well; anything else must not lift a denial.
+    // It is not a directory, or the program cannot read it either. Any other error must not lift a
+    // denial.
     if (!directory && directory.error().code != Code::not_found &&
         directory.error().code != Code::denied)
       return std::move(directory.error());
@@ -73,6 +78,7 @@ Result<void> collect_matches(const Tree& tree, const std::string& pattern,
   return {};
 }
 
+// All denials that cannot be held are refused with the same way out.
 Error cannot_hold(const std::string& denied, const Tree& tree, const std::string& why) {
   return Error{Code::unsupported,
                cat("files.deny '", printable(denied), "' cannot be held in the read-write tree '",
@@ -80,6 +86,8 @@ Error cannot_hold(const std::string& denied, const Tree& tree, const std::string
                "use the workspace mode copy, where it holds and is checked again by paddock apply"};
 }
 
+// Denies one path. A mount covers a path as it is now, so that in a read-write tree the program
+// could rename what is covered; that needs a word in [danger]. Returns whether it was needed.
 Result<bool> deny_exact(const std::string& denied, const std::vector<Tree>& trees,
                         const Policy& policy, std::vector<std::string>& found) {
   bool needs_danger = false;
@@ -106,8 +114,8 @@ Result<bool> deny_exact(const std::string& denied, const std::vector<Tree>& tree
   return needs_danger;
 }
 
-// A whole tree that is denied needs no cover for what is in it, and its cover could not hold one.
-// Compared by components: as plain text "a-b" lies between "a" and "a/c".
+// A denied tree needs no cover for what is in it, and its cover could not hold one. Paths are
+// compared by components, since as plain text "a-b" lies between "a" and "a/c".
 void keep_outermost(std::vector<std::string>& paths) {
   auto by_components = [](const std::string& a, const std::string& b) {
     return std::lexicographical_compare(
@@ -124,10 +132,11 @@ void keep_outermost(std::vector<std::string>& paths) {
   paths = std::move(outer);
 }
 
+// Names a file itself, whatever path leads to it.
 using Inode = std::pair<dev_t, ino_t>;
 
-// Calls `visit` for everything in `tree`, itself included, without following links. Fails rather
-// than leaving something out.
+// Calls `visit` for everything in `tree`, itself included, without following links. Fails if it
+// cannot see everything.
 Result<void> walk_all(
     const std::string& tree, const std::string& why,
     const std::function<void(const std::string& path, const struct stat& info)>& visit) {
@@ -161,8 +170,8 @@ Result<void> walk_all(
   return {};
 }
 
-// A file that is denied has other names, hard links, under which a grant may show it: they are
-// denied as well. Looked for only where a denied file has several names.
+// A denied file may have other names, hard links, under which a grant shows it. They are denied as
+// well. Looked for only if a denied file has several names.
 Result<void> deny_other_names(const std::vector<Tree>& trees, std::vector<std::string>& denied) {
   std::map<Inode, uint64_t> names_left;  // of denied files: how many names are not denied yet
   for (const std::string& path : denied)
@@ -173,6 +182,7 @@ Result<void> deny_other_names(const std::vector<Tree>& trees, std::vector<std::s
           auto [entry, is_new] = names_left.emplace(Inode{info.st_dev, info.st_ino}, info.st_nlink);
           --entry->second;
         }));
+  // All names of the file are beneath what is denied already.
   std::erase_if(names_left, [](const auto& entry) { return entry.second == 0; });
   if (names_left.empty()) return {};
   std::set<std::string> before(denied.begin(), denied.end());

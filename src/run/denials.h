@@ -10,8 +10,8 @@
 
 namespace paddock::runs {
 
-// Fills request.denied with the host paths to cover: exact ones, and what the globs match in the
-// granted trees now. Returns the [danger] entries that were needed.
+// Fills request.denied with the host paths to cover: exact paths, and what the globs match in the
+// granted trees at this moment. Returns the [danger] entries that were needed.
 Result<std::vector<std::string>> expand_denials(wall::Request& request);
 
 }  // namespace paddock::runs

@@ -27,8 +27,10 @@ namespace {
 
 constexpr size_t kLongestAnswer = 16 << 20;
 constexpr int kAnswerMs = 30'000;  // an egress that does not answer for so long will not
-constexpr int kReloadMs = 2'000;   // the whole server waits
+// A reload happens on the server's loop, so everything else waits for it.
+constexpr int kReloadMs = 2'000;  // the whole server waits
 
+// A secret that is injected by egress must not be in the sandbox's environment as well.
 Result<std::string> secret_to_inject(const InjectPolicy& inject, const EnvPolicy& env) {
   if (starts_with(inject.secret, "env:")) {
     std::string name = inject.secret.substr(4);
@@ -76,6 +78,8 @@ std::optional<LiveNetwork> parse_live(std::string_view line) {
   return live;
 }
 
+// The secrets are read here, by the caller, so that egress itself needs no access to files or
+// variables.
 Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox) {
   egress::Settings settings;
   settings.sandbox = sandbox;
@@ -141,6 +145,7 @@ Result<std::unique_ptr<Egress>> Egress::start(egress::Settings settings, bool pr
   return egress;
 }
 
+// The pidfd is opened while the process is still our child, and so cannot mean another one.
 Result<std::vector<int>> Egress::handover() {
   pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!pidfd_) return errno_error(errno, "hold on to the egress process");
@@ -159,6 +164,7 @@ std::unique_ptr<Egress> Egress::adopt(const std::string& sandbox, Fd control) {
   return egress;
 }
 
+// Closing the control socket is enough for egress to end; the signal makes sure.
 Egress::~Egress() {
   control_.reset();
   if (pid_ <= 0) return;
@@ -191,6 +197,7 @@ Result<Value> Egress::read_answer(bool reads_events, int patience) {
   return parse_answer(line);
 }
 
+// A refusal comes as a message for people, and becomes an error with that text.
 Result<Value> Egress::parse_answer(const std::string& line) {
   Value answer = TRY(parse_json(line, "egress"));
   if (const Value* refused = answer.find("refused"))
@@ -211,6 +218,7 @@ Result<Egress::Ready> Egress::await_ready() {
   return parse_ready(TRY(read_answer(false, kAnswerMs)));
 }
 
+// The socket is duplicated, so that the loop forgets it at the end while the original stays open.
 io::Task<Result<Egress::Ready>> Egress::await_ready(io::Loop& loop) {
   io::Milliseconds deadline = loop.now() + kAnswerMs;
   Fd copy(::fcntl(control_.get(), F_DUPFD_CLOEXEC, 0));
@@ -260,8 +268,8 @@ Result<void> Egress::reload(const Policy& policy) {
   return {};
 }
 
-// No network rather than one whose rules nobody knows. One that another server started ends with
-// its control socket.
+// Prefers no network to one whose rules are unknown. A process that another server started ends
+// with its control socket.
 void Egress::end_now() {
   (void)::shutdown(control_.get(), SHUT_RDWR);
   control_.reset();
@@ -273,6 +281,7 @@ void Egress::add_secrets(std::map<std::string, std::string>& secrets) const {
     secrets.emplace(cat(inject.host, " ", inject.header), inject.secret);
 }
 
+// Called from the supervisor's loop, so it must not block.
 bool Egress::read_events() {
   char buffer[65536];
   while (true) {
@@ -306,6 +315,7 @@ void Egress::take_lines() {
   lines_.erase(0, start);
 }
 
+// Turns egress's summary into the parts of a result.
 void Egress::take_summary(const Value& summary, RunResult& result) {
   result.usage.net_tx_bytes = count_in(summary, "bytes_up");
   result.usage.net_rx_bytes = count_in(summary, "bytes_down");
@@ -332,6 +342,7 @@ void Egress::take_summary(const Value& summary, RunResult& result) {
     result.notes.push_back(cat(more, " more denials on the network are not listed"));
 }
 
+// The events are read while waiting for the summary, since egress stops when its socket is full.
 void Egress::finish(RunResult& result) {
   Value order, summary;
   order.set("finish", true);

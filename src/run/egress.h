@@ -1,4 +1,4 @@
-// The manager's side of an egress process: starts it, tells it the rules, hears what happened.
+// The manager's side of an egress process: starts it, sends it the rules, and reads what happened.
 #pragma once
 
 #include <functional>
@@ -19,26 +19,30 @@
 
 namespace paddock::runs {
 
-// What the policy says about the network, for egress. Reads the secrets of network.inject, from the
-// caller's environment or its files.
+// Makes egress's settings from what the policy says about the network. Reads the secrets of
+// network.inject from the caller's environment or files.
 Result<egress::Settings> egress_settings(const Policy& policy, const std::string& sandbox);
 
-// Sums of a network so far, as egress tells them while they change (egress/log.h).
+// Sums of a network so far, as egress reports them while they change (egress/log.h).
 struct LiveNetwork {
   uint64_t up = 0, down = 0, connections = 0;
   int64_t time_ms = 0;  // on egress's clock; 0: no report yet
 };
 std::optional<LiveNetwork> parse_live(std::string_view line);  // nothing: another line
 
+// The interval of these reports, where no policy asks for a shorter one.
 constexpr uint64_t kLiveMs = 500;  // between two of them, where no policy asks for more
 
+// One egress process. Not copied and not moved: others hold its address.
 class Egress {
  public:
-  // `privileged`: root is the caller, and egress gets an uid of its own.
+  // Starts the process and sends the settings; await_ready() says whether it took them. With
+  // `privileged`, root is the caller, and egress gets a uid of its own.
   static Result<std::unique_ptr<Egress>> start(egress::Settings settings, bool privileged);
   ~Egress();  // ends it, and with it the sandbox's network
 
-  // What programs inside need to trust it where it looks into TLS; all empty where it does not.
+  // What programs inside need to trust egress where it reads TLS. All of it is empty where it does
+  // not.
   struct Ready {
     std::string certificate, bundle;  // PEM
     std::string java_trust_store;
@@ -46,32 +50,36 @@ class Egress {
   Result<Ready> await_ready();                          // once; it serves from then on
   io::Task<Result<Ready>> await_ready(io::Loop& loop);  // the same, on an event loop
 
-  // New rules for a living sandbox. Connections to what is no longer allowed are torn down; rules
-  // that cannot be taken leave the old ones in force. Safe to call from another thread than the one
-  // that supervises.
+  // Sends new rules for a living sandbox. Connections to what is no longer allowed are torn down;
+  // rules that egress refuses leave the old ones in force. May be called from another thread than
+  // the one that supervises.
   Result<void> reload(const Policy& policy);
 
-  // Of a sandbox that outlives its server: whoever holds these keeps the egress process alive, and
-  // can end it. Control socket, event socket, pidfd, and the lock of its uid if it has one.
+  // For a sandbox that outlives its server: whoever holds these descriptors keeps the egress
+  // process alive, and can end it. They are the control socket, the event socket, a pidfd, and the
+  // lock of its uid if it has one.
   Result<std::vector<int>> handover();
-  // One that another server started: what the keeper held of it.
+  // Takes over an egress process that another server started, by the socket that the keeper held.
   static std::unique_ptr<Egress> adopt(const std::string& sandbox, Fd control);
+  // The process lives on after this object.
   void let_go() { pid_ = -1; }                     // it lives on when this is gone
   Fd take_events() { return std::move(events_); }  // for a reader elsewhere
 
   Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
   int events() const { return events_.get(); }
+  // Reads what there is without waiting. False when egress is gone.
   bool read_events();  // what there is; false when egress is gone
   const LiveNetwork& live() const { return live_; }
-  // Each entry of the request log, as a line of JSON.
+  // Called with each entry of the request log, as a line of JSON.
   std::function<void(const std::string& line)> on_entry;
 
-  // No more network. What happened goes into the result: denials, use, limits that bit.
+  // Ends the network. What happened goes into the result: denials, usage, limits that were hit.
   void finish(RunResult& result);
-  // then: of its log, because nobody read it fast enough.
+  // Valid after finish(): how many entries of the log are missing because nobody read them fast
+  // enough.
   uint64_t entries_lost() const { return entries_lost_; }
 
-  // Those of network.inject, by host and header.
+  // Adds the secrets of network.inject, named by host and header, to those that are redacted.
   void add_secrets(std::map<std::string, std::string>& secrets) const;
   pid_t pid() const { return pid_; }
 
@@ -79,6 +87,7 @@ class Egress {
   static constexpr size_t kMostEntries = 1000;  // kept for the result
 
   Egress() = default;
+  // Sends an order and waits for its answer. `patience` is in milliseconds.
   Result<Value> ask(const Value& order, bool reads_events, int patience);
   Result<Value> read_answer(bool reads_events, int patience);  // milliseconds
   void end_now();

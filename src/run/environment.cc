@@ -10,6 +10,8 @@ namespace paddock::runs {
 
 namespace {
 
+// Variables that make common programs load code or run commands. The list cannot be complete; it
+// serves notes for people, and denies nothing.
 constexpr std::string_view kPrefixes[] = {"LD_", "BASH_FUNC_", "GIT_CONFIG"};
 constexpr std::string_view kNames[] = {
     // libc and shells
@@ -73,6 +75,7 @@ bool steers_programs(std::string_view name) {
          std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+// What a call passes and what the policy sets are looked at; values are never quoted.
 std::vector<std::string> environment_notes(const Command& command, const Policy& policy) {
   std::vector<std::string> notes;
   for (const auto& [name, value] : command.env) {

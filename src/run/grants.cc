@@ -18,12 +18,12 @@ namespace paddock::runs {
 
 namespace {
 
-// Granting one of these as a whole (or something above it) gives the host away.
+// Granting one of these as a whole, or something above it, gives the host away.
 constexpr const char* kSystemTrees[] = {
     "/proc", "/sys", "/dev", "/run", "/var/run", "/var/lib/docker", "/var/lib/paddock", "/boot"};
 constexpr const char* kSystemPlaces[] = {"/",        "/etc",     "/root", "/home",    "/var",
                                          "/var/lib", "/var/log", "/tmp",  "/var/tmp", "/usr"};
-// What is written there acts with the host's rights.
+// What is written in these takes effect with the host's rights.
 constexpr const char* kNeverWritten[] = {"/etc",       "/usr/bin",     "/usr/sbin",      "/usr/lib",
                                          "/usr/lib64", "/usr/libexec", "/bin",           "/sbin",
                                          "/lib",       "/lib64",       "/var/spool/cron"};
@@ -43,13 +43,13 @@ constexpr const char* kCredentials[] = {".ssh",
                                         ".mozilla",
                                         ".local/state/paddock"};
 
-// The name as given and the place it leads to are both judged.
+// Both the path as given and the place it leads to are judged, so that a link cannot hide either.
 std::vector<std::string> readings(const std::string& path, const std::string& real) {
   return path == real ? std::vector<std::string>{path} : std::vector<std::string>{path, real};
 }
 
-// Where Paddock itself keeps things: the record of what a program does, and the key that vouches
-// for it, are not the program's.
+// The places where Paddock keeps its own files. A program must not reach the record of what it did,
+// nor the key that vouches for it.
 std::vector<std::string> own_places(const Policy& policy) {
   std::vector<std::string> places;
   auto add = [&](const std::string& path) {
@@ -67,6 +67,7 @@ std::vector<std::string> own_places(const Policy& policy) {
   return places;
 }
 
+// A grant may lie inside such a place, or contain it.
 std::string reaches_own_place(const std::string& path, const Policy& policy) {
   for (const std::string& place : own_places(policy))
     if (policy::contains_path(place, path) || policy::contains_path(path, place))
@@ -74,6 +75,8 @@ std::string reaches_own_place(const std::string& path, const Policy& policy) {
   return "";
 }
 
+// The path is looked at once, and what was found is what gets mounted: judging and opening it twice
+// would leave a gap in which it could be replaced.
 Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& policy, const char* key,
                                      bool writable, std::set<std::string>& weakened) {
   std::string real;
@@ -152,6 +155,8 @@ Result<wall::HostPath> look_at_workspace(Policy operators, const Workspace& work
   return std::move(*request.workspace);
 }
 
+// The kernel throttles whole disks only. A partition's parent in sysfs is its disk. File systems
+// without a block device have major number 0.
 std::optional<std::pair<uint32_t, uint32_t>> disk_behind(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0 || major(info.st_dev) == 0) return std::nullopt;

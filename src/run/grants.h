@@ -13,13 +13,14 @@
 
 namespace paddock::runs {
 
-// Fills request.read, .write and .workspace. Returns the [danger] entries that were needed.
+// Opens each granted path once and judges it. Fills request.read, .write and .workspace, and
+// returns the [danger] entries that were needed.
 Result<std::vector<std::string>> look_at_grants(wall::Request& request);
 
-// The workspace of living sandboxes, with the protection that `paddock run --workspace` has.
+// The workspace of living sandboxes, with the same checks as for `paddock run --workspace`.
 Result<wall::HostPath> look_at_workspace(Policy operators, const Workspace& workspace);
 
-// Why a path is not granted without a word in [danger]; empty when it is harmless. `home` may be
+// Why a path is not granted without an entry in [danger]; empty if it is harmless. `home` may be
 // empty.
 std::string dangerous_grant(const std::string& path, const std::string& home, bool writable);
 

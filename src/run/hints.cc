@@ -43,7 +43,7 @@ const std::vector<NetworkClient>& network_clients() {
   return kClients;
 }
 
-// What programs say that cannot reach anybody.
+// What programs print when they cannot reach the network.
 constexpr std::string_view kUnreachable[] = {
     "Could not resolve host",
     "Temporary failure in name resolution",
@@ -59,6 +59,7 @@ constexpr std::string_view kUnreachable[] = {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// "python -m pip install" counts as "pip install".
 bool is_network_client(const std::vector<std::string>& argv) {
   std::string program = base_name(argv[0]);
   std::vector<std::string> words(argv.begin() + 1, argv.end());
@@ -80,7 +81,8 @@ bool says_unreachable(std::string_view tail) {
   });
 }
 
-// The host of the first URL on the command line; else a word that stands for one.
+// The host of the first URL on the command line, or a placeholder. Only plain host names are
+// repeated, since the text is shown as a command to type.
 std::string wanted_host(const std::vector<std::string>& argv) {
   for (const std::string& word : argv) {
     size_t start = word.find("://");
@@ -109,7 +111,7 @@ std::string real_path(const std::string& path) {
   return text;
 }
 
-// Whether the program sees this path of the host at the same place.
+// Whether the program sees this host path at the same place inside.
 bool is_seen(const wall::Request& request, const std::string& path) {
   auto holds = [&](const wall::HostPath& granted) {
     return policy::contains_path(granted.path, path);
@@ -124,13 +126,15 @@ bool is_seen(const wall::Request& request, const std::string& path) {
   return false;
 }
 
-// "--read PATH": of a program in some bin, all that belongs to it.
+// The option that would show the path. For a program in some bin directory it grants all that
+// belongs to it.
 std::string grant_for(const std::string& path) {
   size_t bin = path.rfind("/bin/");
   return cat("--read ",
              printable(bin == std::string::npos || bin == 0 ? path : path.substr(0, bin)));
 }
 
+// Looks for a word of the command that names a file here and not inside.
 std::string file_hint(const wall::Request& request, const std::string& directory) {
   const std::vector<std::string>& argv = request.command.argv;
   for (size_t i = 1; i < argv.size(); ++i) {

@@ -12,12 +12,12 @@
 
 namespace paddock::runs {
 
-// For a program that ran and did not succeed. `tail`: the end of what it printed.
+// Hints for a program that ran and did not succeed. `tail` is the end of what it printed.
 std::vector<std::string> failure_hints(const wall::Request& request, const std::string& directory,
                                        std::string_view tail);
 
-// For a program that was not found inside although it is on the host: what keeps it from being seen
-// there. Empty: nothing is known.
+// For a program that was not found inside although it is on the host: why it is not seen there.
+// Empty if the reason is not known.
 std::string missing_program_hint(const wall::Request& request, const std::string& directory);
 
 }  // namespace paddock::runs

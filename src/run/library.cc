@@ -1,4 +1,4 @@
-// paddock::run: the public door to prepare and run.
+// paddock::run, the public entry to prepare and run.
 #include "base/text.h"
 #include "paddock/paddock.h"
 #include "policy/load.h"

@@ -8,6 +8,7 @@ namespace paddock::runs {
 
 namespace {
 
+// A rule may hold at every sample, so that the list of warnings is bounded.
 constexpr size_t kMostWarnings = 100;
 
 std::vector<std::string> groups_of(const launch::Plan& plan) {
@@ -42,7 +43,7 @@ bool RunMonitor::take(const launch::LivingUsage& usage, const LiveNetwork* netwo
     reading_.connections = network->connections;
     reading_.net_time_ms = network->time_ms;
   }
-  // Where there are groups, they say more, and of this instant.
+  // Where there are cgroups they say more, and about this very moment.
   (void)sampler_.read(reading_, true);
   UsageSample sample =
       meter_.measure(reading_, static_cast<int64_t>(launch::now_us()), wall_clock_us() / 1000);

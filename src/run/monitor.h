@@ -1,5 +1,5 @@
-// The rules of [monitor] over one run. Without rules nobody makes one of these, and nothing is
-// sampled.
+// The rules of [monitor], applied to one run. Nobody makes one of these without rules, and then
+// nothing is sampled.
 #pragma once
 
 #include <functional>
@@ -23,11 +23,12 @@ class RunMonitor {
   RunMonitor(const Policy& policy, const launch::Plan& plan);
 
   uint64_t every_ms() const { return every_ms_; }
+  // Called when the program starts: rates are measured from here.
   void begin();  // the program starts now
-  // What the keeper says is used, and the network's sums. Whether the run has to end.
+  // Takes what the keeper says is used, and the network's sums. Returns whether the run has to end.
   bool take(const launch::LivingUsage& usage, const LiveNetwork* network);
 
-  // "monitor.warn", "monitor.kill".
+  // Called for each finding; `kind` is "monitor.warn" or "monitor.kill".
   std::function<void(const char* kind, const LimitHit& hit)> on_finding;
 
   const std::optional<LimitHit>& ended_by() const { return ended_by_; }

@@ -28,6 +28,8 @@ OutputDescriptor::OutputDescriptor(int fd) : fd_(fd) {
   }
 }
 
+// A polled descriptor takes at least PIPE_BUF bytes without blocking once poll() says that there is
+// room.
 ssize_t OutputDescriptor::write_some() const {
   if (kind_ == Kind::socket)
     return ::send(fd_, pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -40,6 +42,7 @@ ssize_t OutputDescriptor::write_some() const {
   return ::write(fd_, pending_.data(), std::min<size_t>(pending_.size(), PIPE_BUF));
 }
 
+// Any error but "try again" means that nobody reads any more.
 bool OutputDescriptor::write() {
   size_t done = 0;
   while (!pending_.empty() && !closed_) {

@@ -1,5 +1,5 @@
-// One of our own output descriptors, written to without ever waiting: who does not read us must not
-// make us deaf to signals, limits and the keeper.
+// One of our own output descriptors, written to without ever blocking: a reader that does not read
+// must not keep us from handling signals, limits and the keeper.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class OutputDescriptor {
   bool write();
 
   int fd() const { return own_ ? own_.get() : fd_; }  // to wait for room
-  // Nothing more should be taken before that is out.
+  // Nothing more should be added before the pending bytes are written.
   bool is_full() const { return !pending_.empty(); }
   bool is_closed() const { return closed_; }  // nobody reads any more
   void drop() { pending_.clear(); }
@@ -29,8 +29,8 @@ class OutputDescriptor {
   ssize_t write_some() const;
 
   int fd_;
-  // The same pipe or terminal with a flag of its own: others share our descriptor, and must not
-  // find it non-blocking.
+  // The same pipe or terminal, opened again with O_NONBLOCK. The flag belongs to the open file,
+  // which other processes share with our descriptor.
   Fd own_;
   std::string pending_;
   bool closed_ = false;

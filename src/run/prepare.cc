@@ -30,6 +30,7 @@ Result<WallKind> choose_wall(const Policy& policy) {
                "use container or process"};
 }
 
+// commands.allow compares the last component: which program a name leads to is decided inside.
 Result<void> check_command(const Command& command, const Policy& policy) {
   if (command.argv.empty() || command.argv[0].empty())
     return Error{Code::invalid, "there is no command to run",
@@ -46,6 +47,7 @@ Result<void> check_command(const Command& command, const Policy& policy) {
                cat("allowed: ", join(*policy.commands, ", "))};
 }
 
+// Rules that pause are for living sandboxes.
 Result<void> check_monitor(const MonitorPolicy& monitor) {
   for (const MonitorRule& rule : monitor.rules)
     if (rule.action == MonitorAction::pause)
@@ -54,6 +56,7 @@ Result<void> check_monitor(const MonitorPolicy& monitor) {
   return {};
 }
 
+// The disks that rates apply to: those behind everything that the program can write to.
 void look_for_disks(wall::Request& request) {
   const Limits& limits = request.policy.limits;
   if (!limits[LimitKind::disk_read_rate] && !limits[LimitKind::disk_write_rate]) return;
@@ -68,6 +71,7 @@ void look_for_disks(wall::Request& request) {
   }
 }
 
+// A root is the path of a directory, or the name of an imported image.
 Result<void> find_root(wall::Request& request) {
   if (!request.policy.files.root) return {};
   const std::string& wanted = *request.policy.files.root;
@@ -77,6 +81,8 @@ Result<void> find_root(wall::Request& request) {
   return {};
 }
 
+// Only the container wall can stack a layer over the workspace. With root as the caller, the layer
+// belongs to the sandbox's own id.
 Result<void> make_change_set(Prepared& prepared, const PrepareOptions& options) {
   wall::Request& request = prepared.request;
   if (!request.workspace || request.policy.files.workspace->mode != WorkspaceMode::copy ||
@@ -92,8 +98,8 @@ Result<void> make_change_set(Prepared& prepared, const PrepareOptions& options) 
   return {};
 }
 
-// Started before the wall compiles: programs inside must trust the authority that only egress
-// knows.
+// Egress is started before the wall compiles, because programs inside must trust an authority that
+// only egress knows.
 Result<void> open_egress(Prepared& prepared) {
   wall::Request& request = prepared.request;
   if (!wall::has_network(request) || prepared.wall != WallKind::container) return {};
@@ -109,6 +115,8 @@ Result<void> open_egress(Prepared& prepared) {
 
 }  // namespace
 
+// The order matters: the cheap refusals first, then what is looked at on the host, then what has to
+// be undone on failure (egress, the change set), and the wall last.
 Result<Prepared> prepare(const Command& command, const Policy& policy,
                          const PrepareOptions& options) {
   Prepared prepared;
@@ -159,8 +167,8 @@ Result<Prepared> prepare(const Command& command, const Policy& policy,
 
 namespace {
 
-// One grant by itself, so that each is judged. Those that can be given are added to `request`, for
-// the denials in them.
+// Looks at one grant by itself, so that each problem is found. Usable grants are added to
+// `request`, for the denials in them.
 void try_grant(FilesPolicy files, const char* key, const std::string& entry, wall::Request& request,
                std::vector<Problem>& problems) {
   wall::Request alone;
@@ -173,6 +181,7 @@ void try_grant(FilesPolicy files, const char* key, const std::string& entry, wal
   if (alone.workspace) request.workspace = std::move(alone.workspace);
 }
 
+// Each entry is tried alone, so that all problems are found at once and not only the first.
 void try_files(const Policy& policy, std::vector<Problem>& problems) {
   wall::Request request;
   request.policy = policy;
@@ -207,7 +216,7 @@ std::vector<Problem> find_problems(const Policy& policy) {
   // The rest shows only where all of it comes together.
   Policy whole = policy;
   whole.commands.reset();
-  // Of living ones.
+  // Rules that pause are for living sandboxes, and are no problem of the policy.
   std::erase_if(whole.monitor.rules,
                 [](const MonitorRule& rule) { return rule.action == MonitorAction::pause; });
   Command command;

@@ -15,14 +15,18 @@
 
 namespace paddock::runs {
 
+// What the caller knows about its terminal and its keeper.
 struct PrepareOptions {
   bool terminal[3] = {false, false, false};
   uint16_t rows = 24, columns = 80;
+  // A keeper that runs already and will get the plan; null to have one started.
   launch::KeeperProcess* keeper = nullptr;  // one that runs already, and will get the plan
-  // A directory on disk that is to go if no run comes of it.
+  // Called before a directory is made on disk, which is to be removed if no run comes of it.
   std::function<void(const std::string& path)> about_to_make;
 };
 
+// Everything that is settled before anything happens. Dropping it releases what was taken: the ids,
+// the keeper, egress.
 struct Prepared {
   WallKind wall = WallKind::container;
   wall::HostFacts facts;
@@ -36,18 +40,18 @@ struct Prepared {
   std::shared_ptr<Egress> egress;
 };
 
-// `policy` is the combined one; nothing runs and nothing is left behind when this fails.
+// `policy` is the combined one. If this fails, nothing runs and nothing is left behind.
 Result<Prepared> prepare(const Command& command, const Policy& policy,
                          const PrepareOptions& options);
 
-// Something that keeps a policy from holding on this machine.
+// One reason why a policy cannot be enforced on this machine.
 struct Problem {
   Error error;
-  // "files.read" and the path; empty where it is about no key, or no entry, by itself.
+  // The key and entry at fault, such as "files.read" and a path. Empty if no single one is.
   std::string key, entry;
 };
-// What a run under this policy would be refused for here, all of it; nothing is run and nothing is
-// left behind. Only the command is not judged.
+// Everything that a run under this policy would be refused for here. Nothing is run and nothing is
+// left behind. The command itself is not judged.
 std::vector<Problem> find_problems(const Policy& policy);
 
 }  // namespace paddock::runs

@@ -21,13 +21,15 @@ constexpr size_t kLongestWord = 16 << 10;
 // A collector that is slow or gone must not hold a run up.
 constexpr int kSendMs = 800, kMostSendMs = 1000;
 
-// A program text can be long; what is left out can still be recognised.
+// A program given as text can be long. The hash still tells whether two were the same.
 std::string shortened(const std::string& word) {
   if (word.size() <= kLongestWord) return word;
   return cat(word.substr(0, kLongestWord), "… (", word.size(), " bytes, sha256 ",
              to_hex(sha256_bytes(word)), ")");
 }
 
+// Words that look like secrets are redacted before they are shortened, so that none can be cut in
+// half and missed.
 Value command_value(const Command& command, RunRedaction& redaction) {
   Value::Array words;
   for (const std::string& word : redact::redacted_argv(*redaction.rules(), command.argv))
@@ -35,6 +37,7 @@ Value command_value(const Command& command, RunRedaction& redaction) {
   return words;
 }
 
+// Only names: values of variables are never recorded.
 Value names_of(const std::map<std::string, std::string>& variables) {
   Value::Array names;
   for (const auto& [name, value] : variables) names.emplace_back(name);
@@ -54,6 +57,7 @@ Value paths_value(const std::vector<wall::HostPath>& paths) {
   return list;
 }
 
+// What the sandbox sees of the host.
 Value files_value(const wall::Request& request) {
   Value value(Value::Object{});
   if (!request.read.empty()) value.set("read", paths_value(request.read));
@@ -67,6 +71,8 @@ Value files_value(const wall::Request& request) {
   return value;
 }
 
+// The hash is over the policy in canonical form, so that two runs under the same rules can be
+// recognised whatever their files look like.
 Value policy_value(const Policy& policy, const std::string& names) {
   Value value;
   value.set("name", names.empty() ? "default" : names);
@@ -79,6 +85,7 @@ std::string working_directory() {
   return ::getcwd(path, sizeof path) ? path : "";
 }
 
+// The part of an event that is the same for runs and for refusals.
 Value who_and_what(const Command& command, const Policy& policy, const std::string& names,
                    RunRedaction& redaction) {
   Value data;
@@ -94,7 +101,8 @@ Value who_and_what(const Command& command, const Policy& policy, const std::stri
   return data;
 }
 
-// What the run is part of. When it is part of nothing, it begins a trace, and nothing is above it.
+// The span that this run belongs to. A run that is part of nothing begins a trace and has no
+// parent.
 Cause outer_of(const std::string& traceparent) {
   Cause cause = Cause::from_traceparent(traceparent);
   if (traceparent.find(cause.trace) == std::string::npos) cause.span.clear();
@@ -135,6 +143,7 @@ RunRecord::RunRecord(const Prepared& prepared, RunRecordOptions options, RunReda
       sandbox_(prepared.request.id),
       started_us_(wall_clock_us()) {}
 
+// Every event passes through here, so that none lacks the sandbox and the redacted agent.
 Event RunRecord::about(std::string kind, Value data) const {
   Event event = run_.instant(std::move(kind));
   event.sandbox = sandbox_;
@@ -170,17 +179,20 @@ Result<void> RunRecord::start(const Prepared& prepared) {
   return {};
 }
 
+// Kept for the log and, if somebody collects traces, for the collector.
 void RunRecord::add(Event event) {
   if (options_.traced) sent_.push_back(event);
   pending_.push_back(std::move(event));
 }
 
+// Written in batches: an event while the run lasts may be lost with the machine, its start may not.
 void RunRecord::flush() {
   if (!pending_.empty()) log_.note(pending_);
   pending_.clear();
   flushed_us_ = wall_clock_us();
 }
 
+// The line is egress's, but the names and paths in it are the program's: they are redacted.
 void RunRecord::connection(const std::string& line) {
   Result<Value> entry = parse_json(line, "egress");
   if (!entry || !entry.value().as_object()) return connections_lost(1);

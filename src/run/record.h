@@ -13,29 +13,33 @@
 namespace paddock::runs {
 
 struct RunRecordOptions {
+  // On whose behalf the run happens, as the caller named it.
   std::string agent;  // on whose behalf
-  // Of what this run is part of; empty or malformed: it begins a trace of its own.
+  // The trace that this run is part of. Empty or malformed: the run begins a trace of its own.
   std::string traceparent;
   std::string policies;       // as they were named
   TelemetryPolicy telemetry;  // its headers resolved
-  // Somebody collects traces: the policy's endpoint, or that of the OTEL_… variables.
+  // Whether somebody collects traces: at the policy's endpoint, or at that of the OTEL_… variables.
   bool traced = false;
 };
 
-// What the policy says about traces, else the environment.
+// Fills in what the policy says about traces, or else the environment.
 Result<void> find_collector(const Policy& policy, RunRecordOptions& options);
 
 class RunRecord {
  public:
   RunRecord(const Prepared& prepared, RunRecordOptions options, RunRedaction& redaction);
 
-  // Before the plan goes to the keeper. The error arm: the run cannot be recorded, and must not be.
+  // Called before the plan goes to the keeper. If it fails, the run cannot be recorded and must not
+  // happen.
   Result<void> start(const Prepared& prepared);
+  // Takes one line of the network's log.
   void connection(const std::string& entry);  // a line of the network's log
   void connections_lost(uint64_t count);      // lines that never came
   void event(const char* kind, Value data);   // what else happened while it ran
-  // How it ended; adds to the result what a reader should know about the record.
+  // Records how the run ended, and adds to the result what a reader should know about the record.
   void end(RunResult& result);
+  // Records that the run failed before it had an outcome.
   void failed(const Error& error);
 
  private:

@@ -9,10 +9,12 @@
 
 namespace paddock {
 
+// A rule of [monitor] has a name of its own; a limit has the one of kLimits.
 const char* name_of(const LimitHit& hit) {
   return hit.rule.empty() ? info(hit.limit).name : hit.rule.c_str();
 }
 
+// As shells and timeout(1) do it: 128 plus the signal, and 124 for any limit on time.
 int exit_status(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::exited: return outcome.code;
@@ -34,6 +36,7 @@ Value number(double value) {
   return Value(tenths / 10);
 }
 
+// What could not be measured is null, and not 0.
 Value measured(uint64_t value) { return value == launch::kUnmeasured ? Value() : Value(value); }
 
 }  // namespace
@@ -168,6 +171,7 @@ Value to_value(const RunAudit& audit) {
   return value;
 }
 
+// JSON carries text only. Output that is not UTF-8 is given twice: readable, and exact in base64.
 void set_text(Value& value, const char* name, const std::string& bytes) {
   bool changed = false;
   value.set(name, to_utf8(bytes, &changed));

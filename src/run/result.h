@@ -17,8 +17,8 @@ Value to_value(const Usage& usage);
 Value to_value(const UsageSample& sample);
 Value to_value(const std::vector<UsageSample>& samples);
 
-// A limit hit as records keep it: {"limit":"memory","value":…,"peak":…}; of a rule also "rule" and
-// "text".
+// A limit hit as records keep it: {"limit":"memory","value":…,"peak":…}. For a rule there are also
+// "rule" and "text".
 Value to_field(const LimitHit& hit);
 bool from_field(const Value& value, LimitHit& into);
 

@@ -26,13 +26,13 @@ namespace paddock::runs {
 
 namespace {
 
-// The program's ends, for the keeper, and ours.
+// The two ends of the program's streams: for the keeper, and for us.
 struct Plumbing {
   Streams ours;
   std::vector<Fd> theirs;  // stdin, stdout, stderr
 };
 
-// A file could be opened again inside with more rights; of a pipe there is nothing more to have.
+// A file could be opened again inside with more rights. A pipe gives nothing more.
 Result<Fd> own_pipe(int number) {
   struct stat info;
   if (::fstat(number, &info) != 0 || !S_ISFIFO(info.st_mode))
@@ -42,7 +42,7 @@ Result<Fd> own_pipe(int number) {
   return copy;
 }
 
-// The process at the other ends waits for the program, not for us.
+// Closes our copies, because the process at the other ends waits for the program to close them.
 Result<void> let_go_of_own_pipes() {
   Fd null = TRY(open_file("/dev/null", O_RDWR));
   for (int number : {STDIN_FILENO, STDOUT_FILENO})
@@ -119,7 +119,7 @@ void collect_hits(RunResult& result, const Supervised& run, const wall::LimitPla
             value_of(LimitKind::file_size));
 }
 
-// A limit is the outcome only when it ended the program; otherwise it stands in limits_hit alone.
+// A limit is the outcome only if it ended the program; otherwise it is listed in limits_hit alone.
 Outcome outcome_of(const RunResult& result, const Supervised& run) {
   const launch::Ended& ended = run.ended;
   auto hit = [&](LimitKind kind) -> const LimitHit* {
@@ -145,8 +145,8 @@ std::string current_directory() {
   return ::getcwd(path, sizeof path) ? path : "/";
 }
 
-// A program that could not be started has an outcome like any other: 127 not found, 126 not
-// executable.
+// A program that could not be started has an outcome like any other: status 127 if it was not
+// found, 126 if it cannot be executed, as in shells.
 void explain_not_run(RunResult& result, const Supervised& run, const Prepared& prepared) {
   if (!run.not_run) return;
   bool missing = run.not_run == ENOENT;
@@ -163,13 +163,13 @@ void explain_not_run(RunResult& result, const Supervised& run, const Prepared& p
   result.notes.push_back(std::move(text));
 }
 
-// What is watched over while a run lasts.
+// What accompanies a run while it lasts.
 struct Watch {
   RunRedaction redaction;
   std::optional<RunRecord> record;
 };
 
-// Readers of the network's log get it redacted.
+// Connects the network's log to its readers; they get it redacted.
 void watch_network(Egress& egress, Watch& watch) {
   egress.on_entry = [&watch, written = std::move(egress.on_entry)](const std::string& line) {
     if (written) written(watch.redaction.clean_json(line));
@@ -177,7 +177,7 @@ void watch_network(Egress& egress, Watch& watch) {
   };
 }
 
-// Holds what it uses against the rules while it runs.
+// Compares what the run uses with the rules of [monitor] while it lasts.
 void watch_usage(RunMonitor& monitor, Prepared& prepared, SupervisorOptions& supervisor,
                  Watch& watch) {
   monitor.on_finding = [&watch](const char* kind, const LimitHit& hit) {
@@ -200,6 +200,8 @@ void add_findings(RunResult& result, const RunMonitor& monitor) {
   result.outcome = Outcome{.kind = Outcome::Kind::limit, .limit = *monitor.ended_by()};
 }
 
+// The body of a run. The plan is complete when this begins; only the caller's options are added to
+// it. From send_plan() on the keeper acts, and if this fails, closing its socket ends everything.
 Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
                                const RunOptions& options, Watch& watch) {
   RunResult result;
@@ -227,8 +229,8 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   to_egress.reset();
   if (options.raw) TRY(let_go_of_own_pipes());
 
-  // A third one that the program's processes come to. In a library the application's own children
-  // would be among them.
+  // The third process that can inherit the program's processes, after the keeper and its parent.
+  // Not in a library, where the application's own children would be among them.
   if (!plan.container && options.only_run) (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   uint64_t output_limit =
       options.raw ? 0 : prepared.request.policy.limits[LimitKind::output].value_or(0);

@@ -1,5 +1,5 @@
-// One run, top to bottom: prepare (run/prepare.h), start the keeper with the plan, supervise,
-// tell what happened.
+// One run from top to bottom: prepare (run/prepare.h), start the keeper with the plan, supervise,
+// and report what happened.
 #pragma once
 
 #include "base/value.h"
@@ -15,11 +15,12 @@ struct RunOptions {
   bool capture = false;  // output into the result instead of passing it through
   bool report = false;   // read back what the kernel enforces, before the program starts
   bool discard = false;  // workspace mode copy: throw the change set away
-  // The program's stdin and stdout are those of this process, which must be pipes: nothing stands
-  // in between, and the process at their other ends counts and redacts what comes.
+  // The program's stdin and stdout are those of this process, which must be pipes. Nothing is in
+  // between: the process at their other ends counts and redacts what comes.
   bool raw = false;
   int caller = -1;  // a socket: when its other end closes, everything ends
-  // This process does nothing else: every child of it is the run's, to be ended and waited for.
+  // This process does nothing else, so every child of it belongs to the run, to be ended and waited
+  // for.
   bool only_run = false;
   std::optional<RunRecordOptions> record;  // unset: a run of Paddock's own, which leaves no record
   std::vector<std::string> notes;          // what is known already that a reader should know

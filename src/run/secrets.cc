@@ -10,6 +10,7 @@ namespace paddock::runs {
 
 namespace {
 
+// A misspelt kind would leave a secret visible that the policy's author believes to be handled.
 Result<void> check_kind(const std::string& kind) {
   std::vector<std::string> names;
   for (const redact::KindInfo& known : redact::kinds()) {
@@ -33,6 +34,7 @@ Result<std::string> read_secret(const std::string& source, const std::string& wh
                    cat("set it: ", name, "=… paddock …")};
     value = found;
   } else if (starts_with(source, "file:")) {
+    // Files written by editors end in a line break, which is not part of the secret.
     value = TRY(read_file(source.substr(5), 64 << 10));
     while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
   } else {

@@ -14,18 +14,18 @@ namespace paddock::runs {
 
 using Secrets = std::map<std::string, std::string>;  // name → value
 
-// The value behind env:NAME or file:/PATH, or a literal one (policy/secret.h). `what` stands in
-// front of errors, which never quote a value.
+// The value behind env:NAME or file:/PATH, or a literal one (policy/secret.h). `what` begins the
+// error messages, which never quote a value.
 Result<std::string> read_secret(const std::string& source, const std::string& what);
 
-// The built-in kinds, but those that the policy skips; its own patterns; these values. Errors name
-// the policy's key.
+// The built-in kinds without those that the policy skips, the policy's own patterns, and these
+// values. Errors name the policy's key.
 Result<redact::Options> redact_options(const Policy& policy, const Secrets& secrets);
 
 class RunRedaction {
  public:
-  // Compiled here, unless it is only what is built in: that waits until there is something to look
-  // at.
+  // Compiles the rules, unless they are only the built-in ones: those are compiled when there is
+  // something to look at.
   static Result<RunRedaction> create(const Policy& policy, const Secrets& secrets);
 
   const std::shared_ptr<const redact::Rules>& rules();
@@ -34,7 +34,7 @@ class RunRedaction {
   Value clean_value(const Value& value);
   std::string clean_json(const std::string& text);  // every text in it, not its form
   Error clean(const Error& error);
-  // What stands around the output: notes, denials, the network's log.
+  // Redacts what accompanies the output: notes, denials, the network's log.
   void clean(RunResult& result);
 
  private:

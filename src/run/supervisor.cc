@@ -24,8 +24,9 @@ constexpr size_t kTail = 4 << 10;  // bytes of output that are looked at for hin
 
 using launch::Record;
 
-// The signals that are the program's business while it runs, read from a descriptor instead of
-// handled.
+// The signals that belong to the program while it runs. They are read from a descriptor instead of
+// being handled, and SIGPIPE is ignored. The destructor puts everything back, since this may run in
+// a library.
 class Signals {
  public:
   Signals() {
@@ -54,6 +55,8 @@ class Signals {
   Fd fd_;
 };
 
+// One loop over poll(2) until the keeper reports the end. Nothing in it may block, or signals and
+// limits would wait.
 class Supervisor {
  public:
   Supervisor(launch::KeeperProcess keeper, Streams streams, const SupervisorOptions& options)
@@ -77,6 +80,8 @@ class Supervisor {
   }
 
  private:
+  // How long a program has after a request to end, and how long an echo may be held back, in
+  // milliseconds.
   static constexpr int64_t kGraceMs = 5000, kEchoMs = 20;
   // How long what is left waits for a reader that takes nothing of it, when a limit or somebody
   // ended the run.
@@ -99,6 +104,8 @@ class Supervisor {
     kSlots
   };
 
+  // One round: wait, then handle everything that is ready. The keeper's record comes last, so that
+  // output which is already there is taken before the end is noticed.
   Result<void> step() {
     std::array<pollfd, kSlots> polled;
     for (pollfd& entry : polled) entry = {-1, POLLIN, 0};
@@ -147,8 +154,8 @@ class Supervisor {
     return {};
   }
 
-  // After a request to end, the program has so long; else it can take any time, but for a look at
-  // what it uses.
+  // The time until something has to be done without being woken: a program that was asked to end, a
+  // sample of its usage, an echo.
   int milliseconds_to_wait() const {
     int64_t next = std::min({end_by_.value_or(INT64_MAX), next_usage_.value_or(INT64_MAX),
                              show_by_.value_or(INT64_MAX)});
@@ -165,7 +172,7 @@ class Supervisor {
     show(shown_, kFromTerminal);
   }
 
-  // One question at a time: a keeper that is slow is not asked more for it.
+  // There is one question at a time, so that a slow keeper is not asked more often.
   void ask_for_usage() {
     if (!next_usage_ || now_ms() < *next_usage_) return;
     int64_t every = static_cast<int64_t>(options_.sample_every_ms);
@@ -221,14 +228,15 @@ class Supervisor {
     }
   }
 
-  // A keeper that cannot be reached any more is noticed by its closed socket.
+  // Asks the keeper to end the sandbox. `limit` is the LimitKind that ended it, or -1 for none. A
+  // keeper that cannot be reached any more is noticed by its closed socket.
   Result<void> kill(int32_t limit) {
     (void)launch::send_record(keeper_.control.get(),
                               Record{.kind = Record::Kind::kill, .number = limit});
     return {};
   }
 
-  // One read; false at the end of the stream.
+  // Reads once. False at the end of the stream.
   bool read_output(Fd& from, Source source) {
     char buffer[65536];
     ssize_t count = ::read(from.get(), buffer, sizeof buffer);
@@ -243,6 +251,8 @@ class Supervisor {
     return true;
   }
 
+  // Counts before redacting: the limit is on what the program wrote. What is beyond it is cut and
+  // ends the run.
   void take_output(std::string_view bytes, Source source) {
     uint64_t room = options_.output_limit ? options_.output_limit - std::min(options_.output_limit,
                                                                              result_.output_bytes)
@@ -268,6 +278,7 @@ class Supervisor {
     return source == kFromErr ? result_.err_truncated : result_.out_truncated;
   }
 
+  // `bytes` are redacted already.
   void show(const std::string& bytes, Source source) {
     bool is_err = source == kFromErr;
     if (options_.capture) {
@@ -334,6 +345,7 @@ class Supervisor {
     write_input();
   }
 
+  // pending_input_ is at most one read; stdin is not read again before it is written.
   void write_input() {
     ssize_t count = pending_input_.empty()
                         ? 0
@@ -384,6 +396,7 @@ class Supervisor {
     }
   }
 
+  // On the second Ctrl-C the program is not asked any more.
   void end_by_user() {
     result_.killed_by_user = true;
     (void)kill(-1);
@@ -401,8 +414,8 @@ class Supervisor {
     }
   }
 
-  // What is held back where the limit cut may be the beginning of a secret whose rest nobody will
-  // see: it goes with the rest.
+  // Bytes that are held back where the limit cut the output may begin a secret whose rest nobody
+  // will see, so they are dropped.
   void flush() {
     for (Source source : {kFromOut, kFromErr, kFromTerminal}) {
       if (!redact_[source] || is_cut(source)) continue;

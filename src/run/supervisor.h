@@ -25,19 +25,21 @@ struct SupervisorOptions {
   int caller = -1;            // a socket: when its other end closes, the sandbox ends
   // What is taken out of output; asked for with its first byte.
   std::function<std::shared_ptr<const redact::Rules>()> rules;
-  // Tell the keeper when something was printed: an idle limit counts that.
+  // Whether to tell the keeper when something was printed, as an idle limit counts that.
   bool tell_output = false;
-  // The network's events, when there is one: `on_network` is called when there is something to
-  // read, until it says false.
+  // The network's events, if there is a network. `on_network` is called when there is something to
+  // read, until it returns false.
   int network = -1;
   std::function<bool()> on_network;
-  // How often the keeper is asked what is used; 0: never. `on_usage` says whether it has to end.
+  // How often the keeper is asked for the usage; 0 means never. `on_usage` returns whether the run
+  // has to end.
   uint64_t sample_every_ms = 0;
   std::function<bool(const launch::LivingUsage& usage)> on_usage;
-  // Called with the record when the program waits before its exec; an error ends the run.
+  // Called with the record when the program waits before its exec. An error ends the run.
   std::function<Result<void>(const launch::Record& ready)> on_ready;
 };
 
+// What was seen of the run, and the keeper's account of its end.
 struct Supervised {
   launch::Ended ended;
   int not_run = 0;  // errno of the failed exec
@@ -48,10 +50,11 @@ struct Supervised {
   bool output_hit = false;
   redact::Counts redacted;
   bool killed_by_user = false;  // the second Ctrl-C
-  bool keeper_died = false;     // and left the cleaning up to us
+  // The keeper was killed, and the cleaning up is left to the caller.
+  bool keeper_died = false;  // and left the cleaning up to us
 };
 
-// Returns when the sandbox is gone and cleaned up. The error arm: it could not be made.
+// Returns when the sandbox is gone and cleaned up. An error means that it could not be made.
 Result<Supervised> supervise(launch::KeeperProcess keeper, Streams streams,
                              const SupervisorOptions& options);
 

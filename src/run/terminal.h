@@ -7,8 +7,8 @@
 
 namespace paddock::runs {
 
-// Raw while it lives: keys go to the program's terminal, which does the line editing and makes the
-// signals.
+// Puts the caller's terminal into raw mode while it lives: keys go to the program's terminal, which
+// does the line editing and makes the signals.
 class RawTerminal {
  public:
   RawTerminal() = default;
@@ -21,13 +21,15 @@ class RawTerminal {
   termios saved_{};
 };
 
+// In characters.
 struct WindowSize {
   uint16_t rows = 24, columns = 80;
 };
 WindowSize window_size(int fd);
 void set_window_size(int fd, WindowSize size);
 
-// Whether the terminal turns Ctrl-C into a signal and edits lines: no program reads single keys.
+// Whether the terminal turns Ctrl-C into a signal and edits lines, which means that no program
+// reads single keys.
 bool is_cooked(int fd);
 
 }  // namespace paddock::runs

@@ -24,7 +24,7 @@ constexpr uint32_t kFirstRange = kFirstUid + store::kIdCount;
 constexpr uint32_t kRanges = 4094;
 constexpr char kFolder[] = "/run/paddock-uids";
 
-// Whether this user namespace knows the uids [first, first + wanted).
+// Whether this user namespace maps the uids [first, first + wanted).
 bool maps(uint32_t first, uint32_t wanted) {
   Result<std::string> text = read_file("/proc/self/uid_map");
   if (!text) return false;
@@ -38,6 +38,7 @@ bool maps(uint32_t first, uint32_t wanted) {
   return false;
 }
 
+// The folder must be root's: whoever can write there could free or block slots.
 Result<Fd> open_folder() {
   if (::mkdir(kFolder, 0700) != 0 && errno != EEXIST)
     return errno_error(errno, cat("make '", kFolder, "'"));
@@ -48,15 +49,17 @@ Result<Fd> open_folder() {
   return folder;
 }
 
+// A slot and the descriptor whose lock holds it.
 struct Taken {
   uint32_t slot = 0;
   Fd lock;
 };
 
-// A free one of `slots`. A file serves 32 of them: a lock is on one byte of it, and
-// open-file-description locks die with their last holder.
+// Takes a free slot. One file serves 32 of them: each lock is on one byte of it. Locks of open file
+// descriptions are released with the last descriptor, so a crash cannot leak one.
 Result<Taken> take_slot(const std::string& prefix, uint32_t slots) {
   Fd folder = TRY(open_folder());
+  // A random start keeps sandboxes that begin at the same time from trying the same slots.
   uint32_t start = 0;
   if (::getrandom(&start, sizeof start, 0) != sizeof start)
     return errno_error(errno, "get random bytes");

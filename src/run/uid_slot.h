@@ -1,4 +1,5 @@
-// Host ids that belong to one sandbox alone, for as long as they are held.
+// Host ids that belong to one sandbox alone for as long as they are held. Sandboxes that shared an
+// id would have rights over each other's files and processes.
 #pragma once
 
 #include <cstdint>
