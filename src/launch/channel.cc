@@ -24,7 +24,7 @@ struct Incoming {
   pid_t sender = 0;
 };
 
-// One read of at most `size` bytes, collecting descriptors.
+// Reads once, at most `size` bytes, and collects the descriptors that come along.
 Result<Incoming> receive_some(int socket, void* bytes, size_t size, int flags,
                               std::vector<Fd>& descriptors) {
   iovec part{bytes, size};
@@ -191,8 +191,8 @@ ssize_t send_message(int socket, const msghdr& message) {
   return sent;
 }
 
-// The descriptors in flight are counted for all processes of the user, and a program may have used
-// up as many as it may open. It may open fewer than our hard limit (kernel::set_rlimits), which
+// Descriptors in flight are counted for all processes of the user, and a program may have used up
+// as many as its limit allows. Its limit is lower than our hard limit (kernel::set_rlimits), which
 // counts here.
 ssize_t send_with_all_descriptors(int socket, const msghdr& message) {
   rlimit before{};
@@ -272,8 +272,8 @@ Result<void> send_plan(int socket, const std::string& bytes, const std::vector<i
   return send_bytes(socket, bytes, {});
 }
 
-// A caller that dies in the middle of it is gone like any other: what it was making must be known
-// all the same.
+// A caller that dies in the middle of sending is gone like any other, and what it was making must
+// be known all the same.
 Result<ReceivedPlan> receive_plan(int socket) {
   ReceivedPlan plan;
   while (true) {

@@ -15,6 +15,8 @@
 
 namespace paddock::launch {
 
+// One message. All parts of Paddock that speak this are built together, so that the struct itself
+// goes over the wire.
 struct Record {
   enum class Kind : uint32_t {
     // keeper → first process (after the plan)
@@ -79,7 +81,7 @@ struct Ended {
   static Ended from_record(const Record& record);
 };
 
-// What a sandbox uses, in Record::numbers of `usage`.
+// What a sandbox uses, in Record::numbers of `usage`. Times are in µs, sizes in bytes.
 struct LivingUsage {
   uint64_t cpu_us = 0, memory = 0, memory_cache = 0, memory_peak = 0, pids = 0, disk = 0,
            oom_kills = 0;
@@ -90,7 +92,7 @@ struct LivingUsage {
   static LivingUsage from_record(const Record& record);
 };
 
-// How long a sandbox lives from now on, and what happens then.
+// How long a sandbox lives from now on, and what happens at the end.
 struct LifetimeOrder {
   uint64_t left_ms = 0;      // 0: until it is killed
   uint64_t idle_ms = 0;      // how long it may be without requests; 0: any time
@@ -103,24 +105,28 @@ struct LifetimeOrder {
 
 // One rule of [monitor] that kills or pauses.
 struct RuleOrder {
+  // True for the first rule of a new set: those sent before do not count any more.
   bool first = false;  // those told before do not count any more
   MonitorRule rule;
   uint64_t every_ms = 0;  // between two looks
   uint64_t limit = 0;     // the sandbox's, of which the rule may be a percentage
 
   Record to_record() const;
-  // nothing: of a version that knows more.
+  // Nothing if the record comes from a version that knows more rules.
   static std::optional<RuleOrder> from_record(const Record& record);
 };
 
+// An error as a record, and back. Texts that are too long are cut.
 Record failure(const Error& error);
 Error to_error(const Record& record);
 
+// Both ends are CLOEXEC. Whoever hands one to a child clears that for this one only.
 Result<std::pair<Fd, Fd>> make_channel();
 Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<int>& descriptors);
 Result<void> send_record(int socket, const Record& record,
                          const std::vector<int>& descriptors = {});
 
+// A record and the descriptors that came with it. `closed`: the other side is gone.
 struct Received {
   bool closed = false;
   Record record;
@@ -129,7 +135,7 @@ struct Received {
 };
 Result<Received> receive_record(int socket);
 
-// The same without waiting, for who has several sockets to look at.
+// The same without waiting, for callers that watch several sockets.
 class RecordReader {
  public:
   // A whole record, or nothing yet. `closed` at the end, also when it comes in the middle of a
@@ -141,6 +147,7 @@ class RecordReader {
   size_t size_ = 0;  // of it that is there
 };
 
+// Sends the plan with its descriptors. The receiver knows from the plan which is which.
 Result<void> send_plan(int socket, const std::string& bytes, const std::vector<int>& descriptors);
 struct ReceivedPlan {
   std::string bytes;

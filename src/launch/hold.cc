@@ -17,6 +17,8 @@
 
 namespace paddock::launch {
 
+// SO_PASSCRED makes the kernel tell the pid of the sender as we see it; a process in another PID
+// namespace cannot know that itself.
 Result<void> Hold::make_first_process(uint64_t namespaces, Fd& control) {
   int cgroup = -1;
   for (const kernel::Cgroup& group : groups_)
@@ -36,6 +38,9 @@ Result<void> Hold::make_first_process(uint64_t namespaces, Fd& control) {
   return {};
 }
 
+// The order matters: sources are taken while we have the rights, the cgroups of version 2 exist
+// before the fork, the id map is written before the plan is sent, and nothing goes on before
+// open_the_way().
 Result<void> Hold::start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed,
                          Fd& control, Watcher& watcher) {
   Sources sources;
@@ -93,7 +98,8 @@ void Hold::forget_first_process() {
   child_ = {};
 }
 
-// Right after the last exit a group can be busy for an instant.
+// Right after the last exit the kernel may report a group as busy for a moment, so this tries for a
+// second.
 void Hold::remove_groups() const {
   for (const kernel::Cgroup& group : groups_)
     for (int attempt = 0; attempt < 2000 && !group.remove(); ++attempt) ::usleep(500);

@@ -12,16 +12,19 @@
 
 namespace paddock::launch {
 
+// Shared by the keepers of runs and of living sandboxes. Not movable: the watcher holds a pointer
+// to the groups.
 class Hold {
  public:
   Hold() = default;
   Hold(Hold&&) = delete;
   ~Hold() { forget_first_process(); }
 
-  // The first process, in its namespaces, waiting for its plan. `control` is not to stay open in
-  // it.
+  // Forks the first process into its namespaces, where it waits for its plan. `control` is closed
+  // in it.
   Result<void> make_first_process(uint64_t namespaces, Fd& control);
-  // One that was made ahead, in namespaces that turn out to be others than the plan's, is replaced.
+  // A process that was made ahead is replaced if its namespaces turn out to be others than the
+  // plan's.
   bool has_first_process() const { return child_.pid > 0; }
   void forget_first_process();
 
@@ -29,7 +32,7 @@ class Hold {
   // from `passed`.
   Result<void> start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed,
                      Fd& control, Watcher& watcher);
-  // Lets it join its version 1 cgroups and go on; in a version 2 one it was born.
+  // Lets the first process join its version 1 cgroups and go on. In a version 2 cgroup it was born.
   Result<void> open_the_way() const;
 
   kernel::Child& child() { return child_; }

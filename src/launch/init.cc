@@ -22,6 +22,7 @@ sigset_t all_signals() {
   return all;
 }
 
+// A program that makes orphans without end must not keep PID 1 from reading the keeper's records.
 constexpr int kReapedAtOnce = 64;
 
 // Reaps some of what there is to reap (`more`: not all of it): orphans without end must not keep us

@@ -30,12 +30,15 @@ namespace {
 constexpr uint64_t kContainerNamespaces =
     CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
+// By descriptor of the parent, so that nothing on the way is followed a second time.
 void remove_directory(const std::string& path) {
   size_t slash = path.rfind('/');
   Result<Fd> parent = open_file(path.substr(0, slash + 1), O_PATH | O_DIRECTORY);
   if (parent) (void)kernel::remove_tree(parent.value().get(), path.substr(slash + 1));
 }
 
+// The keeper of one run. One loop over poll(2); every limit that the kernel does not hold is judged
+// here.
 class Keeper {
  public:
   explicit Keeper(Fd control) : control_(std::move(control)) {}
@@ -98,6 +101,8 @@ class Keeper {
     }
   }
 
+  // The first process is our own code until it becomes the program, and its records are trusted;
+  // the pid in `ready` is taken from the kernel all the same.
   void from_sandbox() {
     Result<Received> received = receive_record(hold_.guard().get());
     // It has ended, or (without PID 1) the program was started.
@@ -130,6 +135,7 @@ class Keeper {
     }
   }
 
+  // A caller that is gone ends the run.
   void from_caller() {
     Result<Received> received = receive_record(control_.get());
     if (!received || received.value().closed) {
@@ -155,7 +161,7 @@ class Keeper {
     }
   }
 
-  // Nobody would end the program if we were killed as well: so it ends now.
+  // If we were killed as well, nobody would end the program. So it ends now.
   void parent_ended() {
     failure_ = Error{Code::internal,
                      "a process that watches the sandbox was killed, and the sandbox was ended",
@@ -173,7 +179,7 @@ class Keeper {
     program_ended(status);
   }
 
-  // What it said before it ended may have come after we looked.
+  // Reads what the first process sent before it ended, which may have come after we looked.
   void hear_last_words() {
     pollfd guard{hold_.guard().get(), POLLIN, 0};
     while (hold_.guard() && ::poll(&guard, 1, 0) > 0) from_sandbox();
@@ -192,7 +198,7 @@ class Keeper {
     return next <= now ? 0 : static_cast<int>((next - now) / 1000 + 1);
   }
 
-  // Looks, or lets the walker look, when it is time. Time itself waits for nothing.
+  // Looks, or lets the walker look, when it is time. The time limit itself waits for nothing.
   void look() {
     uint64_t now = now_us();
     if (over_) return;
@@ -222,7 +228,8 @@ class Keeper {
     if (!over_ && walker_.lost()) stop_unmeasured();
   }
 
-  // Nobody knows what the program uses: it ends, and the limits that were measured get the blame.
+  // What the program uses cannot be measured any more. The run ends, and a limit that was being
+  // measured is named as the reason.
   void stop_unmeasured() {
     const Watch& watch = plan_.watch;
     if (watch.memory) return stop_for(LimitKind::memory, ended_.memory_peak);
@@ -239,7 +246,7 @@ class Keeper {
     over_ = true;
   }
 
-  // Compares what is used with what may be used, and says when to look again.
+  // Compares what is used with the limits, and decides when to look again.
   void judge(Sample sample) {
     uint64_t now = now_us();
     watcher_.add_counted_cpu(sample);
@@ -284,8 +291,8 @@ class Keeper {
     }
   }
 
-  // Short enough that a limit cannot be passed by far: memory fills at some 4 GB/s, CPU time passes
-  // on every core.
+  // Short enough that a limit cannot be exceeded by far: memory fills at some 4 GB/s, and CPU time
+  // passes on every core.
   uint64_t until_next_look(const Sample& sample) const {
     const Watch& watch = plan_.watch;
     uint64_t wait = kLongestLook;
@@ -321,8 +328,8 @@ class Keeper {
 
   static bool is_over(uint64_t used, uint64_t limit) { return limit && used > limit; }
 
-  // Before the processes and what they used are gone. Where the walker does not come back, the
-  // numbers are not known.
+  // Taken before the processes and what they used are gone. If the walker does not answer, the
+  // numbers are unknown.
   void take_last_sample() {
     if (!walker_.running()) return note_peaks(watcher_.sample(ended_.killed_by >= 0));
     if (ended_.killed_by >= 0) return;  // a program that must go does not go later for that
@@ -334,7 +341,7 @@ class Keeper {
     if (!whole && plan_.watch.measured_disk) ended_.disk_bytes = kUnmeasured;
   }
 
-  // Of a run that was over before the first look the kernel kept what its processes used, but not
+  // For a run that ended before the first look. The kernel kept what its processes used, but not
   // how many there were.
   void take_from_kernel() {
     rusage used{};
@@ -361,6 +368,8 @@ class Keeper {
     stop_for(limit);
   }
 
+  // The order matters: the last sample before the kill, the counters before their cgroups are
+  // removed, and the files last, when nobody can write any more.
   void end_everything() {
     ended_.wall_us = started_us_ ? now_us() - started_us_ : 0;
     if (!failure_) take_last_sample();
@@ -380,7 +389,8 @@ class Keeper {
     if (caller_gone_ && !plan_.discard.empty()) remove_directory(plan_.discard);
   }
 
-  // Container: the end of PID 1 is the end of all.
+  // In a container the end of PID 1 is the end of all processes. Otherwise they are found one by
+  // one.
   void kill_all() {
     if (hold_.child().pid > 0) {
       (void)kernel::pidfd_send_signal(hold_.child().pidfd.get(), SIGKILL);
@@ -394,8 +404,8 @@ class Keeper {
     if (!plan_.container) end_descendants(hold_.groups());
   }
 
-  // What keepers that were killed left behind. Done once in a run that lasts: the shortest ones do
-  // not wait for it.
+  // Removes what killed keepers left behind. Done once, and only in a run that lasts, so that the
+  // shortest runs do not wait for it.
   void sweep() {
     swept_ = true;
     for (const std::string& directory : plan_.sweep) kernel::remove_stale_cgroups(directory);
@@ -425,7 +435,8 @@ class Keeper {
            unknown_since_us_ = 0;
 };
 
-// Signals meant for the caller's terminal or service must not end us before we cleaned up.
+// Signals meant for the caller's terminal or service must not end the keeper before it has cleaned
+// up.
 void ignore_signals() {
   for (int number :
        {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2})

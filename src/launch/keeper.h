@@ -7,11 +7,11 @@
 namespace paddock::launch {
 
 // `control` is the socket to the caller. Returns the keeper's exit status. With `ahead` it makes
-// the namespaces of a container while the caller still thinks about the plan; a plan that wants
-// others costs only that work.
+// the namespaces of a container while the caller still prepares the plan; if the plan wants others,
+// only that work is lost.
 int keep(int control, bool ahead);
 
-// What a keeper would have removed, done by its caller when it was killed.
+// Removes what a keeper would have removed. Its caller does this if the keeper was killed.
 void clean_up_after(const Plan& plan);
 
 }  // namespace paddock::launch

@@ -35,6 +35,7 @@ Result<std::vector<Fd>> await(int keeper, Record::Kind kind) {
   return std::move(received.descriptors);
 }
 
+// An undumpable process cannot be traced, and its /proc files belong to root.
 Result<void> hide_from_ptrace(const Plan& plan) {
   if (::prctl(PR_SET_DUMPABLE, plan.undumpable ? 0 : 1, 0, 0, 0) != 0)
     return errno_error(errno, "become undumpable");
@@ -115,7 +116,7 @@ Result<void> set_stdio(const LaunchInput& input, const Terminal& terminal) {
   return {};
 }
 
-// The caller may have ignored or blocked signals; the program starts with none of that.
+// The caller may have ignored or blocked signals. The program starts without any of that.
 void reset_signals() {
   for (int number = 1; number < NSIG; ++number) (void)::signal(number, SIG_DFL);
   sigset_t none;
@@ -147,7 +148,7 @@ Result<void> enter_filter(const Plan& plan) {
   return plan.seccomp.empty() ? Result<void>() : kernel::enter_seccomp(plan.seccomp);
 }
 
-// From here on nothing allocates: strings stand ready.
+// Made before the filter is entered. From here on nothing allocates, since the strings are ready.
 struct ExecArguments {
   std::vector<char*> argv, env;
   std::vector<std::string> candidates;
@@ -168,8 +169,8 @@ ExecArguments prepare_exec(Plan& plan) {
   return arguments;
 }
 
-// As execvp(3): the first that runs; a file that may not be executed is remembered while the search
-// goes on.
+// As execvp(3) does: the first file that runs is taken, and one that may not be executed is
+// remembered while the search goes on.
 int exec_first(const ExecArguments& arguments) {
   int found = ENOENT;
   for (const std::string& path : arguments.candidates) {
@@ -195,7 +196,8 @@ Record where_we_are() {
   return ready;
 }
 
-// The caller is looking at what the kernel says of us. A signal for the program may come first.
+// Waits while the caller reads what the kernel says about us. A signal for the program may come
+// first, and ends it.
 Result<void> await_go(int keeper) {
   Received received = TRY(receive_record(keeper));
   if (received.record.kind == Record::Kind::signal) ::_exit(128 + received.record.number);
@@ -203,8 +205,8 @@ Result<void> await_go(int keeper) {
   return {};
 }
 
-// What the kernel counts per user, also for the host's own processes, is bounded for the users of
-// this namespace. Where /proc/sys is read-only it stays as it is; `ready` says which.
+// Bounds what the kernel counts per user, also for the host's own processes, for the users of this
+// namespace. Where /proc/sys is read-only it stays as it is, and `ready` says so.
 bool bound_user_counters() {
   constexpr std::pair<const char*, std::string_view> kMost[] = {{"max_inotify_instances", "32"},
                                                                 {"max_inotify_watches", "32768"}};
@@ -216,8 +218,8 @@ bool bound_user_counters() {
   return all;
 }
 
-// The last stretch, in the process that becomes the program. All of it the program could do as
-// well.
+// The last steps, in the process that becomes the program. Nothing here needs more rights than the
+// program has.
 Result<void> become_program(LaunchInput& input, const Terminal& terminal,
                             const ExecArguments& arguments) {
   Record not_run{.kind = Record::Kind::not_run};
@@ -236,8 +238,8 @@ Result<void> become_program(LaunchInput& input, const Terminal& terminal,
   return send_record(input.keeper.get(), not_run);
 }
 
-// The plan comes when the id maps are written, with the program's descriptors and what the keeper
-// took for the root.
+// Receives the plan, which comes once the id maps are written, with the program's descriptors and
+// what the keeper took for the root.
 Result<void> receive_input(LaunchInput& input) {
   ReceivedPlan received = TRY(receive_plan(input.keeper.get()));
   if (received.closed) ::_exit(125);  // the keeper is gone: so are we
@@ -256,14 +258,14 @@ Result<void> receive_input(LaunchInput& input) {
   return {};
 }
 
-// What every plan with these namespaces needs, done while the plan may still be in the making.
+// Does what every plan with these namespaces needs, while the plan may still be in preparation.
 Result<void> work_ahead(uint64_t namespaces) {
   if (namespaces & CLONE_NEWNET) TRY(kernel::bring_loopback_up());
   if (namespaces & CLONE_NEWNS) TRY(kernel::make_mounts_private());
   return {};
 }
 
-// The whole launch, in order. What the plan leaves out, a line does not do.
+// The whole launch, in order. A line does nothing if the plan leaves its part out.
 Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   ::umask(0);  // modes are as the plan says
   TRY(work_ahead(namespaces));
@@ -291,7 +293,7 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   TRY(kernel::enter_landlock(plan.landlock));
   TRY(kernel::set_rlimits(plan.rlimits));
   ExecArguments arguments = prepare_exec(plan);
-  // last: from here on neither PID 1 nor the program needs more than the program may do.
+  // Last: from here on neither PID 1 nor the program needs more than the program may do.
   TRY(enter_filter(plan));
   auto program = [&] { return become_program(input, terminal, arguments); };
   // Goes on as PID 1 and does not return.

@@ -1,4 +1,5 @@
-// The inside of the fence: turns a process into the sandbox's first process and starts the program.
+// The code inside the sandbox: it turns a process into the sandbox's first process and starts the
+// program.
 #pragma once
 
 #include <vector>

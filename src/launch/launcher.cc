@@ -20,7 +20,8 @@ namespace {
 
 constexpr int kControl = 3;  // the number paddock-launch expects
 
-// The first process inside is a copy of the copy, and everyone inside can read its command line.
+// The first process inside is a copy of the copy, and every process inside can read its command
+// line.
 void wipe(char** strings) {
   for (; *strings; ++strings) std::memset(*strings, 0, std::strlen(*strings));
 }
@@ -32,6 +33,8 @@ KeeperProcess::~KeeperProcess() {
   if (pid_ > 0) (void)::waitpid(pid_, nullptr, 0);
 }
 
+// Asked for at once, as the service manager takes milliseconds; the answer is read when it is
+// needed.
 void KeeperProcess::ask_for_scope(std::vector<pid_t> companions) {
   std::optional<kernel::ServiceManager> manager = kernel::find_service_manager();
   if (!manager) return;
@@ -50,6 +53,7 @@ kernel::CgroupFacts KeeperProcess::find_cgroups() {
 
 namespace {
 
+// The folder of the running executable, whatever name it was called by.
 Result<std::string> own_folder() {
   char path[4096];
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);

@@ -47,10 +47,10 @@ class KeeperProcess {
   pid_t pid_;
 };
 
-// A keeper in a fork of this process, which must be static and single-threaded: an exec would cost
-// a third of a millisecond, most of it libc asking the CPU for its features. The copy wipes the
-// command line and the environment it inherited. `ahead`: it makes a container's namespaces while
-// the plan is still being made.
+// Makes a keeper in a fork of this process, which must be static and single-threaded. An exec would
+// cost a third of a millisecond, most of it libc asking the CPU for its features. The copy wipes
+// the command line and the environment it inherited. With `ahead` it makes a container's namespaces
+// while the plan is still being made.
 Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
 
 // The same as a program of its own, paddock-launch, for callers that have threads or are not

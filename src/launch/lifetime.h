@@ -14,10 +14,10 @@
 
 namespace paddock::launch {
 
-// What the server told last, and whether there is a server. Times in µs of CLOCK_MONOTONIC.
+// What the server ordered last, and whether there is a server. Times are in µs of CLOCK_MONOTONIC.
 class Lifetime {
  public:
-  // pause_files: ends the processes and keeps the files.
+  // pause_files ends the processes and keeps the files.
   enum class Action : uint8_t { kill, pause, pause_files };
   struct Due {
     std::string because;  // "timeout", "idle timeout", or the rule that held
@@ -29,21 +29,21 @@ class Lifetime {
   void add_rule(const RuleOrder& order);
   void server_came();
   void server_gone(uint64_t now);
-  // What was due could not be done: not before then.
+  // Called when what was due could not be done: it is not due again before `until`.
   void defer(uint64_t until) { deferred_ = until; }
-  // Rules say nothing about a sandbox that stands still.
+  // Rules do not apply to a sandbox that is paused.
   void paused(bool is_paused);
 
-  // When the next of these is to be looked at; 0: never.
+  // When to look next; 0 means never.
   uint64_t next(uint64_t now) const;
-  // The time that has come, if one has.
+  // What is due by time, if anything is.
   std::optional<Due> due(uint64_t now) const;
   bool wants_usage(uint64_t now) const { return next_sample_ != 0 && now >= next_sample_; }
-  // The rule that holds with this, if one does.
+  // What is due by a rule that holds with this usage, if one does.
   std::optional<Due> judge(const LivingUsage& usage, uint64_t now);
 
  private:
-  // A server that is there has this long to do it itself.
+  // A server that is connected has this long to act by itself before it counts as hung.
   static constexpr uint64_t kHungServer = 10'000'000;
 
   void begin_rules(uint64_t now);

@@ -47,7 +47,7 @@ Result<Fd> listen_in(int directory) {
   return listener;
 }
 
-// Whole or not at all, under its name.
+// Readers find the whole file under this name, or none.
 void write_whole(int directory, const char* name, const std::string& text) {
   std::string other = cat(name, ".new");
   Fd file(::openat(directory, other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
@@ -57,6 +57,8 @@ void write_whole(int directory, const char* name, const std::string& text) {
     (void)::unlinkat(directory, other.c_str(), 0);
 }
 
+// The keeper of one living sandbox. One loop over poll(2); it must never block on a server or on
+// the guest.
 class Living {
  public:
   Living(Fd control, Plan plan, std::string bytes, std::vector<Fd> passed)
@@ -77,6 +79,8 @@ class Living {
   }
 
  private:
+  // Listens before the first process is made, so that a server which crashes right after can be
+  // replaced.
   Result<void> start() {
     (void)!::chdir("/");
     directory_ = TRY(open_file(plan_.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
@@ -145,7 +149,7 @@ class Living {
     }
   }
 
-  // Only what is needed from now on stays in memory: there may be hundreds of us.
+  // Keeps only what is needed from now on: there may be hundreds of keepers.
   void forget_plan() {
     plan_bytes_ = {};
     plan_.steps = {};
@@ -173,8 +177,8 @@ class Living {
     over_ = true;
   }
 
-  // One server at a time, and it is the newest. Its directory is closed to others; this is the
-  // second lock.
+  // There is one server at a time, the newest. The directory is closed to other users; this check
+  // is the second lock.
   void accept_server() {
     Fd server(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     ucred peer{};
@@ -196,7 +200,7 @@ class Living {
     }
   }
 
-  // Nobody knows yet of one that has not begun to live.
+  // A sandbox that has not begun to live is known to nobody else, so it ends with its first server.
   void server_gone() {
     server_.reset();
     reader_ = {};
@@ -232,11 +236,12 @@ class Living {
     tell(done ? Record{.kind = kind} : failure(done.error()));
   }
 
+  // A server that does not take its answer counts as gone.
   void tell(const Record& record, const std::vector<int>& descriptors = {}) {
     if (server_ && !send_record(server_.get(), record, descriptors)) server_gone();
   }
 
-  // A stream of its own for each server. A guest that is frozen finds it when it goes on.
+  // Gives each server a stream of its own. A frozen guest finds it when it goes on.
   void attach() {
     Result<std::pair<Fd, Fd>> stream = make_channel();
     if (!stream) return tell(failure(stream.error()));
@@ -250,8 +255,7 @@ class Living {
     tell(attached, descriptors);
   }
 
-  // Where there is no freezer the guest has stopped the processes itself, and this only remembers
-  // it.
+  // Without a freezer the guest has stopped the processes itself, and this only remembers it.
   Result<void> set_frozen(bool frozen) {
     const kernel::Cgroup* group = watcher_.group_for(kernel::kFreezer);
     for (uint64_t end = now_us() + kFreezePatience, pause = 200; group;
@@ -275,7 +279,8 @@ class Living {
     return {};
   }
 
-  // The guest is ours. Who asks wants to know what is used now, or nearly so.
+  // The guest is one of ours and does not count. A caller wants to know what is used now, or nearly
+  // so.
   LivingUsage usage() {
     if (!frozen_ && went_ && start_walker()) {
       walker_.ask();
@@ -379,7 +384,7 @@ class Living {
     while (!over_ && walker_.receive()) judge(walker_.latest());
   }
 
-  // Compares what is used with what may be used.
+  // Compares what is used with the limits.
   void judge(Sample sample) {
     uint64_t now = now_us();
     watcher_.learn(sample);
@@ -412,7 +417,8 @@ class Living {
           now + std::clamp<uint64_t>((watch.memory - sample.memory) / 4096, 10'000, pace_));
   }
 
-  // Nobody knows what is used: it ends, and a limit that was measured gets the blame.
+  // What is used cannot be measured any more. The sandbox ends, and a limit that was being measured
+  // is named as the reason.
   void stop_unmeasured() {
     const Watch& watch = plan_.watch;
     (watch.memory ? ended_.memory_peak : ended_.disk_bytes) = kUnmeasured;
@@ -425,6 +431,8 @@ class Living {
     over_ = true;
   }
 
+  // The order matters: everything is dead before its cgroups are removed, and the end is on disk
+  // before the socket goes, since a server that finds no socket looks for the file.
   void end_everything() {
     walker_.stop();
     if (hold_.child().pid > 0) {
@@ -465,7 +473,7 @@ class Living {
     egress_[2].reset();
   }
 
-  // For a server that does not hear it from us.
+  // For a server that was not connected when it happened.
   void write_end() {
     timespec now{};
     (void)::clock_gettime(CLOCK_REALTIME, &now);
@@ -489,6 +497,7 @@ class Living {
     if (directory_ && keep_files_) (void)::syncfs(directory_.get());
   }
 
+  // The limit that ended it, with its value; nothing if none did.
   std::optional<LimitHit> limit_hit() const {
     if (limit_) return limit_;
     if (ended_.killed_by < 0 || ended_.killed_by >= static_cast<int32_t>(kLimitCount))

@@ -21,7 +21,7 @@ inline constexpr char kKeeperSocket[] = "keeper";  // in Plan::directory
 // "disk_bytes", "cpu_us" and "oom_kills".
 inline constexpr char kEndFile[] = "end.json", kEndFormat[] = "paddock-end";
 
-// `control` is the first server. Returns the keeper's exit status.
+// `control` is the first server. Returns the keeper's exit status when the sandbox has ended.
 int live(Fd control, Plan plan, std::string plan_bytes, std::vector<Fd> passed);
 
 }  // namespace paddock::launch

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kBacklog = 4096;
 
-// On every address: the namespace has no way in, and redirected packets arrive at 127.0.0.1 and
-// ::1.
+// Binds on every address: nothing leads into the namespace, and redirected packets arrive at
+// 127.0.0.1 and ::1.
 Result<Fd> bind_socket(const NetworkPlan& plan, int type) {
   const char* name = type == SOCK_STREAM ? "TCP" : "UDP";
   Fd socket(::socket(plan.ipv6 ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -42,7 +42,7 @@ Result<Fd> open_listener(const NetworkPlan& plan) {
   return socket;
 }
 
-// Without it dropped packets are dropped all the same, only silently.
+// Without NFLOG, dropped packets are dropped all the same, but nobody is told.
 Result<Fd> open_log(const NetworkPlan& plan) {
   TRY(kernel::send_netlink(NETLINK_NETFILTER, plan.log_rule));
   Fd socket = TRY(kernel::open_netlink(NETLINK_NETFILTER));
@@ -50,6 +50,7 @@ Result<Fd> open_log(const NetworkPlan& plan) {
   return socket;
 }
 
+// The kernel's error alone says nothing about which module is missing.
 Error explain(Error error, const char* what) {
   error.message = cat(what, ": ", error.message);
   error.hint =
@@ -61,7 +62,7 @@ Error explain(Error error, const char* what) {
 }  // namespace
 
 Result<void> open_network(const NetworkPlan& plan, uint64_t namespaces, Fd egress) {
-  // These rules would cut the host off.
+  // In the host's own namespace these rules would cut the host off.
   if (!(namespaces & CLONE_NEWNET))
     return Error{Code::internal, "open the network: this is not a network namespace of its own",
                  ""};

@@ -57,8 +57,8 @@ struct Step {
 // Which passed descriptor becomes the program's 0, 1, 2. kTerminal: the sandbox's own terminal.
 inline constexpr int kTerminal = -2;
 
-// What the keeper watches, in the limit's unit; 0: nothing to watch. `memory`, `pids` and `disk`
-// are set only where the kernel does not hold them already.
+// What the keeper watches, in each limit's unit; 0 means that there is nothing to watch. `memory`,
+// `pids` and `disk` are set only where the kernel does not enforce them already.
 struct Watch {
   uint64_t wall_time = 0, cpu_time = 0, idle_time = 0;
   uint64_t memory = 0, pids = 0, disk = 0, inodes = 0;
@@ -133,11 +133,12 @@ struct Plan {
 };
 
 // How many of the descriptors passed with the plan go inside: stdin, stdout, stderr, and the socket
-// to the egress process. Those behind them are the keeper's: of a living sandbox with a network
+// to the egress process. Those after them are the keeper's: for a living sandbox with a network,
 // first the egress process's control socket, its event socket and its pidfd; then locks to hold
 // until the end.
 inline size_t program_descriptors(const Plan& plan) { return plan.network.enabled ? 4 : 3; }
 
+// Both ends must be of the same build: the version in front changes with every field.
 std::string encode(const Plan& plan);
 Result<Plan> decode(std::string_view bytes);
 

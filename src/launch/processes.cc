@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kLongestText = 64 << 20;
 constexpr size_t kBreath = 1000;  // descriptors between two breaths
 
+// Processes end at any time. Which of the two errors comes depends on the moment.
 bool means_gone(int number) { return number == ENOENT || number == ESRCH; }
 
 // All text counts as unreadable when only a part of it was read.
@@ -97,6 +98,7 @@ Descriptors descriptors_of(int proc, const std::string& pid) {
   return found;
 }
 
+// One look through all processes. Sockets and files that several processes share are counted once.
 class Search {
  public:
   Search(int proc, const std::function<void()>& breathe) : proc_(proc), breathe_(breathe) {}

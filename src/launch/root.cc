@@ -65,6 +65,8 @@ class Builder {
     std::string name;
   };
 
+  // Where a path is to be made: its parent, opened without following links, and its last component.
+  // The parent stays open for the next step, which often has the same one.
   Result<Place> find_place(const std::string& path) {
     size_t slash = path.rfind('/');
     if (slash == 0) return Place{root_, path.substr(1)};
@@ -100,6 +102,7 @@ class Builder {
     return {};
   }
 
+  // Takes the mount's error as well, so that each kind of step is one line in apply().
   Result<void> place(const Step& step, Result<Fd> mount) {
     if (!mount) return std::move(mount.error());
     parent_path_.clear();  // what was there before may be covered now

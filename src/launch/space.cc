@@ -32,7 +32,7 @@ bool is_name_of_space(const std::string& name) {
   return starts_with(name, kPrefix) && is_random_name(name.substr(kPrefix.size()), kIdLength);
 }
 
-// Where it is open to others, they could put something in place of a space.
+// If others could write to it, they could put something in place of a space.
 Result<Fd> open_spaces(const std::string& path) {
   std::string what = cat("open the directory of private spaces '", path, "'");
   Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -48,7 +48,7 @@ Result<Fd> open_spaces(const std::string& path) {
   return folder;
 }
 
-// Made by this user, or given to a sandbox's uid near ours.
+// Whether it was made by this user, or given to a sandbox's uid near ours.
 bool is_ours(int folder, const Plan& plan) {
   struct stat info;
   if (::fstat(folder, &info) != 0) return false;
@@ -56,6 +56,8 @@ bool is_ours(int folder, const Plan& plan) {
   return info.st_uid == ::geteuid() || (plan.privileged && std::abs(distance) < 32768);
 }
 
+// Folders are the program's; files stay ours and are read-only. The space itself is given away
+// last.
 Result<void> fill(const Plan& plan, int space) {
   auto give_away = [&](const char* name) {
     return !plan.privileged || ::fchownat(space, name, plan.ids.outside_uid, plan.ids.outside_gid,

@@ -1,8 +1,6 @@
-// Private space on disk: one directory per run, in a directory of this user's own.
-//
-//   /var/tmp/paddock-1000/                       spaces_directory(): of this user alone, checked
-//   before every use /var/tmp/paddock-1000/space-mzxw6ytboi4dgmbr the space of one run, locked by
-//   its keeper
+// Private space on disk: one directory per run, in a directory of this user's own. For uid 1000
+// that is /var/tmp/paddock-1000, which is checked before every use; in it, space-mzxw6ytboi4dgmbr
+// is the space of one run, locked by its keeper.
 #pragma once
 
 #include <string>

@@ -6,8 +6,8 @@
 
 namespace paddock::launch {
 
-// `seen`: what the last look found; `memory_peak`: the most of it so far, which counts where no
-// cgroup keeps it.
+// `seen` is what the last look found, and `memory_peak` the most so far, which counts where no
+// cgroup keeps it. `own_processes` is how many of ours are in the sandbox's cgroup.
 LivingUsage usage_of(Watcher& watcher, const Sample& seen, uint64_t memory_peak,
                      uint64_t own_processes);
 

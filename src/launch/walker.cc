@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kBreath = 20'000;  // µs between two partial samples in the midst of a walk
 
-// The walker itself: a sample for every byte that the keeper sends.
+// The walker itself: sends a sample for every byte that the keeper sends.
 [[noreturn]] void walk(Watcher& watcher, Fd socket, const Fd& user_namespace) {
   (void)::prctl(PR_SET_NAME, "paddock-walker");
   std::vector<int> kept = watcher.descriptors();
@@ -62,7 +62,7 @@ Result<void> Walker::start(Watcher& watcher, const Fd& user_namespace) {
   return {};
 }
 
-// A walker that waits for a disk dies late; nobody waits for that longer than an instant.
+// A walker that waits for a disk dies late. The keeper waits a second for it at most.
 void Walker::stop() {
   if (child_.pid <= 0) return;
   (void)kernel::pidfd_send_signal(child_.pidfd.get(), SIGKILL);

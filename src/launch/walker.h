@@ -17,8 +17,8 @@ class Walker {
   Walker() = default;
   ~Walker() { stop(); }
 
-  // `user_namespace`: the sandbox's, to read what the program locked; or nothing, where that takes
-  // no more rights.
+  // `user_namespace` is the sandbox's, to read what the program locked; empty where no more rights
+  // are needed.
   Result<void> start(Watcher& watcher, const Fd& user_namespace);
   void stop();
 
@@ -30,12 +30,12 @@ class Walker {
   // Takes the next message: true when there was one. Several partial samples can come before a
   // complete one.
   bool receive();
-  // Waits for the answer to ask(), at most so long.
+  // Waits for the answer to ask(), at most `us` microseconds.
   bool wait(uint64_t us);
 
   const Sample& latest() const { return latest_; }
   bool pending() const { return asked_us_ != 0; }
-  // It died, or a question was not answered in time: nobody knows what is used.
+  // It died, or a question was not answered in time, so that it is unknown what is used.
   bool lost() const;
 
  private:

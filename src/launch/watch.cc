@@ -30,6 +30,7 @@ namespace paddock::launch {
 
 namespace {
 
+// /proc counts in clock ticks.
 uint64_t to_us(uint64_t ticks) {
   return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
 }
@@ -80,6 +81,7 @@ uint64_t in_memory(int root, const char* place) {
   return (space.f_blocks - space.f_bfree) * static_cast<uint64_t>(space.f_bsize);
 }
 
+// Subtracts without going below zero: the two numbers were not read at the same instant.
 uint64_t less(uint64_t from, uint64_t what) { return from - std::min(from, what); }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 namespace paddock::launch {
 
+// One look at a sandbox. Times are in µs, sizes in bytes.
 struct Sample {
   uint64_t cpu_us = 0, memory = 0, pids = 0, disk = 0, inodes = 0;
   bool disk_full = false, inodes_full = false;
@@ -28,11 +29,13 @@ struct Sample {
   uint64_t measured_disk = 0;  // of `disk`, what a walk found
 };
 
+// What the kernel counted over the whole life, for the report at the end.
 struct Counters {
   std::optional<uint64_t> memory_peak, pids_peak;
   uint64_t oom_kills = 0, pids_refused = 0;
 };
 
+// Reads, and judges nothing: the keeper compares with the limits.
 class Watcher {
  public:
   Watcher(const Watch& watch, bool container) : watch_(watch), container_(container) {}
@@ -54,10 +57,10 @@ class Watcher {
   // Called now and then in the midst of a walk, which can take long.
   void use_breath(std::function<void()> breathe) { breathe_ = std::move(breathe); }
 
-  // From now on memory and processes are counted also where no limit needs it.
+  // From now on memory and processes are counted even where no limit needs it.
   void count_all() { all_ = true; }
 
-  // What the measured places and the host's shared memory hold now does not count.
+  // What the measured places and the host's shared memory hold at this moment does not count.
   void measure_from_here();
 
   // Whether a sample takes a walk through /proc or a directory: then it is the walker's work.

@@ -11,8 +11,10 @@ namespace paddock::launch {
 
 namespace {
 
+// Raised with every change of a field: keeper and caller may come from different builds by mistake.
 constexpr uint32_t kVersion = 3;
 
+// Appends each field. The same calls as on the Reader, so that one list serves both.
 class Writer {
  public:
   template <class T>
@@ -37,6 +39,8 @@ class Writer {
   std::string bytes;
 };
 
+// Takes each field from the front. After a failure everything reads as empty, and finished() is
+// false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
