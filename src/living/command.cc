@@ -10,16 +10,19 @@ namespace paddock::living {
 
 namespace {
 
+// How long the creation of a sandbox waits for the template's ready command.
 constexpr io::Milliseconds kAtCreation = 30'000;
 constexpr io::Milliseconds kGrace = 10'000;  // for a guest that ends a late command itself
 constexpr size_t kLongestLine = 4096;
 
+// The loop's clock, for code that has no loop at hand.
 io::Milliseconds monotonic() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   return io::Milliseconds{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
 }
 
+// The guest enforces the timeout itself, since a server may be restarted meanwhile.
 Value request_for(const CommandOptions& options) {
   return guest::to_value(guest::StartRequest{.argv = options.argv,
                                              .env = options.env,
@@ -41,7 +44,7 @@ class Lines {
   }
   void flush() {
     if (!open_.empty() && open_.back() == '\r') open_.pop_back();
-    // What a terminal would have overwritten: progress that is over.
+    // A terminal would have overwritten this: it is progress that is over.
     if (size_t back = open_.rfind('\r'); back != std::string::npos) open_.erase(0, back + 1);
     if (options_.on_line && !open_.empty()) options_.on_line(is_error_, open_);
     open_.clear();
@@ -53,6 +56,7 @@ class Lines {
   std::string open_;
 };
 
+// The guest's words are untrusted: members of another type are ignored.
 CommandEnd end_from(const Value& result) {
   CommandEnd end;
   const Value* code = result.find("code");
@@ -64,7 +68,7 @@ CommandEnd end_from(const Value& result) {
   return end;
 }
 
-// Starts it and lets go of it: it lives on.
+// Starts the command and closes the channel. The process lives on.
 io::Task<Result<void>> start_and_leave(std::shared_ptr<guest::Client> guest,
                                        CommandOptions options) {
   Value request = request_for(options);
@@ -122,6 +126,7 @@ io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest,
   }
 }
 
+// The ready command is repeated inside, so that one channel is enough however long it takes.
 io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> guest,
                                               store::Template made_from, StartChecks checks) {
   if (!made_from.start_command.empty()) {

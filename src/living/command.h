@@ -10,12 +10,13 @@
 
 namespace paddock::living {
 
-// One command, to its end.
+// One command, run to its end.
 struct CommandOptions {
   std::vector<std::string> argv;
   std::string user, cwd;
   std::map<std::string, std::string> env;
   io::Milliseconds timeout = 60'000;
+  // Called for each line of output, without its end.
   std::function<void(bool is_error, const std::string& line)> on_line;
 };
 struct CommandEnd {
@@ -25,18 +26,20 @@ struct CommandEnd {
   bool ok() const { return code == 0; }
   std::string text() const;  // "exit status 3", "signal: killed", "it took longer than …"
 };
+// Fails only if the command could not be started or the guest is gone; how it ended is in the
+// result.
 io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest,
                                           CommandOptions options);
-// A login shell's argv: bash where there is one.
+// The argv of a login shell for this command: bash if there is one.
 std::vector<std::string> shell_command(const std::string& command);
 
-// At the creation of a sandbox: starts the template's command, which lives on, and waits until its
-// ready command says that it is ready, but not for long: one that is not ready in time is a sandbox
-// all the same.
+// Used when a sandbox is created. Starts the template's command, which lives on, and waits until
+// its ready command succeeds, but not for long: a sandbox that is not ready in time is used all the
+// same.
 io::Task<Result<void>> start_template_command(std::shared_ptr<guest::Client> guest,
                                               store::Template made_from);
 
-// During the build of the template: the same, and an error when it is not ready in time.
+// Used when the template is built. Does the same, but fails if it is not ready in time.
 struct StartChecks {
   io::Milliseconds patience = 300'000;
   std::function<void(bool is_error, const std::string& line)> on_line;

@@ -1,3 +1,4 @@
+// The two files in a sandbox's directory that outlive its server: instance.json and end.json.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 
 namespace paddock {
 
-// {"memory":268435456,…}; limits of other versions are passed over.
+// Limits by name: {"memory":268435456,…}. Names of other versions are ignored.
 static Value to_field(const std::map<LimitKind, uint64_t>& limits) {
   Value value{Value::Object{}};
   for (const auto& [kind, limit] : limits) value.set(info(kind).name, limit);
@@ -39,7 +40,7 @@ constexpr auto kFactsFields =
                     field("network", &InstanceFacts::network, Presence::optional),
                     field("limits", &InstanceFacts::limits, Presence::optional));
 
-// What a keeper leaves (launch/living.cc writes it).
+// What a keeper leaves at its end (launch/living.cc writes it).
 constexpr auto kEndFields =
     std::make_tuple(field("time_ms", &EndRecord::time_ms, Presence::optional),
                     field("keep_files", &EndRecord::keep_files, Presence::optional),
@@ -75,7 +76,7 @@ std::optional<EndRecord> read_end_record(const std::string& directory) {
       store::read_record(folder.value().get(), launch::kEndFile, launch::kEndFormat);
   if (!record) return std::nullopt;
   EndRecord ending;
-  // A number that was never measured does not fit; the rest counts all the same.
+  // A number that was never measured does not fit. The rest counts all the same.
   (void)read_record(kEndFields, record.value(), ending, launch::kEndFile);
   (void)read_record(kEndUsageFields, record.value(), ending.usage, launch::kEndFile);
   ending.end = {.limit = ending.limit, .why = ending.because};

@@ -21,6 +21,7 @@ constexpr io::Milliseconds kStartMs = 60'000, kFreezeMs = 15'000, kUsageMs = 10'
 
 using Started = Result<std::unique_ptr<Instance>>;
 
+// As it is shown by `paddock run --json`.
 Value describe(const std::map<std::string, Enforced>& enforced) {
   Value all(Value::Object{});
   for (const auto& [name, control] : enforced) {
@@ -32,6 +33,7 @@ Value describe(const std::map<std::string, Enforced>& enforced) {
   return all;
 }
 
+// What a later server must know, taken from the plan while it is at hand.
 InstanceFacts facts_of(const InstancePlan& plan) {
   InstanceFacts facts;
   facts.notes = plan.compiled.notes;
@@ -47,7 +49,8 @@ InstanceFacts facts_of(const InstancePlan& plan) {
   return facts;
 }
 
-// Hands the finished plan, and all that is to live as long as the sandbox, to a keeper of its own.
+// Hands the finished plan, and everything that is to live as long as the sandbox, to a keeper of
+// its own.
 Result<void> start_keeper(Instance::Life& life, InstancePlan& plan, launch::KeeperProcess keeper) {
   Fd null = TRY(open_file("/dev/null", O_RDWR));
   Fd to_egress = life.egress ? life.egress->take_sandbox_socket() : Fd();
@@ -67,8 +70,8 @@ Result<void> start_keeper(Instance::Life& life, InstancePlan& plan, launch::Keep
   return {};
 }
 
-// Where the service manager was asked for a scope, its answer is waited for without holding up the
-// others.
+// If the service manager was asked for a scope, its answer is awaited without holding up other
+// requests.
 io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper,
                             kernel::CgroupFacts& cgroups) {
   if (!keeper.scope) {
@@ -90,7 +93,8 @@ io::Task<void> find_cgroups(io::Loop& loop, launch::KeeperProcess& keeper,
   cgroups = keeper.find_cgroups();
 }
 
-// From a keeper with a plan to a guest that has said hello.
+// From a keeper that has its plan to a guest that has said hello. The program waits until what the
+// kernel enforces was read back.
 io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, InstancePlan& plan,
                                      const InstanceSpec& spec) {
   CO_TRY(launch::Received ready, co_await life->keeper->hear(kStartMs));
@@ -98,7 +102,7 @@ io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, Insta
   CO_TRY(auto enforced,
          wall::read_back(plan.request, plan.facts, plan.compiled, record.number, record.numbers));
   life->facts.enforced = describe(enforced);
-  // Before it lives: who finds it must know it.
+  // Saved before it lives, so that a server which finds it knows it.
   CO_TRY_VOID(life->facts.save(life->directory));
   life->keeper->tell(spec.lifetime.to_record());  // before it lives: it may never hear of us again
   for (const launch::RuleOrder& rule : spec.rules) life->keeper->tell(rule.to_record());
@@ -107,6 +111,7 @@ io::Task<Result<void>> bring_to_life(std::shared_ptr<Instance::Life> life, Insta
   co_return attached;
 }
 
+// Before the plan is compiled, because programs inside must trust egress's authority.
 io::Task<Result<void>> open_egress(std::shared_ptr<Instance::Life> life, InstancePlan& plan) {
   if (!wall::has_network(plan.request)) co_return Result<void>();
   CO_TRY(egress::Settings settings, runs::egress_settings(plan.request.policy, plan.request.id));
@@ -127,6 +132,7 @@ io::Task<Result<void>> open_egress(std::shared_ptr<Instance::Life> life, Instanc
 
 Instance::Instance(std::shared_ptr<Life> life) : life_(std::move(life)) { life_->owner = this; }
 
+// Lets go without ending anything: the keeper goes on, and a later server finds it.
 Instance::~Instance() {
   life_->owner = nullptr;
   if (life_->killed) return;  // kill() goes on without us
@@ -138,6 +144,8 @@ Instance::~Instance() {
   life_->keeper->let_go();
 }
 
+// Up to start_keeper() a failure drops the keeper, which then has nothing to clean up. After it the
+// sandbox is ended like any other.
 io::Task<Started> Instance::start(io::Loop& loop, InstanceSpec spec) {
   Result<InstancePlan> planned = plan_instance(spec);
   if (!planned) co_return planned.error();
@@ -193,6 +201,7 @@ std::shared_ptr<guest::Client> Instance::guest() const { return life_->guest; }
 
 std::string Instance::freezes_by() const { return life_->facts.freezes_by; }
 
+// Without a freezer the guest stops the processes, and the keeper only remembers it.
 io::Task<Result<void>> Instance::freeze() {
   std::shared_ptr<Life> life = life_;
   ++life->pauses;
@@ -208,6 +217,7 @@ io::Task<Result<void>> Instance::freeze() {
   co_return Result<void>();
 }
 
+// The keeper first: a frozen guest cannot answer.
 io::Task<Result<void>> Instance::thaw() {
   std::shared_ptr<Life> life = life_;
   ++life->pauses;

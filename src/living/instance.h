@@ -34,6 +34,7 @@ struct MountedWorkspace {
   bool read_only = true;
 };
 
+// Everything that is needed to start a sandbox.
 struct InstanceSpec {
   std::string id;  // [a-z0-9]; names its cgroups too
   // Of this sandbox on the host, mode 0700, made by the caller; start() makes upper/ and work/ for
@@ -51,15 +52,15 @@ struct InstanceSpec {
   std::map<std::string, std::string> files;
 };
 
-// How it ended, when not by kill().
+// How it ended, if not by kill().
 struct InstanceEnd {
   std::optional<LimitHit> limit;  // a limit ended it
   // For people: "limit memory=256M", "the guest ended", "the keeper was killed".
   std::string why;
 };
 
-// How it ended while no server was there: what its keeper left in `directory`. Nothing: it left
-// nothing (it was killed itself).
+// How it ended while there was no server: what its keeper left in `directory`. Nothing if it left
+// no file because it was killed itself.
 struct EndRecord {
   InstanceEnd end;
   std::string because;            // as the keeper wrote it
@@ -70,8 +71,8 @@ struct EndRecord {
 };
 std::optional<EndRecord> read_end_record(const std::string& directory);
 
-// The processes of one sandbox. Instance is what a server has; tests of the lifecycle have entries
-// in a table.
+// The processes of one sandbox. A server has Instances; tests of the lifecycle have entries in a
+// table.
 class SandboxProcesses {
  public:
   virtual ~SandboxProcesses() = default;  // lets go of them; they live on. kill() ends them
@@ -81,16 +82,16 @@ class SandboxProcesses {
   // Each entry of the request log, as a line of JSON.
   std::function<void(const std::string& line)> on_network;
 
-  // Stops every process and lets it go on.
+  // Stops every process, and lets them continue.
   virtual io::Task<Result<void>> freeze() = 0;
   virtual io::Task<Result<void>> thaw() = 0;
 
   virtual io::Task<Result<launch::LivingUsage>> usage() = 0;
-  // The same by looking at the cgroups' files, at once; all but the disk. False: this host has no
-  // cgroups for it, ask usage(). `deep`: also what is expensive to read.
+  // Reads the same from the cgroups' files, at once; all but the disk. False if this host has no
+  // cgroups for it: then ask usage(). `deep` also reads what is expensive.
   virtual bool read(monitor::Reading& reading, bool deep) = 0;
   virtual void set_lifetime(const launch::LifetimeOrder& order) = 0;
-  // The network part; only when it was started with a network.
+  // Applies the network part of the policy. Only if the sandbox was started with a network.
   virtual Result<void> set_network(const Policy& policy) = 0;
   virtual bool has_network() const = 0;
   // What holds each limit and wall, as `enforced` of `paddock run --json`, and what a user should
@@ -103,18 +104,18 @@ class SandboxProcesses {
 
 class Instance : public SandboxProcesses {
  public:
-  // Everything from nothing to a guest that has said hello. Nothing is left behind when it fails,
-  // but for `directory`.
+  // From nothing to a guest that has said hello. If it fails, nothing is left behind but
+  // `directory`.
   static io::Task<Result<std::unique_ptr<Instance>>> start(io::Loop& loop, InstanceSpec spec);
-  // After a restart of the server: to the keeper that listens in `directory`. Code::not_found: it
-  // is gone; what it left (cgroups) has then been removed. The guest of one that is frozen is
+  // After a restart of the server: connects to the keeper that listens in `directory`.
+  // Code::not_found means that it is gone; its cgroups have then been removed. A frozen guest is
   // greeted by thaw().
   static io::Task<Result<std::unique_ptr<Instance>>> reattach(io::Loop& loop, std::string id,
                                                               std::string directory);
   ~Instance() override;
 
   std::shared_ptr<guest::Client> guest() const override;
-  // By the cgroup freezer, or where there is none by signals (`freezes_by` says).
+  // Uses the cgroup freezer, or signals where there is none (`freezes_by` says which).
   io::Task<Result<void>> freeze() override;
   io::Task<Result<void>> thaw() override;
   std::string freezes_by() const;

@@ -27,7 +27,7 @@ std::shared_ptr<KeeperLink> KeeperLink::create(io::Loop& loop, Fd socket) {
   return link;
 }
 
-// Through a descriptor of the directory: the path in an address is short.
+// Connects through a descriptor of the directory, as the path in a socket address is short.
 Result<Fd> KeeperLink::connect(const std::string& directory) {
   Fd folder = TRY(open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -43,6 +43,7 @@ Result<Fd> KeeperLink::connect(const std::string& directory) {
   return errno_error(errno, "connect to the keeper");
 }
 
+// Reads until the keeper is gone or let go of. Holds the link alive meanwhile.
 io::Task<void> KeeperLink::listen(std::shared_ptr<KeeperLink> link) {
   while (!link->let_go_) {
     Result<std::optional<Received>> received = link->reader_.read(link->socket_.get());
@@ -57,6 +58,7 @@ io::Task<void> KeeperLink::listen(std::shared_ptr<KeeperLink> link) {
   link->end();
 }
 
+// Answers come in the order of the questions. The last words of a keeper are no answer.
 void KeeperLink::take(Received received) {
   Record::Kind kind = received.record.kind;
   bool is_last = kind == Record::Kind::ended || kind == Record::Kind::replaced;
@@ -72,6 +74,7 @@ void KeeperLink::take(Received received) {
   answer->bell.ring();
 }
 
+// Everyone who still waits gets the keeper's last error, or that it is gone.
 void KeeperLink::end() {
   over_ = true;
   for (const std::shared_ptr<Answer>& answer : std::exchange(awaited_, {})) {
@@ -112,7 +115,7 @@ io::Task<Result<Received>> KeeperLink::await(std::shared_ptr<Answer> answer,
 }
 
 void KeeperLink::tell(const Record& record) {
-  // listen() notices.
+  // listen() notices the shutdown and ends the link.
   if (!over_ && !launch::send_record(socket_.get(), record))
     (void)::shutdown(socket_.get(), SHUT_RDWR);
 }

@@ -1,5 +1,5 @@
-// The server's side of a living sandbox's keeper: questions and answers, in turn, and the news of
-// its end.
+// The server's side of a living sandbox's keeper: questions and their answers in turn, and the news
+// of its end.
 #pragma once
 
 #include <deque>
@@ -18,24 +18,28 @@ class KeeperLink : public std::enable_shared_from_this<KeeperLink> {
  public:
   static std::shared_ptr<KeeperLink> create(io::Loop& loop, Fd socket);
 
-  // The socket in a sandbox's directory. Code::not_found: no keeper listens there.
+  // Connects to the socket in a sandbox's directory. Code::not_found means that no keeper listens
+  // there.
   static Result<Fd> connect(const std::string& directory);
 
-  // Sends the record and waits for the answer to it; `failed` becomes the error.
+  // Sends the record and waits for its answer, `patience` milliseconds at most. A `failed` record
+  // becomes the error.
   io::Task<Result<launch::Received>> ask(launch::Record question, io::Milliseconds patience);
-  // Only waits: for what the keeper says first, once it has its plan.
+  // Only waits, for the first record that the keeper sends once it has its plan.
   io::Task<Result<launch::Received>> hear(io::Milliseconds patience);
   void tell(const launch::Record& record);
 
   bool is_over() const { return over_; }
   const std::optional<launch::Record>& last_words() const { return last_; }  // once it is over
-  // By another server: it lives on.
+  // Another server has taken over; the sandbox lives on.
   bool is_replaced() const { return last_ && last_->kind == launch::Record::Kind::replaced; }
   io::Task<bool> wait_for_end(io::Milliseconds deadline);  // true when it is over
-  // The keeper goes on without us.
+  // Closes the connection. The keeper goes on without us.
   void let_go();
 
  private:
+  // One question. After a timeout it stays in the queue, so that a late answer is not taken for the
+  // next one.
   struct Answer {
     explicit Answer(io::Loop& loop) : bell(loop) {}
     io::Bell bell;

@@ -64,7 +64,7 @@ io::Task<void> Instance::Life::follow(std::shared_ptr<Life> life) {
   std::exchange(owner->on_end, nullptr)(std::move(end));
 }
 
-// A keeper that we started is ours to wait for.
+// A keeper that this process started must be waited for by it.
 io::Task<void> Instance::Life::reap_keeper() {
   if (keeper_pid <= 0) co_return;
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, keeper_pid, 0)));
@@ -82,6 +82,8 @@ io::Task<void> Instance::Life::reap_keeper() {
   keeper_pid = -1;
 }
 
+// The most specific reason that is known: our own, the keeper's last record, or that there was
+// none.
 InstanceEnd Instance::Life::why() const {
   if (gave_up) return {{}, guest_trouble};
   const std::optional<Record>& last = keeper->last_words();
@@ -101,6 +103,7 @@ InstanceEnd Instance::Life::why() const {
   return {hit, why_of(hit)};
 }
 
+// Each attachment replaces the guest's stream. The egress sockets come along for every server.
 io::Task<Result<void>> Instance::Life::attach() {
   Record question{.kind = Record::Kind::attach};
   Result<launch::Received> answer = co_await keeper->ask(question, kAttachMs);
@@ -137,8 +140,8 @@ io::Task<Result<void>> Instance::Life::greet() {
   co_return Result<void>();
 }
 
-// Its stream broke. As a rule the guest is gone, and the keeper tells more; else it does not speak
-// the protocol, and has to go.
+// The guest's stream broke. Usually the guest is gone and the keeper says more. Otherwise it does
+// not speak the protocol, and the sandbox has to go.
 io::Task<void> Instance::Life::give_up_guest(std::shared_ptr<Life> life) {
   // Not wait_for_end(): follow() and end() wait there already, and a bell takes two.
   io::Milliseconds deadline = life->loop.now() + kGuestGraceMs;
@@ -155,7 +158,7 @@ void Instance::Life::check_guest() {
   io::spawn(await_sign_of_life(shared_from_this()));
 }
 
-// Twice: when this process itself was stopped for a while, the first answer seems late.
+// Asks twice, since the first answer seems late when this process itself was stopped for a while.
 io::Task<void> Instance::Life::await_sign_of_life(std::shared_ptr<Life> life) {
   uint64_t pauses = life->pauses;
   bool late = true;
@@ -174,6 +177,8 @@ io::Task<void> Instance::Life::await_sign_of_life(std::shared_ptr<Life> life) {
   life->keeper->tell({.kind = Record::Kind::kill, .number = -1});
 }
 
+// Lines of the request log are passed on; the sums are kept. A line without an end must not fill
+// the memory.
 io::Task<void> Instance::Life::read_network(std::shared_ptr<Life> life, Fd events) {
   io::Socket socket(life->loop, std::move(events));
   std::string lines;
@@ -205,6 +210,7 @@ io::Task<void> Instance::Life::read_network(std::shared_ptr<Life> life, Fd event
   }
 }
 
+// Several callers may ask for the end; all wait for the same one.
 io::Task<void> Instance::Life::end() {
   std::shared_ptr<Life> life = shared_from_this();
   if (killed) {  // somebody else asked first
@@ -215,7 +221,7 @@ io::Task<void> Instance::Life::end() {
   keeper->tell({.kind = Record::Kind::kill, .number = -1});
   io::Milliseconds deadline = loop.now() + kEndMs;
   bool over = co_await keeper->wait_for_end(deadline);
-  // It hangs: with it goes PID 1, and with that all.
+  // The keeper hangs. If it is killed, PID 1 goes with it, and with that all processes.
   if (!over && keeper_pid > 0) (void)::kill(keeper_pid, SIGKILL);
   co_await ended;
 }

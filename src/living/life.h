@@ -1,4 +1,4 @@
-// What goes on with one living sandbox: its keeper's and its guest's connections, and what follows
+// What happens to one living sandbox: the connections to its keeper and guest, and what follows
 // when they end.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace paddock::living {
 
-// What a restarted server must know of a sandbox, in `instance.json` of its directory.
+// What a restarted server must know about a sandbox, kept in `instance.json` of its directory.
 struct InstanceFacts {
   Value enforced;
   std::vector<std::string> notes, cgroups;  // cgroups: directories
@@ -26,6 +26,7 @@ struct InstanceFacts {
   static void remove(const std::string& directory);
 };
 
+// Shared by the coroutines that follow the sandbox, so that it outlives the Instance where needed.
 struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   Life(io::Loop& loop, std::string id, std::string directory)
       : loop(loop), id(std::move(id)), directory(std::move(directory)), ended(loop) {}
@@ -53,7 +54,7 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   void begin();                     // follows the keeper until its end
   io::Task<Result<void>> attach();  // a new stream to the guest
   io::Task<Result<void>> greet();   // the guest's hello
-  // Now and then: one that does not answer has to go.
+  // Called now and then: a guest that does not answer is given up, and the sandbox ended.
   void check_guest();
   io::Task<void> end();  // kills it, and returns when nothing is left
 
@@ -69,7 +70,7 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
 // "limit memory=256M"
 std::string why_of(const LimitHit& hit);
 
-// Ends what is left in the groups and removes them; gives up after a while.
+// Ends what is left in the groups and removes them. Gives up after a while.
 io::Task<void> remove_cgroups(io::Loop& loop, std::vector<std::string> directories);
 
 }  // namespace paddock::living

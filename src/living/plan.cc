@@ -15,6 +15,8 @@ namespace paddock::living {
 
 namespace {
 
+// Root takes a range of ids for this sandbox. An ordinary user has its own id, and those of
+// /etc/subuid if there are enough.
 Result<void> choose_ids(InstancePlan& plan) {
   kernel::IdMap& ids = plan.request.living->ids;
   if (plan.facts.privileged) {
@@ -41,7 +43,7 @@ void look_for_disks(wall::Request& request) {
   if (auto disk = runs::disk_behind(request.living->directory)) request.disks.push_back(*disk);
 }
 
-// With what the policy denies in it, as it is there now.
+// Adds the workspace together with what the policy denies in it, as it is at this moment.
 Result<void> add_workspace(const MountedWorkspace& workspace, wall::Request& request) {
   request.living->workspace = workspace.path;
   request.living->workspace_read_only = workspace.read_only;
@@ -57,6 +59,7 @@ Result<void> add_workspace(const MountedWorkspace& workspace, wall::Request& req
   return {};
 }
 
+// An existing directory keeps its owner.
 Result<void> make_directory(int parent, const char* name, uint32_t owner) {
   if (::mkdirat(parent, name, 0755) != 0)
     return errno == EEXIST
@@ -67,7 +70,7 @@ Result<void> make_directory(int parent, const char* name, uint32_t owner) {
   return {};
 }
 
-// What is there already is what the sandbox wrote before.
+// What is there already is what the sandbox wrote earlier.
 Result<void> make_space(int directory, const char* name, uint32_t owner) {
   TRY(make_directory(directory, name, owner));
   Fd space(::openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

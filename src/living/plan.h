@@ -18,7 +18,7 @@ struct InstancePlan {
   std::optional<runs::IdRange> ids;  // root: of this sandbox alone
 };
 
-// The facts of this host, probed once. All but the cgroups, which each sandbox may have in a scope
+// The facts of this host, probed once; all but the cgroups, which each sandbox may have in a scope
 // of its own.
 const wall::HostFacts& living_facts();
 
@@ -26,10 +26,11 @@ const wall::HostFacts& living_facts();
 // manager.
 const kernel::CgroupFacts& living_cgroups();
 
-// Everything but what only a running egress process knows (its certificates go into the request).
+// Plans everything but what only a running egress process knows: its certificates go into the
+// request later.
 Result<InstancePlan> plan_instance(const InstanceSpec& spec);
 
-// Compiles, and makes the directories that hold what is written.
+// Compiles the plan, and makes the directories that hold what is written.
 Result<void> finish_plan(InstancePlan& plan);
 
 }  // namespace paddock::living

@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint64_t kUnit = 4096;
 
+// Larger sizes are cut to the largest that fits.
 uint32_t units(uint64_t bytes) {
   return static_cast<uint32_t>(std::min<uint64_t>(bytes / kUnit, UINT32_MAX));
 }
@@ -27,7 +28,7 @@ History::Brief History::brief(const UsageSample& sample) {
 void History::add(const UsageSample& sample) {
   latest_ = sample;
   any_ = true;
-  // A tenth of a percent is nothing; without it no two samples would be the same.
+  // A tenth of a percent does not matter, and without rounding no two samples would be the same.
   UsageSample kept = sample;
   kept.time_ms = 0;
   kept.cpu_percent = rounded(sample.cpu_percent);

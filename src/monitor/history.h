@@ -12,8 +12,8 @@
 
 namespace paddock::monitor {
 
-// Entries and how often each was seen in a row, the oldest going when there are too many. Its room
-// grows and shrinks with need.
+// Entries with how often each was seen in a row. The oldest goes when there are too many. The
+// memory grows and shrinks as needed.
 template <class Entry>
 class Runs {
  public:
@@ -33,8 +33,8 @@ class Runs {
     if (++samples_ > most_) drop_oldest();
   }
 
-  // `tell(time_ms, entry)` for each sample, the oldest first. Those of a run are told as evenly
-  // spaced.
+  // Calls `tell(time_ms, entry)` for each sample, the oldest first. The samples of a run are spaced
+  // evenly.
   template <class Tell>
   void each(Tell tell) const {
     for (size_t i = 0; i < used_; ++i) {
@@ -95,7 +95,7 @@ class History {
   static constexpr int64_t kHourEveryMs = 5'000;
 
  private:
-  // What the hour keeps of a sample. Sizes in units of 4 KiB: 16 TiB fit.
+  // What the hour keeps of a sample. Sizes are in units of 4 KiB, so that 16 TiB fit.
   struct Brief {
     float cpu_percent = 0;
     uint32_t memory = 0, memory_file = 0, disk = 0;

@@ -10,6 +10,7 @@ namespace paddock::monitor {
 
 namespace {
 
+// Infinity never holds.
 double threshold_of(const MonitorRule& rule, const Limits& limits) {
   if (!rule.of_limit) return rule.above;
   std::optional<LimitKind> kind = info(rule.metric).limit;
@@ -17,7 +18,7 @@ double threshold_of(const MonitorRule& rule, const Limits& limits) {
   return rule.above / 100 * static_cast<double>(*limits[*kind]);
 }
 
-// What a sample says of the time since the one before, and not of an instant.
+// Whether the metric describes the time since the sample before, and not an instant.
 bool is_rate(MonitorMetric metric) {
   return metric == MonitorMetric::cpu || metric == MonitorMetric::throttled ||
          info(metric).unit == MonitorUnit::bytes_per_second;
@@ -87,6 +88,7 @@ std::string describe(std::string_view rule, double value) {
   return std::to_string(value);
 }
 
+// A hit needs a limit's kind; a rule without one takes any, since its own name is shown instead.
 LimitHit to_hit(const Finding& finding) {
   const MonitorRule& rule = *finding.rule;
   LimitHit hit{.limit = info(rule.metric).limit.value_or(LimitKind::cpu)};

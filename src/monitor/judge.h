@@ -1,4 +1,4 @@
-// Holds samples against the rules of [monitor]. Pure: time comes with the samples.
+// Compares samples with the rules of [monitor]. Pure: the time comes with the samples.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@ namespace paddock::monitor {
 constexpr uint64_t kEveryMs = 1'000, kLeastEveryMs = 100;
 uint64_t every_ms(const MonitorPolicy& policy);  // between two samples
 
+// A rule that holds.
 struct Finding {
   const MonitorRule* rule;
   double threshold = 0;  // in the metric's unit, also where the rule is a percentage of a limit
@@ -27,13 +28,13 @@ std::string because(const Finding& finding);
 
 class Judge {
  public:
-  // `limits`: of the sandbox, for rules in percent of them. What has no limit to be a percentage of
-  // never holds (policy refuses that before).
+  // `limits` are the sandbox's, for rules in percent of them. A rule without a limit to be a
+  // percentage of never holds (the policy refuses it earlier).
   Judge(std::vector<MonitorRule> rules, const Limits& limits, uint64_t every_ms = kEveryMs);
 
-  // The rules that hold from this sample on: each is told once, and again only after it has not
-  // held for a sample. Of the time between two samples at most three times what is usual counts:
-  // nobody looked, or somebody set the clock.
+  // The rules that hold from this sample on. Each is reported once, and again only after it did not
+  // hold for a sample. Between two samples at most three times the usual interval counts, since
+  // otherwise nobody looked, or somebody set the clock.
   std::vector<Finding> judge(const UsageSample& sample);
   bool empty() const { return rules_.empty(); }
 
@@ -50,13 +51,14 @@ class Judge {
   std::optional<int64_t> last_ms_;  // of the sample before
 };
 
-// negative: the kernel does not tell.
+// Negative if the kernel does not report it.
 double value_of(MonitorMetric metric, const UsageSample& sample);
 const char* name_of(MonitorMetric metric);
+// Whether the metric is expensive to read, and so not read with each sample unless a rule needs it.
 bool is_dear(MonitorMetric metric);  // to read: not with each sample unless a rule needs it
 // A value in the metric's unit, for people: "99.7%", "512M", "20M/s", "64".
 std::string describe(MonitorMetric metric, double value);
-// By a rule's name: "monitor.kill_if.cpu".
+// The same by a rule's name: "monitor.kill_if.cpu".
 std::string describe(std::string_view rule, double value);
 
 }  // namespace paddock::monitor

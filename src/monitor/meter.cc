@@ -12,6 +12,7 @@ uint64_t rate(uint64_t now, uint64_t before, double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(static_cast<double>(more(now, before)) / seconds) : 0;
 }
 
+// A sandbox that used less CPU time than this between two samples did nothing.
 constexpr uint64_t kStillUs = 1'000;  // of CPU time, from one sample to the next
 constexpr int64_t kLongestTrueUs = 10'000'000;
 
@@ -54,13 +55,14 @@ UsageSample Meter::measure(const Reading& reading, int64_t now_us, int64_t time_
   return sample;
 }
 
-// What the dear part said is true until it is read again, but not of a sandbox that does nothing
-// any more.
+// What the expensive part said holds until it is read again, but not for a sandbox that does
+// nothing any more.
 bool Meter::is_over(const Reading& reading, int64_t now_us) const {
   bool still = last_us_ && more(reading.cpu_us, last_.cpu_us) < kStillUs;
   return still || (deep_us_ && now_us - *deep_us_ > kLongestTrueUs);
 }
 
+// Its own interval counts, since it may be read less often than the rest.
 void Meter::measure_deep(const Reading& reading, int64_t now_us) {
   double seconds = deep_us_ ? static_cast<double>(now_us - *deep_us_) / 1e6 : 0;
   read_rate_ = rate(reading.read_bytes, last_deep_.read_bytes, seconds);
@@ -75,9 +77,9 @@ void Meter::measure_deep(const Reading& reading, int64_t now_us) {
   deep_us_ = now_us;
 }
 
-// Egress tells its sums when they change, a little before they are looked at: its clock says how
-// long that took. After a silence the time since the last sample counts, or a burst would be spread
-// over it.
+// Egress reports its sums when they change, a little before they are looked at, and its clock says
+// how long that took. After a silence the time since the last sample counts, or a burst would be
+// spread over it.
 void Meter::measure_network(const Reading& reading, double seconds, UsageSample& sample) const {
   sample.net_up = reading.net_up;
   sample.net_down = reading.net_down;

@@ -7,11 +7,13 @@
 
 namespace paddock::monitor {
 
+// Counters that were read twice become rates. Keeps the reading before.
 class Meter {
  public:
-  // What was counted before this instant belongs to no rate. Without it the first sample has none.
+  // What was counted before this instant belongs to no rate. If it is not called, the first sample
+  // has no rates.
   void begin(const Reading& reading, int64_t now_us);
-  // `now_us`: of a clock that nobody sets. `time_ms`: for people.
+  // `now_us` is from a monotonic clock, `time_ms` is the time for people.
   UsageSample measure(const Reading& reading, int64_t now_us, int64_t time_ms);
 
  private:
@@ -21,6 +23,7 @@ class Meter {
 
   Reading last_, last_deep_;
   std::optional<int64_t> last_us_, deep_us_;
+  // Rates of the expensive part, which hold until it is read again.
   uint64_t read_rate_ = 0, write_rate_ = 0;  // of the dear part: until it is read again
   double throttled_percent_ = 0;
 };

@@ -9,6 +9,7 @@ namespace paddock::monitor {
 
 namespace {
 
+// In help texts quotes stay as they are; in labels they would end the value.
 void append_escaped(std::string_view text, bool in_quotes, std::string& out) {
   for (char c : to_utf8(text)) {
     if (c == '\\')
@@ -52,6 +53,7 @@ void Exposition::metric(const char* name, Type type, std::string_view help) {
                "\n");
 }
 
+// One line. Histograms add a label of their own ("le") after the others.
 void Exposition::line(std::string_view suffix, Labels labels, std::string_view more_name,
                       std::string_view more_value, std::string_view value) {
   text_ += name_;
@@ -78,6 +80,7 @@ void Exposition::sample(Labels labels, uint64_t value) {
   line("", labels, "", "", std::to_string(value));
 }
 
+// Prometheus wants buckets that include all smaller ones.
 void Exposition::histogram(Labels labels, const std::vector<double>& bounds,
                            const std::vector<uint64_t>& counts, double sum) {
   uint64_t all = 0;

@@ -16,14 +16,14 @@ class Exposition {
   using Label = std::pair<std::string_view, std::string_view>;
   using Labels = std::initializer_list<Label>;
 
-  // Begins a metric; samples follow. `name` and the labels' names must be [a-z_][a-z0-9_]*: they
-  // are ours. `help` and values of labels may be anything: what would break a line or is no UTF-8
-  // is escaped or replaced.
+  // Begins a metric; its samples follow. `name` and the labels' names must be [a-z_][a-z0-9_]*,
+  // since they are ours. `help` and the values of labels may be anything: what would break a line
+  // or is not UTF-8 is escaped or replaced.
   void metric(const char* name, Type type, std::string_view help);
   void sample(Labels labels, double value);
   void sample(Labels labels, uint64_t value);  // exactly, also above 2^53
-  // `counts`: for each of `bounds` those at most so large, not summed up; the last of `counts`
-  // those that are larger.
+  // `counts` has for each of `bounds` the number of values up to it and above the one before; its
+  // last entry counts those that are larger.
   void histogram(Labels labels, const std::vector<double>& bounds,
                  const std::vector<uint64_t>& counts, double sum);
 

@@ -17,6 +17,7 @@ namespace {
 
 using File = Sampler::File;
 
+// After so many reads without CPU use, memory and processes are looked at all the same.
 constexpr int kMostStill = 10;
 constexpr size_t kLargest = 16 << 10;  // of a file: memory.stat has about 4 KB
 
@@ -36,7 +37,7 @@ void each_line(std::string_view text, Take take) {
   }
 }
 
-// The number behind `key` in lines of "key number".
+// The number after `key` in lines of "key number".
 std::optional<uint64_t> keyed(std::string_view text, std::string_view key) {
   std::optional<uint64_t> found;
   each_line(text, [&](std::string_view line) {
@@ -47,6 +48,7 @@ std::optional<uint64_t> keyed(std::string_view text, std::string_view key) {
   return found;
 }
 
+// The content of one file, on the stack: a sample must not allocate for each of a dozen files.
 class Text {
  public:
   // The whole of a file, which stays open when `keep` says so. Nothing: there is no such file, or
@@ -81,7 +83,7 @@ void add_disks(std::string_view text, bool v1, Reading& reading) {
   });
 }
 
-// "some avg10=1.50 avg60=…"
+// The share of the last ten seconds in which some task waited: "some avg10=1.50 avg60=…".
 double some_avg10(std::string_view text) {
   constexpr std::string_view kKey = "some avg10=";
   size_t at = text.find(kKey);
@@ -101,7 +103,8 @@ void read_one(File& file, bool keep, uint64_t& number) {
 
 }  // namespace
 
-// Version 1 first: of a hybrid host's version 2 group only the pressure counts then.
+// Looks at version 1 first: on a hybrid host only the pressure is then taken from the version 2
+// group.
 void Sampler::find() {
   found_ = true;
   auto is_v1 = [](const std::string& directory) {
@@ -147,6 +150,7 @@ bool Sampler::read(Reading& reading, bool deep) {
   return read_cheap(reading);
 }
 
+// One small file tells whether anything ran, and only then the others are read.
 bool Sampler::read_cheap(Reading& reading) {
   Text cpu(cpu_, true);
   if (!cpu) return false;

@@ -1,5 +1,5 @@
-// What the kernel counts for one sandbox: its control groups' files, version 1, 2 or both, kept
-// open and read again.
+// What the kernel counts for one sandbox, from the files of its cgroups, version 1, 2 or both. The
+// files are kept open and read again.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace paddock::monitor {
 // Counters and levels at one instant, from wherever they came.
 struct Reading {
   uint64_t cpu_us = 0, memory = 0, memory_peak = 0, pids = 0, disk = 0;
-  // Dear to read: these may be older than the rest.
+  // Expensive to read, so these may be older than the rest.
   uint64_t memory_anon = 0, memory_file = 0, memory_shmem = 0, memory_kernel = 0,
            memory_sockets = 0;
   uint64_t read_bytes = 0, written_bytes = 0, throttled = 0, throttled_us = 0, oom_kills = 0;
   double pressure_cpu = -1, pressure_memory = -1, pressure_io = -1;
   bool deep = false;  // they are of this instant
-  // Of the network, as egress told it last.
+  // The network, as egress reported it last.
   uint64_t net_up = 0, net_down = 0, connections = 0;
   int64_t net_time_ms = 0;  // when that was, on egress's clock
   bool net_known = false;   // what was before is known, so that more is more
@@ -28,15 +28,15 @@ struct Reading {
 
 class Sampler {
  public:
-  // `directories`: of its groups. `own`: processes in them that are Paddock's. Opens nothing before
-  // the first read. The files of the dear part are kept open only while it is read each time: there
-  // are many sandboxes, and few descriptors.
+  // `directories` are those of its groups, `own` the number of processes in them that are
+  // Paddock's. Opens nothing before the first read. The files of the expensive part are kept open
+  // only while it is read each time, since there are many sandboxes and few descriptors.
   Sampler(std::vector<std::string> directories, uint64_t own)
       : directories_(std::move(directories)), own_(own) {}
 
-  // What there is goes into `reading`, which is the one before; the rest of it stays. False: CPU,
-  // memory and processes are not all there, and somebody else must be asked for those. `deep`: the
-  // dear part as well.
+  // Updates `reading`, which is the one before; what is not read stays. False if CPU, memory and
+  // processes are not all there, and must be asked for elsewhere. `deep` reads the expensive part
+  // as well.
   bool read(Reading& reading, bool deep);
 
   struct File {

@@ -1,3 +1,5 @@
+// What all walls share: the checks that come first, the environment, and the last touches of a
+// plan.
 #include <map>
 #include <set>
 
@@ -30,8 +32,8 @@ std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups) {
 
 namespace {
 
-// For programs that would rather use a proxy, and for those that ask the environment which
-// authorities to trust.
+// Sets the variables for programs that would rather use a proxy, and for those that ask the
+// environment which authorities to trust.
 void add_network_variables(const Request& request, std::map<std::string, std::string>& env) {
   // ALL_PROXY names the HTTP side, too: some libraries (httpx, in many agents' SDKs) refuse to
   // start when it says SOCKS.
@@ -44,12 +46,14 @@ void add_network_variables(const Request& request, std::map<std::string, std::st
   for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
                            "GIT_SSL_CAINFO", "AWS_CA_BUNDLE"})
     env[name] = kCaBundle;
-  // These add to what they have.
+  // These two add a certificate to those that the program has; the ones above replace them.
   for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) env[name] = kCaCertificate;
 }
 
 }  // namespace
 
+// Later entries win: the policy's variables over ours, the command's over the policy's, and secrets
+// last. A map, so that plans have a stable order.
 std::vector<std::string> build_environment(const Request& request, const std::string& home,
                                            const std::string& temporary) {
   std::map<std::string, std::string> env = {{"PATH", kSearchPath}, {"HOME", home},

@@ -97,7 +97,7 @@ std::optional<RootEntry> look_at_entry(const std::string& folder, const std::str
   return entry;
 }
 
-// The real path of a regular file in a root, its links followed as they are inside; empty if there
+// The real path of a regular file in a root, with links followed as they are inside; empty if there
 // is none.
 std::string find_file(int root, const std::string& path) {
   open_how how{.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
@@ -114,13 +114,14 @@ std::string find_file(int root, const std::string& path) {
   return starts_with(found, top + "/") ? found.substr(top.size()) : "";
 }
 
+// The form of a switch in sysfs and procfs.
 bool reads_one(const char* path) {
   Result<std::string> text = read_file(path, 64);
   return text && starts_with(text.value(), "1");
 }
 
-// A new namespace takes its settings from the kernel's defaults, or where the administrator says so
-// from the host's.
+// A new namespace takes its settings from the kernel's defaults, or from the host's where the
+// administrator says so.
 bool has_ipv6() {
   if (!Fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0))) return false;
   if (reads_one("/sys/module/ipv6/parameters/disable_ipv6")) return false;
@@ -130,6 +131,7 @@ bool has_ipv6() {
   return !inherits || !reads_one("/proc/sys/net/ipv6/conf/default/disable_ipv6");
 }
 
+// RLIMIT_NPROC counts all processes of a user, so those that run already must be added to it.
 uint64_t count_processes_of(uint32_t uid) {
   uint64_t count = 0;
   DIR* proc = ::opendir("/proc");
@@ -221,7 +223,7 @@ std::string unescape_mount(const std::string& text) {
   return plain;
 }
 
-// Where that cannot be found out, there may be some.
+// If it cannot be found out, there may be some.
 bool has_mounts_beneath(const std::string& path) {
   Result<std::string> text = read_file("/proc/self/mountinfo");
   if (!text) return true;
@@ -236,7 +238,8 @@ bool has_mounts_beneath(const std::string& path) {
 
 }  // namespace
 
-// One descriptor for the identity and the real name: what is judged is what will be mounted.
+// One descriptor serves for the identity and the real name, so that what is judged is what will be
+// mounted.
 Result<HostPath> look_at(const std::string& path, std::string* real) {
   Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat info;

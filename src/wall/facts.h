@@ -56,7 +56,8 @@ NetworkFacts probe_network(const std::string& root);
 // The entries of another root directory (an image): all of them.
 Result<std::vector<RootEntry>> list_root(const std::string& path);
 
-// A host path that a policy names, as it was when it was looked at.
+// A host path that a policy names, as it was when it was looked at. The identity is compared again
+// when it is mounted.
 struct HostPath {
   std::string path;
   kernel::FileIdentity identity;
@@ -64,6 +65,7 @@ struct HostPath {
   uint32_t uid = 0, gid = 0;
   bool has_mounts = false;  // other filesystems are mounted beneath it
 };
+// `real` gets the path without links.
 Result<HostPath> look_at(const std::string& path, std::string* real = nullptr);
 
 }  // namespace paddock::wall

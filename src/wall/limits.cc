@@ -15,10 +15,10 @@ namespace paddock::wall {
 namespace {
 
 constexpr uint64_t kDefaultDisk = 256 << 20, kDefaultInodes = 100'000;
-// Of a change set.
+// The caps of a change set where the policy names none.
 constexpr uint64_t kDefaultChanges = uint64_t{4} << 30, kDefaultChangedFiles = 1'000'000;
-// What the kernel counts for all processes of a user together, also for those outside: a share that
-// is enough for programs.
+// Bounds for what the kernel counts for all processes of a user together, also those outside. The
+// share is enough for programs.
 constexpr kernel::Rlimit kUserCounters[] = {{RLIMIT_SIGPENDING, 1024},
                                             {RLIMIT_MSGQUEUE, 400 << 10},
                                             {RLIMIT_MEMLOCK, 1 << 20},
@@ -26,6 +26,8 @@ constexpr kernel::Rlimit kUserCounters[] = {{RLIMIT_SIGPENDING, 1024},
                                             {RLIMIT_NICE, 0}};
 constexpr uint64_t kOwnProcesses = 1;  // PID 1 of a container counts like the program's processes
 
+// Goes through the limits one by one and chooses for each the strongest mechanism that this host
+// has. Checks of the whole come last.
 class Planner {
  public:
   Planner(const Request& request, const HostFacts& facts, WallKind wall)
@@ -61,14 +63,15 @@ class Planner {
  private:
   uint64_t value(LimitKind kind) const { return limits_[kind].value_or(0); }
 
+  // Notes who enforces the limit, if the policy sets it.
   void hold(LimitKind kind, std::string by, Strength strength,
             std::optional<Readback> readback = {}) {
     if (limits_[kind])
       result_.limits[kind] = {{std::move(by), strength}, *limits_[kind], std::move(readback)};
   }
 
-  // The group of this sandbox in a controller's hierarchy. Version 2 and co-mounted controllers
-  // share one.
+  // The group of this sandbox in a controller's hierarchy. Controllers of version 2, and co-mounted
+  // ones, share a group.
   kernel::CgroupPlan& group(const kernel::Controller& controller, uint8_t use = 0) {
     std::string directory = cat(controller.directory, "/paddock-", request_.id);
     auto found =
@@ -81,11 +84,12 @@ class Planner {
     return *found;
   }
 
+  // For people: who gave us the cgroup.
   std::string giver() const {
     return facts_.cgroups.scope.empty() ? "" : cat(" in a scope of ", facts_.cgroups.manager);
   }
 
-  // A limit kept by a file of the controller, which is read back later.
+  // Enforces a limit by a file of the controller, which is read back later.
   void hold_by_group(LimitKind kind, const kernel::Controller& controller, const char* file,
                      uint64_t number) {
     kernel::CgroupPlan& group = this->group(controller);
@@ -182,8 +186,8 @@ class Planner {
     hold(LimitKind::idle_time, cat("the keeper reads ", cpu_source), Strength::sampled);
   }
 
-  // A living sandbox writes to its own directories on disk. Its use is counted also where nothing
-  // limits it.
+  // A living sandbox writes to its own directories on disk. What it uses is counted even where
+  // nothing limits it.
   void plan_living() {
     result_.disk = limits_[LimitKind::disk].value_or(kDefaultChanges);
     result_.inodes = limits_[LimitKind::inodes].value_or(kDefaultChangedFiles);
@@ -201,6 +205,7 @@ class Planner {
     if (facts_.cgroups.freezer.version) (void)group(facts_.cgroups.freezer, kernel::kFreezer);
   }
 
+  // RLIMIT_CORE of 1 keeps even a core handler of the host from being started.
   void plan_rlimits() {
     result_.rlimits.push_back({RLIMIT_CORE, 1});
     for (const kernel::Rlimit& counter : kUserCounters) result_.rlimits.push_back(counter);
@@ -212,8 +217,8 @@ class Planner {
     hold(LimitKind::file_size, "RLIMIT_FSIZE", Strength::kernel);
   }
 
-  // A tmpfs has a kernel-held cap, but is memory: space that would not fit into the memory limit
-  // goes to disk.
+  // The kernel enforces the cap of a tmpfs, but a tmpfs is memory: space that would not fit into
+  // the memory limit goes to disk.
   void plan_disk() {
     std::optional<uint64_t> memory = limits_[LimitKind::memory];
     uint64_t fitting = memory ? std::min(kDefaultDisk, *memory / 2) : kDefaultDisk;
@@ -262,6 +267,8 @@ class Planner {
     }
   }
 
+  // "direction" is part of the file's name in version 1, and its first letter part of the setting
+  // in version 2.
   Result<void> plan_disk_rate(LimitKind kind, const char* direction) {
     if (!limits_[kind]) return {};
     if (request_.disks.empty() && !result_.scratch_on_disk) {
@@ -288,6 +295,7 @@ class Planner {
     return {};
   }
 
+  // All traffic passes egress, so its counts are exact and as good as the kernel's.
   void plan_network() {
     bool on = has_network(request_);
     for (LimitKind kind : {LimitKind::net_up_rate, LimitKind::net_down_rate, LimitKind::net_total})
@@ -298,13 +306,13 @@ class Planner {
          Strength::kernel);
   }
 
-  // Without a PID namespace one write kills all, where there is a version 2 tree to do it in.
+  // Without a PID namespace, one write to a version 2 group kills all processes at once.
   void plan_group_kill() {
     if (!container_ && facts_.cgroups.unified.version == 2) (void)group(facts_.cgroups.unified);
   }
 
-  // Groups that limit nothing count all the same what is used: of the living always, of a run when
-  // the policy has rules about it.
+  // Groups that limit nothing still count what is used: always for living sandboxes, and for a run
+  // if the policy has rules about it.
   void plan_watched() {
     if (!request_.living && request_.policy.monitor.rules.empty()) return;
     const kernel::CgroupFacts& found = facts_.cgroups;
@@ -314,7 +322,7 @@ class Planner {
     if (is_at_hand(found.unified)) (void)group(found.unified);  // how much something waited (PSI)
   }
 
-  // Why nobody counts this here; empty: somebody does.
+  // Why nothing counts this here; empty if something does.
   std::string why_unwatched(MonitorMetric metric) const {
     const kernel::CgroupFacts& found = facts_.cgroups;
     auto in_group = [&](const kernel::Controller& controller) {
@@ -344,7 +352,7 @@ class Planner {
     }
   }
 
-  // A rule that could never hold is left out.
+  // A rule that could never hold is refused, or with [danger] left out.
   Result<void> check_watched() {
     for (const MonitorRule& rule : request_.policy.monitor.rules) {
       std::string why = why_unwatched(rule.metric);
@@ -366,7 +374,7 @@ class Planner {
                "; for more: ", advise_on_cgroup(facts_.cgroups, facts_.uid == 0));
   }
 
-  // Can be had without another version 2 group: a process is in one at most.
+  // Whether it can be had without another version 2 group: a process is in at most one.
   bool is_at_hand(const kernel::Controller& controller) const {
     if (controller.version != 2) return controller.version == 1;
     std::string directory = cat(controller.directory, "/paddock-", request_.id);
@@ -376,6 +384,7 @@ class Planner {
                        });
   }
 
+  // With [danger] limits.unenforced the run goes on without the limit, and the result says so.
   Result<void> refuse(LimitKind kind, const std::string& why) {
     if (request_.policy.danger.count("limits.unenforced")) {
       result_.weakened.push_back("limits.unenforced");
@@ -398,6 +407,7 @@ class Planner {
                  "delegate memory, pids, cpu and io together"};
   }
 
+  // limits.require = "kernel" refuses every limit that is only sampled.
   Result<void> check_strengths() {
     if (!limits_.require_kernel.value_or(false)) return {};
     std::vector<std::string> weak;

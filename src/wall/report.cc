@@ -16,6 +16,7 @@ namespace paddock::wall {
 
 namespace {
 
+// The sandbox is not what was promised, so the program must not run.
 Error missing(const std::string& what) {
   return Error{
       Code::internal,
@@ -46,6 +47,7 @@ bool has_option(const std::string& options, const char* name) {
   return std::find(words.begin(), words.end(), name) != words.end();
 }
 
+// To compare with: a namespace of the program's own has another inode.
 uint64_t own_namespace(const char* name) {
   char target[64] = {};
   (void)!::readlink(cat("/proc/self/ns/", name).c_str(), target, sizeof target - 1);
@@ -53,6 +55,7 @@ uint64_t own_namespace(const char* name) {
   return number ? std::strtoull(number + 1, nullptr, 10) : 0;
 }
 
+// Reads one thing after the other, and fails at the first that is missing.
 class Reader {
  public:
   Reader(const Request& request, const HostFacts& facts, const Compiled& compiled, int pid,
@@ -114,6 +117,7 @@ class Reader {
     return {};
   }
 
+  // A living sandbox keeps exactly the capabilities of its plan, and no more.
   Result<void> read_kept_capabilities() {
     auto holds = [&](const char* set, uint64_t expected) {
       return !status_[set].empty() && std::strtoull(status_[set].c_str(), nullptr, 16) == expected;
@@ -129,7 +133,7 @@ class Reader {
     return {};
   }
 
-  // What ends the program if Paddock is killed.
+  // What ends the program if Paddock itself is killed.
   void read_end() {
     if (plan_.container)
       put("end", "the PID namespace ends with its first process, and that with the keeper");
@@ -168,8 +172,8 @@ class Reader {
     return {};
   }
 
-  // The rules were acknowledged by the kernel when they were loaded; egress must have locked itself
-  // down.
+  // The kernel acknowledged the rules when they were loaded. What is checked is that egress has
+  // locked itself down.
   Result<void> read_network(const std::string& own) {
     if (!plan_.network.enabled) {
       put("network", cat(own, " with only loopback"));
@@ -187,8 +191,8 @@ class Reader {
     return {};
   }
 
-  // The root must be our read-only tmpfs, and of the host's filesystems only what was granted may
-  // be writable.
+  // The root must be the one that was built, /usr and /proc must be read-only, and nothing in a
+  // living sandbox may honour set-uid bits.
   Result<void> read_files() {
     if (!plan_.container) {
       put("files", cat("landlock abi ", facts_.landlock_abi));
@@ -224,8 +228,8 @@ class Reader {
     return {};
   }
 
-  // The kernel counts some things per user of the host. Where that user is the sandbox's own,
-  // nobody else is concerned.
+  // The kernel counts some things per user of the host. If that user is the sandbox's own, nobody
+  // else is affected.
   void read_user_counters() {
     bool inotify_bounded = !plan_.container || namespaces_[launch::kNamespaceNames.size()] != 0;
     std::string by = "RLIMIT_SIGPENDING, MSGQUEUE, MEMLOCK, RTPRIO, NICE";
@@ -243,7 +247,7 @@ class Reader {
     put("user_counters", std::move(by));
   }
 
-  // A limit in a group holds only who is in it.
+  // A limit of a group applies only to processes that are in it.
   Result<void> read_membership() {
     Result<std::string> text = read_file(cat("/proc/", pid_, "/cgroup"));
     std::vector<std::string> lines = text ? split(text.value(), '\n') : std::vector<std::string>();
@@ -256,6 +260,8 @@ class Reader {
     return {};
   }
 
+  // A file in the cgroup must hold a value at most as large as the limit; 0 would mean that it
+  // cannot be read.
   Result<void> read_limit(LimitKind kind, const PlannedLimit& limit) {
     const char* name = info(kind).name;
     if (limit.readback) {
@@ -277,6 +283,7 @@ class Reader {
     return {};
   }
 
+  // The hard limit counts, as the program may raise the soft one up to it.
   Result<void> read_rlimit(const char* label, uint64_t most) {
     Result<std::string> text = read_file(cat("/proc/", pid_, "/limits"));
     size_t at = text ? text.value().find(label) : std::string::npos;

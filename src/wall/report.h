@@ -1,5 +1,5 @@
-// What really holds: read back from the kernel while the program waits before its exec, never taken
-// from the plan.
+// What is really enforced: read back from the kernel while the program waits before its exec, and
+// never taken from the plan.
 #pragma once
 
 #include <array>

@@ -13,11 +13,12 @@
 
 namespace paddock::wall {
 
+// The layers of a change set, for the overlay over the workspace.
 struct ChangeSetPlace {
   std::string upper, work;  // host directories of the change set
 };
 
-// What makes a sandbox a living one: its own root, which can be written to and outlives its
+// What makes a sandbox a living one: a root of its own that can be written to and outlives its
 // processes, and the guest in it.
 struct LivingRequest {
   struct Volume {
@@ -41,6 +42,7 @@ struct LivingRequest {
   std::string guest, interpreters;
 };
 
+// All paths in it were looked at; compiling needs nothing else from the host but the facts.
 struct Request {
   std::string id;
   Policy policy;
@@ -61,7 +63,7 @@ struct Request {
   std::string space;                         // where private space on disk may be made
   bool terminal[3] = {false, false, false};  // which of stdin, stdout, stderr are one
   uint16_t rows = 24, columns = 80;
-  // The process that carries the network; 0: there is none.
+  // The process that carries the network; 0 if there is none.
   int egress_pid = 0;
   std::optional<LivingRequest> living;
   // When egress looks into TLS: the authority of this sandbox alone, the system's and this one

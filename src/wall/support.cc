@@ -43,7 +43,7 @@ namespace {
 
 constexpr int kSilent = 2;  // exit status of a child whose network works, but cannot log
 
-// In the place of a sandbox's first process. The error, if any, goes to the pipe.
+// Takes the place of a sandbox's first process. The error, if any, goes to the pipe.
 int open_trial_network(const launch::NetworkPlan& plan, Fd egress, int report) {
   Result<void> opened = kernel::bring_loopback_up();
   if (opened) opened = launch::open_network(plan, CLONE_NEWNET, std::move(egress));
@@ -51,12 +51,13 @@ int open_trial_network(const launch::NetworkPlan& plan, Fd egress, int report) {
     (void)write_all(report, cat(opened.error().message, "\n", opened.error().hint));
     return 1;
   }
-  // A second time: now the answer counts.
+  // The rule is sent a second time, because open_network() ignores whether it was taken.
   return kernel::send_netlink(NETLINK_NETFILTER, plan.log_rule) ? 0 : kSilent;
 }
 
 }  // namespace
 
+// In a child, as the namespaces cannot be left again.
 Result<NetworkTrial> try_network() {
   NetworkTrial trial{.ipv6 = probe_network("").ipv6};
   launch::NetworkPlan plan = plan_network({}, trial.ipv6);

@@ -1,5 +1,4 @@
-// What works on a host, wall by wall and limit by limit, as data; and the advice that belongs to
-// what does not.
+// What works on a host, wall by wall and limit by limit, as data; and advice for what does not.
 #pragma once
 
 #include <map>
@@ -36,8 +35,8 @@ struct Fact {
   std::string fix;  // the one command or action, when it is not good
 };
 
-// Why a user namespace could not be made, judged by the switches that forbid it. Values as read;
-// empty: absent.
+// Why a user namespace could not be made, judged by the switches that forbid it. Values are as
+// read, empty if absent.
 struct NamespaceSwitches {
   std::string unprivileged_userns_clone, max_user_namespaces, apparmor_restrict;
 };
@@ -46,7 +45,7 @@ struct Advice {
 };
 Advice advise_on_user_namespaces(const NamespaceSwitches& switches);
 
-// Whether a sandbox can have a network here: loads the real rules into a namespace that is gone
+// Whether a sandbox can have a network here. Loads the real rules into a namespace that is gone
 // afterwards.
 struct NetworkTrial {
   bool ipv6 = false;

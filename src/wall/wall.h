@@ -7,6 +7,7 @@
 
 namespace paddock::wall {
 
+// A plan, and what has to be reported about it.
 struct Compiled {
   launch::Plan plan;
   LimitPlan limits;
@@ -19,13 +20,13 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
 Result<Compiled> compile_living(const Request& request, const HostFacts& facts);
 Result<Compiled> compile_process(const Request& request, const HostFacts& facts);
 
-// Whether this wall can hold at all here; else why, and what to do.
+// Whether this wall can work here at all; if not, why, and what to do.
 Result<void> check_common(const HostFacts& facts);
 
-// Where sandboxes of this user have their cgroups.
+// The directories in which sandboxes of this user have their cgroups.
 std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups);
 
-// The program's environment, from nothing: names of our own, the policy's, the command's, the
+// The program's environment, built from nothing: our own names, the policy's, the command's, the
 // secrets.
 std::vector<std::string> build_environment(const Request& request, const std::string& home,
                                            const std::string& temporary);

@@ -11,6 +11,8 @@ namespace paddock::wall {
 
 namespace {
 
+// The mounts decide what is seen; Landlock repeats it, so that a mistake in one layer is not
+// enough.
 kernel::LandlockRules plan_landlock(const RootPlan& root, int abi) {
   kernel::LandlockRules rules;
   rules.handled_files = kernel::landlock_file_rights(abi);
@@ -24,6 +26,8 @@ kernel::LandlockRules plan_landlock(const RootPlan& root, int abi) {
 
 }  // namespace
 
+// Pure: request and facts in, a plan out. Every promise of the policy ends up in the plan, or is
+// refused here.
 Result<Compiled> compile_container(const Request& request, const HostFacts& facts) {
   TRY(check_common(facts));
   Compiled compiled;

@@ -18,13 +18,14 @@ constexpr int kCapabilities[] = {
     CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,  CAP_FSETID,           CAP_KILL,
     CAP_SETGID, CAP_SETUID,       CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_SETFCAP};
 
+// The same capabilities as a bit set.
 uint64_t capabilities() {
   uint64_t mask = 0;
   for (int capability : kCapabilities) mask |= uint64_t{1} << capability;
   return mask;
 }
 
-// What a policy can say of one run but not of a sandbox that lives: refused, not ignored.
+// What a policy can demand of a single run but not of a living sandbox is refused, and not ignored.
 Result<void> check_policy(const Policy& policy) {
   auto refuse = [](const char* what, const char* hint) {
     return Error{Code::unsupported, cat("a living sandbox cannot have ", what, " of its policy"),
@@ -38,6 +39,7 @@ Result<void> check_policy(const Policy& policy) {
   return {};
 }
 
+// Restrictions that a user inside would otherwise discover by surprise.
 void add_notes(const LivingRequest& living, std::vector<std::string>& notes) {
   if (living.ids.count + living.ids.sub_count > 1) {
     if (living.host_usr && !has_writable_usr(living))
@@ -51,6 +53,7 @@ void add_notes(const LivingRequest& living, std::vector<std::string>& notes) {
     notes.push_back("/usr is the host's own and read-only: mapping its owners needs root");
 }
 
+// Programs inside get more from the guest itself; these are for all of them.
 std::vector<std::string> guest_environment(const Request& request) {
   std::map<std::string, std::string> env = {{"PATH", cat(kOwnFiles, "/bin:", kSearchPath)},
                                             {"PADDOCK", request.id}};
@@ -68,11 +71,13 @@ std::vector<std::string> guest_environment(const Request& request) {
 
 }  // namespace
 
+// As compile_container, but the root can be written to, the first program is the guest, and its
+// users have the capabilities of an ordinary system within their own user namespace.
 Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   TRY(check_common(facts));
   TRY(check_policy(wanted.policy));
   Request request = wanted;
-  // The manager's.
+  // These are enforced by the manager.
   for (LimitKind kind : {LimitKind::wall_time, LimitKind::idle_time, LimitKind::output})
     request.policy.limits[kind].reset();
   const LivingRequest& living = *request.living;

@@ -20,6 +20,7 @@ constexpr uint64_t kWritable = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr uint64_t kReadOnly = kWritable | MOUNT_ATTR_RDONLY;
 constexpr uint64_t kDevice = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
 constexpr size_t kLongestOption = 255;  // fsconfig(2)
+// The cap of /dev/shm if the policy sets no memory limit.
 constexpr uint64_t kSharedMemory = 256 << 20;
 constexpr uint32_t kUser = 1000;  // the user inside
 
@@ -31,6 +32,7 @@ constexpr const char* kCaBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
                                       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 
+// Builds the list step by step. Nothing on the host is touched here.
 class Builder {
  public:
   Builder(const Request& request, const HostFacts& facts)
@@ -56,6 +58,7 @@ class Builder {
 
  private:
   void step(Step step) { steps_.push_back(std::move(step)); }
+  // A directory is made once, however many things lie beneath it.
   void directory(const std::string& path, uint32_t mode = 0755) {
     if (made_.insert(path).second)
       step({.kind = Step::Kind::directory, .target = path, .mode = mode});
@@ -77,8 +80,8 @@ class Builder {
     step({.kind = Step::Kind::symlink, .target = path, .text = target});
   }
 
-  // Something of the host's. `first_id`: of its files on disk, which become root's inside, and so
-  // on upwards.
+  // Mounts something of the host's. `first_id` is the id on disk that becomes root's inside; the
+  // ids after it follow.
   void bind(const std::string& source, const std::string& target, uint64_t attributes,
             std::optional<uint32_t> first_id) {
     Step bind{.kind = Step::Kind::bind,
@@ -94,8 +97,8 @@ class Builder {
     step(std::move(bind));
   }
 
-  // `name` is its folder in the sandbox's directory. Names of the parts are short: an option is,
-  // too.
+  // Stacks layers under a writable one. `name` is its folder in the sandbox's directory. The parts
+  // have short names because the kernel bounds the length of an option.
   Result<void> add_overlay(const std::string& target, const std::string& name,
                            const std::vector<std::string>& layers, bool over_host_usr) {
     std::string part = cat("/.", name[0]), lower;
@@ -128,6 +131,7 @@ class Builder {
     return {};
   }
 
+  // Without ids for its owners, /usr is only shown.
   Result<void> add_usr() {
     if (has_writable_usr(living_))
       return add_overlay("/.root/usr", "usr", living_.usr_layers, true);
@@ -136,6 +140,7 @@ class Builder {
     return {};
   }
 
+  // /run is a tmpfs of our own: what stands there is Paddock's, whatever the template brings.
   void add_run() {
     step({.kind = Step::Kind::tmpfs,
           .target = "/run",
@@ -157,6 +162,8 @@ class Builder {
     }
   }
 
+  // The masks are the same as in a run. The boot id is the sandbox's own, since the host's would
+  // tell sandboxes that they share a machine.
   void add_proc() {
     step(
         {.kind = Step::Kind::proc, .target = "/proc", .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
@@ -171,6 +178,7 @@ class Builder {
           .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
   }
 
+  // The host's own device nodes are bound, as a user namespace cannot make any.
   void add_devices() {
     step({.kind = Step::Kind::tmpfs,
           .target = "/dev",
@@ -205,8 +213,8 @@ class Builder {
     symlink("/dev/stderr", "/proc/self/fd/2");
   }
 
-  // Rewritten at each start, as container engines do: a copy of the sandbox has another name.
-  // Files like any other, so that programs inside can replace them.
+  // Written again at each start, as container engines do, since a copy of the sandbox has another
+  // name. They are ordinary files, so that programs inside can replace them.
   void add_etc() {
     file("/etc/hostname", living_.hostname + "\n", 0644, true);
     file("/etc/hosts",
@@ -221,6 +229,7 @@ class Builder {
     file("/etc/resolv.conf", resolver, 0644, true);
   }
 
+  // Covers a file of the image if there is one.
   void cover(const char* path, const std::string& own) {
     step({.kind = Step::Kind::inner_bind,
           .target = path,
@@ -229,6 +238,7 @@ class Builder {
           .optional = true});
   }
 
+  // Only where egress reads TLS: programs must trust its authority.
   void add_certificates() {
     if (request_.ca_bundle.empty()) return;
     file(kCaCertificate, request_.ca_certificate, 0444);
@@ -240,6 +250,7 @@ class Builder {
     cover(kJavaTrustStore, store);
   }
 
+  // A volume must not cover what Paddock itself mounts.
   Result<void> check_volumes() const {
     for (const LivingRequest::Volume& volume : living_.volumes) {
       const std::string& target = volume.target;
@@ -257,7 +268,7 @@ class Builder {
     return {};
   }
 
-  // Shallow ones first, so that a deeper one lands inside.
+  // Shallow targets come first, so that a deeper one is mounted inside.
   void add_volumes() {
     std::vector<LivingRequest::Volume> volumes = living_.volumes;
     std::stable_sort(volumes.begin(), volumes.end(),
@@ -270,9 +281,9 @@ class Builder {
     }
   }
 
-  // What belongs to the directory's owner belongs to the user inside, and the reverse. What others
-  // inside own there (root's, say) is stored under ids that no account has; what others own on the
-  // host is nobody's inside.
+  // What belongs to the directory's owner on the host belongs to the user inside, and the reverse.
+  // What others inside own there (root, say) is stored under ids that no account has. What others
+  // own on the host belongs to nobody inside.
   Result<void> add_workspace() {
     if (!living_.workspace) return {};
     const HostPath& source = *living_.workspace;

@@ -51,6 +51,7 @@ std::string NetlinkWriter::finish() {
   return std::exchange(bytes_, {});
 }
 
+// Everything in netlink is aligned to four bytes.
 void NetlinkWriter::pad() { bytes_.resize(NLA_ALIGN(bytes_.size())); }
 
 void NetlinkWriter::set_length(size_t attribute, size_t length) {

@@ -22,7 +22,7 @@ class NetlinkWriter {
   // Starts a message, which ends where the next one begins. Each has a sequence number, from 1.
   void begin(uint16_t type, uint16_t flags);
 
-  // The family's own header, right behind the message's.
+  // The family's own header, right after the message's.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void header(const T& value) {
@@ -32,13 +32,13 @@ class NetlinkWriter {
 
   void put(uint16_t type, std::string_view bytes);
   void put_text(uint16_t type, std::string_view text);  // with the zero that ends it
-  // These in network order, as netfilter has them.
+  // These three are in network order, as netfilter has them.
   void put16(uint16_t type, uint16_t value);
   void put32(uint16_t type, uint32_t value);
   void put64(uint16_t type, uint64_t value);
   void put_host32(uint16_t type, uint32_t value);  // as rtnetlink has them
 
-  // An attribute that consists of those that `fill` puts.
+  // An attribute that consists of those that `fill` adds.
   template <class Fill>
   void nest(uint16_t type, Fill fill) {
     size_t start = bytes_.size();

@@ -35,6 +35,7 @@ net::Address loopback6() {
   return address;
 }
 
+// All addresses are on loopback: the namespace has no other interface.
 void add_address(NetlinkWriter& writer, const net::Address& address, uint8_t prefix) {
   // Nobody else could have it: no duplicate address detection, which would take a second.
   uint8_t family = address.ipv6 ? AF_INET6 : AF_INET, flags = address.ipv6 ? IFA_F_NODAD : 0;
@@ -48,6 +49,8 @@ void add_address(NetlinkWriter& writer, const net::Address& address, uint8_t pre
   writer.put(IFA_ADDRESS, address_bytes(address));
 }
 
+// Everything is "reachable" over loopback, so that the kernel lets programs connect and the rules
+// can redirect them.
 void add_default_route(NetlinkWriter& writer, const net::Address& source) {
   uint8_t family = source.ipv6 ? AF_INET6 : AF_INET,
           scope = source.ipv6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
@@ -72,6 +75,7 @@ std::string plan_addresses(bool ipv6) {
   return writer.finish();
 }
 
+// What a program says to its own loopback never leaves the sandbox.
 void accept_own_loopback(RuleBatch& batch, const char* chain) {
   batch.rule(chain, [&] {
     batch.match_destination(false, "\x7f");
@@ -84,6 +88,8 @@ void accept_own_loopback(RuleBatch& batch, const char* chain) {
   });
 }
 
+// The order is that of the chain: the host's services, then DNS, then the program's own loopback,
+// and then all other TCP.
 void redirect_connections(RuleBatch& batch, const std::vector<net::Endpoint>& loopback) {
   batch.chain({kRedirect, "nat", NF_INET_LOCAL_OUT, -100, NF_ACCEPT});
   for (const net::Endpoint& service : loopback) {
@@ -106,8 +112,8 @@ void redirect_connections(RuleBatch& batch, const std::vector<net::Endpoint>& lo
 }
 
 // A question from 198.18.0.1 would be answered from 198.18.0.1, but it was asked of (and is tracked
-// with) 127.0.0.1: a UDP socket that is bound to every address answers from the one nearest to the
-// asker. So the asker becomes 127.0.0.1 too.
+// with) 127.0.0.1, because a UDP socket bound to every address answers from the address nearest to
+// the asker. So the asker becomes 127.0.0.1 as well.
 void answer_from_loopback(RuleBatch& batch) {
   batch.chain({kAnswer, "nat", NF_INET_POST_ROUTING, 100, NF_ACCEPT});
   for (const net::Address& address : {net::ipv4(INADDR_LOOPBACK), loopback6()}) {
@@ -121,6 +127,7 @@ void answer_from_loopback(RuleBatch& batch) {
   }
 }
 
+// Whatever was not redirected is dropped. Only the answers of egress get back.
 void drop_the_rest(RuleBatch& batch) {
   batch.chain({kRest, "filter", NF_INET_LOCAL_OUT, 0, NF_DROP});
   accept_own_loopback(batch, kRest);
@@ -138,6 +145,7 @@ void drop_the_rest(RuleBatch& batch) {
   });
 }
 
+// In a batch of its own, so that a kernel without NFLOG refuses this alone.
 std::string plan_log_rule(bool ipv6) {
   RuleBatch batch(ipv6);
   batch.rule(kRest, [&] {
@@ -147,7 +155,7 @@ std::string plan_log_rule(bool ipv6) {
   return batch.finish();
 }
 
-// Each packet at once: the kernel would otherwise collect for a second.
+// Reports each packet at once; the kernel would otherwise collect them for a second.
 std::string plan_log_listen() {
   NetlinkWriter writer;
   writer.begin(NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_CONFIG, NLM_F_REQUEST | NLM_F_ACK);
@@ -162,6 +170,7 @@ std::string plan_log_listen() {
   return writer.finish();
 }
 
+// `localhost` and single addresses of 127.0.0.0/8 and ::1.
 bool is_loopback(const policy::NetworkRule& rule) {
   if (rule.kind == policy::NetworkRule::Kind::name) return rule.name == "localhost";
   if (rule.kind != policy::NetworkRule::Kind::addresses) return false;

@@ -25,8 +25,7 @@ const std::set<std::string> kOwnNames = {"proc",      "dev",  "sys",  "tmp", "ru
 
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
-// A UUID that belongs to this run alone, since its id does (FNV-1a, with two beginnings). Nothing
-// secret.
+// A UUID of this run alone, derived from its id (FNV-1a with two offsets). It is nothing secret.
 std::string boot_id_for(const std::string& id) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -40,6 +39,7 @@ std::string boot_id_for(const std::string& id) {
              text.substr(16, 4), "-", text.substr(20));
 }
 
+// Builds the list step by step. Later steps cover earlier ones, so the denials come last.
 class Builder {
  public:
   Builder(const Request& request, const HostFacts& facts, const LimitPlan& limits)
@@ -73,6 +73,7 @@ class Builder {
  private:
   void step(Step step) { plan_.steps.push_back(std::move(step)); }
 
+  // Remembers what was made, since a step for an existing directory would be wasted.
   void directory(const std::string& path, uint32_t mode = 0755) {
     if (made_.insert(path).second)
       step({.kind = Step::Kind::directory, .target = path, .mode = mode});
@@ -91,6 +92,8 @@ class Builder {
     step({.kind = Step::Kind::symlink, .target = path, .text = target});
   }
 
+  // One entry at the top of the system or image. Links stay links, so that /bin may lead to
+  // /usr/bin.
   void add_entry(const std::string& source_folder, const RootEntry& entry, bool by_keeper) {
     std::string target = "/" + entry.name;
     if (entry.is_link) return symlink(target, entry.link);
@@ -103,6 +106,7 @@ class Builder {
           .by_keeper = by_keeper});
   }
 
+  // Only the parts of the host's system that programs need, and all of them read-only.
   void add_host_system() {
     for (const RootEntry& entry : facts_.root) add_entry("", entry, false);
     for (const RootEntry& entry : facts_.etc) {
@@ -120,13 +124,13 @@ class Builder {
     }
   }
 
-  // Another root: its top-level directories, read-only; its /etc whole, our user files over it;
-  // /var without /var/tmp.
+  // Uses another root: its top-level directories, read-only, without those that are always ours.
   void add_image() {
     for (const RootEntry& entry : request_.root_entries)
       if (!kOwnNames.count(entry.name)) add_entry(request_.root, entry, privileged_);
   }
 
+  // The host's users and resolver are not shown; the sandbox has its own.
   void add_own_etc() {
     if (!request_.root.empty()) return;
     file("/etc/passwd",
@@ -145,8 +149,8 @@ class Builder {
         {.kind = Step::Kind::proc, .target = "/proc", .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
     for (const std::string& path : facts_.proc_masks)
       step({.kind = Step::Kind::mask, .target = path});
-    // The host's would tell sandboxes that they are neighbours, and services that they are one
-    // machine.
+    // The host's boot id would tell sandboxes that they are neighbours, and services outside that
+    // they are one machine.
     std::string own = "/.boot_id";
     file(own, boot_id_for(request_.id) + "\n", 0444);
     step({.kind = Step::Kind::inner_bind,
@@ -155,6 +159,7 @@ class Builder {
           .attributes = kReadOnly | MOUNT_ATTR_NOEXEC});
   }
 
+  // Six devices that are harmless, bound from the host because a user namespace cannot make any.
   void add_devices() {
     for (const char* name : kDevices) {
       std::string path = cat("/dev/", name);
@@ -182,7 +187,8 @@ class Builder {
     symlink("/dev/stderr", "/proc/self/fd/2");
   }
 
-  // One filesystem, one cap, several doors: /tmp, /var/tmp, /dev/shm and the home share it.
+  // One filesystem with one cap is mounted at several places: /tmp, /var/tmp, /dev/shm and the home
+  // share it.
   void add_scratch() {
     static const struct {
       const char *name, *place;
@@ -217,11 +223,11 @@ class Builder {
             .attributes = executable ? kWritable : kData});
       plan_.writable.push_back({place.place, executable});
     }
-    // An unmount would wait for an RCU grace period.
+    // Covered instead of unmounted, since an unmount would wait for an RCU grace period.
     step({.kind = Step::Kind::mask, .target = "/.scratch"});
   }
 
-  // Shallow paths first, so that a deeper one lands inside.
+  // Shallow paths come first, so that a deeper one is mounted inside.
   Result<void> add_granted_paths() {
     std::vector<std::pair<const HostPath*, bool>> granted;
     for (const HostPath& path : request_.read) granted.emplace_back(&path, false);
@@ -232,6 +238,7 @@ class Builder {
     return {};
   }
 
+  // Whether the host's system, as it is shown inside, contains the path.
   bool in_system(const std::string& path) const {
     if (!request_.root.empty()) return false;
     return std::any_of(facts_.root.begin(), facts_.root.end(), [&](const RootEntry& entry) {
@@ -239,6 +246,7 @@ class Builder {
     });
   }
 
+  // A read-only grant of something that is visible already needs no mount.
   void add_granted(const HostPath& path, bool writable) {
     bool inside_other = in_system(path.path) ||
                         std::any_of(places_.begin(), places_.end(), [&](const std::string& place) {
@@ -272,7 +280,7 @@ class Builder {
     return !writable && path.is_directory && !path.has_mounts;
   }
 
-  // Without an upper layer an overlay needs two lower ones.
+  // Uses an overlay without an upper layer, which needs two lower ones.
   void show_read_only(const HostPath& source, const std::string& target, bool as_owner) {
     directory("/.lower");
     directory("/.nothing");
@@ -285,6 +293,7 @@ class Builder {
     step({.kind = Step::Kind::unmount, .target = "/.lower"});
   }
 
+  // `as_owner`: files appear to belong to the sandbox's user, which takes the keeper's rights.
   void bind(const HostPath& source, const std::string& target, bool writable, bool as_owner) {
     Step bind{.kind = Step::Kind::bind,
               .target = target,
@@ -335,6 +344,7 @@ class Builder {
     return {};
   }
 
+  // The text of --code and --file, as a read-only file.
   void add_code_file() {
     if (request_.command.file_name.empty()) return;
     directory(kOwnFiles);
@@ -363,7 +373,7 @@ class Builder {
         });
   }
 
-  // A file of ours in the place of one that is there.
+  // Puts a file of ours over one that is there.
   void cover(const std::string& path, const std::string& own) {
     if (is_visible(path))
       step({.kind = Step::Kind::inner_bind,

@@ -17,6 +17,7 @@ struct WritablePlace {
   bool executable = false;
 };
 
+// The steps, and which of the places they make can be written to.
 struct RootPlan {
   std::vector<launch::Step> steps;
   std::vector<WritablePlace> writable;
@@ -24,8 +25,8 @@ struct RootPlan {
 
 Result<RootPlan> plan_root(const Request& request, const HostFacts& facts, const LimitPlan& limits);
 
-// A host path as it is seen inside, at each place where it is: beneath the workspace it moves,
-// elsewhere it stays.
+// Where a host path is seen inside, which may be at several places: beneath the workspace it moves,
+// elsewhere it keeps its path.
 std::vector<std::string> inside_paths(const Request& request, const HostFacts& facts,
                                       const std::string& host_path);
 

@@ -28,6 +28,7 @@ std::string RuleBatch::finish() {
   return writer_.finish();
 }
 
+// Between its two markers the kernel takes a batch as a whole.
 void RuleBatch::marker(uint16_t type) {
   writer_.begin(type, NLM_F_REQUEST);
   writer_.header(nfgenmsg{
@@ -64,6 +65,7 @@ void RuleBatch::begin_rule(const char* chain) {
   writer_.put_text(NFTA_RULE_CHAIN, chain);
 }
 
+// An expression is a name and its own attributes.
 template <class Fill>
 void RuleBatch::expression(const char* name, Fill fill) {
   writer_.nest(NFTA_LIST_ELEM, [&] {

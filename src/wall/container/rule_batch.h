@@ -28,6 +28,7 @@ class RuleBatch {
 
   bool ipv6() const { return ipv6_; }
 
+  // All chains and rules belong to this table.
   void table();  // the one that all the rest belongs to
 
   struct Chain {
@@ -48,10 +49,10 @@ class RuleBatch {
 
   void match_family(bool ipv6);
   void match_protocol(uint8_t protocol);
-  // Or as many of its first bytes as are given.
+  // `bytes` may also be only the first bytes of an address.
   void match_destination(bool ipv6, const std::string& bytes);
   void match_destination_port(uint8_t protocol, uint16_t port);
-  // NFT_CT_STATUS, NFT_CT_STATE: one of the bits is set.
+  // NFT_CT_STATUS or NFT_CT_STATE: matches if one of the bits is set.
   void match_conntrack(uint32_t key, uint32_t bits);
   void match_replies();
   void match_no_more_than(uint64_t per_second, uint32_t burst);

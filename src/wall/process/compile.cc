@@ -1,4 +1,4 @@
-// The process wall: everything that works without a namespace. What it cannot hold, it refuses.
+// The process wall: everything that works without a namespace. What it cannot enforce, it refuses.
 #include "base/text.h"
 #include "linux/landlock.h"
 #include "policy/path.h"
@@ -15,6 +15,7 @@ Error refusal(const std::string& what) {
                "use --wall container"};
 }
 
+// Each refusal names what is missing and leads to the container wall.
 Result<void> check(const Request& request, const HostFacts& facts) {
   TRY(check_common(facts));
   if (facts.landlock_abi == 0) return refusal("files: this kernel has no Landlock");
@@ -49,6 +50,8 @@ Result<void> check(const Request& request, const HostFacts& facts) {
   return {};
 }
 
+// Here Landlock is the only layer around files, so every rule is a grant. Granted paths carry their
+// identity: a path that was replaced meanwhile gives nothing.
 kernel::LandlockRules plan_landlock(const Request& request, const HostFacts& facts,
                                     const std::string& temporary, const std::string& home) {
   kernel::LandlockRules rules;
