@@ -10,6 +10,7 @@
 namespace {
 using namespace paddock;
 
+// The arguments stay as they are: paddock-server has the same sub-commands.
 int hand_over(char** argv) {
   Result<std::string> program = launch::find_program("paddock-server");
   if (!program) return cli::report(program.error(), false);
@@ -27,6 +28,7 @@ int usage(bool wanted) {
   return wanted ? 0 : cli::kFailed;
 }
 
+// Finds the command. Nothing is loaded or opened before it is known which one runs.
 int dispatch(int argc, char** argv) {
   if (argc < 2) return usage(false);
   std::string command = argv[1];

@@ -25,6 +25,7 @@ constexpr uint64_t kInodeSize = 256;
 constexpr uint64_t kGroupSize = 128 << 20, kGroupInodes = 16;
 constexpr int kAttempts = 64;  // others look for a free device, too
 
+// Runs mke2fs on the open file, which has no name of its own to be given.
 Result<void> make_ext4(int image, uint64_t inodes) {
   std::string count = std::to_string(inodes);
   // It lives as long as one run: a journal would only cost.
@@ -66,11 +67,13 @@ Result<void> make_ext4(int image, uint64_t inodes) {
   return {};
 }
 
+// A loop device and the descriptor that keeps it set up.
 struct Device {
   Fd fd;  // held until it is mounted: without users it clears itself
   std::string path;
 };
 
+// Between finding a free device and taking it somebody else may take it, so this tries again.
 Result<Device> attach(int image) {
   Fd control = TRY(open_file(kControl, O_RDWR));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -9,7 +9,7 @@
 
 namespace paddock::kernel {
 
-// Why this process cannot make one; empty: it can.
+// Why this process cannot make one; empty if it can.
 std::string why_no_bounded_filesystem();
 
 // Moves this process to a mount namespace of its own, and mounts a new filesystem over `directory`

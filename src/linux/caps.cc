@@ -11,6 +11,7 @@ namespace paddock::kernel {
 
 namespace {
 
+// Capabilities as the kernel has them: two halves of 32 bits.
 struct Sets {
   __user_cap_data_struct data[2] = {};
 };

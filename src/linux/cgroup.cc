@@ -25,6 +25,7 @@ namespace {
 // the other.
 constexpr mode_t kMode = 01755;
 
+// One mount of a cgroup hierarchy.
 struct MountedTree {
   std::string directory;  // the mount point
   std::string root;       // which group of the hierarchy is visible there
@@ -61,8 +62,8 @@ std::map<std::string, std::string> groups_of(const std::string& process) {
   return groups;
 }
 
-// Where `group` is found below a mount that shows the hierarchy from `root` on. Empty when it is
-// out of sight.
+// Where `group` is found below a mount that shows the hierarchy from `root` on. Empty if it is not
+// visible there.
 std::string directory_of(const MountedTree& tree, const std::string& group) {
   if (tree.root == "/") return group == "/" ? tree.directory : tree.directory + group;
   if (group == tree.root) return tree.directory;
@@ -103,6 +104,8 @@ bool enable_below(const std::string& group, const char* controller, bool prepare
   return write_text(group + "/cgroup.subtree_control", cat("+", controller));
 }
 
+// Looks for the controller in version 1 first, where each hierarchy is separate, and then in
+// version 2.
 Controller find_controller(const char* name_v1, const char* name_v2,
                            const std::vector<MountedTree>& trees,
                            const std::map<std::string, std::string>& groups, bool prepare) {
@@ -319,6 +322,7 @@ bool is_name_of_sandbox(std::string_view name) {
   return is_random_name(id, 16) || (starts_with(id, "i") && is_random_name(id.substr(1), 20));
 }
 
+// The sticky bit and the owner tell our groups from others with a similar name.
 bool was_made_by_us(int folder) {
   struct stat info;
   return ::fstat(folder, &info) == 0 && (info.st_mode & S_ISVTX) && info.st_uid == ::geteuid();

@@ -42,16 +42,16 @@ struct CgroupFacts {
 // move this process out of its way.
 CgroupFacts probe_cgroups(bool prepare);
 
-// The same where a service manager should have given a scope: what is missing without it names the
-// reason.
+// The same where a service manager should have given a scope. What is missing without it then names
+// the reason.
 CgroupFacts probe_cgroups_without_scope(const std::string& trouble);
 
 // Whether a version 2 tree has any controllers: else a service manager has none to delegate.
 bool has_unified_controllers();
 
-// Processes that a service manager has put into the new scope `unit` go into a group of their own
-// there, since version 2 allows no processes beside child groups, and the scope's controllers are
-// turned on for the groups beside it.
+// Moves processes that a service manager has put into the new scope `unit` into a group of their
+// own there, since version 2 allows no processes beside child groups. Then turns the scope's
+// controllers on for the groups beside it.
 Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t>& pids,
                                 const std::string& manager);
 
@@ -78,7 +78,7 @@ class Cgroup {
   int join_fd() const { return join_.get(); }      // a process joins by writing "0"
   int folder_fd() const { return folder_.get(); }  // version 2: a process can be forked into it
   std::optional<uint64_t> read_number(const char* file) const;
-  // The number behind `key` in a file of "key number" lines.
+  // The number after `key` in a file of "key number" lines.
   std::optional<uint64_t> read_keyed(const char* file, const char* key) const;
   Result<void> write(const char* file, const std::string& value) const;
   // Starts to stop every process, or to let them go on; is_frozen() says when all have stopped.

@@ -11,6 +11,7 @@
 
 namespace paddock::kernel {
 
+// A pidfd cannot come to mean another process, as a pid can.
 struct Child {
   pid_t pid = -1;
   Fd pidfd;
@@ -25,7 +26,7 @@ Result<Child> fork_child(uint64_t namespaces, int cgroup = -1);
 // become(). A parent that died before the call goes unnoticed: watch a socket to it as well.
 Result<void> die_with_parent();
 
-// `count` ids inside, from the first on, are as many outside.
+// Maps `count` ids inside, from the first on, to as many outside.
 struct IdMap {
   uint32_t inside_uid = 0, outside_uid = 0;
   uint32_t inside_gid = 0, outside_gid = 0;
@@ -34,7 +35,7 @@ struct IdMap {
   // by newuidmap and newgidmap.
   uint32_t sub_uid = 0, sub_gid = 0, sub_count = 0;
 };
-// Without privilege and subordinate ids setgroups is denied first, as the kernel wants it.
+// Without privilege and subordinate ids, setgroups is denied first, as the kernel demands.
 Result<void> write_id_map(pid_t child, const IdMap& map, bool privileged);
 // The same as lines of user_namespaces(7), several of them if need be. For root.
 Result<void> write_id_lines(pid_t child, const std::string& uids, const std::string& gids);

@@ -215,6 +215,7 @@ bool read_field(DbusReader& reader, uint8_t code, DbusMessage& message) {
   return type == "g" && reader.signature(other);
 }
 
+// The fields that the specification demands for each type.
 bool has_required_fields(const DbusMessage& message) {
   switch (message.type) {
     case DbusMessage::Type::call: return !message.path.empty() && !message.member.empty();

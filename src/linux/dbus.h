@@ -79,8 +79,8 @@ bool is_dbus_path(std::string_view text);
 
 std::string encode(const DbusMessage& message);
 
-// How long the message is that starts with `head`; nothing while fewer than kDbusFixedHeader bytes
-// are there.
+// How long the message is that starts with `head`. Nothing while there are fewer than
+// kDbusFixedHeader bytes.
 Result<std::optional<size_t>> dbus_message_size(std::string_view head);
 
 // Exactly one message.

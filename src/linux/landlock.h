@@ -11,7 +11,7 @@ namespace paddock::kernel {
 
 int landlock_abi();  // 0 when the kernel has none
 
-// What each ABI can handle.
+// What each ABI can handle. Rights that the kernel does not know would be refused.
 uint64_t landlock_file_rights(int abi);
 uint64_t landlock_scopes(int abi);
 

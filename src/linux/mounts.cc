@@ -18,6 +18,7 @@ namespace paddock::kernel {
 
 namespace {
 
+// The whole tree: a bind of the top alone would uncover what is hidden beneath other mounts.
 constexpr unsigned kCloneTree = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
 
 }  // namespace
@@ -130,6 +131,7 @@ Result<Fd> new_mount(const char* type, const std::vector<std::string>& options,
   return mount;
 }
 
+// The new root may hold links that a grant or an image brought, so none is followed.
 Result<Fd> open_in_root(int root, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<uint64_t>((flags ? flags : O_PATH) | O_CLOEXEC);

@@ -20,7 +20,7 @@ struct FileIdentity {
 // so that a path swapped since it was looked at is never mounted.
 Result<Fd> clone_mount(const std::string& path, const FileIdentity& expected);
 
-// Of a descriptor in this mount namespace: older kernels clone no detached mount.
+// Clones from a descriptor in this mount namespace; older kernels cannot clone a detached mount.
 Result<Fd> clone_mount_of(int place);
 
 // A detached bind of a place below `root`, reached without following links.
@@ -37,10 +37,10 @@ struct OwnerShift {
   uint32_t person_uid = 0, person_gid = 0;
   bool operator==(const OwnerShift&) const = default;
 };
-// Needs privilege over the filesystem.
+// Needs privilege over the filesystem, which must support mapped mounts.
 Result<void> shift_mount_owner(int mount, const OwnerShift& shift);
 
-// The same in two parts: what is shifted alike shares the namespace that says how.
+// The same in two parts, so that mounts which are shifted alike share one user namespace.
 Result<Fd> make_shift(const OwnerShift& shift);
 Result<void> apply_shift(int mount, int shift);
 

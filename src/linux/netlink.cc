@@ -55,6 +55,7 @@ std::string words_of(std::string_view answer) {
   return "";
 }
 
+// Says which of the messages was refused, since a batch has many.
 Error refusal(std::string_view answer, const nlmsgerr& error, const std::vector<nlmsghdr>& sent) {
   auto same = [&](const nlmsghdr& header) { return header.nlmsg_seq == error.msg.nlmsg_seq; };
   ptrdiff_t index = std::find_if(sent.begin(), sent.end(), same) - sent.begin();

@@ -32,6 +32,7 @@ bool is_socket(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
+// An unset variable is empty.
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -51,6 +52,7 @@ uint64_t now_ms() {
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
+// Random, so that two callers never ask for the same unit.
 Result<std::string> new_unit_name() {
   unsigned char bytes[8];
   if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
@@ -63,6 +65,7 @@ Result<std::string> new_unit_name() {
   return name + ".scope";
 }
 
+// A property is a struct of a name and a variant.
 void open_property(DbusBody& body, const char* name, const char* type) {
   body.open_struct();
   body.text(name);

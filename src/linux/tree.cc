@@ -30,6 +30,7 @@ constexpr size_t kOpenLevels = 64;
 constexpr size_t kDeepestRemoved = 4096, kDeepestMeasured = 65536;
 constexpr uint64_t kBeneath = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
 
+// The kernel itself enforces `how` on every component, so that no check can be outrun.
 Result<Fd> open_resolved(int root, const std::string& relative, const open_how& how) {
   const char* path = relative.empty() ? "." : relative.c_str();
   if (relative.find('\0') != std::string::npos)
@@ -51,6 +52,7 @@ open_how how_to(int flags, unsigned mode, uint64_t resolve) {
   return how;
 }
 
+// Names a file itself, whatever path leads to it.
 struct Identity {
   dev_t device;
   ino_t inode;

@@ -23,8 +23,7 @@ Result<Fd> open_beneath(int root, const std::string& relative, int flags, unsign
 Result<Fd> open_beneath_one_mount(int root, const std::string& relative, int flags,
                                   unsigned mode = 0);
 
-// The same as open_beneath, but links are followed as if `root` were "/". For reading what others
-// packed.
+// As open_beneath, but links are followed as if `root` were "/". For reading what others packed.
 Result<Fd> open_as_root(int root, const std::string& relative, int flags);
 
 // Names in the directory, sorted, without "." and "..".
@@ -32,9 +31,9 @@ Result<Fd> open_as_root(int root, const std::string& relative, int flags);
 Result<std::vector<std::string>> list_directory(int directory, size_t most = SIZE_MAX);
 
 // Calls `each` with some more names of a directory, as many as the buffer holds, from where the
-// descriptor stands: for directories of any size, in little memory. `type` is a DT_ constant, maybe
-// DT_UNKNOWN. Where `each` says false it stops, and the next call goes on behind that name. False
-// at the end.
+// descriptor stands. So directories of any size need little memory. `type` is a DT_ constant, maybe
+// DT_UNKNOWN. If `each` returns false it stops, and the next call goes on after that name. Returns
+// false at the end.
 Result<bool> read_names(int directory, std::string& buffer,
                         const std::function<bool(const char* name, unsigned char type)>& each);
 
@@ -62,7 +61,7 @@ struct TreeSize {
   static constexpr uint64_t kInodeCharge = 4096;
 };
 
-// Whether what the descriptor stands for is younger than an instant: someone may be about to lock
+// Whether what the descriptor stands for is younger than a moment: its maker may be about to lock
 // it.
 bool was_just_made(int fd);
 

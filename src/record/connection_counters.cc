@@ -20,6 +20,7 @@ bool ConnectionCounters::take(const Value& entry) {
   return false;
 }
 
+// Split by the number of hosts, as a record has a bounded size.
 std::vector<Value> ConnectionCounters::left_out() const {
   std::vector<Value> pieces;
   Value::Array hosts;

@@ -18,7 +18,8 @@ class ConnectionCounters {
   static constexpr uint64_t kMostRecorded = 1000;  // of each verdict
   static constexpr size_t kMostHosts = 200;        // of each verdict; the others are one
 
-  // An entry of the network's log. False: there is no room, and it has been added to the sums.
+  // Takes an entry of the network's log. False if there is no room: it has then been added to the
+  // sums.
   bool take(const Value& entry);
   void add_lost(uint64_t count) { lost_ += count; }  // of which nothing is known
 

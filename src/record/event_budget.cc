@@ -16,7 +16,7 @@ constexpr size_t kWorthASize = 64;
 // Of each part: with more parts than have room for that, the last ones are left out.
 constexpr size_t kLeast = 16;
 
-// About how much of a record it takes, up to `most`.
+// About how much of a record the value takes, up to `most`.
 size_t size_of(const Value& value, size_t most) {
   if (const std::string* text = value.as_string()) return std::min(most, text->size() + kEach);
   size_t size = kEach;
@@ -29,9 +29,9 @@ size_t size_of(const Value& value, size_t most) {
   return std::min(most, size);
 }
 
-// How much each may take so that all of them together take no more than `room`: what is short stays
-// whole, and the long ones share the rest. So nothing is pushed out of the record by what stands
-// before it.
+// How much each may take so that all together take no more than `room`. Short ones stay whole, and
+// the long ones share the rest, so that nothing is pushed out of the record by what stands before
+// it.
 size_t fair_share(std::vector<size_t> sizes, size_t room) {
   std::sort(sizes.begin(), sizes.end());
   size_t share = 0;
@@ -43,12 +43,14 @@ size_t fair_share(std::vector<size_t> sizes, size_t room) {
   return sizes.empty() ? room : std::max(share, sizes.back());
 }
 
+// Says how long the text was, where there is room for that.
 std::string cut_text(const std::string& text, size_t room) {
   if (text.size() <= room) return text;
   std::string kept = to_utf8(text.substr(0, room)) + "…";
   return room < kWorthASize ? kept : cat(kept, " (cut, of ", text.size(), " bytes)");
 }
 
+// Cuts a value to about `room` bytes, and its parts in turn.
 Value cut(const Value& value, size_t room) {
   if (const std::string* text = value.as_string())
     return text->size() <= room ? value : Value(cut_text(*text, room));
@@ -83,13 +85,14 @@ Value cut(const Value& value, size_t room) {
   return kept;
 }
 
+// A null value stands for a missing member.
 const Value& member(const Event& event, const char* name) {
   static const Value nothing;
   const Value* found = event.data.find(name);
   return found ? *found : nothing;
 }
 
-// By number, or as envd's callers may: by tag.
+// A process is named by its number or, as callers of envd may do, by its tag.
 std::string process_of(const Event& event) {
   return cat(event.sandbox, " ", to_json(member(event, "pid")), to_json(member(event, "tag")), " ",
              event.agent);

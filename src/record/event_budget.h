@@ -14,19 +14,19 @@
 
 namespace paddock::record {
 
-// What programs cause at will. Ends, limits, denials of the policy itself and what callers ask for
-// are few.
+// Whether programs can cause events of this kind at will. Ends, limits, denials of the policy
+// itself and what callers ask for are few, and never dropped.
 bool may_be_dropped(std::string_view kind);
 
-// What is longer than a record should be is cut, with a mark where. To be called once secrets are
-// taken out: half a one would not be known for one.
+// Cuts what is longer than a record should be, and marks where. Call it after secrets were taken
+// out, since half of one would not be recognised.
 void shorten(Event& event);
 
 // The event for something that was recorded before it was done and then failed. It has the same
 // kind and span.
 Event failure_of(const Event& recorded, const Error& why);
 
-// Input of processes: one event a second of each, with the sum.
+// Collects the input of processes into one event a second for each, with the sum.
 class InputCounters {
  public:
   // Returns the process, when no event for it is scheduled yet; else nothing.
@@ -38,14 +38,15 @@ class InputCounters {
   std::map<std::string, Event> open_;  // "SANDBOX PROCESS AGENT"
 };
 
+// How many events of the droppable kinds a sandbox may cause: a steady rate with bursts.
 class EventBudget {
  public:
   static constexpr double kPerSecond = 200, kBurst = 1000;
 
   bool take(const std::string& sandbox, int64_t now_ms);  // false: it has had its share
-  // Counts it; true for the first since dropped() was asked.
+  // Counts a dropped event. True for the first since dropped() was called.
   bool drop(const Event& event);
-  // The event that tells how many are missing; none when none are.
+  // The event that says how many are missing; nothing if none are.
   std::optional<Event> dropped(const std::string& sandbox);
   void forget(const std::string& sandbox) { shares_.erase(sandbox); }
 

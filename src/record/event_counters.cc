@@ -9,7 +9,7 @@ namespace paddock::record {
 
 namespace {
 
-// Names of secrets and of patterns are their owners' business, and as many as they like.
+// Names of secrets and of patterns belong to their owners, and there may be any number of them.
 std::string shown_kind(const std::string& name) {
   const std::vector<redact::KindInfo>& kinds = redact::kinds();
   bool built_in = std::any_of(kinds.begin(), kinds.end(),

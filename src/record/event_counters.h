@@ -15,16 +15,16 @@ class EventCounters {
 
   void count(const Event& event);
 
-  // Of sandboxes, by reason: one of a few words.
+  // Ends of sandboxes, by reason: one of a few words.
   const Counts& ends() const { return ends_; }
   const Counts& limits() const { return limits_; }    // that bit, by name
   const Counts& denials() const { return denials_; }  // by layer
-  // By kind; "secret": a known value, or a pattern of a policy.
+  // Redactions by kind. "secret" stands for a known value or a pattern of a policy.
   const Counts& redactions() const { return redactions_; }
   const Counts& rules() const { return rules_; }  // of [monitor] that held, by name
 
  private:
-  // Names come from policies, too: there are not more of them than this.
+  // Names may come from policies, so their number is bounded.
   static constexpr size_t kMostNames = 200;
   static void add(Counts& counts, const std::string& name, uint64_t more = 1);
 

@@ -20,7 +20,7 @@ using io::Task;
 
 constexpr io::Milliseconds kTellDropped = 1'000, kTellInput = 1'000;
 
-// Brings answers from the journal's thread to the loop's.
+// Brings answers from the journal's thread to the loop's thread.
 struct Bridge {
   struct Waiter {
     Result<void> result{};
@@ -42,8 +42,8 @@ struct Bridge {
   }
 };
 
-// Gives turns to whose record is on the disk. Outlives the hub by one turn of the loop, hence the
-// shared bridge.
+// Gives turns to waiters whose record is on the disk. It outlives the hub by one turn of the loop,
+// hence the shared bridge.
 Task<void> collect(io::Loop& loop, std::shared_ptr<Bridge> bridge) {
   while (true) {
     (void)co_await bridge->wake.readable();
@@ -57,6 +57,7 @@ Task<void> collect(io::Loop& loop, std::shared_ptr<Bridge> bridge) {
   }
 }
 
+// Awaits that the journal has written one event. The waiter lives in the coroutine's frame.
 struct Recording {
   audit::Journal& journal;
   std::shared_ptr<Bridge> bridge;
@@ -78,6 +79,7 @@ struct Subscriber {
   std::function<void(const Event&)> hear;
 };
 
+// Defaults of the journal hold where the policy is silent.
 Result<std::unique_ptr<audit::Journal>> open_journal(const std::string& directory,
                                                      const EventsOptions& wanted) {
   const AuditPolicy& policy = wanted.audit;
@@ -143,6 +145,7 @@ Events::~Events() {
 
 namespace {
 
+// Before anything leaves this process or reaches the disk.
 void redact_texts(const redact::Rules& rules, Event& event) {
   event.data = redact::redacted(rules, event.data);
   if (!event.agent.empty()) event.agent = redact::redacted(rules, std::string_view(event.agent));
@@ -230,6 +233,7 @@ bool Events::is_traced() const { return state_->exporter != nullptr; }
 
 // ---- out ---
 
+// Everyone gets the same event, after it was redacted.
 void Events::distribute(const Event& event) {
   ++state_->counts[event.kind];
   if (state_->exporter) state_->exporter->take(event);

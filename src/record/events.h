@@ -42,23 +42,22 @@ class Events {
   // Returns once the event is on the disk. On error (Kind::unrecorded) it cannot be recorded, so
   // what it describes must not happen.
   io::Task<Result<void>> record(Event event);
-  // For what has happened already. A sandbox that causes more of these than so many a second has
-  // the rest counted
-  // ("events.dropped"); ends, limits and denials of the policy itself are never dropped.
+  // For what has happened already. If a sandbox causes more of these than a certain rate, the rest
+  // is counted ("events.dropped"); ends, limits and denials of the policy itself are never dropped.
   void note(Event event);
-  // Of "command.input": one a second and process, with the sum.
+  // For "command.input": one event a second for each process, with the sum.
   void note_input(Event event);
-  // For traces alone: what is too common to be kept, as each call of the API.
+  // For traces alone: what is too frequent to be kept, such as each call of the API.
   void trace(const Event& event);
   bool is_traced() const;
 
-  // Secrets of a sandbox; the common rules where this is not set or gives nothing.
+  // The secrets of a sandbox. The common rules apply where this is not set or returns nothing.
   std::function<std::shared_ptr<const redact::Rules>(const std::string& sandbox)> rules_for;
   // Each event that is about a sandbox, redacted: for its own log.
   std::function<void(const Event&)> on_sandbox_event;
 
-  // Every event of the tenant from now on (empty: of all), until the token is let go of. Called on
-  // the loop's thread.
+  // Calls `hear` for every event of the tenant from now on (empty: of all), until the token is
+  // dropped. Called on the loop's thread.
   std::shared_ptr<void> subscribe(const std::string& tenant,
                                   std::function<void(const Event&)> hear);
 

@@ -9,9 +9,9 @@
 
 namespace paddock::record {
 
-// audit/ itself: nothing is left.
+// Leaves the name for others, or removes it if the log is audit/ itself.
 Result<void> leave_log_location(const std::string& state_directory, const std::string& log);
-// The error arm: what was left there cannot be trusted.
+// Fails if what was left there cannot be trusted.
 Result<std::string> log_location(const std::string& state_directory);
 
 }  // namespace paddock::record

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kSealMs = 10'000;
 
+// Whoever sets anything in [audit] expects a record.
 bool is_set(const AuditPolicy& audit) {
   return audit.path || audit.durable || audit.on_full || audit.rotate_bytes || audit.most_bytes ||
          audit.keep_ms;
@@ -26,6 +27,7 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0;
 }
 
+// The hint for a full disk names the setting that accepts gaps.
 Error not_recorded(const Error& error) {
   return Error{error.code, cat("refused, since it could not be recorded: ", error.message),
                error.code == Code::exhausted
@@ -73,14 +75,14 @@ Result<void> OwnLog::append(const std::vector<Event>& events) {
   return {};
 }
 
-// They are not in the log, but what they describe happens or has happened.
+// The events are not in the log, although what they describe happens or has happened.
 void OwnLog::miss(const std::vector<Event>& events, const Error& error) {
   told_.why = error.message;
   if (log_) (void)log_->count_missing(events.size());
 }
 
-// No room is never "there was no log": it will be there again, and then the record would be
-// missing.
+// A lack of room never counts as "there is no log": there will be room again, and then this record
+// would be missing.
 bool OwnLog::must_record(const Error& error) const {
   return is_set(audit_) || is_elsewhere_ || error.code == Code::exhausted ||
          (!told_.path.empty() && exists(told_.path));

@@ -18,7 +18,7 @@ namespace paddock::record {
 
 class OwnLog {
  public:
-  // `sync`: what counts where the policy is silent.
+  // `sync` is what counts where the policy is silent.
   explicit OwnLog(const Policy& policy, audit::Sync sync = audit::Sync::none);
 
   // To be called before the acts that the events describe. On error they must not happen.
@@ -29,7 +29,8 @@ class OwnLog {
   // Signs a segment that is full, by the program that can; waits for it.
   void seal_if_full();
 
-  // But for `recorded` and `trace`, which the caller knows.
+  // Where the records are and why some are missing; `recorded` and `trace` are the caller's to fill
+  // in.
   const RunAudit& told() const { return told_; }
   bool ran_unrecorded_by_danger() const { return off_; }  // [danger] audit.off was used
 
@@ -47,10 +48,10 @@ class OwnLog {
   RunAudit told_;
 };
 
-// An administrative act of a command of the user's own, before it happens:
+// Records an administrative act of the user's own command before it happens:
 // {"act":"image.rm","name":…}.
 Result<void> record_act(const std::string& act, Value data, Event* recorded = nullptr);
-// It was recorded, and then did not happen.
+// Records that the act did not happen after all.
 void note_failure(const Event& recorded, const Error& why);
 
 }  // namespace paddock::record

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kLongestComplaint = 2000;
 
-// A file that has no name. Not a pipe: nobody has to feed it, and a reader that died costs no
+// A file without a name instead of a pipe: nobody has to feed it, and a reader that died causes no
 // SIGPIPE.
 Result<Fd> nameless_file(const std::string& content) {
   Fd file(static_cast<int>(::memfd_create("paddock", MFD_CLOEXEC)));
@@ -29,6 +29,7 @@ Result<Fd> nameless_file(const std::string& content) {
   return file;
 }
 
+// What the program printed to its stderr, for the error message.
 std::string complaint(int file) {
   std::string text(kLongestComplaint, '\0');
   ssize_t size = ::pread(file, text.data(), text.size(), 0);
@@ -37,6 +38,7 @@ std::string complaint(int file) {
   return printable(text);
 }
 
+// A pidfd becomes readable when the process ends.
 bool ends_within(pid_t pid, int milliseconds) {
   Fd watched(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   pollfd ended{watched.get(), POLLIN, 0};

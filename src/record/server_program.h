@@ -9,9 +9,9 @@
 
 namespace paddock::record {
 
-// paddock-server ARGUMENTS…, with `input` as its stdin and nothing of the environment but OTEL_…;
-// waits so long, then ends it. The error arm: it could not be started, failed (with what it said)
-// or took too long.
+// Runs paddock-server with these arguments, with `input` as its stdin and nothing of the
+// environment but OTEL_… variables. Ends it after so many milliseconds. Fails if it could not be
+// started, failed (with what it printed) or took too long.
 Result<void> run_server_program(const std::vector<std::string>& arguments, const std::string& input,
                                 int milliseconds);
 
