@@ -18,7 +18,7 @@ class Sha256 {
   ~Sha256();
   void add(std::string_view bytes);
   // The 32 bytes of the digest. Nothing may be added afterwards.
-  std::string finish();  // 32 bytes; nothing may be added behind
+  std::string finish();
 
  private:
   struct State;
@@ -32,7 +32,7 @@ Result<std::string> sha256_of(int file);
 std::string hmac_sha256(std::string_view key, std::string_view bytes);  // 32 bytes
 std::string to_hex(std::string_view bytes);
 // From the kernel. At most 256, which it gives without interruption.
-Result<std::string> random_bytes(size_t count);  // from the kernel
+Result<std::string> random_bytes(size_t count);
 // In a time that does not depend on where they differ (only on the lengths).
 bool same_secret(std::string_view a, std::string_view b);
 

@@ -18,7 +18,7 @@ struct ErrorRow {
   int connect_http;     // status of a unary answer of Connect-RPC
   // Whether a guest may use the name. Other names say something about the connection, which a guest
   // must not be able to claim.
-  bool from_guest;  // a guest may say it; other names say something about the connection
+  bool from_guest;
 };
 
 // The row of a kind, or of a code that has no kind.
@@ -27,7 +27,7 @@ const ErrorRow& error_row(Code code, Kind kind);
 const ErrorRow* find_connect_code(std::string_view name);
 
 // With the code that belongs to the kind.
-Error make_error(Kind kind, std::string message);  // with the code that belongs to the kind
+Error make_error(Kind kind, std::string message);
 
 int http_status(const Error& error);
 int http_status(Code code);

@@ -69,10 +69,10 @@ struct Event {
   std::string sandbox, tenant, agent;
   std::string verdict;  // "allow", "deny", "ask", or empty
   // Microseconds since 1970. For the event that ends something, the time of its end.
-  int64_t time_us = 0;  // when it happened (of an end: then); since 1970
+  int64_t time_us = 0;
   // In microseconds, for an event that ends something; -1 otherwise.
-  int64_t duration_us = -1;  // of an end; else -1
-  Value data;                // an object
+  int64_t duration_us = -1;
+  Value data;  // an object
 };
 
 // Where an event comes from. It is handed down from a call to everything that follows from it.

@@ -36,7 +36,7 @@ class Fields {
   void wrong(std::string_view key, std::string_view why);
   // The first thing that was wrong, or the first member that nobody asked for. Call it after all
   // others.
-  Result<void> done() const;  // the first thing that was wrong
+  Result<void> done() const;
 
  private:
   const Value& value_;

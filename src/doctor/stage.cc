@@ -22,8 +22,8 @@ namespace paddock::doctor {
 namespace {
 
 // Set in our environment and declared by no policy, so that it must not be seen inside.
-constexpr char kVariable[] = "PADDOCK_VERIFY_MARKER";  // in our environment, and nobody declares it
-constexpr int kSignalOffset = 7;                       // of SIGRTMIN: nothing else uses it
+constexpr char kVariable[] = "PADDOCK_VERIFY_MARKER";
+constexpr int kSignalOffset = 7;  // of SIGRTMIN: nothing else uses it
 
 int marker_signal() { return SIGRTMIN + kSignalOffset; }
 

@@ -20,11 +20,11 @@ class Connection {
   ~Connection() { gate_.leave(*this); }
 
   // Resets both sides. The coroutines notice it at their next step.
-  void end();  // both sides get a reset
+  void end();
   // Logs what no entry has counted, for connections that are open at the end of everything.
-  void tell_unfinished() { log_rest("tcp"); }  // at the end of everything
+  void tell_unfinished() { log_rest("tcp"); }
   // Called after the rules have changed: ends the connection if they no longer allow its target.
-  void judge_again();  // the rules have changed: ends it if they no longer allow where it goes
+  void judge_again();
 
  private:
   Connection(Gate& gate, Fd client);
@@ -58,7 +58,7 @@ class Connection {
   void deny(const char* rule, std::string why);
   void log(const char* protocol);
   // Adds the bytes since the last entry, so that the sums by host count each byte once.
-  void log(Entry entry);                // with the bytes since the last entry
+  void log(Entry entry);
   void log_rest(const char* protocol);  // what no entry has counted yet
   Entry entry(const char* protocol) const;
   bool is_strict_port() const;
@@ -72,8 +72,8 @@ class Connection {
   uint64_t up_logged_ = 0, down_logged_ = 0;
   bool logged_ = false;
   // How many bytes of client_.ahead the server has already got.
-  size_t sent_ahead_ = 0;  // of client_.ahead: what the server has already
-  std::string method_;     // CONNECT through the proxy, else empty
+  size_t sent_ahead_ = 0;
+  std::string method_;  // CONNECT through the proxy, else empty
   Milliseconds started_;
 };
 

@@ -25,7 +25,7 @@ namespace {
 constexpr char kJavaTrustStore[] = "/etc/ssl/certs/java/cacerts";
 constexpr size_t kLongestLine = 16 << 20;
 // Descriptors besides the two of each connection: sockets of our own, lookups, second attempts.
-constexpr uint64_t kOwnDescriptors = 256;  // sockets of our own, lookups, second attempts
+constexpr uint64_t kOwnDescriptors = 256;
 // A program that opens connections without pause must not keep the others from their turn.
 constexpr int kAcceptsInARow = 64;
 constexpr int kReplyMs = 10'000;

@@ -44,7 +44,7 @@ class Gate {
   // end at once.
   Result<void> use(Settings wanted);
   // Changes with every new set of rules, so that a decision can be seen to be out of date.
-  uint64_t edition() const { return edition_; }  // of the rules: another number, other rules
+  uint64_t edition() const { return edition_; }
 
   // The target of a program that connected to this address: the name behind a synthetic address, or
   // the address itself.

@@ -40,16 +40,16 @@ class HttpRelay {
  private:
   Task<bool> wait_for_request();
   // Finds the server for request_. False if the request was answered here.
-  Task<bool> find_server();  // for request_; false: it was answered
+  Task<bool> find_server();
   Task<bool> find_server_for_proxy();
   // Whether a secret may be sent to this target without TLS.
   bool may_show_secrets() const;
   // On a direct connection the Host header must name where the connection goes.
-  bool check_host();  // direct: the Host is where the connection goes
+  bool check_host();
   Task<void> answer(int status, std::string what);
   Task<void> answer_denied();
   // True if another request may follow on this connection.
-  Task<bool> exchange();  // true: the connection can go on
+  Task<bool> exchange();
   void rewrite_request();
   Task<void> send_body();
   Task<void> receive();
@@ -63,8 +63,8 @@ class HttpRelay {
   Stream &client_, &server_;
   Kind kind_;
   // The headers to add to this request, and the secrets in them that must not come back.
-  std::vector<const Inject*> injections_;  // for this request
-  std::vector<std::string> secrets_;       // that must not come back
+  std::vector<const Inject*> injections_;
+  std::vector<std::string> secrets_;  // that must not come back
 
   net::RequestHead request_;
   Entry entry_;

@@ -14,7 +14,7 @@ class Gate;
 class Stream : public io::Stream {
  public:
   // The client's bytes are those that count against the totals.
-  enum class Side { client, server };  // the client's bytes count against the totals
+  enum class Side { client, server };
   Stream(Gate& gate, Side side);
 
   uint64_t up = 0, down = 0;
@@ -28,7 +28,7 @@ class Stream : public io::Stream {
   Seen peek();                       // what waits on the socket, which then may be waited for
 
   // Makes the close a reset instead of an ordinary end.
-  void reset();  // the other side gets a reset instead of an ordinary end
+  void reset();
 
  private:
   size_t most_at_once(Direction direction, size_t most) override;

@@ -59,7 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void queue(Frame::Type type, uint32_t channel, std::string_view payload, uint8_t stream = 0);
   bool has_room() const { return out_.size() - out_done_ < kRoomBelow; }
   // Takes a cancelled channel out of the table; what the guest still sends for it is dropped.
-  void forget(Channel& channel);  // cancelled: what still comes for it is dropped
+  void forget(Channel& channel);
   // Ends the connection and every channel on it with `error`. Only the first call counts. `tell`
   // says whether on_gone is called.
   void fail(Error error, bool tell = true);
@@ -84,7 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint32_t next_channel_ = 1;
   std::map<uint32_t, std::weak_ptr<Channel>> channels_;
   // Cancelled channels whose end has not come yet, with the bytes that may still come on each.
-  std::map<uint32_t, uint64_t> cancelled_;  // and what may still come of each
+  std::map<uint32_t, uint64_t> cancelled_;
 };
 
 void Connection::begin() {

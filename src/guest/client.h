@@ -22,7 +22,7 @@
 namespace paddock::guest {
 
 // What both of these stand on; it is defined in client.cc.
-class Connection;  // what both of these stand on; in client.cc
+class Connection;
 
 // One request and everything that belongs to it. Letting go of the last pointer cancels it.
 class Channel {
@@ -35,7 +35,7 @@ class Channel {
     // failed: what the guest refused (its code and kind), or that the connection is gone.
     Error error;
     // How many bytes of the window the item took. They are given back as credit when it is taken.
-    uint32_t weight = 0;  // what it took of the window
+    uint32_t weight = 0;
   };
   ~Channel();
 
@@ -51,7 +51,7 @@ class Channel {
   void end_input();
   // Ends the channel at once: a waiter in next() gets `failed`, and what the guest still sends is
   // dropped.
-  void cancel();  // who waits in next() gets `failed` at once
+  void cancel();
   bool is_over() const { return over_; }
 
  private:
@@ -64,10 +64,10 @@ class Channel {
   uint32_t number_;
   std::deque<Item> items_;
   // Bytes that each side may still send before it needs credit.
-  uint64_t may_send_ = kWindow, may_come_ = kWindow;  // bytes
+  uint64_t may_send_ = kWindow, may_come_ = kWindow;
   // What next() handed out and has not given back as credit yet. Credit is sent in steps, since a
   // frame for each item would double the traffic.
-  uint32_t taken_ = 0;  // of what came, not given back as credit yet
+  uint32_t taken_ = 0;
   bool over_ = false, input_ended_ = false;
   io::Bell arrived_, room_;
 };

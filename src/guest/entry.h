@@ -22,7 +22,7 @@ class Describer {
   // nothing.
   Result<Value> at(const std::string& path);
   // Describes an open file. `path` is only shown, and need not lead to it any more.
-  Value of_open(int fd, const std::string& path);  // an open file, as which path does not matter
+  Value of_open(int fd, const std::string& path);
 
  private:
   Value of(const struct stat& info, const std::string& path);

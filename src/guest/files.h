@@ -51,6 +51,6 @@ enum class Existing : uint8_t { emptied, added_to };
 Result<Fd> open_for_writing(const Place& place, Existing existing = Existing::emptied);
 
 // Wraps an entry as the result of an operation: {"entry":…}.
-Value with_entry(Value entry);  // {"entry":…}
+Value with_entry(Value entry);
 
 }  // namespace paddock::guest

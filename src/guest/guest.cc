@@ -239,8 +239,8 @@ Answer measure(Guest& guest, CallPointer) {
   co_return result;
 }
 
-// The order matters: the guest is undumpable before anything else runs inside, signals are blocked
-// before the loop is made, and requests are taken last, when everything else is ready.
+// The order matters: the guest is undumpable before anything else happens, and requests are taken
+// last, when everything that serves them is ready.
 void run_guest(int control, const std::string& sudo_socket) {
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // the first process is one anyhow

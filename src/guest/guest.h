@@ -29,7 +29,7 @@ class Guest {
   // later.
   std::optional<User> usual_user;
   // The number of directories that all watches hold together. They share one limit.
-  size_t watched = 0;  // directories, in all watches
+  size_t watched = 0;
   // Whether the sudo socket is open, which is told to servers in the hello.
   bool has_sudo = false;
 

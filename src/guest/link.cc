@@ -190,8 +190,7 @@ io::Task<void> Link::write_all(std::shared_ptr<Link> self) {
   self->close();
 }
 
-// The server is trusted more than the programs inside, but a server of another version is not: what
-// is not the protocol closes the link.
+// A server of another version must not confuse the guest: what is not the protocol closes the link.
 bool Link::take(Frame frame) {
   if (!greeted_) {
     Result<Value> hello = parse_json(frame.payload, "hello");

@@ -26,12 +26,12 @@ class Call {
   // it.
   io::Bell bell;
   // Called for the same changes, by operations that do not wait on the bell.
-  std::function<void()> on_change;  // the same, for who does not wait
+  std::function<void()> on_change;
 
   bool cancelled() const { return cancelled_; }
   size_t room() const;  // bytes that may be sent now; 0 too while the link itself is full
   // Sends without waiting. `bytes` must not be more than room() or kLargestData.
-  void push(std::string_view bytes, uint8_t stream);  // at most room() and kLargestData
+  void push(std::string_view bytes, uint8_t stream);
   // Both wait for room. False if the call was cancelled; message() also if the value is too large.
   io::Task<bool> send(std::string_view bytes, uint8_t stream);
   io::Task<bool> message(Value value);
@@ -61,7 +61,7 @@ class Link : public std::enable_shared_from_this<Link> {
   using Serve = std::function<io::Task<Result<Value>>(std::shared_ptr<Call>)>;
   static std::shared_ptr<Link> create(io::Loop& loop, Fd stream, const Value& hello, Serve serve);
   // Cancels all calls. Operations notice it the next time that they wait or send.
-  void close();  // all calls are cancelled
+  void close();
 
  private:
   friend class Call;

@@ -19,7 +19,7 @@ Answer signal_process(Guest& guest, CallPointer call);
 Answer resize_process(Guest& guest, CallPointer call);
 Answer signal_all(Guest& guest, CallPointer call);
 // Stops all processes but the guest, or lets them continue.
-void signal_everyone(bool stop);  // else they continue
+void signal_everyone(bool stop);
 
 // files.cc
 Answer stat_file(Guest& guest, CallPointer call);

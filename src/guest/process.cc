@@ -108,7 +108,6 @@ io::Task<Result<std::shared_ptr<Process>>> Process::start(
   Result<void> opened = process->open_streams(theirs);
   if (!opened) co_return opened.error();
   process->open_outputs_ = process->outputs_.size();
-  // The status pipe is closed by a successful exec, and carries errno otherwise.
   SpawnPlan plan = process->spec.plan;
   plan.input = theirs[0].get();
   plan.output = theirs[1].get();
@@ -120,6 +119,7 @@ io::Task<Result<std::shared_ptr<Process>>> Process::start(
   process->pid = spawned.value().pid;
   born(process);
 
+  // The status pipe is closed by a successful exec, and carries errno otherwise.
   do_not_block(spawned.value().status.get());
   io::Socket status(loop, std::move(spawned.value().status));
   int number = 0;

@@ -23,8 +23,8 @@ struct ProcessSpec {
   std::string asked_cwd, tag;
   bool wants_input = false;
   // With a size the program gets a terminal, otherwise pipes.
-  std::optional<TerminalSize> size;  // a terminal then
-  int64_t timeout_ms = 0;            // 0: none
+  std::optional<TerminalSize> size;
+  int64_t timeout_ms = 0;  // 0: none
 };
 
 class Process : public std::enable_shared_from_this<Process> {

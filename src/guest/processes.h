@@ -24,7 +24,7 @@ class Processes {
   // gets its status, once. Call it before the loop turns, or the child may be reaped unnoticed.
   void expect(pid_t pid, std::function<void(int status)> ended) { others_[pid] = std::move(ended); }
   // Reaps a bounded number of children, orphans too. False if there may be more.
-  bool reap();  // some of what there is to reap, orphans too; false: there is more
+  bool reap();
   size_t count() const { return running_.size() + others_.size(); }
 
  private:

@@ -41,10 +41,10 @@ struct StartRequest {
   std::map<std::string, std::string> env;
   std::string cwd, user, tag;
   // Without it the program reads an empty stdin.
-  bool wants_input = false;  // else its stdin is empty
+  bool wants_input = false;
   std::optional<TerminalRequest> terminal;
   // In milliseconds; 0 means that there is no limit.
-  int64_t timeout_ms = 0;  // 0: none
+  int64_t timeout_ms = 0;
   static constexpr auto fields() {
     using R = StartRequest;
     return std::make_tuple(sparse("argv", &R::argv), sparse("env", &R::env), sparse("cwd", &R::cwd),
@@ -60,7 +60,7 @@ struct AttachRequest {
   int64_t pid = 0;
   std::string tag;
   // Only the end is sent, nothing of what the program writes.
-  bool quiet = false;  // nothing until its end
+  bool quiet = false;
   static constexpr auto fields() {
     using R = AttachRequest;
     return std::make_tuple(sparse("pid", &R::pid), sparse("tag", &R::tag),

@@ -26,15 +26,15 @@ struct SpawnPlan {
   User user;
   int input = -1, output = -1, errors = -1;  // descriptors
   // `input` is a terminal, and becomes the controlling one of the new session.
-  bool terminal = false;  // `input` is one, and becomes the controlling one
+  bool terminal = false;
   // Whether the program leads a session of its own, so that it can be killed with all its children.
-  bool session = true;  // of its own
+  bool session = true;
 };
 
 struct Spawned {
   pid_t pid = -1;
   // Ends without a byte when the program was executed; otherwise an errno comes first.
-  Fd status;  // ends when the program runs; else holds an errno first
+  Fd status;
 };
 
 // Forks, and returns before the program runs: the caller reads `status` to learn whether it does.

@@ -27,8 +27,8 @@ namespace paddock::io {
 struct HttpClientOptions {
   net::HttpUrl url;
   // Also allows http: and addresses that are not public; only for servers of the operator's own.
-  bool private_addresses = false;  // http:, and addresses that are not public
-  std::string trust;               // PEM; empty: what this system trusts
+  bool private_addresses = false;
+  std::string trust;  // PEM; empty: what this system trusts
   size_t most_connections = 64;
 };
 

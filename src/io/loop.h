@@ -45,9 +45,9 @@ class Wait {
   friend class Loop;
   friend class Socket;
   // Takes itself out of all sockets and timers, without resuming the coroutine.
-  void leave(bool late);  // takes itself out of everything
+  void leave(bool late);
   // Leaves, and resumes the coroutine at once: this object is gone afterwards.
-  void wake(bool late);  // and goes on
+  void wake(bool late);
 
   Loop& loop_;
   Interest interests_[kMost];
@@ -110,7 +110,7 @@ class Loop {
   void run();  // until stop()
   void stop() { stopped_ = true; }
   // Called after each round of events, timers and turns, for work that is worth collecting.
-  std::function<void()> after_turn;  // called once everything that was ready has had its turn
+  std::function<void()> after_turn;
   // The time of the current round. It does not advance within one.
   Milliseconds now() const { return now_; }
 
@@ -159,7 +159,7 @@ class Loop {
 
   Fd epoll_;
   // Indexed by descriptor; null where the loop knows none.
-  std::vector<Socket*> sockets_;  // by descriptor
+  std::vector<Socket*> sockets_;
   // By descriptor: events of a closed one's past are not its successor's.
   std::vector<uint32_t> generations_;
   std::set<Timer> timers_;

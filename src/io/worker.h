@@ -18,7 +18,7 @@ class Worker {
  public:
   static Result<std::unique_ptr<Worker>> create(Loop& loop, size_t threads);
   // Waits for work that has begun. Waiters for work that has not begun are never resumed.
-  ~Worker();  // waits for work that has begun; waiters for work that has not are never resumed
+  ~Worker();
 
   struct State;
   // One piece of work, as an awaitable in the waiter's frame.

@@ -106,7 +106,7 @@ struct LifetimeOrder {
 // One rule of [monitor] that kills or pauses.
 struct RuleOrder {
   // True for the first rule of a new set: those sent before do not count any more.
-  bool first = false;  // those told before do not count any more
+  bool first = false;
   MonitorRule rule;
   uint64_t every_ms = 0;  // between two looks
   uint64_t limit = 0;     // the sandbox's, of which the rule may be a percentage

@@ -35,7 +35,7 @@ Result<std::vector<Fd>> await(int keeper, Record::Kind kind) {
   return std::move(received.descriptors);
 }
 
-// An undumpable process cannot be traced, and its /proc files belong to root.
+// The program cannot trace an undumpable process, and that process's /proc files belong to root.
 Result<void> hide_from_ptrace(const Plan& plan) {
   if (::prctl(PR_SET_DUMPABLE, plan.undumpable ? 0 : 1, 0, 0, 0) != 0)
     return errno_error(errno, "become undumpable");

@@ -79,8 +79,7 @@ class Living {
   }
 
  private:
-  // Listens before the first process is made, so that a server which crashes right after can be
-  // replaced.
+  // Opens what can fail cheaply first: the directory and the listener come before any process.
   Result<void> start() {
     (void)!::chdir("/");
     directory_ = TRY(open_file(plan_.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));

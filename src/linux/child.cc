@@ -46,7 +46,7 @@ Result<void> die_with_parent() {
 
 namespace {
 
-// The whole map must be written at once: the kernel takes it only one time.
+// Errors name the file, since the kernel's reason alone (EPERM, mostly) says little.
 Result<void> write_proc(pid_t pid, const char* file, const std::string& text) {
   Fd fd = TRY(open_file(cat("/proc/", pid, "/", file), O_WRONLY));
   Result<void> written = write_all(fd.get(), text);

@@ -22,7 +22,7 @@ io::Milliseconds monotonic() {
   return io::Milliseconds{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
 }
 
-// The guest enforces the timeout itself, since a server may be restarted meanwhile.
+// The guest enforces the timeout; the server gives up only kGrace later.
 Value request_for(const CommandOptions& options) {
   return guest::to_value(guest::StartRequest{.argv = options.argv,
                                              .env = options.env,

@@ -55,7 +55,7 @@ class Judge {
 double value_of(MonitorMetric metric, const UsageSample& sample);
 const char* name_of(MonitorMetric metric);
 // Whether the metric is expensive to read, and so not read with each sample unless a rule needs it.
-bool is_dear(MonitorMetric metric);  // to read: not with each sample unless a rule needs it
+bool is_dear(MonitorMetric metric);
 // A value in the metric's unit, for people: "99.7%", "512M", "20M/s", "64".
 std::string describe(MonitorMetric metric, double value);
 // The same by a rule's name: "monitor.kill_if.cpu".

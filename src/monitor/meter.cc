@@ -13,7 +13,7 @@ uint64_t rate(uint64_t now, uint64_t before, double seconds) {
 }
 
 // A sandbox that used less CPU time than this between two samples did nothing.
-constexpr uint64_t kStillUs = 1'000;  // of CPU time, from one sample to the next
+constexpr uint64_t kStillUs = 1'000;
 constexpr int64_t kLongestTrueUs = 10'000'000;
 
 }  // namespace

@@ -24,7 +24,7 @@ class Meter {
   Reading last_, last_deep_;
   std::optional<int64_t> last_us_, deep_us_;
   // Rates of the expensive part, which hold until it is read again.
-  uint64_t read_rate_ = 0, write_rate_ = 0;  // of the dear part: until it is read again
+  uint64_t read_rate_ = 0, write_rate_ = 0;
   double throttled_percent_ = 0;
 };
 

@@ -36,7 +36,8 @@ using Store = std::unique_ptr<X509_STORE, FreedBy<X509_STORE_free>>;
 using Context = std::unique_ptr<SSL_CTX, FreedBy<SSL_CTX_free>>;
 using Connection = std::unique_ptr<SSL, FreedBy<SSL_free>>;
 
-// Lifetimes in seconds. Certificates begin an hour ago, for clocks inside that are slow.
+// Lifetimes in seconds. Certificates are valid from an hour ago, so that a clock that is set back a
+// little does no harm.
 constexpr int kHour = 60 * 60;
 constexpr int kLifetime = 30 * 24 * kHour;
 constexpr size_t kMostLeaves = 1000;
@@ -89,7 +90,7 @@ bool add_extension(X509* certificate, X509* issuer, int kind, const std::string&
   return extension && X509_add_ext(certificate, extension.get(), -1);
 }
 
-// Clients refuse two certificates of one issuer with the same serial.
+// Some clients refuse two certificates of one issuer with the same serial.
 bool set_random_serial(X509* certificate) {
   Number number(BN_new());
   return number && BN_rand(number.get(), 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) &&
@@ -158,7 +159,7 @@ std::string to_pem(X509* certificate) {
 
 // ---- contexts
 
-// No renegotiation, compression or tickets: none is needed, and each has been an attack.
+// No renegotiation, compression or tickets: none is needed, and each has been part of an attack.
 bool restrict_protocol(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

@@ -26,7 +26,7 @@ constexpr size_t kMostEntries = 500'000;
 struct Tree {
   std::string path;
   // Mode rw: the host's own directory, in which names come and go while the program runs.
-  bool writable_on_host = false;  // rw: the host's own directory, where names come and go
+  bool writable_on_host = false;
 };
 
 // Everything that the policy shows of the host, in which a denied path could be seen.

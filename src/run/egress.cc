@@ -28,7 +28,7 @@ namespace {
 constexpr size_t kLongestAnswer = 16 << 20;
 constexpr int kAnswerMs = 30'000;  // an egress that does not answer for so long will not
 // A reload happens on the server's loop, so everything else waits for it.
-constexpr int kReloadMs = 2'000;  // the whole server waits
+constexpr int kReloadMs = 2'000;
 
 // A secret that is injected by egress must not be in the sandbox's environment as well.
 Result<std::string> secret_to_inject(const InjectPolicy& inject, const EnvPolicy& env) {

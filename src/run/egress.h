@@ -31,7 +31,7 @@ struct LiveNetwork {
 std::optional<LiveNetwork> parse_live(std::string_view line);  // nothing: another line
 
 // The interval of these reports, where no policy asks for a shorter one.
-constexpr uint64_t kLiveMs = 500;  // between two of them, where no policy asks for more
+constexpr uint64_t kLiveMs = 500;
 
 // One egress process. Not copied and not moved: others hold its address.
 class Egress {
@@ -62,13 +62,13 @@ class Egress {
   // Takes over an egress process that another server started, by the socket that the keeper held.
   static std::unique_ptr<Egress> adopt(const std::string& sandbox, Fd control);
   // The process lives on after this object.
-  void let_go() { pid_ = -1; }                     // it lives on when this is gone
+  void let_go() { pid_ = -1; }
   Fd take_events() { return std::move(events_); }  // for a reader elsewhere
 
   Fd take_sandbox_socket() { return std::move(sandbox_); }  // for the sandbox's first process
   int events() const { return events_.get(); }
   // Reads what there is without waiting. False when egress is gone.
-  bool read_events();  // what there is; false when egress is gone
+  bool read_events();
   const LiveNetwork& live() const { return live_; }
   // Called with each entry of the request log, as a line of JSON.
   std::function<void(const std::string& line)> on_entry;

@@ -24,7 +24,7 @@ class RunMonitor {
 
   uint64_t every_ms() const { return every_ms_; }
   // Called when the program starts: rates are measured from here.
-  void begin();  // the program starts now
+  void begin();
   // Takes what the keeper says is used, and the network's sums. Returns whether the run has to end.
   bool take(const launch::LivingUsage& usage, const LiveNetwork* network);
 

@@ -28,8 +28,7 @@ OutputDescriptor::OutputDescriptor(int fd) : fd_(fd) {
   }
 }
 
-// A polled descriptor takes at least PIPE_BUF bytes without blocking once poll() says that there is
-// room.
+// poll() promises room for PIPE_BUF bytes in a pipe, so no more than that is written at a time.
 ssize_t OutputDescriptor::write_some() const {
   if (kind_ == Kind::socket)
     return ::send(fd_, pending_.data(), pending_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

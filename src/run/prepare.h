@@ -20,13 +20,13 @@ struct PrepareOptions {
   bool terminal[3] = {false, false, false};
   uint16_t rows = 24, columns = 80;
   // A keeper that runs already and will get the plan; null to have one started.
-  launch::KeeperProcess* keeper = nullptr;  // one that runs already, and will get the plan
+  launch::KeeperProcess* keeper = nullptr;
   // Called before a directory is made on disk, which is to be removed if no run comes of it.
   std::function<void(const std::string& path)> about_to_make;
 };
 
-// Everything that is settled before anything happens. Dropping it releases what was taken: the ids,
-// the keeper, egress.
+// Everything that is settled before anything happens. Dropping it releases the ids, the keeper and
+// egress; a change set must be discarded explicitly.
 struct Prepared {
   WallKind wall = WallKind::container;
   wall::HostFacts facts;

@@ -185,7 +185,7 @@ void RunRecord::add(Event event) {
   pending_.push_back(std::move(event));
 }
 
-// Written in batches: an event while the run lasts may be lost with the machine, its start may not.
+// Events are written in batches, so that a busy program does not cost a write for each connection.
 void RunRecord::flush() {
   if (!pending_.empty()) log_.note(pending_);
   pending_.clear();

@@ -14,7 +14,7 @@ namespace paddock::runs {
 
 struct RunRecordOptions {
   // On whose behalf the run happens, as the caller named it.
-  std::string agent;  // on whose behalf
+  std::string agent;
   // The trace that this run is part of. Empty or malformed: the run begins a trace of its own.
   std::string traceparent;
   std::string policies;       // as they were named
@@ -34,9 +34,9 @@ class RunRecord {
   // happen.
   Result<void> start(const Prepared& prepared);
   // Takes one line of the network's log.
-  void connection(const std::string& entry);  // a line of the network's log
-  void connections_lost(uint64_t count);      // lines that never came
-  void event(const char* kind, Value data);   // what else happened while it ran
+  void connection(const std::string& entry);
+  void connections_lost(uint64_t count);     // lines that never came
+  void event(const char* kind, Value data);  // what else happened while it ran
   // Records how the run ended, and adds to the result what a reader should know about the record.
   void end(RunResult& result);
   // Records that the run failed before it had an outcome.

@@ -51,7 +51,7 @@ struct Supervised {
   redact::Counts redacted;
   bool killed_by_user = false;  // the second Ctrl-C
   // The keeper was killed, and the cleaning up is left to the caller.
-  bool keeper_died = false;  // and left the cleaning up to us
+  bool keeper_died = false;
 };
 
 // Returns when the sandbox is gone and cleaned up. An error means that it could not be made.

@@ -29,7 +29,7 @@ class RuleBatch {
   bool ipv6() const { return ipv6_; }
 
   // All chains and rules belong to this table.
-  void table();  // the one that all the rest belongs to
+  void table();
 
   struct Chain {
     const char *name, *type;
