@@ -83,7 +83,7 @@ Result<std::string> random_bytes(size_t count) {
   return bytes;
 }
 
-// Lengths are not secret, so that different ones may return early.
+// Lengths are not secret, so different ones may return early.
 bool same_secret(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

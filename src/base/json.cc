@@ -133,8 +133,8 @@ class Reader {
   }
 
   // RFC 8259 numbers: no leading zero, no bare point. Integers that do not fit 64 bits become
-  // doubles, and so does -0, whose sign would be lost. Too large for a double, or so small that
-  // nothing would be left of it: refused.
+  // doubles, and so does -0, whose sign would be lost. A number that is too large for a double, or
+  // so small that nothing would be left of it, is refused.
   Result<Value> read_number() {
     size_t start = at_;
     auto digits = [&] {

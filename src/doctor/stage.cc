@@ -21,7 +21,7 @@ namespace paddock::doctor {
 
 namespace {
 
-// Set in our environment and declared by no policy, so that it must not be seen inside.
+// Set in our environment and declared by no policy, so it must not be visible inside.
 constexpr char kVariable[] = "PADDOCK_VERIFY_MARKER";
 constexpr int kSignalOffset = 7;  // of SIGRTMIN: nothing else uses it
 

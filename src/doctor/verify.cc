@@ -134,7 +134,7 @@ class Verifier {
     }
   }
 
-  // A place that the policy or the system shows is no breach.
+  // A place that the policy or the system shows is not a breach.
   static bool is_granted(const std::string& place, const runs::Prepared& whole) {
     const wall::Request& request = whole.request;
     auto covers = [&](const wall::HostPath& granted) {

@@ -244,10 +244,10 @@ Task<Connection::First> Connection::first_to_speak() {
   }
 }
 
-// Reads until it is clear what the client speaks. A protocol whose first words could begin a
-// request and then waits for an answer must not wait for ever: after a moment what it said
-// goes to the server, and is remembered. Should it become a request after all, the rest is held
-// until it was judged; a server does nothing with half a first line.
+// Reads until it is clear what the client speaks. Some protocols begin with words that could start
+// a request, and then wait for an answer; they must not wait for ever. So after a moment what the
+// client sent goes to the server, and is remembered. If it becomes a request after all, the rest is
+// held until it was judged; a server does nothing with half a first line.
 Task<Connection::Speech> Connection::listen_to_client() {
   Interest both[] = {{&client_.socket, false}, {&server_.socket, false}};
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
@@ -306,8 +306,8 @@ Task<void> Connection::carry() {
   First first = co_await first_to_speak();
   Speech speech = Speech::other;
   if (first == First::client) speech = co_await listen_to_client();
-  // Cleartext HTTP/2 carries requests whose host nobody could judge. Who speaks first is chance,
-  // and decides nothing.
+  // Cleartext HTTP/2 carries requests whose host cannot be judged. Who speaks first is a matter of
+  // chance, and decides nothing.
   if (speech == Speech::other && !target_.host.is_address() &&
       server_.peek() == Stream::Seen::bytes) {
     bool is_http2 = co_await server_greets_in_http2();

@@ -72,7 +72,7 @@ std::unique_ptr<Attempt> start(Loop& loop, const net::Address& address, uint16_t
 
 }  // namespace
 
-// An address of NAT64 leads to an IPv4 address, so that one is judged as well.
+// A NAT64 address leads to an IPv4 address, which is judged as well.
 policy::Verdict judge(const Gate& gate, const Target& target, const net::Address& address) {
   policy::Verdict verdict = gate.rules.decide_address(target.host, to_host(address), target.port,
                                                       why_not_public(gate, address));

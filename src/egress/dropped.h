@@ -1,5 +1,5 @@
 // Packets that nothing carries (UDP other than DNS, ICMP, SCTP, …). The kernel drops them inside
-// the sandbox and tells us.
+// the sandbox and reports them here.
 #pragma once
 
 #include "egress/gate.h"

@@ -191,9 +191,9 @@ Task<bool> HttpRelay::find_server() {
   co_return true;
 }
 
-// Without TLS everyone on the way could read the secret, and nobody knows who answers. Whoever
-// lists that very port, or a host of a network of their own, wants it so; but not on the ports of
-// HTTPS, where only a hostile program would speak without.
+// Without TLS everyone on the way could read the secret, and nobody knows who answers. An operator
+// who lists that very port, or a host in a private network, wants it so. On the ports of HTTPS it
+// is never sent, as only a hostile program would speak without TLS there.
 bool HttpRelay::may_show_secrets() const {
   const Target& target = connection_.target_;
   if (target.port == 443 || target.port == 8443) return false;

@@ -10,7 +10,7 @@ namespace paddock::egress {
 
 namespace {
 
-// A synthetic address never changes, so that the TTL only bounds how often programs ask again.
+// A synthetic address never changes, so the TTL only bounds how often programs ask again.
 constexpr uint32_t kTtl = 60;
 // Questions that are answered at the same time. Others are dropped, and the program asks again.
 constexpr size_t kMostAtOnce = 128;

@@ -1,5 +1,5 @@
-// A rate in bytes per second. Who has moved bytes says so, and is told how long to wait before
-// moving more.
+// A rate in bytes per second. Callers report the bytes they have moved, and learn how long to wait
+// before they move more.
 #pragma once
 
 #include <algorithm>

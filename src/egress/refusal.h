@@ -1,4 +1,4 @@
-// What a program that may not go somewhere is told, in words that people and agents can act on.
+// The answers to a program that may not go somewhere, in words that people and agents can act on.
 #pragma once
 
 #include <string>

@@ -119,8 +119,8 @@ void Resolver::keep(const std::string& name, const Answer& answer) {
       loop_.now() + static_cast<Milliseconds>(std::max(answer.ttl, kShortestTtl)) * 1000};
 }
 
-// Both questions on one socket, whose port nobody outside knows; only this server's datagrams reach
-// it.
+// Asks both questions on one socket. Nobody outside knows its port, and only this server's
+// datagrams reach it.
 Task<Resolver::Answer> Resolver::ask(net::Endpoint server, const std::string& name) {
   Answer answer;
   net::SocketAddress to = net::to_socket_address(server);

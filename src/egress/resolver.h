@@ -48,7 +48,7 @@ class Resolver {
     Resolved resolved;
     Milliseconds until = 0;
   };
-  // A lookup under way. Who asks for the same name meanwhile gets the same answer.
+  // A lookup under way. Others that ask for the same name meanwhile get the same answer.
   struct Lookup {
     explicit Lookup(Loop& loop) : done(loop) {}
     Event done;

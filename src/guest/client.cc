@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kReadAtOnce = 64 << 10;
 char buffer[kReadAtOnce];  // of the whole process: what is in it does not outlive a turn
 
-// Bounds of one connection. A hostile guest may read slowly or not at all, so that everything which
-// waits for it on the server needs a limit.
+// Bounds of one connection. A hostile guest may read slowly or not at all, so everything that waits
+// for it on the server needs a limit.
 constexpr size_t kRoomBelow = 256 << 10;      // so much unsent, and send() waits
 constexpr size_t kMostUnsent = 32 << 20;      // a guest that does not read so much never will
 constexpr size_t kMostUnanswered = 64 << 10;  // cancelled channels whose end has not come

@@ -61,7 +61,7 @@ bool is_printable(std::string_view text) {
 }
 
 // Reads with the functions for an open file or those for a path. Programs inside may set any number
-// of attributes of any size, so that only ours are read, and only up to a bound.
+// of attributes of any size, so only ours are read, and only up to a bound.
 template <class List, class Get>
 Metadata read_metadata(List list, Get get) {
   Metadata metadata;

@@ -21,7 +21,7 @@ class Guest {
 
   io::Loop& loop;
   Processes processes;
-  // The sandbox has only one user id, so that users differ in name and environment alone.
+  // The sandbox has only one user id, so its users differ in name and environment alone.
   const bool single_id;
   Environment environment;  // of everything started from now on
   std::string default_user, default_cwd;
@@ -30,7 +30,7 @@ class Guest {
   std::optional<User> usual_user;
   // The number of directories that all watches hold together. They share one limit.
   size_t watched = 0;
-  // Whether the sudo socket is open, which is told to servers in the hello.
+  // Whether the sudo socket is open. Servers learn it from the hello.
   bool has_sudo = false;
 
   // Serves the requests that come on `stream`. The link that was there before is closed, and its

@@ -44,8 +44,8 @@ pid_t session_of(const char* pid) {
 
 }  // namespace
 
-// Job control in a shell puts children into other process groups, so that the group alone is not
-// enough; all of them are in the session.
+// A shell's job control puts children into other process groups, so killing the group is not
+// enough. They all stay in the session.
 void kill_session(pid_t leader) {
   (void)::kill(-leader, SIGKILL);
   DIR* processes = ::opendir("/proc");
@@ -227,7 +227,8 @@ void Process::exited(int status) {
   check_end();
 }
 
-// The end is told only after all output was passed on, so that no follower misses the last bytes.
+// The end is reported only after all output was passed on, so that no follower misses the last
+// bytes.
 void Process::check_end() {
   if (!reaped_ || open_outputs_ > 0 || ended_) return;
   ended_ = true;

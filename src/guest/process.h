@@ -1,4 +1,4 @@
-// One process that the server asked for: its streams, who follows it, how it ended.
+// One process that the server asked for: its streams, its followers, and its end.
 #pragma once
 
 #include <sys/types.h>

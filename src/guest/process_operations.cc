@@ -58,7 +58,7 @@ Result<std::string> working_directory(Guest& guest, const std::string& asked, co
   struct stat info;
   bool exists = ::stat(cwd.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   if (exists) return cwd;
-  // Nobody named the home directory, so a missing one is no error.
+  // Nobody named the home directory, so a missing one is not an error.
   if (asked.empty() && guest.default_cwd.empty()) return std::string("/");
   return refuse(Code::invalid, cat("cwd '", cwd, "' does not exist"));
 }

@@ -63,8 +63,8 @@ const char* wire_code(const Error& error) {
   }
 }
 
-// A guest that claims, say, a failed authentication could mislead clients, so that only some codes
-// are taken from it.
+// A guest that claims, say, a failed authentication could mislead clients, so only some codes are
+// accepted from it.
 Error from_wire(std::string_view code, std::string message) {
   const ErrorRow* row = find_connect_code(code);
   if (!row || !row->from_guest) return make_error(Kind::unknown, std::move(message));

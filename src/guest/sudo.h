@@ -21,7 +21,7 @@ namespace paddock::guest {
 inline constexpr const char* kSudoSocket = "/run/paddock/guest.sock";
 inline constexpr size_t kLargestSudo = 1 << 20;
 
-// Comes from any program inside, so that nothing in it is believed: who asks is known from the
+// Comes from any program inside, so nothing in it is believed. Who is asking is known from the
 // socket.
 struct SudoRequest {
   std::string user = "root", group, cwd;

@@ -185,7 +185,7 @@ class Parser {
       if (known != name) continue;
       if (std::string_view("ugDp").find(letter) != std::string_view::npos)
         return take_value(letter, value(rest, name));
-      // Of "preserve-env=LIST" the whole environment: nothing here is kept from anyone.
+      // "preserve-env=LIST" keeps the whole environment, since nothing here is kept from anyone.
       return take_flag(letter);
     }
     done(1, cat("sudo: unrecognized option '--", name, "'\n", kUsage));

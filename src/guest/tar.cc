@@ -155,7 +155,6 @@ class Unpacker {
     }
     // The rest is padding. It is read, so that the sender does not see a broken pipe.
     char rest[kBlock];
-    // padding: who sends it need not see a broken pipe.
     while (::read(input, rest, sizeof rest) > 0) {}
     Value result;
     result.set("files", files);

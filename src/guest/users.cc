@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMostBytes = 1 << 20;
 constexpr size_t kMostGroups = 1024;
 
-// A whole decimal number. UINT32_MAX is no id: the kernel takes it for "leave unchanged".
+// A whole decimal number. UINT32_MAX is not an id: the kernel takes it for "leave unchanged".
 std::optional<uint32_t> id_in(std::string_view text) {
   uint32_t id = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);

@@ -270,8 +270,8 @@ Task<Result<void>> HttpClient::send(HttpRequest request, std::shared_ptr<HttpExc
   co_return answered;
 }
 
-// Writing may fail while the server has an answer already (413, for example), so that reading is
-// tried in any case.
+// Writing may fail although the server has already answered (413, for example), so the response is
+// read in any case.
 Task<Result<void>> HttpClient::answer(HttpExchange& exchange, std::string_view bytes,
                                       std::string method, Milliseconds deadline) {
   const net::HttpUrl& url = exchange.shared_->options.url;

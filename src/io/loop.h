@@ -89,8 +89,8 @@ class Socket {
   void read_short() { readable_ = ends_; }
   void not_writable() { writable_ = false; }
 
-  // Who waits for it gets a turn, as if it were ready. (A socket without a descriptor is thus a
-  // bell: io/bell.h.)
+  // Gives waiters a turn, as if it were ready. (A socket without a descriptor is thus a bell:
+  // io/bell.h.)
   void nudge();
 
  private:

@@ -15,8 +15,8 @@
 
 namespace paddock::launch {
 
-// One message. All parts of Paddock that speak this are built together, so that the struct itself
-// goes over the wire.
+// One message. All programs that exchange it are built together, so the struct itself goes over the
+// wire.
 struct Record {
   enum class Kind : uint32_t {
     // keeper → first process (after the plan)
@@ -50,8 +50,8 @@ struct Record {
     thaw,
     usage,     // numbers of the answer as in LivingUsage; the keeper of a run answers it, too
     replaced,  // keeper → server: another one has come, and this was the last word to you
-    // server → keeper of a living sandbox, not answered: what the keeper does by itself when there
-    // is no server
+    // server → keeper of a living sandbox, without an answer: what the keeper does by itself while
+    // there is no server
     lifetime,  // numbers as in LifetimeOrder
     rule,      // numbers and texts as in RuleOrder
   } kind;

@@ -49,7 +49,7 @@ class Keeper {
   void forget_what_was_made_ahead() { hold_.forget_first_process(); }
   Result<void> make_ahead() { return hold_.make_first_process(kContainerNamespaces, control_); }
 
-  // Makes the sandbox, stays until it ends, cleans up, tells the caller.
+  // Makes the sandbox, stays until it ends, cleans up, and reports to the caller.
   void run(Plan plan, std::string bytes, std::vector<Fd> passed) {
     plan_ = std::move(plan);
     plan_bytes_ = std::move(bytes);
@@ -362,7 +362,7 @@ class Keeper {
     over_ = true;
   }
 
-  // For what could not be measured: then there is no peak either.
+  // For a limit that could not be measured: then there is no peak either.
   void stop_for(LimitKind limit, uint64_t& peak) {
     peak = kUnmeasured;
     stop_for(limit);

@@ -16,7 +16,8 @@ struct LaunchInput {
   Sources sources;        // what the keeper took ahead
   std::vector<Fd> stdio;  // for the program: stdin, stdout, stderr
   Fd egress;              // the socket to the egress process, when the plan has a network
-  // What the kernel counts per user, inside; told after the namespaces in `ready`.
+  // Whether the kernel's per-user counters could be bounded inside. It is reported after the
+  // namespaces in `ready`.
   bool counters_bounded = false;
 };
 

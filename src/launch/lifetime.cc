@@ -35,7 +35,7 @@ void Lifetime::server_gone(uint64_t now) {
   begin_rules(now);
 }
 
-// The measurement begins anew, since rates over a time without samples would mean nothing.
+// The measurement starts over, since rates over a time without samples would mean nothing.
 void Lifetime::begin_rules(uint64_t now) {
   judge_.reset();
   next_sample_ = 0;

@@ -356,7 +356,7 @@ class Living {
     if (ran) ran_us_ = now;
     pace_ = ran ? kShortestLook : std::min(pace_ * 2, kLongestLook);
     next_look_us_ = now + pace_;
-    // Else only the walker knows whether something ran.
+    // If the kernel does not count CPU time, only the walker knows whether something ran.
     bool counted = watcher_.kernel_counts_cpu();
     if (counted && !ran && !walker_.pending() && now - ran_us_ > kIdleWalker) walker_.stop();
     if (counted && !ran) return;

@@ -1,9 +1,9 @@
 // The keeper of a living sandbox. It outlives the server that started it: it listens in the
 // sandbox's directory, and whoever connects there last is its server. It ends when the guest ends,
-// when a limit is passed, or when it is told to; never because a server is gone. Times to live and
-// rules are the server's business while there is one; without it the keeper sees to what it was
-// told of them (launch/lifetime.h). How it ended stands in a file of the directory, for the server
-// that comes too late to hear it.
+// when a limit is exceeded, or when it is told to; never because a server is gone. Times to live
+// and rules are enforced by the server while there is one; without it, the keeper enforces what it
+// was told of them (launch/lifetime.h). How it ended is written to a file in the directory, for a
+// server that comes later.
 #pragma once
 
 #include <string>

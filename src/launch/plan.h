@@ -77,7 +77,7 @@ struct NetworkPlan {
   bool enabled = false;   // else there is loopback, and nothing more
   std::string addresses;  // rtnetlink: addresses and routes on `lo`
   std::string rules;      // nfnetlink, one batch: TCP and DNS go to `port`, the rest nowhere
-  // Nfnetlink, one batch: tells what went nowhere; a kernel without NFLOG goes without it.
+  // Nfnetlink, one batch: reports dropped packets. A kernel without NFLOG goes without it.
   std::string log_rule;
   std::string log_listen;  // nfnetlink: makes the socket that it is sent on hear of that
   bool ipv6 = true;
@@ -115,7 +115,7 @@ struct Plan {
   std::string search_path;   // where argv[0] is looked for when it has no slash
   int stdio[3] = {0, 1, 2};  // indices of the descriptors passed with the plan, or kTerminal
   uint16_t rows = 24, columns = 80;
-  // Wait before exec until told to go, so that the caller can read back the truth.
+  // Wait before exec until told to go, so that the caller can read back what is enforced.
   bool hold = false;
   std::string space;  // where private space on disk is; the keeper makes and removes it
   std::vector<std::string> space_folders;  // what stands in it; empty: none is needed
@@ -127,7 +127,7 @@ struct Plan {
   // The program is PID 1 itself, and lives on when the caller is gone: launch/living.h.
   bool living = false;
   std::string directory;  // living: where the keeper listens
-  // Inside (container) or on the host (process): the filesystem whose fill is watched.
+  // The filesystem whose fill level is watched: inside (container) or on the host (process).
   std::string scratch;
   Watch watch;
 };

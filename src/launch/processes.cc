@@ -53,9 +53,9 @@ std::optional<ProcessMemory> parse_resident(std::string_view status) {
                        number_after(status, "VmPTE:").value_or(0) << 10};
 }
 
-// A file that every thread of a process has; of a process whose leader has ended, that of another
-// thread. `has` says whether there is something in the text. Whole and empty: no thread has
-// anything.
+// Reads a file that every thread of a process has. If the leader has ended, another thread's is
+// read. `has` says whether there is something in the text. The result is whole and empty if no
+// thread has anything.
 template <class Has>
 ProcText read_of_any_thread(int proc, const std::string& pid, const char* file, Has has) {
   ProcText leader = read_proc(proc, cat(pid, "/", file));

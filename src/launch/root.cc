@@ -173,7 +173,7 @@ bool takes_source(const Step& step, Taker taker) {
 
 namespace {
 
-// Mounts whose owners shift alike share what says how: each costs a process.
+// Mounts that are shifted alike share one user namespace, since making one takes a process.
 class Shifts {
  public:
   Result<int> find(const kernel::OwnerShift& wanted) {

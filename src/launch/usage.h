@@ -1,4 +1,4 @@
-// What a sandbox uses at this instant, for those who ask its keeper.
+// What a sandbox uses at this instant, for callers that ask its keeper.
 #pragma once
 
 #include "launch/channel.h"

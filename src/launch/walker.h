@@ -35,7 +35,7 @@ class Walker {
 
   const Sample& latest() const { return latest_; }
   bool pending() const { return asked_us_ != 0; }
-  // It died, or a question was not answered in time, so that it is unknown what is used.
+  // It died, or did not answer in time, so it is unknown what is used.
   bool lost() const;
 
  private:

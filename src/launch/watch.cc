@@ -331,9 +331,9 @@ void Watcher::judge_unseen_disk(Holdings& held, bool blind) {
   growth_before_ = growth_.first;
 }
 
-// Walking a large tree takes a while: at most one part in ten of the time is spent on it, and far
-// less for the living, of which there are many. Who makes many names must not gain time by it, so
-// that the pause stays short, and ends when the disk fills quickly.
+// Walking a large tree takes a while. At most one part in ten of the time is spent on it, and far
+// less for living sandboxes, of which there are many. A program must not gain time by making many
+// names, so the pause stays short, and ends early when the disk fills quickly.
 void Watcher::measure() {
   uint64_t begin = now_us();
   owed_ = begin < measure_again_us_;

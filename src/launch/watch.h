@@ -23,7 +23,7 @@ struct Sample {
   bool disk_full = false, inodes_full = false;
   // False: something could not be read, and the number is only what was seen of it.
   bool memory_known = true, pids_known = true;
-  // false: in the midst of a walk, whose result is that of the last one.
+  // False in the middle of a walk; what walks find is then that of the last one.
   bool complete = false;
   bool walk_owed = false;      // the last walk was too short a time ago for another
   uint64_t measured_disk = 0;  // of `disk`, what a walk found
@@ -74,7 +74,7 @@ class Watcher {
 
   // `quick`: without walks; what they find is that of the last one.
   Sample sample(bool quick = false);
-  // Whether another sample would tell more though nothing ran since: the last one was without a
+  // Whether another sample would show more although nothing ran since: the last one was without a
   // walk, or the disk has filled quickly, whoever filled it. Costs little.
   bool walk_is_due() const;
   uint64_t cpu_us();  // alone, which is much cheaper

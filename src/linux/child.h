@@ -31,8 +31,8 @@ struct IdMap {
   uint32_t inside_uid = 0, outside_uid = 0;
   uint32_t inside_gid = 0, outside_gid = 0;
   uint32_t count = 1;
-  // Ids that the administrator gave this user (linux/sub_ids.h), right behind those above; mapped
-  // by newuidmap and newgidmap.
+  // Ids that the administrator gave this user (linux/sub_ids.h), right after those above. They are
+  // mapped by newuidmap and newgidmap.
   uint32_t sub_uid = 0, sub_gid = 0, sub_count = 0;
 };
 // Without privilege and subordinate ids, setgroups is denied first, as the kernel demands.

@@ -181,8 +181,8 @@ Result<std::optional<size_t>> dbus_message_size(std::string_view head) {
 
 namespace {
 
-// One header field behind its code. Fields of later versions of the protocol are skipped, as the
-// specification wants, as long as they hold a basic value.
+// Reads one header field after its code. Fields of later versions of the protocol are skipped, as
+// the specification demands, as long as they hold a basic value.
 bool read_field(DbusReader& reader, uint8_t code, DbusMessage& message) {
   std::string type, other;
   uint32_t number = 0;

@@ -145,7 +145,7 @@ std::optional<ServiceManager> find_service_manager() {
 ScopeConversation::ScopeConversation(std::string unit, const std::vector<pid_t>& pids, bool is_bus,
                                      uint32_t uid)
     : unit_(std::move(unit)) {
-  // A private socket tells every client of every job; a bus has to be told who wants to know.
+  // A private socket reports every job to every client; on a bus one has to subscribe first.
   std::vector<DbusMessage> messages;
   if (is_bus) {
     messages.push_back(call_bus("Hello"));

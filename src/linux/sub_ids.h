@@ -29,8 +29,8 @@ std::optional<uint32_t> find_sub_range(const std::string& text, uint32_t uid,
 // program does not have. Empty if there is none.
 std::string user_name(uint32_t uid);
 
-// Lets `program` (newuidmap, newgidmap), which has the right to, write a process's map: `own`, and
-// behind it `count` ids from `first` on.
+// Lets `program` (newuidmap, newgidmap), which has the right to do so, write a process's map:
+// `own`, and after it `count` ids from `first` on.
 struct OwnIds {
   uint32_t inside = 0, outside = 0, count = 1;
 };

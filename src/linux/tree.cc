@@ -115,8 +115,8 @@ class Walk {
 
  private:
   void read_part(Level& level) {
-    // Of one whose descriptor will be closed on the way down, nothing is kept: one directory at a
-    // time.
+    // A directory whose descriptor is closed on the way down keeps no list: it is entered one child
+    // at a time.
     bool deep = levels_.size() > kOpenLevels;
     buffer_.resize(deep ? 4096 : 32768);
     Result<bool> more =

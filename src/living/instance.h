@@ -37,8 +37,8 @@ struct MountedWorkspace {
 // Everything that is needed to start a sandbox.
 struct InstanceSpec {
   std::string id;  // [a-z0-9]; names its cgroups too
-  // Of this sandbox on the host, mode 0700, made by the caller; start() makes upper/ and work/ for
-  // the overlays in it when they are missing, so that files outlive the processes.
+  // The directory of this sandbox on the host, mode 0700, made by the caller. start() makes upper/
+  // and work/ for the overlays in it if they are missing, so that files outlive the processes.
   std::string directory;
   Policy policy;  // combined; the container wall only
   store::Rootfs root;

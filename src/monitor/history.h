@@ -95,7 +95,7 @@ class History {
   static constexpr int64_t kHourEveryMs = 5'000;
 
  private:
-  // What the hour keeps of a sample. Sizes are in units of 4 KiB, so that 16 TiB fit.
+  // What the hour keeps of a sample. Sizes are in units of 4 KiB, which reaches up to 16 TiB.
   struct Brief {
     float cpu_percent = 0;
     uint32_t memory = 0, memory_file = 0, disk = 0;

@@ -51,8 +51,8 @@ std::optional<uint64_t> keyed(std::string_view text, std::string_view key) {
 // The content of one file, on the stack: a sample must not allocate for each of a dozen files.
 class Text {
  public:
-  // The whole of a file, which stays open when `keep` says so. Nothing: there is no such file, or
-  // its group is gone.
+  // Reads a whole file, which stays open if `keep` is set. There is no text if there is no such
+  // file, or if its group is gone.
   Text(File& file, bool keep) {
     if (file.path.empty()) return;
     if (!file.fd) file.fd = Fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));

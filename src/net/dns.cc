@@ -195,7 +195,7 @@ bool is_asked_for(const Address& address, uint16_t type) {
   return type == static_cast<uint16_t>(address.ipv6 ? DnsType::aaaa : DnsType::a);
 }
 
-// Reads the rest of a reply and looks into every record whose inside matters, so that a broken one
+// Reads the rest of a reply and looks into every record whose content matters, so that a broken one
 // is refused wherever it stands.
 class ReplyReader {
  public:

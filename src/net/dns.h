@@ -53,8 +53,8 @@ std::string make_answer(const DnsQuery& query, DnsCode code, const std::vector<A
                         uint32_t ttl);
 std::string make_error(uint16_t id, DnsCode code);
 
-// The question for a server, as a recursive query with an EDNS record (1232 bytes). Empty for what
-// is no name.
+// The question for a server, as a recursive query with an EDNS record (1232 bytes). Empty if `name`
+// is not a name.
 std::string make_query(uint16_t id, const std::string& name, DnsType type);
 
 // Over TCP a message has its length in front.

@@ -140,7 +140,7 @@ Result<void> parse_absolute_target(RequestHead& request) {
   return {};
 }
 
-// The form of the target decides what the request means, so that each is told apart exactly.
+// The form of the target decides what the request means, so the four forms are told apart exactly.
 Result<void> parse_target(RequestHead& request) {
   const std::string& target = request.target;
   if (target.size() > kLongestTarget)

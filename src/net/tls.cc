@@ -81,8 +81,7 @@ std::string example_of(const std::string& host) {
 
 // ---- certificates
 
-// OpenSSL parses `value` as a small language, so that it must never hold text from outside that was
-// not checked.
+// OpenSSL parses `value` as a small language, so it must never hold unchecked text from outside.
 bool add_extension(X509* certificate, X509* issuer, int kind, const std::string& value) {
   X509V3_CTX context{};
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);

@@ -17,7 +17,7 @@ namespace {
 
 const Answers kAnswers("files");
 
-// Another file at the same path is no breach: a sandbox has a /var of its own.
+// Another file at the same path is not a breach: a sandbox has a /var of its own.
 void read_host_file(const HostFile& file) {
   std::string probe = cat("read ", file.path);
   Fd fd(::open(file.path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));

@@ -13,7 +13,8 @@ constexpr size_t kLongestField = (4 << 10) + 16, kLongestList = 32 << 10;
 constexpr size_t kEach = 3;  // quotes and a comma
 // Shorter pieces would be outweighed by telling how long the whole was.
 constexpr size_t kWorthASize = 64;
-// Of each part: with more parts than have room for that, the last ones are left out.
+// The least that each part gets. If there are more parts than have room for that, the last ones are
+// left out.
 constexpr size_t kLeast = 16;
 
 // About how much of a record the value takes, up to `most`.
@@ -75,8 +76,8 @@ Value cut(const Value& value, size_t room) {
   Value kept{Value::Object{}};
   for (size_t i = 0; i < shown; ++i) {
     const auto& [name, member] = (*members)[i];
-    // A name that takes more than its half is cut, too; its place tells it from others that begin
-    // the same.
+    // A name that takes more than its half is cut, too; its position tells it from others that
+    // begin the same.
     std::string shown_name =
         name.size() <= share / 2 ? name : cat(cut_text(name, share / 2), " #", i);
     kept.set(shown_name, cut(member, rest(std::min(name.size(), share / 2))));

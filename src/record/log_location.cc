@@ -29,8 +29,8 @@ Result<void> leave_log_location(const std::string& state_directory, const std::s
   return store::write_file(directory.get(), kFile, log + "\n");
 }
 
-// The file decides where records go, so that only a regular file of this user's own is believed,
-// which nobody else can write.
+// The file decides where records go, so it is believed only if it is a regular file of this user's
+// own that nobody else can write.
 Result<std::string> log_location(const std::string& state_directory) {
   std::string path = file_in(state_directory);
   Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

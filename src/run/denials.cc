@@ -19,7 +19,7 @@ namespace paddock::runs {
 
 namespace {
 
-// Looking for matches takes time before every run, so that larger trees are refused.
+// Looking for matches takes time before every run, so larger trees are refused.
 constexpr size_t kMostEntries = 500'000;
 
 // A host directory or file that the sandbox sees.
@@ -86,8 +86,8 @@ Error cannot_hold(const std::string& denied, const Tree& tree, const std::string
                "use the workspace mode copy, where it holds and is checked again by paddock apply"};
 }
 
-// Denies one path. A mount covers a path as it is now, so that in a read-write tree the program
-// could rename what is covered; that needs a word in [danger]. Returns whether it was needed.
+// Denies one path. A mount covers a path as it is now, and in a read-write tree the program could
+// rename what is covered; accepting that takes an entry in [danger]. Returns whether it was needed.
 Result<bool> deny_exact(const std::string& denied, const std::vector<Tree>& trees,
                         const Policy& policy, std::vector<std::string>& found) {
   bool needs_danger = false;

@@ -172,7 +172,8 @@ Egress::~Egress() {
   (void)::waitpid(pid_, nullptr, 0);
 }
 
-// With `reads_events`, what egress still has to tell is taken meanwhile, or it would wait for us.
+// With `reads_events`, the events that egress still sends are read meanwhile; otherwise it would
+// wait for us.
 Result<Value> Egress::read_answer(bool reads_events, int patience) {
   std::string line;
   char buffer[65536];

@@ -8,7 +8,7 @@ namespace paddock::runs {
 
 namespace {
 
-// A rule may hold at every sample, so that the list of warnings is bounded.
+// A rule may hold at every sample, so the list of warnings is bounded.
 constexpr size_t kMostWarnings = 100;
 
 std::vector<std::string> groups_of(const launch::Plan& plan) {

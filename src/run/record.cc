@@ -92,7 +92,7 @@ Value who_and_what(const Command& command, const Policy& policy, const std::stri
   data.set("command", command_value(command, redaction));
   if (!command.file_name.empty()) {
     data.set("file", redaction.clean(command.file_name));
-    // Of the redacted text: else it would tell whether a guess at a short secret is right.
+    // The hash is of the redacted text; otherwise it would confirm a guess at a short secret.
     data.set("file_sha256", to_hex(sha256_bytes(redaction.clean(command.file_content))));
   }
   data.set("cwd", redaction.clean(working_directory()));

@@ -81,7 +81,7 @@ bool from_field(const Value& value, LimitHit& into) {
   return false;
 }
 
-// What the kernel does not tell is left out.
+// What the kernel does not report is left out.
 Value to_value(const UsageSample& sample) {
   Value value;
   value.set("time_ms", sample.time_ms);

@@ -163,7 +163,8 @@ class Supervisor {
     return static_cast<int>(std::clamp<int64_t>(next - now_ms(), 0, INT_MAX));
   }
 
-  // The first letters of a word that could become a secret: who types them waits for their echo.
+  // Shows the first letters of a word that could become a secret, because whoever types them waits
+  // for their echo.
   void show_what_is_typed() {
     if (!show_by_ || now_ms() < *show_by_) return;
     show_by_.reset();

@@ -25,7 +25,7 @@ struct NetworkFacts {
   // Where programs look for certificate authorities, in the root that they get.
   std::vector<std::string> ca_bundles;
   std::string java_trust_store;  // the same for Java; empty: none
-  // Of another root; empty where it has none, or one that leads nowhere.
+  // The resolver file of another root; empty if it has none, or one that leads nowhere.
   std::string resolv_conf;
 };
 
