@@ -60,7 +60,7 @@ Result<Incoming> receive_some(int socket, void* bytes, size_t size, int flags,
   return incoming;
 }
 
-// Reads exactly `size` bytes (or none at the end).
+// Reads exactly `size` bytes, or none if the other side is gone.
 Result<Incoming> receive_exactly(int socket, void* bytes, size_t size,
                                  std::vector<Fd>& descriptors) {
   Incoming all;
@@ -228,7 +228,7 @@ Result<void> send_bytes(int socket, std::string_view bytes, const std::vector<in
   ssize_t sent = send_message(socket, message);
   if (sent < 0 && errno == ETOOMANYREFS) sent = send_with_all_descriptors(socket, message);
   if (sent < 0) return errno_error(errno, "send to another part of Paddock");
-  // The rest of a long block goes without the descriptors.
+  // The rest of a long block is sent without the descriptors.
   bytes.remove_prefix(static_cast<size_t>(sent));
   while (!bytes.empty()) {
     ssize_t more = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -65,7 +65,7 @@ struct Record {
 inline constexpr std::array<const char*, 7> kNamespaceNames = {"user", "mnt", "pid",   "net",
                                                                "ipc",  "uts", "cgroup"};
 
-// Instead of a number that could not be measured.
+// Stands for a number that could not be measured.
 inline constexpr uint64_t kUnmeasured = UINT64_MAX;
 
 // What the keeper saw, in Record::numbers of `ended`.
@@ -138,8 +138,8 @@ Result<Received> receive_record(int socket);
 // The same without waiting, for callers that watch several sockets.
 class RecordReader {
  public:
-  // A whole record, or nothing yet. `closed` at the end, also when it comes in the middle of a
-  // record.
+  // A whole record, or nothing yet. `closed` is set at the end of the stream, also if that comes in
+  // the middle of a record.
   Result<std::optional<Received>> read(int socket);
 
  private:

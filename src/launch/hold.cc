@@ -49,9 +49,10 @@ Result<void> Hold::start(const Plan& plan, const std::string& plan_bytes, std::v
   bool version_2 =
       std::any_of(plan.cgroups.begin(), plan.cgroups.end(),
                   [](const kernel::CgroupPlan& group) { return group.version() == 2; });
-  // One made ahead is in no cgroup yet, and a version 2 one cannot be joined later.
+  // A process that was made ahead is in no cgroup yet, and a version 2 cgroup cannot be joined
+  // later.
   if (namespaces_ != wanted || version_2) forget_first_process();
-  // Daemonised grandchildren of a program without its own PID namespace come to us.
+  // Without a PID namespace, daemonised grandchildren of the program become our children.
   if (!plan.container && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
     return errno_error(errno, "become a subreaper");
   if (child_.pid < 0) {

@@ -25,9 +25,9 @@ sigset_t all_signals() {
 // A program that makes orphans without end must not keep PID 1 from reading the keeper's records.
 constexpr int kReapedAtOnce = 64;
 
-// Reaps some of what there is to reap (`more`: not all of it): orphans without end must not keep us
-// from the rest. True, with its status, once the program itself has ended, which is looked for
-// first.
+// Reaps a bounded number of children, so that a flood of orphans cannot keep us from the rest;
+// `more` says that some are left. The program itself is looked for first: true, with its status,
+// once it has ended.
 bool reap(pid_t program, int* program_status, bool* more) {
   *more = false;
   if (::waitpid(program, program_status, WNOHANG) == program) return true;
@@ -82,13 +82,13 @@ void run_init(LaunchInput& input, pid_t program) {
     if (::poll(watched, 2, more ? 0 : -1) < 0) continue;
     if (watched[1].revents) {
       Result<Received> received = receive_record(keeper);
-      // And the kernel ends all others with us.
+      // When PID 1 exits, the kernel kills all other processes of the namespace.
       if (!received || received.value().closed) ::_exit(125);
       const Record& record = received.value().record;
       if (record.kind == Record::Kind::signal) (void)::kill(-program, record.number);
     }
     if (!watched[0].revents && !more) continue;
-    // Some at a time: whoever floods us with signals must not keep us from seeing the program's
+    // Only some are read at a time: a flood of signals must not keep us from seeing the program's
     // end.
     signalfd_siginfo info[16];
     (void)!::read(signals.get(), info, sizeof info);

@@ -45,7 +45,7 @@ class Keeper {
 
   Fd take_control() { return std::move(control_); }
   void watch_parent(Fd parent) { parent_ = std::move(parent); }
-  // Must happen in the process that made it: nobody else can wait for it.
+  // Must be called in the process that made it, since nobody else can wait for it.
   void forget_what_was_made_ahead() { hold_.forget_first_process(); }
   Result<void> make_ahead() { return hold_.make_first_process(kContainerNamespaces, control_); }
 
@@ -105,7 +105,7 @@ class Keeper {
   // the pid in `ready` is taken from the kernel all the same.
   void from_sandbox() {
     Result<Received> received = receive_record(hold_.guard().get());
-    // It has ended, or (without PID 1) the program was started.
+    // It has ended, or, without a PID 1, the program was started.
     if (!received || received.value().closed) {
       hold_.guard().reset();
       return;
@@ -153,7 +153,7 @@ class Keeper {
       ended_.killed_by = record.number;
       over_ = true;
     } else if (record.kind == Record::Kind::signal && !plan_.container) {
-      // -1 would be everyone.
+      // A pid of -1 would signal every process.
       if (hold_.child().pid > 0) (void)::kill(-hold_.child().pid, record.number);
     } else if (record.kind == Record::Kind::go || record.kind == Record::Kind::signal) {
       if (record.kind == Record::Kind::go) started_us_ = last_active_us_ = now_us();
@@ -174,7 +174,7 @@ class Keeper {
     if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
     hear_last_words();
     if (program_ended_) return;
-    // In a container PID 1 speaks before it goes; if it could not, it was killed with all the
+    // In a container PID 1 reports before it exits. If it could not, it was killed with all the
     // others.
     program_ended(status);
   }
@@ -219,8 +219,8 @@ class Keeper {
     judge(latest_);
   }
 
-  // Until then there is no /proc to look at; or the program is still a copy of ours, which cannot
-  // be looked into.
+  // Before that there is no /proc to look at, or the program is still a copy of the keeper, which
+  // cannot be looked into.
   bool has_started() { return plan_.container ? built_ : !hold_.guard(); }
 
   void from_walker() {
@@ -278,8 +278,8 @@ class Keeper {
     next_look_us_ = now + until_next_look(sample);
   }
 
-  // Without a PID 1 of their own, daemonised processes end with us. Until they are waited for they
-  // count.
+  // Without a PID 1 of their own, daemonised processes become our children. They count until they
+  // are waited for.
   void reap_orphans() {
     int status = 0;
     pid_t pid;
@@ -302,7 +302,7 @@ class Keeper {
     if (watch.cpu_time)
       at_most((watch.cpu_time * 1000 - sample.cpu_us) /
               static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
-    // Or short-lived processes go unseen.
+    // With longer pauses, short-lived processes would go unseen.
     if (watch.cpu_time && !watcher_.kernel_counts_cpu()) at_most(10'000);
     if (watch.idle_time) at_most(watch.idle_time * 1000 / 4);
     if (watch.pids || watch.kernel_pids || watch.inodes || watch.kernel_disk ||
@@ -319,7 +319,7 @@ class Keeper {
     ended_.disk_inodes = std::max(ended_.disk_inodes, sample.inodes);
     ended_.disk_full |= sample.disk_full;
     ended_.inodes_full |= sample.inodes_full;
-    // It may end by itself before it is ended for that.
+    // The program may end by itself before it is killed for exceeding the limit.
     ended_.disk_full |=
         is_over(sample.disk, plan_.watch.measured_disk) || is_over(sample.disk, plan_.watch.disk);
     ended_.inodes_full |= is_over(sample.inodes, plan_.watch.measured_inodes) ||
@@ -350,7 +350,7 @@ class Keeper {
       return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec);
     };
     ended_.cpu_us = std::max(ended_.cpu_us, to_us(used.ru_utime) + to_us(used.ru_stime));
-    // With the pages of files, which the limit does not count.
+    // This includes pages of files, which the limit does not count.
     uint64_t resident = static_cast<uint64_t>(used.ru_maxrss) << 10;
     if (plan_.watch.memory) resident = std::min(resident, plan_.watch.memory);
     ended_.memory_peak = std::max(ended_.memory_peak, resident);
@@ -444,10 +444,11 @@ void ignore_signals() {
   (void)::signal(SIGCHLD, SIG_DFL);  // an ignored one, inherited, would take the exit statuses away
 }
 
-// Without a PID namespace nothing in the kernel ends the program's descendants with us. So our
-// parent stays and waits for us, with nothing else to do and nothing to read: if we are killed they
-// become its children, and it ends them and cleans up. If it is killed we end everything ourselves.
-// Returns in the keeper, with a descriptor of that parent.
+// Without a PID namespace nothing in the kernel ends the program's descendants together with the
+// keeper. So the keeper's parent stays and waits, with nothing else to do and nothing to read. If
+// the keeper is killed, the descendants become the parent's children, and it ends them and cleans
+// up. If the parent is killed, the keeper ends everything itself. Returns in the keeper, with a
+// descriptor of that parent.
 Result<Fd> leave_watcher_behind(const Plan& plan, int control, std::vector<Fd>& passed) {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
     return errno_error(errno, "become a subreaper");
@@ -483,8 +484,8 @@ int keep(int control_number, bool ahead) {
   int number = control.get();
   (void)::fcntl(number, F_SETFD, FD_CLOEXEC);
   Keeper keeper(std::move(control));
-  // What fails ahead of the plan is tried again, and reported, when the plan is there. Where all
-  // cgroups are version 2 the first process must be forked into its own, so nothing can be made
+  // What fails ahead of the plan is tried again, and reported, once the plan is there. Where all
+  // cgroups are version 2, the first process must be forked into its own, so nothing can be made
   // ahead.
   bool only_version_2 = ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
   if (ahead && !only_version_2) (void)keeper.make_ahead();

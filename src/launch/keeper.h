@@ -1,5 +1,5 @@
-// The keeper: stays outside one sandbox, holds its process and cgroups, watches the limits the
-// kernel does not hold, and removes everything at the end; also when the caller dies first.
+// The keeper stays outside one sandbox, holds its process and cgroups, watches the limits that the
+// kernel does not enforce, and removes everything at the end, also if the caller dies first.
 #pragma once
 
 #include "launch/plan.h"

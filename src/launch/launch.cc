@@ -77,9 +77,10 @@ Result<Terminal> open_terminal(const Plan& plan) {
   return terminal;
 }
 
-// Only the guest gets a proc that can be written to, at no path and with processes alone: it makes
-// its children the first to go when memory runs out. The kernel lets us make one only while a
-// complete one is in sight. Without one it goes without.
+// Gives the guest alone a proc mount that can be written to. It has no path and shows only
+// processes; the guest uses it to make its children the first to be killed when memory runs out.
+// The kernel lets us make one only while a complete proc is visible. If it fails, the guest goes
+// without.
 void give_guest_proc(LaunchInput& input) {
   Result<Fd> proc = kernel::new_mount("proc", {"subset=pid"},
                                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
@@ -89,7 +90,7 @@ void give_guest_proc(LaunchInput& input) {
       {cat("/proc/self/fd/", input.stdio[1].get()), kernel::kLandlockWriteFile});
 }
 
-// Tells the keeper that the root stands, and gives it what it needs to watch us.
+// Reports to the keeper that the root is built, and gives it what it needs to watch us.
 Result<void> report_built(const LaunchInput& input, const Terminal& terminal) {
   std::vector<int> descriptors;
   Fd proc, scratch, user_namespace;
@@ -127,8 +128,8 @@ void reset_signals() {
 Result<void> enter_directory(const std::string& path) {
   if (::chdir(path.c_str()) != 0)
     return errno_error(errno, cat("change to '", printable(path), "' inside"));
-  // The kernel marks a working directory outside the root like this; none may slip in
-  // (CVE-2024-21626).
+  // getcwd() does not begin with a slash if the working directory lies outside the root. Such a
+  // directory must not slip in (CVE-2024-21626).
   char current[4096];
   if (!::getcwd(current, sizeof current) || current[0] != '/')
     return Error{Code::denied,
@@ -136,7 +137,8 @@ Result<void> enter_directory(const std::string& path) {
   return {};
 }
 
-// Marks instead of closing: the socket to the keeper lives until the exec succeeds.
+// Marks the descriptors instead of closing them, because the socket to the keeper is needed until
+// the exec succeeds.
 Result<void> close_descriptors_at_exec(const Plan& plan) {
   if (plan.close_descriptors &&
       ::syscall(SYS_close_range, 3, ~0U, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) != 0)
@@ -296,7 +298,7 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   // Last: from here on neither PID 1 nor the program needs more than the program may do.
   TRY(enter_filter(plan));
   auto program = [&] { return become_program(input, terminal, arguments); };
-  // Goes on as PID 1 and does not return.
+  // run_init() goes on as PID 1 and does not return.
   if (plan.container && !plan.living) run_init(input, TRY(start_program(input, program)));
   return program();
 }

@@ -21,9 +21,9 @@ struct LaunchInput {
   bool counters_bounded = false;
 };
 
-// Waits for the plan, then does it. Never returns: it ends as PID 1 (container), as the program
-// (process; living, where the program is PID 1), or with a failure reported to the keeper.
-// `namespaces`: the new ones this process is in.
+// Waits for the plan, then carries it out. Never returns: it ends as PID 1 (container), as the
+// program (process; living, where the program is PID 1), or with a failure reported to the keeper.
+// `namespaces` are the new ones that this process is in.
 [[noreturn]] void launch(Fd keeper, uint64_t namespaces);
 
 }  // namespace paddock::launch

@@ -28,7 +28,7 @@ class KeeperProcess {
 
   Fd control;
   // The answer of the service manager, which was asked for a scope for this keeper when it started.
-  // Nothing where there is no such manager.
+  // Empty if there is no such manager.
   std::optional<Result<kernel::ScopeRequest>> scope;
 
   // Where the cgroups of its sandbox can be made: in its scope, or else where this process may make
@@ -58,11 +58,13 @@ Result<KeeperProcess> fork_keeper(char** argv, bool ahead);
 // scope.
 Result<KeeperProcess> spawn_keeper(bool ahead, std::vector<pid_t> companions = {});
 
-// Another of Paddock's programs: of the same installation or build tree as this one. A program that
-// uses the library may lie elsewhere: then in $PADDOCK_PREFIX, /usr/local or /usr.
+// Finds another of Paddock's programs, in the same installation or build tree as this one. A
+// program that uses the library may lie elsewhere; then $PADDOCK_PREFIX, /usr/local and /usr are
+// searched.
 Result<std::string> find_program(const std::string& name);
 
-// A folder of Paddock's own data: in share/paddock, or in the build tree. Empty if there is none.
+// Finds a folder of Paddock's own data, in share/paddock or in the build tree. Empty if there is
+// none.
 std::string find_data(const std::string& name);
 
 }  // namespace paddock::launch

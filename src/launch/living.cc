@@ -31,7 +31,8 @@ namespace {
 constexpr size_t kEgressDescriptors = 3;  // control, events, pidfd
 constexpr int kBacklog = 8;
 
-// The path of a socket address is short; that of a directory need not be.
+// Binds through /proc/self/fd, since the path in a socket address is short and that of a directory
+// need not be.
 Result<Fd> listen_in(int directory) {
   (void)::unlinkat(directory, kKeeperSocket, 0);  // of one that was killed
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -167,7 +168,7 @@ class Living {
   void guest_ended() {
     int status = 0;
     if (::waitpid(hold_.child().pid, &status, 0) == hold_.child().pid) hold_.child().pid = -1;
-    // Why it could not become the guest may have come after we looked.
+    // The reason why it could not become the guest may have come after we looked.
     pollfd guard{hold_.guard().get(), POLLIN, 0};
     while (hold_.guard() && ::poll(&guard, 1, 0) > 0) from_first_process();
     ended_.status = status;
@@ -259,7 +260,7 @@ class Living {
     const kernel::Cgroup* group = watcher_.group_for(kernel::kFreezer);
     for (uint64_t end = now_us() + kFreezePatience, pause = 200; group;
          pause = std::min<uint64_t>(pause * 2, 10'000)) {
-      // Again and again: version 1 misses processes that are being forked.
+      // Written again and again, because version 1 misses processes that are being forked.
       TRY(group->set_frozen(frozen));
       if (group->is_frozen() == frozen) break;
       if (now_us() > end) {
@@ -299,11 +300,11 @@ class Living {
     return next <= now ? 0 : static_cast<int>(std::min(next - now, kLongestWait) / 1000 + 1);
   }
 
-  // ---- the times and rules, where no server sees to them
+  // ---- the times and rules, enforced while there is no server
 
   void set_lifetime(const LifetimeOrder& order) {
     lifetime_.set(order, now_us());
-    // Its server took longer than we waited for it, and wants it to live on.
+    // Its server took longer than we waited for it, and wants the sandbox to live on.
     if (paused_by_keeper_ && order.left_ms != 0) (void)set_paused(false);
   }
 
@@ -339,8 +340,8 @@ class Living {
     return set_frozen(paused);
   }
 
-  // Where nothing ran since the last time nothing grew, so that an idle sandbox costs one number
-  // read a second, and soon no walker either.
+  // If nothing ran since the last look, nothing grew. So an idle sandbox costs one number read a
+  // second, and soon no walker either.
   void look() {
     uint64_t now = now_us();
     if (now < next_look_us_ || frozen_) return;
@@ -409,7 +410,7 @@ class Living {
       return stop_for(LimitKind::inodes);
     if (watch.cpu_time && sample.cpu_us >= watch.cpu_time * 1000)
       return stop_for(LimitKind::cpu_time);
-    // It fills at some 4 GB/s.
+    // Memory can fill at some 4 GB/s.
     if (watch.memory)
       next_look_us_ = std::min(
           next_look_us_,
@@ -437,7 +438,7 @@ class Living {
     if (hold_.child().pid > 0) {
       (void)kernel::pidfd_send_signal(hold_.child().pidfd.get(), SIGKILL);
       const kernel::Cgroup* freezer = watcher_.group_for(kernel::kFreezer);
-      // Version 1: the frozen do not even die.
+      // In version 1, frozen processes do not even die.
       if (frozen_ && freezer) (void)freezer->set_frozen(false);
       int status = 0;
       (void)::waitpid(hold_.child().pid, &status, 0);  // the end of PID 1 is the end of all
@@ -527,13 +528,13 @@ class Living {
   }
 
   static constexpr uint64_t kShortestLook = 100'000, kLongestLook = 1'000'000;  // µs
-  // µs of CPU that are nothing.
+  // Less CPU time than this, in µs, counts as idle.
   static constexpr uint64_t kIdleCpu = 500;
   static constexpr uint64_t kPatience = 1'000'000, kUsagePatience = 300'000;  // µs
-  // µs without work until it goes.
+  // The walker is ended after this long without work, in µs.
   static constexpr uint64_t kIdleWalker = 10'000'000;
   static constexpr uint64_t kFreezePatience = 5'000'000;  // µs
-  // µs, after a pause that was due and failed.
+  // How long to wait after a pause that was due and failed, in µs.
   static constexpr uint64_t kPauseAgain = 30'000'000;
   static constexpr int kEgressMs = 5'000;
 

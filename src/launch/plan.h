@@ -92,7 +92,8 @@ struct Plan {
   uint64_t namespaces = 0;
   kernel::IdMap ids;
   std::string hostname;
-  // enabled: the socket to the egress process is the fourth descriptor passed with the plan.
+  // If it is enabled, the socket to the egress process is the fourth descriptor passed with the
+  // plan.
   NetworkPlan network;
   bool own_root = true;  // container: build one from the steps
   std::vector<Step> steps;
@@ -119,7 +120,7 @@ struct Plan {
   bool hold = false;
   std::string space;  // where private space on disk is; the keeper makes and removes it
   std::vector<std::string> space_folders;  // what stands in it; empty: none is needed
-  // The space is a filesystem of its own, and holds no more than this; 0: it is not.
+  // If not 0, the space is a filesystem of its own that holds no more than this.
   uint64_t space_bytes = 0, space_inodes = 0;
   std::vector<std::pair<std::string, std::string>> space_files;  // name and content, read-only
   // A change set's directory, to be removed if the caller dies before it can.

@@ -26,7 +26,7 @@ constexpr size_t kBreath = 1000;  // descriptors between two breaths
 // Processes end at any time. Which of the two errors comes depends on the moment.
 bool means_gone(int number) { return number == ENOENT || number == ESRCH; }
 
-// All text counts as unreadable when only a part of it was read.
+// Text of which only a part could be read counts as unreadable.
 ProcText read_text(int fd) {
   ProcText found;
   char buffer[16384];
@@ -143,8 +143,8 @@ class Search {
     return text.whole() || text.gone();
   }
 
-  // Files that are mapped and have no name any more. Root is told their true size, others see how
-  // much of them is mapped.
+  // Looks for files that are mapped and have no name any more. Root is shown their true size;
+  // others only see how much of them is mapped.
   bool look_at_mappings(const std::string& pid) {
     ProcText maps = read_of_any_thread(proc_, pid, "maps",
                                        [](const std::string& text) { return !text.empty(); });

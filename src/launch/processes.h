@@ -27,7 +27,7 @@ struct ProcText {
 };
 ProcText read_proc(int folder, const std::string& path);
 
-// The names in a directory that are numbers. Nothing when it cannot be read to its end; a directory
+// The names in a directory that are numbers. Nothing if it cannot be read to its end; a directory
 // that is gone is empty.
 std::optional<std::vector<std::string>> numbers_in(int folder, const std::string& path);
 
@@ -43,7 +43,7 @@ struct ProcessMemory {
   uint64_t tables = 0;  // page tables
 };
 
-// Nothing when it cannot be known. A process that is gone has none. `proc` is a /proc, `pid` a
+// Nothing if it cannot be known. A process that is gone has none. `proc` is a /proc, `pid` a
 // process in it.
 std::optional<ProcessMemory> resident_memory(int proc, const std::string& pid);
 
@@ -52,7 +52,7 @@ std::optional<ProcessMemory> proportional_memory(int proc, const std::string& pi
 
 using FileId = std::pair<dev_t, ino_t>;
 
-// What descriptors and mappings keep alive though no directory shows it.
+// What descriptors and mappings keep alive although no directory shows it.
 struct Holdings {
   // Files that were deleted or never had a name → bytes of blocks.
   std::map<FileId, uint64_t> nameless;

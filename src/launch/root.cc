@@ -19,8 +19,8 @@ class Builder {
 
   int root() const { return root_; }
 
-  // The masks stay where they are; their names are not needed any more, and a root that can be
-  // written to goes without.
+  // Removes the names of the masks. The masks stay where they are, and a root that can be written
+  // to should not show them.
   void remove_mask_names() const {
     if (mask_place_.empty() || !mask_file_) return;
     (void)::unlink((mask_place_ + kMaskFile).c_str());
@@ -167,7 +167,7 @@ class Builder {
 
 bool takes_source(const Step& step, Taker taker) {
   if (step.kind == Step::Kind::bind) return step.by_keeper == (taker == Taker::keeper);
-  // The kernel lets us mount a new proc only while a complete one is in sight.
+  // The kernel lets us mount a new proc only while a complete one is visible.
   return step.kind == Step::Kind::proc && taker == Taker::first_process;
 }
 

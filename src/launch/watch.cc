@@ -51,7 +51,7 @@ uint64_t queued_bytes(const std::string& table) {
   return total;
 }
 
-// Shared memory of the whole host: no sandbox has more of it than this grew by.
+// The shared memory of the whole host. No sandbox has more of it than this grew by.
 std::optional<uint64_t> shared_memory_of_host() {
   ProcText text = read_proc(AT_FDCWD, "/proc/meminfo");
   std::optional<uint64_t> kilobytes =
@@ -73,7 +73,7 @@ dev_t device_of(int folder, const char* place) {
                                                                                    : 0;
 }
 
-// What a tmpfs holds. The place is a mount of ours, which nobody inside can take away.
+// What a tmpfs holds. The place is a mount of ours, which nobody inside can remove.
 uint64_t in_memory(int root, const char* place) {
   Fd folder(::openat(root, place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct statfs space;
@@ -132,8 +132,8 @@ const kernel::Cgroup* Watcher::group_for(kernel::CgroupUse use) const {
 void Watcher::use_scratch(Fd scratch) {
   scratch_ = std::move(scratch);
   if (!scratch_ || !(watch_.disk || watch_.inodes)) return;
-  // A directory on disk, with no quota to read: it is measured like the others, and all in it is
-  // new.
+  // This is a directory on disk without a quota to read. It is measured like the others, and
+  // everything in it is new.
   if (Result<Fd> again = open_file(cat("/proc/self/fd/", scratch_.get()), O_RDONLY | O_DIRECTORY)) {
     measured_.push_back({.place = std::move(again.value()), .own = true});
     if (!room_at_start_) room_at_start_ = room_before_ = room_ = room();
@@ -144,7 +144,7 @@ Watcher::Processes Watcher::processes() const {
   if (container_) {
     std::optional<std::vector<std::string>> pids = numbers_in(proc_.get(), ".");
     bool known = pids.has_value();
-    // Ours, and larger than all that the program may have.
+    // With a sanitizer, our own process is larger than all that the program may have.
     if (kSanitized && known) std::erase(*pids, "1");
     return {Fd(), proc_.get(), known, known ? std::move(*pids) : std::vector<std::string>()};
   }
@@ -260,8 +260,8 @@ void Watcher::look_for_unseen() {
   unseen_again_us_ = now_us() + 2 * (now_us() - begin);
 }
 
-// In the midst of an exec a process cannot be looked into either, nor can the program before its
-// first one: until then PID 1 waits for it in vfork(2), "D".
+// A process in the middle of an exec cannot be looked into either, nor can the program before its
+// first one: until then PID 1 waits for it in vfork(2), in state "D".
 bool Watcher::cannot_look_into(const Holdings& held) {
   if (held.unreadable == 0) {
     blind_since_us_ = 0;
@@ -280,8 +280,8 @@ uint64_t Watcher::mapped_bytes(const FileId& file, uint64_t mapped) const {
   return seen == file_bytes_.end() ? mapped : std::max(mapped, seen->second);
 }
 
-// What can be hidden is bounded by what the host's shared memory grew by: then the run pays for the
-// others, too.
+// What can be hidden is bounded by the growth of the host's shared memory. In that case the run is
+// charged for others, too.
 void Watcher::judge_unseen_memory(Holdings& held, bool blind) {
   uint64_t open = 0, mapped = 0;
   size_t only_mapped = 0;
@@ -303,8 +303,8 @@ void Watcher::judge_unseen_memory(Holdings& held, bool blind) {
   unseen_.memory = unseen_.memory_known ? most : open;
 }
 
-// The same with the free space of the disk as bound. A file that is only mapped, and never was seen
-// open, may be as large as what the disk lost since the last time.
+// The same with the free space of the disk as the bound. A file that is only mapped, and was never
+// seen open, may be as large as what the disk lost since the last time.
 void Watcher::judge_unseen_disk(Holdings& held, bool blind) {
   dev_t in_memory[] = {
       shared_device_, watch_.kernel_disk && scratch_ ? device_of(scratch_.get(), "") : 0,
@@ -383,7 +383,7 @@ Result<kernel::TreeSize> Watcher::measure(const Measured& place) const {
   return kernel::measure_tree(place.place.get(), options);
 }
 
-// There this process, which made it, has every right over the sandbox's files.
+// In its user namespace this process, which made it, has every right over the sandbox's files.
 bool Watcher::enter_user_namespace() {
   int entered = std::exchange(user_namespace_, -1);
   return entered >= 0 && kernel::enter_user_namespace(entered) && kernel::die_with_parent();
@@ -402,7 +402,7 @@ bool Watcher::walk_is_due() const {
   return (owed_ && now_us() >= measure_again_us_) || room_fell();
 }
 
-// Others write to the same disk: then a walk is made for nothing.
+// If others write to the same disk, a walk is made for nothing.
 bool Watcher::room_fell() const {
   uint64_t most = watch_.measured_disk && watch_.disk ? std::min(watch_.measured_disk, watch_.disk)
                                                       : std::max(watch_.measured_disk, watch_.disk);

@@ -21,7 +21,7 @@ namespace paddock::launch {
 struct Sample {
   uint64_t cpu_us = 0, memory = 0, pids = 0, disk = 0, inodes = 0;
   bool disk_full = false, inodes_full = false;
-  // False: something could not be read, and the number is only what was seen of it.
+  // False if something could not be read, and the number is only what was seen of it.
   bool memory_known = true, pids_known = true;
   // False in the middle of a walk; what walks find is then that of the last one.
   bool complete = false;
@@ -50,8 +50,8 @@ class Watcher {
   void use_root(Fd root) { root_ = std::move(root); }
 
   // The sandbox's user namespace, which this process may enter for good to read directories that
-  // the program locked. It then counts as one of the sandbox's processes, so that this is done only
-  // when there are such directories.
+  // the program locked. It then counts as one of the sandbox's processes, so this is done only when
+  // there are such directories.
   void use_user_namespace(int number) { user_namespace_ = number; }
 
   // Called now and then in the midst of a walk, which can take long.
@@ -139,9 +139,9 @@ class Watcher {
   static constexpr uint64_t kLongestPause = 2'000'000;  // µs between two walks
   // Bytes of memory: from here on counts are exact.
   static constexpr uint64_t kMatters = 64 << 20;
-  // bytes: less on a disk that others use too says nothing.
+  // In bytes. A smaller change on a disk that others use too says nothing.
   static constexpr uint64_t kNoticed = 32 << 20;
-  // µs for which a process may be unreadable, as in the midst of exec.
+  // How long a process may be unreadable, as in the middle of an exec, in µs.
   static constexpr uint64_t kBlindness = 300'000;
   // Files that are only mapped; more of them are a hiding place.
   static constexpr size_t kFewShared = 8, kFewMapped = 64, kMostFailedWalks = 3;

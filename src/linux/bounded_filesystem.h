@@ -18,7 +18,7 @@ std::string why_no_bounded_filesystem();
 Result<void> mount_bounded_filesystem(const std::string& directory, uint64_t bytes,
                                       uint64_t inodes);
 
-// What is open in it stays until it is closed.
+// Files that are open in it stay until they are closed.
 void unmount_bounded_filesystem(const std::string& directory);
 
 }  // namespace paddock::kernel

@@ -1,4 +1,4 @@
-// Capabilities: none left, or few, and no way to gain one.
+// Capabilities: leaving none, or few, and no way to gain one.
 #pragma once
 
 #include <cstdint>

@@ -152,8 +152,8 @@ CgroupFacts probe_cgroups(bool prepare) {
   for (const MountedTree& tree : trees) {
     if (tree.version != 2 || !groups.count("")) continue;
     std::string directory = directory_of(tree, groups.at(""));
-    // A process is in one version 2 group only: the same place as for the controllers that are
-    // there.
+    // A process is in one version 2 group only, so this must be the same place as for the
+    // controllers.
     for (const Controller* controller : {&facts.memory, &facts.pids, &facts.cpu})
       if (controller->version == 2) directory = controller->directory;
     if (!directory.empty() && can_make_groups_in(directory))

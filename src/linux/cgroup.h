@@ -30,7 +30,7 @@ struct CgroupFacts {
   bool pressure = false;      // groups of the unified tree tell how much something waited (PSI)
   bool swap_limit = false;    // the memory controller can limit swap
   bool socket_limit = false;  // version 1: it counts socket buffers, apart, when asked to
-  // All of it lies in this directory of a systemd scope (linux/scope.h); empty: it does not.
+  // The directory of a systemd scope in which all of it lies (linux/scope.h); empty if it does not.
   std::string scope;
   std::string manager;        // who gave that scope
   bool until_logout = false;  // it ends with the last session of this user
@@ -81,7 +81,7 @@ class Cgroup {
   // The number after `key` in a file of "key number" lines.
   std::optional<uint64_t> read_keyed(const char* file, const char* key) const;
   Result<void> write(const char* file, const std::string& value) const;
-  // Starts to stop every process, or to let them go on; is_frozen() says when all have stopped.
+  // Begins to stop every process, or to let them continue; is_frozen() says when all have stopped.
   Result<void> set_frozen(bool frozen) const;
   bool is_frozen() const;
   // Version 2: kills every process inside, also those being forked.

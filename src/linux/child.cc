@@ -77,7 +77,7 @@ Result<void> write_id_lines(pid_t child, const std::string& uids, const std::str
 }
 
 Result<void> become(uint32_t uid, uint32_t gid, bool drop_groups) {
-  // The raw calls: libc's would signal every thread, and there is only one.
+  // The raw system calls, since libc's would signal every thread, and there is only one.
   if (drop_groups && ::syscall(SYS_setgroups, 0, nullptr) != 0)
     return errno_error(errno, "drop the groups");
   if (::syscall(SYS_setresgid, gid, gid, gid) != 0)

@@ -17,13 +17,13 @@ struct Child {
   Fd pidfd;
 };
 
-// fork() into new namespaces (CLONE_NEW* flags, may be 0), and into a version 2 cgroup if `cgroup`
+// Forks into new namespaces (CLONE_NEW* flags, may be 0), and into a version 2 cgroup if `cgroup`
 // is a descriptor of one: a process that joins by itself waits for milliseconds there. Returns pid
 // 0 in the child.
 Result<Child> fork_child(uint64_t namespaces, int cgroup = -1);
 
-// SIGKILL for this process when its parent dies. A change of uid clears it, so call it after
-// become(). A parent that died before the call goes unnoticed: watch a socket to it as well.
+// Asks for SIGKILL when the parent dies. A change of uid clears that, so call it after become(). A
+// parent that died before the call goes unnoticed: watch a socket to it as well.
 Result<void> die_with_parent();
 
 // Maps `count` ids inside, from the first on, to as many outside.

@@ -204,7 +204,7 @@ bool read_field(DbusReader& reader, uint8_t code, DbusMessage& message) {
     case kDestination: return text(message.destination, "s");
     case kSender: return text(message.sender, "s");
     case kSignature: return text(message.signature, "g");
-    // We never agreed to take any.
+    // We never agreed to receive descriptors.
     case kUnixFds: return type == "u" && reader.number(number) && number == 0;
     default: break;
   }

@@ -71,7 +71,7 @@ Result<Fd> open_netlink(int protocol) {
   Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol));
   if (!socket) return errno_error(errno, cat("open a netlink socket of protocol ", protocol));
   int on = 1;
-  // Reasons in words; since Linux 4.12.
+  // Asks for reasons in words, which the kernel gives since Linux 4.12.
   (void)::setsockopt(socket.get(), SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof on);
   return socket;
 }
@@ -84,7 +84,7 @@ Result<void> send_netlink_on(int socket, std::string_view messages) {
                sizeof to_kernel) != static_cast<ssize_t>(messages.size()))
     return errno_error(errno, "send netlink messages");
 
-  // The kernel works them off inside of sendto: every answer is there already.
+  // The kernel processes the messages inside of sendto, so every answer is there already.
   ptrdiff_t missing = std::count_if(sent.begin(), sent.end(), [](const nlmsghdr& header) {
     return header.nlmsg_flags & NLM_F_ACK;
   });

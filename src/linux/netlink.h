@@ -10,8 +10,8 @@ namespace paddock::kernel {
 
 Result<Fd> open_netlink(int protocol);  // NETLINK_ROUTE, NETLINK_NETFILTER, …; non-blocking
 
-// Sends finished messages, all in one piece, and reads what the kernel says to each that asks for
-// it (NLM_F_ACK). Fails with the first refusal, or when an answer is missing.
+// Sends finished messages, all in one piece, and reads the kernel's answer to each that asks for
+// one (NLM_F_ACK). Fails with the first refusal, or if an answer is missing.
 Result<void> send_netlink_on(int socket, std::string_view messages);
 
 // The same on a socket of its own.

@@ -33,17 +33,17 @@ struct ServiceManager {
   const char* name() const { return is_system ? "systemd" : "the systemd user manager"; }
 };
 
-// The manager to ask for a scope. Nothing where there is none, or where it has no version 2
-// controllers to delegate.
+// The manager to ask for a scope. Nothing if there is none, or if it has no version 2 controllers
+// to delegate.
 std::optional<ServiceManager> find_service_manager();
 
-// What is said to a manager and heard from it until a scope stands, without the socket.
+// The conversation with a manager until a scope exists, without the socket.
 class ScopeConversation {
  public:
   ScopeConversation(std::string unit, const std::vector<pid_t>& pids, bool is_bus, uint32_t uid);
 
   std::string take_output() { return std::exchange(output_, {}); }  // to be sent next
-  // What the manager sent. True: the scope stands, with the processes in it.
+  // Takes what the manager sent. True once the scope exists, with the processes in it.
   Result<bool> take(std::string_view received);
 
  private:
@@ -57,12 +57,12 @@ class ScopeConversation {
 
 class ScopeRequest {
  public:
-  // Asks; returns at once. The processes must be this user's.
+  // Asks, and returns at once. The processes must be this user's.
   static Result<ScopeRequest> begin(const ServiceManager& manager, std::vector<pid_t> pids);
 
   int fd() const { return socket_.get(); }  // becomes readable when advance() has something to do
   int milliseconds_left() const;
-  // Takes what has come, without waiting. True: the scope stands; then await() returns at once.
+  // Takes what has come, without waiting. True once the scope exists; then await() returns at once.
   Result<bool> advance();
   // Waits, takes the processes into a group of their own and turns the controllers on for groups
   // beside it. Where a sandbox's groups go is then known. Fails when the manager refuses, or takes

@@ -213,7 +213,7 @@ Result<void> remove_once(int parent, const std::string& name, bool& again) {
   walk.open_child = [&](int directory, const std::string& entry) {
     Fd child = open_directory_by_force(directory, entry);
     if (!child && errno != ENOENT) failed(entry);
-    // However deep it goes, we remember so many names and no more.
+    // The number of names that are remembered is bounded, however deep the tree is.
     if (child && walk.depth() >= kDeepestRemoved) {
       std::optional<Identity> identity = identity_of(child.get());
       std::string free_name =
@@ -315,7 +315,7 @@ Result<void> change_mode(int path_fd, unsigned mode) {
 Result<void> remove_tree(int parent, const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
     return Error{Code::invalid, cat("remove '", printable(name), "': not a single name"), ""};
-  // Someone may still be adding to the tree or moving parts of it about.
+  // Somebody may still be adding to the tree, or moving parts of it.
   for (int tries = 0;; ++tries) {
     bool deep = false;
     Result<void> removed = remove_once(parent, name, deep);

@@ -71,7 +71,7 @@ struct MeasureOptions {
   // Directories that their owner, this user, made unreadable are opened up: nothing hides there.
   bool make_readable = false;
   uint64_t most_inodes = UINT64_MAX;  // stops there
-  // Asked every thousand names or so: yes ends the walk with Code::conflict.
+  // Asked every thousand names or so. True ends the walk with Code::conflict.
   std::function<bool()> stop = nullptr;
 };
 Result<TreeSize> measure_tree(int root, const MeasureOptions& options = {});
