@@ -2,7 +2,7 @@
 // sinks of the same. Each kind and what its data holds: docs/formats/events.md, whose table a test
 // compares with kEventKinds.
 //
-// One call from outside has one `trace`. What takes time is a span: an event tells its beginning
+// One call from outside has one `trace`. What takes time is a span: one event marks its beginning
 // ("command.start") and one its end ("command.end", with duration_us), both with the same `span`;
 // `parent` is the span that caused it. An instant ("limit") has no span of its own, only a parent;
 // one with a span is followed by another of that span when it failed.

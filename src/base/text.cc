@@ -159,13 +159,13 @@ std::string printable(std::string_view bytes) {
   return text;
 }
 
-// Also what would turn a line or obey a terminal's wishes is escaped: JSON is printed by people's
-// tools as it comes.
+// Escapes also what would turn the direction of a line or control a terminal, since tools print
+// JSON as it comes.
 void append_json_string(std::string_view bytes, std::string& out) {
   out += '"';
   while (!bytes.empty()) {
     size_t plain = 0;
-    // Char is signed: ASCII alone.
+    // As char is signed, this holds for ASCII alone.
     while (plain < bytes.size() && bytes[plain] >= 0x20 && bytes[plain] != 0x7f &&
            bytes[plain] != '"' && bytes[plain] != '\\')
       ++plain;

@@ -12,6 +12,6 @@ int main(int argc, char**) {
     (void)!::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
     return 125;
   }
-  // Any word: make a container's namespaces ahead of the plan.
+  // With any argument, a container's namespaces are made ahead of the plan.
   return paddock::launch::keep(3, argc > 1);
 }

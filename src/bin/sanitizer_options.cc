@@ -5,8 +5,8 @@
 
 namespace {
 
-// Without anything that the sanitizer watches: it is not ready yet. The guest has PADDOCK in its
-// environment, and what it starts.
+// Uses nothing that the sanitizer intercepts, because it is not ready yet. The guest and everything
+// it starts have PADDOCK in their environment.
 __attribute__((no_sanitize("address", "undefined"))) bool is_inside() {
   static char environment[4096];
   long fd = ::syscall(SYS_open, "/proc/self/environ", O_RDONLY);

@@ -180,7 +180,7 @@ Result<std::string> first_line_of(const std::vector<std::string>& argv) {
   return printable(line);
 }
 
-// No fix is offered: whatever were installed, this version has no such wall.
+// No fix is offered, since this version has no such wall, whatever is installed.
 wall::Support probe_runtime(WallKind wall) {
   wall::Support support{.wall = wall, .state = wall::Support::State::absent};
   if (wall == WallKind::docker) probe_docker(support);

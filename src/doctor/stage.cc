@@ -103,7 +103,7 @@ Result<void> Stage::listen_on_unix() {
   return ::chmod(file.c_str(), 0777) == 0 ? Result<void>() : errno_error(errno, "open the socket");
 }
 
-// Marked for removal at once: Linux lets others attach as long as we are, and frees it with us.
+// Marked for removal at once. Linux lets others attach while we are attached, and frees it with us.
 Result<void> Stage::share_memory() {
   shared_memory_ = ::shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
   if (shared_memory_ < 0) return {};  // a host without System V IPC has none to share

@@ -261,7 +261,7 @@ Task<Connection::Speech> Connection::listen_to_client() {
     bool holds_back = may_be_tls || is_strict_port();
     if (ahead.empty() || holds_back) {
       Stream::More more = co_await client_.read(deadline);
-      // It will say no more, so it will never be HTTP or TLS.
+      // The client will send no more, so this will never be HTTP or TLS.
       if (more == Stream::More::end) co_return Speech::other;
       if (more == Stream::More::late) co_return Speech::unclear;
       if (more != Stream::More::yes) co_return Speech::broken;
@@ -274,7 +274,7 @@ Task<Connection::Speech> Connection::listen_to_client() {
       continue;
     }
     if (from_client == Stream::Seen::end) co_return Speech::other;
-    // It answered, as no HTTP server does to half a line.
+    // The server answered, which no HTTP server does to half a line.
     if (server_.peek() != Stream::Seen::nothing) co_return Speech::other;
     bool all_sent = sent_ahead_ == ahead.size();
     Wait either(gate_.loop, both, 2, all_sent ? Wait::kForever : gate_.loop.now() + kPauseMs);
@@ -300,8 +300,8 @@ Task<bool> Connection::server_greets_in_http2() {
   }
 }
 
-// By what the client speaks: HTTP and TLS are read and checked. Other protocols are carried as they
-// are, except on the ports where a strict policy wants to check.
+// Chooses by what the client speaks. HTTP and TLS are read and checked. Other protocols are carried
+// as they are, except on the ports where a strict policy wants to check.
 Task<void> Connection::carry() {
   First first = co_await first_to_speak();
   Speech speech = Speech::other;
@@ -348,7 +348,7 @@ Task<void> Connection::carry_opaque(const char* protocol) {
   log(protocol);
 }
 
-// What the client asks for in the clear must be what it resolved.
+// The name that the client asks for in the clear must be the one that it resolved.
 Task<void> Connection::carry_tls() {
   net::ClientHello hello;
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
@@ -387,7 +387,7 @@ Task<void> Connection::carry_http() {
   co_await relay.run();
 }
 
-// Both sides speak TLS with us, so that the header can be put in where the program cannot see it.
+// Terminates TLS on both sides, so that the header can be added where the program cannot see it.
 Task<void> Connection::intercept() {
   Milliseconds deadline = gate_.loop.now() + kHelloMs;
   Result<net::TlsStream> inner =

@@ -13,9 +13,9 @@ namespace paddock::egress {
 
 class Connection {
  public:
-  // Serves a connection from its beginning to its end; it owns itself meanwhile.
+  // Serves a connection from its beginning to its end. The coroutine owns it meanwhile.
   static Task<void> serve(Gate& gate, Fd client);
-  // Resets a connection that a limit stands in the way of.
+  // Resets a connection that exceeds a limit.
   static void refuse(Gate& gate, Fd client);
   ~Connection() { gate_.leave(*this); }
 

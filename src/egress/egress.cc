@@ -31,7 +31,7 @@ constexpr int kAcceptsInARow = 64;
 constexpr int kReplyMs = 10'000;
 constexpr Milliseconds kFinishMs = 500;  // for connections to end once they are told to
 
-// A line of JSON at a time; used before the loop runs.
+// Reads one line of JSON. Used before the loop runs.
 Result<Value> read_line(int socket) {
   std::string line;
   char byte;

@@ -307,8 +307,8 @@ void HttpRelay::rewrite_request() {
   }
 }
 
-// Sends the body and receives the response at once: a server may answer early. True: another
-// request may follow.
+// Sends the body and receives the response at the same time, as a server may answer early. True if
+// another request may follow.
 Task<bool> HttpRelay::exchange() {
   rewrite_request();
   request_sent_ = response_done_ = response_begun_ = keep_ = false;
@@ -403,13 +403,13 @@ Task<void> HttpRelay::receive() {
     break;
   }
   if (response_done_ && request_sent_) co_return;
-  // The rest of the request has no taker any more.
+  // Nobody takes the rest of the request any more.
   keep_ = false;
   (void)::shutdown(client_.socket.get(), SHUT_RD);
   server_.cut();  // also when it has stopped reading
 }
 
-// True when all of it came and went.
+// True if all of it came and was passed on.
 Task<bool> HttpRelay::receive_body(const net::ResponseHead& response) {
   net::BodyReader reader(response.body);
   Scrub scrub(secrets_);

@@ -43,7 +43,7 @@ class Log {
   uint64_t up = 0, down = 0;
   uint64_t connections_peak = 0, connections_refused = 0;
   bool total_reached = false;
-  // Hosts asked without TLS: that got their header, or did not.
+  // Hosts that were asked without TLS, and that got their header or did not.
   std::set<std::string> secrets_in_the_clear, secrets_withheld;
 
   // Sends the sums at most every `live_ms` milliseconds, and only when they changed; 0 means never.

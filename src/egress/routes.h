@@ -1,4 +1,4 @@
-// The kernel's word on whether an address is one of this host's own, now.
+// Asks the kernel whether an address is one of this host's own at this moment.
 #pragma once
 
 #include "base/fd.h"

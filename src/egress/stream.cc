@@ -10,7 +10,7 @@ namespace paddock::egress {
 
 namespace {
 
-// What receivers have not taken yet waits here. When that is much, less is read at a time.
+// What receivers have not taken yet waits here. If that is much, less is read at a time.
 constexpr size_t kMostHeld = 16 << 20, kSmallBlock = 16 << 10;
 // Bytes of all connections together that wait for slow receivers.
 size_t held = 0;

@@ -269,7 +269,7 @@ Result<void> Connection::take_item(Channel& channel, Frame frame) {
   }
   Channel::Item item;
   if (frame.type != Frame::Type::end) {
-    // An empty one takes something too: or as many as it likes could wait here.
+    // An empty frame takes a byte as well; otherwise any number of them could wait here.
     item.weight = static_cast<uint32_t>(std::max<size_t>(frame.payload.size(), 1));
     if (item.weight > channel.may_come_)
       return Error{Code::invalid, "more than it has credit for", ""};

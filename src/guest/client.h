@@ -32,15 +32,15 @@ class Channel {
     uint8_t stream = 0;  // data
     std::string bytes;   // data
     Value value;         // message; end: the result
-    // failed: what the guest refused (its code and kind), or that the connection is gone.
+    // For `failed`: what the guest refused (its code and kind), or that the connection is gone.
     Error error;
     // How many bytes of the window the item took. They are given back as credit when it is taken.
     uint32_t weight = 0;
   };
   ~Channel();
 
-  // What comes next; `late` at the deadline. After end or failed nothing comes any more. One waiter
-  // at a time.
+  // The next item, or `late` at the deadline. Nothing comes after `end` or `failed`. One waiter at
+  // a time.
   io::Task<Item> next(io::Milliseconds deadline = io::Wait::kForever);
   // Waits for room (credit, and a connection that takes it). False when the channel is over.
   // `bytes` must stay valid until it returns.
@@ -80,8 +80,8 @@ class Client {
   static std::shared_ptr<Client> create(io::Loop& loop, Fd stream);
   ~Client();
 
-  // Exchanges hellos. Gives the guest's own (pid counts, version); fails when it speaks another
-  // protocol or nothing in time.
+  // Exchanges hellos, and returns the guest's. Fails if it speaks another protocol, or does not
+  // answer in time.
   io::Task<Result<Value>> shake_hands(io::Milliseconds deadline);
 
   // Never fails itself: a channel that cannot be opened (connection gone, request too large) has

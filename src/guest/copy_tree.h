@@ -1,4 +1,4 @@
-// A copy of a file or directory with all that belongs to it: owners, modes, times, extended
+// Copies a file or directory with everything that belongs to it: owners, modes, times, extended
 // attributes.
 #pragma once
 

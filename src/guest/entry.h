@@ -1,4 +1,4 @@
-// What is said of a file: the "entry" of docs/formats/guest.md.
+// The description of a file: the "entry" of docs/formats/guest.md.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ namespace paddock::guest {
 // Names and values that a client attached to a file. Both are printable ASCII.
 using Metadata = std::map<std::string, std::string>;
 
-// Keeps the names of users and groups it has looked up: one for a whole listing.
+// Keeps the names of users and groups that it has looked up, so use one for a whole listing.
 class Describer {
  public:
   Describer() : users_(Users::read()) {}

@@ -130,8 +130,8 @@ Result<Fd> open_for_writing(const Place& place, Existing existing) {
   } else {
     TRY(make_directories(parent_of(place.path), place.ownership));
   }
-  // O_NONBLOCK: it may have become a pipe meanwhile, which nobody may ever open from the other
-  // side.
+  // O_NONBLOCK, because it may have become a pipe meanwhile, and opening that would wait for a
+  // reader.
   int keeps = existing == Existing::added_to ? O_APPEND : O_TRUNC;
   Fd file(::open(place.path.c_str(), O_WRONLY | O_CREAT | keeps | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
                  0666 & ~022));
@@ -196,7 +196,7 @@ Answer move_file(Guest& guest, CallPointer call) {
   if (!made) co_return made.error();
   if (::rename(from.c_str(), to.c_str()) == 0) co_return entry_at(to);
   if (errno != EXDEV) co_return refuse_errno(errno, cat("move '", from, "' to '", to, "'"));
-  // Another file system, or a directory that an overlay cannot rename.
+  // The destination is on another file system, or it is a directory that an overlay cannot rename.
   Work work = [from, to](HelperStreams) -> Result<Value> {
     TRY(copy_tree(from, to));
     Fd parent = TRY(open_file(parent_of(from), O_RDONLY | O_DIRECTORY));

@@ -17,7 +17,7 @@ struct Place {
   User user;
   std::string path;  // absolute
   Ownership ownership;
-  // The request says "own_rights": the user's rights hold, not root's.
+  // The request says "own_rights": the user's rights apply, not root's.
   bool with_own_rights = false;
 };
 

@@ -46,7 +46,7 @@ Result<std::optional<Frame>> FrameReader::next() {
   std::string_view left = std::string_view(bytes_).substr(start_);
   if (left.size() < kFrameHead) {
     bytes_.erase(0, std::exchange(start_, 0));
-    // There are many readers, most of them idle.
+    // Memory is given back, as there are many readers, most of them idle.
     if (bytes_.capacity() > kLargestData * 2) bytes_.shrink_to_fit();
     return std::optional<Frame>();
   }

@@ -244,7 +244,8 @@ Answer measure(Guest& guest, CallPointer) {
 void run_guest(int control, const std::string& sudo_socket) {
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // the first process is one anyhow
-  // There are many guests, most of them idle: what a request needed goes back.
+  // There are many guests, most of them idle, so memory that a request needed goes back to the
+  // kernel.
   (void)::mallopt(M_MMAP_THRESHOLD, 64 << 10);
   (void)::mallopt(M_TRIM_THRESHOLD, 64 << 10);
   (void)::mallopt(M_TOP_PAD, 16 << 10);

@@ -1,4 +1,4 @@
-// The guest: serves the requests of whoever is attached. operations.cc has the table of them.
+// The guest: serves the requests of whoever is attached. guest.cc has the table of operations.
 //
 //   Guest guest(loop);
 //   guest.attach(stream);   // newest wins

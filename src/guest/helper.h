@@ -1,5 +1,5 @@
-// Work that takes long, in a child process: it may wait as it likes, cancelling the call ends it,
-// and what it needs of memory goes with it.
+// Runs work that takes long in a child process. It may block, cancelling the call ends it, and its
+// memory goes with it.
 #pragma once
 
 #include <functional>

@@ -201,7 +201,7 @@ bool Link::take(Frame frame) {
   }
   if (frame.type == Frame::Type::open) return take_open(frame);
   auto found = calls_.find(frame.channel);
-  // It has ended already; the server learns it soon.
+  // The call has ended already, and the server will learn it soon.
   if (found == calls_.end()) return frame.type != Frame::Type::hello;
   std::shared_ptr<Call> call = found->second;
   switch (frame.type) {
@@ -253,7 +253,7 @@ io::Task<void> Link::run(std::shared_ptr<Link> self, std::shared_ptr<Call> call)
   call->on_change = nullptr;
   if (call->cancelled_) result = refuse(Kind::canceled, "cancelled");
   if (self->calls_.erase(call->number_) > 0) self->end(call->number_, result);
-  // Whoever still holds it sends nothing more, and has nothing to wait for.
+  // A coroutine that still holds the call sends nothing more, and has nothing to wait for.
   call->cancelled_ = true;
   call->input_bell_.ring();
 }

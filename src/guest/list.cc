@@ -1,5 +1,5 @@
-// The operation `list`: a directory and what lies beneath it, in the order of names, each directory
-// before its content.
+// The operation `list`: describes a directory and what lies beneath it, in the order of names, each
+// directory before its content.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ namespace paddock::guest {
 namespace {
 
 constexpr size_t kMostNames = 200'000;  // in one directory
-// Together less than a message holds.
+// Together these are less than a message may hold.
 constexpr size_t kBatchBytes = 16 << 10, kLargestEntry = 40 << 10;
 constexpr int64_t kDeepest = 1000;
 

@@ -160,7 +160,7 @@ void Process::leave(const std::shared_ptr<Call>& call) {
   room_changed();
 }
 
-// The slowest follower sets the pace; with none, what is written is thrown away.
+// The slowest follower sets the pace. Without followers, what is written is thrown away.
 size_t Process::room() const {
   size_t room = kPiece;
   for (const std::shared_ptr<Call>& call : followers_)

@@ -89,7 +89,7 @@ class Process : public std::enable_shared_from_this<Process> {
   bool input_closed_ = false;
 };
 
-// SIGKILL for everything in the session that `leader` leads.
+// Sends SIGKILL to everything in the session that `leader` leads.
 void kill_session(pid_t leader);
 
 }  // namespace paddock::guest

@@ -36,7 +36,7 @@ io::Task<Result<std::shared_ptr<Process>>> Processes::start(ProcessSpec spec) {
   co_return process;
 }
 
-// Ended ones are looked at last: a number or tag may be in use again.
+// Ended processes are looked at last, as a number or tag may be in use again.
 Result<std::shared_ptr<Process>> Processes::find(const Value& request) {
   forget_old();
   std::optional<int64_t> pid = TRY(number_of(request, "pid", 1, INT_MAX));

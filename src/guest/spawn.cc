@@ -25,8 +25,8 @@ namespace paddock::guest {
 
 namespace {
 
-// Enough for package managers, and nothing that reaches beyond the sandbox's own files and
-// processes.
+// The capabilities of root inside: enough for package managers, and nothing that reaches beyond the
+// sandbox's own files and processes.
 constexpr int kRootInside[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,
                                CAP_FSETID, CAP_KILL,         CAP_SETGID,
                                CAP_SETUID, CAP_SETFCAP,      CAP_NET_BIND_SERVICE};

@@ -46,7 +46,7 @@ class Reader {
     if (text.find('\0') != std::string::npos) return bad();
     return text;
   }
-  // Nothing, or a number that a u16 holds.
+  // An empty text, or a number that a u16 holds.
   Result<std::optional<int>> size() {
     std::string digits = TRY(text());
     if (digits.empty()) return std::optional<int>();

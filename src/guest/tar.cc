@@ -92,7 +92,8 @@ class Packer {
                                  : write_content(opened.get(), path, info.st_size);
   }
 
-  // As many bytes as its head says: less is filled with zeros by libarchive.
+  // Writes as many bytes as the head says; if the file is shorter, libarchive fills the rest with
+  // zeros.
   Result<void> write_content(int file, const std::string& path, int64_t left) {
     char buffer[kBlock];
     while (left > 0) {
@@ -224,7 +225,7 @@ class Unpacker {
   // The owner can always enter its directories, or a read-only one could not be filled.
   Result<void> unpack_directory(const std::string& path, archive_entry* entry) {
     Fd directory = TRY(open_directory(path));
-    // One that was there may be another's.
+    // Ignored if it fails: a directory that was there may belong to somebody else.
     (void)::fchmod(directory.get(), (::archive_entry_perm(entry) & 0777) | 0700);
     return {};
   }

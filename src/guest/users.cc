@@ -49,7 +49,7 @@ std::optional<User> user_in(const std::vector<std::string>& line) {
   return user;
 }
 
-// Nothing but a regular file: root inside may have put a pipe there, which would never end.
+// Reads only a regular file: root inside may have put a pipe there, which would never end.
 std::string content_of(const char* path) {
   Fd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info;

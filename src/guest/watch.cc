@@ -1,4 +1,5 @@
-// The operation `watch`: what changes in a directory, and if asked for in all beneath it.
+// The operation `watch`: reports what changes in a directory and, if asked to, in everything
+// beneath it.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -121,7 +122,7 @@ class Watch {
   // A directory that was moved away keeps its watches, whose names would be wrong from now on.
   void forget_beneath(const std::string& name) {
     for (const auto& [number, directory] : directories_)
-      // IN_IGNORED follows.
+      // Each removal is followed by an IN_IGNORED event, which takes it out of the table.
       if (directory == name || starts_with(directory, name + "/"))
         (void)::inotify_rm_watch(socket.get(), number);
   }

@@ -1,5 +1,5 @@
-// A bell: coroutines wait for it, whoever changed something they look at rings it. They look again
-// and may wait again.
+// A bell: coroutines wait for it, and whoever changes something that they look at rings it. They
+// look again, and may wait again.
 #pragma once
 
 #include "io/loop.h"

@@ -160,7 +160,7 @@ class Loop {
   Fd epoll_;
   // Indexed by descriptor; null where the loop knows none.
   std::vector<Socket*> sockets_;
-  // By descriptor: events of a closed one's past are not its successor's.
+  // Indexed by descriptor. Tells events of a closed descriptor from those of its successor.
   std::vector<uint32_t> generations_;
   std::set<Timer> timers_;
   std::deque<std::coroutine_handle<>> turns_;

@@ -10,8 +10,8 @@ namespace paddock::io {
 
 class PipeEnd {
  public:
-  // Made not to block. From then on this process ignores SIGPIPE: a pipe has no other way to be
-  // written to.
+  // Makes the descriptor non-blocking. From then on this process ignores SIGPIPE, as there is no
+  // other way to write to a pipe safely.
   PipeEnd(Loop& loop, Fd fd);
 
   std::string ahead;  // read and not used yet

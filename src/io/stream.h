@@ -41,7 +41,7 @@ class Stream {
   Task<bool> shake_hands(Milliseconds deadline);  // TLS
   Task<void> close_gently();
 
-  // A reset for the other side. Whoever waits is woken; reads and writes fail from now on.
+  // Resets the connection. Waiters are woken; reads and writes fail from now on.
   void cut();
   bool is_cut() const { return cut_; }
   Loop& loop() { return loop_; }

@@ -1,5 +1,5 @@
-// Fairness on the one loop: who works through many bytes lets the others have their turn in
-// between. Count what is read and what is produced, since a few bytes can become many.
+// Fairness on the one loop: a coroutine that works through many bytes lets the others have their
+// turn in between. Count what is read and what is produced, since a few bytes can become many.
 //
 //   Turn turn;
 //   while (…) {

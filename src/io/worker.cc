@@ -69,7 +69,8 @@ Result<std::unique_ptr<Worker>> Worker::create(Loop& loop, size_t threads) {
   std::unique_ptr<Worker> worker(new Worker);
   worker->state_ = std::make_shared<State>();
   worker->state_->wake.open(loop, std::move(wake));
-  // Signals are the loop's business: a thread that starts with all of them blocked never takes one.
+  // Signals are for the loop's thread. A thread that starts with all of them blocked never takes
+  // one.
   sigset_t all, before;
   (void)::sigfillset(&all);
   (void)::pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -31,7 +31,7 @@ Value request_for(const CommandOptions& options) {
                                              .timeout_ms = std::max<int64_t>(options.timeout, 0)});
 }
 
-// Passes output that comes in pieces on as lines.
+// Turns output that comes in pieces into lines.
 class Lines {
  public:
   Lines(const CommandOptions& options, bool is_error) : options_(options), is_error_(is_error) {}
@@ -137,7 +137,7 @@ io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> gue
   }
   if (made_from.ready_command.empty()) co_return Result<void>();
   CommandOptions ready = as_template_user(made_from);
-  // The waiting happens inside: one command, however often it asks.
+  // The waiting happens inside, so it is one command however often it asks.
   std::vector<std::string> once = shell_command(made_from.ready_command);
   ready.argv = {"/bin/sh", "-c", "until \"$@\"; do sleep 0.2; done", "sh"};
   ready.argv.insert(ready.argv.end(), once.begin(), once.end());

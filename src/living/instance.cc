@@ -62,7 +62,7 @@ Result<void> start_keeper(Instance::Life& life, InstancePlan& plan, launch::Keep
   }
   if (plan.ids) descriptors.push_back(plan.ids->lock.get());
   TRY(launch::send_plan(keeper.control.get(), launch::encode(plan.compiled.plan), descriptors));
-  // They come with the keeper's answer, as for every server.
+  // The sockets come with the keeper's answer, as for every server.
   if (life.egress) (void)life.egress->take_events();
   life.keeper_pid = keeper.release();
   life.keeper = KeeperLink::create(life.loop, std::move(keeper.control));
@@ -245,7 +245,7 @@ io::Task<Result<launch::LivingUsage>> Instance::usage() {
 }
 
 bool Instance::read(monitor::Reading& reading, bool deep) {
-  // The guest is ours.
+  // One process in the groups, the guest, is ours.
   if (!life_->sampler) life_->sampler = std::make_unique<monitor::Sampler>(life_->facts.cgroups, 1);
   reading.net_up = life_->network.up;
   reading.net_down = life_->network.down;

@@ -67,7 +67,7 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   InstanceEnd why() const;
 };
 
-// "limit memory=256M"
+// A limit that was hit, for people: "limit memory=256M".
 std::string why_of(const LimitHit& hit);
 
 // Ends what is left in the groups and removes them. Gives up after a while.

@@ -127,8 +127,8 @@ std::vector<Finding> Judge::judge(const UsageSample& sample) {
       state.peak = 0;
       continue;
     }
-    // A rate above the threshold has been there since the sample before; a level may have come this
-    // instant.
+    // A rate above the threshold has been there since the sample before; a level may have risen
+    // this instant.
     if (state.holds || is_rate(state.rule.metric)) state.held_ms += passed;
     state.holds = true;
     state.peak = std::max(state.peak, value);

@@ -160,7 +160,7 @@ bool Sampler::read_cheap(Reading& reading) {
     reading.throttled = keyed(cpu.view(), "nr_throttled").value_or(0);
     reading.throttled_us = keyed(cpu.view(), "throttled_usec").value_or(0);
   }
-  // Where nothing ran nothing was taken. (What the kernel takes back is noticed a little later.)
+  // If nothing ran, nothing was allocated. (What the kernel takes back is noticed a little later.)
   if (std::exchange(seen_cpu_, used) == used && used != 0 && still_ > 0 && still_ < kMostStill) {
     ++still_;
     return true;

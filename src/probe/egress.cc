@@ -66,7 +66,7 @@ void resolve_unlisted(const char* probe) {
   Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   timeval patience{5, 0};
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  // 192.0.2.53, for documentation.
+  // 192.0.2.53, which is set aside for documentation.
   sockaddr_in server{.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(0xc0000235)}};
   unsigned char answer[512];
   (void)::sendto(socket.get(), kQuestion, sizeof kQuestion - 1, MSG_NOSIGNAL,

@@ -155,8 +155,8 @@ uint64_t exceed_cpu_time(uint64_t value) {
   return now_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-// Two processes that never wait, for a second. The answer is the share they got, in thousandths of
-// a core.
+// Runs two processes that never wait, for a second. Returns the share that they got, in thousandths
+// of a core.
 uint64_t exceed_cpu(uint64_t) {
   uint64_t start = now_ms(CLOCK_MONOTONIC), end = start + 1000;
   pid_t other = ::fork();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongestField = (4 << 10) + 16, kLongestList = 32 << 10;
 constexpr size_t kEach = 3;  // quotes and a comma
-// Shorter pieces would be outweighed by telling how long the whole was.
+// For shorter pieces, saying how long the whole was would take more room than the piece.
 constexpr size_t kWorthASize = 64;
 // The least that each part gets. If there are more parts than have room for that, the last ones are
 // left out.

@@ -1,5 +1,5 @@
-// How many events may be caused, and how long they may be: who floods what is recorded must not
-// fill the disk, nor hide the rest.
+// How many events may be caused, and how long they may be. A flood of events must not fill the
+// disk, nor hide the rest.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ Event failure_of(const Event& recorded, const Error& why);
 // Collects the input of processes into one event a second for each, with the sum.
 class InputCounters {
  public:
-  // Returns the process, when no event for it is scheduled yet; else nothing.
+  // Returns the process if no event for it is scheduled yet, and nothing otherwise.
   std::string add(const Event& event);
   std::optional<Event> take(const std::string& process);
   std::vector<Event> take_all(const std::string& sandbox);  // empty: of every one

@@ -1,4 +1,4 @@
-// How often what happened on this server: counted from its events, for GET /metrics.
+// Counts what happens on this server, from its events, for GET /metrics.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ struct EventsOptions {
   TelemetryPolicy telemetry;
   std::string otlp;  // an endpoint that was given besides
   bool keep = true;  // tests of the lifecycle keep no log
-  // Not a server: writes to the log that a server named here (record/log_location.h), and names
-  // none itself.
+  // For programs beside a server: writes to the log that a server named here
+  // (record/log_location.h), and names none itself.
   bool beside = false;
   audit::Disk* disk = nullptr;  // for tests
 };
@@ -61,7 +61,7 @@ class Events {
   std::shared_ptr<void> subscribe(const std::string& tenant,
                                   std::function<void(const Event&)> hear);
 
-  // Traces that wait are sent, if they can be in that time.
+  // Sends the traces that wait, as far as that is possible in the given time.
   io::Task<void> drain(io::Milliseconds patience);
   Result<void> seal();
   audit::Journal::Health health() const;

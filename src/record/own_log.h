@@ -26,7 +26,7 @@ class OwnLog {
   // To be called afterwards. Events that cannot be written are counted; the next one that can be
   // written says how many.
   void note(const std::vector<Event>& events);
-  // Signs a segment that is full, by the program that can; waits for it.
+  // Has a full segment signed by the program that can do it, and waits for that.
   void seal_if_full();
 
   // Where the records are and why some are missing; `recorded` and `trace` are the caller's to fill

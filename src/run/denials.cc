@@ -106,7 +106,7 @@ Result<bool> deny_exact(const std::string& denied, const std::vector<Tree>& tree
   }
   if (!exists) return needs_danger;
   found.push_back(denied);
-  // The same thing by its real name: a grant may show it there.
+  // Its real path is denied as well, since a grant may show it there.
   if (char* real = ::realpath(denied.c_str(), nullptr)) {
     if (denied != real) found.emplace_back(real);
     std::free(real);

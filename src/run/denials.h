@@ -1,5 +1,5 @@
-// Denied paths as far as they can be held: what exists is covered by a mount; what cannot be
-// covered is refused.
+// Denied paths, as far as denials can be enforced: what exists is covered by a mount, and what
+// cannot be covered is refused.
 #pragma once
 
 #include <string>

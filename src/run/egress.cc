@@ -43,7 +43,7 @@ Result<std::string> secret_to_inject(const InjectPolicy& inject, const EnvPolicy
   return read_secret(inject.secret, cat("network.inject for ", inject.host));
 }
 
-// Not write(2): egress may be gone, which must not end us with SIGPIPE.
+// Uses send(2), because egress may be gone, and SIGPIPE must not end us.
 Result<void> send_line(int socket, const Value& value, int patience = kAnswerMs) {
   std::string line = to_json(value) + "\n";
   for (size_t sent = 0; sent < line.size();) {
@@ -60,7 +60,7 @@ Result<void> send_line(int socket, const Value& value, int patience = kAnswerMs)
 
 }  // namespace
 
-// By hand: there are many, and nothing else begins like this.
+// Parsed by hand, as there are many of these lines, and no other line begins like this.
 std::optional<LiveNetwork> parse_live(std::string_view line) {
   constexpr std::string_view kBegin = "{\"live\":[";
   if (!starts_with(line, kBegin)) return std::nullopt;
@@ -113,8 +113,7 @@ Result<std::unique_ptr<Egress>> Egress::start(egress::Settings settings, bool pr
   auto [control, its_control] = TRY(launch::make_channel());
   auto [events, its_events] = TRY(launch::make_channel());
   auto [sandbox, its_sandbox] = TRY(launch::make_channel());
-  // Numbers out of the way of the ones it expects, so that no dup2 below overwrites what another
-  // still needs.
+  // High numbers first, so that no dup2 below overwrites a descriptor that another one still needs.
   int high[3], wanted[3] = {egress::kControl, egress::kEvents, egress::kSandbox};
   const Fd* theirs[3] = {&its_control, &its_events, &its_sandbox};
   std::vector<Fd> copies;

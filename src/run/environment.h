@@ -1,4 +1,4 @@
-// What enters a sandbox by its environment, and is worth a word.
+// Notes about what enters a sandbox through its environment.
 #pragma once
 
 #include <string>

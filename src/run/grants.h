@@ -1,5 +1,5 @@
-// The host paths that a policy grants: looked at once, and refused where a grant would give the
-// host away.
+// The host paths that a policy grants. They are looked at once, and refused if a grant would give
+// the host away.
 #pragma once
 
 #include <cstdint>

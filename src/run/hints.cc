@@ -189,8 +189,8 @@ std::string missing_program_hint(const wall::Request& request, const std::string
   if (!in_sight && !is_seen(request, real))
     return cat("it is a link to ", printable(real), ", which the sandbox does not see (add ",
                grant_for(real), ")");
-  // The kernel says "not found" of a script also when the interpreter that its first line names is
-  // missing.
+  // The kernel says "not found" also if a script exists and the interpreter in its first line does
+  // not.
   Result<std::string> text = read_file(path, 64 << 20);
   if (!text || !starts_with(text.value(), "#!")) return "";
   std::string line = text.value().substr(2, text.value().find('\n') - 2);

@@ -20,8 +20,8 @@ OutputDescriptor::OutputDescriptor(int fd) : fd_(fd) {
   if (S_ISSOCK(status.st_mode)) {
     kind_ = Kind::socket;
   } else if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
-    // A terminal of another user, say, cannot be opened again: it is asked for room before each
-    // small write then.
+    // Some cannot be opened again, such as another user's terminal. Those are polled for room
+    // before each small write.
     own_ =
         Fd(::open(cat("/proc/self/fd/", fd).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!own_) kind_ = Kind::polled;

@@ -21,8 +21,8 @@ namespace {
 
 Result<WallKind> choose_wall(const Policy& policy) {
   WallKind wall = policy.wall.value_or(WallKind::container);
-  // The strongest wall of this version that can work here; what it lacks, compile refuses with the
-  // reason.
+  // The strongest wall of this version. If this host lacks something for it, compiling refuses with
+  // the reason.
   if (wall == WallKind::automatic) return WallKind::container;
   if (wall == WallKind::process || wall == WallKind::container) return wall;
   return Error{Code::unsupported,
@@ -60,7 +60,7 @@ Result<void> check_monitor(const MonitorPolicy& monitor) {
 void look_for_disks(wall::Request& request) {
   const Limits& limits = request.policy.limits;
   if (!limits[LimitKind::disk_read_rate] && !limits[LimitKind::disk_write_rate]) return;
-  // The rest may not be made yet.
+  // Only the beginning of the path: the rest may not exist yet.
   std::vector<std::string> places{request.space.substr(0, request.space.rfind("/paddock-"))};
   for (const wall::HostPath& path : request.write) places.push_back(path.path);
   if (request.workspace) places.push_back(request.workspace->path);
@@ -213,7 +213,7 @@ std::vector<Problem> find_problems(const Policy& policy) {
   if (Result<egress::Settings> network = egress_settings(policy, ""); !network)
     problems.push_back({network.error(), "network.inject", ""});
   if (!problems.empty()) return problems;
-  // The rest shows only where all of it comes together.
+  // Other problems show only when everything comes together.
   Policy whole = policy;
   whole.commands.reset();
   // Rules that pause are for living sandboxes, and are no problem of the policy.

@@ -283,7 +283,8 @@ void RunRecord::failed(const Error& error) {
   (void)send_spans(0);  // the run's own error is what is told
 }
 
-// The run, in it its start and its program, and in the program its connections.
+// Sends a span for the run; in it are those of its start and its program, and in the program's
+// those of its connections.
 Result<void> RunRecord::send_spans(int64_t program_us) {
   if (!options_.traced) return {};
   int64_t end = sent_.back().time_us, began = end - program_us;

@@ -51,7 +51,7 @@ class RunRecord {
   void add(Event event);
   void add_left_out();
   void flush();
-  // `program_us`: how long the program ran; 0 when it never did.
+  // `program_us` is how long the program ran; 0 if it never did.
   Result<void> send_spans(int64_t program_us);
 
   RunRecordOptions options_;

@@ -29,7 +29,7 @@ int exit_status(const Outcome& outcome) {
 
 namespace {
 
-// A whole number where it is one, else to a tenth.
+// A whole number if it is one, otherwise rounded to a tenth.
 Value number(double value) {
   double tenths = std::round(value * 10);
   if (std::fmod(tenths, 10) == 0) return Value(static_cast<int64_t>(tenths / 10));

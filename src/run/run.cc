@@ -50,7 +50,8 @@ Result<void> let_go_of_own_pipes() {
   return {};
 }
 
-// A pipe for each stream, never the caller's own descriptor, unless it is a pipe made for this.
+// Makes a pipe for each stream. The caller's own descriptor is never used, unless it is a pipe made
+// for this.
 Result<Plumbing> connect(const wall::Request& request, bool raw) {
   Plumbing plumbing;
   plumbing.ours.stdin_is_terminal = request.terminal[0];
@@ -78,7 +79,7 @@ void add_hit(RunResult& result, LimitKind kind, uint64_t value, uint64_t peak) {
   result.limits_hit.push_back({kind, value, peak});
 }
 
-// Every limit that bit, from what the keeper and the supervisor saw.
+// Collects every limit that was hit, from what the keeper and the supervisor saw.
 void collect_hits(RunResult& result, const Supervised& run, const wall::LimitPlan& limits) {
   const launch::Ended& ended = run.ended;
   auto value_of = [&](LimitKind kind) {
@@ -93,8 +94,8 @@ void collect_hits(RunResult& result, const Supervised& run, const wall::LimitPla
     add_hit(result, LimitKind::memory, value_of(LimitKind::memory), ended.memory_peak);
   if (pids_full || killed_by(LimitKind::pids))
     add_hit(result, LimitKind::pids, value_of(LimitKind::pids), ended.pids_peak);
-  // What was measured in the workspace and the grants counts together with the tmpfs, which may be
-  // full alone.
+  // What was measured in the workspace and the grants counts together with the tmpfs, which may
+  // also be full by itself.
   auto cap = [&](LimitKind kind, uint64_t measured, uint64_t own) {
     return measured && (killed_by(kind) || own > measured) ? measured : own;
   };
@@ -329,7 +330,7 @@ Result<RunResult> run(Prepared prepared, launch::KeeperProcess keeper, const Run
               .record = {}};
   if (options.record) {
     watch.record.emplace(prepared, *options.record, watch.redaction);
-    // Before anything happens, or nothing does.
+    // The record comes before anything happens; without it nothing happens.
     Result<void> recorded = watch.record->start(prepared);
     if (!recorded && prepared.change_set)
       (void)store::discard_change_set(std::move(*prepared.change_set));

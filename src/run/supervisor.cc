@@ -83,8 +83,8 @@ class Supervisor {
   // How long a program has after a request to end, and how long an echo may be held back, in
   // milliseconds.
   static constexpr int64_t kGraceMs = 5000, kEchoMs = 20;
-  // How long what is left waits for a reader that takes nothing of it, when a limit or somebody
-  // ended the run.
+  // How long remaining output waits for a reader that takes nothing of it, after a limit or
+  // somebody ended the run.
   static constexpr int64_t kLimitedReaderMs = 10'000, kEndedReaderMs = 1'000;
 
   enum Source { kFromOut, kFromErr, kFromTerminal, kSources };
@@ -299,13 +299,13 @@ class Supervisor {
     if (outlet.is_closed()) on_closed(outlet);
   }
 
-  // Nobody reads any more: the program would get SIGPIPE here, so its sandbox ends.
+  // Nobody reads any more. Without us the program would get SIGPIPE here, so its sandbox ends.
   void on_closed(const OutputDescriptor& outlet) {
     if (&outlet == &own_out_ && !ended_) (void)kill(-1);
   }
 
-  // The sandbox is gone; what it printed last waits for its reader. Not for ever where the run was
-  // ended, and not when we are asked to end.
+  // The sandbox is gone, and what it printed last waits for its reader. It does not wait for ever
+  // if the run was ended, or if we are asked to end.
   void show_rest() {
     int64_t last = now_ms();
     while (own_out_.is_full() || own_err_.is_full()) {
@@ -432,7 +432,7 @@ class Supervisor {
   Signals signals_;
   RawTerminal raw_;
   Fd master_;
-  // Each made when its first byte comes.
+  // Each is made when its first byte comes.
   std::array<std::optional<redact::Stream>, kSources> redact_;
   std::string shown_;
   std::string pending_input_, pending_keys_;  // for a pipe, for a terminal

@@ -59,14 +59,14 @@ constexpr const char* kProcMasks[] = {
     "acpi", "scsi",
     // How the host was booted and built.
     "cmdline", "config.gz", "modules",
-    // What its processors do: keystrokes show in it.
+    // What its processors do; even keystrokes show in it.
     "interrupts", "softirqs", "schedstat",
-    // Its disks, and who locks what on them.
+    // Its disks, and which files are locked on them.
     "locks", "diskstats", "partitions", "swaps", "mdstat", "fs", "buddyinfo", "zoneinfo",
     "iomem",  // its memory
 };
 
-// Without a /proc and /dev of its own a program gets just these.
+// Under the process wall, which has no /proc and /dev of its own, a program sees only these.
 constexpr const char* kSystemFiles[] = {"/proc/cpuinfo",
                                         "/proc/meminfo",
                                         "/proc/stat",
@@ -82,7 +82,7 @@ constexpr const char* kSystemFiles[] = {"/proc/cpuinfo",
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// Empty if there is no such thing.
+// Nothing if there is no such entry.
 std::optional<RootEntry> look_at_entry(const std::string& folder, const std::string& name) {
   RootEntry entry{.name = name};
   std::string path = folder + "/" + name;

@@ -35,9 +35,10 @@ struct HostFacts {
   std::string not_privileged_why;  // uid 0 without the means to leave it
   int landlock_abi = 0;
   bool seccomp = false;
-  // Why no filesystem of a fixed size can be made; empty: it can.
+  // Why no filesystem of a fixed size can be made; empty if one can.
   std::string no_bounded_disk_why = "that needs root";
-  // By the keeper of the sandbox (launch/launcher.h): they may be in a scope of its own.
+  // Found by the keeper of the sandbox (launch/launcher.h), since they may be in a scope of its
+  // own.
   kernel::CgroupFacts cgroups;
   uint64_t processes_of_user = 0;  // running as this uid, for limits that count per uid
   std::vector<RootEntry> root;     // /usr and friends that exist here
@@ -47,7 +48,7 @@ struct HostFacts {
   NetworkFacts network;                   // by probe_network, where a network is wanted
 };
 
-// All but the cgroups and the network.
+// Fills in everything but the cgroups and the network.
 HostFacts probe_host(WallKind wall);
 
 // `root` is a host directory with another root, or empty for the host's own system.

@@ -146,7 +146,7 @@ class Planner {
                       : "RLIMIT_NPROC of the sandbox's own uid",
            Strength::kernel);
     } else {
-      // A backstop: others may come and go.
+      // A backstop only, as other processes of the user may come and go.
       if (!many_ids)
         result_.rlimits.push_back({RLIMIT_NPROC, facts_.processes_of_user + count + 256});
       result_.watch.pids = count;
@@ -339,7 +339,8 @@ class Planner {
       case MonitorMetric::disk_read:
       case MonitorMetric::disk_write: return in_group(found.io);
       case MonitorMetric::oom: return in_group(found.memory);
-      // Where nothing holds it back, that is known; where nothing could, it is not.
+      // Without a limit on the CPU it is known that nothing is throttled; without a controller
+      // nothing is known.
       case MonitorMetric::throttled:
         return limits_[LimitKind::cpu] || found.cpu.version == 0 ? in_group(found.cpu) : "";
       case MonitorMetric::pressure_cpu:

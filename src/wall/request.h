@@ -29,7 +29,7 @@ struct LivingRequest {
   std::string directory;
   bool host_usr = false;                        // /usr is the host's, under usr_layers
   std::vector<std::string> layers, usr_layers;  // host directories, the lowest first
-  // Uid 0 of the layers as it is stored on disk; for root only.
+  // The id that stands for uid 0 of the layers on disk; for root only.
   uint32_t disk_base = 0;
   kernel::IdMap ids;
   std::vector<Volume> volumes;
@@ -38,7 +38,7 @@ struct LivingRequest {
   bool workspace_read_only = true;
   std::string hostname, boot_id;
   std::map<std::string, std::string> files;  // for /run
-  // Paddock's own on the host; the latter may be missing.
+  // Paddock's own files on the host. The interpreters may be missing.
   std::string guest, interpreters;
 };
 
@@ -58,7 +58,7 @@ struct Request {
   std::vector<std::string> weakened;  // [danger] entries that grants and denials needed
   // Block devices behind the read-write places, for disk rates.
   std::vector<std::pair<uint32_t, uint32_t>> disks;
-  // On the host: the caller's own, or one of this sandbox alone.
+  // Ids on the host: the caller's own, or those of this sandbox alone.
   uint32_t sandbox_uid = 0, sandbox_gid = 0;
   std::string space;                         // where private space on disk may be made
   bool terminal[3] = {false, false, false};  // which of stdin, stdout, stderr are one
@@ -66,8 +66,8 @@ struct Request {
   // The process that carries the network; 0 if there is none.
   int egress_pid = 0;
   std::optional<LivingRequest> living;
-  // When egress looks into TLS: the authority of this sandbox alone, the system's and this one
-  // together, and the same for Java. Empty: none.
+  // Set if egress reads TLS: the authority of this sandbox alone; the system's authorities with it;
+  // and the same for Java.
   std::string ca_certificate, ca_bundle;  // PEM
   std::string java_trust_store;
 };

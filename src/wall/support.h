@@ -53,7 +53,7 @@ struct NetworkTrial {
 };
 Result<NetworkTrial> try_network();
 
-// How to get a cgroup controller that is out of reach.
+// Advice on how to get a cgroup controller that is out of reach.
 std::string advise_on_cgroup(const kernel::CgroupFacts& cgroups, bool is_root);
 
 }  // namespace paddock::wall

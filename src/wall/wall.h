@@ -16,7 +16,7 @@ struct Compiled {
 };
 
 Result<Compiled> compile_container(const Request& request, const HostFacts& facts);
-// A container; request.living is set.
+// Compiles a container for a living sandbox; request.living must be set.
 Result<Compiled> compile_living(const Request& request, const HostFacts& facts);
 Result<Compiled> compile_process(const Request& request, const HostFacts& facts);
 
@@ -31,7 +31,8 @@ std::vector<std::string> cgroup_places(const kernel::CgroupFacts& groups);
 std::vector<std::string> build_environment(const Request& request, const std::string& home,
                                            const std::string& temporary);
 
-// What every wall does in the end: the streams, and what a reader should know of grants and limits.
+// What every wall does at the end: sets the streams, and collects what a reader should know about
+// grants and limits.
 void finish_plan(const Request& request, Compiled& compiled);
 
 // A filter out of presets/seccomp by name.

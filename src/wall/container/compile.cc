@@ -72,7 +72,7 @@ Result<Compiled> compile_container(const Request& request, const HostFacts& fact
   plan.space = request.space;
   if (compiled.limits.scratch_on_disk) {
     plan.space_folders = {"tmp", "var-tmp", "shm", "home"};
-    // ext4 has eleven of its own.
+    // ext4 uses eleven inodes for itself.
     if (compiled.limits.scratch_is_bounded)
       plan.space_bytes = compiled.limits.disk, plan.space_inodes = compiled.limits.inodes + 16;
     compiled.notes.push_back(cat("the private space is on disk: ", human_size(compiled.limits.disk),

@@ -102,7 +102,7 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   if (facts.landlock_abi > 0) {
     plan.landlock.handled_files = kernel::landlock_file_rights(facts.landlock_abi);
     plan.landlock.scoped = kernel::landlock_scopes(facts.landlock_abi);
-    // The mounts decide; the scopes are what it adds.
+    // The mounts decide what is seen. What Landlock adds here are the scopes.
     plan.landlock.rules = {{"/", plan.landlock.handled_files},
                            {"/dev/mqueue", plan.landlock.handled_files}};
   } else if (request.policy.danger.count("isolation.no_landlock")) {
@@ -114,7 +114,7 @@ Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
                  "[\"isolation.no_landlock\"]"};
   }
   plan.rlimits = compiled.limits.rlimits;
-  // What is written to a workspace is the host's, where a setuid bit would count.
+  // Files in a workspace are the host's, where a setuid bit would count.
   std::string filter =
       living.workspace && !living.workspace_read_only ? "living-workspace" : "living";
   plan.seccomp = TRY(seccomp_filter(compiled.limits.watch.memory ? filter + "-sampled" : filter));

@@ -11,7 +11,7 @@
 
 namespace paddock::wall {
 
-// A place the program may write to, for Landlock's second opinion.
+// A place that the program may write to, for Landlock, which repeats what the mounts say.
 struct WritablePlace {
   std::string path;
   bool executable = false;
