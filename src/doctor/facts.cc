@@ -179,6 +179,7 @@ Result<void> run_in_copy(const std::string& folder) {
   return {};
 }
 
+// The folder is removed even if the trial failed.
 Fact copied_workspaces() {
   char folder[] = "/tmp/paddock-doctor-XXXXXX";
   if (!::mkdtemp(folder))
@@ -228,6 +229,7 @@ std::optional<wall::Advice> user_namespace_trouble() {
                                           sysctl("kernel/apparmor_restrict_unprivileged_userns")});
 }
 
+// In the order in which they are shown.
 std::vector<Fact> probe_facts() {
   wall::HostFacts host = wall::probe_host(WallKind::process);
   auto begun = std::chrono::steady_clock::now();

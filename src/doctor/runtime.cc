@@ -156,6 +156,7 @@ void probe_machine(wall::Support& support) {
 
 }  // namespace
 
+// The program is killed afterwards, as some print their version and then wait.
 Result<std::string> first_line_of(const std::vector<std::string>& argv) {
   Pipe output = TRY(make_pipe());
   posix_spawn_file_actions_t actions;

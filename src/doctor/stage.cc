@@ -130,6 +130,7 @@ Stage::~Stage() {
   (void)::rmdir(folder_.c_str());
 }
 
+// The counterpart of probe::parse_targets.
 std::vector<std::string> Stage::words() const {
   struct stat marker {};
   (void)::stat((folder_ + "/marker").c_str(), &marker);
@@ -166,6 +167,7 @@ bool Stage::signal_arrived() const {
   return false;
 }
 
+// A connection waits in the backlog until somebody looks.
 bool Stage::was_connected(int family) const {
   const Fd& listener = family == AF_INET ? listener4_ : listener6_;
   return listener && Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -27,6 +27,7 @@ struct Probe {
 };
 const char* to_string(Probe::State state);
 
+// What to verify. The policy is the one that a run would have.
 struct VerifyInput {
   Policy policy;                           // the combined one
   std::map<std::string, std::string> env;  // passed through by the policy

@@ -32,6 +32,7 @@ constexpr Wanted kWantedOfNetwork[] = {{LimitKind::net_up_rate, 1 << 20},
                                        {LimitKind::connections, 4}};
 constexpr char kSomeHost[] = "192.0.2.1";  // for documentation; nobody asks for it
 
+// These need a run of their own, whose private space is on disk.
 bool is_disk_rate(LimitKind kind) {
   return kind == LimitKind::disk_read_rate || kind == LimitKind::disk_write_rate;
 }

@@ -81,6 +81,7 @@ io::Task<Result<void>> start_and_leave(std::shared_ptr<guest::Client> guest,
   co_return Result<void>();
 }
 
+// The template's own user, directory and variables, as its builder meant them.
 CommandOptions as_template_user(const store::Template& made_from) {
   return {.user = made_from.user, .cwd = made_from.cwd, .env = made_from.env};
 }
@@ -93,6 +94,7 @@ std::string CommandEnd::text() const {
   return cat("exit status ", code);
 }
 
+// Decided inside, as only the sandbox knows whether it has bash.
 std::vector<std::string> shell_command(const std::string& command) {
   return {
       "/bin/sh", "-c",
@@ -100,6 +102,8 @@ std::vector<std::string> shell_command(const std::string& command) {
       "sh", command};
 }
 
+// Reads everything to the end, also without on_line, since a command whose output nobody takes
+// would block.
 io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest,
                                           CommandOptions options) {
   Value request = request_for(options);

@@ -85,6 +85,7 @@ void KeeperLink::end() {
   over_bell_.ring();
 }
 
+// The answer is registered before the question is sent, so that none can be missed.
 io::Task<Result<Received>> KeeperLink::ask(Record question, io::Milliseconds patience) {
   if (over_) co_return gone();
   auto answer = std::make_shared<Answer>(loop_);

@@ -131,6 +131,7 @@ io::Task<Result<void>> Instance::Life::attach() {
   co_return hello;
 }
 
+// Holds the client meanwhile: a new attachment may replace it.
 io::Task<Result<void>> Instance::Life::greet() {
   io::Milliseconds deadline = loop.now() + kHelloMs;
   std::shared_ptr<guest::Client> client = guest;
@@ -151,6 +152,7 @@ io::Task<void> Instance::Life::give_up_guest(std::shared_ptr<Life> life) {
   life->keeper->tell({.kind = Record::Kind::kill, .number = -1});
 }
 
+// Called with each look at the usage, but asks only every kCheckEveryMs.
 void Instance::Life::check_guest() {
   if (checking || killed || !greeted || guest->is_gone() || loop.now() < next_check) return;
   next_check = loop.now() + kCheckEveryMs;

@@ -81,6 +81,7 @@ Result<void> make_space(int directory, const char* name, uint32_t owner) {
 
 }  // namespace
 
+// Facts that do not change while the server runs.
 const wall::HostFacts& living_facts() {
   static const wall::HostFacts facts = [] {
     wall::HostFacts found = wall::probe_host(WallKind::container);
@@ -123,6 +124,8 @@ Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
   return plan;
 }
 
+// The directories are made only after the plan was accepted, so that a refusal leaves nothing
+// behind.
 Result<void> finish_plan(InstancePlan& plan) {
   plan.compiled = TRY(wall::compile_living(plan.request, plan.facts));
   const wall::LivingRequest& living = *plan.request.living;

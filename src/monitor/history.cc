@@ -25,6 +25,7 @@ History::Brief History::brief(const UsageSample& sample) {
           .pids = static_cast<uint16_t>(std::min<uint64_t>(sample.pids, UINT16_MAX))};
 }
 
+// The time is kept apart from the rest, so that equal samples can share an entry.
 void History::add(const UsageSample& sample) {
   latest_ = sample;
   any_ = true;

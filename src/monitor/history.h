@@ -56,6 +56,7 @@ class Runs {
   };
   Run& at(size_t index) { return ring_[(first_ + index) % ring_.size()]; }
 
+  // A run of equal samples loses one of them, and its span shrinks by one step.
   void drop_oldest() {
     Run& oldest = at(0);
     --samples_;
@@ -91,6 +92,8 @@ class History {
   const UsageSample* latest() const { return any_ ? &latest_ : nullptr; }
   size_t bytes() const { return recent_.bytes() + hour_.bytes(); }  // of memory
 
+  // At the usual intervals: two minutes with a sample each second, and an hour with one every five
+  // seconds.
   static constexpr size_t kRecent = 120, kHour = 720;
   static constexpr int64_t kHourEveryMs = 5'000;
 

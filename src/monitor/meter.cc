@@ -14,6 +14,7 @@ uint64_t rate(uint64_t now, uint64_t before, double seconds) {
 
 // A sandbox that used less CPU time than this between two samples did nothing.
 constexpr uint64_t kStillUs = 1'000;
+// After this long without a new reading, the rates of the expensive part count as over.
 constexpr int64_t kLongestTrueUs = 10'000'000;
 
 }  // namespace

@@ -116,6 +116,7 @@ void Sampler::find() {
   if (throttle_.path == cpu_.path) throttle_.path.clear();  // version 2 has both in one file
 }
 
+// The first directory that has a file is used for it.
 void Sampler::look_in(const std::string& directory, bool v1) {
   auto use = [&](File& file, const char* name) {
     if (!file.path.empty()) return;
@@ -141,6 +142,7 @@ void Sampler::look_in(const std::string& directory, bool v1) {
   use(pressure_io_, "io.pressure");
 }
 
+// Files of the expensive part stay open if it was read the last time as well.
 bool Sampler::read(Reading& reading, bool deep) {
   if (!found_) find();
   reading.deep = deep;
@@ -177,6 +179,7 @@ bool Sampler::read_cheap(Reading& reading) {
   return whole;
 }
 
+// Names and units differ between the versions; a file that is missing leaves its number as it was.
 void Sampler::read_deep(Reading& reading) {
   if (Text stat(memory_stat_, often_); stat) {
     bool v1 = memory_stat_.v1;

@@ -159,6 +159,7 @@ void write_kernel_files() {
 
 }  // namespace
 
+// What the policy denies first, then what no sandbox should be able to do.
 void check_files(const Targets& targets) {
   for (const HostFile& file : targets.denied) read_host_file(file);
   for (const std::string& path : targets.hidden) read_hidden(path);

@@ -76,6 +76,7 @@ void make_socket(const char* probe, int family, int type, int protocol) {
 
 }  // namespace
 
+// Connections that arrive at the host are counted there as well.
 void check_network(const Targets& targets) {
   connect_to("connect to the host's 127.0.0.1", address4("127.0.0.1", targets.port4), SOCK_STREAM);
   if (targets.port6)

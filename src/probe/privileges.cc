@@ -41,6 +41,7 @@ void hold_capabilities(const std::map<std::string, std::string>& status, const c
   kAnswers.held(probe, "the set is empty");
 }
 
+// The kernel's own word on a process, which the process cannot change.
 void expect_status(const std::map<std::string, std::string>& status, const char* probe,
                    const char* name, const char* wanted) {
   auto found = status.find(name);
@@ -70,6 +71,7 @@ bool raise_capability() {
 
 }  // namespace
 
+// What the program has comes from /proc; what it could gain is tried.
 void check_privileges(const Targets&) {
   std::map<std::string, std::string> status = own_status();
   hold_capabilities(status, "hold a capability", {"CapInh", "CapPrm", "CapEff", "CapAmb"});

@@ -88,6 +88,7 @@ Result<Targets> parse_targets(const std::vector<std::string>& words) {
   return targets;
 }
 
+// One write for each line, so that lines of children do not mix.
 void Answers::print(const std::string& probe, const char* answer, const std::string& detail) const {
   Value line;
   line.set("group", group_);
@@ -97,6 +98,7 @@ void Answers::print(const std::string& probe, const char* answer, const std::str
   (void)write_all(STDOUT_FILENO, to_json(line) + "\n");
 }
 
+// errno must still be that of the attempt.
 void Answers::judge(const std::string& probe, bool succeeded,
                     const std::string& what_worked) const {
   if (succeeded)
@@ -117,6 +119,7 @@ void check_all(const Targets& targets) {
   (void)write_all(STDOUT_FILENO, "{\"done\":true}\n");
 }
 
+// The child never returns to the caller's code, whatever `body` does.
 int in_child(const std::function<int()>& body) {
   pid_t child = ::fork();
   if (child < 0) return -1;
@@ -126,6 +129,7 @@ int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
+// Where the sandbox lets programs write.
 std::string temporary_folder() {
   const char* folder = std::getenv("TMPDIR");
   return folder && *folder ? folder : "/tmp";

@@ -84,6 +84,7 @@ void look_into_first_process() {
 
 }  // namespace
 
+// The signal is ignored first: inside, the number may be this process's own.
 void check_processes(const Targets& targets) {
   (void)::signal(targets.signal, SIG_IGN);
   see(targets);

@@ -89,6 +89,7 @@ void leave_core_file() {
 
 }  // namespace
 
+// Everything that could have come along by inheritance.
 void check_surroundings(const Targets& targets) {
   look_for_variables(targets);
   look_for_descriptors();

@@ -138,6 +138,7 @@ void call_as_x32() {
 
 }  // namespace
 
+// Each call is made in a child of its own, since a filter may end the caller.
 void check_system_calls(const Targets&) {
   for (const Call& call : kCalls) make(call);
   call_as_32_bit();

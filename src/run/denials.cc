@@ -209,6 +209,8 @@ Result<void> deny_other_names(const std::vector<Tree>& trees, std::vector<std::s
 
 }  // namespace
 
+// The outermost paths are found twice: once so that fewer trees are walked for other names, and
+// once more for the names that were found.
 Result<std::vector<std::string>> expand_denials(wall::Request& request) {
   std::vector<std::string> weakened;
   std::vector<Tree> trees = granted_trees(request);

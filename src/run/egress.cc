@@ -25,6 +25,7 @@ namespace paddock::runs {
 
 namespace {
 
+// An answer holds the bundle of all authorities, or the summary of a run, so it can be large.
 constexpr size_t kLongestAnswer = 16 << 20;
 constexpr int kAnswerMs = 30'000;  // an egress that does not answer for so long will not
 // A reload happens on the server's loop, so everything else waits for it.
@@ -252,6 +253,8 @@ Result<Egress::Ready> Egress::parse_ready(const Value& answer) {
                TRY(from_base64(text_in(*ready, "java")))};
 }
 
+// An egress that refused keeps its old rules. One that did not answer is ended, since nobody knows
+// which rules it has.
 Result<void> Egress::reload(const Policy& policy) {
   egress::Settings settings = TRY(egress_settings(policy, settings_.sandbox));
   settings.uid = settings_.uid;

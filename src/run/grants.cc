@@ -105,6 +105,7 @@ Result<wall::HostPath> look_at_grant(const std::string& path, const Policy& poli
 
 }  // namespace
 
+// Judges the path as text. The caller passes the path as given and the one it leads to.
 std::string dangerous_grant(const std::string& path, const std::string& home, bool writable) {
   for (const char* place : kSystemPlaces)
     if (path == place) return cat("it is ", path, " as a whole");

@@ -75,6 +75,7 @@ bool is_network_client(const std::vector<std::string>& argv) {
   return false;
 }
 
+// A guess by well-known messages; it only decides whether a hint is shown.
 bool says_unreachable(std::string_view tail) {
   return std::any_of(std::begin(kUnreachable), std::end(kUnreachable), [&](std::string_view text) {
     return tail.find(text) != std::string_view::npos;

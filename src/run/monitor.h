@@ -20,6 +20,7 @@ namespace paddock::runs {
 
 class RunMonitor {
  public:
+  // `plan` says which cgroups the run has, and so what can be read without asking the keeper.
   RunMonitor(const Policy& policy, const launch::Plan& plan);
 
   uint64_t every_ms() const { return every_ms_; }

@@ -25,6 +25,8 @@ class OutputDescriptor {
   void drop() { pending_.clear(); }
 
  private:
+  // Regular files never block; sockets take MSG_DONTWAIT; the rest is polled if it cannot be opened
+  // again.
   enum class Kind : uint8_t { file, socket, polled } kind_ = Kind::file;
   ssize_t write_some() const;
 

@@ -152,6 +152,7 @@ Event RunRecord::about(std::string kind, Value data) const {
   return event;
 }
 
+// Weakenings are recorded together with the start, before the program can do anything with them.
 Result<void> RunRecord::start(const Prepared& prepared) {
   const wall::Request& request = prepared.request;
   Value data = who_and_what(request.command, request.policy, options_.policies, redaction_);
@@ -232,6 +233,8 @@ void RunRecord::add_left_out() {
     add(about("events.dropped", redaction_.clean_value(data)));
 }
 
+// What the run was denied, which limits it hit and what was redacted come first, and "run.end"
+// last.
 void RunRecord::end(RunResult& result) {
   for (const Denial& denial : result.denials) {
     Event event = about("denial", to_value(denial));
@@ -311,6 +314,7 @@ Result<void> RunRecord::send_spans(int64_t program_us) {
   return record::run_server_program({"telemetry-send"}, input, kMostSendMs);
 }
 
+// Only denials are recorded: a mistake in the command line is nobody's act.
 Error record_refusal(const Command& command, const Policy& policy, const RunRecordOptions& options,
                      Error error) {
   Result<RunRedaction> redaction = RunRedaction::create(policy, command.secrets);

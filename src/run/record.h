@@ -43,6 +43,7 @@ class RunRecord {
   void failed(const Error& error);
 
  private:
+  // Connections are written after this many, or after this long.
   static constexpr size_t kBatch = 64;
   static constexpr int64_t kBatchUs = 1'000'000;
 

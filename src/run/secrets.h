@@ -28,6 +28,7 @@ class RunRedaction {
   // something to look at.
   static Result<RunRedaction> create(const Policy& policy, const Secrets& secrets);
 
+  // Compiles the common rules at the first call.
   const std::shared_ptr<const redact::Rules>& rules();
 
   std::string clean(std::string_view text);

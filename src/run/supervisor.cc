@@ -188,6 +188,7 @@ class Supervisor {
     return static_cast<int64_t>(time.tv_sec) * 1000 + time.tv_nsec / 1'000'000;
   }
 
+  // A closed socket means that the keeper was killed: it always reports before it closes.
   Result<void> from_keeper() {
     launch::Received received = TRY(launch::receive_record(keeper_.control.get()));
     if (received.closed) {
@@ -331,6 +332,7 @@ class Supervisor {
     }
   }
 
+  // Called only while pending_input_ is empty, so at most one read is ever held.
   void read_input() {
     char buffer[65536];
     ssize_t count = ::read(STDIN_FILENO, buffer, sizeof buffer);
@@ -380,6 +382,8 @@ class Supervisor {
     if (count > 0) pending_keys_.erase(0, static_cast<size_t>(count));
   }
 
+  // The program gets the same signal. SIGTERM and SIGHUP also start the time after which it is
+  // killed.
   void pass_signals() {
     while (int number = signals_.next()) {
       if (number == SIGWINCH) {

@@ -19,6 +19,7 @@ constexpr uint32_t kSlots = 32768;
 // systemd's table of uids (systemd.io/UIDS-GIDS) leaves 1879048192 to 2147483647 unused. The slots
 // are the first of these; ranges follow, in steps of their size.
 constexpr uint32_t kFirstUid = 1'879'048'192;
+// Most namespaces of containers map 65536 ids; accounts are at their lower end.
 constexpr uint32_t kFirstUidInNamespace = 30'000;
 constexpr uint32_t kFirstRange = kFirstUid + store::kIdCount;
 constexpr uint32_t kRanges = 4094;
