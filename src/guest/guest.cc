@@ -60,7 +60,7 @@ Fd read_signals() {
 }
 
 // Reaps children whenever a signal arrives. Signals merge while they are pending, so one SIGCHLD
-// may stand for many children, and reap() looks at all of them.
+// may stand for many children, and reap() is called until none is left.
 io::Task<void> watch_signals(Guest& guest, Fd signals) {
   io::Socket socket(guest.loop, std::move(signals));
   while (true) {

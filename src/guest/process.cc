@@ -23,7 +23,8 @@ char buffer[kPiece];  // of the whole process: what is in it does not outlive a 
 constexpr size_t kLastBytes = 64 << 10;
 // An output that never pauses gives way to others after this many pieces.
 constexpr int kPiecesInARow = 8;
-// From fork to exec. A program inside may stop the child in between, and must not block the guest.
+// The time from fork to exec. A program inside may stop the child in between, which must not block
+// the guest.
 constexpr io::Milliseconds kStartMs = 30'000;
 
 void do_not_block(int fd) { (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }

@@ -104,8 +104,8 @@ io::Task<void> feed(std::shared_ptr<Process> process, CallPointer call) {
   (void)co_await process->close_input();
 }
 
-// Sends the pid, then the output until the end. With `begin` the process is started only after the
-// pid was sent, so that its output cannot come before it.
+// Sends the pid, then the output until the end. With `begin` the output is read only after the pid
+// was sent, so that it cannot come before it.
 Answer follow(std::shared_ptr<Process> process, CallPointer call, bool begin) {
   Value started;
   started.set("pid", static_cast<int64_t>(process->pid));

@@ -303,8 +303,8 @@ io::Task<void> receive_visitor(std::shared_ptr<Door> door, Fd connection) {
   --door->visitors;
 }
 
-// Out of descriptors it waits a little: the connection stays in the backlog, and an error would
-// come back at once.
+// Without free descriptors it waits a little: the connection stays in the backlog, and accept4
+// would fail again at once.
 io::Task<void> receive_visitors(std::shared_ptr<Door> door) {
   while (true) {
     Fd connection(::accept4(door->listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -130,7 +130,8 @@ io::Task<Result<CommandEnd>> run_in_guest(std::shared_ptr<guest::Client> guest,
   }
 }
 
-// The ready command is repeated inside, so that one channel is enough however long it takes.
+// Starts the template's command, then waits until the ready command succeeds. Without a ready
+// command it counts as ready at once.
 io::Task<Result<void>> check_template_command(std::shared_ptr<guest::Client> guest,
                                               store::Template made_from, StartChecks checks) {
   if (!made_from.start_command.empty()) {

@@ -11,8 +11,7 @@
 
 namespace paddock::monitor {
 
-// How often samples are taken without a policy's word, and the most often that a policy may ask
-// for.
+// The usual interval of samples, and the shortest that a policy may ask for.
 constexpr uint64_t kEveryMs = 1'000, kLeastEveryMs = 100;
 uint64_t every_ms(const MonitorPolicy& policy);  // between two samples
 

@@ -106,7 +106,7 @@ void open_devices() {
   }
 }
 
-// A masked file is empty, and a masked directory has no entries but "." and "..".
+// A masked file cannot be opened or is empty, and a masked directory shows no entries.
 bool tells_something(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info;

@@ -345,7 +345,7 @@ void Egress::take_summary(const Value& summary, RunResult& result) {
     result.notes.push_back(cat(more, " more denials on the network are not listed"));
 }
 
-// The events are read while waiting for the summary, since egress stops when its socket is full.
+// The events are read while waiting for the summary, so that the last entries are not lost.
 void Egress::finish(RunResult& result) {
   Value order, summary;
   order.set("finish", true);

@@ -348,7 +348,7 @@ class Supervisor {
     write_input();
   }
 
-  // pending_input_ is at most one read; stdin is not read again before it is written.
+  // Any error but "try again" means that the program closed its stdin.
   void write_input() {
     ssize_t count = pending_input_.empty()
                         ? 0

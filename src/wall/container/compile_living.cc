@@ -71,8 +71,8 @@ std::vector<std::string> guest_environment(const Request& request) {
 
 }  // namespace
 
-// As compile_container, but the root can be written to, the first program is the guest, and its
-// users have the capabilities of an ordinary system within their own user namespace.
+// As compile_container, but the root can be written to, the program is the guest, and root inside
+// keeps the capabilities above.
 Result<Compiled> compile_living(const Request& wanted, const HostFacts& facts) {
   TRY(check_common(facts));
   TRY(check_policy(wanted.policy));

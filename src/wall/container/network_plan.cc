@@ -170,7 +170,7 @@ std::string plan_log_listen() {
   return writer.finish();
 }
 
-// `localhost` and single addresses of 127.0.0.0/8 and ::1.
+// Whether the rule is about loopback: `localhost`, anything within 127.0.0.0/8, or ::1.
 bool is_loopback(const policy::NetworkRule& rule) {
   if (rule.kind == policy::NetworkRule::Kind::name) return rule.name == "localhost";
   if (rule.kind != policy::NetworkRule::Kind::addresses) return false;
