@@ -136,7 +136,7 @@ void keep_outermost(std::vector<std::string>& paths) {
 using Inode = std::pair<dev_t, ino_t>;
 
 // Calls `visit` for everything in `tree`, itself included, without following links. Fails if it
-// cannot see everything.
+// cannot see everything that the program could see.
 Result<void> walk_all(
     const std::string& tree, const std::string& why,
     const std::function<void(const std::string& path, const struct stat& info)>& visit) {
