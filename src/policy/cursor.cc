@@ -26,6 +26,7 @@ std::string hint_for_key(const std::string& key, const std::vector<std::string>&
 
 }  // namespace
 
+// Only the beginning of the word is compared: it comes from a file and may be of any length.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
   std::string meant = nearest(word.substr(0, 64), candidates);
   return meant.empty() ? "" : cat("did you mean '", meant, "'?");
@@ -39,6 +40,8 @@ Error Cursor::wrong(std::string_view why, std::string hint) const {
   return Error{Code::invalid, cat(place, ": ", why), std::move(hint)};
 }
 
+// A value without a line of its own, as one made by a program, is reported at the line of the value
+// around it.
 Cursor Cursor::child(const Value& value, std::string path) const {
   Cursor cursor = *this;
   cursor.value_ = &value;
@@ -54,6 +57,7 @@ Cursor Cursor::member(const Value::Member& member) const {
   return cursor;
 }
 
+// Every unknown key is an error: a misspelled restriction must not be ignored silently.
 Result<void> Cursor::is_table_of(const std::vector<std::string>& keys) const {
   for (const Cursor& member : TRY(members())) {
     if (std::find(keys.begin(), keys.end(), member.key()) == keys.end())
@@ -78,6 +82,7 @@ Result<std::vector<Cursor>> Cursor::members() const {
   return members;
 }
 
+// Entries that decode_errors() took out are skipped, and the others keep their original numbers.
 Result<std::vector<Cursor>> Cursor::items() const {
   const Value::Array* array = value_->as_array();
   if (!array) return wrong(cat("must be a list, not ", value_->type_name()));
@@ -87,6 +92,7 @@ Result<std::vector<Cursor>> Cursor::items() const {
   return items;
 }
 
+// A NUL is refused here once, because later uses of the text as a path or an argument stop at it.
 Result<std::string> Cursor::text() const {
   const std::string* text = value_->as_string();
   if (!text) return wrong(cat("must be a string, not ", value_->type_name()));

@@ -36,6 +36,7 @@ class Cursor {
   Error wrong(std::string_view why, std::string hint = "") const;
   Error wrong(const Error& inner) const { return wrong(inner.message, inner.hint); }
 
+  // Fails unless the value is a table and all its keys are among `keys`.
   Result<void> is_table_of(const std::vector<std::string>& keys) const;
   std::optional<Cursor> find(std::string_view key) const;  // in a table
   Result<std::vector<Cursor>> members() const;             // of a table

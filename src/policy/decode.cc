@@ -58,6 +58,7 @@ Result<void> check_together(const Cursor& root, Policy& policy) {
 
 }  // namespace
 
+// The checks across keys come last: they need the values of all of them.
 Result<Policy> decode(const Value& value, const std::string& name, const DecodeContext& context) {
   Cursor root(value, name, context.complained);
   Policy policy = TRY(decode_root(root, names_in(""), context));
@@ -82,6 +83,7 @@ std::vector<std::string> sandbox_tables() {
 
 namespace {
 
+// The content decides as well as the name: a policy that comes over the API has no file name.
 Result<Value> parse(std::string_view text, const std::string& name) {
   size_t first = text.find_first_not_of(" \t\r\n");
   bool json = ends_with(name, ".json") || (first != std::string_view::npos && text[first] == '{');
@@ -111,6 +113,8 @@ bool leave_out(Value& value, const std::string& prefix, const std::string& path)
 
 }  // namespace
 
+// Finds more than one mistake in a file: it decodes, takes out what the first complaint was about,
+// and decodes again until nothing is wrong or nothing more can be taken out.
 std::vector<Error> decode_errors(std::string_view text, const std::string& name,
                                  const DecodeContext& context) {
   constexpr size_t kMostErrors = 100;
@@ -136,6 +140,8 @@ std::vector<Error> decode_errors(std::string_view text, const std::string& name,
   return errors;
 }
 
+// With `is_entry`, the result is the entry of the list that matches; the key itself if none does.
+// An empty result means that the text does not set the key.
 Written find_written(std::string_view text, const std::string& name, const std::string& key,
                      const std::function<bool(const std::string&)>& is_entry) {
   Result<Value> value = parse(text, name);

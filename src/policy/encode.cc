@@ -19,6 +19,7 @@ void set_at(Value& table, const std::string& path, Value value) {
 
 // ---- TOML ---
 
+// These are the keys that TOML allows without quotes.
 bool is_bare_key(const std::string& key) {
   static const char kBare[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
   return !key.empty() && key.find_first_not_of(kBare) == std::string::npos;
@@ -29,6 +30,7 @@ std::string toml_key(const std::string& key) {
   return is_bare_key(key) ? key : to_json(Value(key));
 }
 
+// Everything that is not a list or a table is written alike in TOML and JSON.
 std::string inline_toml(const Value& value) {
   if (const Value::Array* array = value.as_array()) {
     std::vector<std::string> parts;
@@ -44,6 +46,7 @@ std::string inline_toml(const Value& value) {
   return to_json(value);
 }
 
+// This is in bytes of the line that the value would take.
 constexpr size_t kLongestInline = 100;
 
 // A table of tables gets headings of its own where one line would be too long: [monitor.kill_if],
@@ -54,12 +57,14 @@ bool needs_heading(const Value& value) {
   return tables && inline_toml(value).size() > kLongestInline;
 }
 
+// Writes a heading and one line for each member.
 void write_plain(const std::string& heading, const Value& table, std::string& out) {
   out += cat("\n", heading, "\n");
   for (const auto& [key, value] : *table.as_object())
     out += cat(toml_key(key), " = ", inline_toml(value), "\n");
 }
 
+// Members on one line come first: after the heading of a nested table they would belong to it.
 void write_table(const std::string& name, const Value& table, std::string& out) {
   Value lines(Value::Object{});
   for (const auto& [key, value] : *table.as_object())
@@ -76,6 +81,8 @@ void write_table(const std::string& name, const Value& table, std::string& out) 
   }
 }
 
+// An empty table is written explicitly, because it means that no server is allowed; leaving it out
+// would leave the key unset.
 void write_servers(const Value& servers, std::string& out) {
   if (servers.as_object()->empty()) out += "\n[mcp]\nservers = {}\n";
   for (const auto& [name, server] : *servers.as_object())
@@ -93,6 +100,8 @@ Value to_value(const Policy& policy, Secrets secrets) {
   return root;
 }
 
+// The result is hashed to compare policies, so lists whose order means nothing are sorted, and
+// `extends` is left out because its layer is already part of the policy.
 std::string canonical(const Policy& policy) {
   Policy sorted = policy;
   sorted.extends.clear();

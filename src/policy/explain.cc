@@ -8,6 +8,7 @@ namespace paddock::policy {
 
 namespace {
 
+// The order is that of the explanation. `calls` and `mcp` are explained together with the tools.
 constexpr struct {
   const char *table, *heading;
 } kSections[] = {{"isolation", "Isolation"}, {"limits", "Limits"},     {"files", "Files"},
@@ -16,6 +17,7 @@ constexpr struct {
                  {"redact", "Redaction"},    {"audit", "Audit"},       {"telemetry", "Telemetry"},
                  {"danger", "Danger"}};
 
+// Returns the lines of one section. Keys without anything to say add none.
 std::string explain_table(const Policy& policy, std::string_view table) {
   if (table == "tools") return explain_tools(policy);
   // The other keys of [network] mean nothing then.

@@ -7,12 +7,15 @@ namespace paddock::policy {
 
 namespace {
 
+// A grant is a bind mount, which needs one existing path; a pattern has no meaning for it.
 Result<std::string> granted_path(const std::string& text, const DecodeContext& context) {
   if (text.find_first_of("*?") != std::string::npos)
     return refused_text(text, "is a pattern; only 'deny' takes patterns", "name the directory");
   return absolute_path(text, context);
 }
 
+// Gives a pattern its canonical form: absolute, or starting with a double star for any directory. A
+// relative pattern is refused, since nothing says where it would start.
 Result<std::string> denied_pattern(const std::string& text, const DecodeContext& context) {
   for (const std::string& label : split(text, '/'))
     if (label == "..") return refused_text(text, "has '..' in a pattern");
@@ -28,6 +31,8 @@ Result<std::string> denied_pattern(const std::string& text, const DecodeContext&
   return absolute_path(text, context);
 }
 
+// A bare name such as `.env` is refused because readers disagree about it: it could mean the one
+// file here, or all files of that name.
 Result<std::string> denied_path(const std::string& text, const DecodeContext& context) {
   if (is_glob(text)) return denied_pattern(text, context);
   if (!text.empty() && text[0] != '~' && text.find('/') == std::string::npos)
@@ -51,6 +56,7 @@ Result<std::string> root_path(const std::string& text, const DecodeContext& cont
   return text;
 }
 
+// Accepts one existing directory, without patterns.
 Result<std::string> plain_directory(const std::string& text, const DecodeContext& context) {
   if (text.find_first_of("*?") != std::string::npos)
     return refused_text(text, "is a pattern", "name the directory");
@@ -72,6 +78,7 @@ std::string show_workspace(const Workspace& workspace) {
   return cat("'", printable(workspace.path), "' (", to_string(workspace.mode), ")");
 }
 
+// Orders the modes by how much they let a program change: a later layer may only go down.
 int width(WorkspaceMode mode) {
   switch (mode) {
     case WorkspaceMode::read_only: return 0;
@@ -81,6 +88,7 @@ int width(WorkspaceMode mode) {
   return 2;
 }
 
+// Says whether the path is in the list, or beneath a directory that is.
 bool lists_path(const List& list, const std::string& path) {
   auto contains = [&](const std::string& directory) { return contains_path(directory, path); };
   return list && std::any_of(list->begin(), list->end(), contains);
@@ -105,6 +113,7 @@ Type<Workspace> workspace() {
   return type;
 }
 
+// What a layer lets a program write, it also lets it read.
 Covers readable_paths(const Policy& layer) {
   return [&layer](const std::string& path) {
     return lists_path(layer.files.read, path) || lists_path(layer.files.write, path);
@@ -115,6 +124,7 @@ Covers writable_paths(const Policy& layer) {
   return [&layer](const std::string& path) { return lists_path(layer.files.write, path); };
 }
 
+// All layers must name the same directory. Each may only narrow the mode of the one before it.
 Result<void> NarrowestWorkspace::narrow(const std::string& path, const Layers& layers,
                                         Policy& result) {
   std::optional<Workspace>& standing = result.files.workspace;

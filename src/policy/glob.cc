@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
-// Where the class that opens at pattern[at] ends: behind its ']'. kNone when it never closes: then
-// '[' is a plain byte.
+// Returns the position after the ']' of the class that opens at pattern[at], or kNone if it never
+// closes. Then '[' is a plain byte.
 size_t class_end(std::string_view pattern, size_t at) {
   size_t first = at + 1;
   if (first < pattern.size() && (pattern[first] == '!' || pattern[first] == '^')) ++first;
@@ -18,6 +18,7 @@ size_t class_end(std::string_view pattern, size_t at) {
   return close == kNone ? kNone : close + 1;
 }
 
+// Ranges compare unsigned bytes, so that names in UTF-8 behave the same on every platform.
 bool class_contains(std::string_view members, char c) {
   auto byte = [](char character) { return static_cast<unsigned char>(character); };
   for (size_t i = 0; i < members.size(); ++i) {
@@ -63,6 +64,7 @@ bool label_matches(std::string_view pattern, std::string_view label) {
   return p == pattern.size();
 }
 
+// Splits at slashes. Empty labels are dropped, so that "a//b" and "a/b" match the same patterns.
 std::vector<std::string_view> labels_of(std::string_view text) {
   std::vector<std::string_view> labels;
   while (!text.empty()) {

@@ -12,6 +12,8 @@ namespace paddock::policy {
 
 namespace {
 
+// A weakening holds only if every policy that the caller named accepts it. Extended presets are
+// skipped: they would otherwise take every danger away.
 std::set<std::string> accepted_dangers(const std::vector<Layer>& layers) {
   std::optional<std::set<std::string>> accepted;
   for (const Layer& layer : layers) {
@@ -45,12 +47,14 @@ std::vector<Refusal> narrowed(const Policy& asker, const Layers& bounds) {
   return refusals;
 }
 
-// `asks`: " asked for", or " asked for by 'agent.toml'".
+// `asks` is " asked for", or " asked for by 'agent.toml'" where a file asked.
 std::string in_words(const Refusal& refusal, std::string_view asks) {
   return cat(refusal.key, ": ", refusal.asked, asks, ", policy '", printable(refusal.layer), "' ",
              refusal.answer);
 }
 
+// Says what each file asked for and the preset that it extends narrowed. It is a note, not an
+// error, because the file itself names the preset.
 std::vector<std::string> notes_on(const std::vector<Layer>& layers) {
   std::vector<std::string> notes;
   for (size_t i = 1; i < layers.size(); ++i) {
@@ -63,6 +67,7 @@ std::vector<std::string> notes_on(const std::vector<Layer>& layers) {
   return notes;
 }
 
+// Only what the caller named shows up in the name of the result.
 std::string name_of(const std::vector<Layer>& layers, const Policy& fallback) {
   std::vector<std::string> names;
   for (const Layer& layer : layers)
@@ -80,6 +85,8 @@ Error disagreement(std::string_view path, const Policy& first, std::string_view 
                "a later layer can only narrow an earlier one"};
 }
 
+// The order matters: dangers are settled before the keys that ask for them, the fallback fills in
+// only what no layer set, and the checks see the final policy.
 Result<Combined> combine(const std::vector<Layer>& named_layers, const Policy& call,
                          const Policy& fallback, WideNetwork wide) {
   Layers bounds;

@@ -19,7 +19,8 @@ struct Layer {
 
 // Something that the call asked for and does not get, and the layer that stands against it.
 struct Refusal {
-  std::string key, asked, layer, answer;  // "memory", "2G", "strict", "allows 128M"
+  // In words, such as "memory", "2G", "strict" and "allows 128M".
+  std::string key, asked, layer, answer;
   // The entry opens more than one owner's hosts, as "*" does.
   bool is_wide_network = false;
 };
@@ -28,8 +29,10 @@ std::string to_string(const Refusal& refusal);
 
 struct Combined {
   Policy policy;
-  std::vector<std::string> notes;  // what a file asked for and what it extends narrowed, in words
-  std::vector<Refusal> refusals;   // what of `call` was narrowed
+  // In words: what a file asked for and the preset that it extends narrowed.
+  std::vector<std::string> notes;
+  // The parts of `call` that were narrowed.
+  std::vector<Refusal> refusals;
 };
 
 // `call` is what stands on the command line: one more layer, last, without a say in [danger]. Who

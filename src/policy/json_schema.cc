@@ -9,7 +9,8 @@ namespace paddock::policy {
 
 namespace {
 
-// The table at `path` with these names in it.
+// Builds the schema of the table at `path` with these names in it. Tables within it are built the
+// same way.
 Value table_schema(const std::string& path, const std::vector<std::string>& names) {
   Value properties{Value::Object{}};
   for (const std::string& name : names) {
@@ -25,6 +26,8 @@ Value table_schema(const std::string& path, const std::vector<std::string>& name
 
 }  // namespace
 
+// The sandbox of a tool has the same tables as a policy, and rules contain rules; both are written
+// once under $defs and referred to.
 Value json_schema() {
   Value schema = table_schema("", names_in(""));
   Value root = object_of({{"$schema", "https://json-schema.org/draft/2020-12/schema"},

@@ -30,20 +30,25 @@ using Layers = std::vector<const Policy*>;
 // by all.
 template <class T>
 struct Type {
-  std::string takes;  // for the manual: "list of paths"
+  // For the manual, such as "list of paths".
+  std::string takes;
   std::function<Result<T>(const Cursor&, const DecodeContext&)> read;
   std::function<Value()> schema;  // as JSON Schema
+  // May be empty for members of a table, which are written by the key around them.
   std::function<Value(const T&, Secrets)> write{};
-  std::function<std::string(const T&)> show{};  // for people
+  // For people, as in `policy explain`.
+  std::function<std::string(const T&)> show{};
   // Of a flag on the command line. What it names is checked later, like a file.
   std::function<Result<T>(const std::string&)> parse{};
-  std::function<void(T&)> sort{};  // where the order means nothing
+  // Empty where the order of entries has a meaning.
+  std::function<void(T&)> sort{};
 };
 
 // Where a value is in a Policy. It is an optional, or a container that is unset while it is empty.
 template <class Slot>
 using Accessor = std::function<Slot&(Policy&)>;
 
+// These make the accessor of a member of Policy, or of a table in it.
 template <class Slot>
 Accessor<Slot> at(Slot Policy::*member) {
   return [member](Policy& policy) -> Slot& { return policy.*member; };
@@ -53,6 +58,8 @@ Accessor<Slot> at(Table Policy::*table, Slot Table::*member) {
   return [table, member](Policy& policy) -> Slot& { return policy.*table.*member; };
 }
 
+// An optional is set when it has a value, a container when it is not empty. The rules of narrowing
+// use both through is_set() and content().
 template <class Slot>
 struct SlotTraits {
   using Content = Slot;
@@ -76,22 +83,27 @@ const ContentOf<Slot>& content(const Slot& slot) {
   return SlotTraits<Slot>::content(slot);
 }
 
+// The command line takes its flags from here, so that a key and its flag have the same words.
 struct CommandLineFlag {
-  std::string name{};  // "--read"; empty: there is none
+  // For example "--read". Empty if the key has no flag.
+  std::string name{};
   std::string placeholder{};
   std::string what{};
 };
 
 struct Words {
-  std::string meaning;  // for the manual and the schema
+  // For the manual and the schema.
+  std::string meaning;
   // For `explain`: what it means that nobody sets it, and what is said after a value that is set.
   std::string unset{}, set{};
-  std::string yes{}, no{};  // for `explain`, of a boolean
+  // For `explain`, if the key is a boolean.
+  std::string yes{}, no{};
   CommandLineFlag flag{};
   // For `explain`, where the words above are not enough: one line each; none: it is not mentioned.
   std::function<std::vector<std::string>(const Policy&)> explain{};
 };
 
+// This is what callers see of a key whose value may have any type.
 class Key {
  public:
   Key(std::string path, Words words) : path(std::move(path)), words(std::move(words)) {}
@@ -104,22 +116,29 @@ class Key {
   std::string table() const { return path.substr(0, path.find('.')); }
   std::string name() const { return path.substr(path.find('.') + 1); }
 
+  // Checks the value and stores it in `policy`. Errors name the file, the line and the key.
   virtual Result<void> decode(const Cursor& value, const DecodeContext& context,
                               Policy& policy) const = 0;
-  virtual Value encode(const Policy& policy, Secrets secrets) const = 0;  // null: unset
+  // Returns null if the policy does not set the key.
+  virtual Value encode(const Policy& policy, Secrets secrets) const = 0;
   virtual Value schema() const = 0;
-  virtual std::string takes() const = 0;     // for the manual: what may stand there
-  virtual std::string narrowed() const = 0;  // for the manual: what several layers come to
+  // For the manual: what may stand there.
+  virtual std::string takes() const = 0;
+  // For the manual: what several layers come to.
+  virtual std::string narrowed() const = 0;
 
   virtual Result<void> combine(const Layers&, Policy&) const { return {}; }
-  // What no layer sets.
+  // Fills in what no layer sets.
   virtual void fall_back(const Policy&, Policy&) const {}
-  // What `asker` asks for and `bounds` narrow.
+  // Adds what `asker` asks for and `bounds` narrow.
   virtual void refuse(const Policy&, const Layers&, std::vector<Refusal>&) const {}
   virtual std::vector<std::string> explain(const Policy&) const { return {}; }
-  virtual void sort(Policy&) const {}  // as canonical() wants it
+  // Brings entries whose order means nothing into the order that canonical() writes.
+  virtual void sort(Policy&) const {}
 
-  virtual bool repeats() const { return false; }  // its flag may be given several times
+  // Says whether the flag may be given several times; the entries are added up.
+  virtual bool repeats() const { return false; }
+  // Takes the text of the flag as it was typed. It is checked later, as a file is.
   virtual Result<void> take_flag(const std::string&, Policy&) const { return {}; }
 };
 
@@ -138,6 +157,7 @@ class TypedKey final : public Key {
   const Type<Content> type;
 
   Slot& in(Policy& policy) const { return accessor_(policy); }
+  // The accessor only takes a mutable policy, so that each key needs one; nothing is changed here.
   const Slot& in(const Policy& policy) const { return accessor_(const_cast<Policy&>(policy)); }
   std::string show(const Content& value) const { return type.show ? type.show(value) : ""; }
 

@@ -12,6 +12,7 @@ namespace paddock::policy {
 
 namespace {
 
+// The version is not stored in a policy: there is only one, and it is written on encoding.
 class VersionKey final : public Key {
  public:
   VersionKey() : Key("version", {.meaning = "the format of the file"}) {}
@@ -27,6 +28,7 @@ class VersionKey final : public Key {
   std::string narrowed() const override { return ""; }
 };
 
+// Collects the rows. It exists so that key() can deduce the types of a row.
 class Table {
  public:
   template <class Slot, class Rule>
@@ -53,6 +55,7 @@ Type<bool> kernel_required() {
   return type;
 }
 
+// A file can only extend presets, so that reading one file never leads to another.
 Type<std::string> preset_name() {
   return {.takes = "a preset",
           .read = [](const Cursor& cursor,
@@ -61,11 +64,13 @@ Type<std::string> preset_name() {
           .write = [](const std::string& name, Secrets) { return Value(name); }};
 }
 
+// A command is compared with the name that a program is started by, so nearly every text is valid.
 Result<std::string> command_name(const std::string& text) {
   if (text.empty()) return Error{Code::invalid, "an empty name", ""};
   return text;
 }
 
+// Accepts dotted names of modules, such as os.path.
 Result<std::string> module_name(const std::string& text) {
   for (const std::string& part : split(text, '.'))
     if (!variable_name(part))
@@ -73,6 +78,7 @@ Result<std::string> module_name(const std::string& text) {
   return text;
 }
 
+// Only known weakenings may be accepted: a misspelled one would otherwise have no effect.
 Type<std::set<std::string>> dangers() {
   using Names = std::set<std::string>;
   std::vector<std::string> known;
@@ -98,7 +104,7 @@ std::vector<std::string> explain_dangers(const Policy& policy) {
   return lines.empty() ? std::vector<std::string>{"no weakening is accepted"} : lines;
 }
 
-// What an agent is guided by.
+// Explains a list that guides an agent without being enforced by the kernel.
 std::function<std::vector<std::string>(const Policy&)> guide(List Policy::*names) {
   return [names](const Policy& policy) -> std::vector<std::string> {
     const List& list = policy.*names;
@@ -108,6 +114,7 @@ std::function<std::vector<std::string>(const Policy&)> guide(List Policy::*names
   };
 }
 
+// The limits come from one table, shared with the launcher and the reports.
 void add_isolation_and_limits(Table& table) {
   table.add(std::make_unique<VersionKey>());
   table.key("extends", at(&Policy::extends), preset_name(), NotCombined("a layer of its own"),
@@ -175,6 +182,7 @@ void add_files(Table& table) {
              .set = "private; gone at the end"});
 }
 
+// The words in `meaning` end up in docs/policy.md, so they are written in its Markdown.
 void add_network(Table& table) {
   table.key("network.allow", at(&Policy::network, &NetworkPolicy::allow), allowed_hosts(),
             Covered(allowed_by, is_wide_entry),
@@ -219,6 +227,7 @@ void add_programs(Table& table) {
              .explain = guide(&Policy::python_imports)});
 }
 
+// Tools are combined by combine_tools(), which sees the entries of all layers at once.
 void add_tools(Table& table) {
   static constexpr char kSameEntries[] =
       "what every layer that sets them has, with the same entry; different entries for one name: "
@@ -234,6 +243,8 @@ void add_tools(Table& table) {
             {.meaning = "MCP servers behind this policy: see [MCP servers](#mcp-servers)"});
 }
 
+// The three actions of the monitor share one list in the policy, so their keys are of a class of
+// their own.
 void add_monitor_and_redact(Table& table) {
   table.key("monitor.every", at(&Policy::monitor, &MonitorPolicy::every_ms), sampling_period(),
             Shortest(),
@@ -271,6 +282,8 @@ void add_monitor_and_redact(Table& table) {
              .no = "what is read over the API stays as it is"});
 }
 
+// These keys are about the record that the operator keeps. A first layer decides where it goes, so
+// that a later one cannot move it away.
 void add_audit_and_telemetry(Table& table) {
   table.key("audit.path", at(&Policy::audit, &AuditPolicy::path), audit_directory(),
             FirstLayer(true),
@@ -314,6 +327,8 @@ void add_audit_and_telemetry(Table& table) {
             {.meaning = "what is sent along, as for authentication", .unset = "nothing"});
 }
 
+// The order is that of the manual and of written files. [danger] is last to read, but decoded
+// first.
 std::vector<std::unique_ptr<const Key>> make_keys() {
   Table table;
   add_isolation_and_limits(table);
@@ -343,6 +358,7 @@ const Key* find_key(std::string_view path) {
   return found == keys().end() ? nullptr : found->get();
 }
 
+// Relies on the rows of one table standing together in keys().
 std::vector<std::string> names_in(std::string_view table) {
   std::string prefix = table.empty() ? "" : cat(table, ".");
   std::vector<std::string> names;
@@ -354,6 +370,7 @@ std::vector<std::string> names_in(std::string_view table) {
   return names;
 }
 
+// The result is compared with docs/policy.md by a test.
 std::string manual_table() {
   std::string text = "| key | value | meaning | several layers |\n|---|---|---|---|\n";
   for (const auto& key : keys())

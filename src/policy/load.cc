@@ -16,6 +16,8 @@ bool is_preset(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Decides the error only: a missing file with such a name is reported as a file, another as a
+// preset.
 bool looks_like_a_file(const std::string& name) {
   return name.find('/') != std::string::npos || ends_with(name, ".toml") ||
          ends_with(name, ".json");
@@ -28,6 +30,8 @@ std::string directory_of(const std::string& path) {
   return starts_with(directory, "/") ? directory : "./" + directory;
 }
 
+// A preset's name wins over a file of the same name in the current directory, so that a file that
+// an agent drops there cannot replace a preset.
 Result<Policy> read_policy(const std::string& name, const LoadContext& context) {
   if (is_preset(name)) return preset(name);
   Result<std::string> text = context.read(name);
@@ -53,6 +57,8 @@ Result<std::vector<Layer>> load_layers(const std::string& name, const LoadContex
   return layers;
 }
 
+// The flags are decoded like a file of their own. Wide network entries in them are judged after the
+// combination, since a flag has no [danger] to accept them in.
 Result<Combined> load(const std::vector<std::string>& names, const Policy& call,
                       const LoadContext& context) {
   std::vector<Layer> layers;

@@ -9,9 +9,13 @@ namespace paddock::policy {
 
 namespace {
 
+// The text is shown in events and errors, so its length is bounded.
 constexpr size_t kLongestText = 64;
+
+// In milliseconds.
 constexpr uint64_t kLongestFor = 24ull * 3600 * 1000;
 
+// A rule such as ">=80% for 10s", taken apart. The views are into the text of the rule.
 struct Parts {
   bool or_equal = false;       // >=
   std::string_view threshold;  // "80%"
@@ -22,6 +26,7 @@ Error wrong(std::string_view text, std::string_view why, std::string hint = "") 
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
 }
 
+// The hint for a rule of this unit that cannot be read.
 const char* example(MonitorUnit unit) {
   switch (unit) {
     case MonitorUnit::percent: return "write it like \">80%\" or \">80% for 10s\"";
@@ -36,6 +41,7 @@ void skip_spaces(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
 }
 
+// Takes a word and the spaces after it off the front of `text`.
 std::string_view take_word(std::string_view& text) {
   std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(word.size());
@@ -43,6 +49,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
+// Only "more than" exists: a rule without a sign means ">", and "<" is refused by name.
 Result<Parts> split_rule(std::string_view text, const char* hint) {
   std::string_view rest = text;
   Parts parts;
@@ -66,6 +73,8 @@ Result<Parts> split_rule(std::string_view text, const char* hint) {
   return parts;
 }
 
+// Takes one percent sign off the end. from_chars would also read "inf" and "1e9", so only digits
+// and a dot are let through.
 Result<double> parse_percent(std::string_view text, const char* hint) {
   std::string_view number = text.substr(0, text.size() - 1);
   double percent = 0;
@@ -77,6 +86,7 @@ Result<double> parse_percent(std::string_view text, const char* hint) {
   return percent;
 }
 
+// Reads a threshold that is not a percentage. A metric in percent therefore lacks its unit.
 Result<double> parse_threshold(const MonitorMetricInfo& metric, std::string_view text) {
   const char* hint = example(metric.unit);
   switch (metric.unit) {
@@ -107,6 +117,7 @@ bool always_there(MonitorMetric metric) {
   return metric == MonitorMetric::memory || metric == MonitorMetric::pids;
 }
 
+// Refuses a rule that could never hold or would always hold: both are mistakes of the writer.
 Result<void> check_range(const MonitorMetricInfo& metric, const Parts& parts, double threshold,
                          bool percent) {
   bool whole = percent && metric.metric != MonitorMetric::cpu;  // of something that can be full
@@ -118,6 +129,7 @@ Result<void> check_range(const MonitorMetricInfo& metric, const Parts& parts, do
   return {};
 }
 
+// Returns milliseconds.
 Result<uint64_t> parse_for(std::string_view text) {
   uint64_t duration = TRY(parse_duration(text));
   if (duration == 0)
@@ -126,13 +138,15 @@ Result<uint64_t> parse_for(std::string_view text) {
   return duration;
 }
 
-// What must be exceeded when reaching it is enough: just below, by less than a sample can tell.
+// For ">=": returns what must be exceeded, below the threshold by less than a sample can tell.
 double just_below(double threshold, bool percent) {
   return percent ? threshold * (1 - 1e-12) : threshold - 0.5;
 }
 
 }  // namespace
 
+// The text of the result is canonical: two layers that write the same rule differently get one
+// rule.
 Result<MonitorRule> parse_monitor_rule(MonitorAction action, MonitorMetric kind,
                                        std::string_view text) {
   const MonitorMetricInfo& metric = info(kind);
@@ -162,6 +176,7 @@ Result<MonitorRule> parse_monitor_rule(MonitorAction action, MonitorMetric kind,
   return rule;
 }
 
+// A percentage of a limit needs that limit in the combined policy, so this runs after combining.
 Result<void> check_monitor_rules(const Policy& policy) {
   for (const MonitorRule& rule : policy.monitor.rules) {
     if (!rule.of_limit) continue;

@@ -6,6 +6,7 @@ namespace paddock {
 
 namespace {
 
+// The tables are short, so they are searched in order.
 template <class Kind, size_t count>
 std::optional<Kind> find(const Named<Kind> (&table)[count], const std::string& name) {
   for (const Named<Kind>& entry : table)

@@ -44,6 +44,7 @@ inline constexpr Named<MonitorAction> kMonitorActionNames[] = {
     {MonitorAction::kill, "kill_if"},
 };
 
+// All names of a table, for error messages and schemas.
 template <class Kind, size_t count>
 std::vector<std::string> words(const Named<Kind> (&table)[count]) {
   std::vector<std::string> names;

@@ -11,6 +11,7 @@
 
 namespace paddock::policy {
 
+// The error for two layers that set a key to values which cannot be combined.
 Error disagreement(std::string_view path, const Policy& first, std::string_view first_value,
                    const Policy& second, std::string_view second_value);
 
@@ -23,7 +24,7 @@ struct NarrowingRule {
   void refuse(const auto&, const Policy&, const Layers&, std::vector<Refusal>&) const {}
 };
 
-// combine() does it, since more than the layers' values matters.
+// For keys whose combination needs more than the layers' own values; combine() does it.
 struct CombinedElsewhere : NarrowingRule {
   const char* in_words;
   explicit CombinedElsewhere(const char* in_words) : in_words(in_words) {}
@@ -31,12 +32,13 @@ struct CombinedElsewhere : NarrowingRule {
   Result<void> combine(const auto&, const Layers&, Policy&) const { return {}; }
 };
 
-// Not a matter of layers at all.
+// For keys that layers do not narrow, and that no fallback fills in.
 struct NotCombined : CombinedElsewhere {
   using CombinedElsewhere::CombinedElsewhere;
   void fall_back(const auto&, const Policy&, Policy&) const {}
 };
 
+// For a time between two looks: the shortest watches most closely, so nobody needs to be told.
 struct Shortest : NarrowingRule {
   const char* words() const { return "the shortest"; }
   Result<void> combine(const auto& key, const Layers& layers, Policy& result) const {
@@ -49,7 +51,7 @@ struct Shortest : NarrowingRule {
   }
 };
 
-// Of limits, which a call may ask for by name.
+// For limits. A call may ask for one by name, so a smaller one in a policy is reported.
 struct Smallest : Shortest {
   const char* words() const { return "the smallest"; }
   void refuse(const auto& key, const Policy& asker, const Layers& bounds,
@@ -68,7 +70,8 @@ template <class T>
 struct Dominant : NarrowingRule {
   T winner;
   const char* in_words = "if any layer says so";
-  bool refuses = true;  // whoever asks for the other value is told
+  // If false, asking for the other value is silently narrowed.
+  bool refuses = true;
 
   explicit Dominant(T winner, const char* in_words = "if any layer says so", bool refuses = true)
       : winner(winner), in_words(in_words), refuses(refuses) {}
@@ -111,6 +114,7 @@ struct Agreed : NarrowingRule {
     return {};
   }
 
+  // The rule serves types without `automatic` as well; for them no value yields.
  private:
   template <class T>
   static bool is_automatic(const T& value) {
@@ -123,8 +127,10 @@ struct AgreedUnlessAutomatic : Agreed {
   const char* words() const { return "layers must agree, `auto` yields; otherwise nothing runs"; }
 };
 
+// For the places that the operator chooses: a later layer cannot move them.
 struct FirstLayer : NarrowingRule {
-  bool refuses = false;  // whoever asks for something else is told
+  // If true, asking for something else is an error.
+  bool refuses = false;
   explicit FirstLayer(bool refuses = false) : refuses(refuses) {}
   const char* words() const { return "the first layer that sets it"; }
   Result<void> combine(const auto& key, const Layers& layers, Policy& result) const {
@@ -142,6 +148,7 @@ struct FirstLayer : NarrowingRule {
   }
 };
 
+// For variables, which are not a right: setting one cannot widen what a program may do.
 struct LaterLayerWins : NarrowingRule {
   const char* words() const { return "merged; the later layer wins"; }
   Result<void> combine(const auto& key, const Layers& layers, Policy& result) const {
@@ -184,11 +191,13 @@ struct AllOfThem : NarrowingRule {
 using List = std::optional<std::vector<std::string>>;
 using Covers = std::function<bool(const std::string& entry)>;
 
+// In the default form, an entry must be in the list of every layer, byte for byte.
 struct Covered : NarrowingRule {
   const char* in_words = "what every layer that sets the list names";
   // What the layer's list covers besides the entries themselves; null: nothing.
   Covers (*more_of)(const Policy& layer) = nullptr;
-  bool (*is_wide)(const std::string& entry) = nullptr;  // see Refusal
+  // Marks an entry as wide in its Refusal. Null: no entry is.
+  bool (*is_wide)(const std::string& entry) = nullptr;
 
   Covered() = default;
   Covered(Covers (*more_of)(const Policy& layer), bool (*is_wide)(const std::string&) = nullptr)
@@ -222,6 +231,7 @@ struct Covered : NarrowingRule {
   }
 
  private:
+  // One layer that sets the list. The views are into its policy, which outlives the combination.
   struct Judge {
     const Policy* layer;
     std::unordered_set<std::string_view> entries;

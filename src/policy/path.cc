@@ -8,12 +8,15 @@ namespace paddock::policy {
 
 namespace {
 
-constexpr size_t kLongestPath = 4095;  // PATH_MAX without its NUL
+// PATH_MAX without its NUL.
+constexpr size_t kLongestPath = 4095;
 
 Error refuse(std::string_view text, std::string_view why, std::string hint = "") {
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
 }
 
+// Another user's home would need the password database, which belongs to the system and not to a
+// pure function.
 Result<std::string> anchored(std::string_view text, const PathContext& context) {
   if (starts_with(text, "/")) return std::string(text);
   if (starts_with(text, "~")) {
@@ -29,6 +32,8 @@ Result<std::string> anchored(std::string_view text, const PathContext& context) 
 
 }  // namespace
 
+// Tidies by labels alone. Climbing above the root is an error instead of a no-op: it is always a
+// mistake.
 Result<std::string> absolute_path(std::string_view text, const PathContext& context) {
   if (text.empty()) return Error{Code::invalid, "an empty path", ""};
   if (text.find('\0') != std::string_view::npos) return refuse(text, "contains a NUL byte");
@@ -50,6 +55,7 @@ Result<std::string> absolute_path(std::string_view text, const PathContext& cont
   return result;
 }
 
+// Both must be tidied. Whole labels count: /srv does not contain /srv2.
 bool contains_path(std::string_view directory, std::string_view path) {
   if (directory == "/" || directory == path) return true;
   return starts_with(path, directory) && path[directory.size()] == '/';

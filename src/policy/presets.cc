@@ -7,6 +7,8 @@
 
 namespace paddock::policy {
 
+// The presets are compiled into the program (presets/*.toml), so that no file on the host can
+// change what a name such as `strict` means.
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (size_t i = 0; i < kEmbeddedPresetCount; ++i) names.push_back(kEmbeddedPresets[i].name);

@@ -9,11 +9,16 @@ namespace paddock::policy {
 
 namespace {
 
+// A secret is where it is kept, or the secret itself. The canonical form has a prefix wherever a
+// reader could confuse the two.
 constexpr std::string_view kEnvironment = "env:", kFile = "file:", kLiteral = "literal:";
 // Shorter ones stand in ordinary output by chance, and could not be told from it.
 constexpr size_t kShortestLiteral = 8;
-constexpr size_t kLongestPlainName = 15;  // a longer word of letters and digits may well be a token
 
+// A longer word of letters and digits may well be a token.
+constexpr size_t kLongestPlainName = 15;
+
+// The message never quotes the text: it may be the secret itself.
 Error refuse(std::string_view why, std::string hint) {
   return Error{Code::invalid, cat("the secret ", why), std::move(hint)};
 }
@@ -31,6 +36,8 @@ bool looks_like_a_token(std::string_view word) {
 
 }  // namespace
 
+// A plain word is taken for a variable's name, everything else for the secret. What could be either
+// is refused.
 Result<std::string> canonical_secret(std::string_view text, const PathContext& paths) {
   if (starts_with(text, kEnvironment)) {
     if (!is_identifier(text.substr(kEnvironment.size())))
@@ -50,6 +57,8 @@ Result<std::string> canonical_secret(std::string_view text, const PathContext& p
   return literal_secret(text);
 }
 
+// Returns the canonical form, with "literal:" in front where the value would read as something
+// else.
 Result<std::string> literal_secret(std::string_view value) {
   if (value == kHiddenSecret)
     return refuse("is what 'paddock policy' shows in place of one", "write env:NAME or file:PATH");
@@ -68,6 +77,7 @@ std::string literal_value(std::string_view canonical) {
                                                       : canonical);
 }
 
+// For a value that was read from a variable or a file: it must keep the same rules as a literal.
 bool is_usable_secret(std::string_view value) {
   return value.size() >= kShortestLiteral &&
          std::all_of(value.begin(), value.end(), is_printable_ascii);

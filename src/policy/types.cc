@@ -10,6 +10,7 @@ namespace paddock::policy {
 
 namespace {
 
+// Below this no program can start, and a number without a unit was meant.
 constexpr uint64_t kLeastMemory = 1 << 20;
 constexpr uint64_t kMostMillicores = 1'000'000'000;
 
@@ -40,6 +41,7 @@ Result<uint64_t> read_number(const Cursor& cursor, Unit unit) {
   return static_cast<uint64_t>(*value.as_int());
 }
 
+// A string may have a unit, and a number has the unit that read_number() gives it.
 Result<uint64_t> read_limit(const Cursor& cursor, const LimitInfo& limit) {
   const Value& value = cursor.value();
   if (value.as_int() || value.as_double()) return read_number(cursor, limit.unit);
@@ -62,6 +64,7 @@ Value write_limit(const LimitInfo& limit, uint64_t value) {
   return back && back.value() == value ? Value(text) : Value(value);
 }
 
+// For the manual, as Markdown.
 const char* example(Unit unit) {
   switch (unit) {
     case Unit::bytes: return "`\"512M\"`, or bytes";
@@ -73,6 +76,7 @@ const char* example(Unit unit) {
   return "";
 }
 
+// A duration is a string, because a number would leave its unit open. The others take both.
 Value number_schema(Unit unit) {
   if (unit == Unit::milliseconds) return text_schema();
   const char* number = unit == Unit::millicores ? "number" : "integer";
@@ -94,11 +98,13 @@ Value table_of_schema(Value members) {
   return object_of({{"type", "object"}, {"additionalProperties", std::move(members)}});
 }
 
+// The text may come from the network, so only its beginning is quoted.
 Error refused_text(std::string_view text, std::string_view why, std::string hint) {
   return Error{Code::invalid, cat("'", printable(text.substr(0, 1000)), "' ", why),
                std::move(hint)};
 }
 
+// Adapts a function that needs no context.
 Convert plain(Result<std::string> (*convert)(const std::string&)) {
   return [convert](const std::string& text, const DecodeContext&) { return convert(text); };
 }
@@ -138,6 +144,7 @@ Type<std::string> text(std::string takes, Convert convert) {
           .parse = [](const std::string& text) -> Result<std::string> { return text; }};
 }
 
+// For lists whose order has a meaning, such as resolvers.
 Type<std::vector<std::string>> ordered_texts(std::string takes, Convert convert) {
   Type<std::vector<std::string>> type = list_of(text("", std::move(convert)));
   type.takes = std::move(takes);
@@ -145,6 +152,7 @@ Type<std::vector<std::string>> ordered_texts(std::string takes, Convert convert)
   return type;
 }
 
+// For lists whose order has none: they are sorted, and entries written twice are one.
 Type<std::vector<std::string>> texts(std::string takes, Convert convert) {
   Type<std::vector<std::string>> type = ordered_texts(std::move(takes), std::move(convert));
   type.sort = [](std::vector<std::string>& texts) {
@@ -154,6 +162,7 @@ Type<std::vector<std::string>> texts(std::string takes, Convert convert) {
   return type;
 }
 
+// A literal secret is hidden wherever a policy is shown, and written only with Secrets::kept.
 Type<std::string> secret() {
   Type<std::string> type =
       text("a secret", [](const std::string& text, const DecodeContext& context) {
@@ -171,6 +180,7 @@ Type<std::string> any_text() {
               plain([](const std::string& text) -> Result<std::string> { return text; }));
 }
 
+// A table whose keys are free, such as variables. Both the names and the values are checked.
 Type<std::map<std::string, std::string>> by_name(std::string takes, Convert name,
                                                  const Type<std::string>& value) {
   using Texts = std::map<std::string, std::string>;
@@ -201,6 +211,7 @@ Type<std::map<std::string, std::string>> by_name(std::string takes, Convert name
           .show = std::move(show)};
 }
 
+// Two headers that differ only in case would be sent as one header twice.
 Type<std::map<std::string, std::string>> headers_by_name(Convert name) {
   Type<std::map<std::string, std::string>> type = by_name("table of secrets", name, secret());
   type.read = [read = type.read](
@@ -219,6 +230,7 @@ Type<std::map<std::string, std::string>> headers_by_name(Convert name) {
   return type;
 }
 
+// `too_small` is the error for a size below `least`.
 Type<uint64_t> size(uint64_t least, std::string too_small) {
   auto read = [least, too_small](const Cursor& cursor, const DecodeContext&) -> Result<uint64_t> {
     const Value& value = cursor.value();
@@ -242,6 +254,7 @@ Type<uint64_t> size(uint64_t least, std::string too_small) {
           .show = [&disk](const uint64_t& bytes) { return format_limit(disk, bytes); }};
 }
 
+// A duration that may be given in days. Returns milliseconds.
 Type<uint64_t> age(uint64_t longest) {
   static constexpr char kHint[] = "write it like \"30s\", \"12h\" or \"90d\"";
   return {.takes = "`\"90d\"`",
@@ -261,6 +274,7 @@ Type<uint64_t> age(uint64_t longest) {
           .show = [](const uint64_t& age) { return format_age(age); }};
 }
 
+// Memory below a megabyte is nearly always a forgotten unit, so the hint names it.
 Type<uint64_t> limit(const LimitInfo& limit) {
   return {.takes = example(limit.unit),
           .read = [&limit](const Cursor& cursor, const DecodeContext&) -> Result<uint64_t> {

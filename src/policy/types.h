@@ -20,7 +20,9 @@ inline Value list_schema(Value items) {
 }
 Value one_or_list_schema(Value item);
 Value words_schema(const std::vector<std::string>& words);
-Value table_of_schema(Value members);  // any name, each with such a member
+
+// A table with any names, each with such a member.
+Value table_of_schema(Value members);
 
 // "'TEXT' WHY", the form of most complaints about a text.
 Error refused_text(std::string_view text, std::string_view why, std::string hint = "");
@@ -29,6 +31,7 @@ Error refused_text(std::string_view text, std::string_view why, std::string hint
 using Convert = std::function<Result<std::string>(const std::string&, const DecodeContext&)>;
 Convert plain(Result<std::string> (*convert)(const std::string&));  // one that needs no context
 
+// Accepts what a shell accepts as the name of a variable.
 Result<std::string> variable_name(const std::string& text);
 
 Type<bool> boolean();
@@ -45,7 +48,8 @@ Type<uint64_t> size(uint64_t least = 1, std::string too_small = "");
 Type<uint64_t> age(uint64_t longest = UINT64_MAX);  // a duration, also in days
 Type<uint64_t> limit(const LimitInfo& limit);
 
-std::string listed(const std::vector<std::string>& texts);  // printable, with commas
+// Printable, and separated by commas.
+std::string listed(const std::vector<std::string>& texts);
 
 // One of the names in a table of names.h.
 template <class Kind, size_t count>
@@ -70,13 +74,15 @@ Type<Kind> word(const Named<Kind> (&names)[count]) {
 
 // ---- tables with members of their own, as [[network.inject]] ---
 
+// One member of such a table: how it is read, described and written.
 template <class Struct>
 struct Member {
   std::string key;
   bool required = false;
   std::function<Result<void>(const Cursor&, const DecodeContext&, Struct&)> read;
   std::function<Value()> schema;
-  std::function<Value(const Struct&, Secrets)> write{};  // null where it is left out
+  // Empty where the member is not written.
+  std::function<Value(const Struct&, Secrets)> write{};
 };
 
 enum class Needed : uint8_t { no, yes };
@@ -100,6 +106,7 @@ Member<Struct> member(std::string key, T Struct::*place, const Type<T>& type,
   return made;
 }
 
+// Fails on unknown keys and on missing required ones. Members that are absent keep their defaults.
 template <class Struct>
 Result<void> read_members(const std::vector<Member<Struct>>& members, const Cursor& cursor,
                           const DecodeContext& context, Struct& into) {
@@ -128,6 +135,7 @@ Value members_schema(const std::vector<Member<Struct>>& members) {
   return schema;
 }
 
+// A table that becomes a struct.
 template <class Struct>
 Type<Struct> record(std::string takes, std::vector<Member<Struct>> list) {
   auto members = std::make_shared<const std::vector<Member<Struct>>>(std::move(list));
@@ -147,6 +155,7 @@ Type<Struct> record(std::string takes, std::vector<Member<Struct>> list) {
               }};
 }
 
+// A list of such entries. Its flag, if the entry has one, may be given several times.
 template <class Item>
 Type<std::vector<Item>> list_of(Type<Item> item) {
   using Items = std::vector<Item>;

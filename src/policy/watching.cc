@@ -12,8 +12,12 @@ namespace {
 
 // Of a file, and of all layers together.
 constexpr size_t kMostMonitorRules = 100, kMostRedactPatterns = 32;
+
+// In milliseconds.
 constexpr uint64_t kShortestEvery = 100, kLongestEvery = 60'000;
-constexpr uint64_t kUsualSegment = 64 << 20;  // audit::LogOptions
+
+// The default of audit::LogOptions.
+constexpr uint64_t kUsualSegment = 64 << 20;
 constexpr size_t kLongestPattern = 1000, kLongestName = 64, kLongestEndpoint = 1000;
 
 // ---- monitor ---
@@ -38,6 +42,7 @@ std::string hint_for_metric(const std::string& key) {
   return meant.empty() ? cat("known here: ", join(metric_names(), ", ")) : meant;
 }
 
+// Counts the rules of all metrics and actions together.
 Result<void> decode_rule(const Cursor& text, MonitorAction action, MonitorMetric metric,
                          std::vector<MonitorRule>& rules) {
   if (!text.value().as_string())
@@ -51,6 +56,7 @@ Result<void> decode_rule(const Cursor& text, MonitorAction action, MonitorMetric
   return {};
 }
 
+// A rule that two layers write alike is one rule.
 void add_rules(const Policy& layer, MonitorAction action, std::vector<MonitorRule>& rules) {
   for (const MonitorRule& rule : layer.monitor.rules) {
     auto same = [&](const MonitorRule& other) {
@@ -94,6 +100,7 @@ std::string rule_in_words(const MonitorRule& rule) {
 
 // ---- redact ---
 
+// The name stands in marks of redacted output and in events, so its characters are limited.
 Result<std::string> kind_name(const std::string& text) {
   bool valid = !text.empty() && text.size() <= kLongestName &&
                std::all_of(text.begin(), text.end(),
@@ -102,6 +109,7 @@ Result<std::string> kind_name(const std::string& text) {
   return text;
 }
 
+// The pattern is compiled by redact/, where RE2 is; only its length is checked here.
 Result<std::string> checked_pattern(const std::string& text) {
   if (text.empty()) return Error{Code::invalid, "an empty pattern", ""};
   if (text.size() > kLongestPattern)
@@ -147,6 +155,7 @@ Error too_many(std::string_view what, size_t most) {
 
 }  // namespace
 
+// In milliseconds, within the bounds that sampling can hold.
 Type<uint64_t> sampling_period() {
   return {.takes = "`\"1s\"`",
           .read = [](const Cursor& cursor, const DecodeContext&) -> Result<uint64_t> {
@@ -248,6 +257,7 @@ Result<void> MonitorRulesKey::take_flag(const std::string& text, Policy& policy)
   return {};
 }
 
+// Skipping a kind leaves secrets in the output, so it needs its danger in the same file.
 Type<std::set<std::string>> skipped_kinds() {
   using Kinds = std::set<std::string>;
   Type<std::vector<std::string>> list = texts("list of kinds", plain(kind_name));
@@ -271,6 +281,7 @@ Type<std::set<std::string>> skipped_kinds() {
               }};
 }
 
+// The patterns of all layers are compiled for each sandbox, so their number is limited.
 Type<std::vector<RedactPattern>> custom_patterns() {
   Type<RedactPattern> entry = record<RedactPattern>(
       "`{ name, pattern }`",
@@ -303,6 +314,7 @@ std::vector<std::string> explain_patterns(const Policy& policy) {
   return lines;
 }
 
+// A kind is skipped only if every layer that skips anything skips it.
 void CommonSkips::combine_skips(const Layers& layers, Policy& result) {
   if (!result.danger.contains("redact.less")) return;
   bool first = true;
@@ -316,6 +328,7 @@ void CommonSkips::combine_skips(const Layers& layers, Policy& result) {
   }
 }
 
+// Returns the kinds that are redacted although a layer wanted them skipped, for a note.
 std::set<std::string> refused_skips(const Layers& layers, const Policy& result) {
   std::set<std::string> kinds;
   if (result.danger.contains("redact.less")) return kinds;

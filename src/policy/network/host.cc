@@ -11,15 +11,19 @@ namespace paddock::policy {
 
 namespace {
 
+// The limits of DNS (RFC 1035), without the root's empty label.
 constexpr size_t kLongestName = 253, kLongestLabel = 63;
 constexpr const char* kForms = "write it like example.com, 203.0.113.7 or [2001:db8::1]";
-constexpr size_t kLongestQuote = 300;  // what is refused may be of any length
+
+// What is refused comes from a program and may be of any length.
+constexpr size_t kLongestQuote = 300;
 
 Error refuse(std::string_view text, std::string_view why, std::string hint = "") {
   return Error{Code::invalid, cat("'", printable(text.substr(0, kLongestQuote)), "' ", why),
                std::move(hint)};
 }
 
+// Only ASCII letters are changed; the locale must have no say in what two names compare as.
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result)
@@ -27,8 +31,8 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// An IPv4 address in IPv6 clothes is the IPv4 address: the kernel connects to that, so rules must
-// see it.
+// An IPv4 address mapped into IPv6 becomes the IPv4 address: the kernel connects to that one, so
+// rules must see it.
 void undress(Host& host) {
   static const uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (!std::equal(std::begin(kMapped), std::end(kMapped), host.address.begin())) return;
@@ -38,6 +42,7 @@ void undress(Host& host) {
   host.address_bits = 32;
 }
 
+// Accepts nothing after the bracket: the port has been cut off before.
 Result<Host> bracketed_address(std::string_view text) {
   size_t close = text.find(']');
   if (close == std::string_view::npos) return refuse(text, "lacks its closing bracket");
@@ -54,6 +59,7 @@ Result<Host> bracketed_address(std::string_view text) {
   return host;
 }
 
+// Underscores are not valid in host names, but service records and some hosts use them.
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
@@ -73,6 +79,7 @@ bool is_number(const std::string& label) {
 
 }  // namespace
 
+// The steps are ordered so that whatever a library could read as an address is never a name.
 Result<Host> canonical_host(std::string_view text) {
   if (starts_with(text, "[")) return bracketed_address(text);
   if (std::count(text.begin(), text.end(), ':') > 1)
@@ -92,7 +99,7 @@ Result<Host> canonical_host(std::string_view text) {
 
   Host address;
   address.address_bits = 32;
-  // The text as it stands: a dot behind an address makes it something else.
+  // The text is used as it was written: a dot after an address makes it a name for some libraries.
   if (::inet_pton(AF_INET, std::string(text).c_str(), address.address.data()) == 1) return address;
   return refuse(text, "is neither a host name nor an IP address",
                 "write all four numbers of the address, without leading zeros");

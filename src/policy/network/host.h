@@ -12,9 +12,12 @@
 namespace paddock::policy {
 
 struct Host {
-  std::string name;                   // lower case, no trailing dot; empty for an address
-  std::array<uint8_t, 16> address{};  // network order; IPv4 uses the first 4
-  int address_bits = 0;               // 0 for a name; 32 or 128
+  // Lower case, without a trailing dot. Empty for an address.
+  std::string name;
+  // In network order. IPv4 uses the first four bytes.
+  std::array<uint8_t, 16> address{};
+  // 0 for a name, otherwise 32 or 128.
+  int address_bits = 0;
 
   bool is_address() const { return address_bits != 0; }
   friend bool operator==(const Host&, const Host&) = default;

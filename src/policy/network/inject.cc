@@ -17,6 +17,7 @@ Error wrong_name(std::string_view text, std::string_view why, std::string hint =
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
 }
 
+// A secret is injected on every port that is open, so one port is enough.
 bool opens_on_some_port(const std::vector<NetworkRule>& allow, NetworkRule host) {
   for (const NetworkRule& rule : allow) {
     host.port = rule.port;
@@ -25,6 +26,7 @@ bool opens_on_some_port(const std::vector<NetworkRule>& allow, NetworkRule host)
   return false;
 }
 
+// Entries were checked on decoding. One that does not parse opens nothing.
 std::vector<NetworkRule> parse_allow(const NetworkPolicy& network) {
   std::vector<NetworkRule> allow;
   for (const std::string& text : network.allow.value_or(std::vector<std::string>{}))
@@ -49,6 +51,7 @@ Result<std::string> header_name(const std::string& text) {
   return text;
 }
 
+// Names of headers are compared as HTTP does, without regard to case.
 const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const std::string& host,
                                 const std::string& header) {
   for (const InjectPolicy& inject : injects)
@@ -56,6 +59,8 @@ const InjectPolicy* find_inject(const std::vector<InjectPolicy>& injects, const 
   return nullptr;
 }
 
+// Two layers may have the same entry. Different values for one header are an error, since one of
+// them would be sent to a host that its author did not mean it for.
 Result<std::vector<InjectPolicy>> combine_injects(const std::vector<const Policy*>& layers) {
   std::vector<InjectPolicy> injects;
   for (const Policy* layer : layers)
@@ -79,6 +84,7 @@ bool opens(const NetworkPolicy& network, const InjectPolicy& inject) {
   return host && opens_on_some_port(parse_allow(network), host.value());
 }
 
+// A secret for a host that cannot be reached is a mistake. It is better found before the run.
 Result<void> check_injects(const NetworkPolicy& network) {
   if (network.inject.empty()) return {};
   std::vector<NetworkRule> allow = parse_allow(network);

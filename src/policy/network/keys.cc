@@ -7,6 +7,7 @@ namespace paddock::policy {
 
 namespace {
 
+// The entry becomes canonical, so that equal entries of two layers are equal texts.
 Result<std::string> allowed_host(const std::string& text, const DecodeContext& context) {
   NetworkRule rule = TRY(parse_network_rule(text));
   if (is_wide(rule) && !context.accepts("network.wide"))
@@ -15,10 +16,12 @@ Result<std::string> allowed_host(const std::string& text, const DecodeContext& c
   return to_string(rule);
 }
 
+// A denial may be as wide as it likes.
 Result<std::string> denied_host(const std::string& text) {
   return to_string(TRY(parse_network_rule(text)));
 }
 
+// A resolver is an address: a name would need a resolver first.
 Result<std::string> resolver_address(const std::string& text) {
   NetworkRule rule = TRY(parse_network_rule(text));
   bool one_address = rule.kind == NetworkRule::Kind::addresses && rule.prefix == rule.address_bits;
@@ -28,6 +31,8 @@ Result<std::string> resolver_address(const std::string& text) {
   return to_string(rule);
 }
 
+// A secret must go to one owner. A wildcard over a public suffix, or an address that may change
+// hands, is refused.
 Result<std::string> inject_host(const std::string& text) {
   NetworkRule rule = TRY(parse_network_rule(text));
   bool is_name = rule.kind == NetworkRule::Kind::name || rule.kind == NetworkRule::Kind::beneath;
@@ -40,6 +45,7 @@ Result<std::string> inject_host(const std::string& text) {
   return to_string(rule);
 }
 
+// The format is part of a header, where a line break would begin another header.
 Result<std::string> inject_format(const std::string& text) {
   size_t place = text.find("{}");
   if (place == std::string::npos || text.find("{}", place + 1) != std::string::npos)
@@ -66,6 +72,7 @@ Type<std::vector<std::string>> resolver_addresses() {
   return type;
 }
 
+// Within one file, each host and header has one value. The order means nothing, so it is sorted.
 Type<std::vector<InjectPolicy>> injected_headers() {
   Type<InjectPolicy> entry = record<InjectPolicy>(
       "`{ host, header, secret, format }`",
@@ -96,6 +103,7 @@ Type<std::vector<InjectPolicy>> injected_headers() {
   return list;
 }
 
+// Parses the layer's list once; the result is called for each entry of the other layers.
 Covers allowed_by(const Policy& layer) {
   std::vector<NetworkRule> wide;
   for (const std::string& text : *layer.network.allow)

@@ -63,12 +63,15 @@ constexpr const char* kPublicSuffixes[] = {
     "web.app",
     "workers.dev",
 };
+
+// Prefixes up to this length cover so many owners that they count as wide.
 constexpr int kNarrowestWideIpv4 = 7, kNarrowestWideIpv6 = 15;
 
 Error refuse(std::string_view text, std::string_view why, std::string hint = "") {
   return Error{Code::invalid, cat("'", printable(text), "' ", why), std::move(hint)};
 }
 
+// A leading zero is refused: some programs read such a number as octal.
 Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
   Result<uint64_t> port = parse_count(text);
   if (!port || port.value() == 0 || port.value() > 65535 || text[0] == '0')
@@ -139,6 +142,8 @@ Result<NetworkRule> parse_hosts(std::string_view body, std::string_view whole) {
 
 }  // namespace
 
+// The port is cut off first. In brackets the last colon after the bracket counts; without them
+// there is at most one.
 Result<NetworkRule> parse_network_rule(std::string_view text) {
   size_t scheme = text.find("://");
   if (scheme != std::string_view::npos) {
@@ -171,6 +176,7 @@ Result<NetworkRule> parse_network_rule(std::string_view text) {
   return rule;
 }
 
+// A range is written within the brackets of an IPv6 address, as parse_network_rule() reads it.
 std::string to_string(const NetworkRule& rule) {
   std::string text = rule.name;
   if (rule.kind == NetworkRule::Kind::everything) text = "*";
@@ -204,6 +210,8 @@ bool is_loopback_address(const NetworkRule& rule) {
   return rule.address == (rule.address_bits == 32 ? kIpv4 : kIpv6);
 }
 
+// `localhost` is the one name that covers addresses. Every other name is only compared with names,
+// and an address only with addresses.
 bool covers(const NetworkRule& wide, const NetworkRule& narrow) {
   if (wide.port && wide.port != narrow.port) return false;
   if (wide.kind == NetworkRule::Kind::everything) return true;

@@ -17,13 +17,18 @@
 namespace paddock::policy {
 
 struct NetworkRule {
+  // `beneath` stands for *.NAME, `addresses` for one address or a range.
   enum class Kind : uint8_t { everything, beneath, name, addresses } kind = Kind::name;
   // Lower case, no trailing dot; for `beneath` without the "*.".
   std::string name;
-  std::array<uint8_t, 16> address{};  // network order; IPv4 uses the first 4
-  int address_bits = 0;               // 32 or 128
-  int prefix = 0;                     // leading bits that count; address_bits for a single address
-  std::optional<uint16_t> port;       // none: every port
+  // In network order. IPv4 uses the first four bytes.
+  std::array<uint8_t, 16> address{};
+  // 32 or 128.
+  int address_bits = 0;
+  // The number of leading bits that count; address_bits for a single address.
+  int prefix = 0;
+  // Unset means every port.
+  std::optional<uint16_t> port;
 };
 
 Result<NetworkRule> parse_network_rule(std::string_view text);

@@ -10,6 +10,7 @@ namespace {
 
 using Kind = NetworkRule::Kind;
 
+// `key` stands in front of an error, so that it names the list at fault.
 Result<std::vector<NetworkRule>> parse(const std::vector<std::string>& texts, const char* key) {
   std::vector<NetworkRule> rules;
   for (const std::string& text : texts) {
@@ -29,12 +30,14 @@ Verdict denied_by(const NetworkRule& rule, std::string why) {
 }
 Verdict not_allowed(std::string why) { return {false, "network.allow", std::move(why)}; }
 
+// The first entry that covers the target is the one that is named in the verdict.
 const NetworkRule* find_covering(const std::vector<NetworkRule>& rules, const NetworkRule& target) {
   auto found = std::find_if(rules.begin(), rules.end(),
                             [&](const NetworkRule& rule) { return covers(rule, target); });
   return found == rules.end() ? nullptr : &*found;
 }
 
+// Leaves the port out of the comparison.
 bool covers_on_its_port(const NetworkRule& rule, const Host& host) {
   return covers(rule, rule_for(host, rule.port));
 }
@@ -82,6 +85,8 @@ Verdict NetworkRules::decide(const Host& host, uint16_t port) const {
   return not_allowed(why_not(host, port));
 }
 
+// A name may be resolved if any connection to it could be allowed; otherwise even the question
+// could carry data out.
 Verdict NetworkRules::decide_name(const Host& host) const {
   const NetworkRule* denial = find_covering(deny_, rule_for(host, std::nullopt));
   for (const NetworkRule& rule : allow_) {
@@ -95,6 +100,8 @@ Verdict NetworkRules::decide_name(const Host& host) const {
   return not_allowed(why_not(host, 0));
 }
 
+// The address is judged again after the name: a resolver that an attacker controls may point an
+// allowed name at the host's own network.
 Verdict NetworkRules::decide_address(const Host& host, const Host& address, uint16_t port,
                                      const char* not_public) const {
   Verdict verdict = decide(host, port);
@@ -121,6 +128,8 @@ Verdict NetworkRules::decide_address(const Host& host, const Host& address, uint
       }
     return nullptr;
   };
+  // The entry that opens a private address must come from the operator too, where that is demanded:
+  // a caller of a server could otherwise reach into the operator's network.
   const NetworkRule* rule = find_naming(allow_);
   if (!rule) return not_allowed(cat(lead, not_public, " and not listed as an address"));
   if (granted_ && !find_naming(*granted_))

@@ -18,7 +18,8 @@ struct Verdict {
   std::string rule;
   // "not on the allowlist", "resolves to 10.0.0.5, which is private and not listed as an address".
   std::string why;
-  std::string listing;  // what network.allow would have to list; empty: what was asked for
+  // What network.allow would have to list. Empty: what was asked for.
+  std::string listing;
 };
 
 bool is_localhost(const Host& host);  // or beneath it

@@ -9,8 +9,11 @@ namespace paddock::policy {
 
 namespace {
 
+// In bytes. The URL comes from a model and may be of any length.
 constexpr size_t kLongestQuotedUrl = 200;
 
+// The schemes whose URL names the host that is contacted, with their default ports. Others (file,
+// data, javascript) name none, and are refused.
 constexpr struct {
   std::string_view name;
   uint16_t port;
@@ -37,6 +40,8 @@ Result<Target> parse_target_url(std::string_view text) {
                 .secure = known->name == "https" || known->name == "wss"};
 }
 
+// A text without "//" is a host. Whatever looks like a part of a URL is refused in it, because
+// another reader could take another part for the host.
 Result<Target> parse_target(std::string_view text) {
   if (text.find("//") != std::string_view::npos) return parse_target_url(text);
   Result<void> characters = check_url_characters(text);

@@ -12,8 +12,10 @@ namespace paddock::policy {
 
 struct Target {
   Host host;
-  std::optional<uint16_t> port;  // written, or the scheme's own; none: a host by itself
-  bool secure = false;           // https or wss
+  // As written, or the default of the scheme. Unset for a host by itself.
+  std::optional<uint16_t> port;
+  // The scheme is https or wss.
+  bool secure = false;
 };
 
 // A URL (base/url.h) with http, https, ws, wss, ftp, ftps, ssh, sftp or git.

@@ -1,3 +1,4 @@
+// Comparison with the values that one_of and not_one_of list.
 #include "policy/tools/judge.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace paddock::policy {
 
 namespace {
 
+// The types of JSON, without the difference between whole numbers and others.
 enum class Kind { null, boolean, number, text, list, table };
 
 Kind kind_of(const Value& value) {
@@ -41,13 +43,14 @@ bool reads_as(std::string_view text, Kind kind) {
   return std::any_of(std::begin(kWords), std::end(kWords), is);
 }
 
+// Many programs take 0 and 1 for false and true.
 bool is_zero_or_one(const Value& number) {
   return same_value(number, Value(0)) || same_value(number, Value(1));
 }
 
 Answer compare(const Value& choice, const Value& value);
 
-// Of two values of different kinds.
+// Compares two values of different kinds.
 bool could_be_taken_for(const Value& choice, const Value& value) {
   Kind wanted = kind_of(choice), given = kind_of(value);
   if (given == Kind::list || given == Kind::table) return true;  // many take what is inside
@@ -60,6 +63,7 @@ bool could_be_taken_for(const Value& choice, const Value& value) {
   return false;
 }
 
+// A directory's path with and without its last slash is the same path.
 std::string without_last_slash(std::string path) {
   if (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -81,6 +85,8 @@ Answer compare_texts(const std::string& choice, const std::string& text) {
   return same || readings.unclear ? kUnclear : kFails;
 }
 
+// Lists and tables are compared item by item: one item that cannot be told makes the whole unclear,
+// one that differs decides.
 Answer compare(const Value& choice, const Value& value) {
   if (kind_of(choice) != kind_of(value))
     return could_be_taken_for(choice, value) ? kUnclear : kFails;
@@ -107,6 +113,8 @@ Answer compare(const Value& choice, const Value& value) {
 
 }  // namespace
 
+// If no listed value is of the kind of this one, the list says nothing about it, and the answer is
+// unclear.
 Answer is_one_of(const std::vector<Value>& choices, const Value& value) {
   Answer result = kFails;
   bool of_its_kind = false;

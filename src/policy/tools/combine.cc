@@ -15,8 +15,11 @@ namespace paddock::policy {
 namespace {
 
 using Entries = std::optional<std::vector<ToolPolicy>>;
-using Group = std::vector<Bound>;  // a named layer, behind what it extends
 
+// A layer that the caller named, after the preset that it extends.
+using Group = std::vector<Bound>;
+
+// The call is a group of its own at the end. It has no name, and so no say in [danger].
 std::vector<Group> groups_of(const std::vector<Layer>& layers, const Policy& call) {
   std::vector<Group> groups;
   bool open = false;
@@ -29,6 +32,7 @@ std::vector<Group> groups_of(const std::vector<Layer>& layers, const Policy& cal
   return groups;
 }
 
+// Tools and MCP servers are combined alike; this is where they differ.
 struct EntryKind {
   const char* key;
   Entries Policy::*list;
@@ -73,6 +77,7 @@ Result<Entries> common_entries(const std::vector<Group>& groups, const EntryKind
   return standing;
 }
 
+// Returns the groups that do not bring this entry themselves: they narrow what others bring.
 std::vector<Bound> bounds_on(const std::vector<Group>& groups, const EntryKind& kind,
                              const std::string& name) {
   std::vector<Bound> bounds;
@@ -87,6 +92,7 @@ std::vector<Bound> bounds_on(const std::vector<Group>& groups, const EntryKind& 
 
 // ---- one entry ---
 
+// Sets the member, or removes it if the value is null.
 void replace(Value& table, const std::string& key, Value value) {
   std::erase_if(*table.as_object(),
                 [&](const Value::Member& member) { return member.first == key; });
@@ -116,6 +122,8 @@ Result<void> check_target(const std::string& place, const std::string& url,
   return {};
 }
 
+// A URL that a layer forbids makes the entry fail. A forbidden webhook is only left out, since
+// others can still agree to the call.
 Result<void> check_targets(const std::string& place, Value& entry, const std::vector<Bound>& bounds,
                            std::vector<std::string>& notes) {
   const Value *url = entry.find("url"), *ask = entry.find("ask"),
@@ -133,11 +141,14 @@ Result<void> check_targets(const std::string& place, Value& entry, const std::ve
   return {};
 }
 
+// The policy must set [calls]. It has been decoded before, so this only fails for a policy that was
+// built by hand.
 Result<Calls> calls_of(const Policy& policy) {
   Value value = TRY(parse_json(*policy.calls, "calls"));
   return read_calls(Cursor(value, policy.name));
 }
 
+// Tells what was written from a default, which must not win as the smallest.
 bool sets(const Policy& policy, const char* key) {
   Result<Value> value = policy.calls ? parse_json(*policy.calls, "calls") : Result<Value>(Value());
   return value && value.value().find(key);
@@ -163,6 +174,8 @@ Result<void> cap(Value& entry, const EntryKind& kind, const std::vector<Bound>& 
   return {};
 }
 
+// Narrows one entry by the layers of others: where it may connect to, how much it may return, and
+// the sandbox of its command. The JSON of the entry is written again with the result.
 Result<void> narrow(ToolPolicy& policy, const EntryKind& kind, const std::vector<Bound>& all_bounds,
                     std::vector<std::string>& notes) {
   std::string place = cat(kind.key, ".", policy.name);
@@ -196,11 +209,14 @@ Result<void> narrow(ToolPolicy& policy, const EntryKind& kind, const std::vector
 
 // ---- [calls] ---
 
+// Rates that are written alike hold once; different ones hold side by side.
 void add_rates(const std::vector<Rate>& rates, std::vector<std::string>& texts) {
   for (const Rate& rate : rates)
     if (std::find(texts.begin(), texts.end(), rate.text) == texts.end()) texts.push_back(rate.text);
 }
 
+// All rates hold, the smallest numbers win, and `dry_run` holds if any layer says so. A text that
+// only one layer sets is kept as it is.
 Result<std::optional<std::string>> combine_calls(const std::vector<Group>& groups) {
   std::vector<const Policy*> sayers;
   for (const Group& group : groups)
@@ -236,6 +252,8 @@ Result<std::optional<std::string>> combine_calls(const std::vector<Group>& group
 
 }  // namespace
 
+// An entry that cannot be narrowed is left out with a note: a policy with one tool less is safe,
+// while refusing everything would not help anyone.
 Result<void> combine_tools(const std::vector<Layer>& layers, const Policy& call, Policy& result,
                            std::vector<std::string>& notes) {
   std::vector<Group> groups = groups_of(layers, call);

@@ -10,6 +10,7 @@ namespace paddock::policy {
 
 namespace {
 
+// The length is in bytes. A line beyond these limits is refused unread.
 constexpr size_t kLongestLine = 64 << 10, kMostCommands = 256, kLongestQuote = 80;
 
 Error refuse(std::string_view what, std::string_view why, std::string hint = "") {
@@ -31,6 +32,8 @@ bool is_harmless_value(std::string_view value) {
          value.find("..") == std::string_view::npos;
 }
 
+// Splits a shell line into commands without running a shell. It accepts only what all common shells
+// read alike, and refuses the rest: a wrong guess would let a command through that nobody judged.
 class Line {
  public:
   explicit Line(std::string_view text) : text_(text) {}
@@ -50,6 +53,7 @@ class Line {
   char here() const { return text_[place_]; }
   bool next_is(std::string_view text) const { return text_.substr(place_, text.size()) == text; }
 
+  // Takes one blank, separator, redirection or word.
   Result<void> step() {
     char c = here();
     if (c == ' ' || c == '\t') return ++place_, Result<void>();
@@ -61,6 +65,8 @@ class Line {
     return word();
   }
 
+  // Newlines may stand between commands without one in between; other separators need a command
+  // before them.
   Result<void> separator() {
     if (next_is("&>")) return redirection();
     bool needs_more = false;
@@ -76,6 +82,8 @@ class Line {
     return {};
   }
 
+  // "2>file" is a redirection of descriptor 2, but "a2>file" is not: this is only asked where a
+  // word begins.
   bool starts_redirection() const {
     size_t digits = place_;
     while (digits < text_.size() && text_[digits] >= '0' && text_[digits] <= '9') ++digits;
@@ -104,6 +112,8 @@ class Line {
                   "only /dev/null, 2>&1 and the like are judged");
   }
 
+  // Takes a word up to the next unquoted blank or operator. A word that the shell would expand is
+  // refused unless every possible expansion is harmless.
   Result<void> word() {
     std::string word;
     size_t start = place_;
@@ -151,11 +161,13 @@ class Line {
     return {};
   }
 
-  bool is_test(size_t start) const {  // the command "["
+  // The command "[" is the only word that may begin with a bracket.
+  bool is_test(size_t start) const {
     return command_.empty() && text_[start] == '[' &&
            (start + 1 == text_.size() || text_[start + 1] == ' ');
   }
 
+  // Refuses characters that have a meaning for some shell when they are not quoted.
   Result<void> check_bare(char c) const {
     std::string_view rest = text_.substr(place_);
     if (c == '$')
@@ -212,6 +224,7 @@ class Line {
     return {};
   }
 
+  // A line that only sets variables is refused: they would be in force for all later commands.
   Result<void> end_command() {
     if (command_.empty() && !assigned_.empty())
       return refuse(assigned_, "sets a variable for all that follows");
@@ -229,7 +242,8 @@ class Line {
   size_t place_ = 0;
   Command command_;
   std::string assigned_;
-  bool behind_pipe_ = false;  // a command must follow
+  // A command must follow.
+  bool behind_pipe_ = false;
   std::vector<Command> commands_;
 };
 
@@ -294,6 +308,7 @@ bool is_short_option(std::string_view option) {
   return option.size() == 2 && option[0] == '-' && option[1] != '-';
 }
 
+// Errs on the side of matching: a word that only looks like the option is refused as well.
 bool matches_hatch(std::string_view word, std::string_view hatch) {
   if (is_short_option(hatch)) {
     bool cluster = word.size() >= 2 && word[0] == '-' && word[1] != '-';
@@ -312,11 +327,13 @@ bool matches_hatch(std::string_view word, std::string_view hatch) {
   return word == hatch;
 }
 
+// Serves arrays of views and vectors of strings alike.
 template <class List>
 bool is_in(const List& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
+// A version after a dash belongs to the same program, as in gcc-12.
 Result<void> check_hatches(const Command& command) {
   std::string_view program = command[0];
   program = program.substr(0, program.find_last_not_of("0123456789.") + 1);
@@ -362,6 +379,9 @@ constexpr std::string_view kGitCommands[] = {
     "stash",        "status",    "submodule",  "switch",
     "symbolic-ref", "tag",       "version",    "worktree",
 };
+
+// Global options that only change how git prints. Others, such as -c and --exec-path, can name
+// programs to run.
 constexpr std::string_view kGitOptions[] = {"--no-pager",          "-P",
                                             "--version",           "--no-optional-locks",
                                             "--literal-pathspecs", "--no-replace-objects"};
@@ -375,6 +395,8 @@ bool is_helper_address(std::string_view word) {
                      [](char c) { return is_word_character(c) || c == '-' || c == '+'; });
 }
 
+// Every command of git can read configuration, but these options name a program or a place on the
+// command line itself.
 Result<void> check_git_words(const std::string& name, const std::vector<std::string>& words) {
   struct Option {
     std::string_view command, words;
@@ -420,6 +442,7 @@ Result<void> check_git_words(const std::string& name, const std::vector<std::str
   return {};
 }
 
+// Skips the global options and -C DIR, then judges the command with its words.
 Result<void> check_git(const Command& command) {
   size_t i = 1;
   while (i < command.size() && starts_with(command[i], "-")) {
@@ -477,6 +500,8 @@ bool is_plain_sed(std::string_view script) {
          script.substr(i).find_first_not_of("gpiI0123456789") == std::string_view::npos;
 }
 
+// sed can run commands (`e`) and write files (`w`), so only scripts without either pass. Only the
+// first plain word is a script; the others are files.
 Result<void> check_sed(const Command& command) {
   bool has_script = false;
   for (size_t i = 1; i < command.size(); ++i) {
@@ -575,6 +600,8 @@ Result<void> check_psql(const Command& command) {
   return {};
 }
 
+// Programs whose purpose is to run another one. No list of allowed commands can hold if one of them
+// is on it.
 struct Wrapper {
   std::string_view names;
   const char* why;
@@ -614,6 +641,8 @@ const char* runs_other_commands(std::string_view name) {
 
 Result<std::vector<Command>> commands_in(std::string_view line) { return Line(line).commands(); }
 
+// The order matters: programs that run others are refused by name first, then options that do, and
+// last what a program's own language can do.
 Result<void> check_command(const Command& command) {
   if (command.empty() || command[0].empty())
     return Error{Code::denied, "there is no command in it", ""};

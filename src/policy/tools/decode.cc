@@ -18,6 +18,7 @@ namespace {
 constexpr int kDeepestEntry = 32;
 constexpr size_t kMostTools = 1000, kMostServers = 256;
 
+// The entry is kept as JSON text, so everything in it must survive being written and read.
 Result<void> check_encodable(const Cursor& cursor, int depth) {
   if (depth > kDeepestEntry) return cursor.wrong("nested too deeply");
   const Value& value = cursor.value();
@@ -44,6 +45,7 @@ Value with(const Value& entry, const Value::Object& replacements) {
   return sorted(Value(std::move(members)));
 }
 
+// Writes the secret in its canonical form, so that hide_secrets() recognises it.
 Value ask_value(const Value& written, const Ask& ask) {
   if (!written.as_object() || ask.webhook_secret.empty()) return written;
   return with(written, {{"webhook_secret", Value(ask.webhook_secret)}});
@@ -55,6 +57,8 @@ struct OwnSandbox {
   std::shared_ptr<const Policy> ready;
 };
 
+// The files that a command names by a relative path are granted to its sandbox, because the command
+// could not start without them. A preset that takes them away again is an error.
 Result<OwnSandbox> decode_own_sandbox(const Cursor& entry, SandboxKind kind, std::string name,
                                       const DecodeContext& context) {
   Policy own;
@@ -85,6 +89,8 @@ Result<OwnSandbox> decode_own_sandbox(const Cursor& entry, SandboxKind kind, std
                     std::make_shared<const Policy>(std::move(ready.value().policy))};
 }
 
+// Relative paths and secrets become canonical here. What is kept is the text of the entry with
+// these replaced, so that unknown details survive.
 Result<ToolPolicy> decode_tool(const Cursor& entry, const DecodeContext& context) {
   TRY(check_encodable(entry, 0));
   Tool tool = TRY(read_tool(entry, context));
@@ -143,6 +149,7 @@ void hide_secrets(Value& entry) {
     for (Value& inject : *injects->as_array()) hide(member(&inject, "secret"));
 }
 
+// The entry was checked on decoding; null means that the policy was built by hand and is broken.
 Value entry_value(const ToolPolicy& policy, Secrets secrets) {
   Result<Value> entry = parse_json(policy.json, policy.name);
   if (!entry) return Value();
@@ -150,11 +157,13 @@ Value entry_value(const ToolPolicy& policy, Secrets secrets) {
   return std::move(entry).value();
 }
 
+// The order of tools has no meaning, and a canonical policy is sorted.
 void sort_by_name(std::vector<ToolPolicy>& entries) {
   std::stable_sort(entries.begin(), entries.end(),
                    [](const ToolPolicy& a, const ToolPolicy& b) { return a.name < b.name; });
 }
 
+// Two entries for one tool would leave open which rules hold.
 Result<std::vector<ToolPolicy>> decode_tools(const Cursor& tools, const DecodeContext& context) {
   std::vector<ToolPolicy> policies;
   std::set<std::string> names;
@@ -224,6 +233,8 @@ Type<std::vector<ToolPolicy>> server_entries() {
           .sort = sort_by_name};
 }
 
+// Names that clients see come from several owners. One must not be able to take a name of another,
+// so prefixes may not start alike, and a command's tool may not use one.
 Result<void> check_names(const Policy& policy) {
   if (!policy.mcp_servers) return {};
   std::vector<std::pair<std::string, std::string>> prefixes;  // and whose

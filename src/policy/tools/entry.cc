@@ -14,15 +14,19 @@ namespace paddock::policy {
 
 namespace {
 
+// Sizes are in bytes, times in milliseconds. They are far above what anyone needs, and bound what a
+// policy that comes over the API can cost.
 constexpr size_t kLongestToolName = 128, kLongestPrefix = 64, kLongestDescription = 16 << 10,
                  kMostRules = 256, kMostWords = 1024, kMostRates = 16;
 constexpr uint64_t kMostAtOnce = 1'000'000;
 constexpr uint64_t kLongestTime = 366ull * 24 * 3600 * 1000;
 
+// A slash and a dot occur in names that clients give, and both are allowed by MCP.
 bool is_name_character(char c) { return is_word_character(c) || c == '.' || c == '-' || c == '/'; }
 
 // ---- types of members ---
 
+// One rate may stand without a list. An empty list is refused, because it would look like a limit.
 Type<std::vector<Rate>> rates_type() {
   return {.takes = "a rate, or a list",
           .read = [](const Cursor& cursor, const DecodeContext&) -> Result<std::vector<Rate>> {
@@ -57,6 +61,7 @@ Type<uint64_t> calls_at_once() {
               }};
 }
 
+// Reads a duration in milliseconds, as the signed number that deadlines are computed with.
 Type<int64_t> duration_type() {
   Type<uint64_t> whole = age(kLongestTime);
   return {.takes = whole.takes,
@@ -65,6 +70,7 @@ Type<int64_t> duration_type() {
           .schema = whole.schema};
 }
 
+// For texts that clients show to people and models.
 Type<std::string> prose_type() {
   return text(
       "text", plain([](const std::string& text) -> Result<std::string> {
@@ -74,8 +80,10 @@ Type<std::string> prose_type() {
       }));
 }
 
+// JSON Schema in a policy is checked by compiling it, so its own schema is only "a table".
 Value any_table_schema() { return object_of({{"type", "object"}}); }
 
+// The schema must describe an object, since MCP passes arguments and structured results as objects.
 Result<schema::Schema> compiled_schema(const Cursor& cursor) {
   const Value& value = cursor.value();
   if (!value.as_object())
@@ -88,6 +96,8 @@ Result<schema::Schema> compiled_schema(const Cursor& cursor) {
   return schema;
 }
 
+// Annotations are hints of MCP. They are checked for their types and passed on as they were
+// written.
 Type<Value> annotations_type() {
   struct Hints {
     std::string title;
@@ -108,6 +118,7 @@ Type<Value> annotations_type() {
           .schema = [] { return members_schema(members); }};
 }
 
+// For addresses that Paddock itself connects to: http and https only.
 Type<std::string> web_url() {
   return text("a URL", plain([](const std::string& text) -> Result<std::string> {
                 (void)TRY(parse_target_url(text));
@@ -145,6 +156,8 @@ Type<std::optional<Ask>> ask_type() {
           }};
 }
 
+// A word that names a file beside the policy becomes absolute, because the command starts
+// elsewhere.
 Type<std::vector<std::string>> command_type() {
   Type<std::vector<std::string>> type =
       ordered_texts("list of words", [](const std::string& word, const DecodeContext& context) {
@@ -195,6 +208,7 @@ std::vector<Member<Bounds>> bound_members() {
           member("dry_run", &Bounds::dry_run, boolean())};
 }
 
+// Rules are shared between copies of a tool: they are immutable and may be large.
 Result<void> read_rules(const Cursor& rules, const DecodeContext&, Tool& tool) {
   std::vector<Cursor> items = TRY(rules.items());
   if (items.size() > kMostRules) return rules.wrong(cat("more than ", kMostRules, " rules"));
@@ -203,6 +217,7 @@ Result<void> read_rules(const Cursor& rules, const DecodeContext&, Tool& tool) {
   return {};
 }
 
+// The table is made on first use. It serves reading and the JSON Schema alike.
 const std::vector<Member<Tool>>& tool_members() {
   static const std::vector<Member<Tool>> all = [] {
     std::vector<Member<Tool>> members = {
@@ -257,6 +272,7 @@ Result<std::string> upstream_name(const std::string& text) {
   return text;
 }
 
+// ["*"] means every tool, but only by itself: mixed with names it would hide what is meant.
 Result<void> read_server_tools(const Cursor& cursor, const DecodeContext&, McpServer& server) {
   const Value::Array* list = cursor.value().as_array();
   if (list && list->size() == 1 && (*list)[0].as_string() && *(*list)[0].as_string() == "*")
@@ -268,6 +284,7 @@ Result<void> read_server_tools(const Cursor& cursor, const DecodeContext&, McpSe
   return {};
 }
 
+// An empty prefix is allowed, and leaves names as they are.
 Result<std::string> checked_prefix(const std::string& text) {
   if (text.size() > kLongestPrefix || !std::all_of(text.begin(), text.end(), is_name_character))
     return refused_text(text, "cannot stand in front of names",
@@ -300,6 +317,7 @@ const std::vector<Member<McpServer>>& server_members() {
   return all;
 }
 
+// A server's name is part of files and of events, so it is kept to small letters and digits.
 bool is_server_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestPrefix &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -309,6 +327,8 @@ bool is_server_name(std::string_view name) {
 
 }  // namespace
 
+// A word is a path only if it has a slash and nothing that occurs in options, URLs or addresses.
+// "./" in front marks a path whose name has other characters.
 bool is_relative_path(std::string_view word) {
   if (word.empty() || word.find('/') == std::string_view::npos ||
       std::string_view("/-~@").find(word[0]) != std::string_view::npos)
@@ -331,6 +351,7 @@ Result<std::string> tool_name(const std::string& text) {
   return text;
 }
 
+// A command must not take the name of a built-in tool, which a client may trust.
 bool is_own_tool(std::string_view name) {
   static constexpr std::string_view kOwn[] = {"run_code",       "run_command",    "read_file",
                                               "write_file",     "list_files",     "search_files",
@@ -339,6 +360,7 @@ bool is_own_tool(std::string_view name) {
   return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
 }
 
+// Some keys have a meaning only for a tool with a command of its own.
 Result<Tool> read_tool(const Cursor& entry, const DecodeContext& context) {
   Tool tool;
   TRY(read_members(tool_members(), entry, context, tool));
@@ -355,6 +377,8 @@ Result<Calls> read_calls(const Cursor& table) {
   return calls;
 }
 
+// Exactly one of `command` and `url` must be given. Plain http needs an explicit word, since the
+// secrets in its headers would be readable on the way.
 Result<McpServer> read_server(const Cursor& entry, const DecodeContext& context) {
   McpServer server;
   server.name = entry.key();

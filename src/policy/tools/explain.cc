@@ -14,6 +14,8 @@ namespace paddock::policy {
 namespace {
 
 std::string size_text(uint64_t bytes) { return format_limit(info(LimitKind::disk), bytes); }
+
+// `milliseconds` is not negative: it comes from a decoded policy.
 std::string time_text(int64_t milliseconds) {
   return format_age(static_cast<uint64_t>(milliseconds));
 }
@@ -24,6 +26,7 @@ std::string rate_text(const std::vector<Rate>& rates) {
   return join(texts, " and ");
 }
 
+// For people only: words are not quoted, so the line cannot be run as it is.
 std::string command_text(const std::vector<std::string>& words) {
   std::vector<std::string> shown;
   for (const std::string& word : words) shown.push_back(printable(word));
@@ -58,6 +61,7 @@ std::string ask_text(const Ask& ask) {
              : cat(text, ", signed with ", printable(shown_secret(ask.webhook_secret)));
 }
 
+// Only what the tool sets is mentioned; the rest comes from [calls].
 std::string explain_tool(const Tool& tool) {
   std::string text =
       row(tool.name, tool.dry_run ? "judged and recorded, never made" : "may be called");
@@ -81,6 +85,7 @@ std::string explain_tool(const Tool& tool) {
   return text;
 }
 
+// Says also what the server may not do, because the defaults differ between the rights.
 std::string explain_server(const McpServer& server) {
   std::string text =
       row(server.name, server.url.empty() ? command_text(server.command) : printable(server.url));
@@ -129,6 +134,8 @@ std::string explain_calls(const Calls& calls) {
 
 }  // namespace
 
+// A policy that cannot be compiled is explained by its error, so that the other sections still
+// show.
 std::string explain_tools(const Policy& policy) {
   if (!policy.tools && !policy.calls && !policy.mcp_servers)
     return row("not set", "those of the preset mcp, where tools are offered");

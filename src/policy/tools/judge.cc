@@ -21,18 +21,24 @@ struct Reason {
   std::string words, hint;
 };
 
+// What a condition is judged in. It is copied on the way down, and changed for the part below.
 struct Scope {
-  const Value* root;              // the arguments
-  const Value* target = nullptr;  // what conditions are about; null inside `when`: it is missing
-  std::string name;               // "to[1]"; empty where nobody asks
+  // The arguments of the call.
+  const Value* root;
+  // What the conditions are about. Null inside `when` if it is missing.
+  const Value* target = nullptr;
+  // For example "to[1]". Empty where nobody asks for a reason.
+  std::string name;
   bool in_when = false;
   Reason* reason = nullptr;
 };
 
+// In the words of JSON, because the reader sends JSON.
 const char* json_type(const Value& value) {
   return value.as_object() ? "an object" : value.is_null() ? "null" : value.type_name();
 }
 
+// Only the first complaint is kept: later ones usually follow from it.
 void complain(const Scope& scope, std::string words, std::string hint = "") {
   if (scope.reason && scope.reason->words.empty())
     *scope.reason = {std::move(words), std::move(hint)};
@@ -41,6 +47,7 @@ void complain(const Scope& scope, std::string words, std::string hint = "") {
 // For what is not there to be judged. Inside `when` that must not switch the rule off.
 Answer nothing(const Scope& scope) { return scope.in_when ? kUnclear : Answer{}; }
 
+// A value of another type is unclear rather than wrong: the tool may convert it.
 Answer wrong_type(const Scope& scope, const char* wanted) {
   if (scope.reason)
     complain(scope, cat(scope.name, " must be ", wanted, ", not ", json_type(*scope.target)));
@@ -76,6 +83,7 @@ bool is_number(const Value& value) { return value.as_int() || value.as_double();
 
 // ---- conditions ---
 
+// Says whether the test holds for any text of the condition.
 bool any_text(const Condition& condition, bool (*test)(std::string_view, std::string_view),
               std::string_view value) {
   return std::any_of(condition.texts.begin(), condition.texts.end(),
@@ -95,6 +103,8 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// A path can be read in several ways. Naming the other readings shows why one that looks right
+// fails.
 void complain_about_reading(const Scope& scope, const Readings& readings, std::string_view value,
                             const Condition& condition) {
   if (!scope.reason) return;
@@ -151,6 +161,7 @@ Answer has_text(const Condition& condition, std::string_view value, const Scope&
   return result;
 }
 
+// Every reading of the path must lie beneath one of the directories. A relative path needs `from`.
 Answer lies_beneath(const Condition& condition, std::string_view value, const Scope& scope) {
   Readings readings = readings_of(
       value, condition.from ? std::optional<std::string_view>(*condition.from) : std::nullopt);
@@ -173,6 +184,7 @@ Answer lies_beneath(const Condition& condition, std::string_view value, const Sc
   return result;
 }
 
+// A host without a port is unclear where the rule opens only one port: the tool may choose another.
 Answer leads_to(const Condition& condition, std::string_view value, const Scope& scope) {
   Result<Target> target = parse_target(value);
   if (!target) {
@@ -194,6 +206,8 @@ Answer leads_to(const Condition& condition, std::string_view value, const Scope&
   return result;
 }
 
+// Accepts a command line or a list of words. Every command in the line must be listed, and none may
+// be able to run another.
 Answer runs_only(const Condition& condition, const Scope& scope) {
   auto unclear = [&](const Error& error) {
     if (scope.reason)
@@ -246,6 +260,7 @@ Answer check_missing(Test test) {
   }
 }
 
+// Counts code points of a text and items of a list, as JSON Schema does.
 std::optional<uint64_t> length_of(const Value& value) {
   if (const Value::Array* list = value.as_array()) return list->size();
   const std::string* text = value.as_string();
@@ -255,6 +270,9 @@ std::optional<uint64_t> length_of(const Value& value) {
   }));
 }
 
+// What is asked of any value comes first; the rest is about texts. A text with a NUL or, for
+// conditions on its end, with a line break is unclear, because programs disagree about where it
+// ends.
 Answer check(const Condition& condition, const Scope& scope) {
   if (!scope.target) return check_missing(condition.test);
   const Value& value = *scope.target;
@@ -317,6 +335,7 @@ Answer check(const Condition& condition, const Scope& scope) {
 
 Answer judge(const ToolRule& rule, const Scope& scope);
 
+// Inside `when` nothing is explained: the reader cares for the rule itself.
 bool is_left_aside(const ToolRule& rule, Scope scope) {
   scope.in_when = true;
   scope.reason = nullptr;
@@ -380,6 +399,7 @@ Answer judge_path(const ToolRule& rule, Scope scope, size_t step) {
   return judge_path(rule, std::move(scope), step + 1);
 }
 
+// A `when` that looks at the parameter of this rule is judged for each value of it, later.
 Answer judge(const ToolRule& rule, const Scope& scope) {
   if (!rule.when.empty() && !rule.when[0].needs_target && is_left_aside(rule, scope))
     return nothing(scope);
@@ -392,6 +412,7 @@ Answer judge(const ToolRule& rule, const Scope& scope) {
 
 }  // namespace
 
+// Numbers are equal by value, so that 1 and 1.0 are the same; the order of members has no meaning.
 bool same_value(const Value& a, const Value& b) {
   if (is_number(a) && is_number(b)) return compare(a, b) == 0;
   if (a.as_string() && b.as_string()) return *a.as_string() == *b.as_string();
@@ -410,6 +431,7 @@ bool same_value(const Value& a, const Value& b) {
   return a.is_null() && b.is_null();
 }
 
+// Judges twice: the first time without words, since most calls pass and sentences are expensive.
 std::optional<Objection> object(const ToolRule& rule, const Value& arguments) {
   Scope scope{.root = &arguments};
   if (!judge(rule, scope).may_fail) return std::nullopt;

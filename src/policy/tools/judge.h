@@ -13,7 +13,7 @@ namespace paddock::policy {
 struct Answer {
   bool may_hold = false, may_fail = false;
   bool says_nothing() const { return !may_hold && !may_fail; }
-  // Of several readings or items.
+  // Joins the answers for several readings or items.
   friend Answer operator|(Answer a, Answer b) {
     return {a.may_hold || b.may_hold, a.may_fail || b.may_fail};
   }

@@ -8,9 +8,11 @@ namespace paddock::policy {
 
 namespace {
 
+// Both limits keep the arithmetic of rates far away from overflow. The period is in milliseconds.
 constexpr uint64_t kMostCalls = 1'000'000'000;
 constexpr uint64_t kLongestPeriod = 366ull * 24 * 3600 * 1000;
 
+// The words that may stand after the slash.
 constexpr struct {
   const char* name;
   int64_t milliseconds;
@@ -27,6 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Accepts a word such as `minute`, or a duration such as 30s.
 Result<int64_t> parse_period(std::string_view text, std::string_view whole) {
   std::vector<std::string> names;
   for (const auto& period : kPeriods) {
@@ -44,6 +47,7 @@ Result<int64_t> parse_period(std::string_view text, std::string_view whole) {
   return static_cast<int64_t>(duration.value());
 }
 
+// `where` completes the sentence of the error: "does not start with a whole number".
 Result<uint64_t> parse_calls(std::string_view text, std::string_view whole, const char* where) {
   Result<uint64_t> count = parse_count(text);
   if (!count || count.value() == 0 || count.value() > kMostCalls)
@@ -53,6 +57,7 @@ Result<uint64_t> parse_calls(std::string_view text, std::string_view whole, cons
 
 }  // namespace
 
+// Without a burst the rate is a sliding window, with one a bucket.
 Result<Rate> parse_rate(std::string_view text) {
   std::string_view body = text.substr(0, text.find(','));
   size_t slash = body.find('/');

@@ -14,6 +14,7 @@ constexpr int kDeepestEncoding = 4;
 constexpr size_t kMostReadings = 24;
 constexpr size_t kLongestText = 64 << 10;
 
+// These are the blanks of C's isspace, which many programs trim.
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 std::string_view trimmed(std::string_view text) {
@@ -60,10 +61,12 @@ std::string tidied_path(std::string_view text) {
   return path;
 }
 
+// A text with a colon is a URL or a Windows path. As a path it would have other readings.
 bool is_path_text(std::string_view text) {
   return text.find('/') != std::string_view::npos && text.find(':') == std::string_view::npos;
 }
 
+// Lets most paths pass without looking at all their readings.
 bool is_plain_path(std::string_view text) {
   if (text.empty() || text[0] != '/' || text.size() > kLongestText || is_blank(text.back()))
     return false;
@@ -76,6 +79,8 @@ bool is_plain_path(std::string_view text) {
   return true;
 }
 
+// Collects what any program could make of the text, in every order of decoding, trimming and
+// replacing. Too many forms mean that somebody is trying, and make it unclear.
 Readings readings_of(std::string_view text, std::optional<std::string_view> from) {
   Readings result;
   if (text.size() > kLongestText) {

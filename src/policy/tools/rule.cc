@@ -12,16 +12,21 @@ namespace paddock::policy {
 
 namespace {
 
+// Nesting is bounded because judging is recursive.
 constexpr int kDeepestRule = 6;
+
+// The last two bound what a sentence shows; kLongestShown is in bytes.
 constexpr size_t kMostChoices = 1000, kMostShown = 12, kLongestShown = 120;
 
+// What may stand as the value of a test.
 enum class Takes : uint8_t { texts, values, number, length, paths, hosts, commands, patterns };
 
 struct TestInfo {
   Test test;
   const char* key;
   Takes takes;
-  const char *must, *does;  // "to must end with …", "when to ends with …"
+  // For sentences: "to must end with …", "when to ends with …".
+  const char *must, *does;
 };
 constexpr TestInfo kTests[] = {
     {Test::starts_with, "starts_with", Takes::texts, "start with ", "starts with "},
@@ -45,6 +50,7 @@ constexpr TestInfo kTests[] = {
     {Test::command_in, "command_in", Takes::commands, "run nothing but ", "runs nothing but "},
 };
 
+// Cuts at a boundary of UTF-8, so that the sentence stays valid.
 std::string shown(const Value& value) {
   std::string text =
       value.as_string() ? cat("'", printable(*value.as_string()), "'") : to_json(value);
@@ -74,6 +80,8 @@ Result<std::vector<Cursor>> one_or_more(const Cursor& cursor) {
 
 bool is_number(const Value& value) { return value.as_int() || value.as_double(); }
 
+// Checks one text and keeps it in the form that judging needs. For commands, a program that runs
+// others is refused here: listing it would allow everything.
 Result<void> take_text(const Cursor& item, Takes takes, Condition& condition) {
   std::string text = TRY(item.text());
   if (text.empty()) return item.wrong("an empty string");
@@ -131,6 +139,7 @@ std::string tidied_part(std::string_view text) {
   return starts_with(text, "/") ? path : path.substr(1);
 }
 
+// Also makes the words of the condition, once, so that judging need not.
 Result<Condition> compile_condition(const Cursor& cursor, const TestInfo& info) {
   Condition condition;
   condition.test = info.test;
@@ -186,6 +195,7 @@ Result<std::vector<std::string>> parse_param(const Cursor& param) {
   return steps;
 }
 
+// Relies on kTests having the order of the enum.
 const TestInfo& info_of(Test test) { return kTests[static_cast<size_t>(test)]; }
 
 std::string phrase(const ToolRule& rule, bool must);
@@ -199,6 +209,7 @@ std::string clause(const ToolRule& rule, bool must) {
   return rule.when.empty() ? text : cat("when ", clause(rule.when[0], false), ": ", text);
 }
 
+// Says what the rule demands, without the name of the parameter.
 std::string phrase(const ToolRule& rule, bool must) {
   std::vector<std::string> parts;
   for (const Condition& condition : rule.conditions)
@@ -227,6 +238,7 @@ Result<std::vector<ToolRule>> compile_list(const Cursor& list, int depth, bool h
   return rules;
 }
 
+// Bounds that no value can meet are a mistake, and would deny every call.
 Result<void> check_bounds(const Cursor& entry) {
   auto number = [](const Cursor& cursor) {
     return cursor.value().as_int() ? static_cast<double>(*cursor.value().as_int())
@@ -240,6 +252,8 @@ Result<void> check_bounds(const Cursor& entry) {
   return {};
 }
 
+// `has_param` says whether a rule around this one names a parameter, which conditions then are
+// about. A condition without any parameter is an error.
 Result<ToolRule> compile_at(const Cursor& entry, int depth, bool has_param) {
   if (depth > kDeepestRule) return entry.wrong("rules nested too deeply");
   std::vector<std::string> keys = {"param", "why", "optional", "from", "any", "all", "not", "when"};
@@ -300,6 +314,7 @@ Result<ToolRule> compile_at(const Cursor& entry, int depth, bool has_param) {
   return rule;
 }
 
+// All tests on texts take one or a list; every entry of it will do.
 Value condition_schema(Takes takes) {
   switch (takes) {
     case Takes::values: return object_of({{"type", "array"}});

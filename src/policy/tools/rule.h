@@ -39,40 +39,57 @@ enum class Test : uint8_t {
 
 struct Condition {
   Test test = Test::one_of;
-  std::vector<std::string> texts;  // any of them will do
+  // Any of them will do.
+  std::vector<std::string> texts;
   // Beside texts: what is looked for in tidied paths; empty: nothing.
   std::vector<std::string> tidied;
-  std::vector<Value> values;  // of one_of and not_one_of
-  Value number;               // of min and max
+  // For one_of and not_one_of.
+  std::vector<Value> values;
+  // For min and max.
+  Value number;
+  // For min_length and max_length, in code points or items.
   uint64_t length = 0;
-  std::optional<std::string> from;  // of path_under: where relative paths start
+  // For path_under: where relative paths start. Unset: they are refused.
+  std::optional<std::string> from;
   std::vector<NetworkRule> hosts;
-  std::vector<std::vector<std::string>> commands;  // the words that one starts with
+  // The words that an allowed command starts with.
+  std::vector<std::vector<std::string>> commands;
   std::vector<schema::Pattern> patterns;
-  std::string words;  // what it compares with: "'@company.com'"
+  // What the value is compared with, such as "'@company.com'".
+  std::string words;
 };
 
 struct ToolRule {
-  std::string param;              // as it is written; empty: that of the rule around it
-  std::vector<std::string> path;  // its steps: "filter", "to", "[]"
+  // As it is written. Empty: that of the rule around it.
+  std::string param;
+  // The steps to it: "filter", "to", "[]".
+  std::vector<std::string> path;
+  // The rule says nothing about arguments without the parameter.
   bool optional = false;
   std::string why;
   std::vector<Condition> conditions;
-  std::vector<ToolRule> any, all, none;  // `none` holds the one of `not`
-  std::vector<ToolRule> when;            // one, or none
+  // `none` holds the one rule of `not`.
+  std::vector<ToolRule> any, all, none;
+  // At most one.
+  std::vector<ToolRule> when;
   // Says something about the parameter of the rule around it.
   bool needs_target = false;
-  std::string sentence;  // "to must end with '@company.com'"
+  // For example "to must end with '@company.com'".
+  std::string sentence;
 };
 
-std::string words_of(const Condition& condition);  // "end with '@company.com'"
+// For example "end with '@company.com'".
+std::string words_of(const Condition& condition);
 
 // Checks the entry and makes a rule of it.
 Result<ToolRule> compile_rule(const Cursor& entry);
-Value rule_schema();  // such an entry as JSON Schema
+
+// The JSON Schema of such an entry.
+Value rule_schema();
 
 struct Objection {
-  std::string words;  // without the rule's `why`
+  // Without the rule's `why`.
+  std::string words;
   std::string hint;
 };
 // Empty: the arguments keep to the rule.

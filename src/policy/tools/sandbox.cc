@@ -10,6 +10,7 @@ namespace paddock::policy {
 
 namespace {
 
+// A preset that a sandbox extends may have tools of its own; they mean nothing inside it.
 Policy without_tools(Policy policy) {
   policy.tools.reset();
   policy.calls.reset();
@@ -29,6 +30,7 @@ Policy bound_of(const Policy& layer, const Policy& own) {
   return bound;
 }
 
+// The preset is completed by `default`, so that every key has a value.
 Result<Policy> make_usual(const char* name) {
   return TRY(combine({}, TRY(preset(name)), TRY(preset("default")))).policy;
 }
@@ -49,6 +51,8 @@ void empty_unless_set(std::optional<T>& list) {
 
 }  // namespace
 
+// Two entries that differ only in the order of their members must be the same text, since layers
+// are compared by it.
 Value sorted(const Value& value) {
   if (const Value::Array* array = value.as_array()) {
     Value::Array items;
@@ -64,6 +68,8 @@ Value sorted(const Value& value) {
   return Value(std::move(members));
 }
 
+// Returns null if the policy sets nothing. `version` is left out because a sandbox is part of a
+// file that has one.
 Value sandbox_value(const Policy& own) {
   Value written = to_value(own, Secrets::kept);
   std::erase_if(*written.as_object(),
@@ -76,6 +82,8 @@ bool narrows(const Bound& bound, const Policy& own) {
          (bound.named && !own.danger.empty());
 }
 
+// The order of layers is: what the sandbox extends, the sandbox itself, and then the bounds of
+// other layers, which can only narrow it.
 Result<Combined> make_sandbox(const Policy& own, SandboxKind kind,
                               const std::vector<Bound>& bounds) {
   const Policy& fallback = TRY(usual(kind)).get();

@@ -31,6 +31,8 @@ const char* to_string(Decision::Kind kind) {
   return "unknown";
 }
 
+// The schema comes before the rules: they may rely on the types that it checks. Absent arguments
+// are an empty object, as in MCP.
 Decision Tool::decide(const Value& arguments) const {
   static const Value kEmpty{Value::Object{}};
   const Value& given = arguments.is_null() ? kEmpty : arguments;
@@ -54,6 +56,8 @@ bool McpServer::lists(std::string_view bare_name) const {
   return all_tools || std::find(tools.begin(), tools.end(), bare_name) != tools.end();
 }
 
+// Reads the entries again from their JSON. Every command must bring its sandbox, because running it
+// without one would be running it on the host.
 Result<Tools> Tools::compile(const Policy& policy) {
   Tools tools;
   std::vector<ToolPolicy> entries;

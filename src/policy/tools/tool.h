@@ -25,17 +25,23 @@ namespace paddock::policy {
 struct Rate {
   uint64_t count = 0;
   int64_t period_ms = 0;
-  uint64_t burst = 0;  // 0: a sliding window
-  std::string text;    // as it was written
+  // 0 means a sliding window.
+  uint64_t burst = 0;
+  // As it was written.
+  std::string text;
 };
 Result<Rate> parse_rate(std::string_view text);
 
 // Somebody has to agree before the call is made.
 struct Ask {
-  int64_t timeout_ms = 300'000;  // then it is denied
-  int64_t remember_ms = 0;       // an approval holds that long for the same call; 0: once
-  bool elicit = true;            // the user of the MCP client may be asked
-  std::string webhook;           // a URL that is told; empty: none
+  // After this time the call is denied.
+  int64_t timeout_ms = 300'000;
+  // How long an approval holds for the same call. 0: once.
+  int64_t remember_ms = 0;
+  // Whether the user of the MCP client may be asked.
+  bool elicit = true;
+  // A URL that is told of the question. Empty: none.
+  std::string webhook;
   // env:NAME, file:/PATH or the secret: what is sent is signed with it; may be empty.
   std::string webhook_secret;
 };
@@ -46,8 +52,10 @@ struct Decision {
   std::string rule;
   // For people and models: "to must end with '@company.com': only inside the company".
   std::string why;
-  std::string hint;            // what could be done instead; may be empty
-  int64_t retry_after_ms = 0;  // of a rate
+  // What could be done instead. May be empty.
+  std::string hint;
+  // If a rate denied the call: when to try again.
+  int64_t retry_after_ms = 0;
 };
 const char* to_string(Decision::Kind kind);
 
@@ -55,20 +63,25 @@ struct ToolRule;  // a compiled entry of `rules`
 
 struct Tool {
   std::string name, title, description;
-  std::vector<Rate> rates, agent_rates;  // of all agents together, and of each
-  uint64_t at_once = 0;                  // 0: no cap of its own
-  uint64_t output_bytes = 0;             // 0: that of [calls]
-  int64_t timeout_ms = 0;                // 0: that of [calls]
+  // For all agents together, and for each.
+  std::vector<Rate> rates, agent_rates;
+  // 0 means no limit of its own.
+  uint64_t at_once = 0;
+  // 0 means that of [calls], also for the time.
+  uint64_t output_bytes = 0;
+  int64_t timeout_ms = 0;  // 0: that of [calls]
   std::optional<Ask> ask;
-  bool dry_run = false;                      // judged and recorded, never made
-  Value schema, output_schema, annotations;  // as written; null where absent
+  // The call is judged and recorded, but never made.
+  bool dry_run = false;
+  // As written. Null where absent.
+  Value schema, output_schema, annotations;
   std::optional<schema::Schema> checked_schema;
   std::vector<std::shared_ptr<const ToolRule>> rules;
   // A command: paths in it are absolute. Empty: somebody else has the tool.
   std::vector<std::string> run;
   std::shared_ptr<const Policy> sandbox;  // of the command: combined, ready to run with
 
-  // Schema, then rules; `ask` is looked at by who can.
+  // Judges by the schema, then by the rules. `ask` is left to the caller, who can ask.
   Decision decide(const Value& arguments) const;
 };
 
@@ -94,8 +107,10 @@ struct McpServer {
   bool all_tools = false;          // tools = ["*"]
   std::vector<std::string> tools;  // by the server's own names
   bool prompts = true, resources = true, logging = true;
-  bool sampling = false, elicitation = false;  // it may ask the client's model, and its user
-  bool roots = false;                          // it may ask for the client's roots
+  // It may ask the client's model, and its user.
+  bool sampling = false, elicitation = false;
+  // It may ask for the client's roots.
+  bool roots = false;
   // The url may be http:, or lead into a network that is not public.
   bool private_addresses = false;
   int64_t start_timeout_ms = 30'000, call_timeout_ms = 0;  // 0: that of [calls]
@@ -112,7 +127,8 @@ class Tools {
   // of the preset `mcp` hold.
   static Result<Tools> compile(const Policy& policy);
 
-  const Tool* find(std::string_view name) const;  // exactly; null: not listed
+  // By its exact name. Null means that it is not listed.
+  const Tool* find(std::string_view name) const;
   const std::vector<Tool>& all() const { return tools_; }
   const Calls& calls() const { return calls_; }
   const std::vector<McpServer>& servers() const { return servers_; }
