@@ -8,6 +8,7 @@ namespace paddock::tools {
 
 namespace {
 
+// What a server behind the gateway may ask of a client, and the key of the policy that allows it.
 struct AllowedQuestion {
   const char* method;
   const char* key;  // of the policy
@@ -21,6 +22,7 @@ constexpr AllowedQuestion kAllowedQuestions[] = {
 
 }  // namespace
 
+// The arguments are not copied: those that were judged come with the call, and they may be large.
 std::shared_ptr<CallContext> CallContext::around(io::Loop& loop,
                                                  std::shared_ptr<mcp::Context> client, Cause cause,
                                                  RuleList redaction) {
@@ -50,6 +52,7 @@ void CallContext::progress(double progress, std::optional<double> total, std::st
   client_->progress(progress, total, std::move(message));
 }
 
+// A server's messages carry its name, so that nobody takes them for Paddock's own.
 void CallContext::log(std::string level, std::string logger, Value data) {
   if (closed_ || (server_ && !server_->policy.logging)) return;
   if (server_) {
@@ -78,6 +81,7 @@ io::Task<Result<Value>> CallContext::ask(std::string question, Value question_pa
   co_return std::move(said);
 }
 
+// A call that is cancelled already is told at once, because nobody would tell it later.
 void CallContext::on_cancel(std::function<void()> cancelled) {
   if (cancelled_ && cancelled) return cancelled();
   on_cancel_ = std::move(cancelled);
@@ -92,16 +96,19 @@ void CallContext::cancel() {
   if (on_change) on_change();
 }
 
+// Drops the callbacks, which may point into objects that end with the call.
 void CallContext::close() {
   closed_ = true;
   on_change = {};
   client_->on_cancel([] {});
 }
 
+// Includes the question that is still open.
 io::Milliseconds CallContext::asked_for() const {
   return asked_ + (asking_ ? loop_.now() - asking_since_ : 0);
 }
 
+// Everything that is not listed is refused, also methods that a later protocol adds.
 std::string ask_problem(const policy::McpServer& server, const std::string& method) {
   for (const AllowedQuestion& question : kAllowedQuestions)
     if (method == question.method)
@@ -111,6 +118,7 @@ std::string ask_problem(const policy::McpServer& server, const std::string& meth
   return "no server behind Paddock may ask that";
 }
 
+// The name is in the text as well as in _meta: users read the text, programs the rest.
 Value ask_in_its_name(const ServerRules& rules, const std::string& method, const Value& params) {
   Value named = redact::redacted(*rules.redaction, params);
   if (!named.as_object()) named = Value::Object{};

@@ -16,7 +16,8 @@ namespace paddock::tools {
 // What is the same for all calls to one server behind the gateway.
 struct ServerRules {
   policy::McpServer policy;
-  std::shared_ptr<const redact::Rules> redaction;  // its secrets, and what looks like one
+  // Takes out its secrets, and what looks like one.
+  std::shared_ptr<const redact::Rules> redaction;
 };
 
 class CallContext : public mcp::Context, public std::enable_shared_from_this<CallContext> {
@@ -38,7 +39,8 @@ class CallContext : public mcp::Context, public std::enable_shared_from_this<Cal
   void close();
   // How long people and models were asked by the provider: that is not the tool's time.
   io::Milliseconds asked_for() const;
-  std::function<void()> on_change;  // it was cancelled, or an answer came
+  // Called when the call was cancelled, or an answer came.
+  std::function<void()> on_change;
 
  private:
   CallContext(io::Loop& loop, std::shared_ptr<mcp::Context> client, RuleList redaction)
@@ -47,9 +49,11 @@ class CallContext : public mcp::Context, public std::enable_shared_from_this<Cal
   io::Loop& loop_;
   std::shared_ptr<mcp::Context> client_;
   RuleList redaction_;
-  std::shared_ptr<const ServerRules> server_;  // null: the tool is not a server's
+  // Null if the tool does not belong to a server.
+  std::shared_ptr<const ServerRules> server_;
   bool cancelled_ = false, closed_ = false;
   std::function<void()> on_cancel_;
+  // How many questions are open, since when, and the time of those that were answered.
   int asking_ = 0;
   io::Milliseconds asking_since_ = 0, asked_ = 0;
 };

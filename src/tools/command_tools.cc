@@ -10,8 +10,10 @@ namespace {
 
 using io::Task;
 
-constexpr size_t kTail = 2000;  // of stderr, in an error
+// In bytes of stderr that an error shows.
+constexpr size_t kTail = 2000;
 
+// A tool that the policy implements by a command.
 struct CommandTool {
   std::vector<std::string> run;
   std::shared_ptr<const Policy> sandbox;
@@ -101,6 +103,7 @@ Value command_result(const Value& run, const schema::Schema* schema) {
 
 namespace {
 
+// Runs each call in a new sandbox, made from the policy of its tool. Nothing is kept between calls.
 class CommandTools : public Provider {
  public:
   explicit CommandTools(io::Loop& loop) : loop_(loop) {}
@@ -116,6 +119,8 @@ class CommandTools : public Provider {
 
   const std::vector<ToolInfo>& tools() const override { return infos_; }
 
+  // The parameters reach the command on its standard input only, never as words of a command line
+  // that something could take for options.
   Task<mcp::Answer> call(ToolCall call, std::shared_ptr<CallContext> context) override {
     auto found = commands_.find(call.tool->name);
     if (found == commands_.end())
@@ -148,6 +153,7 @@ class CommandTools : public Provider {
 
 }  // namespace
 
+// Fails if an output schema cannot be compiled: the policy promises results that keep to it.
 Result<std::unique_ptr<Provider>> make_command_tools(io::Loop& loop, const policy::Tools& tools) {
   auto made = std::make_unique<CommandTools>(loop);
   for (const policy::Tool& tool : tools.all())

@@ -22,6 +22,7 @@ std::string text_of_item(const Value& item) {
 
 }  // namespace
 
+// The context of a call that does not come over MCP: nobody can be asked through it.
 std::shared_ptr<mcp::DirectContext> direct_context(std::shared_ptr<const CallerPrincipal> caller) {
   auto context = std::make_shared<mcp::DirectContext>("tools/call", Value(Value::Object{}), caller);
   context->cause = caller->caller.cause;
@@ -36,6 +37,7 @@ std::shared_ptr<const CallerPrincipal> make_principal(manager::Caller caller) {
   return principal;
 }
 
+// As the command line and POST /v1/tools show the outcome.
 Value to_value(const Called& called) {
   const policy::Decision& decided = called.decision;
   Value decision;
@@ -53,6 +55,7 @@ Value to_value(const Called& called) {
   return value;
 }
 
+// A sentence for people. Empty unless the call was denied.
 std::string denial_of(const Called& called) {
   const policy::Decision& decided = called.decision;
   if (decided.kind != policy::Decision::Kind::deny) return "";

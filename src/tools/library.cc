@@ -20,11 +20,13 @@ namespace {
 
 using io::Task;
 
+// The loop of the whole process and its thread. Threads of the program hand it work and wait.
 class LoopThread {
  public:
   static Result<LoopThread*> get() {
     static std::mutex lock;
-    static LoopThread* only = nullptr;  // never destroyed, as its loop
+    // Never destroyed, because its thread runs until the process ends.
+    static LoopThread* only = nullptr;
     std::lock_guard<std::mutex> held(lock);
     if (!only) only = TRY(start());
     if (only->process_ != ::getpid())
@@ -57,6 +59,7 @@ class LoopThread {
 
   explicit LoopThread(io::Loop& loop) : loop_(loop), process_(::getpid()) {}
 
+  // The thread is detached: there is no good moment to join it at the end of a process.
   static Result<LoopThread*> start() {
     io::Loop& loop = *TRY(io::Loop::create());
     Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -76,6 +79,7 @@ class LoopThread {
     return made;
   }
 
+  // Wakes for every write to the eventfd and takes all jobs that are there.
   Task<void> serve() {
     while (true) {
       (void)co_await wake_.readable();
@@ -104,6 +108,7 @@ class LoopThread {
   std::vector<std::shared_ptr<Job>> jobs_;
 };
 
+// A call on its way to the loop's thread. It lives on the caller's stack, who waits.
 struct Question {
   tools::LocalTools& tools;
   std::string tool;
@@ -127,6 +132,7 @@ Task<void> open_tools(io::Loop& loop, tools::LocalOptions options,
   co_return;
 }
 
+// The servers are ended on the thread that owns them.
 Task<void> close_tools(std::unique_ptr<tools::LocalTools>& tools) {
   co_await tools->close();
   tools.reset();
@@ -168,9 +174,11 @@ Result<ToolAnswer> answer_of(const tools::Called& called) {
 
 struct Tools::State {
   LoopThread& thread;
-  std::unique_ptr<tools::LocalTools> tools;  // touched by the loop's thread alone
+  // Touched by the loop's thread alone.
+  std::unique_ptr<tools::LocalTools> tools;
   std::function<void(const std::string& line)> on_line;
 
+  // Fails in a forked process, which does not have the loop's thread.
   Result<ToolAnswer> ask(const std::string& tool, const std::string& arguments, bool judge) {
     Value parsed = TRY(parse_peer_json(arguments, "arguments"));
     if (!parsed.as_object())

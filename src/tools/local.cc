@@ -11,6 +11,7 @@ namespace paddock::tools {
 
 namespace {
 
+// How long the end waits for traces to be sent, in milliseconds.
 constexpr io::Milliseconds kTracesTime = 1'000;
 
 // Without a record there are no calls, unless the policy accepts that.

@@ -14,9 +14,12 @@
 namespace paddock::tools {
 
 struct LocalOptions {
-  std::vector<std::string> policies;  // presets or files, combined by intersection
-  std::string agent, traceparent;     // for the record
-  std::string only;                   // as ToolboxOptions has it
+  // Presets or files, combined by intersection.
+  std::vector<std::string> policies;
+  // For the record.
+  std::string agent, traceparent;
+  // As in ToolboxOptions.
+  std::string only;
   std::function<void(std::string server, std::string line)> on_line;
 };
 
@@ -24,17 +27,19 @@ class LocalTools {
  public:
   static Result<std::unique_ptr<LocalTools>> open(io::Loop& loop, LocalOptions options);
 
-  // One call's; what it may be cancelled by.
+  // The context of one call, by which it may be cancelled.
   std::shared_ptr<mcp::DirectContext> new_context() const;
   io::Task<Called> call(std::string tool, Value arguments, bool dry_run,
                         std::shared_ptr<mcp::DirectContext> context);
   Toolbox& toolbox() { return *toolbox_; }
-  io::Task<void> close();  // ends the servers, and sends the traces that wait
+  // Ends the servers, and sends the traces that wait.
+  io::Task<void> close();
 
  private:
   LocalTools() = default;
   manager::Caller caller_;
-  std::unique_ptr<record::Events> events_;  // null: the policy accepts that there is no record
+  // Null if the policy accepts that there is no record.
+  std::unique_ptr<record::Events> events_;
   std::unique_ptr<Toolbox> toolbox_;
 };
 

@@ -29,6 +29,7 @@ Result<void> make_directory(const std::string& path) {
   return errno_error(failed, cat("make '", printable(path), "'"));
 }
 
+// What others can write, they could use to give out approvals or to reset rates.
 Result<void> check_owner(const struct stat& info, const std::string& what) {
   if (info.st_uid != ::geteuid())
     return Error{Code::denied, cat(what, ": it belongs to user ", info.st_uid), kHint};
@@ -38,6 +39,7 @@ Result<void> check_owner(const struct stat& info, const std::string& what) {
 
 }  // namespace
 
+// Checked through the descriptor, so that nobody can exchange the directory in between.
 Result<Fd> open_private_directory(const std::string& path) {
   TRY(make_directory(path));
   Fd fd = TRY(open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
@@ -48,6 +50,7 @@ Result<Fd> open_private_directory(const std::string& path) {
   return fd;
 }
 
+// A second name could make this file another one that its owner did not mean.
 Result<void> check_private_file(int file, const std::string& what) {
   struct stat info;
   if (::fstat(file, &info) != 0) return errno_error(errno, what);
@@ -71,6 +74,7 @@ int wait_for_lock(int file, int64_t most_ms) {
   return EWOULDBLOCK;
 }
 
+// A lock that is held for so long usually means a stopped process, so the hint asks for that.
 Error not_locked(int failed, const std::string& what) {
   if (failed != EWOULDBLOCK) return errno_error(failed, what);
   return {Code::conflict, cat(what, ": another Paddock process has held it for too long"),

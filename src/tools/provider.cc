@@ -2,6 +2,7 @@
 
 namespace paddock::tools {
 
+// Members that are not known here come last, so that they cannot replace one that is.
 Value to_value(const ToolInfo& tool) {
   Value value = write_record(kToolFields, tool);
   if (const Value::Object* extra = tool.extra.as_object())

@@ -29,14 +29,19 @@ struct CallerPrincipal : mcp::Principal {
   }
 };
 
+// A tool as it is offered.
 struct ToolInfo {
-  std::string name;  // as it is called here
+  // As it is called here.
+  std::string name;
   std::string title, description;
-  Value input_schema;                // an object
-  Value output_schema, annotations;  // null where absent
+  // Always an object.
+  Value input_schema;
+  // Null where absent.
+  Value output_schema, annotations;
   // Further members of an MCP tool (icons, _meta, execution); null or an object.
   Value extra;
-  std::string server, bare_name;  // of the gateway: which server's, and its name there
+  // For tools of the gateway: which server has it, and its name there.
+  std::string server, bare_name;
   // A hash of its whole definition: what was judged is what is called. Empty: it cannot change.
   std::string definition;
 };
@@ -55,20 +60,24 @@ ToolInfo tool_info_of(const policy::Tool& tool);
 struct ToolCall {
   // Valid until the provider says that its tools changed: copy what is needed later.
   const ToolInfo* tool = nullptr;
-  Value arguments;  // judged; an object
+  // Always an object, which has been judged.
+  Value arguments;
   std::shared_ptr<const CallerPrincipal> caller;
-  Cause cause;  // the span of this call
+  // The span of this call.
+  Cause cause;
 };
 
 // Why a provider does not offer a tool that it has: its definition has changed since it was pinned.
 struct Withheld {
-  std::string rule, why, hint;  // as of a denial; no rule: the provider knows no such tool
+  // As in a denial. Without a rule the provider knows no such tool.
+  std::string rule, why, hint;
 };
 
 class Provider {
  public:
   virtual ~Provider() = default;
-  virtual const std::vector<ToolInfo>& tools() const = 0;  // in a stable order
+  // In a stable order.
+  virtual const std::vector<ToolInfo>& tools() const = 0;
   // The result is MCP's CallToolResult: {"content":[…],"structuredContent":…,"isError":…}. The call
   // is cancelled by its context, also when its time is over.
   virtual io::Task<mcp::Answer> call(ToolCall call, std::shared_ptr<CallContext> context) = 0;
@@ -82,7 +91,8 @@ class Provider {
     return nullptr;
   }
 
-  std::function<void()> on_tools_changed;  // set by the desk
+  // Set by the desk; called after tools() has changed.
+  std::function<void()> on_tools_changed;
 };
 
 // {"content":[{"type":"text","text"}]}, and the same with "isError":true.

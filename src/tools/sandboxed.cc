@@ -77,8 +77,10 @@ Result<void> check_texts(const SandboxedOptions& options) {
 
 // `paddock run`, with our ends of its descriptors.
 struct Started {
-  Fd ended;    // a pidfd
-  Fd control;  // what is to be run, and then what became of it
+  // A pidfd, readable when the process has ended.
+  Fd ended;
+  // Takes what is to be run, and then gives what became of it.
+  Fd control;
   Fd input, output, error;
 };
 
@@ -197,6 +199,7 @@ std::string in_words(const Value& result, const Value& outcome) {
 
 }  // namespace
 
+// Shared by the coroutines below, which outlive the object that the caller holds.
 struct Sandboxed::State {
   State(io::Loop& loop, Started started)
       : loop(loop),
@@ -207,13 +210,17 @@ struct Sandboxed::State {
   io::Loop& loop;
   Stream control;
   io::PipeEnd error;
-  io::Event said_all;          // the last line was told
-  Sandboxed* owner = nullptr;  // null: nobody wants to hear any more
+  // The last line was passed on.
+  io::Event said_all;
+  // Null when nobody wants to hear any more.
+  Sandboxed* owner = nullptr;
   bool stopped = false;
   std::string job;
-  Milliseconds second = 0;  // since when the lines below are counted
+  // Since when the lines below are counted.
+  Milliseconds second = 0;
   size_t lines = 0, left_out = 0;
 
+  // Passes a line on, unless there were too many in this second: then they are counted.
   void say(std::string_view line) {
     if (!owner || !owner->on_line || line.empty()) return;
     if (loop.now() - second >= 1000) {
@@ -226,6 +233,7 @@ struct Sandboxed::State {
       owner->on_line(printable(line.substr(0, kLongestLine)));
   }
 
+  // Only our sending half is closed, so that the result can still be read.
   void stop() {
     stopped = true;
     (void)::shutdown(control.socket.get(), SHUT_WR);  // what became of it can still be said
@@ -253,11 +261,14 @@ struct Sandboxed::State {
     }
   }
 
+  // The job is sent in the background: a full socket must not block the loop.
   static Task<void> write_job(std::shared_ptr<State> state) {
     (void)co_await state->control.write(state->job);
     state->job.clear();  // it holds secrets
   }
 
+  // Reads the result, waits for the process and for its last line, and only then reports the end:
+  // on_end is the last thing that the owner hears.
   static Task<void> follow(std::shared_ptr<State> state, Fd pidfd) {
     Stream::More more = Stream::More::yes;
     while (more == Stream::More::yes && state->control.ahead.size() <= kLargestResult)
@@ -288,6 +299,7 @@ Sandboxed::Sandboxed(std::shared_ptr<State> state) : state_(std::move(state)) {
   state_->owner = this;
 }
 
+// Whatever still comes is dropped, and the sandbox ends because its socket closes.
 Sandboxed::~Sandboxed() {
   state_->owner = nullptr;
   state_->stop();
@@ -295,6 +307,7 @@ Sandboxed::~Sandboxed() {
 
 void Sandboxed::stop() { state_->stop(); }
 
+// Returns before the program runs. Errors after this point are reported by on_end.
 Result<std::unique_ptr<Sandboxed>> Sandboxed::start(io::Loop& loop, SandboxedOptions options) {
   TRY(check_texts(options));
   Started started = TRY(spawn(true));
@@ -324,6 +337,7 @@ struct OneCommand {
   bool cancelled = false, over = false;
 };
 
+// A command may end without reading its input; the error of writing says nothing then.
 Task<void> feed(std::shared_ptr<OneCommand> running, std::string bytes) {
   (void)co_await running->input.write(bytes);
   running->input.close();
@@ -331,6 +345,8 @@ Task<void> feed(std::shared_ptr<OneCommand> running, std::string bytes) {
 
 }  // namespace
 
+// Cancelling closes our sending half of the control socket, by which `paddock run` ends the command
+// and reports.
 Task<Result<Value>> run_sandboxed(io::Loop& loop, CommandInput command,
                                   std::function<void(std::function<void()>)> on_cancel) {
   CO_TRY_VOID(check_texts(command.options));

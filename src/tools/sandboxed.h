@@ -17,9 +17,11 @@ namespace paddock::tools {
 
 struct SandboxedOptions {
   std::vector<std::string> argv;
-  Policy policy;  // combined; held to as it is
+  // Combined. It is held to as it is.
+  Policy policy;
   std::map<std::string, std::string> env, secrets;
-  std::string agent, traceparent;  // for the record
+  // For the record.
+  std::string agent, traceparent;
 };
 
 class Sandboxed {
@@ -36,12 +38,15 @@ class Sandboxed {
   struct End {
     // {"kind":"exited","code":0} as in `paddock run --json`; null when Paddock refused or failed.
     Value outcome;
-    Value result;  // the whole of that object; null likewise
+    // The whole of that object, or null likewise.
+    Value result;
     // In words: "exited with 1", "limit memory=256M", "paddock: …".
     std::string why;
   };
-  std::function<void(const End& end)> on_end;  // once
-  void stop();                                 // ends it; on_end follows
+  // Called once.
+  std::function<void(const End& end)> on_end;
+  // Ends the program; on_end follows.
+  void stop();
 
  private:
   struct State;

@@ -33,6 +33,7 @@ std::vector<policy::McpServer> servers_with(const std::vector<policy::McpServer>
   return chosen;
 }
 
+// For people, who want to know where a tool comes from.
 Value with_provider(const ToolInfo& tool, std::string provider) {
   Value value = to_value(tool);
   value.set("provider", std::move(provider));
@@ -47,6 +48,7 @@ Result<std::unique_ptr<Toolbox>> Toolbox::create(io::Loop& loop, ToolboxOptions 
   return toolbox;
 }
 
+// Both may outlive this object in calls that are under way.
 Toolbox::~Toolbox() {
   if (gateway_) gateway_->close();
   if (desk_) desk_->close();
@@ -86,6 +88,7 @@ Result<void> Toolbox::open(ToolboxOptions options) {
   return {};
 }
 
+// Says whether the policy lets any of Paddock's own tools be called.
 bool Toolbox::offers_builtin() const {
   return std::any_of(builtin_->tools().begin(), builtin_->tools().end(),
                      [&](const ToolInfo& tool) { return desk_->find(tool.name); });
@@ -128,6 +131,7 @@ Task<mcp::Answer> Toolbox::call(std::shared_ptr<mcp::Context> context) {
   co_return answer;
 }
 
+// The caller comes from our own transports; without one nothing is judged.
 Task<mcp::Answer> Toolbox::call_tool(std::shared_ptr<mcp::Context> context) {
   const Value* name = context->params.find("name");
   const Value* arguments = context->params.find("arguments");
@@ -158,6 +162,7 @@ void Toolbox::watch_resource(const std::string& uri, bool wanted) {
 
 void Toolbox::roots_changed(const mcp::Principal&) { gateway_->roots_changed(); }
 
+// The first caller starts; all others wait for the same event.
 Task<void> Toolbox::start() {
   if (!std::exchange(starting_, true)) {
     co_await gateway_->start();
@@ -166,6 +171,7 @@ Task<void> Toolbox::start() {
   co_await started_;
 }
 
+// Calls of tools that are known, or that no server can have, do not wait.
 Task<void> Toolbox::start_for(std::string tool) {
   if (!desk_->find(tool) && !servers_with(desk_->tools().servers(), tool).empty()) co_await start();
 }

@@ -15,8 +15,9 @@
 namespace paddock::tools {
 
 struct ToolboxOptions {
-  Policy policy;                // combined
-  std::string state_directory;  // of what is shared: rates, approvals, pins
+  Policy policy;  // combined
+  // Holds what is shared: rates, approvals and pins.
+  std::string state_directory;
   // How the built-in tools reach living sandboxes: see BuiltinOptions.
   manager::Manager* manager = nullptr;
   StartManager start_manager;

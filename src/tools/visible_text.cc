@@ -24,6 +24,7 @@ constexpr Range kHidden[] = {
     {0x1d173, 0x1d17a}, {0xe0000, 0x10ffff},
 };
 
+// The list is short, and only texts of definitions and messages are looked at.
 bool is_hidden(uint32_t c) {
   for (const Range& range : kHidden)
     if (c >= range.first && c <= range.last) return true;
@@ -45,6 +46,7 @@ std::vector<uint32_t> characters_of(std::string_view text) {
   return characters;
 }
 
+// Arrows, symbols and emoji begin at 0x2190.
 bool is_picture(uint32_t c) { return c >= 0x2190 && !is_hidden(c); }
 
 // A variation selector behind a picture, one joiner between two: what emoji are made of. More of
@@ -69,6 +71,8 @@ bool has_hidden(std::string_view text) {
   return false;
 }
 
+// Shows hidden characters as \u{…}, so that a person who reviews a text sees what a model would
+// see. A CR before LF is dropped.
 std::string visible(std::string_view text) {
   std::string valid = to_utf8(text), out;
   std::vector<uint32_t> characters = characters_of(valid);
@@ -89,6 +93,7 @@ std::string visible(std::string_view text) {
   return out;
 }
 
+// Cuts at a boundary of UTF-8 and says how much is missing.
 std::string cut_to(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;

@@ -15,7 +15,8 @@ namespace {
 
 using builtin::Shared;
 
-constexpr io::Milliseconds kTryAgain = 2'000;  // what failed fails again for a while
+// What failed would only fail again for a while.
+constexpr io::Milliseconds kTryAgain = 2'000;
 
 struct BuiltinFunction {
   const char* name;
@@ -35,6 +36,7 @@ constexpr BuiltinFunction kFunctions[] = {
     {"explain_denial", builtin::explain_denial},
 };
 
+// Returns null for a tool that has a description but no function, which is a mistake of the build.
 builtin::Function function_of(std::string_view name) {
   for (const BuiltinFunction& each : kFunctions)
     if (name == each.name) return each.function;
@@ -43,6 +45,7 @@ builtin::Function function_of(std::string_view name) {
 
 std::span<const EmbeddedTool> embedded_tools() { return {kEmbeddedTools, kEmbeddedToolCount}; }
 
+// The scope that a caller's key needs for this tool.
 const char* scope_of(std::string_view name) {
   for (const EmbeddedTool& tool : embedded_tools())
     if (name == tool.name) return tool.scope;
@@ -64,6 +67,8 @@ bool may_start(const Shared& shared) {
          (!shared.failed || shared.loop.now() >= shared.failed_at + kTryAgain);
 }
 
+// The first calls wait on `starting`. It is taken away before the result is stored, so that a call
+// that comes later starts again if this one failed.
 io::Task<void> start_manager(std::shared_ptr<Shared> shared) {
   auto started = shared->starting = std::make_shared<io::Event>(shared->loop);
   shared->failed.reset();
@@ -100,10 +105,13 @@ bool BuiltinTools::can_call() const {
   return shared_->options.manager || shared_->options.start_manager;
 }
 
+// Safe to call at any time, since only one start is under way.
 void BuiltinTools::prepare() {
   if (may_start(*shared_)) io::spawn(start_manager(shared_));
 }
 
+// Waits for the manager if it is being started. Errors of the tool itself become results, because a
+// model can read those and act on them.
 io::Task<mcp::Answer> BuiltinTools::call(ToolCall call, std::shared_ptr<CallContext> context) {
   std::shared_ptr<Shared> shared = shared_;
   prepare();

@@ -21,8 +21,10 @@ struct BuiltinOptions {
   manager::Manager* manager = nullptr;
   // Starts the manager when it is first needed. Called again some time after it failed.
   StartManager start_manager;
-  Desk* desk = nullptr;            // for explain_denial
-  manager::CreateOptions sandbox;  // how a caller's default sandbox is made
+  // Where explain_denial finds recent denials.
+  Desk* desk = nullptr;
+  // How a caller's default sandbox is made.
+  manager::CreateOptions sandbox;
 };
 
 namespace builtin {

@@ -8,6 +8,7 @@ namespace paddock::tools::builtin {
 
 namespace {
 
+// A cell can show any number of results. These bound what one call returns, in bytes.
 constexpr size_t kMostResults = 32, kMostPictureBytes = 3 << 20;
 constexpr size_t kLongestResult = 64 << 10, kLongestChart = 64 << 10, kLongestDocument = 256 << 10;
 
@@ -48,6 +49,7 @@ void CellReport::add(std::string_view lines) {
   }
 }
 
+// Kinds that are not known are ignored, so that an interpreter may send more than this reads.
 void CellReport::take(Value event) {
   std::string kind = text_in(event, "type");
   if (kind == "stdout")

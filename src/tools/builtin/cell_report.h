@@ -15,10 +15,12 @@ class CellReport {
   CellReport(std::string sandbox, size_t most_output)
       : sandbox_(std::move(sandbox)), out_(most_output), errors_(most_output) {}
 
-  void add(std::string_view lines);  // events, a line of JSON each (docs/code.md)
+  // Takes events, one line of JSON each (docs/code.md).
+  void add(std::string_view lines);
   uint64_t lines() const { return out_.lines() + errors_.lines(); }
   uint64_t bytes() const { return out_.bytes() + errors_.bytes(); }
   bool has_error() const { return !error_.is_null(); }
+  // Everything that was printed, to look for signs of a missing network.
   std::string said() const { return out_.text() + errors_.text() + traceback_; }
 
   // Puts text, data and pictures. `ending`: a line about how it ended when it did not end by

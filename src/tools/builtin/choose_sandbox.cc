@@ -10,7 +10,10 @@ using io::Task;
 using manager::Sandbox;
 using manager::SandboxState;
 
-constexpr int64_t kIdleMs = 3'600'000;  // of one that nobody asked for in so many words
+// For a sandbox that was made without being asked for.
+constexpr int64_t kIdleMs = 3'600'000;
+
+// The number of callers; beyond it, those without a sandbox are forgotten.
 constexpr size_t kMostRemembered = 4096;
 
 bool has_ended(const Sandbox& sandbox) {
@@ -40,6 +43,7 @@ void SandboxChooser::forget_ended() {
   });
 }
 
+// Holds the entry before others are forgotten, so that its own is never among them.
 std::shared_ptr<SandboxChooser::Own> SandboxChooser::entry(const std::string& tenant,
                                                            const std::string& principal) {
   std::shared_ptr<Own>& entry = own_[{tenant, principal}];
@@ -49,6 +53,7 @@ std::shared_ptr<SandboxChooser::Own> SandboxChooser::entry(const std::string& te
   return held;
 }
 
+// Returns null also if it has ended, so that choose() makes another.
 std::shared_ptr<Sandbox> SandboxChooser::default_of(const manager::Caller& caller,
                                                     const std::string& principal) const {
   auto found = own_.find({caller.tenant, principal});
@@ -57,6 +62,7 @@ std::shared_ptr<Sandbox> SandboxChooser::default_of(const manager::Caller& calle
   return sandbox && !has_ended(*sandbox.value()) ? sandbox.value() : nullptr;
 }
 
+// A sandbox that has no end of its own gets an idle timeout: nobody else would end it.
 Task<Result<std::shared_ptr<Sandbox>>> SandboxChooser::make(manager::Caller caller,
                                                             manager::CreateOptions options) {
   // Until it is killed, where the tenant may have that.

@@ -34,10 +34,13 @@ class SandboxChooser {
   const manager::CreateOptions& made_of() const { return made_of_; }
 
  private:
+  // What is known of one principal. Calls keep it alive while they wait for `making`.
   struct Own {
     explicit Own(io::Loop& loop) : making(loop) {}
-    std::string id;    // empty: none yet
-    io::Mutex making;  // calls come at the same time, and one sandbox is enough
+    // Empty as long as there is none.
+    std::string id;
+    // Calls come at the same time, and one sandbox is enough.
+    io::Mutex making;
   };
   std::shared_ptr<Own> entry(const std::string& tenant, const std::string& principal);
   void forget_ended();

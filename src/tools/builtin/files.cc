@@ -17,11 +17,16 @@ namespace {
 using guest::Channel;
 using io::Task;
 
-constexpr size_t kMostScanned = 32 << 20;  // to find the lines that were asked for
-constexpr size_t kMostText = 256 << 10;    // of them are given
+// In bytes, to find the lines that were asked for.
+constexpr size_t kMostScanned = 32 << 20;
+
+// In bytes of the lines that are returned.
+constexpr size_t kMostText = 256 << 10;
 constexpr size_t kMostPicture = 3 << 20, kMostBase64 = 512 << 10;
 constexpr int64_t kDefaultLines = 2000;
 constexpr size_t kMostEntries = 2000;
+
+// How long the guest may take for one step.
 constexpr io::Milliseconds kPatience = 60'000;
 
 Error no_answer() { return {Code::io, "the sandbox does not answer", ""}; }
@@ -32,6 +37,7 @@ Task<void> feed(std::shared_ptr<Channel> channel, std::string content) {
   channel->end_input();
 }
 
+// Goes by the first bytes, since the name of a file says nothing certain. Returns null for others.
 const char* picture_type(std::string_view bytes) {
   if (starts_with(bytes, "\x89PNG\r\n\x1a\n")) return "image/png";
   if (starts_with(bytes, "\xff\xd8\xff")) return "image/jpeg";
@@ -51,9 +57,12 @@ bool is_text(std::string_view bytes) {
 
 struct Lines {
   std::string text;
-  int64_t first = 0, last = 0;  // numbers; 1-based. last < first: none
-  int64_t seen = 0;             // how many there are in what was looked at
-  bool more = false;            // behind the last
+  // Numbers of lines, counted from 1. If last < first there are none.
+  int64_t first = 0, last = 0;
+  // How many lines there are in what was looked at.
+  int64_t seen = 0;
+  // There are more lines after the last one.
+  bool more = false;
 };
 
 // The lines from `first` on, as many as were asked for and fit into kMostText.

@@ -10,6 +10,7 @@ namespace paddock::tools::builtin {
 using guest::Channel;
 using io::Task;
 
+// Leaves absolute paths and those beginning with `~` to the guest, which knows the user's home.
 std::string placed(const manager::Sandbox& sandbox, const std::string& path) {
   bool is_relative = !path.empty() && path[0] != '/' && path[0] != '~';
   return is_relative && !sandbox.info().workspace.empty() ? cat(wall::kWorkspace, "/", path) : path;

@@ -13,8 +13,10 @@ namespace paddock::tools::builtin {
 std::string placed(const manager::Sandbox& sandbox, const std::string& path);
 
 struct FilePart {
-  Value entry;        // as the guest describes it (docs/formats/guest.md)
-  std::string bytes;  // from the beginning on
+  // As the guest describes it (docs/formats/guest.md).
+  Value entry;
+  // From the beginning of the file.
+  std::string bytes;
   bool is_whole = false;
 };
 // At most `most` bytes; ends when the call does.

@@ -18,6 +18,7 @@ int64_t Job::number(std::string_view name, int64_t otherwise) const {
   return std::fabs(number) < 1e15 ? static_cast<int64_t>(number) : otherwise;
 }
 
+// Returns milliseconds. Numbers out of range give the default, since they would overflow.
 int64_t Job::seconds(std::string_view name, int64_t otherwise_ms) const {
   double seconds = real_in(arguments, name, -1);
   return seconds >= 0 && seconds < 1e12 ? static_cast<int64_t>(seconds * 1000) : otherwise_ms;

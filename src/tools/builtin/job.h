@@ -23,17 +23,23 @@ struct Shared {
 
   io::Loop& loop;
   BuiltinOptions options;
-  std::unique_ptr<SandboxChooser> sandboxes;  // null: there is no manager yet
-  std::shared_ptr<io::Event> starting;        // null: no manager is being started
-  std::optional<Error> failed;                // why it did not start the last time
+  // Null as long as there is no manager.
+  std::unique_ptr<SandboxChooser> sandboxes;
+  // Null unless a manager is being started.
+  std::shared_ptr<io::Event> starting;
+  // Why the manager did not start the last time.
+  std::optional<Error> failed;
   io::Milliseconds failed_at = 0;
 };
 
+// One call. It is passed by value, so that a coroutine owns all that it uses.
 struct Job {
   std::shared_ptr<Shared> shared;
-  Value arguments;  // an object
+  // Always an object.
+  Value arguments;
   std::shared_ptr<const CallerPrincipal> principal;
-  manager::Caller caller;  // with this call as the cause
+  // With this call as the cause, so that events name it.
+  manager::Caller caller;
   std::shared_ptr<mcp::Context> context;
 
   manager::Manager& manager() const { return *shared->options.manager; }

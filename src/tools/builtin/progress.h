@@ -18,6 +18,7 @@ class ProgressReporter {
   io::Milliseconds until(io::Milliseconds deadline) const {
     return context_->wants_progress() ? std::min(next_, deadline) : deadline;
   }
+  // Does nothing until it is time again, so it may be called for every piece of output.
   void tell(uint64_t lines, uint64_t bytes) {
     if (!context_->wants_progress() || loop_.now() < next_) return;
     next_ = loop_.now() + kEvery;
@@ -27,6 +28,7 @@ class ProgressReporter {
                        cat("running for ", static_cast<int64_t>(seconds), " s; ", lines,
                            lines == 1 ? " line, " : " lines, ", bytes, " bytes so far"));
   }
+  // The time since the call began.
   io::Milliseconds elapsed() const { return loop_.now() - began_; }
 
  private:

@@ -10,7 +10,8 @@ namespace paddock::tools::builtin {
 
 namespace {
 
-constexpr size_t kMostLooked = 2000;  // lines of a sandbox's log
+// The number of lines of a sandbox's log that are looked at.
+constexpr size_t kMostLooked = 2000;
 
 // Names the limit, its value and the peak, so that the model can do less at once.
 std::string limit_words(const Value& outcome) {
@@ -46,6 +47,7 @@ Value to_result(ToolReport report) {
   return result;
 }
 
+// A result rather than an error of the protocol, because models see results only.
 Value refusal(const Error& error) {
   std::string hint = error.hint.empty() ? "" : cat("\nWhat to do: ", error.hint);
   return error_result(cat(error.message, hint));
@@ -67,6 +69,7 @@ void OutputExcerpt::add(std::string_view bytes) {
   if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);
 }
 
+// Says in the middle how much is missing. Halves of characters at the cut are replaced.
 std::string OutputExcerpt::text() const {
   std::string_view tail = tail_;
   uint64_t left_out = bytes_ - head_.size() - std::min<uint64_t>(tail.size(), half_);
@@ -83,6 +86,7 @@ void OutputExcerpt::put(const char* name, Value& into) const {
 
 bool is_limit(const Value& outcome) { return text_in(outcome, "kind") == "limit"; }
 
+// Kinds that are not known are shown as they are.
 std::string outcome_words(const Value& outcome) {
   std::string kind = text_in(outcome, "kind");
   if (kind == "exited") return cat("exit code ", number_in(outcome, "code"));
@@ -112,6 +116,8 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
+// Counts all events that the sandbox ever logged, so that the mark stays valid when old ones are
+// dropped.
 uint64_t network_mark(const manager::Sandbox& sandbox) {
   return sandbox.log_dropped() + sandbox.log().size();
 }
@@ -144,6 +150,7 @@ std::vector<Value> network_denials(const manager::Sandbox& sandbox, uint64_t mar
   return denials;
 }
 
+// An empty list turns the network off, as an unset one does.
 bool has_network(const manager::Sandbox& sandbox) {
   const std::optional<std::vector<std::string>>& allow = sandbox.info().policy.network.allow;
   return allow && !allow->empty();

@@ -14,10 +14,13 @@ namespace paddock::tools::builtin {
 
 struct ToolReport {
   std::string text;
-  Value data;  // an object; structuredContent
+  // An object. It becomes structuredContent.
+  Value data;
   bool is_error = false;
-  Value::Array more{};               // further content: pictures, documents
-  std::vector<std::string> notes{};  // said in front of the text, and in data
+  // Further content, such as pictures and documents.
+  Value::Array more{};
+  // They are put before the text, and into the data.
+  std::vector<std::string> notes{};
 };
 Value to_result(ToolReport report);
 
@@ -29,10 +32,12 @@ class OutputExcerpt {
  public:
   explicit OutputExcerpt(size_t most) : half_(most / 2) {}
   void add(std::string_view bytes);
-  std::string text() const;  // UTF-8, with a remark where something is left out
+  // UTF-8, with a remark where something is left out.
+  std::string text() const;
   uint64_t bytes() const { return bytes_; }
   uint64_t lines() const { return lines_; }
-  void put(const char* name, Value& into) const;  // NAME, NAME_bytes, NAME_truncated
+  // Sets NAME, NAME_bytes and NAME_truncated.
+  void put(const char* name, Value& into) const;
 
  private:
   size_t half_;

@@ -17,12 +17,16 @@ using code::Cell;
 using code::Interpreter;
 using io::Task;
 
+// Both are used where the call does not say otherwise; the output is in bytes for each stream.
 constexpr int64_t kDefaultTimeMs = 120'000;
 constexpr int64_t kDefaultOutput = 64 << 10;
+
+// Egress reports a denial a moment after the program sees it.
 constexpr io::Milliseconds kSettle = 60;
 constexpr size_t kMostNames = 64;
 
-using Names = std::map<std::string, std::string>;  // of contexts, as callers chose them: their ids
+// Names of contexts, as callers chose them, with their ids.
+using Names = std::map<std::string, std::string>;
 
 // Kept with the sandbox, so that they end with it.
 Names& names_of(manager::Sandbox& sandbox) {
@@ -66,8 +70,10 @@ Task<Result<std::string>> find_context(const Job& job, std::shared_ptr<manager::
   co_return made.value().id;
 }
 
+// How a cell ended.
 struct Ending {
-  std::string words;  // empty: it ended by itself
+  // Empty if it ended by itself.
+  std::string words;
   Value outcome;
 };
 

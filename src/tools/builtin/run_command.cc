@@ -54,6 +54,7 @@ Result<guest::StartRequest> start_request(const Job& job, int64_t timeout_ms) {
                              .timeout_ms = timeout_ms};
 }
 
+// What the command printed on its two streams.
 struct Output {
   explicit Output(size_t most) : out(most), errors(most) {}
   OutputExcerpt out, errors;

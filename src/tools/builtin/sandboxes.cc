@@ -73,6 +73,7 @@ Task<Result<Value>> create_sandbox(Job job) {
   co_return to_result(std::move(report));
 }
 
+// Lists the sandboxes of the caller's tenant, and marks the one that is used by default.
 Task<Result<Value>> list_sandboxes(Job job) {
   manager::ListOptions options;
   options.limit = static_cast<size_t>(job.number("limit", 100));
@@ -90,6 +91,7 @@ Task<Result<Value>> list_sandboxes(Job job) {
   co_return to_result(std::move(report));
 }
 
+// The sandbox must be named: killing the default one by mistake would lose a model's work.
 Task<Result<Value>> kill_sandbox(Job job) {
   std::string named = job.text("sandbox");
   CO_TRY(std::shared_ptr<Sandbox> found, job.manager().find(job.caller, named));

@@ -24,9 +24,11 @@ constexpr int64_t kDefaultMatches = 200;
 constexpr size_t kLongestLine = 400, kMostBytes = 64 << 20;
 constexpr int64_t kTimeMs = 60'000;
 
+// One search as the caller asked for it.
 struct Search {
   std::string path, pattern, glob;
-  bool in_home = false;  // begins there, and its paths with "~"
+  // The search begins in the home, and shown paths begin with "~".
+  bool in_home = false;
   bool by_content = false;
   size_t most = 0;
   // The arguments of grep or find. A glob with a slash is matched against paths here instead.
@@ -54,6 +56,7 @@ struct Search {
   }
 };
 
+// One place that was found. A search by name has no line and no text.
 struct Match {
   std::string path, text;
   int64_t line = 0;
@@ -65,7 +68,8 @@ class Matches {
  public:
   explicit Matches(const Search& search) : search_(search) {}
 
-  bool take(std::string_view bytes) {  // false: enough
+  // Returns false when there is enough. Bytes may end anywhere; the rest is kept for the next call.
+  bool take(std::string_view bytes) {
     rest_ += bytes;
     size_t at = 0;
     while (found_.size() <= search_.most) {
@@ -85,6 +89,7 @@ class Matches {
     if (rest_.size() > (1 << 20)) rest_.clear();  // a line without end
     return found_.size() <= search_.most;
   }
+  // Takes the matches, without the one that only showed that there are more.
   std::vector<Match> found() && {
     more_ = found_.size() > search_.most;
     if (more_) found_.resize(search_.most);
@@ -93,10 +98,12 @@ class Matches {
   bool more() const { return more_; }
 
  private:
+  // Shows a path below the home as the caller would write it.
   std::string shown(std::string_view path) const {
     return search_.in_home && starts_with(path, ".") ? "~" + to_utf8(path.substr(1))
                                                      : to_utf8(path);
   }
+  // Parses "LINE:TEXT". A record that does not look like one of grep's is ignored.
   void add(std::string_view path, std::string_view rest) {
     size_t colon = rest.find(':');
     if (colon == std::string_view::npos || colon == 0 || colon > 12 || !wanted(path)) return;
@@ -107,6 +114,8 @@ class Matches {
     found_.push_back({shown(path), cat(to_utf8(text.substr(0, kLongestLine)), is_long ? "…" : ""),
                       std::stoll(number)});
   }
+  // Applies a glob with a slash, which grep and find cannot match. It is relative to where the
+  // search began unless it begins with a slash.
   bool wanted(std::string_view path) const {
     if (search_.glob.find('/') == std::string::npos) return true;
     std::string_view relative = path;
@@ -122,6 +131,7 @@ class Matches {
   bool more_ = false;
 };
 
+// What came of grep or find.
 struct Run {
   std::vector<Match> matches;
   std::string errors;

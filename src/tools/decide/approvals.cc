@@ -25,12 +25,16 @@ namespace {
 using io::Task;
 
 constexpr int64_t kMillisecond = 1'000'000;
+
+// How often a waiting call reads its file.
 constexpr io::Milliseconds kLookAgain = 200;
 constexpr size_t kIdLength = 8, kLargestFile = 256 << 10;
 constexpr const char* kSuffix = ".json";
-constexpr int64_t kMostWait = 1500;  // milliseconds; who holds the lock does so for a few
 
-// As it stands in its file.
+// In milliseconds. A holder of the lock keeps it for a few.
+constexpr int64_t kMostWait = 1500;
+
+// An approval as its file has it, with the boot that its time counts from.
 struct StoredApproval {
   Approval approval;
   std::string boot;
@@ -72,6 +76,7 @@ Error no_such(const std::string& id) {
 
 }  // namespace
 
+// Approvers must know that they do not see everything they approve.
 std::string hidden_words(const Approval& approval) {
   int64_t parts = number_in(approval.hidden, "parts");
   if (parts == 0) return "";
@@ -84,7 +89,8 @@ struct Approvals::State {
   std::string path;
   Clocks clocks;
   Fd directory, lock;
-  std::multimap<std::string, io::Bell*> bells;  // of who waits in this process, by id
+  // The waiters of this process, by id.
+  std::multimap<std::string, io::Bell*> bells;
   // Files that were read before and have not changed since; without arguments. A word is always
   // taken from the file itself.
   struct Known {
@@ -97,10 +103,13 @@ struct Approvals::State {
 
   int64_t of_day_ms() const { return clocks.time_of_day_ns() / kMillisecond; }
   int64_t since_boot_ms() const { return clocks.since_boot_ns() / kMillisecond; }
+  // An approval ends by whichever clock is over first, and with the boot, because the clock of
+  // another boot means nothing.
   bool is_over(const StoredApproval& kept) const {
     return kept.boot != clocks.boot || since_boot_ms() >= kept.approval.ends_since_boot_ms ||
            of_day_ms() >= kept.approval.expires_ms;
   }
+  // Sets the end of the approval by both clocks.
   void holds_for(StoredApproval& kept, int64_t duration_ms) const {
     duration_ms = std::max<int64_t>(0, duration_ms);
     kept.approval.expires_ms = of_day_ms() + duration_ms;
@@ -119,6 +128,7 @@ struct Approvals::State {
     if (kept && kept->approval.id != id) kept.reset();
     return kept;
   }
+  // Returns nothing for an approval that is over, as if it were not there.
   std::optional<StoredApproval> read(const std::string& id) const {
     if (!is_id(id)) return std::nullopt;
     Result<std::optional<StoredApproval>> kept = read_file(id);
@@ -320,11 +330,13 @@ Result<void> Approvals::put_back(const Approval& used) {
   return state_->write({.approval = used, .boot = state_->clocks.boot});
 }
 
+// Also finds denied ones, unlike use().
 Result<std::optional<Approval>> Approvals::about(const std::string& hash) const {
   std::optional<StoredApproval> kept = TRY(state_->about(hash));
   return kept ? std::optional<Approval>(std::move(kept->approval)) : std::nullopt;
 }
 
+// Reads every file again, because a listing without arguments may be older than a decision.
 Result<std::vector<Approval>> Approvals::list() const {
   std::vector<StoredApproval> all = TRY(state_->all(false));
   std::vector<Approval> approvals;
@@ -334,6 +346,7 @@ Result<std::vector<Approval>> Approvals::list() const {
   return approvals;
 }
 
+// What is over counts as not found.
 Result<Approval> Approvals::find(const std::string& id) const {
   std::optional<StoredApproval> kept = state_->read(id);
   if (!kept) return no_such(id);

@@ -21,16 +21,22 @@ namespace paddock::tools {
 
 struct Approval {
   enum class State : uint8_t { waiting, approved, denied, expired } state = State::waiting;
-  std::string id;  // short, for people to type: eight of [a-z2-7]
+  // Eight characters of [a-z2-7], short enough for people to type.
+  std::string id;
   std::string tool, agent;
-  Value arguments;  // redacted, for people to read
+  // Redacted, for people to read.
+  Value arguments;
   // What they do not see of them: {"parts","kinds","bytes"}; null: nothing.
   Value hidden;
-  std::string hash;                      // hex SHA-256
-  std::string why;                       // who decided and what they said
-  int64_t asked_ms = 0, expires_ms = 0;  // since 1970
+  std::string hash;  // hex SHA-256
+  // Who decided, and what they said.
+  std::string why;
+  // Milliseconds since 1970.
+  int64_t asked_ms = 0, expires_ms = 0;
+  // How long the approval may be used again. 0: once.
   int64_t remember_ms = 0;
-  int64_t ends_since_boot_ms = 0;  // the same end, by the clock that nobody can set
+  // The same end, by the clock that nobody can set.
+  int64_t ends_since_boot_ms = 0;
 };
 constexpr const char* kApprovalStates[] = {"waiting", "approved", "denied", "expired"};
 inline auto& names_of(Approval::State) { return kApprovalStates; }
@@ -59,7 +65,8 @@ class Approvals {
   static Result<std::unique_ptr<Approvals>> open(const std::string& directory, Clocks clocks);
   ~Approvals();
 
-  static constexpr size_t kMostOfAnAgent = 32;  // that wait
+  // The number of calls of one agent that may wait.
+  static constexpr size_t kMostOfAnAgent = 32;
   // Whatever was said about them.
   static constexpr size_t kMostKept = 1024, kMostKeptOfAnAgent = 256;
   // Asks, for as long as from asked_ms to expires_ms; fills in the id. The same call that waits
@@ -72,7 +79,8 @@ class Approvals {
   // The approval of this very call, not used yet or remembered; uses it up. Of two processes only
   // one gets it.
   Result<std::optional<Approval>> use(const std::string& hash);
-  Result<void> put_back(const Approval& used);  // the call was not made after all
+  // For a call that was not made after all.
+  Result<void> put_back(const Approval& used);
   // What is kept about this very call, whatever was said about it.
   Result<std::optional<Approval>> about(const std::string& hash) const;
 

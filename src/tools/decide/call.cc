@@ -25,8 +25,10 @@ void learn_secrets(DeskCall& call) {
     call.redaction.insert(call.redaction.begin(), std::move(rules));
 }
 
-constexpr size_t kMostValues = 20'000;  // of the arguments of a call
+// How many values the arguments of a call may have: judging each has its cost.
+constexpr size_t kMostValues = 20'000;
 
+// The arguments were dropped before this, so that nothing after it looks at them.
 Decision judge_size(const DeskCall& call) {
   if (!call.is_too_large) return {.kind = Decision::Kind::allow};
   return denial("calls.values", cat("its arguments have more than ", kMostValues, " values"),

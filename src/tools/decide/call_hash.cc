@@ -51,6 +51,7 @@ void add_value(Sha256& digest, const Value& value) {
 
 }  // namespace
 
+// The first text is the version of the format: a change of the format invalidates old approvals.
 std::string call_hash(const CallIdentity& call, const Value& arguments) {
   Sha256 digest;
   add_text(digest, "paddock call 3");

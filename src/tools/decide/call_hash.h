@@ -9,9 +9,12 @@ namespace paddock::tools {
 
 struct CallIdentity {
   std::string tool, agent;
-  std::string policy;      // policy::Tools::hash_of()
-  std::string definition;  // ToolInfo::definition: another one is another tool
-  std::string answers;     // that a client sends ahead of the tool's questions, as JSON
+  // The result of policy::Tools::hash_of().
+  std::string policy;
+  // ToolInfo::definition: another one is another tool.
+  std::string definition;
+  // What a client sends ahead of the tool's questions, as JSON.
+  std::string answers;
 };
 
 // Hex SHA-256. Two calls have the same hash only when all of this is the same. The order of members

@@ -22,6 +22,7 @@ off_t first_byte(const std::string& key) {
 
 }  // namespace
 
+// Takes a slot at once, to find out now whether locks work in this directory.
 Result<CallSlots> CallSlots::open(const std::string& directory) {
   CallSlots slots(TRY(open_private_directory(directory)));
   (void)TRY(slots.take("", 1));

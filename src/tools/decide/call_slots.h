@@ -12,7 +12,8 @@ namespace paddock::tools {
 
 class CallSlots {
  public:
-  static constexpr uint64_t kMost = 4096;  // of one key; beyond that nothing is counted
+  // The most slots of one key; beyond that nothing is counted.
+  static constexpr uint64_t kMost = 4096;
 
   // Opens the file `places` in the directory. Both are made when missing.
   static Result<CallSlots> open(const std::string& directory);

@@ -9,6 +9,7 @@ using policy::Decision;
 
 namespace {
 
+// In bytes.
 constexpr size_t kLongestWord = 2'000;
 
 // A reason may quote arguments, which may be long.
@@ -32,6 +33,7 @@ Decision denial(std::string rule, std::string why, std::string hint) {
           .hint = std::move(hint)};
 }
 
+// What a denied caller and explain_denial get to see.
 Value denial_value(const DeskCall& call, const Decision& decision) {
   Value value;
   value.set("id", call.id);
@@ -58,6 +60,7 @@ mcp::Answer denial_answer(const DeskCall& call, const Decision& decision, bool i
   return mcp::Answer::done(std::move(result));
 }
 
+// Has the form of a result, so that clients and models handle it as they would handle the call's.
 mcp::Answer rehearsal_answer(const DeskCall& call, const Decision& decision) {
   bool asks = decision.kind == Decision::Kind::ask;
   std::string text =
@@ -72,6 +75,7 @@ mcp::Answer rehearsal_answer(const DeskCall& call, const Decision& decision) {
   return mcp::Answer::done(std::move(result));
 }
 
+// Each caller has its own memory, so that one cannot push out the denials of another, nor see them.
 void DenialMemory::add(const CallerPrincipal& caller, const std::string& id, Value denial) {
   std::string key = cat(caller.id, "\n", caller.agent_id());
   // The caller that was denied nothing for the longest time is forgotten.

@@ -9,6 +9,7 @@ namespace paddock::tools {
 
 namespace {
 
+// Returns null for a tool that does not belong to a server.
 const policy::McpServer* server_of(const policy::Tools& policy, const ToolInfo& tool) {
   for (const policy::McpServer& server : policy.servers())
     if (!tool.server.empty() && server.name == tool.server) return &server;
@@ -66,6 +67,8 @@ const DeskTool::Schemas& DeskTool::schemas() const {
   return made;
 }
 
+// Fails on everything that would make a later call fail: the policy, the webhooks, the state
+// directory.
 Result<std::shared_ptr<Desk>> Desk::open(io::Loop& loop, DeskOptions options) {
   std::shared_ptr<Desk> desk(new Desk(loop, std::move(options)));
   desk->policy_ = TRY(policy::Tools::compile(desk->options_.policy));
@@ -79,6 +82,7 @@ Result<std::shared_ptr<Desk>> Desk::open(io::Loop& loop, DeskOptions options) {
   return desk;
 }
 
+// A desk may outlive its owner in the calls that are under way, so callbacks are dropped here.
 void Desk::close() {
   closed_ = true;
   on_tools_changed = nullptr;
@@ -113,6 +117,8 @@ std::shared_ptr<const DeskTool> Desk::known(std::string_view name) const {
   return found == tools_.end() ? nullptr : found->second;
 }
 
+// The provider is told to call back on changes. Tools whose name is taken are left out and
+// reported; the others are there.
 Result<void> Desk::add(Provider& provider) {
   providers_.push_back(&provider);
   provider.on_tools_changed = [weak = weak_from_this()] {
@@ -129,6 +135,7 @@ Result<void> Desk::add(Provider& provider) {
                "give its server another prefix"};
 }
 
+// Tools that the policy lists and nobody has are not shown.
 std::vector<ToolInfo> Desk::list() const {
   std::vector<ToolInfo> all;
   for (const auto& [name, tool] : tools_)

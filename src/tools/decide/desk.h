@@ -28,7 +28,8 @@ struct DeskOptions {
   Policy policy;  // combined
   // Its tools/ holds rates, approvals and pins, shared by all Paddock processes of this user.
   std::string state_directory;
-  record::Events* events = nullptr;  // where calls are recorded; null: nowhere (tests)
+  // Where calls are recorded. Null: nowhere, for tests.
+  record::Events* events = nullptr;
 };
 
 // The outcome of a call, and the reason.
@@ -36,8 +37,10 @@ struct Called {
   policy::Decision decision;
   // Of a denial: an error result that tells the model which rule, why, and what to do.
   mcp::Answer answer;
-  std::string id;        // of the call: for explain_denial and the records
-  bool dry_run = false;  // it was judged, not made
+  // The id of the call, for explain_denial and the records.
+  std::string id;
+  // The call was judged, but not made.
+  bool dry_run = false;
 };
 
 class Desk : public std::enable_shared_from_this<Desk> {
@@ -55,7 +58,8 @@ class Desk : public std::enable_shared_from_this<Desk> {
 
   struct Request {
     std::string tool;
-    Value arguments;  // null: {}
+    // Null stands for an empty object.
+    Value arguments;
     std::shared_ptr<const CallerPrincipal> caller;
     // Judge only: takes nothing from rates, asks nobody, leaves a record.
     bool dry_run = false;
@@ -75,6 +79,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
 
   Approvals& approvals() { return *approvals_; }
   const policy::Tools& tools() const { return *policy_; }
+  // Called when list() may have changed.
   std::function<void()> on_tools_changed;
 
  private:
@@ -149,14 +154,20 @@ class Desk : public std::enable_shared_from_this<Desk> {
   std::map<std::string, std::shared_ptr<const DeskTool>, std::less<>> tools_;
   bool closed_ = false;
 
-  std::map<std::string, uint64_t> running_;  // calls under way, by tool
+  // Calls under way, by tool.
+  std::map<std::string, uint64_t> running_;
   uint64_t all_running_ = 0;
-  std::map<std::string, uint64_t> waiting_;     // calls that wait for an approval, by agent
-  std::set<std::string> asked_about_;           // approvals that this process has told people of
-  uint64_t webhooks_ = 0;                       // that are being told
-  std::map<std::string, Continued> continued_;  // by the call's hash
+  // Calls that wait for an approval, by agent.
+  std::map<std::string, uint64_t> waiting_;
+  // Approvals that this process has told people of.
+  std::set<std::string> asked_about_;
+  // Webhooks that are being told.
+  uint64_t webhooks_ = 0;
+  // By the hash of the call.
+  std::map<std::string, Continued> continued_;
   DenialMemory denials_;
-  record::EventBudget budget_;  // of denials and questions that are recorded, by agent
+  // For denials and questions that are recorded, by agent.
+  record::EventBudget budget_;
 };
 
 }  // namespace paddock::tools

@@ -18,41 +18,58 @@ class Desk;
 
 // A tool as the desk knows it.
 struct DeskTool {
-  Provider* provider = nullptr;  // null: the policy lists it, and no provider has it
-  ToolInfo info;                 // as the provider describes it
-  ToolInfo shown;                // with what the policy says about it
+  // Null if the policy lists the tool and no provider has it.
+  Provider* provider = nullptr;
+  // As the provider describes it.
+  ToolInfo info;
+  // With what the policy says about it.
+  ToolInfo shown;
   // Null: a server's tool, which its entry in [mcp.servers] lists.
   const policy::Tool* rules = nullptr;
   const policy::McpServer* server = nullptr;
 
   struct Schemas {
     std::optional<schema::Schema> input;
-    std::vector<schema::Schema> outputs;  // the provider's and the policy's
-    std::string broken;                   // why they cannot be checked: then it is not called
+    // The provider's and the policy's; a result must keep to both.
+    std::vector<schema::Schema> outputs;
+    // Why they cannot be checked. Then the tool is not called.
+    std::string broken;
   };
-  const Schemas& schemas() const;  // compiled when they are first needed
+  // Compiled when they are first needed.
+  const Schemas& schemas() const;
 
  private:
   mutable std::optional<Schemas> schemas_;
 };
+
+// Says whether calls that were judged for the one may be made with the other.
 bool is_same(const ToolInfo& a, const ToolInfo& b);
 
+// Everything that the steps of Desk::call() know of one call, and add to.
 struct DeskCall {
-  std::string id;                        // also its span
-  Cause cause, from;                     // of this call, and of what it follows from
-  std::shared_ptr<const DeskTool> tool;  // null: there is no tool of that name
-  std::string name;                      // as it was asked for
+  // It is also the id of its span.
+  std::string id;
+  // Of this call, and of what it follows from.
+  Cause cause, from;
+  // Null if there is no tool of that name.
+  std::shared_ptr<const DeskTool> tool;
+  // As it was asked for, which may be anything.
+  std::string name;
   Value arguments;
-  Value answers;  // what the client brings for the tool's questions; null: nothing
+  // What the client brings for the tool's questions. Null: nothing.
+  Value answers;
   std::shared_ptr<const CallerPrincipal> caller;
   std::string agent;
   std::string hash;  // tools/decide/call_hash.h
   bool dry_run = false;
-  bool is_too_large = false;  // its arguments were dropped; it is refused
+  // The arguments were dropped, and the call is refused.
+  bool is_too_large = false;
   RuleList redaction;
   int64_t began_us = 0;
-  std::optional<Approval> approval;  // that it is made with
-  int continued = 0;                 // how often the tool has asked its client under it
+  // The approval that the call is made with.
+  std::optional<Approval> approval;
+  // How often the tool has asked its client under this approval.
+  int continued = 0;
 
   // The key of the policy that says so: "tools.send_email.rate".
   std::string rule(std::string_view key) const;
@@ -66,7 +83,8 @@ struct DeskCall {
 // under it.
 struct Continued {
   Approval approval;
-  Value state;  // that the retry brings: the tool's own, or null
+  // What the retry must bring: the tool's own state, or null.
+  Value state;
   int rounds = 0;
   io::Milliseconds until = 0;
 };
@@ -82,6 +100,7 @@ policy::Decision judge_arguments(const DeskCall& call);
 // Compares the tool's answer with the output schemas.
 void check_output(const DeskCall& call, Made& made);
 
+// What the record says about the end of a call.
 struct CallEnd {
   std::string outcome;
   uint64_t bytes = 0;
@@ -101,7 +120,8 @@ class CallSlot {
  private:
   std::shared_ptr<Desk> desk_;
   std::string tool_;
-  std::vector<Fd> shared_;  // counted for all processes
+  // The locks that count it for all processes.
+  std::vector<Fd> shared_;
 };
 
 }  // namespace paddock::tools

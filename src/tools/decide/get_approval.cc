@@ -13,17 +13,23 @@ using io::Milliseconds;
 using io::Task;
 using policy::Decision;
 
-constexpr size_t kLargestArguments = 64 << 10;  // that a person is asked about
+// In bytes. Nobody can judge more.
+constexpr size_t kLargestArguments = 64 << 10;
 // In a form of the client; longer ones are for `paddock approve` alone.
 constexpr size_t kLongestQuestion = 8 << 10;
 // Calls of one agent in this process, the same ones too.
 constexpr uint64_t kMostWaiting = 64;
+
+// Another call may use the approval each time; this ends the race.
 constexpr int kMostRounds = 100;
 // Times that a tool may ask its client for something in one approved call.
 constexpr int kMostContinued = 8;
 constexpr size_t kMostRemembered = 1024;
-constexpr uint64_t kMostWebhooks = 32;  // that are being told at once
 
+// The number of webhooks that are being told at once.
+constexpr uint64_t kMostWebhooks = 32;
+
+// For texts that people read, on a line of its own.
 std::string hidden_text(const Approval& approval) {
   std::string text = hidden_words(approval);
   return text.empty() ? "" : cat("\n(", text, ")");
@@ -153,6 +159,8 @@ std::optional<Approval> Desk::take_continued(DeskCall& call, const mcp::Context&
   return std::move(continued.approval);
 }
 
+// Not needed for an approval that is remembered anyway. The oldest are not pushed out: then a
+// client asks again, which is safe.
 void Desk::remember(const DeskCall& call, const Value& state, int rounds) {
   if (call.approval->remember_ms != 0) return;  // it is still there
   std::erase_if(continued_, [&](const auto& each) { return each.second.until <= loop_.now(); });
@@ -160,6 +168,7 @@ void Desk::remember(const DeskCall& call, const Value& state, int rounds) {
   continued_[call.hash] = {*call.approval, state, rounds, loop_.now() + call.ask()->timeout_ms};
 }
 
+// Stops after a few rounds, so that one approval cannot carry an endless conversation.
 void Desk::remember_continued(const DeskCall& call, const mcp::Answer& answer) {
   if (call.continued < kMostContinued)
     remember(call, answer.input->state ? Value(*answer.input->state) : Value(), call.continued + 1);
@@ -234,6 +243,7 @@ Task<Decision> Desk::wait_for_approval(DeskCall& call, std::shared_ptr<mcp::Cont
                    "ask the user, then call again");
 }
 
+// Tells people only once for each approval, however many calls wait for it.
 Task<Result<Approval>> Desk::wait_for_decision(const DeskCall& call, Approval asked,
                                                std::shared_ptr<mcp::Context> context) {
   auto stop = std::make_shared<WebhookStop>();

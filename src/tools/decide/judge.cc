@@ -9,7 +9,9 @@ namespace {
 using policy::Decision;
 
 const Decision kAllowed{.kind = Decision::Kind::allow};
-constexpr uint64_t kMostQuestions = 60;  // an hour, about one agent's calls
+
+// Per hour, about the calls of one agent.
+constexpr uint64_t kMostQuestions = 60;
 
 // One count for each rate of a list.
 void add_wants(std::vector<Rates::Want>& wants, const std::vector<policy::Rate>& rates,
@@ -29,6 +31,8 @@ std::string DeskCall::rule(std::string_view key) const {
   return cat("tools.", printable(name), ".", key);
 }
 
+// A call counts against up to four lists: of its tool and of all tools, for all agents and for its
+// own.
 std::vector<Rates::Want> Desk::wants_of(const DeskCall& call) const {
   std::vector<Rates::Want> wants;
   const policy::Calls& calls = policy_->calls();
@@ -130,6 +134,7 @@ Decision judge_arguments(const DeskCall& call) {
                 "see the tool's inputSchema in tools/list");
 }
 
+// Takes the slots only to see whether they are free; they are released on return.
 Decision Desk::look_for_room(const DeskCall& call) {
   std::vector<Fd> held;
   Decision decision = judge_slots(call, held);
@@ -138,6 +143,7 @@ Decision Desk::look_for_room(const DeskCall& call) {
   return judge_rates(wants, rates_->look(wants));
 }
 
+// The slots come first: they can be given back, while a count cannot.
 Decision Desk::take_room(const DeskCall& call, std::optional<CallSlot>& slot) {
   std::vector<Fd> held;
   Decision decision = judge_slots(call, held);
@@ -184,6 +190,7 @@ Decision Desk::judge_definition(const DeskCall& call) const {
       "look at tools/list, then call again");
 }
 
+// A tool's own limit wins over that of [calls], in both directions.
 uint64_t Desk::output_bytes_of(const DeskCall& call) const {
   uint64_t own = call.tool->rules ? call.tool->rules->output_bytes : 0;
   return own ? own : policy_->calls().output_bytes;
@@ -196,12 +203,14 @@ int64_t Desk::timeout_of(const DeskCall& call) const {
   return own ? own : of_server ? of_server : policy_->calls().timeout_ms;
 }
 
+// Also counts in memory, because the shared locks count at most CallSlots::kMost.
 CallSlot::CallSlot(std::shared_ptr<Desk> desk, std::string tool, std::vector<Fd> shared)
     : desk_(std::move(desk)), tool_(std::move(tool)), shared_(std::move(shared)) {
   ++desk_->running_[tool_];
   ++desk_->all_running_;
 }
 
+// A moved-from slot holds nothing.
 CallSlot::~CallSlot() {
   if (!desk_) return;
   --desk_->all_running_;

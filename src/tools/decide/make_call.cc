@@ -23,9 +23,11 @@ struct Running {
   std::optional<mcp::Answer> answer;
 };
 
+// What the running call needs; it outlives the wait of the desk.
 struct Job {
   std::shared_ptr<Running> running;
-  std::shared_ptr<const DeskTool> tool;  // `call` points into it
+  // Kept because `call` points into it.
+  std::shared_ptr<const DeskTool> tool;
   ToolCall call;
   std::shared_ptr<CallContext> context;
   CallSlot slot;
@@ -65,6 +67,7 @@ mcp::Answer with_note(std::optional<mcp::Answer> partial, const std::string& not
   return mcp::Answer::done(std::move(result));
 }
 
+// The word for the record.
 std::string outcome_of(const mcp::Answer& answer) {
   if (answer.problem) return "refused";
   if (answer.input) return "input_required";

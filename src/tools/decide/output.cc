@@ -12,8 +12,10 @@ namespace paddock::tools {
 
 namespace {
 
-constexpr uint64_t kForMarks = 512;  // what is written about what was cut
+// In bytes: room for the note on what was cut.
+constexpr uint64_t kForMarks = 512;
 
+// Returns the member to change it in place, or null.
 Value* member(Value& value, std::string_view key) {
   if (Value::Object* members = value.as_object())
     for (auto& [name, each] : *members)
@@ -52,6 +54,7 @@ Value redact_but(const Value& item, const char* binary, bool is_text, const Rule
   return rest;
 }
 
+// Types whose base64 is decoded and looked into.
 bool is_text_type(const std::string& type) {
   return starts_with(type, "text/") || starts_with(type, "application/json") ||
          ends_with(type, "+json") || ends_with(type, "xml");
@@ -72,6 +75,7 @@ Value redact_content(const Value& item, const RuleList& rules, redact::Counts* c
   return rest;
 }
 
+// Content items are redacted by their kind, the rest of the result as plain values.
 Value redact_result(const Value& result, const RuleList& rules, redact::Counts* counts) {
   const Value* content = result.find("content");
   if (!content || !content->as_array()) return redact_all(result, rules, counts);
@@ -87,6 +91,7 @@ Value redact_result(const Value& result, const RuleList& rules, redact::Counts* 
 
 }  // namespace
 
+// Each list may replace what the ones before it left; marks of earlier ones are not secrets.
 Value redact_all(const Value& value, const RuleList& rules, redact::Counts* counts) {
   if (rules.empty()) return value;
   Value shown = redact::redacted_value(*rules.front(), value, counts);
@@ -114,6 +119,7 @@ void redact_answer(mcp::Answer& answer, const RuleList& rules, redact::Counts* c
 
 namespace {
 
+// The limit counts bytes of JSON, since those are what a client gets.
 size_t json_size(const Value& value) { return to_json(value).size(); }
 
 // How many bytes of `text` (UTF-8) take no more than `room` as a JSON string; never half a
@@ -146,6 +152,7 @@ std::string cut_text(const std::string& text, size_t room, uint64_t& cut) {
              clean.size(), " bytes are left out by the limit of the output]");
 }
 
+// In brackets and with our name, so that nobody takes it for the tool's words.
 Value note(const std::string& text) {
   return Value::Object{{"type", "text"}, {"text", cat("[paddock: ", text, "]")}};
 }
@@ -200,6 +207,7 @@ class BoundedResult {
   explicit BoundedResult(uint64_t most)
       : most_(most), room_(most > 4 * kForMarks ? most - kForMarks : most / 2) {}
 
+  // Content comes before structuredContent: a model reads the text.
   void add(Value::Object& members) {
     Value::Array content;
     std::optional<Value> structure;
@@ -215,6 +223,7 @@ class BoundedResult {
     if (structure) add_structure(*structure);
   }
 
+  // Adds the note on what is missing. Call it once, at the end.
   Value take() && {
     if (!left_out_.empty())
       kept_.push_back(note(
@@ -225,6 +234,7 @@ class BoundedResult {
   Cut cut;
 
  private:
+  // Takes the room if the value fits. Two bytes are for separators.
   bool fits(const Value& value, size_t besides = 0) {
     size_t size = json_size(value) + besides + 2;
     if (size > room_) return false;
@@ -232,6 +242,8 @@ class BoundedResult {
     return true;
   }
 
+  // A single member other than the content may take a quarter of the room at most, so that a server
+  // cannot push the content out.
   void add_member(const std::string& name, Value& value) {
     size_t of_name = name.size() <= most_ ? json_size(Value(name)) : name.size(),
            of_value = json_size(value);
@@ -243,6 +255,8 @@ class BoundedResult {
     cut.bytes += of_name + of_value;
   }
 
+  // After the first item that does not fit at all, the later ones are left out too, so that what
+  // remains is a beginning without gaps.
   void add_item(Value& item) {
     if (!is_full_ && fits(item)) {
       kept_.push_back(std::move(item));
@@ -285,6 +299,7 @@ class BoundedResult {
 
 }  // namespace
 
+// What is no object is replaced by an error, because clients expect a result.
 Cut bound_result(Value& result, uint64_t most) {
   size_t whole = json_size(result);
   if (!result.as_object()) {

@@ -19,8 +19,10 @@ void redact_answer(mcp::Answer& answer, const RuleList& rules, redact::Counts* c
 Value redact_all(const Value& value, const RuleList& rules, redact::Counts* counts = nullptr);
 
 struct Cut {
-  uint64_t bytes = 0;           // that were left out
-  bool lost_structure = false;  // structuredContent is not there any more
+  // How many bytes were left out.
+  uint64_t bytes = 0;
+  // structuredContent was left out.
+  bool lost_structure = false;
 };
 // A CallToolResult whose JSON is larger than `most` becomes one that is not (unless `most` is too
 // small for a sentence that says so): texts end with a mark that says how much is missing, what

@@ -11,6 +11,7 @@ namespace paddock::tools {
 
 namespace {
 
+// All times in this file are nanoseconds; the policy's are milliseconds.
 constexpr int64_t kMillisecond = 1'000'000;
 // A limit of no longer a period counts as full until the machine runs that long: calls shortly
 // before a power failure may not have reached the disk. For longer ones that would be worse than
@@ -19,6 +20,7 @@ constexpr int64_t kShortPeriod = 600'000 * kMillisecond;
 constexpr int64_t kLongestPeriod = 366LL * 24 * 3600 * 1000 * kMillisecond;
 constexpr uint64_t kMostCounted = uint64_t{1} << 40;
 
+// Bounded, so that sums of times cannot overflow.
 int64_t period_of(const policy::Rate& rate) {
   return std::clamp<int64_t>(rate.period_ms, 1, kLongestPeriod / kMillisecond) * kMillisecond;
 }
@@ -103,6 +105,8 @@ void count_in_window(RatesSlot& slot, const policy::Rate& rate, int64_t now) {
 
 // ---- buckets: the time at which it would be full again says all ---
 
+// Returns nanoseconds until one more call fits. A product that overflows stands for a bucket that
+// is never empty.
 int64_t bucket_wait(const RatesSlot& slot, const policy::Rate& rate, int64_t now) {
   int64_t step = step_of(rate), room = 0;
   if (__builtin_mul_overflow(
@@ -177,6 +181,7 @@ void count(RatesFile& file, size_t place, const policy::Rate& rate) {
   count_in_window(slot, rate, now);
 }
 
+// Releases the lock of the file on every way out.
 struct Unlock {
   RatesFile& file;
   ~Unlock() { file.unlock(); }

@@ -22,9 +22,11 @@ namespace paddock::tools {
 
 // The clocks, for tests to turn.
 struct Clocks {
-  std::function<int64_t()> since_boot_ns;  // CLOCK_BOOTTIME: nobody can set it
+  // CLOCK_BOOTTIME, which nobody can set.
+  std::function<int64_t()> since_boot_ns;
   std::function<int64_t()> time_of_day_ns;
-  std::string boot;  // which boot this is
+  // The id of this boot.
+  std::string boot;
   static Result<Clocks> of_this_host();
 };
 
@@ -38,12 +40,15 @@ class Rates {
   ~Rates();
 
   struct Want {
-    std::string key;  // "tool send_email", "agent key 3 tool send_email", "calls"
+    // For example "tool send_email", "agent key 3 tool send_email" or "calls".
+    std::string key;
     policy::Rate rate;
-    std::string rule;  // "tools.send_email.rate"
+    // For example "tools.send_email.rate".
+    std::string rule;
   };
   struct Refused {
-    size_t which = 0;  // of the wants: the one that takes longest
+    // Which of the wants: the one that takes longest.
+    size_t which = 0;
     int64_t retry_after_ms = 0;
   };
   // All or nothing. Nothing: it was taken. The error arm: it cannot be counted, so it must not be

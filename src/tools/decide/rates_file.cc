@@ -19,33 +19,44 @@ namespace paddock::tools {
 
 namespace {
 
+// The last character is the version of the format (docs/formats/rates.md).
 constexpr char kMagic[8] = {'P', 'D', 'K', 'R', 'A', 'T', 'E', '1'};
 constexpr int64_t kSecond = 1'000'000'000;
 // Milliseconds; who holds the lock does so for microseconds.
 constexpr int64_t kMostWait = 1500;
+
+// Marks of index entries. No hash of a key has these values.
 constexpr RatesFile::Id kNever{0, 0}, kNobody{1, 0};
 
 // Which boot the file's time goes by. Two of them, so that one store puts the other in force.
 struct Boot {
   char id[40];
-  int64_t offset;    // the file's time less the time since that boot
-  uint64_t earlier;  // whether there are counts from before it
+  // The file's time less the time since that boot.
+  int64_t offset;
+  // Whether there are counts from before it.
+  uint64_t earlier;
 };
 
+// These structs are the format of the file, which several processes map. A change needs a new
+// magic.
 struct Head {
   char magic[8];
   uint32_t slots, slot_bytes;
-  uint64_t in_force;  // which of the two
+  // Which of the two boots is in force.
+  uint64_t in_force;
   Boot boots[2];
-  int64_t time_of_day, time;  // when it was used last, by the time of day and by its own
+  // When it was used last, by the time of day and by the file's own time.
+  int64_t time_of_day, time;
 };
 
 struct Index {
-  RatesFile::Id id;  // kNever: nothing ever stood here
+  // kNever: nothing ever stood here.
+  RatesFile::Id id;
   int64_t idle_from;
   uint64_t unused;
 };
 
+// Cannot fail: both clocks exist on every kernel that Paddock runs on.
 int64_t read_clock(clockid_t clock) {
   timespec time;
   ::clock_gettime(clock, &time);
@@ -61,6 +72,7 @@ struct RatesFile::Layout {
   RatesSlot slots[kSlots];
 };
 
+// The id of the boot ends with a newline, which is not part of it.
 Result<Clocks> Clocks::of_this_host() {
   Clocks clocks;
   clocks.since_boot_ns = [] { return read_clock(CLOCK_BOOTTIME); };
@@ -86,6 +98,7 @@ void RatesFile::unmap() {
   file_.reset();
 }
 
+// Maps the file at once, so that a directory without room or rights is found at the start.
 Result<RatesFile> RatesFile::open(const std::string& directory, Clocks clocks) {
   if (clocks.boot.empty() || clocks.boot.size() >= sizeof(Boot::id))
     return Error{Code::unsupported, "tell this boot from others: the kernel gives no id for it",

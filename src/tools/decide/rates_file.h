@@ -19,15 +19,18 @@ void put(T& place, T value) {
   __atomic_store_n(&place, value, __ATOMIC_RELEASE);
 }
 
+// The counts of one key. Either a window or a bucket uses it; the kind is part of the key.
 struct RatesSlot {
   static constexpr uint64_t kEntries = Rates::kExact;
   struct Entry {
-    int64_t latest;  // of the calls in it
+    // The time of the latest call in it.
+    int64_t latest;
     uint64_t count;
   };
-  // Of a window: its entries are tail … head-1, each at its number modulo kEntries.
+  // For a window: the entries are tail … head-1, each at its number modulo kEntries.
   uint64_t head, tail;
-  int64_t full_at;  // of a bucket: when it would be full again
+  // For a bucket: when it would be full again.
+  int64_t full_at;
   uint64_t unused;
   Entry entries[kEntries];
 };
@@ -36,6 +39,8 @@ static_assert(sizeof(RatesSlot) == 1024);
 class RatesFile {
  public:
   static constexpr size_t kSlots = 2048;
+  // A part of a hash. Two keys with the same one share their counts, which is improbable and only
+  // makes the limit stricter.
   struct Id {
     uint64_t high = 0, low = 0;
     bool operator==(const Id&) const = default;

@@ -6,6 +6,7 @@ namespace paddock::tools {
 
 namespace {
 
+// How long drops are collected before they are recorded as one event.
 constexpr io::Milliseconds kTellDropped = 1'000;
 constexpr size_t kLongestName = 200;
 
@@ -52,6 +53,7 @@ io::Task<Result<void>> Desk::record(const DeskCall& call) {
   co_return recorded;
 }
 
+// Recorded only once for an approval, when people are told of it.
 void Desk::note_asked(const DeskCall& call, const Approval& approval) {
   if (!options_.events || is_counted_only(call)) return;
   Event event = call_event(call, "ask");
@@ -70,6 +72,7 @@ bool Desk::is_counted_only(const DeskCall& call) {
   return true;
 }
 
+// Keeps the desk alive until the number is recorded.
 io::Task<void> Desk::note_dropped(std::string agent) {
   std::shared_ptr<Desk> self = shared_from_this();
   co_await loop_.sleep(kTellDropped);
@@ -79,6 +82,7 @@ io::Task<void> Desk::note_dropped(std::string agent) {
   options_.events->note(std::move(*dropped));
 }
 
+// For calls that are not made: denied, or judged only.
 void Desk::note_verdict(const DeskCall& call, const Decision& decision) {
   if (!options_.events || is_counted_only(call)) return;
   Event event = call_event(call, to_string(decision.kind));
@@ -88,6 +92,7 @@ void Desk::note_verdict(const DeskCall& call, const Decision& decision) {
   options_.events->note(std::move(event));
 }
 
+// The end of a call that was made is never left out by the budget, as its beginning is not.
 void Desk::note_end(const DeskCall& call, const CallEnd& end) {
   if (!options_.events) return;
   Event event = event_of(call, "tool.end");

@@ -13,8 +13,11 @@ namespace {
 
 using io::Task;
 
+// The answer comes from the network; both bound what is read and kept of it, in bytes.
 constexpr size_t kLargestAnswer = 64 << 10, kLongestWhy = 500;
 constexpr int kTries = 3;
+
+// The pause before the second try; later ones are longer.
 constexpr io::Milliseconds kPause = 1'000;
 
 // Only a loopback address or localhost.
@@ -66,6 +69,7 @@ WebhookDecision decision_of(const telemetry::Poster::Posted& posted) {
 
 }  // namespace
 
+// For the start of a process, so that a wrong URL is found before a call needs it.
 Result<void> check_webhook(const policy::Ask& ask) {
   if (ask.webhook.empty()) return {};
   (void)TRY(endpoint_of(ask));

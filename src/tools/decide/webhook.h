@@ -17,8 +17,10 @@ Result<void> check_webhook(const policy::Ask& ask);
 
 struct WebhookDecision {
   bool decided = false, approve = false;
-  std::string why;     // what it said with it
-  std::string failed;  // it could not be told, or did not answer in time
+  // What it said along with the decision.
+  std::string why;
+  // Why it could not be told, or did not answer in time. Empty: it answered.
+  std::string failed;
 };
 // POST of {"id","tool","agent","arguments","hash","expires"…}, with "X-Paddock-Signature:
 // sha256=HEX" (HMAC of the body) when there is a secret. The answer 200

@@ -10,9 +10,11 @@ namespace paddock::tools {
 
 namespace {
 
+// Both are in bytes.
 constexpr size_t kLongestTold = 200;
 constexpr size_t kLongestInstructions = 16 << 10;  // more than is ever passed on
 
+// For messages about a definition that may be broken: the name may be missing or anything.
 std::string shown_name(const Value& definition, const char* key) {
   const Value* name = definition.find(key);
   return name && name->as_string() ? cut_to(printable(visible(*name->as_string())), kLongestTold)
@@ -86,12 +88,14 @@ std::string pinned_back(const Verdict* verdict,
                                             known_parts(change->second.what.substr(9)), ")");
 }
 
+// Puts the catalogue together, one server after the other. The first to have a name keeps it.
 class Merger {
  public:
   explicit Merger(const std::vector<std::string>& reserved) {
     for (const std::string& name : reserved) tool_names_.take(name, "");
   }
 
+  // A list that could not be read is reported as one refusal.
   void add(const ServerPart& part) {
     part_ = &part;
     for (const auto& [kind, why] : part.listing->problems) refuse(kind, "(all)", why);
@@ -108,6 +112,8 @@ class Merger {
     made_.refused.push_back({part_->server->name, kind, std::move(name), std::move(why)});
   }
 
+  // A tool that the policy does not list is passed over silently. One that is withheld keeps its
+  // name, so that no other server can step in.
   void add_tool(const Value& definition) {
     const policy::McpServer& server = *part_->server;
     const Value* bare = definition.find("name");
@@ -128,6 +134,7 @@ class Merger {
     made_.tools.push_back(std::move(tool).value());
   }
 
+  // Prompts are not listed one by one in the policy: a server may offer prompts, or not.
   void add_prompt(const Value& definition) {
     const policy::McpServer& server = *part_->server;
     Result<OfferedPrompt> prompt = check_prompt(definition, server);
@@ -162,6 +169,8 @@ class Merger {
     return clean;
   }
 
+  // A resource belongs to the first server that lists its URI, because a client reads it by the URI
+  // alone.
   void add_resource(const Value& definition) {
     std::optional<Value> clean = checked(definition, "resource", "uri");
     if (!clean) return;
@@ -176,6 +185,7 @@ class Merger {
     made_.resources.push_back({part_->server->name, uri, std::move(*clean)});
   }
 
+  // A template belongs to the first server with the same text.
   void add_template(const Value& definition) {
     std::optional<Value> clean = checked(definition, "resource template", "uriTemplate");
     if (!clean) return;
@@ -208,6 +218,8 @@ Catalogue merge(const std::vector<ServerPart>& parts, const std::vector<std::str
   return merger.take();
 }
 
+// The identity is what the operator wrote and what the server calls itself. Tools that the policy
+// does not use are not pinned: a change of them concerns nobody.
 Snapshot snapshot_of(const policy::McpServer& server, const mcp::Offer& offer,
                      const Listing& listing) {
   Snapshot snapshot;

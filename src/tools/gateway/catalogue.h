@@ -19,7 +19,8 @@ namespace paddock::tools {
 // What one server lists, as it came.
 struct Listing {
   std::vector<Value> tools, prompts, resources, templates;
-  std::map<std::string, std::string> problems;  // "tools" → why its list was not taken
+  // For example "tools", with the reason why that list was not taken.
+  std::map<std::string, std::string> problems;
 };
 enum ListKind : unsigned { kTools = 1, kPrompts = 2, kResources = 4, kAllLists = 7 };
 // Reads the lists of these kinds again, page by page, within bounds. Prompts and resources that the
@@ -32,12 +33,14 @@ Snapshot snapshot_of(const policy::McpServer& server, const mcp::Offer& offer,
                      const Listing& listing);
 
 struct Refused {
-  std::string server, kind, name, why;  // the name printable
+  // The name is printable.
+  std::string server, kind, name, why;
 };
 
 struct OfferedPrompt {
   std::string server, name, bare_name;
-  Value value;  // as prompts/list has it
+  // As prompts/list has it.
+  Value value;
 };
 struct OfferedResource {
   std::string server, uri;
@@ -50,12 +53,14 @@ struct OfferedTemplate {
 };
 
 struct Catalogue {
-  std::vector<ToolInfo> tools;  // with the hashes of their definitions
+  // With the hashes of their definitions.
+  std::vector<ToolInfo> tools;
   std::vector<OfferedPrompt> prompts;
   std::vector<OfferedResource> resources;
   std::vector<OfferedTemplate> templates;
   std::vector<Refused> refused;
-  std::map<std::string, Withheld> withheld_tools, withheld_prompts;  // by the name here
+  // By the name here.
+  std::map<std::string, Withheld> withheld_tools, withheld_prompts;
 
   const ToolInfo* find_tool(std::string_view name) const;
   const OfferedPrompt* find_prompt(std::string_view name) const;
@@ -67,8 +72,11 @@ struct Catalogue {
 struct ServerPart {
   const policy::McpServer* server = nullptr;
   const Listing* listing = nullptr;
-  const Verdict* verdict = nullptr;  // null: nothing is pinned
+  // Null if nothing is pinned.
+  const Verdict* verdict = nullptr;
 };
+
+// `reserved` are names of our own tools, which no server may take.
 Catalogue merge(const std::vector<ServerPart>& parts, const std::vector<std::string>& reserved);
 
 // One tool of a server, as it may be offered; the error says why not.

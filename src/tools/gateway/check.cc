@@ -10,6 +10,7 @@ namespace paddock::tools {
 
 namespace {
 
+// In bytes of JSON.
 constexpr size_t kLargestDefinition = 128 << 10;
 constexpr size_t kLongestText = 32 << 10;
 
@@ -59,6 +60,7 @@ Result<std::string> bare_name(const Value& definition, const policy::McpServer& 
   return *name->as_string();
 }
 
+// Absent and null are the same; any other type is an error.
 Result<std::string> text_member(const Value& definition, const char* key) {
   const Value* text = definition.find(key);
   if (!text || text->is_null()) return std::string();
@@ -103,6 +105,7 @@ Result<ToolInfo> check_tool(const Value& definition, const policy::McpServer& se
   return tool;
 }
 
+// Passes all members on, with the name replaced by the one that it has here.
 Result<OfferedPrompt> check_prompt(const Value& definition, const policy::McpServer& server) {
   OfferedPrompt prompt{.server = server.name};
   prompt.bare_name = TRY(bare_name(definition, server));

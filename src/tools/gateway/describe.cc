@@ -9,8 +9,11 @@ namespace paddock::tools {
 
 namespace {
 
-constexpr size_t kMostInstructions = 4 << 10;  // of each server
-constexpr size_t kLongestName = 200;           // of a tool, as it is shown
+// In bytes, of each server.
+constexpr size_t kMostInstructions = 4 << 10;
+
+// In bytes, of a tool as it is shown.
+constexpr size_t kLongestName = 200;
 
 // One word for people, with the reason where something is wrong.
 std::string state_of(const GatewayServer& server) {
@@ -41,6 +44,7 @@ std::string shown_url(const std::string& url) {
   return shown;
 }
 
+// Counts what the catalogue has of one server.
 template <class Items>
 size_t count_of(const Items& items, const std::string& server) {
   size_t count = 0;
@@ -145,6 +149,7 @@ Value Gateway::describe_server(const GatewayServer& server) const {
   return value;
 }
 
+// In the order of the policy.
 Value Gateway::describe() const {
   Value::Array all;
   for (const GatewayServerPtr& server : servers_) all.push_back(describe_server(*server));

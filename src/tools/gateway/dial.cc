@@ -7,13 +7,16 @@ namespace paddock::tools {
 
 namespace {
 
+// How long the report of a process that ended may take.
 constexpr io::Milliseconds kLastWords = 2'000;
 
+// How the process ended, shared between the callback and the one who waits.
 struct Ending {
   explicit Ending(io::Loop& loop) : bell(loop) {}
   io::Bell bell;
   bool ended = false;
-  bool counts = false;  // or it is tried in another way
+  // False while a failure only means that the server is tried in another way.
+  bool counts = false;
   std::string why;
 };
 
@@ -67,6 +70,8 @@ io::Task<Result<Dialled>> dial_command(io::Loop& loop, DialOptions options,
 
 }  // namespace
 
+// Tries the modern era first, unless the policy or an earlier start says which one. A server that
+// ends on being asked is started a second time as a legacy one.
 io::Task<Result<Dialled>> dial_server(io::Loop& loop, DialOptions options) {
   if (!options.server.url.empty()) {
     Result<Dialled> dialled = co_await dial_url(loop, std::move(options));

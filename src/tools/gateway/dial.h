@@ -19,10 +19,13 @@ struct Dialled {
 };
 struct DialOptions {
   policy::McpServer server;
-  std::map<std::string, std::string> secrets, headers;  // resolved
+  // The values themselves, not where they are kept.
+  std::map<std::string, std::string> secrets, headers;
   mcp::ClientOptions client;
-  std::function<void(std::string line)> on_line;  // of the process
-  std::function<void(std::string why)> on_end;    // of the process
+  // Called for each line of the process.
+  std::function<void(std::string line)> on_line;
+  // Called when the process has ended.
+  std::function<void(std::string why)> on_end;
 };
 using Dial = std::function<io::Task<Result<Dialled>>(io::Loop& loop, DialOptions options)>;
 io::Task<Result<Dialled>> dial_server(io::Loop& loop, DialOptions options);

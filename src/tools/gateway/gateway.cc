@@ -108,6 +108,8 @@ io::Task<void> start_one(GatewayServerPtr server, std::shared_ptr<size_t> left,
 
 }  // namespace
 
+// With calls of several clients under way there is no way to tell, and the words of one client's
+// server must not reach another.
 std::shared_ptr<mcp::Context> likely_context(const GatewayServer& server) {
   auto id_of = [](const mcp::Context& context) {
     return context.principal ? context.principal->id : "";
@@ -118,6 +120,7 @@ std::shared_ptr<mcp::Context> likely_context(const GatewayServer& server) {
   return server.under_way.back();
 }
 
+// Without pins the gateway still starts, but offers nothing of pinned servers and says why.
 Gateway::Gateway(io::Loop& loop, GatewayOptions options)
     : loop_(loop), options_(std::move(options)) {
   if (Result<Pins> pins = Pins::open(options_.state_directory))
@@ -132,6 +135,7 @@ std::shared_ptr<Gateway> Gateway::create(io::Loop& loop, GatewayOptions options)
   return gateway;
 }
 
+// Callbacks are dropped, because their owner may end before the calls that are under way.
 void Gateway::close() {
   stopped_ = true;
   on_tools_changed = nullptr;
@@ -173,6 +177,7 @@ void Gateway::add(const policy::McpServer& policy) {
   servers_.push_back(std::move(server));
 }
 
+// All servers start at the same time, and this waits for all of them.
 io::Task<void> Gateway::start() {
   std::shared_ptr<Gateway> self = shared_from_this();
   if (servers_.empty()) co_return;
@@ -182,6 +187,7 @@ io::Task<void> Gateway::start() {
   co_await *all;
 }
 
+// One after the other; each has its own time to end.
 io::Task<void> Gateway::stop() {
   std::shared_ptr<Gateway> self = shared_from_this();
   stopped_ = true;
@@ -216,11 +222,13 @@ GatewayServerPtr Gateway::owner_of(const std::string& uri) const {
   return owner ? find(*owner) : nullptr;
 }
 
+// Tells the server only if the set has really changed.
 void Gateway::watch_resource(const std::string& uri, bool wanted) {
   if (wanted ? !watched_.insert(uri).second : watched_.erase(uri) == 0) return;
   if (GatewayServerPtr owner = owner_of(uri)) relisten(owner);
 }
 
+// Only servers that the policy lets see the roots hear of it. Modern ones ask when they need them.
 void Gateway::roots_changed() {
   for (const GatewayServerPtr& server : servers_) {
     std::shared_ptr<mcp::ServerLink> link = server->process->link();
@@ -236,6 +244,7 @@ Withheld Gateway::withheld(std::string_view name) const {
   return found == catalogue_.withheld_tools.end() ? Withheld{} : found->second;
 }
 
+// The secrets of the server that answers; other servers never had them.
 std::shared_ptr<const redact::Rules> Gateway::redaction(const ToolCall& call) const {
   GatewayServerPtr server = find(call.tool->server);
   return server ? server->rules->redaction : nullptr;

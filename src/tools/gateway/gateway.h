@@ -23,10 +23,14 @@ namespace paddock::tools {
 
 struct GatewayOptions {
   std::vector<policy::McpServer> servers;
-  std::string state_directory;        // its tools/pins holds what was seen
-  std::vector<std::string> reserved;  // names of tools that are ours
-  int64_t call_timeout_ms = 120'000;  // for servers that have none of their own
-  Dial dial = dial_server;            // a seam for tests
+  // Its tools/pins holds what was seen.
+  std::string state_directory;
+  // Names of our own tools.
+  std::vector<std::string> reserved;
+  // For servers that have none of their own.
+  int64_t call_timeout_ms = 120'000;
+  // Replaced in tests.
+  Dial dial = dial_server;
   // Lines that servers print on stderr, and what becomes of the servers.
   std::function<void(std::string server, std::string line)> on_line;
 };
@@ -36,17 +40,23 @@ struct GatewayServer {
   policy::McpServer policy;
   std::shared_ptr<Supervised> process;
   std::shared_ptr<const ServerRules> rules;
-  std::shared_ptr<Listing> listing;  // null: it was never up
+  // Null if the server was never up.
+  std::shared_ptr<Listing> listing;
   mcp::Offer offer;
   mcp::Era era = mcp::Era::legacy;
   std::string version;
-  std::optional<Verdict> verdict;  // none: nothing is pinned
-  std::string stamp;               // of the pins, when the verdict was made
-  std::set<std::string> reported;  // changes that were reported to people
-  unsigned stale = 0;              // lists that it says have changed
+  // Unset if nothing is pinned.
+  std::optional<Verdict> verdict;
+  // The stamp of the pins when the verdict was made.
+  std::string stamp;
+  // Changes that were reported to people.
+  std::set<std::string> reported;
+  // Lists that the server says have changed, as a set of ListKind.
+  unsigned stale = 0;
   bool refreshing = false, listening = false, listen_again = false;
   io::Milliseconds refreshed_at = 0;
-  unsigned in_a_row = 0;  // how often its lists were read again, one time soon after the other
+  // How often its lists were read again, each time soon after the last.
+  unsigned in_a_row = 0;
   std::vector<std::shared_ptr<CallContext>> under_way;
 
   bool offers(const char* capability) const {
@@ -78,11 +88,13 @@ class Gateway : public Provider, public std::enable_shared_from_this<Gateway> {
   // prompts/list, prompts/get, resources/list, resources/read, resources/templates/list,
   // completion/complete: merged, or forwarded to the one that has it.
   io::Task<mcp::Answer> serve(std::shared_ptr<mcp::Context> context);
-  Value capabilities() const;  // of all of them together, but tools
+  // Those of all servers together, without tools.
+  Value capabilities() const;
   std::string instructions() const;
   void watch_resource(const std::string& uri, bool wanted);
   void roots_changed();
-  std::function<void(const mcp::Change&)> on_change;  // prompts, resources, a resource
+  // Called for changes of prompts, of resources, or of one resource.
+  std::function<void(const mcp::Change&)> on_change;
 
   // For people: each server's state ("running", "changed: …", "failed: …"), era, tools, and what is
   // refused with the reason.
@@ -92,7 +104,8 @@ class Gateway : public Provider, public std::enable_shared_from_this<Gateway> {
   Gateway(io::Loop& loop, GatewayOptions options);
   void add(const policy::McpServer& server);
   GatewayServerPtr find(std::string_view server) const;
-  GatewayServerPtr owner_of(const std::string& uri) const;  // null: nobody's
+  // Null if nobody has it.
+  GatewayServerPtr owner_of(const std::string& uri) const;
   void line(const std::string& server, const std::string& text) const;
   void keep_secrets(GatewayServer& server, std::vector<redact::Secret> secrets) const;
 
@@ -116,8 +129,10 @@ class Gateway : public Provider, public std::enable_shared_from_this<Gateway> {
 
   // offers.cc: what the servers offer, and changes of it.
   io::Task<Result<void>> ready(GatewayServerPtr server, std::shared_ptr<mcp::ServerLink> link);
-  void judge(GatewayServer& server);         // what of it the pins withhold
-  void report(GatewayServer& server) const;  // to people, what is withheld and why
+  // Finds what of it the pins withhold.
+  void judge(GatewayServer& server);
+  // Tells people what is withheld, and why.
+  void report(GatewayServer& server) const;
   // The catalogue, from what is known; tells of changes, and of lists that a server said have
   // changed.
   void rebuild(unsigned said = 0);
@@ -135,7 +150,8 @@ class Gateway : public Provider, public std::enable_shared_from_this<Gateway> {
 
   io::Loop& loop_;
   GatewayOptions options_;
-  std::vector<GatewayServerPtr> servers_;  // in the order of the policy
+  // In the order of the policy, which decides who keeps a name.
+  std::vector<GatewayServerPtr> servers_;
   Catalogue catalogue_;
   std::set<std::string> watched_;
   bool stopped_ = false;

@@ -7,6 +7,7 @@ namespace paddock::tools {
 
 namespace {
 
+// In bytes.
 constexpr size_t kLongestName = 128, kLongestUri = 4096;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -23,6 +24,7 @@ size_t scheme_length(std::string_view uri) {
 
 }  // namespace
 
+// Returns what is wrong with the name, or an empty text.
 std::string name_problem(std::string_view name) {
   if (name.empty()) return "it has no name";
   if (name.size() > kLongestName)

@@ -10,11 +10,16 @@ namespace paddock::tools {
 
 namespace {
 
+// The pause between two readings, and what it grows to for a server that keeps changing.
 constexpr io::Milliseconds kBetweenRefreshes = 250, kLongestBetween = 60'000;
 // After so long a server that changed all the time is trusted again.
 constexpr io::Milliseconds kCalm = 10'000;
-constexpr unsigned kFewRefreshes = 4;           // in a row, before the pauses grow
-constexpr io::Milliseconds kPatience = 10'000;  // for lists that are being read again
+
+// So many in a row are made before the pauses grow.
+constexpr unsigned kFewRefreshes = 4;
+
+// How long a call waits for lists that are being read again.
+constexpr io::Milliseconds kPatience = 10'000;
 constexpr io::Milliseconds kPinsLookedAt = 1'000;
 constexpr size_t kMostReported = 1'000, kLongestReport = 300, kLongestLog = 1'000;
 
@@ -112,6 +117,7 @@ void Gateway::report(GatewayServer& server) const {
   for (const PinChange& change : found.removed) report_change(change, "gone");
 }
 
+// Says whether there is anything that somebody could accept.
 bool Gateway::withholds() const {
   for (const auto& server : servers_)
     if (server->verdict && (!server->verdict->all.empty() || !server->verdict->tools.empty() ||
@@ -240,6 +246,8 @@ void Gateway::relisten(GatewayServerPtr server) {
   io::spawn(listen(server));
 }
 
+// Repeats until no change came meanwhile. `listening` is cleared at the end only, so that one task
+// does it.
 io::Task<void> Gateway::listen(GatewayServerPtr server) {
   std::shared_ptr<Gateway> self = shared_from_this();
   while (server->listen_again && !stopped_) {

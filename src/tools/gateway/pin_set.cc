@@ -11,6 +11,7 @@ namespace paddock::tools {
 
 namespace {
 
+// In bytes.
 constexpr size_t kLongestDiff = 16 << 10;
 
 constexpr auto kPinFields =
@@ -65,12 +66,14 @@ std::string changed_members(const Value& before, const Value& after) {
 
 }  // namespace
 
+// Members are sorted first, so that a server may write them in any order.
 std::string definition_hash(const Value& definition) {
   return to_hex(sha256_bytes(to_json(sorted_members(definition))));
 }
 
 Value to_field(const Pin& pin) { return write_record(kPinFields, pin); }
 
+// A pin whose hash does not fit its definition was changed by hand, and is refused.
 bool from_field(const Value& value, Pin& pin) {
   return read_record(kPinFields, value, pin, "a pin") && pin.definition.as_object() &&
          pin.hash == definition_hash(pin.definition);
@@ -86,6 +89,7 @@ Value to_value(const PinChange& change) {
   return value;
 }
 
+// Either of the two may be null: something is new, or has gone.
 PinChange change_between(PinChange::Kind kind, const std::string& name, const Value& before,
                          const Value& after) {
   PinChange change{.kind = kind, .name = name, .before = before, .after = after};
@@ -96,6 +100,7 @@ PinChange change_between(PinChange::Kind kind, const std::string& name, const Va
   return change;
 }
 
+// A server's identity has no earlier form to compare with, so it is shown as it is.
 std::string PinChange::diff() const {
   if (kind == Kind::server) return to_json(after, true) + "\n";
   return after.is_null()
@@ -109,6 +114,7 @@ Value to_value(const PinSet& set) {
   return value;
 }
 
+// A damaged file is an error rather than an empty set, which would trust everything again.
 Result<PinSet> pin_set_of(const Value& value) {
   PinSet set;
   TRY(read_record(kSetFields, value, set, "the pins"));

@@ -18,8 +18,14 @@ namespace paddock::tools {
 namespace {
 
 constexpr char kFormat[] = "paddock pins";
+
+// The number of identities of one server that are remembered.
 constexpr size_t kMostSets = 32;
-constexpr size_t kLargestFile = 4 << 20;  // as much as a record may have
+
+// In bytes: as much as a record may have.
+constexpr size_t kLargestFile = 4 << 20;
+
+// A hash may be shortened to so many digits on the command line.
 constexpr size_t kShortestHash = 12;
 // Milliseconds for the lock; the gateway's loop waits for all of it.
 constexpr int64_t kMostWait = 500;
@@ -38,6 +44,7 @@ Result<std::string> file_name(const std::string& server) {
   return server + ".json";
 }
 
+// Any set that cannot be read makes the whole file unreadable: fail closed.
 Result<std::vector<PinSet>> read_sets(int directory, const std::string& name) {
   Result<Value> record = store::read_record(directory, name, kFormat);
   if (!record) return record.error();
@@ -49,6 +56,7 @@ Result<std::vector<PinSet>> read_sets(int directory, const std::string& name) {
   return sets;
 }
 
+// Written durably before anybody is told that a change is accepted.
 Result<void> write_sets(int directory, const std::string& server, const std::vector<PinSet>& sets) {
   Value record, listed = Value::Array{};
   for (const PinSet& set : sets) listed.as_array()->push_back(to_value(set));
@@ -67,6 +75,8 @@ Result<void> write_sets(int directory, const std::string& server, const std::vec
 struct Locked {
   Fd directory, lock;
 };
+
+// The lock is a file of its own, because the files with pins are replaced by renaming.
 Result<Locked> lock_pins(const std::string& path) {
   Locked locked{TRY(open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)), {}};
   locked.lock = Fd(
@@ -85,6 +95,7 @@ PinSet* set_of(std::vector<PinSet>& sets, const Value& identity) {
   return nullptr;
 }
 
+// All pins of one snapshot have the same time.
 std::map<std::string, Pin> pins_from(const std::map<std::string, Value>& definitions) {
   std::map<std::string, Pin> pins;
   std::string since = now_text();
@@ -149,6 +160,7 @@ Result<PinSet*> add_pending_set(std::vector<PinSet>& sets, const Value& identity
 
 }  // namespace
 
+// Makes the directories, so that later errors are about the files alone.
 Result<Pins> Pins::open(const std::string& state_directory) {
   Fd top = TRY(open_file(state_directory, O_RDONLY | O_DIRECTORY));
   Fd tools = TRY(store::open_directory(top.get(), "tools"));
@@ -194,6 +206,7 @@ Result<Verdict> Pins::see(const std::string& server, const Snapshot& snapshot) c
   return verdict;
 }
 
+// Names of files are names of servers, which file_name() has checked.
 Result<std::vector<std::string>> Pins::servers() const {
   std::vector<std::string> names;
   DIR* directory = ::opendir(directory_.c_str());
@@ -218,6 +231,8 @@ Result<std::vector<PinSet>> Pins::read(const std::string& server) const {
   return sets;
 }
 
+// Nothing is written unless all that was wanted could be accepted: a wrong name or hash leaves the
+// file as it is.
 Result<std::vector<PinChange>> Pins::accept(const std::string& server,
                                             const std::vector<std::string>& wanted) const {
   std::string file = TRY(file_name(server));
@@ -301,6 +316,7 @@ Result<void> Pins::forget(const std::string& server) const {
   return {};
 }
 
+// Cheap to compare: the gateway looks at it every second.
 std::string Pins::stamp(const std::string& server) const {
   struct stat info;
   if (::lstat(cat(directory_, "/", server, ".json").c_str(), &info) != 0) return "none";

@@ -26,15 +26,20 @@ struct Snapshot {
   // {"command":[…]} or {"url":…}, and "name": what it calls itself.
   Value identity;
   std::string instructions;
-  std::map<std::string, Value> tools, prompts;  // whole definitions, by its own names
+  // Whole definitions, by the server's own names.
+  std::map<std::string, Value> tools, prompts;
 };
 
 struct PinChange {
   enum class Kind : uint8_t { server, instructions, tool, prompt } kind = Kind::tool;
-  std::string name;     // of a tool or prompt
-  std::string what;     // "new", "changed: description, inputSchema", "removed"
-  std::string hash;     // of what is pending; empty when it is removed
-  Value before, after;  // definitions; null where there is none
+  // The name of a tool or prompt. Empty for the server and its instructions.
+  std::string name;
+  // "new", "changed: description, inputSchema" or "removed".
+  std::string what;
+  // The hash of what is pending. Empty when it is removed.
+  std::string hash;
+  // Definitions. Null where there is none.
+  Value before, after;
 
   // For people: it holds the server's words. Takes a while when they are long.
   std::string diff() const;
@@ -71,7 +76,8 @@ struct PinSet {
   std::optional<std::string> pending_instructions;
   std::map<std::string, Pin> pending_tools, pending_prompts;
 
-  std::vector<PinChange> changes() const;  // what is pending
+  // Lists what is pending.
+  std::vector<PinChange> changes() const;
 };
 Value to_value(const PinSet& set);
 Result<PinSet> pin_set_of(const Value& value);
@@ -82,6 +88,8 @@ class Pins {
  public:
   static Result<Pins> open(const std::string& state_directory);
 
+  // Compares the snapshot with what is pinned, and pins it if the server is seen for the first
+  // time.
   Result<Verdict> see(const std::string& server, const Snapshot& snapshot) const;
 
   Result<std::vector<std::string>> servers() const;
@@ -91,8 +99,10 @@ class Pins {
   // hash.
   Result<std::vector<PinChange>> accept(const std::string& server,
                                         const std::vector<std::string>& wanted) const;
+  // The next snapshot is trusted again as the first one was.
   Result<void> forget(const std::string& server) const;
-  std::string stamp(const std::string& server) const;  // another one after each change of the file
+  // Differs after each change of the file.
+  std::string stamp(const std::string& server) const;
 
  private:
   explicit Pins(std::string directory) : directory_(std::move(directory)) {}

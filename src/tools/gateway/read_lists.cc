@@ -12,9 +12,12 @@ namespace {
 
 constexpr int kMostPages = 100;
 constexpr size_t kMostItems = 2000;
-constexpr size_t kMostBytes = 1 << 20;  // of each list; what is pinned has to fit into its file
+
+// In bytes of each list; what is pinned has to fit into its file.
+constexpr size_t kMostBytes = 1 << 20;
 constexpr io::Milliseconds kPatience = 30'000;
 
+// How one kind of list is asked for.
 struct Pages {
   std::string method, member, capability;
 };
@@ -60,6 +63,8 @@ io::Task<Result<std::vector<Value>>> read_pages(std::shared_ptr<mcp::ServerLink>
 
 }  // namespace
 
+// A list that could not be read is emptied and has its reason in `problems`, so that nothing stale
+// is offered.
 io::Task<void> read_lists(std::shared_ptr<mcp::ServerLink> link, policy::McpServer server,
                           unsigned kinds, std::shared_ptr<Listing> into) {
   struct Wanted {

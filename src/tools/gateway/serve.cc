@@ -11,6 +11,8 @@ constexpr size_t kPage = 500;
 
 using mcp::Answer;
 
+// The cursor is the number of the first item. The lists may change between two pages, as MCP
+// allows.
 template <class Items>
 Answer page_of(const Items& items, const char* member, const Value& params) {
   size_t begin = 0;
@@ -36,6 +38,7 @@ Value plain(Value params) {
   return params;
 }
 
+// The hint goes to the client as well, because it has only this message.
 Answer refused(const Error& error) {
   return Answer::failed(mcp::kInvalidParams,
                         error.message + (error.hint.empty() ? "" : cat(" (", error.hint, ")")));
@@ -53,6 +56,7 @@ Result<void> Gateway::prompt_allowed(const std::string& name) const {
                withheld->second.hint};
 }
 
+// The name becomes the server's own again. Whether it is allowed is asked once more before sending.
 Result<Gateway::Forward> Gateway::prompt_request(const Value& params) {
   std::string name = text_in(params, "name");
   TRY(prompt_allowed(name));
@@ -63,6 +67,7 @@ Result<Gateway::Forward> Gateway::prompt_request(const Value& params) {
   return request;
 }
 
+// A reference to a prompt is checked like the prompt itself, one to a resource by its owner.
 Result<Gateway::Forward> Gateway::completion_request(const Value& params) {
   const Value* reference = params.find("ref");
   if (!reference || !reference->as_object())

@@ -9,7 +9,8 @@ namespace paddock::tools {
 
 namespace {
 
-constexpr io::Milliseconds kOfLate = 600'000;  // starts that count
+// Starts within this time count.
+constexpr io::Milliseconds kOfLate = 600'000;
 constexpr io::Milliseconds kFirstPause = 250, kLongestPause = 60'000;
 // After so many recent starts it is started only when it is needed.
 constexpr size_t kMostByItself = 8;
@@ -20,12 +21,14 @@ constexpr io::Milliseconds kLastWords = 2'000;
 constexpr io::Milliseconds kPing = 5'000;
 constexpr size_t kMostLines = 20, kLongestLine = 1000;
 
+// For messages.
 std::string seconds(io::Milliseconds time) {
   return time % 1000 == 0 ? cat(time / 1000, " s") : cat(time, " ms");
 }
 
 }  // namespace
 
+// The server's own time wins over that of all calls.
 io::Milliseconds Supervised::timeout() const {
   return options_.server.call_timeout_ms > 0 ? options_.server.call_timeout_ms
                                              : options_.call_timeout_ms;
@@ -41,6 +44,7 @@ io::Milliseconds Supervised::may_start_at() const {
   return starts_.back() + pause;
 }
 
+// Lines come from the server, so they are cut and made visible before anybody sees them.
 void Supervised::line(std::string text) {
   lines_.push_back(cut_to(visible(text), kLongestLine));
   if (lines_.size() > kMostLines) lines_.pop_front();
@@ -87,6 +91,7 @@ Result<DialOptions> Supervised::dial_options(uint64_t generation) {
   return dial;
 }
 
+// Looks at short intervals: the report comes from another callback.
 io::Task<void> Supervised::ended(uint64_t generation, io::Milliseconds patience) {
   io::Milliseconds until = loop_.now() + patience;
   while (!ends_.count(generation) && loop_.now() < until) co_await loop_.sleep(20);
@@ -151,6 +156,7 @@ io::Task<void> Supervised::try_once() {
   started->happen();
 }
 
+// A server that does not come up is tried again in the background.
 io::Task<void> Supervised::start() {
   std::shared_ptr<Supervised> self = shared_from_this();
   wanted_ = true;
@@ -158,6 +164,7 @@ io::Task<void> Supervised::start() {
   if (!ignored) nudge(false);
 }
 
+// Waits for a start that is under way, so that no process is left behind.
 io::Task<void> Supervised::stop() {
   std::shared_ptr<Supervised> self = shared_from_this();
   wanted_ = false;
@@ -186,6 +193,7 @@ void Supervised::nudge(bool needed) {
   io::spawn(again(generation_));
 }
 
+// Does nothing if something else has started or stopped the server meanwhile.
 io::Task<void> Supervised::again(uint64_t generation) {
   std::shared_ptr<Supervised> self = shared_from_this();
   if (io::Milliseconds wait = may_start_at() - loop_.now(); wait > 0) co_await loop_.sleep(wait);
@@ -225,6 +233,7 @@ io::Task<Result<Supervised::Running>> Supervised::running() {
   }
 }
 
+// The report may come after the connection broke, and says more than that.
 void Supervised::process_ended(uint64_t generation, std::string why) {
   ends_[generation] = cut_to(visible(why), kLongestLine);
   while (ends_.size() > 8) ends_.erase(ends_.begin());
@@ -275,6 +284,9 @@ io::Task<void> Supervised::check_alive(std::shared_ptr<mcp::ServerLink> link, ui
     down(generation, "it answers nothing any more");
 }
 
+// `allowed` is asked after the server runs, because a server that was started again may offer
+// something else. A timeout is followed by a ping, to find out whether the server still answers at
+// all.
 io::Task<Result<mcp::Answer>> Supervised::call(Request request) {
   std::shared_ptr<Supervised> self = shared_from_this();
   Result<Running> now = co_await running();

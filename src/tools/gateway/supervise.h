@@ -34,7 +34,8 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
   Supervised(io::Loop& loop, SuperviseOptions options)
       : loop_(loop), options_(std::move(options)) {}
 
-  io::Task<void> start();  // until it runs, or does not
+  // Returns when the server runs, or has failed to.
+  io::Task<void> start();
   io::Task<void> stop();
   // The error arm is ours (it does not run, ended meanwhile, did not answer in time); the value is
   // the server's answer. `allowed` is asked when it runs, right before the request is sent: a
@@ -53,11 +54,13 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
   State state() const { return state_; }
   // It failed last time; empty once it runs.
   const std::string& why() const { return why_; }
-  std::shared_ptr<mcp::ServerLink> link() const { return link_; }  // null unless it runs
+  // Null unless it runs.
+  std::shared_ptr<mcp::ServerLink> link() const { return link_; }
   uint64_t restarts() const { return generation_ > 1 ? generation_ - 1 : 0; }
   const std::deque<std::string>& last_lines() const { return lines_; }
 
  private:
+  // A connection, and the start that it belongs to. Callbacks of earlier starts are told by it.
   struct Running {
     std::shared_ptr<mcp::ServerLink> link;
     uint64_t generation = 0;
@@ -77,7 +80,7 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
   void say(const std::string& text) { options_.on_line(text); }
   io::Task<void> let_go(std::unique_ptr<Sandboxed> process, std::shared_ptr<mcp::ServerLink> link,
                         uint64_t generation);
-  // Its process has, or the patience.
+  // Waits until the process of this start has ended, or the patience is over.
   io::Task<void> ended(uint64_t generation, io::Milliseconds patience);
 
   io::Loop& loop_;
@@ -88,11 +91,16 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
   uint64_t generation_ = 0;
   std::shared_ptr<mcp::ServerLink> link_;
   std::unique_ptr<Sandboxed> process_;
-  bool has_process_ = false;              // of this generation
-  uint64_t gone_generation_ = 0;          // whose connection has ended
-  std::map<uint64_t, std::string> ends_;  // how the processes of the last generations ended
-  std::deque<io::Milliseconds> starts_;   // recent ones
-  std::shared_ptr<io::Event> started_;    // of the start that is under way
+  // Whether this start has a process.
+  bool has_process_ = false;
+  // The start whose connection has ended.
+  uint64_t gone_generation_ = 0;
+  // How the processes of the last starts ended.
+  std::map<uint64_t, std::string> ends_;
+  // The times of recent starts.
+  std::deque<io::Milliseconds> starts_;
+  // Happens when the start that is under way is over.
+  std::shared_ptr<io::Event> started_;
   std::deque<std::string> lines_;
 };
 
