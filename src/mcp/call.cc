@@ -14,7 +14,8 @@ namespace {
 
 using io::Task;
 
-constexpr io::Milliseconds kGatherTime = 20;  // questions of one moment are asked together
+// Questions that come within this time are asked together.
+constexpr io::Milliseconds kGatherTime = 20;
 
 // Whole numbers are written without a fraction, as clients expect them.
 Value number(double value) {
@@ -24,7 +25,7 @@ Value number(double value) {
 
 }  // namespace
 
-// Questions of a service to a legacy client, all at once.
+// Collects the answers of a legacy client to questions that were asked at the same time.
 struct Gathering {
   explicit Gathering(io::Loop& loop) : bell(loop) {}
   size_t left = 0;
@@ -33,6 +34,7 @@ struct Gathering {
   io::Bell bell;
 };
 
+// The first answer counts: a question may be answered and given up at the same moment.
 void Ask::settle(Result<Value> with) {
   if (answer) return;
   answer = std::move(with);
@@ -121,6 +123,7 @@ void Call::cancel(const std::string& why) {
   if (cancelled) cancelled();
 }
 
+// Called at once if the call is cancelled already, since no second cancellation will come.
 void Call::on_cancel(std::function<void()> cancelled) {
   on_cancel_ = std::move(cancelled);
   if (!cancelled_ || !on_cancel_) return;
@@ -359,6 +362,7 @@ void Call::park() {
   outlet->finish(message);
 }
 
+// An error of one question is kept for all of them; the others are still waited for.
 Task<void> Call::ask_one(std::shared_ptr<Call> self, std::shared_ptr<Gathering> gathering,
                          std::string key, Value asked) {
   std::string what = text_in(asked, "method");

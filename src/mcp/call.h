@@ -38,8 +38,10 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
   // brought.
   void attach(std::shared_ptr<Connection> connection, const Message& request,
               std::shared_ptr<Outlet> outlet);
-  void start();                         // lets the service work on it
-  void cancel(const std::string& why);  // also: the client has gone
+  // Lets the service work on it.
+  void start();
+  // Also called when the client has gone.
+  void cancel(const std::string& why);
 
   void progress(double progress, std::optional<double> total, std::string message) override;
   void log(std::string level, std::string logger, Value data) override;
@@ -63,21 +65,26 @@ class Call : public Context, public std::enable_shared_from_this<Call> {
   void finish(Answer answer);
   void respond(const Answer& answer);
   void respond_needs(const Answer::Input& input);
-  void leave();  // its request was answered
+  // Called when the request was answered.
+  void leave();
   void park();
   void gather_soon();
   void settle_all(const Error& why);
 
   std::shared_ptr<ServerState> server_;
   std::weak_ptr<Connection> connection_;
-  std::shared_ptr<Outlet> outlet_;  // null: the request was answered, the call waits or is over
+  // Null when the request was answered, and the call waits or is over.
+  std::shared_ptr<Outlet> outlet_;
   Value id_, progress_token_;
-  int log_level_ = 8;  // none
+  // No level, so nothing is logged.
+  int log_level_ = 8;
   RequestStates::Bound bound_;
-  std::map<std::string, std::shared_ptr<Ask>> asks_;  // by key, or (legacy) the id of our request
+  // By key, or for a legacy client by the id of our request.
+  std::map<std::string, std::shared_ptr<Ask>> asks_;
   uint64_t asked_ = 0;
   bool gathering_ = false, cancelled_ = false, finished_ = false;
-  std::optional<Answer> kept_;  // came while no request was there to answer
+  // An answer that came while there was no request to answer.
+  std::optional<Answer> kept_;
   std::optional<double> last_progress_;
   TokenBucket notifications_{50, 100};
   std::function<void()> on_cancel_;

@@ -25,14 +25,16 @@ struct Upstream {
       ask;
   // Notifications that belong to no request: list_changed, resources/updated, message.
   std::function<void(std::string method, Value params)> tell;
-  std::function<void(const Error& why)> gone;  // once: it ended, or broke the protocol
+  // Called once, when the server ended or broke the protocol.
+  std::function<void(const Error& why)> gone;
   // For people: lines on its stdout that are not messages, answers that could not be read, tools
   // that cannot be used. Printable.
   std::function<void(std::string line)> complain;
 };
 
 struct ClientOptions {
-  std::string name = "paddock", version;  // who we are
+  // Our own name and version.
+  std::string name = "paddock", version;
   // What we say that we can: {"sampling":{},"elicitation":{…},"roots":{…}}.
   Value capabilities;
   Upstream upstream;
@@ -48,7 +50,8 @@ class ServerLink {
 
   Era era = Era::legacy;
   std::string version;
-  Offer offer;  // what it said it is and can
+  // What the server said it is and can do.
+  Offer offer;
 
   // One request. Progress and logs that belong to it go to `context`, whose cancellation cancels it
   // there, too. Params are sent as they are, but for _meta: what the era needs is put in, what the
@@ -61,7 +64,8 @@ class ServerLink {
   // resources/subscribe, and the GET stream over HTTP; modern: subscriptions/listen.
   virtual io::Task<Result<void>> listen(std::vector<std::string> resources) = 0;
   virtual void set_log_level(std::string level) = 0;
-  virtual void close() = 0;  // nobody is called back any more; what is under way fails
+  // After this nobody is called back, and what is under way fails.
+  virtual void close() = 0;
 };
 
 // Over the standard streams of a process that somebody else started. Both descriptors are taken,
@@ -71,7 +75,8 @@ io::Task<Result<std::shared_ptr<ServerLink>>> connect_stdio(io::Loop& loop, Fd t
 
 struct HttpTarget {
   std::string url;
-  std::map<std::string, std::string> headers;  // secrets resolved
+  // With the secrets themselves as values.
+  std::map<std::string, std::string> headers;
   // http: and networks that are not public may be gone to.
   bool private_addresses = false;
   // PEM of who may vouch for it; empty: what this system trusts.

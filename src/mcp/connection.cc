@@ -8,7 +8,7 @@ namespace paddock::mcp {
 
 namespace {
 
-// Of the legacy era only.
+// These methods exist in the legacy era only; a modern client that uses one is told so.
 bool is_removed(const std::string& method) {
   return method == "initialize" || method == "ping" || method == "logging/setLevel" ||
          method == "resources/subscribe" || method == "resources/unsubscribe";
@@ -24,6 +24,7 @@ void refuse(Outlet& outlet, const Value& id, int code, std::string why) {
   outlet.finish(refusal(id, {code, std::move(why), {}}));
 }
 
+// The name is the client's, so it is cut and made printable.
 Problem unknown_method(const std::string& method) {
   return {kMethodNotFound,
           cat("Method not found: ", printable(std::string_view(method).substr(0, 128))),
@@ -32,6 +33,7 @@ Problem unknown_method(const std::string& method) {
 
 }  // namespace
 
+// The set of connections holds plain pointers: the destructor takes this one out again.
 Connection::Connection(std::shared_ptr<ServerState> server,
                        std::shared_ptr<const Principal> principal, std::shared_ptr<Outlet> apart)
     : server_(std::move(server)), principal_(std::move(principal)), apart_(std::move(apart)) {
@@ -302,6 +304,7 @@ void Connection::listen(const Message& message, std::shared_ptr<Outlet> outlet) 
   outlet->tell(notification("notifications/subscriptions/acknowledged", std::move(params)));
 }
 
+// The count was taken when the listening began.
 void Connection::end_listen(const std::string& key) {
   auto found = listens_.find(key);
   for (const std::string& uri : found->second.uris) server_->watch(principal_->id, uri, false);

@@ -10,6 +10,7 @@ namespace paddock::mcp {
 
 namespace {
 
+// In the order of their weight, from RFC 5424.
 constexpr const char* kLevels[] = {"debug", "info",     "notice", "warning",
                                    "error", "critical", "alert",  "emergency"};
 // Ms; list_changed tells of changes at once.
@@ -142,18 +143,21 @@ Value input_required(const Value& requests, const std::string& state, const Offe
   return with_server(std::move(result), offer);
 }
 
+// The modern era has no codes of its own for these two.
 Problem modern_problem(Problem problem) {
   if (problem.code == kResourceNotFound || problem.code == kUrlElicitationRequired)
     problem.code = kInvalidParams;
   return problem;
 }
 
+// A client that asks for an unknown revision is offered the newest legacy one, and may refuse.
 const char* negotiate(const std::string& wanted) {
   for (const char* known : kLegacy)
     if (wanted == known) return known;
   return kLegacy[0];
 }
 
+// Takes out what only modern clients know; strict clients refuse results with unknown members.
 Value legacy_result(const std::string& method, const std::string& version, Value result) {
   if (!result.as_object()) return Value(Value::Object{});
   for (const char* newer : {"resultType", "ttlMs", "cacheScope"}) remove_member(result, newer);
@@ -209,11 +213,13 @@ bool may_need_input(const std::string& method) {
   return method == "tools/call" || method == "prompts/get" || method == "resources/read";
 }
 
+// Returns the weight of the level, or -1 for an unknown one.
 int log_level(const std::string& name) {
   auto found = std::find(std::begin(kLevels), std::end(kLevels), name);
   return found == std::end(kLevels) ? -1 : static_cast<int>(found - std::begin(kLevels));
 }
 
+// Name, title and version as initialize and server/discover give them.
 Value implementation(const Offer& offer) {
   Value info;
   info.set("name", offer.name);

@@ -1,3 +1,5 @@
+// The server that the MCP conformance suite is run against. Names and texts are those that the
+// suite expects, so they are not changed to our own style.
 #include "mcp/fixture.h"
 
 #include "base/text.h"
@@ -82,6 +84,7 @@ Answer get_prompt(const Value& params) {
   return Answer::done(Value::Object{{"messages", std::move(messages)}});
 }
 
+// Answers from fixed data. Tools that change something tell it through on_change.
 class Fixture : public Service {
  public:
   explicit Fixture(io::Loop& loop) : loop_(loop) {}

@@ -12,6 +12,7 @@ using io::Task;
 
 constexpr const char* kNothing = R"({"type":"object","properties":{}})";
 
+// One tool of the suite, as tools/list shows it.
 struct Row {
   const char *name, *description, *schema;
 };
@@ -63,6 +64,7 @@ Value embedded(const char* uri, const char* type, const char* words) {
       {"resource", Value::Object{{"uri", uri}, {"mimeType", type}, {"text", words}}}};
 }
 
+// Logs over some time, so that a client must see messages before the answer.
 Task<Answer> with_logging(io::Loop& loop, std::shared_ptr<Context> context) {
   for (const char* words :
        {"Tool execution started", "Tool processing data", "Tool execution completed"}) {
@@ -93,6 +95,7 @@ Task<Answer> slowly(io::Loop& loop, std::shared_ptr<Context> context) {
       "reconnected after stream closure.");
 }
 
+// Asks the client's model and repeats its words.
 Task<Answer> ask_model(std::shared_ptr<Context> context, std::string prompt) {
   Value message = Value::Object{{"role", "user"}, {"content", text_content(prompt)}};
   Value params = Value::Object{{"messages", Value::Array{message}}, {"maxTokens", 100}};
@@ -104,6 +107,7 @@ Task<Answer> ask_model(std::shared_ptr<Context> context, std::string prompt) {
       cat("LLM response: ", words && words->as_string() ? *words->as_string() : "No response"));
 }
 
+// Asks the client's user. `before` is the beginning of the text that the suite looks for.
 Task<Answer> ask_user(std::shared_ptr<Context> context, Value params, std::string before) {
   std::string method = "elicitation/create";
   Result<Value> said = co_await context->ask(method, params);
@@ -120,6 +124,8 @@ const Value* response(const Context& context, const char* key) {
   const Value* found = find_path(context.params, {"inputResponses", key});
   return found && found->as_object() ? found : nullptr;
 }
+
+// A field of the form that the user has filled in.
 std::string filled(const Value& said, const char* field) {
   const Value* found = find_path(said, {"content", field});
   return found && found->as_string() ? *found->as_string() : "unknown";
@@ -129,6 +135,7 @@ size_t roots_in(const Value& said) {
   return roots && roots->as_array() ? roots->as_array()->size() : 0;
 }
 
+// Answers only with all three inputs and the state; otherwise it asks for all of them again.
 Answer multiple_inputs(const Context& context) {
   const Value *name = response(context, "user_name"), *greeting = response(context, "greeting"),
               *roots = response(context, "client_roots");
@@ -238,6 +245,7 @@ std::optional<Answer> simple(const std::string& name, const Context& context, co
 
 }  // namespace
 
+// The text is part of this program, so that an error is a mistake in it and shows in the suite.
 Value json(const char* text) {
   Result<Value> value = parse_json(text, "fixture");
   return value ? std::move(value.value()) : Value{};

@@ -23,7 +23,9 @@ constexpr Milliseconds kNotePatience = 10'000, kGoodbye = 2'000, kDrain = 1'000;
 constexpr Milliseconds kFirstRetry = 1'000, kLongestRetry = 60'000;
 constexpr int kMostResumptions = 5;
 constexpr size_t kMostMirroredTools = 1024, kLongestName = 128;
-constexpr size_t kLongestComplaint = 64 << 10;  // of the body of an error
+
+// In bytes of the body of an error.
+constexpr size_t kLongestComplaint = 64 << 10;
 
 // In lower case, without parameters.
 std::string content_type(const HttpExchange& exchange) {
@@ -35,6 +37,7 @@ std::string content_type(const HttpExchange& exchange) {
   return type;
 }
 
+// Any status of the class 2xx.
 bool is_good(const HttpExchange& exchange) {
   return exchange.head.status >= 200 && exchange.head.status < 300;
 }
@@ -58,6 +61,7 @@ std::string status_text(const HttpExchange& exchange) {
   return text;
 }
 
+// The status is for the code that finds out the era; -1 says that there was no answer.
 Answer failed(std::string why, int status) {
   Value data;
   data.set("status", status);
@@ -73,6 +77,7 @@ bool is_reserved(const std::string& name) {
   return name.size() >= 4 && same_ignoring_case(name.substr(0, 4), "mcp-");
 }
 
+// Carries the messages of a link. Every coroutine holds the link, because requests may outlive it.
 class HttpLink : public Link {
  public:
   HttpLink(io::Loop& loop, std::unique_ptr<io::HttpClient> client, HttpTarget target,
@@ -419,11 +424,14 @@ class HttpLink : public Link {
   std::unique_ptr<io::HttpClient> client_;
   HttpTarget target_;
   std::string session_;
-  std::map<int64_t, ExchangePtr> exchanges_;  // by the pending's id
-  ExchangePtr apart_;                         // the stream of what belongs to no request
+  // By the id of the pending request.
+  std::map<int64_t, ExchangePtr> exchanges_;
+  // The stream of messages that belong to no request.
+  ExchangePtr apart_;
   bool is_following_ = false;
   std::shared_ptr<io::Event> reopening_;
-  std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool, where there are any
+  // By tool, where there are any.
+  std::map<std::string, std::vector<MirroredParam>> mirrored_;
   // The last pending that asked for the first page of tools.
   int64_t first_page_ = 0;
 };
@@ -444,6 +452,7 @@ Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target,
 
 }  // namespace
 
+// A link that cannot be greeted is closed, so that no coroutine of it stays behind.
 Task<Result<std::shared_ptr<ServerLink>>> connect_http(io::Loop& loop, HttpTarget target,
                                                        ClientOptions options) {
   CO_TRY(std::shared_ptr<HttpLink> link, make_link(loop, std::move(target), std::move(options)));

@@ -14,10 +14,13 @@ namespace paddock::mcp {
 namespace {
 
 constexpr const char* kMark = "x-mcp-header";
+
+// Both bound the work for a schema that comes from a server.
 constexpr size_t kDeepest = 8, kMostMirrored = 64;
 
 Problem mismatch(std::string why) { return {kHeaderMismatch, cat("Header mismatch: ", why), {}}; }
 
+// Visible ASCII, blanks and tabs: what can stand in a header without being encoded.
 bool is_header_text(const std::string& value) {
   return std::all_of(value.begin(), value.end(),
                      [](unsigned char c) { return c == '\t' || (c >= 0x20 && c <= 0x7e); });
@@ -73,10 +76,13 @@ std::string without_port(std::string_view host) {
   return std::string(has_port ? host.substr(0, colon) : host);
 }
 
+// These names are safe for a server on loopback: no attacker can make a browser send them for his
+// own host.
 bool is_loopback_name(const std::string& host) {
   return same_ignoring_case(host, "localhost") || host == "127.0.0.1" || host == "[::1]";
 }
 
+// Hosts and origins are compared without regard to case.
 bool contains(const std::vector<std::string>& list, const std::string& text) {
   return std::any_of(list.begin(), list.end(),
                      [&text](const std::string& item) { return same_ignoring_case(item, text); });
@@ -91,13 +97,15 @@ const Value* named_param(const std::string& method, const Value& params) {
   return named && named->as_string() ? named : nullptr;
 }
 
+// Null if any step is missing or is not an object.
 const Value* value_at(const Value& arguments, const std::vector<std::string>& path) {
   const Value* at = &arguments;
   for (const std::string& key : path) at = at && at->as_object() ? at->find(key) : nullptr;
   return at;
 }
 
-constexpr int64_t kSafe = (int64_t{1} << 53) - 1;  // JavaScript's
+// The largest whole number that JavaScript represents exactly.
+constexpr int64_t kSafe = (int64_t{1} << 53) - 1;
 
 // Keywords whose value is data, in which a mark means nothing.
 bool is_data(std::string_view key) {
@@ -120,6 +128,7 @@ size_t count_marks(const Value& schema, bool is_map_of_schemas) {
   return count;
 }
 
+// Follows properties only, as walk_schema() does.
 const Value* schema_at(const Value& schema, const std::vector<std::string>& path) {
   const Value* at = &schema;
   for (const std::string& name : path) {
@@ -139,6 +148,8 @@ std::vector<MirroredParam> mirrored_params(const Value& input_schema) {
   return found;
 }
 
+// The first one counts; `twice` tells the caller that there are more, which is a way to smuggle
+// another value past a proxy.
 std::optional<std::string> one_header(const HttpHeaders& headers, std::string_view name,
                                       bool* twice) {
   std::optional<std::string> found;
@@ -150,6 +161,7 @@ std::optional<std::string> one_header(const HttpHeaders& headers, std::string_vi
   return found;
 }
 
+// An encoded value that is not valid base64 is refused rather than taken literally.
 std::optional<std::string> decode_header_value(const std::string& value) {
   constexpr std::string_view kBefore = "=?base64?", kBehind = "?=";
   if (!is_header_text(value)) return std::nullopt;
@@ -212,6 +224,7 @@ std::optional<Problem> check_mirrored(const HttpHeaders& headers,
   return std::nullopt;
 }
 
+// Parameters such as q=0 are not looked at: no client refuses JSON that way.
 bool accepts(const HttpHeaders& headers, std::string_view type) {
   bool is_there = false;
   std::string_view group = type.substr(0, type.find('/') + 1);
@@ -229,6 +242,7 @@ bool accepts(const HttpHeaders& headers, std::string_view type) {
   return !is_there;
 }
 
+// A form that a web page sends has another type, so this also keeps out simple cross-site requests.
 bool has_json_body(const HttpHeaders& headers) {
   bool twice = false;
   std::optional<std::string> type = one_header(headers, "Content-Type", &twice);

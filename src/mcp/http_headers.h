@@ -17,8 +17,10 @@ using HttpHeaders = std::vector<net::Header>;
 
 // A parameter of a tool that is mirrored into a header: x-mcp-header in its schema.
 struct MirroredParam {
-  std::vector<std::string> path;  // in the arguments
-  std::string header;             // "Mcp-Param-Region"
+  // The path in the arguments.
+  std::vector<std::string> path;
+  // For example "Mcp-Param-Region".
+  std::string header;
 };
 std::vector<MirroredParam> mirrored_params(const Value& input_schema);
 
@@ -45,12 +47,15 @@ Result<std::vector<MirroredParam>> read_mirrored(const Value& input_schema);
 HttpHeaders request_headers(const std::string& method, const Value& params,
                             const std::vector<MirroredParam>& mirrored);
 
-std::string encode_header_value(const std::string& text);  // as it is, or =?base64?…?=
+// As it is, or as =?base64?…?=.
+std::string encode_header_value(const std::string& text);
 
 // ---- other headers
 
 // Without an Accept header: everything.
 bool accepts(const HttpHeaders& headers, std::string_view type);
+
+// Exactly one Content-Type, and it is application/json.
 bool has_json_body(const HttpHeaders& headers);
 
 // ---- against pages that reach for a server on this machine (DNS rebinding, and plain cross-site
@@ -59,8 +64,10 @@ bool has_json_body(const HttpHeaders& headers);
 struct HostRules {
   // The listener is on loopback: so must be the name it is called by.
   bool loopback_only = true;
-  std::vector<std::string> hosts;    // further names it may be called by, without ports
-  std::vector<std::string> origins;  // further origins that may call: "https://app.example"
+  // Further names it may be called by, without ports.
+  std::vector<std::string> hosts;
+  // Further origins that may call, such as "https://app.example".
+  std::vector<std::string> origins;
 };
 // Why the request is refused; empty: it is not.
 std::string check_host_and_origin(const HttpHeaders& headers, const HostRules& rules);

@@ -20,8 +20,11 @@ constexpr Milliseconds kSweepTime = 30'000;
 constexpr Milliseconds kLegacyPatience = 1'000;
 // Messages for a session that has no stream for them.
 constexpr size_t kMostUnread = 256;
-constexpr int kMostPages = 100;  // of tools/list
 
+// The most pages of tools/list that are read.
+constexpr int kMostPages = 100;
+
+// An error of JSON-RPC in the body of an HTTP error, as the specification asks for.
 HttpReply refuse(int status, const Value& id, Problem problem) {
   return {.status = status,
           .headers = {{"Content-Type", "application/json"}},
@@ -32,6 +35,7 @@ HttpReply invalid(int status, const std::string& why, const Value& id = {}) {
   return refuse(status, id, {kInvalidRequest, cat("Invalid request: ", why), {}});
 }
 
+// Names the methods that are allowed, as RFC 9110 demands with 405.
 HttpReply refuse_method() {
   HttpReply reply = invalid(405, "only POST, unless a session was opened by initialize");
   reply.headers.push_back({"Allow", "POST"});
@@ -61,6 +65,7 @@ HttpServer::~HttpServer() {
   close();
 }
 
+// The sessions first, so that no stream is written to while the server closes.
 void HttpServer::close() {
   while (!sessions_.empty()) end(sessions_.begin()->second);
   server_.close();
@@ -284,6 +289,7 @@ bool HttpServer::make_room(const std::string& principal) {
   return !is_full || oldest;
 }
 
+// What all sessions of a principal keep counts together. The entry ends with the last session.
 std::shared_ptr<size_t> HttpServer::kept_of(const std::string& principal) {
   std::shared_ptr<size_t> kept = kept_[principal].lock();
   if (!kept) kept_[principal] = kept = std::make_shared<size_t>(0);
@@ -358,6 +364,7 @@ HttpReply HttpServer::get(const HttpRequest& request) {
   return reply;
 }
 
+// The client ends its session. Its answers are dropped, as it does not want them any more.
 HttpReply HttpServer::remove(const HttpRequest& request) {
   HttpReply reply;
   std::shared_ptr<Session> session = find(request, reply);
@@ -367,6 +374,7 @@ HttpReply HttpServer::remove(const HttpRequest& request) {
   return reply;
 }
 
+// The connection is closed before the streams, because closing may still write to them.
 void HttpServer::end(std::shared_ptr<Session> session) {
   sessions_.erase(session->id);
   session->connection->close();

@@ -14,7 +14,8 @@
 namespace paddock::mcp {
 
 struct HttpRequest {
-  std::string method;  // POST, GET, DELETE
+  // POST, GET or DELETE.
+  std::string method;
   HttpHeaders headers;
   std::string body;
   std::shared_ptr<const Principal> principal;
@@ -23,10 +24,14 @@ struct HttpRequest {
 struct HttpReply {
   int status = 200;
   HttpHeaders headers;
-  std::string body;                    // JSON, or empty
-  std::shared_ptr<HttpStream> stream;  // instead
-  uint64_t from = 1;                   // the first event of it to send
-  bool is_resumed = false;             // events in any case, and none to begin with
+  // JSON, or empty.
+  std::string body;
+  // Used instead of the body.
+  std::shared_ptr<HttpStream> stream;
+  // The first event of the stream to send.
+  uint64_t from = 1;
+  // A resumed stream has events in any case, and begins without a greeting.
+  bool is_resumed = false;
 };
 
 class HttpServer {
@@ -38,7 +43,8 @@ class HttpServer {
   ~HttpServer();
 
   io::Task<HttpReply> handle(HttpRequest request);
-  void close();  // all sessions and streams end
+  // Ends all sessions and streams.
+  void close();
   size_t sessions() const { return sessions_.size(); }
 
  private:
@@ -46,12 +52,14 @@ class HttpServer {
     std::string id;
     std::shared_ptr<Connection> connection;
     std::shared_ptr<Budget> budget = std::make_shared<Budget>();
-    std::shared_ptr<HttpStream> apart;  // what belongs to no request
+    // For messages that belong to no request.
+    std::shared_ptr<HttpStream> apart;
     // By name, oldest first.
     std::deque<std::pair<std::string, std::shared_ptr<HttpStream>>> streams;
     uint64_t named = 0;
     io::Milliseconds used = 0;
-    uint64_t turn = 0;  // of its last use: many may be within a millisecond
+    // The number of its last use: many may be within one millisecond.
+    uint64_t turn = 0;
   };
 
   // By the method of the request, and the era of its message.
@@ -66,7 +74,8 @@ class HttpServer {
   // False: there are too many sessions, and all of the principal's are in use.
   bool make_room(const std::string& principal);
   void end(std::shared_ptr<Session> session);
-  std::shared_ptr<size_t> kept_of(const std::string& principal);  // what all its sessions keep
+  // What all sessions of a principal keep.
+  std::shared_ptr<size_t> kept_of(const std::string& principal);
   // False: the list of tools could not be read, so no call can be checked.
   io::Task<bool> knows_tools(std::shared_ptr<const Principal> principal);
   io::Task<bool> learn_tools(std::shared_ptr<const Principal> principal);
@@ -74,10 +83,13 @@ class HttpServer {
 
   Server& server_;
   std::map<std::string, std::shared_ptr<Session>> sessions_;
-  std::map<std::string, std::vector<MirroredParam>> mirrored_;  // by tool
-  std::map<std::string, std::weak_ptr<size_t>> kept_;           // by principal
+  // By tool.
+  std::map<std::string, std::vector<MirroredParam>> mirrored_;
+  // By principal.
+  std::map<std::string, std::weak_ptr<size_t>> kept_;
   bool knows_tools_ = false;
-  std::shared_ptr<io::Event> learning_;  // somebody asks for them
+  // Set while somebody reads the list of tools.
+  std::shared_ptr<io::Event> learning_;
   uint64_t tools_changed_ = 0, turn_ = 0;
   std::shared_ptr<HttpServer*> alive_;
 };

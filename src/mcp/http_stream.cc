@@ -6,8 +6,11 @@ namespace paddock::mcp {
 
 namespace {
 
-constexpr size_t kMuch = 1 << 20;  // not sent yet: notifications are left out
-constexpr int kRetry = 1000;       // ms, after which a client whose stream was cut should come back
+// In bytes. With more than this unsent, notifications are left out.
+constexpr size_t kMuch = 1 << 20;
+
+// Milliseconds after which a client whose stream was cut should come back.
+constexpr int kRetry = 1000;
 
 }  // namespace
 
@@ -22,10 +25,12 @@ int http_status(const Message& answer) {
              : 200;
 }
 
+// What was kept for resumption no longer counts against the session.
 HttpStream::~HttpStream() {
   if (options_.budget) options_.budget->remove(bytes_);
 }
 
+// Keeps the count of bytes here and in the budget the same.
 void HttpStream::let_go_of_first() {
   bytes_ -= events_.front().size();
   if (options_.budget) options_.budget->remove(events_.front().size());
@@ -52,6 +57,7 @@ void HttpStream::add(std::string text, bool is_needed) {
   bell.ring();
 }
 
+// The acknowledgement of a subscription is needed, since the client waits for it.
 void HttpStream::tell(const Message& message) {
   bool may_be_left_out = message.kind == Message::Kind::notification &&
                          message.method != "notifications/subscriptions/acknowledged";
@@ -77,6 +83,7 @@ void HttpStream::finish(const Message& answer) {
   bell.ring();
 }
 
+// Readers find that nothing more will come.
 void HttpStream::drop() {
   over_ = true;
   bell.ring();
@@ -90,12 +97,14 @@ uint64_t HttpStream::begin_reading(uint64_t from) {
   return ++reader_;
 }
 
+// A reader that was replaced by another one changes nothing.
 void HttpStream::end_reading(uint64_t reader) {
   if (reader != reader_) return;
   is_read_ = false;
   shed();
 }
 
+// Gives up events of a finished stream, oldest first, only while the budget is exceeded.
 void HttpStream::shed() {
   while (over_ && !is_read_ && options_.budget && !options_.budget->has_room(0) && !events_.empty())
     let_go_of_first();
@@ -122,6 +131,7 @@ std::string HttpStream::greeting() const {
                          : ":\n\n";
 }
 
+// Without a name the stream cannot be resumed, and its events have no ids.
 std::string HttpStream::as_event(uint64_t number) const {
   std::string id = options_.name.empty() ? "" : cat("id: ", options_.name, "_", number, "\n");
   return cat("event: message\n", id, "data: ", event(number), "\n\n");

@@ -30,12 +30,16 @@ class HttpStream : public Outlet {
   struct Options {
     // Of a resumable one: the first part of its events' ids; else empty.
     std::string name;
-    bool primes = false;             // begins with an empty event that has an id (2025-11-25)
-    std::shared_ptr<Budget> budget;  // of a resumable one
+    // Begins with an empty event that has an id (2025-11-25).
+    bool primes = false;
+    // Set for a resumable stream.
+    std::shared_ptr<Budget> budget;
     // Events while nobody reads, the rest is left out; 0: any number.
     size_t most_unread = 0;
-    io::Milliseconds patience = 15'000;  // how long an answer may take to be sent as plain JSON
-    std::function<void(bool was_streaming)> gone;  // the client went before the end
+    // How long an answer may take to be sent as plain JSON.
+    io::Milliseconds patience = 15'000;
+    // Called when the client went before the end.
+    std::function<void(bool was_streaming)> gone;
   };
   HttpStream(io::Loop& loop, Options options) : bell(loop), options_(std::move(options)) {}
   ~HttpStream() override;
@@ -47,30 +51,37 @@ class HttpStream : public Outlet {
   // ---- for the sender. Events are numbered from 1; `taken` says that all before this one were
   // sent. An event that the current reader has not taken is kept. One that nobody reads may be
   // dropped, so a client that resumes may find its place before first().
-  io::Bell bell;                              // rings when there is more
-  uint64_t begin_reading(uint64_t from = 1);  // whoever read it before stops
+  io::Bell bell;  // rings when there is more
+  // Whoever read it before stops.
+  uint64_t begin_reading(uint64_t from = 1);
   bool is_read_by(uint64_t reader) const { return reader == reader_; }
   void end_reading(uint64_t reader);
   bool is_being_read() const { return is_read_; }
-  void client_gone(uint64_t reader);  // its connection broke
+  // The connection of this reader broke.
+  void client_gone(uint64_t reader);
   uint64_t first() const { return first_; }
   uint64_t end() const { return first_ + events_.size(); }
   const std::string& event(uint64_t number) const { return events_[number - first_]; }
   void taken(uint64_t reader, uint64_t number);
-  bool is_over() const { return over_; }  // nothing will be added
+  // Nothing will be added.
+  bool is_over() const { return over_; }
   bool is_answer_alone() const { return over_ && answered_ && end() == 2 && first_ == 1; }
-  int status() const { return status_; }  // of the answer, when it is alone
+  // The status of the answer, when it is alone.
+  int status() const { return status_; }
   void stream_now() { streaming_ = true; }
   bool is_streaming() const { return streaming_; }
   const Options& options() const { return options_; }
-  std::string greeting() const;  // the first bytes of an event stream
+  // The first bytes of an event stream.
+  std::string greeting() const;
   std::string as_event(uint64_t number) const;
 
  private:
   void add(std::string text, bool is_needed);
   void let_go_of_first();
-  bool make_room(size_t bytes);  // by letting go of what was sent
-  void shed();                   // what is over and nobody reads, when more is kept than may be
+  // Makes room by letting go of what was sent.
+  bool make_room(size_t bytes);
+  // Gives up what is over and nobody reads, when more is kept than may be.
+  void shed();
 
   Options options_;
   std::deque<std::string> events_;

@@ -13,12 +13,17 @@ namespace {
 using io::Milliseconds;
 using io::Task;
 
+// Bounds on requests of ours under way, and on questions of the server.
 constexpr size_t kMostPending = 256, kMostAsked = 16;
 // A server that leaves the probe unanswered for so long is greeted the old way, too.
 constexpr Milliseconds kSilence = 5'000;
-constexpr Milliseconds kOwnPatience = 10'000;  // for requests that nobody but us waits for
+
+// For requests that nobody but us waits for.
+constexpr Milliseconds kOwnPatience = 10'000;
 constexpr Milliseconds kLongestPatience = 60'000;
-constexpr size_t kLongestText = 64 << 10;  // of instructions; names are shorter
+
+// In bytes, for instructions. Names are shorter.
+constexpr size_t kLongestText = 64 << 10;
 
 // A capability may be an object or a flag.
 bool has(const Value& capabilities, std::initializer_list<const char*> path) {
@@ -72,6 +77,7 @@ std::string bounded(const Value* text, size_t most) {
   return to_utf8(std::string_view(*text->as_string()).substr(0, most));
 }
 
+// `versions` comes from the server and may be anything.
 bool speaks(const Value* versions, std::string_view version) {
   if (!versions || !versions->as_array()) return false;
   return std::any_of(
@@ -84,6 +90,7 @@ bool speaks_legacy(const Value* versions) {
                      [&](const char* version) { return speaks(versions, version); });
 }
 
+// Only modern servers have these codes, so they show the era even in a refusal.
 bool is_modern_error(int code) {
   return code == kUnsupportedVersion || code == kHeaderMismatch || code == kMissingCapability;
 }
@@ -102,6 +109,7 @@ Error cannot(const std::string& why, const std::string& hint = "") {
 
 // ---- requests of ours
 
+// Ids are never used again, so that a late answer cannot reach another request.
 PendingPtr Link::begin_request(std::string method, std::shared_ptr<Context> context) {
   auto pending = std::make_shared<PendingRequest>(loop_);
   pending->id = ++last_id_;
@@ -191,6 +199,8 @@ PendingPtr Link::find(const Value& id) const {
   return found == pending_.end() ? nullptr : found->second;
 }
 
+// Used to find out what an answer or a question without an id belongs to. A subscription does not
+// count, because it is always under way.
 PendingPtr Link::only() const {
   PendingPtr one;
   for (const auto& [id, pending] : pending_) {
@@ -209,6 +219,7 @@ void Link::broke(const PendingPtr& pending, const std::string& why) {
                                                        " cannot be used: ", why)));
 }
 
+// Comes at most once. The requests are taken out first: settling one may begin others.
 void Link::lost(Error why) {
   if (gone_) return;
   gone_ = std::move(why);
@@ -232,6 +243,7 @@ void Link::complain(std::string_view what) {
     options_.upstream.complain(printable(what.substr(0, 1000)));
 }
 
+// Nobody is told after close(), because the receiver may be gone.
 void Link::tell(std::string method, Value params) const {
   if (!closed_ && options_.upstream.tell)
     options_.upstream.tell(std::move(method), std::move(params));
@@ -311,6 +323,7 @@ void Link::take_request(Message message, const PendingPtr& on) {
       answer_ask(shared_from_this(), std::move(message), pending ? pending->context : nullptr));
 }
 
+// The server is answered in any case, so that it does not wait for ever.
 Task<void> Link::answer_ask(std::shared_ptr<Link> self, Message request,
                             std::shared_ptr<Context> during) {
   ++self->asked_;
@@ -383,18 +396,21 @@ void Link::take_notification(Message message, const PendingPtr& on) {
     if (method == known) return tell(method, std::move(params));
 }
 
+// Modern servers take no notifications from a client.
 void Link::notify(std::string method, Value params) {
   if (!gone_ && era == Era::legacy) send(notification(std::move(method), std::move(params)));
 }
 
 // ---- which era
 
+// The answers to the two greetings, which may both be under way.
 struct Link::Greeting {
   explicit Greeting(io::Loop& loop) : bell(loop) {}
   io::Bell bell;
   std::optional<Answer> discovery, initialization;
 };
 
+// Runs beside greet(), which waits for either answer.
 Task<void> Link::ask_own(std::shared_ptr<Link> self, std::shared_ptr<Greeting> greeting,
                          std::string method, Value params) {
   bool is_discovery = method == "server/discover";
@@ -477,6 +493,7 @@ Task<Result<void>> Link::greet() {
   co_return Result<void>();
 }
 
+// The newest legacy revision is offered; the server may choose an older one.
 Value Link::hello() const {
   Value hello, info;
   info.set("name", options_.name);
@@ -488,6 +505,7 @@ Value Link::hello() const {
   return hello;
 }
 
+// Without an acknowledgement of the transport, sent is as good as arrived.
 Task<void> Link::send_and_wait(Message message) {
   send(message);
   co_return;
@@ -506,6 +524,7 @@ void Link::take_identity(const Value* info, const Value& result) {
       capabilities && capabilities->as_object() ? *capabilities : Value(Value::Object{});
 }
 
+// A server that lists only legacy revisions is greeted the old way.
 Result<void> Link::take_discovery(const Value& result, bool& is_legacy) {
   const Value* versions = result.find("supportedVersions");
   // Without a list it answered what it did not understand.
@@ -521,6 +540,7 @@ Result<void> Link::take_discovery(const Value& result, bool& is_legacy) {
   return {};
 }
 
+// The server has the last word on the revision, among those that are known here.
 Result<void> Link::take_initialization(const Value& result) {
   std::string chosen = text_in(result, "protocolVersion");
   if (std::find(std::begin(kLegacy), std::end(kLegacy), chosen) == std::end(kLegacy))
@@ -534,12 +554,14 @@ Result<void> Link::take_initialization(const Value& result) {
 
 // ---- what it tells by itself
 
+// Kept for later starts as well; modern servers are told with each request.
 void Link::set_log_level(std::string level) {
   log_level_ = level;
   if (era == Era::legacy && !gone_ && has(offer.capabilities, {"logging"}))
     io::spawn(send_log_level(shared_from_this(), std::move(level)));
 }
 
+// Nobody waits for the answer: logs are only a help.
 Task<void> Link::send_log_level(std::shared_ptr<Link> self, std::string level) {
   Value params;
   params.set("level", std::move(level));
@@ -548,6 +570,7 @@ Task<void> Link::send_log_level(std::shared_ptr<Link> self, std::string level) {
   (void)co_await self->call(method, params, nobody, kOwnPatience);
 }
 
+// Replaces what was listened to before.
 Task<Result<void>> Link::listen(std::vector<std::string> resources) {
   if (gone_) co_return *gone_;
   resources_ = resources;
@@ -625,6 +648,7 @@ Task<Result<void>> Link::listen_modern(std::vector<std::string> resources) {
   co_return Result<void>();
 }
 
+// One task at a time tries again, however many streams break off.
 void Link::relisten() {
   if (!std::exchange(listening_again_, true)) io::spawn(listen_again(shared_from_this()));
 }

@@ -15,9 +15,11 @@ namespace paddock::mcp {
 // A request of ours until it is answered.
 struct PendingRequest {
   explicit PendingRequest(io::Loop& loop) : bell(loop) {}
-  int64_t id = 0;  // also its progress token
+  // It is also the progress token.
+  int64_t id = 0;
   std::string method;
-  std::shared_ptr<Context> context;  // null: it is the link's own
+  // Null if the request is the link's own.
+  std::shared_ptr<Context> context;
   std::optional<Answer> answer;
   bool cancelled = false;
   io::Bell bell;
@@ -41,19 +43,25 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
  protected:
   // What carries the messages. A request's answer comes to take(), or settle().
   virtual void send_request(const PendingPtr& pending, Value params) = 0;
-  virtual void send(const Message& message) = 0;  // a notification, or an answer
+  // Sends a notification, or an answer.
+  virtual void send(const Message& message) = 0;
   // Nobody waits for its answer any more.
   virtual void forget(const PendingPtr& pending, const std::string& why) = 0;
-  virtual void shut() = 0;                                // nothing more comes or goes
-  virtual io::Task<void> send_and_wait(Message message);  // the same, until it has arrived
+  // After this nothing more comes or goes.
+  virtual void shut() = 0;
+  // Sends a message, and returns when it has arrived.
+  virtual io::Task<void> send_and_wait(Message message);
+  // Called when the greeting has succeeded.
   virtual void greeted() {}
-  virtual void answered(const PendingRequest&, Answer&) {}  // before anybody hears of it
+  // Called before anybody hears of the answer.
+  virtual void answered(const PendingRequest&, Answer&) {}
 
   // `on`: the request on whose stream it came; null: there is one for all.
   void take(Message message, const PendingPtr& on);
   void settle(const PendingPtr& pending, Answer answer);
   PendingPtr find(const Value& id) const;
-  PendingPtr only() const;  // when one alone is under way
+  // Set when one request alone is under way.
+  PendingPtr only() const;
   // It answered what cannot be understood; null: nobody knows to what.
   void broke(const PendingPtr& pending, const std::string& why);
   // The connection has ended; everything fails.
@@ -65,7 +73,8 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
   PendingPtr begin_request(std::string method, std::shared_ptr<Context> context);
   void end_request(const PendingPtr& pending) { pending_.erase(pending->id); }
   bool is_gone() const { return gone_.has_value(); }
-  Value hello() const;  // of initialize
+  // The parameters of initialize.
+  Value hello() const;
   Result<void> take_initialization(const Value& result);
 
   io::Loop& loop_;
@@ -88,20 +97,25 @@ class Link : public ServerLink, public std::enable_shared_from_this<Link> {
   Answer read(const PendingRequest& pending, Message message) const;
   Result<bool> hear_discovery(const Answer& said);
   Result<void> take_discovery(const Value& result, bool& is_legacy);
-  void relisten();  // the stream of subscriptions/listen broke off
+  // For when the stream of subscriptions/listen broke off.
+  void relisten();
   void take_identity(const Value* info, const Value& result);
 
   int64_t last_id_ = 0;
   std::optional<Error> gone_;
   bool closed_ = false;
   TokenBucket complaints_{20, 40};
-  size_t asked_ = 0;  // questions of the server that wait for their answers
+  // Questions of the server that wait for their answers.
+  size_t asked_ = 0;
   std::string log_level_;
-  std::set<std::string> subscribed_;  // legacy
+  // For a legacy server.
+  std::set<std::string> subscribed_;
   std::vector<std::string> resources_;
-  PendingPtr listening_;  // modern: the request of subscriptions/listen
+  // For a modern server: the request of subscriptions/listen.
+  PendingPtr listening_;
   bool acknowledged_ = false, listening_again_ = false;
-  io::Milliseconds patience_ = 1000;  // before it is listened again
+  // How long to wait before listening again.
+  io::Milliseconds patience_ = 1000;
 };
 
 // The id of a message that is not strict JSON, so that the request it answers does not wait for

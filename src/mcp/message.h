@@ -32,8 +32,10 @@ enum Code : int {
   kMethodNotFound = -32601,
   kInvalidParams = -32602,
   kInternalError = -32603,
-  kResourceNotFound = -32002,        // legacy; modern says kInvalidParams
-  kUrlElicitationRequired = -32042,  // legacy
+  // Legacy. Modern servers use kInvalidParams.
+  kResourceNotFound = -32002,
+  // Legacy.
+  kUrlElicitationRequired = -32042,
   kHeaderMismatch = -32020,
   kMissingCapability = -32021,
   kUnsupportedVersion = -32022,
@@ -43,19 +45,24 @@ enum Code : int {
 struct Problem {
   int code = kInternalError;
   std::string message;
-  Value data;  // null: none
+  // Null if there is none.
+  Value data;
 };
 
 struct Message {
   enum class Kind : uint8_t { request, notification, response } kind = Kind::request;
   // A string or an integer; null for a notification, and for a response to what could not be read.
   Value id;
-  std::string method;  // request, notification
-  Value params;        // an object, or null when there were none
-  Value result;        // response, unless it is a problem
+  // For a request or a notification.
+  std::string method;
+  // An object, or null when there were none.
+  Value params;
+  // For a response, unless it is a problem.
+  Value result;
   std::optional<Problem> problem;
 };
 
+// In bytes, for both directions.
 inline constexpr size_t kLargestMessage = 4 << 20;
 
 // The error arm is what to answer with; `id` is then that of the message as far as it could be
@@ -70,7 +77,8 @@ struct Parsed {
 // that are no object.
 Parsed parse_message(std::string_view text);
 
-std::string to_text(const Message& message);  // one line of JSON without its end
+// One line of JSON, without its end.
+std::string to_text(const Message& message);
 Message request(Value id, std::string method, Value params);
 Message notification(std::string method, Value params);
 Message answer(Value id, Value result);

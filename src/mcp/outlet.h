@@ -14,7 +14,8 @@ class Outlet {
   virtual void tell(const Message& message) = 0;
   // The answer, once; nothing follows for this request.
   virtual void finish(const Message& answer) = 0;
-  virtual void drop() = 0;  // instead: none will come
+  // Used instead: no answer will come.
+  virtual void drop() = 0;
 };
 
 }  // namespace paddock::mcp

@@ -21,6 +21,7 @@ Error refused(const char* why) {
 
 }  // namespace
 
+// The key is made anew for each process, so that states do not outlive it.
 Result<RequestStates> RequestStates::create(io::Loop& loop) {
   std::string key = TRY(random_bytes(32));
   return RequestStates(loop, std::move(key));
@@ -35,6 +36,7 @@ RequestStates::Bound RequestStates::bind(const std::string& principal, const std
   return {principal, method, to_hex(sha256_bytes(text)), text.size()};
 }
 
+// The parts are joined as JSON, so that no two different lists give the same bytes.
 std::string RequestStates::mac(const std::string& content, const Bound& bound) const {
   return hmac_sha256(key_,
                      to_json(text_list({content, bound.principal, bound.method, bound.digest})));
@@ -46,6 +48,7 @@ std::string RequestStates::make(char kind, const Bound& bound, const std::string
   return cat(base64(inner), ".", base64(mac(inner, bound)));
 }
 
+// A service that has no state is told apart from one whose state is empty.
 std::string RequestStates::seal(const Bound& bound, const std::optional<std::string>& state) const {
   return make(state ? 's' : 'n', bound, state.value_or(""));
 }
@@ -65,6 +68,7 @@ Result<std::string> RequestStates::park(const Bound& bound, std::shared_ptr<Call
   return make('p', bound, name);
 }
 
+// Keeps the totals right; every way out of the table leads through here.
 std::shared_ptr<Call> RequestStates::take_out(std::map<std::string, Parked>::iterator at) {
   Parked parked = std::move(at->second);
   parked_.erase(at);
@@ -75,6 +79,8 @@ std::shared_ptr<Call> RequestStates::take_out(std::map<std::string, Parked>::ite
   return parked.call;
 }
 
+// The seal is checked before anything in the token is believed. A parked call is taken out, so that
+// a token works once.
 Result<RequestStates::Opened> RequestStates::open(const Bound& bound, const std::string& token) {
   size_t dot = token.find('.');
   if (dot == std::string::npos) return refused("it is none of this server's");
@@ -94,6 +100,7 @@ Result<RequestStates::Opened> RequestStates::open(const Bound& bound, const std:
   return Opened{{}, take_out(found)};
 }
 
+// Calls that wait for a client are cancelled, so that their tools end.
 void RequestStates::close() {
   while (!parked_.empty()) take_out(parked_.begin())->cancel("the server ends");
 }

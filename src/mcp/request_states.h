@@ -18,6 +18,7 @@ class Call;
 
 class RequestStates {
  public:
+  // Milliseconds.
   static constexpr io::Milliseconds kLife = 15 * 60'000;
   static constexpr size_t kMostParked = 1024, kMostParkedOfOne = 64;
   // Of their parameters.
@@ -27,8 +28,10 @@ class RequestStates {
 
   // Whom and what a state is for.
   struct Bound {
-    std::string principal, method, digest;  // digest: of the params
-    size_t bytes = 0;                       // of the params
+    // The digest is that of the params.
+    std::string principal, method, digest;
+    // The size of the params.
+    size_t bytes = 0;
   };
   // The params without _meta, inputResponses and requestState, whatever the order of keys.
   static Bound bind(const std::string& principal, const std::string& method, const Value& params);
@@ -39,14 +42,18 @@ class RequestStates {
   Result<std::string> park(const Bound& bound, std::shared_ptr<Call> call);
 
   struct Opened {
-    std::optional<std::string> state;  // the service's own, or
-    std::shared_ptr<Call> parked;      // a call, which is not kept any more
+    // The service's own state, or unset.
+    std::optional<std::string> state;
+    // A call that waited, which is not kept any more.
+    std::shared_ptr<Call> parked;
   };
   // The error arm: changed, somebody else's, for another request, used already, or too old.
   Result<Opened> open(const Bound& bound, const std::string& token);
 
-  void sweep();  // ends calls whose time is over
-  void close();  // ends all
+  // Ends calls whose time is over.
+  void sweep();
+  // Ends all of them.
+  void close();
   size_t parked() const { return parked_.size(); }
 
  private:
@@ -56,6 +63,7 @@ class RequestStates {
     size_t bytes;
     io::Milliseconds until;
   };
+  // How much of the room one principal uses.
   struct Share {
     size_t count = 0, bytes = 0;
   };
@@ -66,8 +74,10 @@ class RequestStates {
 
   io::Loop* loop_;
   std::string key_;
-  std::map<std::string, Parked> parked_;  // by a random name
-  std::map<std::string, Share> shares_;   // by principal
+  // By a random name.
+  std::map<std::string, Parked> parked_;
+  // By principal.
+  std::map<std::string, Share> shares_;
   size_t bytes_ = 0;
 };
 

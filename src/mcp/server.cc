@@ -11,8 +11,12 @@ namespace {
 using io::Task;
 
 constexpr io::Milliseconds kSweepTime = 5'000;
-constexpr io::Milliseconds kChangeTime = 100;  // changes of one moment are told once
-constexpr size_t kMostChanges = 10'000;        // resources that changed within that
+
+// Changes of one moment are told once.
+constexpr io::Milliseconds kChangeTime = 100;
+
+// Resources that changed within that time.
+constexpr size_t kMostChanges = 10'000;
 
 // A key that is taken away ends what it began.
 void end_whom_it_may_not_serve(const ServerState& state) {
@@ -30,6 +34,7 @@ void end_whom_it_may_not_serve(const ServerState& state) {
 
 }  // namespace
 
+// JSON keeps the number 1 and the text "1" apart.
 std::string key_of(const Value& id) { return to_json(id); }
 
 // Bounded by bytes, because URIs may be long.
@@ -58,11 +63,13 @@ void ServerState::count(const std::string& principal, int more) {
   if (counted == 0) requests.erase(principal);
 }
 
+// Asked once: the name and the version do not depend on who asks.
 const Offer& ServerState::who(const Principal& principal) {
   if (!identity) identity = service.offer(principal);
   return *identity;
 }
 
+// The service may speak while the server ends, so it holds the state weakly.
 Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, Service& service) {
   RequestStates states = TRY(RequestStates::create(loop));
   auto state = std::make_shared<ServerState>(loop, service, std::move(states));
@@ -75,11 +82,13 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, Service& service)
 
 Server::~Server() { state_->service.on_change = nullptr; }
 
+// `apart` is for messages that belong to no request of a legacy client.
 std::shared_ptr<Connection> Server::connect(std::shared_ptr<const Principal> principal,
                                             std::shared_ptr<Outlet> apart) {
   return std::make_shared<Connection>(state_, std::move(principal), std::move(apart));
 }
 
+// Holds all connections first, since closing one changes the set.
 void Server::close() {
   std::vector<std::shared_ptr<Connection>> all;
   for (Connection* connection : state_->connections) all.push_back(connection->shared_from_this());

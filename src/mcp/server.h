@@ -21,11 +21,20 @@
 
 namespace paddock::mcp {
 
-inline constexpr size_t kMostRequests = 64;           // at once, of one connection
-inline constexpr size_t kMostRequestsOfOne = 512;     // of one principal, over all connections
-inline constexpr size_t kMostWatched = 1000;          // resources that one connection hears of
-inline constexpr size_t kLongestUri = 4096;           // of such a resource
-inline constexpr size_t kMostWatchedBytes = 1 << 20;  // of their URIs, of one principal
+// The most requests of one connection at once.
+inline constexpr size_t kMostRequests = 64;
+
+// The most requests of one principal, over all its connections.
+inline constexpr size_t kMostRequestsOfOne = 512;
+
+// Resources that one connection may watch.
+inline constexpr size_t kMostWatched = 1000;
+
+// In bytes, for such a resource.
+inline constexpr size_t kLongestUri = 4096;
+
+// In bytes, of all URIs that one principal watches.
+inline constexpr size_t kMostWatchedBytes = 1 << 20;
 // Of questions to a legacy client for one request.
 inline constexpr int kMostRounds = 16;
 
@@ -37,7 +46,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection();
 
   void receive(Message message, std::shared_ptr<Outlet> outlet);
-  void close(bool graceful = false);  // graceful: subscriptions end with an answer
+  // If graceful, subscriptions end with an answer.
+  void close(bool graceful = false);
   bool is_open() const { return open_; }
   bool is_legacy() const { return legacy_; }
   const Client& client() const { return client_; }
@@ -79,19 +89,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::shared_ptr<ServerState> server_;
   std::shared_ptr<const Principal> principal_;
-  std::shared_ptr<Outlet> apart_;  // for what belongs to no request of a legacy client
+  // For messages that belong to no request of a legacy client.
+  std::shared_ptr<Outlet> apart_;
   bool open_ = true, legacy_ = false;
-  Client client_;                                       // legacy
-  int log_level_ = 1;                                   // legacy: info
-  std::set<std::string> watched_;                       // legacy
-  std::map<std::string, std::shared_ptr<Call>> calls_;  // by the id of the request
+  // For a legacy client, as its log level and what it watches.
+  Client client_;
+  int log_level_ = 1;              // legacy: info
+  std::set<std::string> watched_;  // legacy
+  // By the id of the request.
+  std::map<std::string, std::shared_ptr<Call>> calls_;
   std::map<std::string, Listen> listens_;
   // What waits for the service to start: its turn, by the id of the request.
   std::map<std::string, uint64_t> starting_;
   uint64_t turn_ = 0;
-  std::map<std::string, std::shared_ptr<Ask>> asks_;  // legacy: by the id of our request
+  // For a legacy client, by the id of our request.
+  std::map<std::string, std::shared_ptr<Ask>> asks_;
   uint64_t asked_ = 0;
-  TokenBucket messages_{200, 400};  // notifications of the client
+  // Limits the notifications of the client.
+  TokenBucket messages_{200, 400};
 };
 
 // What all connections share.
@@ -102,19 +117,26 @@ struct ServerState {
   Service& service;
   RequestStates states;
   std::set<Connection*> connections;
-  std::map<std::string, size_t> requests;         // under way, by principal
-  std::optional<Offer> identity;                  // name and version
-  std::map<std::string, size_t> watchers;         // of each resource
-  std::map<std::string, size_t> watched;          // bytes of URIs, by principal
-  std::set<std::pair<int, std::string>> changes;  // not told yet
+  // Requests under way, by principal.
+  std::map<std::string, size_t> requests;
+  // The name and the version.
+  std::optional<Offer> identity;
+  // How many watch each resource.
+  std::map<std::string, size_t> watchers;
+  // Bytes of URIs, by principal.
+  std::map<std::string, size_t> watched;
+  // Changes that nobody was told of yet.
+  std::set<std::pair<int, std::string>> changes;
   bool telling = false;
   io::Milliseconds told_at = 0;
-  std::function<void(const Change&)> on_change;  // of a transport that keeps something
+  // For a transport that keeps something of what is offered.
+  std::function<void(const Change&)> on_change;
 
   // Whether the principal has room for one more URI, and the count of those who watch it.
   bool may_watch(const std::string& principal, const std::string& uri);
   void watch(const std::string& principal, const std::string& uri, bool wanted);
-  void count(const std::string& principal, int more);  // of its requests under way
+  // Counts its requests under way.
+  void count(const std::string& principal, int more);
   const Offer& who(const Principal& principal);
 };
 
@@ -126,7 +148,8 @@ class Server {
 
   std::shared_ptr<Connection> connect(std::shared_ptr<const Principal> principal,
                                       std::shared_ptr<Outlet> apart);
-  void close();  // all connections, gracefully
+  // Closes all connections gracefully.
+  void close();
   io::Loop& loop() { return state_->loop; }
   Service& service() { return state_->service; }
   std::function<void(const Change&)>& on_change() { return state_->on_change; }
@@ -140,6 +163,7 @@ class Server {
   std::shared_ptr<ServerState> state_;
 };
 
-std::string key_of(const Value& id);  // so that 1 and "1" are two
+// A key that keeps 1 and "1" apart.
+std::string key_of(const Value& id);
 
 }  // namespace paddock::mcp

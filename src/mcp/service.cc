@@ -38,6 +38,7 @@ void DirectContext::log(std::string, std::string, Value data) {
   if (on_log && data.as_string()) on_log(*data.as_string());
 }
 
+// The error says what to do, because a tool that asks cannot work here otherwise.
 io::Task<Result<Value>> DirectContext::ask(std::string question, Value) {
   co_return Error{paddock::Code::unsupported, question + ": nobody can be asked on this way",
                   "call the tool through an MCP client that can be"};
@@ -49,6 +50,7 @@ void DirectContext::on_cancel(std::function<void()> cancelled) {
   if (std::function<void()> now = std::move(on_cancel_)) now();
 }
 
+// Only the first cancellation counts.
 void DirectContext::cancel() {
   if (std::exchange(cancelled_, true)) return;
   if (std::function<void()> now = std::move(on_cancel_)) now();

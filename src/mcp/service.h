@@ -30,15 +30,19 @@ namespace paddock::mcp {
 // in it what it needs again.
 struct Principal {
   virtual ~Principal() = default;
-  std::string id;  // two with the same are the same; state of one is never shown to another
-  std::function<bool()> may_still;  // asked now and then while they are connected; empty: they may
+  // Two with the same id are the same principal. State of one is never shown to another.
+  std::string id;
+  // Asked now and then while they are connected. Empty: they may.
+  std::function<bool()> may_still;
 };
 
 // What a client said about itself.
 struct Client {
   Era era = Era::modern;
-  std::string version;       // of the protocol
-  Value info, capabilities;  // objects; info may be null
+  // The revision of the protocol.
+  std::string version;
+  // Objects; `info` may be null.
+  Value info, capabilities;
   // "sampling", "elicitation", "roots", "elicitation.url", "sampling.tools".
   bool can(std::string_view capability) const;
 };
@@ -47,12 +51,15 @@ struct Client {
 struct Answer {
   // An object; resultType, serverInfo and default caching hints are added for modern clients.
   Value result;
-  std::optional<Problem> problem;  // instead
+  // Used instead of a result.
+  std::optional<Problem> problem;
   struct Input {
-    Value requests;  // an object: key → {"method","params"}
+    // An object: key → {"method","params"}.
+    Value requests;
     std::optional<std::string> state;
   };
-  std::optional<Input> input;  // instead: what is needed first
+  // Used instead: what is needed first.
+  std::optional<Input> input;
 
   static Answer done(Value result);
   static Answer failed(int code, std::string message, Value data = {});
@@ -70,7 +77,8 @@ class Context {
   Value params;
   Client client;
   std::shared_ptr<const Principal> principal;
-  Cause cause = Cause::begin();  // from _meta.traceparent, or the transport's
+  // From _meta.traceparent, or the transport's.
+  Cause cause = Cause::begin();
 
   // Told with the request, where the client asked for it; else nothing happens.
   virtual void progress(double progress, std::optional<double> total, std::string message) = 0;
@@ -81,7 +89,7 @@ class Context {
   virtual io::Task<Result<Value>> ask(std::string method, Value params) = 0;
 
   virtual bool is_cancelled() const = 0;
-  // Once; replaces the one before; at once when it is already.
+  // Called once, and at once if the call is cancelled already. Replaces the one before.
   virtual void on_cancel(std::function<void()> cancelled) = 0;
   virtual bool wants_progress() const = 0;
 };
@@ -108,15 +116,18 @@ class DirectContext : public Context {
   std::function<void()> on_cancel_;
 };
 
+// What a service says of itself to a client that connects.
 struct Offer {
   // As in the newest revision: {"tools":{"listChanged":true},"resources":{"subscribe":true,…},…}.
   Value capabilities;
   std::string name, title, version, instructions;
 };
 
+// One change of what is offered.
 struct Change {
   enum class Kind : uint8_t { tools, prompts, resources, resource } kind = Kind::tools;
-  std::string uri;  // of a resource
+  // For Kind::resource.
+  std::string uri;
 };
 
 class Service {

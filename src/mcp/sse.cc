@@ -8,10 +8,12 @@ namespace paddock::mcp {
 
 namespace {
 
+// In bytes. A longer id would have to be sent back in a header.
 constexpr size_t kLongestId = 1024;
 
 }  // namespace
 
+// Drops what was read before, so that memory is bounded by one event.
 void SseReader::feed(std::string_view bytes) {
   ahead_.erase(0, at_);
   searched_ -= std::min(searched_, at_);

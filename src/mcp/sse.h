@@ -11,8 +11,10 @@
 namespace paddock::mcp {
 
 struct SseEvent {
-  std::string type;  // "message" when the event does not say
-  std::string data;  // may be empty
+  // "message" when the event does not say.
+  std::string type;
+  // May be empty.
+  std::string data;
 };
 
 class SseReader {
@@ -23,17 +25,22 @@ class SseReader {
   // The next whole event, or nothing yet. The error arm: one is too large.
   Result<std::optional<SseEvent>> next();
 
-  std::string last_id;              // to go on from, should the stream break off
-  std::optional<int64_t> retry_ms;  // how long to wait before that
+  // Where to go on from if the stream breaks off.
+  std::string last_id;
+  // How long to wait before that.
+  std::optional<int64_t> retry_ms;
 
  private:
   void take_line(std::string_view line);
 
   size_t largest_;
   std::string ahead_, data_, type_;
-  size_t at_ = 0;                  // of ahead_: read up to here
-  size_t searched_ = 0;            // of ahead_: no line ends before this
-  std::optional<std::string> id_;  // of the event that is being read
+  // How far ahead_ was read.
+  size_t at_ = 0;
+  // No line ends in ahead_ before this.
+  size_t searched_ = 0;
+  // The id of the event that is being read.
+  std::optional<std::string> id_;
   bool has_data_ = false, begun_ = false, after_cr_ = false;
 };
 

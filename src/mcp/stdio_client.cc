@@ -14,11 +14,17 @@ using io::Task;
 
 // After so many lines in a row that are not messages, it is not an MCP server.
 constexpr size_t kMostGarbage = 1000;
+
+// The second bounds how much is taken from one server before others have their turn.
 constexpr size_t kReadAtOnce = 64 << 10, kBeforeOthers = 256 << 10;
 // Of a line that is too long: many servers write the id last.
 constexpr size_t kTail = 256;
-constexpr io::Milliseconds kStuck = 30'000;  // a server that does not read its input
 
+// For a server that does not read its input.
+constexpr io::Milliseconds kStuck = 30'000;
+
+// Reader and writer are coroutines of their own, so that a server that only writes, or only reads,
+// cannot block the other direction.
 class StdioLink : public Link {
  public:
   StdioLink(io::Loop& loop, Fd to_server, Fd from_server, ClientOptions options)
@@ -81,6 +87,7 @@ class StdioLink : public Link {
     send(notification("notifications/cancelled", std::move(params)));
   }
 
+  // Wakes the writer, which finds that the link is gone.
   void shut() override {
     to_.close();
     from_.close();
@@ -160,14 +167,17 @@ class StdioLink : public Link {
   io::PipeEnd to_, from_;
   io::Bell bell_;
   std::string queued_, writing_;
-  size_t searched_ = 0;  // of what is ahead: looked through for the end of a line
+  // Up to here there is no end of a line in what is ahead.
+  size_t searched_ = 0;
   size_t garbage_ = 0;
-  bool skipping_ = false;  // the rest of a line that is too long
+  // The rest of a line that is too long is being skipped.
+  bool skipping_ = false;
   int64_t skipped_id_ = 0;
 };
 
 }  // namespace
 
+// The reader and the writer hold the link until the streams end.
 Task<Result<std::shared_ptr<ServerLink>>> connect_stdio(io::Loop& loop, Fd to_server,
                                                         Fd from_server, ClientOptions options) {
   auto link = std::make_shared<StdioLink>(loop, std::move(to_server), std::move(from_server),

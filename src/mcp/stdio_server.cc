@@ -16,8 +16,12 @@ using io::Task;
 constexpr size_t kReadSize = 64 << 10;
 // Not read by the client yet: notifications are left out.
 constexpr size_t kMuch = 1 << 20;
-constexpr size_t kTooMuch = 8 << 20;       // no further requests are taken
-constexpr Milliseconds kLastMoment = 500;  // for what is under way when the client has closed
+
+// With this much unread, no further requests are taken.
+constexpr size_t kTooMuch = 8 << 20;
+
+// For what is under way when the client has closed its end.
+constexpr Milliseconds kLastMoment = 500;
 constexpr Milliseconds kLastWrites = 2'000;
 
 // Both directions, shared by the reader, the writer and the calls that answer.
@@ -25,13 +29,16 @@ struct Lines {
   Lines(io::Loop& on) : loop(on), to_write(on), room(on) {}
   io::Loop& loop;
   io::Socket input, output;
-  std::string queued;  // not written yet
-  size_t writing = 0;  // of what the writer has taken
+  // Not written yet.
+  std::string queued;
+  // How much of it the writer has taken.
+  size_t writing = 0;
   bool broken = false, closing = false, done = false;
   io::Bell to_write, room;
   size_t unread() const { return queued.size() + writing; }
 };
 
+// Puts messages into the queue of the one writer, so that lines never mix.
 class StdioOutlet : public Outlet {
  public:
   explicit StdioOutlet(std::shared_ptr<Lines> lines) : lines_(std::move(lines)) {}

@@ -22,7 +22,8 @@ struct Stopper {
 };
 
 struct StdioOptions {
-  Fd input, output;  // made not to block
+  // Both are made not to block.
+  Fd input, output;
   std::shared_ptr<const Principal> principal;
   std::shared_ptr<Stopper> stopper;
   size_t largest_message = kLargestMessage;
