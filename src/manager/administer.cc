@@ -20,6 +20,7 @@ Value tag_list(const std::set<std::string>& texts) {
 
 // ---- recording ---
 
+// The event is on the disk when this returns. Its span is returned, so that a failure can name it.
 io::Task<Result<Event>> Manager::record_act(Caller caller, std::string act, Value data,
                                             std::string sandbox) {
   Busy busy(*this);
@@ -35,6 +36,7 @@ void Manager::note_failure(const Event& act, const Error& why) {
   events_->note(record::failure_of(act, why));
 }
 
+// The check runs twice, because the record takes time and the world may change meanwhile.
 io::Task<Result<void>> Manager::perform(Caller caller, Act act) {
   Busy busy(*this);
   CO_TRY_VOID(act.check());
@@ -47,6 +49,7 @@ io::Task<Result<void>> Manager::perform(Caller caller, Act act) {
 
 // ---- sandboxes ---
 
+// 0 ends the sandbox as soon as its timer fires; it does not mean for ever.
 io::Task<Result<void>> Manager::set_timeout(const Caller& caller, const std::string& id,
                                             int64_t timeout_ms) {
   CO_TRY(std::shared_ptr<Sandbox> sandbox, find(caller, id));
@@ -68,6 +71,8 @@ io::Task<Result<void>> Manager::set_timeout(const Caller& caller, const std::str
   co_return co_await perform(caller, std::move(act));
 }
 
+// Only a sandbox that was made with a network has the process through which it is changed. What is
+// in force and what is written down are changed together.
 io::Task<Result<void>> Manager::set_network(const Caller& caller, const std::string& id,
                                             const NetworkPolicy& network, const Value& extra,
                                             Yields yields) {
@@ -107,6 +112,7 @@ io::Task<Result<void>> Manager::set_network(const Caller& caller, const std::str
 
 // ---- templates ---
 
+// Layers that nobody uses any more are removed later, by the sweep.
 io::Task<Result<void>> Manager::remove_template(const Caller& caller,
                                                 const std::string& reference) {
   std::string tenant = caller.tenant;
@@ -157,6 +163,7 @@ io::Task<Result<void>> Manager::untag_template(const Caller& caller, const std::
 
 // ---- volumes ---
 
+// A quota counts as used at once, whatever the volume holds.
 io::Task<Result<VolumeInfo>> Manager::create_volume(const Caller& caller, const std::string& name,
                                                     uint64_t quota_bytes) {
   std::string tenant = caller.tenant;
@@ -184,6 +191,7 @@ Result<VolumeInfo> Manager::find_volume(const Caller& caller, const std::string&
   return volumes_->find(caller.tenant, id_or_name);
 }
 
+// Only a well-formed id is looked up, since the caller is not known yet.
 std::optional<VolumeInfo> Manager::volume_for_content(const std::string& id) const {
   const VolumeInfo* found = is_id(id) ? volumes_->find_by_id(id) : nullptr;
   return found ? std::optional<VolumeInfo>(*found) : std::nullopt;
@@ -204,6 +212,8 @@ Result<void> Manager::check_unmounted(const VolumeInfo& volume) const {
   return {};
 }
 
+// The id is settled in the check, so that the volume that is removed is the one that was found
+// unmounted.
 io::Task<Result<void>> Manager::remove_volume(const Caller& caller, const std::string& id_or_name) {
   VolumeInfo volume;
   Act act{.name = "volume.remove", .data = Value::Object{{"volume", id_or_name}}};
@@ -222,6 +232,8 @@ io::Task<Result<void>> Manager::remove_volume(const Caller& caller, const std::s
 
 Result<std::vector<Tenant>> Manager::tenants() const { return tenants_.all(); }
 
+// A tenant's policy is combined once here, so that a wrong one is refused now and not with the next
+// sandbox.
 io::Task<Result<void>> Manager::set_tenant(const Caller& caller, const Tenant& tenant) {
   Act act{.name = "tenant.set",
           .data = Value::Object{{"tenant", tenant.name}, {"to", to_value(tenant)}}};
@@ -233,6 +245,7 @@ io::Task<Result<void>> Manager::set_tenant(const Caller& caller, const Tenant& t
   co_return co_await perform(caller, std::move(act));
 }
 
+// The event before the act cannot name the key; a second one does.
 io::Task<Result<NewKey>> Manager::create_key(const Caller& caller, Keys& keys,
                                              const KeyInfo& wanted) {
   NewKey made;

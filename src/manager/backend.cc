@@ -14,6 +14,7 @@ namespace {
 
 constexpr io::Milliseconds kSettlePatience = 10'000;
 
+// Turns an Instance into the interface that tests replace.
 io::Task<StartedProcesses> as_processes(
     io::Task<Result<std::unique_ptr<living::Instance>>> starting) {
   CO_TRY(std::unique_ptr<living::SandboxProcesses> processes, co_await starting);
@@ -40,6 +41,7 @@ if [ "$(stat -c %u /workspace 2> /dev/null)" = 0 ] && ! mountpoint -q /workspace
   chown user:user /workspace || exit
 fi)sh";
 
+// Runs as root inside, which is the server's own user outside.
 io::Task<Result<void>> give_places(std::shared_ptr<guest::Client> guest) {
   living::CommandOptions options{.argv = {"/bin/sh", "-c", kGivePlaces},
                                  .user = "root",
@@ -52,6 +54,7 @@ io::Task<Result<void>> give_places(std::shared_ptr<guest::Client> guest) {
   co_return Result<void>();
 }
 
+// Fails if the guest does not take its settings: a program without its environment must not start.
 io::Task<Result<void>> settle(io::Loop& loop, std::shared_ptr<guest::Client> guest,
                               Value settings) {
   io::Milliseconds deadline = loop.now() + kSettlePatience;

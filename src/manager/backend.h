@@ -19,8 +19,8 @@ struct Backend {
   std::function<io::Task<StartedProcesses>(io::Loop& loop, living::InstanceSpec spec)> start;
   std::function<io::Task<StartedProcesses>(io::Loop& loop, std::string id, std::string directory)>
       reattach;
-  // What the guest must know before anything else runs in it: environment, default user, working
-  // directory.
+  // Gives the guest what it must know before anything else runs in it: environment, default user,
+  // working directory.
   std::function<io::Task<Result<void>>(io::Loop& loop, std::shared_ptr<guest::Client> guest,
                                        Value settings)>
       settle;

@@ -12,6 +12,7 @@ namespace paddock::manager {
 
 namespace {
 
+// Both names lead to the same files.
 constexpr const char* kNames[] = {"base", kCodeTemplate};
 
 // Of both, when they are there and were made from the same; else empty.
@@ -27,6 +28,9 @@ std::string key_of_both(const store::Templates& templates) {
 
 }  // namespace
 
+// Two keys decide whether the templates are up to date: a fast one of the host's packages, and a
+// slow one of what is closed to others in /usr. If only the fast one is known to be the same, the
+// old templates may be used while the slow one is computed.
 io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
                                    std::function<void()> usable) {
   CO_TRY(std::unique_ptr<io::Worker> worker, io::Worker::create(loop, 1));
@@ -71,6 +75,7 @@ io::Task<Result<void>> ensure_base(io::Loop& loop, store::Templates& templates,
   co_return Result<void>();
 }
 
+// What a code interpreter misses on this host, with the packages that bring it. Empty: nothing.
 std::string missing_for_code() {
   struct Part {
     const char *name, *path, *package;

@@ -13,6 +13,7 @@ namespace paddock::manager {
 
 namespace {
 
+// All sizes are in bytes. They bound what a client can make the server keep for a sandbox.
 constexpr size_t kMostEntries = 256, kLongestKey = 256, kLongestText = 64 << 10,
                  kMostText = 256 << 10;
 constexpr size_t kMostSecrets = 64, kShortestSecret = 4, kLongestSecret = 4 << 10,
@@ -24,6 +25,7 @@ constexpr size_t kMostExtra = 256 << 10;
 constexpr const char* kNoMountPoints[] = {"/",    "/proc", "/sys",  "/dev", "/run",   "/etc",
                                           "/usr", "/bin",  "/sbin", "/lib", "/lib64", "/boot"};
 
+// No control characters, and valid UTF-8: such texts are shown to people and written to logs.
 bool is_plain(const std::string& text) {
   for (unsigned char c : text)
     if (c < 0x20 || c == 0x7f) return false;
@@ -34,6 +36,7 @@ bool is_plain(const std::string& text) {
 
 Error invalid(std::string message) { return Error{Code::invalid, std::move(message), ""}; }
 
+// The sum is bounded too, because all of it becomes the environment of every process.
 Result<void> check_texts(const std::map<std::string, std::string>& texts, const char* what,
                          bool are_variables) {
   if (texts.size() > kMostEntries)
@@ -79,11 +82,13 @@ Result<void> check_secrets(const CreateOptions& options) {
   return {};
 }
 
+// Accepts non-empty texts of these letters up to a length.
 bool consists_of(const std::string& text, const char* letters, size_t longest) {
   return !text.empty() && text.size() <= longest &&
          text.find_first_not_of(letters) == std::string::npos;
 }
 
+// An id is part of host names, so it has lower-case letters only.
 constexpr char kIdLetters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr char kNameLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 constexpr char kTokenLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
@@ -101,12 +106,15 @@ Result<std::string> random_letters(const char* letters, size_t count, size_t len
 
 bool is_id(const std::string& text) { return consists_of(text, kIdLetters, 40); }
 
+// A leading punctuation mark is refused, since a name may be used as a file name or an argument.
 bool is_name(const std::string& text) {
   return consists_of(text, kNameLetters, 64) && text[0] != '.' && text[0] != '-' && text[0] != '_';
 }
 
+// The letter in front keeps an id from looking like a number.
 Result<std::string> make_id() { return "i" + TRY(store::random_name(20)); }
 
+// 43 characters of 64 letters have 258 bits.
 Result<std::string> make_token() { return random_letters(kTokenLetters, 64, 43); }
 
 Result<std::string> make_boot_id() {
@@ -117,6 +125,7 @@ Result<std::string> make_boot_id() {
              hex.substr(16, 4), "-", hex.substr(20));
 }
 
+// Returns the path tidied. Places that the sandbox itself depends on are refused.
 Result<std::string> check_mount_path(const std::string& path) {
   if (path.empty() || path[0] != '/' || path.size() > 1024 || !is_plain(path))
     return invalid(cat("volume: '", printable(path.substr(0, 128)), "' is not an absolute path"));
@@ -129,6 +138,7 @@ Result<std::string> check_mount_path(const std::string& path) {
   return clean;
 }
 
+// Everything that can be checked without knowing the tenant or the policy.
 Result<void> check_options(const CreateOptions& options) {
   if (!options.name.empty() && !is_name(options.name))
     return Error{Code::invalid,

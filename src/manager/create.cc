@@ -22,7 +22,9 @@ namespace {
 
 // Ms that a start may take before its keeper, left alone, counts its time.
 constexpr int64_t kStartSlack = 600'000;
-constexpr size_t kManyBytes = 2 << 10;  // of secrets: less is compiled within a millisecond
+
+// In bytes of secrets; less is compiled within a millisecond.
+constexpr size_t kManyBytes = 2 << 10;
 
 uint64_t limit(const Policy& policy, LimitKind kind) { return policy.limits[kind].value_or(0); }
 
@@ -31,12 +33,14 @@ uint64_t cores() { return static_cast<uint64_t>(std::max(1l, ::sysconf(_SC_NPROC
 // All of the machine needs no limit.
 bool is_part_of_cpu(uint64_t millicores) { return millicores != 0 && millicores < cores() * 1000; }
 
+// Asked once: cgroups do not change while the server runs.
 bool can_hold_cpu() {
   static const bool can = kernel::probe_cgroups(false).cpu.version != 0;
   return can;
 }
 
-constexpr uint64_t kUsualMillicores = 2000;  // what older SDKs ask for on their own
+// What older SDKs ask for on their own.
+constexpr uint64_t kUsualMillicores = 2000;
 
 // What a template asks for counts where the call is silent.
 Policy with_wishes_of(const store::Template& made_from, Policy call) {
@@ -78,6 +82,8 @@ void shorten_times(const CreateOptions& options, CombinedPolicy& combined, Sandb
 
 }  // namespace
 
+// What a sandbox of the template gets now. All cores and no memory limit if the policy cannot be
+// read.
 TemplateSize Manager::template_size(const std::string& tenant,
                                     const store::Template& made_from) const {
   Result<CombinedPolicy> given =
@@ -88,6 +94,7 @@ TemplateSize Manager::template_size(const std::string& tenant,
           limit(given.value().policy, LimitKind::memory)};
 }
 
+// What older SDKs always ask for passes, although it may not be held exactly.
 Result<void> Manager::check_template_size(const std::string& tenant, uint64_t cpu_millicores,
                                           uint64_t memory_bytes) const {
   uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
@@ -128,6 +135,7 @@ Result<void> Manager::check_template_size(const std::string& tenant, uint64_t cp
   return {};
 }
 
+// 0 stands for no end, which a tenant with a longest timeout may not have.
 Result<int64_t> Manager::check_timeout(const std::string& tenant, int64_t timeout_ms) const {
   uint64_t longest = tenants_.find(tenant).quota.longest_timeout_ms;
   if (timeout_ms < 0) return Error{Code::invalid, "timeout: negative", ""};
@@ -138,6 +146,8 @@ Result<int64_t> Manager::check_timeout(const std::string& tenant, int64_t timeou
   return timeout_ms;
 }
 
+// Everything that can be refused is refused here, before anything is made. What it charges is given
+// back with the sandbox.
 Result<std::shared_ptr<Sandbox>> Manager::plan(const Caller& caller, const CreateOptions& options) {
   TRY(check_goes_on());
   TRY(check_options(options));
@@ -222,6 +232,7 @@ void Manager::name_template(SandboxInfo& info, const store::Template& made_from)
     info.notes.push_back(missing);
 }
 
+// A volume that holds more than its quota can only be mounted read-only.
 Result<std::vector<living::MountedVolume>> Manager::mounts_of(const Sandbox& sandbox) const {
   std::vector<living::MountedVolume> mounts;
   for (const VolumeMount& mount : sandbox.info_.volumes) {
@@ -236,6 +247,7 @@ Result<std::vector<living::MountedVolume>> Manager::mounts_of(const Sandbox& san
   return mounts;
 }
 
+// The hostname follows the rules of DNS, which names of sandboxes do not.
 living::InstanceSpec Manager::spec_of(const Sandbox& sandbox) const {
   const SandboxInfo& info = sandbox.info_;
   living::InstanceSpec spec;
@@ -274,6 +286,7 @@ static Value settings_of(const SandboxInfo& info, const store::Template& made_fr
   return guest::to_value(settings);
 }
 
+// The callbacks hold the sandbox weakly: processes may report after it has ended.
 void Manager::adopt(const std::shared_ptr<Sandbox>& sandbox,
                     std::unique_ptr<living::SandboxProcesses> processes) {
   std::weak_ptr<Sandbox> weak = sandbox;
@@ -347,6 +360,8 @@ io::Task<Result<void>> Manager::record_creation(std::shared_ptr<Sandbox> sandbox
   co_return Result<void>();
 }
 
+// The order is: plan, secrets of its output, record, directory, processes. A failure at any step
+// ends what was made before it.
 io::Task<Result<std::shared_ptr<Sandbox>>> Manager::create(const Caller& caller,
                                                            CreateOptions options) {
   Busy busy(*this);

@@ -16,8 +16,12 @@ namespace paddock::manager {
 namespace {
 
 constexpr char kEndedFile[] = "ended.jsonl", kNewFile[] = "ended.jsonl.new";
+
+// In bytes of the file that is read.
 constexpr size_t kMostBytes = 8 << 20;
-constexpr WallTime kSameMs = 1000;  // between the start and the moment its time began to count
+
+// Between the start and the moment its time began to count, in milliseconds.
+constexpr WallTime kSameMs = 1000;
 
 constexpr auto kEndedFields = std::make_tuple(
     field("id", &EndedSandbox::id), field("tenant", &EndedSandbox::tenant, Presence::optional),
@@ -36,6 +40,7 @@ std::string line_of(const EndedSandbox& sandbox) {
   return to_json(write_record(kEndedFields, sandbox)) + "\n";
 }
 
+// Lines that cannot be read are skipped.
 std::optional<EndedSandbox> ended_from(const std::string& line) {
   Result<Value> value = parse_json(line, kEndedFile);
   if (!value) return std::nullopt;
@@ -48,6 +53,7 @@ std::optional<EndedSandbox> ended_from(const std::string& line) {
 
 }  // namespace
 
+// A rule of [monitor] has its own words; a limit is named with its value and the peak.
 std::string limit_words(const LimitHit& hit) {
   if (!hit.rule.empty())
     return cat("rule ", hit.rule, " ", hit.text, " held (peak ",
@@ -59,6 +65,7 @@ std::string limit_words(const LimitHit& hit) {
   return words;
 }
 
+// Reasons that are not known here are shown as they are.
 std::string ending_words(const EndedSandbox& sandbox) {
   if (sandbox.limit) return limit_words(*sandbox.limit);
   auto duration = [](int64_t ms) {
@@ -72,6 +79,7 @@ std::string ending_words(const EndedSandbox& sandbox) {
   return sandbox.because;
 }
 
+// A time that was changed later is shown as the one that it really had, in whole seconds.
 EndedSandbox ended_sandbox_of(const SandboxInfo& info, const std::string& because, WallTime ended) {
   EndedSandbox sandbox{
       .id = info.id,
@@ -102,6 +110,7 @@ std::string describe(const EndedSandbox& sandbox, WallTime now) {
   return cat("ended ", age, " ago: ", ending_words(sandbox));
 }
 
+// Rewrites the file at once, so that it does not keep what is too old.
 EndedSandboxes::EndedSandboxes(int directory) : directory_(directory) {
   Fd file(::openat(directory, kEndedFile, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   Result<std::string> all =
@@ -120,6 +129,7 @@ void EndedSandboxes::prune() {
     known_.pop_front();
 }
 
+// Written under another name and renamed, so that a crash leaves the old file or the new one.
 void EndedSandboxes::rewrite() {
   std::string all;
   for (const EndedSandbox& sandbox : known_) all += line_of(sandbox);
@@ -131,6 +141,7 @@ void EndedSandboxes::rewrite() {
   lines_ = known_.size();
 }
 
+// Appends a line. The file is rewritten when it has twice as many lines as are remembered.
 void EndedSandboxes::add(EndedSandbox sandbox) {
   std::string line = line_of(sandbox);
   known_.push_back(std::move(sandbox));
@@ -141,6 +152,7 @@ void EndedSandboxes::add(EndedSandbox sandbox) {
   if (file) (void)write_all(file.get(), line);
 }
 
+// The newest one wins: a name may have been used several times.
 const EndedSandbox* EndedSandboxes::find(const std::string& tenant,
                                          const std::string& id_or_name) const {
   WallTime oldest = wall_time_now() - kKeepMs;

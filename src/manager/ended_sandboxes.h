@@ -15,10 +15,12 @@ namespace paddock::manager {
 struct EndedSandbox {
   std::string id, tenant, name, template_name;
   WallTime created = 0, ended = 0;
-  std::string because;  // as in SandboxInfo::ended_because
+  // As in SandboxInfo::ended_because.
+  std::string because;
   int64_t timeout_ms = 0, idle_timeout_ms = 0;
   std::optional<LimitHit> limit;
-  uint64_t memory_peak = 0, disk = 0;  // bytes
+  // In bytes.
+  uint64_t memory_peak = 0, disk = 0;
 };
 
 // "memory limit of 64M reached (peak 65M)"
@@ -41,15 +43,18 @@ class EndedSandboxes {
   void add(EndedSandbox sandbox);
   // The last one of this id or name; null: none is known.
   const EndedSandbox* find(const std::string& tenant, const std::string& id_or_name) const;
-  std::vector<EndedSandbox> of(const std::string& tenant) const;  // the last one first
+  // The newest one first.
+  std::vector<EndedSandbox> of(const std::string& tenant) const;
 
  private:
   void prune();
   void rewrite();
 
   int directory_;
-  std::deque<EndedSandbox> known_;  // oldest first
-  size_t lines_ = 0;                // in the file
+  // Oldest first.
+  std::deque<EndedSandbox> known_;
+  // In the file.
+  size_t lines_ = 0;
 };
 
 }  // namespace paddock::manager

@@ -37,6 +37,7 @@ Value line_of(const KeyInfo& key, const std::string& hash) {
 
 Value to_value(const KeyInfo& key) { return write_record(kKeyFields, key); }
 
+// Without the key itself: the event is recorded before there is one.
 Value creation_data(const KeyInfo& key) {
   return Value::Object{{"tenant", key.tenant},
                        {"name", key.name},
@@ -51,12 +52,15 @@ Result<Keys> Keys::open(const std::string& state_directory) {
   return keys;
 }
 
+// Released when the descriptor is closed, also by a crash.
 Result<Fd> Keys::lock() const {
   Fd file = TRY(open_file(cat(directory_, "/keys.lock"), O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
   if (::flock(file.get(), LOCK_EX) != 0) return errno_error(errno, "lock the keys");
   return file;
 }
 
+// A missing file means that there are no keys. A damaged one is an error, because it may have had
+// some.
 Result<void> Keys::read_if_changed() {
   std::string path = cat(directory_, "/", kKeysFile);
   struct stat now {};
@@ -96,6 +100,7 @@ Result<void> Keys::read_if_changed() {
   return {};
 }
 
+// The secret of the hashes is in the same file: without it the hashes are useless.
 Result<void> Keys::write() {
   Value::Array list;
   for (const Entry& entry : entries_) list.push_back(line_of(entry.info, entry.hash));
@@ -104,6 +109,7 @@ Result<void> Keys::write() {
   return store::write_file(directory.get(), kKeysFile, to_json(all, true) + "\n");
 }
 
+// For errors before anything is recorded.
 Result<void> Keys::check_new(const KeyInfo& wanted) {
   if (!is_tenant_name(wanted.tenant))
     return Error{Code::invalid,
@@ -121,6 +127,7 @@ Result<void> Keys::check_new(const KeyInfo& wanted) {
   return {};
 }
 
+// Reads again under the lock, since another process may have changed the file.
 Result<NewKey> Keys::add(KeyInfo wanted) {
   TRY(check_new(wanted));
   Fd held = TRY(lock());
@@ -145,6 +152,7 @@ Result<std::vector<KeyInfo>> Keys::list() {
   return all;
 }
 
+// For errors before anything is recorded; the id is checked again under the lock.
 Result<void> Keys::check_known(const std::string& id) {
   TRY(read_if_changed());
   if (std::any_of(entries_.begin(), entries_.end(),
@@ -162,6 +170,7 @@ Result<void> Keys::remove(const std::string& id) {
   return write();
 }
 
+// Recorded before it is done. A failure after that is recorded too.
 Result<NewKey> Keys::create(const KeyInfo& wanted) {
   TRY(check_new(wanted));
   Event act;
@@ -191,6 +200,7 @@ std::optional<KeyInfo> Keys::find(std::string_view key) {
   return found ? std::optional<KeyInfo>(found->info) : std::nullopt;
 }
 
+// An expired key is treated like an unknown one.
 std::optional<KeyInfo> Keys::check(std::string_view key) {
   std::optional<KeyInfo> found = find(key);
   return found && (found->expires == 0 || found->expires > wall_time_now()) ? found : std::nullopt;

@@ -14,23 +14,31 @@
 
 namespace paddock::manager {
 
+// `admin` includes all others.
 inline const std::set<std::string> kScopes = {"read", "sandboxes", "templates", "metrics", "admin"};
 
 struct KeyInfo {
-  std::string id;  // names it; no secret
+  // Names the key. It is not a secret.
+  std::string id;
   std::string tenant, name;
   std::set<std::string> scopes;
-  std::string last_four;              // of the key, to recognise it by
-  WallTime created = 0, expires = 0;  // expires: 0 for never
+  // The end of the key, to recognise it by.
+  std::string last_four;
+  // Milliseconds since 1970; `expires` is 0 for never.
+  WallTime created = 0, expires = 0;
 };
 
 struct NewKey {
   KeyInfo info;
-  std::string key;  // "e2b_" and 40 hex digits: what every version of the E2B SDK takes
+  // "e2b_" and 40 hex digits, which every version of the E2B SDK accepts.
+  std::string key;
 };
 
-Value to_value(const KeyInfo& key);       // as clients see it
-Value creation_data(const KeyInfo& key);  // of the event "key.create"
+// As clients see it.
+Value to_value(const KeyInfo& key);
+
+// The data of the event "key.create".
+Value creation_data(const KeyInfo& key);
 
 class Keys {
  public:
@@ -39,12 +47,14 @@ class Keys {
   Result<std::vector<KeyInfo>> list();
   // Whose key it is; nothing when it is unknown or has expired.
   std::optional<KeyInfo> check(std::string_view key);
-  std::optional<KeyInfo> find(std::string_view key);  // one that has expired as well
+  // Also finds one that has expired.
+  std::optional<KeyInfo> find(std::string_view key);
 
   // For a command of the user's own: recorded in the user's log, then done. A server records in its
   // own log: Manager::create_key and revoke_key.
   Result<NewKey> create(const KeyInfo& wanted);  // id, last_four and created are filled in
-  Result<void> revoke(const std::string& id);    // Code::not_found
+  // Code::not_found if there is none.
+  Result<void> revoke(const std::string& id);
 
  private:
   friend class Manager;

@@ -17,12 +17,15 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr io::Milliseconds kPauseAgain = 30'000;  // after a pause that was due and failed
+// After a pause that was due and failed.
+constexpr io::Milliseconds kPauseAgain = 30'000;
 
+// The same words as for a sandbox that never was, since the caller can do nothing else.
 Error gone(const Sandbox& sandbox) {
   return Error{Code::not_found, cat("sandbox '", sandbox.info().id, "': it has ended"), ""};
 }
 
+// A sandbox that is paused without memory must survive a power failure.
 void sync_files(const std::string& directory) {
   Result<Fd> fd = open_file(directory, O_RDONLY | O_DIRECTORY);
   if (fd) (void)::syncfs(fd.value().get());
@@ -32,6 +35,7 @@ void sync_files(const std::string& directory) {
 
 // ---- times ---
 
+// Sets the end by both clocks: the wall clock for clients and records, the loop's for the timer.
 void Manager::live_until(Sandbox& sandbox, int64_t timeout_ms) {
   sandbox.info_.ends = timeout_ms == 0 ? 0 : wall_time_now() + timeout_ms;
   sandbox.ends_at_ = timeout_ms == 0 ? 0 : loop_.now() + timeout_ms;
@@ -45,6 +49,7 @@ void Manager::tell_keeper(const Sandbox& sandbox, int64_t left_ms) {
   if (sandbox.processes_) sandbox.processes_->set_lifetime(lifetime_of(sandbox.info_, left_ms));
 }
 
+// Whichever comes first: the end of its time, or of its idle time.
 void Manager::set_timer(const Sandbox& sandbox) {
   io::Milliseconds next = sandbox.ends_at_;
   if (sandbox.info_.idle_timeout_ms != 0) {
@@ -58,6 +63,8 @@ void Manager::set_timer(const Sandbox& sandbox) {
     timers_->set(sandbox.info_.id, next);
 }
 
+// The empty id is the tick of metrics.cc. A sandbox that is in use counts as touched, so that it
+// does not become idle while a command runs.
 void Manager::on_due(const std::string& id) {
   if (id.empty()) return tick();
   auto found = sandboxes_.find(id);
@@ -74,6 +81,7 @@ void Manager::on_due(const std::string& id) {
     set_timer(*sandbox);
 }
 
+// If a pause is due and fails, the sandbox is not killed: its owner asked to keep the files.
 io::Task<void> Manager::expire(std::shared_ptr<Sandbox> sandbox, std::string because) {
   Busy busy(*this);
   if (!sandbox->info_.lifecycle.pause_on_timeout) {
@@ -102,6 +110,8 @@ void Manager::note_trouble(const Sandbox& sandbox, const std::string& what) {
   events_->note(std::move(event));
 }
 
+// Remembers why it ended, for clients who ask later, and records the limit that ended it before the
+// end itself.
 void Manager::note_end(const Sandbox& sandbox, const std::string& because,
                        const launch::LivingUsage& usage, WallTime when) {
   if (!sandbox.is_recorded_) return;
@@ -136,6 +146,7 @@ void Manager::note_end(const Sandbox& sandbox, const std::string& because,
 
 // ---- the end ---
 
+// Called when processes end that nobody asked to end. What to do depends on the state it is in.
 void Manager::processes_ended(const std::shared_ptr<Sandbox>& sandbox,
                               const living::InstanceEnd& end) {
   if (stopping_ || sandbox->doomed_) return;
@@ -167,6 +178,7 @@ io::Task<void> Manager::lose_memory(std::shared_ptr<Sandbox> sandbox, std::strin
   (void)co_await write_on_disk(sandbox);
 }
 
+// Parts such as interpreters go first: they use the guest.
 void Manager::forget_processes(Sandbox& sandbox) {
   sandbox.parts.clear();
   sandbox.guest_.reset();
@@ -212,6 +224,7 @@ io::Task<void> Manager::finish_keeping(std::shared_ptr<Sandbox> sandbox, std::st
   sweep_due_ = true;
 }
 
+// Killing is not made to wait for the record, which the disk could hold up.
 io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id) {
   Busy busy(*this);
   CO_TRY(std::shared_ptr<Sandbox> sandbox, find(caller, id));
@@ -226,6 +239,7 @@ io::Task<Result<void>> Manager::kill(const Caller& caller, const std::string& id
 
 // ---- pause ---
 
+// Recorded without waiting, as an end is: it must always be possible to stop something.
 io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& id,
                                       bool keep_memory) {
   Busy busy(*this);
@@ -239,6 +253,8 @@ io::Task<Result<void>> Manager::pause(const Caller& caller, const std::string& i
   co_return paused;
 }
 
+// Holds the sandbox's lock, so that no other operation sees it half paused. A failed freeze leaves
+// it running.
 io::Task<Result<void>> Manager::pause_it(std::shared_ptr<Sandbox> sandbox, bool keep_memory) {
   io::Mutex::Lock lock = co_await sandbox->mutex_.lock();
   if (sandbox->doomed_) co_return gone(*sandbox);
@@ -377,6 +393,7 @@ io::Task<Result<bool>> Manager::resume_it(std::shared_ptr<Sandbox> sandbox, Resu
   co_return true;
 }
 
+// Recorded before it is resumed, since it runs again after that.
 io::Task<Result<Manager::Connected>> Manager::connect(const Caller& caller, const std::string& id,
                                                       int64_t timeout_ms, bool reboot) {
   Busy busy(*this);
@@ -399,6 +416,7 @@ io::Task<Result<Manager::Connected>> Manager::connect(const Caller& caller, cons
   co_return connected;
 }
 
+// For automatic resume. Refuses silently: the caller then reports the state that it finds.
 io::Task<bool> Manager::wake(std::shared_ptr<Sandbox> sandbox, Caller caller) {
   if (stopping_) co_return false;
   Busy busy(*this);

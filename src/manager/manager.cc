@@ -32,11 +32,13 @@ Manager::~Manager() {
 
 io::Loop& Manager::loop() { return loop_; }
 
+// While the server stops, nothing new is begun.
 Result<void> Manager::check_goes_on() const {
   if (stopping_) return Error{Code::conflict, "the server is stopping", "try again in a moment"};
   return {};
 }
 
+// Returns when no operation is under way.
 io::Task<void> Manager::stop() {
   stopping_ = true;
   while (busy_ > 0) (void)co_await idle_.wait();
@@ -44,6 +46,7 @@ io::Task<void> Manager::stop() {
 
 // ---- finding ---
 
+// By id first, then by name. A sandbox of another tenant is not found.
 Result<std::shared_ptr<Sandbox>> Manager::find(const Caller& caller, const std::string& id) const {
   if (is_id(id)) {
     std::shared_ptr<Sandbox> found = find_for_data(id);
@@ -58,6 +61,7 @@ Result<std::shared_ptr<Sandbox>> Manager::find(const Caller& caller, const std::
                ""};
 }
 
+// Tells people why a sandbox that they knew is not there any more.
 std::string Manager::why_missing(const std::string& tenant, const std::string& id) const {
   for (const auto& [key, sandbox] : sandboxes_) {
     const SandboxInfo& info = sandbox->info_;
@@ -70,6 +74,7 @@ std::string Manager::why_missing(const std::string& tenant, const std::string& i
   return ended_sandbox ? describe(*ended_sandbox, wall_time_now()) : "there is none";
 }
 
+// A sandbox that is starting or ending is not there for its users.
 std::shared_ptr<Sandbox> Manager::find_for_data(const std::string& id) const {
   if (!is_id(id)) return nullptr;
   auto found = sandboxes_.find(id);
@@ -94,6 +99,7 @@ struct Place {
   std::string id;
 };
 
+// The token comes from a client, so each part is checked.
 Result<Place> place_from(const std::string& token) {
   size_t dash = token.find('-');
   Error wrong{Code::invalid, "list: the token is not one of ours", ""};
@@ -105,6 +111,7 @@ Result<Place> place_from(const std::string& token) {
   return place;
 }
 
+// All given filters must match.
 bool matches(const SandboxInfo& info, const store::Template& made_from,
              const ListOptions& options) {
   if (options.started_after && info.started < *options.started_after) return false;
@@ -128,6 +135,7 @@ bool is_listed(SandboxState state, const std::set<SandboxState>& states) {
 
 }  // namespace
 
+// Sorted by start and id, so that a token stays valid when sandboxes come and go between two pages.
 Result<Page> Manager::list(const Caller& caller, const ListOptions& options) const {
   std::optional<Place> after;
   if (!options.token.empty()) after = TRY(place_from(options.token));
@@ -176,6 +184,7 @@ io::Task<Result<launch::LivingUsage>> Manager::usage(const Caller& caller, const
   co_return usage;
 }
 
+// What the kernel enforces, as it was read back, and what the policy could not give.
 Result<Value> Manager::enforced(const Caller& caller, const std::string& id) const {
   std::shared_ptr<Sandbox> sandbox = TRY(find(caller, id));
   if (!sandbox->processes_)
@@ -190,12 +199,14 @@ Result<Value> Manager::enforced(const Caller& caller, const std::string& id) con
 
 // ---- records ---
 
+// The record of a sandbox is replaced as a whole.
 Result<void> Manager::write(const Sandbox& sandbox, store::Durability durability) const {
   Fd directory = TRY(open_file(sandbox.directory_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   return store::write_record(directory.get(), kRecordFile,
                              to_value(sandbox.info_, sandbox.made_from_, path_), durability);
 }
 
+// The same, durably. The worker's thread waits for the disk, not the loop.
 io::Task<Result<void>> Manager::write_on_disk(std::shared_ptr<Sandbox> sandbox) {
   CO_TRY(Fd directory, open_file(sandbox->directory_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   int fd = directory.get();
@@ -218,6 +229,7 @@ void Manager::discard(const std::string& path) {
   io::spawn(remove_trash(std::move(name).value()));
 }
 
+// Removing a large tree takes long, so it has a thread of its own.
 io::Task<void> Manager::remove_trash(std::string name) {
   if (stopping_) co_return;
   Busy busy(*this);

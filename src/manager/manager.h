@@ -48,53 +48,71 @@ struct Caller {
   std::string tenant;
   // "read", "sandboxes", "templates", "metrics", "admin"; admin includes all.
   std::set<std::string> scopes;
-  std::string agent;  // on whose behalf, as they say it; for records alone
+  // On whose behalf, as the client says. For records alone.
+  std::string agent;
   // The id of the key that was shown; empty: the owner of the server, over its socket.
   std::string key;
-  Cause cause = Cause::begin();  // what this call is, in the records
+  // What this call is in the records.
+  Cause cause = Cause::begin();
   bool may(const std::string& scope) const { return scopes.count("admin") || scopes.count(scope); }
 };
 
 struct ManagerOptions {
-  std::string policy;                 // the operator's: a preset or a file. Default: "server"
-  std::vector<std::string> narrower;  // further ones of the operator's
+  // The operator's preset or file. Default: "server".
+  std::string policy;
+  // Further policies of the operator's, which hold as well.
+  std::vector<std::string> narrower;
   // What the operator said on the command line: a ceiling like the policies.
   std::optional<Policy> flags;
   // The state directory whose audit log is written to, beside a server's; empty: its own.
   std::string records;
-  std::string state_directory;     // empty: store::state_directory()
-  uint64_t most_sandboxes = 0;     // of all tenants; 0: what memory and descriptors allow
-  std::optional<Backend> backend;  // tests give their own
-  bool keep_events = true;         // in an audit log; tests of the lifecycle keep none
-  std::string otlp;  // where traces go, instead of where the policy says; may be empty
+  // Empty: store::state_directory().
+  std::string state_directory;
+  // For all tenants. 0: what memory and descriptors allow.
+  uint64_t most_sandboxes = 0;
+  // Set by tests.
+  std::optional<Backend> backend;
+  // In an audit log. Tests of the lifecycle keep none.
+  bool keep_events = true;
+  // Where traces go instead of where the policy says. May be empty.
+  std::string otlp;
   // A directory of this machine that every sandbox sees as /workspace: the operator's word, never a
   // call's.
   std::optional<Workspace> workspace;
 };
 
+// What each sandbox of a template gets.
 struct TemplateSize {
   uint64_t cpu_millicores = 0, memory_bytes = 0;
 };
 
 struct Snapshot {
-  std::string id;  // a template's id
+  // The id of a template.
+  std::string id;
   std::string tenant, sandbox, name, tag;
   WallTime created = 0;
   uint64_t bytes = 0;
 };
 
 struct ListOptions {
-  std::set<SandboxState> states;                // empty: running and paused
-  std::map<std::string, std::string> metadata;  // all must match
-  std::optional<WallTime> started_after;        // inclusive
+  // Empty: running and paused ones.
+  std::set<SandboxState> states;
+  // All of them must match.
+  std::map<std::string, std::string> metadata;
+  // Inclusive.
+  std::optional<WallTime> started_after;
   std::string template_name;
-  bool ascending = false;  // by start, then id
+  // By start, then by id.
+  bool ascending = false;
   size_t limit = 100;
-  std::string token;  // of the page before
+  // Page::next of the page before.
+  std::string token;
 };
 struct Page {
   std::vector<std::shared_ptr<Sandbox>> sandboxes;
-  std::string next;  // empty: the last one
+  // Empty on the last page.
+  std::string next;
+  // How many of those that match are running, on all pages.
   size_t running = 0;
 };
 
@@ -105,7 +123,8 @@ class Manager {
   static io::Task<Result<std::unique_ptr<Manager>>> start(io::Loop& loop, ManagerOptions options);
   ~Manager();
   io::Loop& loop();
-  const std::string& directory() const { return path_; }  // of the server's state
+  // The directory of the server's state.
+  const std::string& directory() const { return path_; }
 
   // Sandboxes. `id` may be a name as well.
   io::Task<Result<std::shared_ptr<Sandbox>>> create(const Caller& caller, CreateOptions options);
@@ -138,7 +157,8 @@ class Manager {
                                      const NetworkPolicy& network, const Value& extra,
                                      Yields yields = Yields::nothing);
   io::Task<Result<launch::LivingUsage>> usage(const Caller& caller, const std::string& id);
-  Result<Value> enforced(const Caller& caller, const std::string& id) const;  // with "notes"
+  // Includes "notes".
+  Result<Value> enforced(const Caller& caller, const std::string& id) const;
 
   // Snapshots (templates made from a sandbox) and forks.
   io::Task<Result<Snapshot>> snapshot(const Caller& caller, const std::string& id,
@@ -165,7 +185,8 @@ class Manager {
   // rather than be narrowed.
   Result<void> check_template_size(const std::string& tenant, uint64_t cpu_millicores,
                                    uint64_t memory_bytes) const;
-  void templates_changed();  // some were removed: unused layers go
+  // Called after some were removed: unused layers go.
+  void templates_changed();
   // The templates that come out of the box are made beside the first requests: returns once they
   // may be used, or why they may not.
   io::Task<Result<void>> base_ready();
@@ -206,7 +227,8 @@ class Manager {
                                      std::string sandbox);
   void note_failure(const Event& act, const Error& why);
 
-  io::Task<void> stop();  // the server goes; the sandboxes stay
+  // Ends the server. The sandboxes stay.
+  io::Task<void> stop();
 
  private:
   // How long what is running needs `this`; stop() waits for all of them.
@@ -224,9 +246,12 @@ class Manager {
 
   // Something that a caller asks for and that is recorded before it is done.
   struct Act {
-    std::string name;     // of the event: "sandbox.timeout"
-    Value data;           // of the event
-    std::string sandbox;  // that it is done to; may be empty
+    // The name of the event, such as "sandbox.timeout".
+    std::string name;
+    // The data of the event.
+    Value data;
+    // The sandbox that it is done to. May be empty.
+    std::string sandbox;
     // Whether it would be refused. Asked before the record, so that no refusal is recorded as an
     // act, and again after it: much may have changed while the record was written.
     std::function<Result<void>()> check;
@@ -266,7 +291,8 @@ class Manager {
   struct Resume {
     int64_t timeout_ms = 0;
     bool reboot = false;
-    std::optional<Caller> woken_by{};  // for an automatic resume, which is recorded here
+    // For an automatic resume, which is recorded here.
+    std::optional<Caller> woken_by{};
   };
   io::Task<Result<void>> bring_back(std::shared_ptr<Sandbox> sandbox, int64_t timeout_ms,
                                     bool reboot);
@@ -283,7 +309,8 @@ class Manager {
                 const launch::LivingUsage& usage, WallTime when = 0);
   void live_until(Sandbox& sandbox, int64_t timeout_ms);
   void set_timer(const Sandbox& sandbox);
-  static void tell_keeper(const Sandbox& sandbox, int64_t left_ms);  // 0: it does not end by itself
+  // 0: it does not end by itself.
+  static void tell_keeper(const Sandbox& sandbox, int64_t left_ms);
   void on_due(const std::string& id);
   io::Task<void> expire(std::shared_ptr<Sandbox> sandbox, std::string because);
 
@@ -297,7 +324,8 @@ class Manager {
   struct Layer {
     store::Staged staged;
     uint64_t bytes = 0;
-    std::unique_ptr<Ledger::Charge> reserved;  // until it is charged as a template
+    // Held until it is charged as a template.
+    std::unique_ptr<Ledger::Charge> reserved;
   };
   // snapshots.cc.
   io::Task<Result<Layer>> copy_layer(std::shared_ptr<Sandbox> sandbox);
@@ -329,20 +357,26 @@ class Manager {
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Volumes> volumes_;
   std::optional<store::Templates> templates_;
-  std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;  // by tenant
-  std::multiset<std::string> held_layers_;  // ids of those that a template to come lies on
+  // By tenant.
+  std::map<std::string, std::unique_ptr<Ledger::Charge>> template_charges_;
+  // Ids of layers that a template to come depends on.
+  std::multiset<std::string> held_layers_;
   // Held while the templates that come out of the box may not be used.
   io::Mutex base_mutex_;
-  std::optional<Error> base_error_;  // why there are none
+  // Why there are no templates.
+  std::optional<Error> base_error_;
   std::unique_ptr<record::Events> events_;
   std::optional<living::MountedWorkspace> workspace_;
   record::EventCounters counters_;
-  std::shared_ptr<void> counting_;                             // of all events
-  std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;  // by id; until they have ended
+  // Keeps `counters_` subscribed to all events.
+  std::shared_ptr<void> counting_;
+  // By id, until they have ended.
+  std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;
   bool stopping_ = false, sweep_due_ = false, measuring_ = false;
   io::Milliseconds next_tick_ = 0, next_sweep_ = 0, next_measure_ = 0;
   size_t busy_ = 0;
-  io::Bell idle_;  // rings when no operation is under way
+  // Rings when no operation is under way.
+  io::Bell idle_;
   std::unique_ptr<EndedSandboxes> ended_sandboxes_;
 };
 

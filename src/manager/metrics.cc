@@ -23,18 +23,23 @@ constexpr io::Milliseconds kAskBusy = 5'000, kAskIdle = 30'000;
 // Between samples of an idle one that only its keeper can look at.
 constexpr io::Milliseconds kIdleByKeeper = 5'000;
 constexpr double kIdlePercent = 0.5;
-constexpr uint64_t kDeepBusy = 5, kDeepIdle = 60;  // samples
+
+// In samples.
+constexpr uint64_t kDeepBusy = 5, kDeepIdle = 60;
 // µs, bytes: enough to look at the rest.
 constexpr uint64_t kMovedCpu = 10'000, kMovedMemory = 1 << 20;
 
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
+// Returns null if there is nothing to judge. Sandboxes of builds have no rules.
 std::unique_ptr<monitor::Judge> judge_for(const SandboxInfo& info) {
   if (info.policy.monitor.rules.empty() || info.hidden) return nullptr;
   return std::make_unique<monitor::Judge>(info.policy.monitor.rules, info.policy.limits,
                                           monitor::every_ms(info.policy.monitor));
 }
 
+// A deep reading walks the cgroup's files and is expensive, so that an idle sandbox gets few of
+// them.
 bool wants_deep(SandboxWatch& watch) {
   const monitor::Reading& now = watch.reading;
   bool moved = now.cpu_us > watch.deep_cpu_us + kMovedCpu ||
@@ -47,6 +52,7 @@ bool wants_deep(SandboxWatch& watch) {
   return true;
 }
 
+// The keeper measures the disk, which only changes when something ran.
 bool wants_keeper(const SandboxWatch& watch, io::Milliseconds now) {
   if (watch.needs_disk) return true;
   bool ran = watch.reading.cpu_us > watch.asked_cpu_us + kMovedCpu;
@@ -110,6 +116,7 @@ void Manager::tick() {
   }
 }
 
+// Takes what can be read from here, and asks the keeper only for the rest.
 void Manager::look_at(const std::shared_ptr<Sandbox>& sandbox) {
   if (sandbox->info_.state != SandboxState::running || !sandbox->processes_) return;
   SandboxWatch& watch = sandbox->watch_;
@@ -154,6 +161,7 @@ io::Task<void> Manager::ask_keeper(std::shared_ptr<Sandbox> sandbox, bool for_sa
   watch.asking = false;
 }
 
+// Everything that looks at usage goes through this one place: history, metrics and rules.
 void Manager::take_reading(const std::shared_ptr<Sandbox>& sandbox,
                            const monitor::Reading& reading) {
   SandboxWatch& watch = sandbox->watch_;
@@ -164,6 +172,8 @@ void Manager::take_reading(const std::shared_ptr<Sandbox>& sandbox,
   if (watch.judge) act_on(sandbox, watch.judge->judge(sample));
 }
 
+// Warnings are always recorded. Of several rules that act only one does, and killing wins over
+// pausing.
 void Manager::act_on(const std::shared_ptr<Sandbox>& sandbox,
                      const std::vector<monitor::Finding>& findings) {
   const monitor::Finding *pause = nullptr, *kill = nullptr;

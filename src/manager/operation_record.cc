@@ -76,6 +76,7 @@ void put_fields(const redact::Rules& rules, const Value& fields, Value& data) {
   }
 }
 
+// Only the names of variables are recorded, never their values.
 Value names_of(const Value* variables) {
   Value::Array names;
   if (variables && variables->as_object())
@@ -84,6 +85,7 @@ Value names_of(const Value* variables) {
   return names;
 }
 
+// Fills in the time and the duration, counted from the event of the start.
 void note_end(Manager& manager, Event event, Value outcome) {
   int64_t now = wall_clock_us();
   event.duration_us = std::max<int64_t>(0, now - event.time_us);
@@ -92,6 +94,7 @@ void note_end(Manager& manager, Event event, Value outcome) {
   manager.events().note(std::move(event));
 }
 
+// For a command whose end nobody saw.
 Value unknown_outcome(const Sandbox& sandbox) {
   const std::string& because = sandbox.info().ended_because;
   Value outcome;
@@ -118,6 +121,7 @@ Task<void> follow(Manager& manager, RunningSandbox inside, Event end, int64_t pi
 
 }  // namespace
 
+// Only these members of a request are recorded; its content is not.
 Value file_fields(const Value& request) {
   Value fields(Value::Object{});
   for (const char* key : {"path", "source", "destination", "sources", "user", "bytes"})
@@ -132,6 +136,7 @@ Value signal_fields(const Value& request) {
   return fields;
 }
 
+// The error arm also covers a sandbox that went while the record was written; that is recorded too.
 Task<Result<Event>> record_doing(Manager& manager, Caller caller, std::shared_ptr<Sandbox> sandbox,
                                  std::string kind, Value data) {
   Event event = event_about(*sandbox, kind, caller);
@@ -157,6 +162,7 @@ Task<Result<Event>> record_write(Manager& manager, Caller caller, std::shared_pt
   co_return recorded;
 }
 
+// Input may come letter by letter, so the events of one command are gathered by note_input().
 void note_input(Manager& manager, const Caller& caller, const Sandbox& sandbox,
                 const InputGiven& input) {
   Event event = event_about(sandbox, "command.input", caller);
@@ -167,6 +173,7 @@ void note_input(Manager& manager, const Caller& caller, const Sandbox& sandbox,
   manager.events().note_input(std::move(event));
 }
 
+// Reading does not wait for its record: it changes nothing.
 void note_read(Manager& manager, const Caller& caller, const Sandbox& sandbox, Value data,
                const redact::Counts& counts) {
   Event event = event_about(sandbox, "file.read", caller);
@@ -179,6 +186,7 @@ bool redacts_files(const Sandbox& sandbox) {
   return sandbox.info().policy.redact.files.value_or(false);
 }
 
+// Says how much was redacted, as a child of the event that it belongs to.
 void note_redactions(Manager& manager, const Event& about, const redact::Counts& counts) {
   if (counts.empty()) return;
   Event event;
@@ -212,12 +220,14 @@ Recorded::~Recorded() {
   end(unknown_outcome(*sandbox_), {});
 }
 
+// Needed to follow the command if its client goes before it ends.
 void Recorded::runs_as(std::shared_ptr<guest::Client> guest, int64_t pid, int64_t timeout_ms) {
   guest_ = std::move(guest);
   pid_ = pid;
   timeout_ms_ = timeout_ms;
 }
 
+// Every command has a span of its own, below that of the call.
 Event Recorded::begin(const char* kind) const {
   Event event = event_about(*sandbox_, kind, caller_);
   event.span = caller_.cause.child().span;
@@ -234,6 +244,7 @@ Event Recorded::ending() const {
   return event;
 }
 
+// The data is not kept: it may be large, and the end does not repeat it.
 Task<Result<void>> Recorded::record(Event event) {
   Event kept = event;
   kept.data = Value();
@@ -246,6 +257,8 @@ Task<Result<void>> Recorded::record(Event event) {
   co_return recorded;
 }
 
+// Names the client's way in as `via`. The hash of the policy ties the command to the rules that
+// held.
 Task<Result<void>> Recorded::start_command(Value request, const char* via) {
   Event event = begin("command.start");
   const Value* argv = request.find("argv");
@@ -260,6 +273,7 @@ Task<Result<void>> Recorded::start_command(Value request, const char* via) {
   co_return recorded;
 }
 
+// The hash is of the redacted code, as put_argv() explains.
 Task<Result<void>> Recorded::start_code(std::string code, std::string language,
                                         std::string context) {
   Event event = begin("code.start");
@@ -276,6 +290,7 @@ void Recorded::count(uint8_t stream, size_t bytes) {
   (stream == guest::kErrors ? stderr_bytes_ : stdout_bytes_) += bytes;
 }
 
+// Does nothing the second time: an end may be noticed in several ways.
 void Recorded::end(Value outcome, const redact::Counts& counts) {
   if (!is_open()) return;
   note_redactions(manager_, start_, counts);
@@ -289,6 +304,7 @@ void Recorded::end(Value outcome, const redact::Counts& counts) {
   note_end(manager_, std::move(event), std::move(outcome));
 }
 
+// For a command that was recorded and could not be started after all.
 void Recorded::not_started(const Error& why) {
   Value outcome;
   outcome.set("kind", "not_started");

@@ -55,6 +55,7 @@ class OutputRedaction {
     return rests;
   }
 
+  // The counts of all streams together.
   redact::Counts counts() const {
     redact::Counts sum;
     for (const std::optional<redact::Stream>& stream : streams_)
@@ -81,6 +82,7 @@ class FileRedaction {
     stream_->feed(bytes, shown_);
     return shown_;
   }
+  // Call it once, after the last feed().
   std::string_view finish() {
     shown_.clear();
     if (stream_) stream_->finish(shown_);

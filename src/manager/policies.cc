@@ -25,7 +25,9 @@ namespace paddock::manager {
 namespace {
 
 constexpr char kOperators[] = "server";
-constexpr size_t kMostPolicyEntries = 1000, kMostInjects = 64;  // of a call
+
+// The most that a call may have.
+constexpr size_t kMostPolicyEntries = 1000, kMostInjects = 64;
 
 Error not_for_callers(const char* what) {
   return Error{
@@ -34,6 +36,7 @@ Error not_for_callers(const char* what) {
       "the operator's or the tenant's policy file may"};
 }
 
+// An empty list says the same as none here.
 bool has_any(const std::optional<std::vector<std::string>>& list) { return list && !list->empty(); }
 
 // Every entry is compared with the operator's, and kept with the sandbox.
@@ -107,6 +110,7 @@ constexpr const char* kNotPublic[] = {
 };
 constexpr const char* kDocumentation[] = {"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"};
 
+// Entries that cannot be parsed are left out: they were refused on decoding.
 std::vector<policy::NetworkRule> parse_all(const std::vector<std::string>& texts) {
   std::vector<policy::NetworkRule> rules;
   for (const std::string& text : texts)
@@ -203,6 +207,8 @@ void take_times(CombinedPolicy& combined) {
 
 }  // namespace
 
+// A client of the E2B SDK asks for the whole network without knowing it, so such refusals may
+// become notes.
 Result<void> refuse_narrowed(CombinedPolicy& combined, Yields yields) {
   std::vector<policy::Refusal> refusals;
   for (policy::Refusal& refusal : combined.refusals) {
@@ -220,6 +226,7 @@ Result<void> refuse_narrowed(CombinedPolicy& combined, Yields yields) {
       "ask for less, or let the operator's policy (--policy FILE) and that of the tenant allow it");
 }
 
+// Takes out what a call may not name, so that the result passes check_call().
 Policy call_policy(const Policy& combined) {
   Policy call = combined;
   call.files = {};
@@ -234,6 +241,7 @@ Policy call_policy(const Policy& combined) {
   return call;
 }
 
+// Reads everything once, so that a wrong policy keeps the server from starting.
 Result<Policies> Policies::create(const std::string& name, const std::vector<std::string>& narrower,
                                   std::optional<Policy> flags) {
   Policies policies;
@@ -245,6 +253,7 @@ Result<Policies> Policies::create(const std::string& name, const std::vector<std
   return policies;
 }
 
+// The operator's policies come first, then the command line, then the tenant's.
 Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_policy) const {
   policy::LoadContext context = store::load_context();
   std::vector<policy::Layer> layers;
@@ -259,12 +268,15 @@ Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_po
   return layers;
 }
 
+// With tools, which combine() leaves out.
 Result<Policy> Policies::operators() const {
   return TRY(policy::combine(TRY(layers("")), Policy{}, TRY(fallback_policy()),
                              policy::WideNetwork::left_to_calls))
       .policy;
 }
 
+// First what the operator and the tenant grant is settled with all defaults; then the call narrows
+// it. In this order a call can never gain from a key that nobody set.
 Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Policy call,
                                          const std::vector<Policy>& presets) const {
   TRY(check_sizes(call));

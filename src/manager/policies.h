@@ -14,11 +14,16 @@
 namespace paddock::manager {
 
 struct CombinedPolicy {
-  Policy policy;                          // without the times below, which are the manager's
-  std::vector<std::string> notes;         // what files asked for and what they extend narrowed
-  std::vector<policy::Refusal> refusals;  // what the call asked for and does not get
-  int64_t longest_life_ms = 0;            // limits.wall_time of the layers; 0: unset
-  int64_t longest_idle_ms = 0;            // limits.idle_time
+  // Without the times below, which are the manager's.
+  Policy policy;
+  // What files asked for and what they extend narrowed.
+  std::vector<std::string> notes;
+  // What the call asked for and does not get.
+  std::vector<policy::Refusal> refusals;
+  // From limits.wall_time of the layers. 0: unset.
+  int64_t longest_life_ms = 0;
+  // From limits.idle_time.
+  int64_t longest_idle_ms = 0;
 };
 
 // An address set aside for examples (RFC 5737): in network.allow it opens nothing, and gives a

@@ -21,6 +21,7 @@ uint64_t rise(uint64_t from, uint64_t to) { return to > from ? to - from : 0; }
 
 }  // namespace
 
+// Written so that no sum can overflow. 0 is no limit, and what asks for nothing is never refused.
 Result<void> Ledger::check(const std::string& tenant, const Quota& quota,
                            const Amount& more) const {
   Amount used = this->used(tenant);
@@ -46,6 +47,7 @@ Result<void> Ledger::check(const std::string& tenant, const Quota& quota,
   return {};
 }
 
+// Unsigned differences wrap and cancel out. A tenant that uses nothing takes no memory here.
 void Ledger::add(const std::string& tenant, const Amount& before, const Amount& after) {
   for (Amount* sum : {&used_[tenant], &all_}) {
     sum->sandboxes += after.sandboxes - before.sandboxes;
@@ -64,6 +66,7 @@ Result<std::unique_ptr<Ledger::Charge>> Ledger::charge(const std::string& tenant
   return charge_unchecked(tenant, amount);
 }
 
+// For what exists already when the server starts: refusing it would not make it go away.
 std::unique_ptr<Ledger::Charge> Ledger::charge_unchecked(const std::string& tenant,
                                                          const Amount& amount) {
   std::unique_ptr<Charge> charge(new Charge(*this, tenant));
@@ -71,6 +74,7 @@ std::unique_ptr<Ledger::Charge> Ledger::charge_unchecked(const std::string& tena
   return charge;
 }
 
+// Only what rises is checked, so that shrinking one thing while growing another is possible.
 Result<void> Ledger::grow(Charge& charge, const Quota& quota, const Amount& amount) {
   const Amount& has = charge.amount_;
   Amount more{rise(has.sandboxes, amount.sandboxes), rise(has.memory_bytes, amount.memory_bytes),
@@ -86,6 +90,7 @@ void Ledger::Charge::change(const Amount& amount) {
   amount_ = amount;
 }
 
+// Refused starts do not count.
 Result<void> Ledger::count_start(const std::string& tenant, const Quota& quota, int64_t now_ms) {
   if (quota.starts_per_minute == 0) return {};
   std::deque<int64_t>& starts = starts_[tenant];

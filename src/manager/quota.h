@@ -34,7 +34,8 @@ class Ledger {
    public:
     ~Charge() { change({}); }
     const Amount& amount() const { return amount_; }
-    void change(const Amount& amount);  // to less; growing goes through Ledger::grow
+    // To less; growing goes through Ledger::grow().
+    void change(const Amount& amount);
 
    private:
     friend class Ledger;

@@ -26,11 +26,14 @@ namespace paddock::manager {
 
 namespace {
 
-constexpr size_t kAtOnce = 16;  // sandboxes that are recovered at the same time
+// How many sandboxes are recovered at the same time.
+constexpr size_t kAtOnce = 16;
 constexpr int kReattachTries = 10;
 constexpr io::Milliseconds kReattachPause = 200;
 constexpr uint64_t kDescriptorsEach = 12, kDescriptorsAside = 256;
-constexpr uint64_t kMemoryEach = 8 << 20;  // of an idle one, with room to breathe
+
+// In bytes, for an idle sandbox, with some reserve.
+constexpr uint64_t kMemoryEach = 8 << 20;
 
 // What descriptors and memory allow.
 uint64_t room_for_sandboxes() {
@@ -49,6 +52,8 @@ uint64_t room_for_sandboxes() {
 
 }  // namespace
 
+// Returns when all that existed is known. The templates are made afterwards, beside the first
+// requests.
 io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, ManagerOptions options) {
   std::unique_ptr<Manager> manager(new Manager(loop));
   Result<void> begun = manager->open(options);
@@ -62,6 +67,7 @@ io::Task<Result<std::unique_ptr<Manager>>> Manager::start(io::Loop& loop, Manage
   co_return manager;
 }
 
+// Holds the lock until the templates may be used, so that base_ready() waits for it.
 io::Task<void> Manager::make_base() {
   Busy busy(*this);
   io::Mutex::Lock taken = co_await base_mutex_.lock();
@@ -77,6 +83,8 @@ io::Task<Result<void>> Manager::base_ready() {
   co_return Result<void>();
 }
 
+// The order matters: policies before anything is opened, the lock before anything is changed, and
+// the events before anything happens.
 Result<void> Manager::open(const ManagerOptions& options) {
   policies_ = TRY(Policies::create(options.policy, options.narrower, options.flags));
   // It must reach neither the present state directory nor the one that is set below.
@@ -111,6 +119,7 @@ Result<void> Manager::open(const ManagerOptions& options) {
   return {};
 }
 
+// The operator's policy must allow the directory, as it must for a run.
 Result<void> Manager::look_at_workspace(const ManagerOptions& options) {
   if (!options.workspace) return {};
   wall::HostPath path =
@@ -146,6 +155,7 @@ Result<void> Manager::open_events(const ManagerOptions& options) {
   return {};
 }
 
+// Several tasks take names from one list, because a keeper that does not answer takes its time.
 io::Task<Result<void>> Manager::recover() {
   CO_TRY(std::vector<std::string> names, kernel::list_directory(sandboxes_fd_.get()));
   // A few at a time: each is a conversation with its keeper.
@@ -239,6 +249,7 @@ io::Task<void> Manager::recover_one(std::string id) {
   co_await settle_recovered(sandbox);
 }
 
+// From here on every change of state is recorded.
 void Manager::remember(std::shared_ptr<Sandbox> sandbox) {
   sandbox->on_state_ = [this](const Sandbox& changed) {
     if (!changed.is_recorded_ || changed.is_state_told_) return;

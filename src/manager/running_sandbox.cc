@@ -13,6 +13,7 @@ namespace {
 
 using io::Task;
 
+// Nobody waits for the answer: a process that is gone already cannot be killed.
 Task<void> send_kill(std::shared_ptr<guest::Client> guest, int64_t pid) {
   Value request = guest::to_value(guest::SignalRequest{.pid = pid, .signal = "SIGKILL"});
   (void)co_await guest->ask(std::move(request));
@@ -24,6 +25,7 @@ Value limit_outcome(const LimitHit& hit) {
 
 }  // namespace
 
+// Refuses before anything runs inside if output could not be redacted.
 Task<Result<RunningSandbox>> enter(Manager& manager, std::shared_ptr<Sandbox> sandbox,
                                    Caller caller) {
   if (const Error* withheld = sandbox->why_withheld()) co_return *withheld;
@@ -63,6 +65,7 @@ static bool is_guest_gone(const Error& error) {
   return error.kind == Kind::unavailable || error.kind == Kind::canceled;
 }
 
+// Only the message is passed on. Hints of the guest are meant for the server's own code.
 Error from_guest(const Error& error) {
   if (is_guest_gone(error)) return gone_meanwhile();
   if (error.kind == Kind::deadline_exceeded) return {Code::io, "the sandbox does not answer", ""};
@@ -74,6 +77,7 @@ Error from_guest(const Error& error) {
   return {code, error.message, ""};
 }
 
+// The reason is known only to the sandbox, not to the guest that is gone.
 Error from_guest(const Sandbox& sandbox, const Error& error) {
   return is_guest_gone(error) ? gone_meanwhile(sandbox) : from_guest(error);
 }
@@ -88,6 +92,8 @@ std::shared_ptr<void> cancel_with(const RunningSandbox& inside,
   return inside.sandbox->watch([channel] { channel->cancel(); });
 }
 
+// A SIGKILL may be the kernel's for lack of memory, so that is looked up before it is reported as a
+// signal.
 Task<Value> outcome_of(Manager& manager, RunningSandbox inside, Value result, int64_t timeout_ms) {
   if (flag_in(result, "timed_out")) {
     uint64_t limit = static_cast<uint64_t>(timeout_ms);
@@ -106,6 +112,7 @@ Task<Value> outcome_of(Manager& manager, RunningSandbox inside, Value result, in
   co_return to_value(outcome);
 }
 
+// Waits up to a second, as the reason arrives shortly after the guest has gone.
 Task<std::optional<Value>> limit_that_ended(Manager& manager, RunningSandbox inside,
                                             const Error& failure) {
   const SandboxInfo& info = inside.sandbox->info();

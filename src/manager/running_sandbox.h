@@ -27,8 +27,12 @@ Error from_guest(const Error& error);
 // The same; it says why the sandbox ended, when it did.
 Error from_guest(const Sandbox& sandbox, const Error& error);
 Error without_secrets(const Sandbox& sandbox, Error error);
-Error gone_meanwhile();                        // Kind::gone: it was paused or has ended
-Error gone_meanwhile(const Sandbox& sandbox);  // and why, as far as that is known
+
+// Kind::gone: it was paused or has ended.
+Error gone_meanwhile();
+
+// Also says why, as far as that is known.
+Error gone_meanwhile(const Sandbox& sandbox);
 
 // Cancels the channel when the sandbox is killed or paused, for as long as the token lives.
 std::shared_ptr<void> cancel_with(const RunningSandbox& inside,

@@ -16,6 +16,8 @@ namespace {
 
 // Several may die of it, or several callers ask about one.
 constexpr io::Milliseconds kMemoryKillMs = 2'000;
+
+// The log of one sandbox in memory. Sizes are in bytes.
 constexpr size_t kMostLines = 4000, kMostLogBytes = 512 << 10, kLongestLine = 16 << 10;
 
 constexpr char kAccessToken[] = "sandbox-access-token", kTrafficToken[] = "sandbox-traffic-token",
@@ -44,6 +46,7 @@ runs::Secrets known_values(const SandboxInfo& info) {
 
 const char* to_string(SandboxState state) { return kSandboxStates[static_cast<size_t>(state)]; }
 
+// This is the whole diagram of docs/lifecycle.md.
 bool may_follow(SandboxState from, SandboxState to) {
   using enum SandboxState;
   switch (from) {
@@ -58,12 +61,14 @@ bool may_follow(SandboxState from, SandboxState to) {
   return false;
 }
 
+// Milliseconds since 1970.
 WallTime wall_time_now() {
   timespec time;
   (void)::clock_gettime(CLOCK_REALTIME, &time);
   return static_cast<WallTime>(time.tv_sec) * 1000 + time.tv_nsec / 1'000'000;
 }
 
+// The clock of its idle time starts now.
 Sandbox::Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from)
     : loop_(loop),
       info_(std::move(info)),
@@ -71,6 +76,7 @@ Sandbox::Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from)
       mutex_(loop),
       last_used_(loop.now()) {}
 
+// Every use of the guest counts as use of the sandbox.
 std::shared_ptr<guest::Client> Sandbox::guest() {
   if (!is_reachable()) return nullptr;
   touch();
@@ -79,6 +85,7 @@ std::shared_ptr<guest::Client> Sandbox::guest() {
 
 void Sandbox::touch() { last_used_ = loop_.now(); }
 
+// The token that watch() returns. It may outlive the sandbox.
 class Sandbox::Watched {
  public:
   Watched(std::weak_ptr<Sandbox> sandbox, uint64_t number)
@@ -95,6 +102,7 @@ class Sandbox::Watched {
   uint64_t number_;
 };
 
+// As long as somebody watches, the sandbox does not count as idle.
 std::shared_ptr<void> Sandbox::watch(std::function<void()> cut) {
   uint64_t number = next_watcher_++;
   watchers_[number] = std::move(cut);
@@ -110,6 +118,7 @@ void Sandbox::cut() {
   }
 }
 
+// Watchers are cut after the state has changed, so that they see the new one.
 void Sandbox::enter(SandboxState state) {
   // A bug of the manager; going on would lose somebody's files.
   if (!may_follow(info_.state, state)) std::abort();
@@ -119,6 +128,8 @@ void Sandbox::enter(SandboxState state) {
   if (on_state_) on_state_(*this);
 }
 
+// The counter of the kernel says that something was killed for memory, but not what. Whoever asks
+// within two seconds gets the same answer.
 std::optional<LimitHit> Sandbox::memory_kill() {
   if (loop_.now() < memory_kill_until_) return memory_kill_;
   memory_kill_.reset();
@@ -132,6 +143,7 @@ std::optional<LimitHit> Sandbox::memory_kill() {
   return memory_kill_;
 }
 
+// Redacted here, so that no reader of the log can forget it.
 void Sandbox::add_log(std::string kind, Value fields) {
   Value line;
   line.set("time_ms", wall_time_now());
@@ -172,12 +184,14 @@ void Sandbox::add_event(const Event& event) {
   add_log(event.kind, std::move(fields));
 }
 
+// A paused sandbox without its memory only costs disk.
 Amount cost_of(const SandboxInfo& info) {
   if (info.state == SandboxState::paused && !info.has_memory)
     return {.disk_bytes = info.disk_bytes};
   return {1, info.memory_bytes, info.cpu_millicores, info.disk_bytes};
 }
 
+// What the keeper does by itself when the server is gone.
 launch::LifetimeOrder lifetime_of(const SandboxInfo& info, int64_t left_ms) {
   return {.left_ms = static_cast<uint64_t>(std::max<int64_t>(left_ms, 0)),
           .idle_ms = static_cast<uint64_t>(std::max<int64_t>(info.idle_timeout_ms, 0)),
@@ -190,6 +204,7 @@ std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info) {
   for (const MonitorRule& rule : info.policy.monitor.rules) {
     using enum MonitorMetric;
     bool is_seen = rule.metric == cpu || rule.metric == memory || rule.metric == pids ||
+                   // These names are Paddock's own, so a caller's secret may not have them.
                    rule.metric == disk || rule.metric == oom;
     if (!is_seen || rule.action == MonitorAction::warn || info.hidden) continue;
     std::optional<LimitKind> kind = paddock::info(rule.metric).limit;
@@ -198,6 +213,8 @@ std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info) {
                       .rule = rule,
                       .every_ms = monitor::every_ms(info.policy.monitor),
                       .limit = limit});
+    // If the rules cannot be made, only the known values are taken out, and why_withheld() keeps
+    // everything else from being shown.
   }
   return orders;
 }

@@ -28,7 +28,8 @@
 
 namespace paddock::manager {
 
-using WallTime = int64_t;  // milliseconds since 1970
+// Milliseconds since 1970.
+using WallTime = int64_t;
 
 enum class SandboxState : uint8_t { starting, running, pausing, paused, resuming, ending, ended };
 constexpr const char* kSandboxStates[] = {"starting", "running", "pausing", "paused",
@@ -45,39 +46,53 @@ struct VolumeMount {
 };
 
 struct Lifecycle {
-  bool pause_on_timeout = false;   // else it is killed
-  bool pause_keeps_memory = true;  // when the timeout pauses it
-  bool auto_resume = false;        // a request for its data wakes it
+  // Otherwise it is killed.
+  bool pause_on_timeout = false;
+  // When the timeout pauses it.
+  bool pause_keeps_memory = true;
+  // A request for its data wakes it.
+  bool auto_resume = false;
 };
 
 struct CreateOptions {
-  std::string template_name = "base";  // an id, a name, name:tag, or a snapshot's id
-  std::string name;                    // unique within the tenant; may be empty
+  // An id, a name, name:tag, or the id of a snapshot.
+  std::string template_name = "base";
+  // Unique within the tenant. May be empty.
+  std::string name;
   // What the call asks for; combined with the tenant's and the operator's.
   Policy policy;
-  std::vector<Policy> presets;      // that the call names: they narrow it
-  Yields yields = Yields::nothing;  // what of `policy` may be narrowed
+  // Those that the call names; they narrow it.
+  std::vector<Policy> presets;
+  // What of `policy` may be narrowed.
+  Yields yields = Yields::nothing;
   std::map<std::string, std::string> env, metadata;
   // Variables as env, never shown, and taken out of what comes back.
   std::map<std::string, std::string> secrets;
   std::vector<VolumeMount> volumes;
-  int64_t timeout_ms = 300'000;  // 0: lives until it is killed, where the tenant may
-  int64_t idle_timeout_ms = 0;   // 0: none
+  // 0: it lives until it is killed, where the tenant may have that.
+  int64_t timeout_ms = 300'000;
+  // 0: none.
+  int64_t idle_timeout_ms = 0;
   Lifecycle lifecycle;
-  bool public_traffic = true;  // else previews need the traffic token
+  // Otherwise previews need the traffic token.
+  bool public_traffic = true;
   // Host header for previewed ports; "${PORT}" stands for the port.
   std::string mask_request_host;
   // Kept as it is for the API that made it (the E2B side keeps its `network` there).
   Value extra;
-  bool hidden = false;  // not in lists: of a build
+  // Not in lists, as it belongs to a build.
+  bool hidden = false;
 };
 
+// What is known of a sandbox. Nearly all of it is in its record on disk.
 struct SandboxInfo {
   std::string id, tenant, name;
   std::string template_id, template_alias;
   SandboxState state = SandboxState::starting;
-  bool has_memory = true;                       // paused: whether its processes still exist
-  WallTime created = 0, started = 0, ends = 0;  // ends: 0 for never
+  // Whether the processes of a paused one still exist.
+  bool has_memory = true;
+  // `ends` is 0 for never.
+  WallTime created = 0, started = 0, ends = 0;
   // As asked for; what it gets again when it is resumed without a word.
   int64_t timeout_ms = 0, idle_timeout_ms = 0;
   std::map<std::string, std::string> env, metadata;
@@ -87,36 +102,53 @@ struct SandboxInfo {
   // The host's directory that is /workspace, as "PATH:ro" or "PATH:rw"; empty: none.
   std::string workspace;
   Lifecycle lifecycle;
-  Policy policy;                   // combined
-  std::vector<std::string> notes;  // what was asked for and narrowed
+  // Combined.
+  Policy policy;
+  // What was asked for and narrowed.
+  std::vector<std::string> notes;
   uint64_t memory_bytes = 0, cpu_millicores = 0, disk_bytes = 0;
-  std::string access_token;   // for its data (envd); the same for its whole life
-  std::string traffic_token;  // for previews when public_traffic is false
+  // For its data (envd). It stays the same for its whole life.
+  std::string access_token;
+  // For previews when public_traffic is false.
+  std::string traffic_token;
   bool public_traffic = true;
   std::string mask_request_host;
   std::string boot_id;
   Value extra;
-  bool hidden = false;               // not in lists
-  std::string agent;                 // on whose behalf it was made, as they said it
-  std::string trace, span;           // its life, in the records
-  std::string policy_hash;           // hex SHA-256 of the policy's canonical form
-  std::string ended_because;         // state ended: "killed", "timeout", "limit memory=…"
-  std::optional<LimitHit> ended_by;  // when a limit did it
+  // Not in lists.
+  bool hidden = false;
+  // On whose behalf it was made, as the client said.
+  std::string agent;
+  // The span of its life, in the records.
+  std::string trace, span;
+  // Hex SHA-256 of the canonical form of the policy.
+  std::string policy_hash;
+  // For example "killed", "timeout" or "limit memory=…". Set when it ends.
+  std::string ended_because;
+  // Set when a limit ended it.
+  std::optional<LimitHit> ended_by;
 };
 
 // How one sandbox is watched: what was read of it, when the next sample is due, and the rules.
 struct SandboxWatch {
   monitor::History history;
   monitor::Meter meter;
-  monitor::Reading reading;               // the last one
-  std::unique_ptr<monitor::Judge> judge;  // null: there are no rules
+  // The last one.
+  monitor::Reading reading;
+  // Null if there are no rules.
+  std::unique_ptr<monitor::Judge> judge;
   uint64_t every_ms = monitor::kEveryMs;
-  bool needs_deep = false, needs_disk = false;  // some rule does, with each sample
-  io::Milliseconds next = 0;                    // sample
-  io::Milliseconds asked = 0;                   // when its keeper was, for what only that knows
+  // Some rule needs this with each sample.
+  bool needs_deep = false, needs_disk = false;
+  // When the next sample is due.
+  io::Milliseconds next = 0;
+  // When its keeper was asked for what only the keeper knows.
+  io::Milliseconds asked = 0;
   bool asking = false;
-  uint64_t since_deep = 0;  // samples without the expensive part
-  uint64_t deep_cpu_us = 0, deep_memory = 0, asked_cpu_us = 0;  // as they were then
+  // Samples since the last one with the expensive part.
+  uint64_t since_deep = 0;
+  // As they were then.
+  uint64_t deep_cpu_us = 0, deep_memory = 0, asked_cpu_us = 0;
 };
 
 // One sandbox for as long as the manager knows it. Kept by shared_ptr: an exchange may outlive it.
@@ -125,7 +157,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Sandbox(io::Loop& loop, SandboxInfo info, store::Template made_from);
 
   const SandboxInfo& info() const { return info_; }
-  Cause cause() const { return {info_.trace, info_.span}; }  // of what happens in it by itself
+  // The cause of what happens in it by itself.
+  Cause cause() const { return {info_.trace, info_.span}; }
   // As it was then; its record may be gone.
   const store::Template& made_from() const { return made_from_; }
   bool is_reachable() const {
@@ -146,9 +179,12 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   const UsageSample* usage() const { return watch_.history.latest(); }
   // JSON lines: commands, requests, states; the last thousands.
   const std::vector<std::string>& log() const { return log_; }
-  uint64_t log_dropped() const { return log_dropped_; }  // how many older lines are gone
-  void add_log(std::string kind, Value fields);          // redacted here
-  void add_event(const Event& event);                    // as a line of the log
+  // How many older lines are gone.
+  uint64_t log_dropped() const { return log_dropped_; }
+  // Redacted here.
+  void add_log(std::string kind, Value fields);
+  // As a line of the log.
+  void add_event(const Event& event);
 
   // What is taken out of all that comes back of it or is written down: what looks like a secret,
   // its own secrets and tokens, and those that egress puts into requests. Made when it is first
@@ -178,34 +214,41 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   SandboxInfo info_;
   store::Template made_from_;
   std::string directory_;
-  io::Mutex mutex_;  // operations on it, one at a time
+  // Operations on it happen one at a time.
+  io::Mutex mutex_;
   // It is to end: the operation under way gives up. The worker's threads read this.
   std::atomic<bool> doomed_ = false;
   std::unique_ptr<living::SandboxProcesses> processes_;
-  std::string processes_over_;  // why its processes ended while they were being started
+  // Why its processes ended while they were being started.
+  std::string processes_over_;
   std::shared_ptr<guest::Client> guest_;
   std::unique_ptr<Ledger::Charge> charge_;
   // 0: never. The loop's clock: setting the time of day does not end it.
   io::Milliseconds ends_at_ = 0;
   io::Milliseconds last_used_ = 0;
 
-  mutable std::optional<Error> withheld_;  // set with redaction_
+  // Set together with redaction_.
+  mutable std::optional<Error> withheld_;
   // null: to be made; the network's rules may have changed.
   mutable std::shared_ptr<const redact::Rules> redaction_;
 
   std::function<void(const Sandbox&)> on_state_;
-  bool is_state_told_ = false;  // that which it enters now
+  // The state that it enters now was recorded already.
+  bool is_state_told_ = false;
   // false: its creation could not be, so there is no end of it to tell either.
   bool is_recorded_ = true;
   std::map<uint64_t, std::function<void()>> watchers_;
   uint64_t next_watcher_ = 1;
-  SandboxWatch watch_;  // metrics.cc
+  // Used by metrics.cc.
+  SandboxWatch watch_;
   std::vector<std::string> log_;
   size_t log_bytes_ = 0;
   uint64_t log_dropped_ = 0;
   uint64_t oom_kills_seen_ = 0;
-  std::optional<LimitHit> memory_kill_;     // the last one,
-  io::Milliseconds memory_kill_until_ = 0;  // which others may ask about until then
+  // The last one.
+  std::optional<LimitHit> memory_kill_;
+  // Others may ask about it until then.
+  io::Milliseconds memory_kill_until_ = 0;
 };
 
 WallTime wall_time_now();
@@ -215,7 +258,9 @@ Amount cost_of(const SandboxInfo& info);
 
 // All that redaction() is made of. The compiling is for a worker: many long secrets take long.
 Result<redact::Options> redaction_of(const SandboxInfo& info);
-bool is_own_secret_name(std::string_view name);  // under which Paddock's own stand there
+
+// Names under which Paddock's own secrets are redacted.
+bool is_own_secret_name(std::string_view name);
 
 // What the keeper of a sandbox does by itself when there is no server: its end, `left_ms` from now
 // (0: never), and those of its rules that a keeper can judge: by CPU, memory, processes, disk and

@@ -15,6 +15,7 @@ constexpr size_t kMostNotes = 20;
 // Of a policy that is recorded whole; of a larger one its beginning and its hash.
 constexpr size_t kMostAsked = 4 << 10;
 
+// Values may be secrets, so that only names are recorded.
 Value names_of(const std::map<std::string, std::string>& table) {
   Value::Array names;
   for (const auto& [name, value] : table) names.push_back(name);
@@ -30,10 +31,13 @@ Value limits_of(const Policy& policy) {
 
 }  // namespace
 
+// Two policies with the same meaning have the same hash, whatever their files look like.
 std::string policy_hash(const Policy& policy) {
   return to_hex(sha256_bytes(policy::canonical(policy)));
 }
 
+// Of variables, tools and servers only the names are recorded: their values may be secrets, and
+// they may be large.
 Value recorded_policy(const Policy& policy) {
   Policy shown = policy;
   shown.env.set.clear();
@@ -56,6 +60,7 @@ Value recorded_policy(const Policy& policy) {
   return value;
 }
 
+// For what happens in a sandbox by itself.
 Event event_about(const Sandbox& sandbox, std::string kind) {
   Event event = sandbox.cause().instant(std::move(kind));
   event.sandbox = sandbox.info().id;
@@ -64,6 +69,7 @@ Event event_about(const Sandbox& sandbox, std::string kind) {
   return event;
 }
 
+// For what a caller does; the agent is the caller's if it names one.
 Event event_about(const Sandbox& sandbox, std::string kind, const Caller& caller) {
   Event event = caller.cause.instant(std::move(kind));
   event.sandbox = sandbox.info().id;
@@ -72,6 +78,7 @@ Event event_about(const Sandbox& sandbox, std::string kind, const Caller& caller
   return event;
 }
 
+// `act` says what is done, and `data` brings the rest of its members along.
 Event admin_event(const Caller& caller, const std::string& act, Value data) {
   Event event = caller.cause.instant("admin");
   event.tenant = caller.tenant;
@@ -130,6 +137,7 @@ bool is_weakened(const Policy& policy, const std::string& danger) {
   return false;
 }
 
+// An entry of egress becomes an event. Its own time and id are dropped, since the event has both.
 Event connection_of(const Sandbox& sandbox, const Value& entry) {
   Event event = event_about(sandbox, "connection");
   const Value::Object* members = entry.as_object();

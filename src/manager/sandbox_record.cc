@@ -62,6 +62,7 @@ Value paths_value(const std::vector<std::string>& paths, const std::string& serv
   return list;
 }
 
+// Absolute paths are taken as they are: they belong to images outside of the server's directory.
 Result<std::vector<std::string>> paths_from(const Value& record, const char* key,
                                             const std::string& server) {
   std::vector<std::string> paths;
@@ -88,6 +89,8 @@ static bool from_field(const Value& value, VolumeMount& into) {
   return static_cast<bool>(read_record(kMountFields, value, into, kWhat));
 }
 
+// The secrets of the policy are kept, as the sandbox needs them after a restart. The file is
+// readable by the server's user only.
 Value to_value(const SandboxInfo& info, const store::Template& made_from,
                const std::string& server) {
   Value record;
@@ -107,6 +110,8 @@ Value to_value(const SandboxInfo& info, const store::Template& made_from,
   return record;
 }
 
+// Members that are missing get the safe value. The policy is decoded again, as if it came from a
+// file.
 Result<SandboxRecord> record_from(const Value& value, const std::string& server) {
   SandboxRecord record;
   SandboxInfo& info = record.info;

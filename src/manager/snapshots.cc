@@ -31,6 +31,7 @@ Result<void> sync_tree(const std::string& path) {
   return {};
 }
 
+// The limit is for both directories together.
 Result<uint64_t> copy_uppers(const std::string& directory, const std::string& layer,
                              const store::CopyOptions& options) {
   uint64_t bytes = 0;
@@ -46,6 +47,7 @@ Result<uint64_t> copy_uppers(const std::string& directory, const std::string& la
   return bytes;
 }
 
+// Renaming needs no room and no time; the sandbox must have ended.
 Result<void> move_uppers(const std::string& directory, const std::string& layer) {
   for (const char* name : kUppers) {
     std::string upper = upper_of(directory, name), target = cat(layer, "/", name);
@@ -55,12 +57,14 @@ Result<void> move_uppers(const std::string& directory, const std::string& layer)
   return {};
 }
 
+// Counts as the quota does: blocks and entries, not the sizes of files.
 Result<uint64_t> measure_layer(const std::string& layer) {
   TRY(sync_tree(layer));
   Fd fd = TRY(open_file(layer, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   return TRY(kernel::measure_tree(fd.get())).charge();
 }
 
+// Measured before copying, so that the room can be reserved.
 Result<uint64_t> measure_uppers(const std::string& directory) {
   uint64_t bytes = 0;
   for (const char* name : kUppers) {
@@ -80,6 +84,7 @@ struct Forks {
   io::Bell done;
 };
 
+// One result for each, in the order in which they are ready.
 io::Task<void> fork_one(Manager* manager, Caller caller, CreateOptions options,
                         std::shared_ptr<Forks> forks) {
   Result<std::shared_ptr<Sandbox>> made = co_await manager->create(caller, options);
@@ -87,7 +92,7 @@ io::Task<void> fork_one(Manager* manager, Caller caller, CreateOptions options,
   if (--forks->left == 0) forks->done.ring();
 }
 
-// Keeps layers from being taken for unused ones.
+// Keeps layers from being swept as unused while a template that needs them is being made.
 class HeldLayers {
  public:
   HeldLayers(std::multiset<std::string>& held, std::vector<std::string> layers)
@@ -104,6 +109,7 @@ class HeldLayers {
   std::vector<std::string> layers_;
 };
 
+// A snapshot has at most one tag here, the one that it was made with.
 Snapshot snapshot_from(const store::Template& made) {
   Snapshot snapshot{.id = made.id,
                     .tenant = made.tenant,
@@ -187,6 +193,7 @@ io::Task<Result<Manager::Layer>> Manager::copy_layer(std::shared_ptr<Sandbox> sa
   co_return std::move(layer);
 }
 
+// Recorded first. Copying then stops the sandbox for as long as it takes.
 io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::string& id,
                                              const std::string& name_and_tag) {
   Busy busy(*this);
@@ -207,6 +214,7 @@ io::Task<Result<Snapshot>> Manager::snapshot(const Caller& caller, const std::st
   co_return made;
 }
 
+// The reserved room is given back only when the template is charged.
 io::Task<Result<Snapshot>> Manager::make_snapshot(std::shared_ptr<Sandbox> sandbox,
                                                   store::Template asked) {
   CO_TRY(Layer layer, co_await copy_layer(sandbox));
@@ -288,6 +296,7 @@ io::Task<Result<std::vector<Result<std::shared_ptr<Sandbox>>>>> Manager::fork(
   co_return std::move(forks->made);
 }
 
+// The sandbox ends in any case. If its files cannot become a template, they are gone with it.
 io::Task<Result<store::Template>> Manager::finish_into_template(const Caller& caller,
                                                                 const std::string& id,
                                                                 store::Template asked) {
@@ -332,11 +341,13 @@ void Manager::charge_templates(const std::string& tenant) {
   charge->change({.disk_bytes = bytes});
 }
 
+// All tenants are charged again, since layers may be shared.
 void Manager::templates_changed() {
   sweep_due_ = true;
   for (const auto& [tenant, charge] : template_charges_) charge_templates(tenant);
 }
 
+// Layers of running sandboxes, and those that are held for a template to come.
 std::set<std::string> Manager::layers_in_use() const {
   std::set<std::string> used;
   for (const auto& [id, sandbox] : sandboxes_) {
@@ -363,6 +374,7 @@ void Manager::make_room(const std::string& tenant, uint64_t bytes,
   sweep_due_ = true;
 }
 
+// What is unused is moved to the trash, and the rest of the charges are put right.
 void Manager::sweep() {
   sweep_due_ = false;
   std::set<std::string> used = layers_in_use();

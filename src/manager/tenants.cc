@@ -36,6 +36,7 @@ Result<Tenant> tenant_from(const Value& value) {
   return tenant;
 }
 
+// As the file has it: name and quota side by side.
 Value line_of(const Tenant& tenant) {
   Value value = write_record(kTenantFields, tenant);
   write_fields(kQuotaFields, tenant.quota, value);
@@ -44,6 +45,7 @@ Value line_of(const Tenant& tenant) {
 
 }  // namespace
 
+// As clients have it: the quota is an object of its own.
 Value to_value(const Tenant& tenant) {
   return Value::Object{{"name", tenant.name},
                        {"policy", tenant.policy},
@@ -71,6 +73,8 @@ Result<Tenants> Tenants::open(int directory) {
   return tenants;
 }
 
+// A tenant that is not in the file has the defaults, so that keys can be made without further
+// steps.
 Tenant Tenants::find(const std::string& name) const {
   auto found = tenants_.find(name);
   if (found != tenants_.end()) return found->second;
@@ -93,6 +97,7 @@ Result<void> check_tenant(const Tenant& tenant) {
   return {};
 }
 
+// What is in force changes only after it is on the disk.
 Result<void> Tenants::set(const Tenant& tenant) {
   TRY(check_tenant(tenant));
   std::map<std::string, Tenant> changed = tenants_;

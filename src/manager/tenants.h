@@ -15,20 +15,25 @@ namespace paddock::manager {
 struct Tenant {
   std::string name;
   Quota quota;
-  std::string policy;  // a preset or a file; empty: the operator's alone
+  // A preset or a file. Empty: the operator's alone.
+  std::string policy;
 };
 
-Value to_value(const Tenant& tenant);  // as clients and records see it
+// As clients and records see it.
+Value to_value(const Tenant& tenant);
 
-bool is_tenant_name(const std::string& name);  // [a-z0-9][a-z0-9-]*, at most 64
+// Matches [a-z0-9][a-z0-9-]*, at most 64.
+bool is_tenant_name(const std::string& name);
 Result<void> check_tenant(const Tenant& tenant);
 
 class Tenants {
  public:
-  static Result<Tenants> open(int directory);  // which must stay open
+  // The directory must stay open.
+  static Result<Tenants> open(int directory);
   Tenant find(const std::string& name) const;
   std::vector<Tenant> all() const;
-  Result<void> set(const Tenant& tenant);  // on disk when it returns
+  // On disk when it returns.
+  Result<void> set(const Tenant& tenant);
 
  private:
   int directory_ = -1;

@@ -4,13 +4,16 @@
 
 namespace paddock::manager {
 
+// Shared with the task that waits, which may outlive the timers.
 struct Timers::State {
   explicit State(io::Loop& the_loop) : loop(the_loop), changed(the_loop) {}
   io::Loop& loop;
-  io::Bell changed;  // the next instant is another one now
+  // Rings when the next instant is another one.
+  io::Bell changed;
   std::set<std::pair<io::Milliseconds, std::string>> due;
   std::map<std::string, io::Milliseconds> by_key;
-  Timers* timers = nullptr;  // null once it is gone
+  // Null once it is gone.
+  Timers* timers = nullptr;
 };
 
 Timers::Timers(io::Loop& loop) : state_(std::make_shared<State>(loop)) {
@@ -23,6 +26,7 @@ Timers::~Timers() {
   state_->changed.ring();
 }
 
+// Wakes the task only if the new instant is the next one.
 void Timers::set(const std::string& key, io::Milliseconds when) {
   bool is_next = state_->due.empty() || when < state_->due.begin()->first;
   clear(key);

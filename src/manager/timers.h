@@ -16,11 +16,14 @@ class Timers {
  public:
   explicit Timers(io::Loop& loop);
   Timers(const Timers&) = delete;
-  ~Timers();  // nothing fires any more
+  // After this nothing fires any more.
+  ~Timers();
 
-  void set(const std::string& key, io::Milliseconds when);  // replaces what was set for the key
+  // Replaces what was set for the key.
+  void set(const std::string& key, io::Milliseconds when);
   void clear(const std::string& key);
-  std::function<void(const std::string& key)> on_due;  // the key is cleared before
+  // The key is cleared before the call.
+  std::function<void(const std::string& key)> on_due;
 
  private:
   struct State;

@@ -20,9 +20,13 @@ namespace {
 constexpr char kRecord[] = "record.json";
 constexpr char kData[] = "data";
 constexpr char kVolumeFormat[] = "paddock.volume";
-constexpr size_t kIdLength = 20;         // after a "v"
+
+// After a "v".
+constexpr size_t kIdLength = 20;
 constexpr size_t kMostOfATenant = 1000;  // of a tenant
-constexpr uint32_t kUser = 1000;         // the default user inside
+
+// The default user inside.
+constexpr uint32_t kUser = 1000;
 
 constexpr auto kVolumeFields = std::make_tuple(
     field("id", &VolumeInfo::id), field("tenant", &VolumeInfo::tenant, Presence::optional),
@@ -36,6 +40,7 @@ Value record_of(const VolumeInfo& info) {
   return value;
 }
 
+// Members that a volume cannot be without are checked; a record without them is not used.
 Result<VolumeInfo> volume_from(const Value& value) {
   VolumeInfo info;
   TRY(read_record(kVolumeFields, value, info, "a volume's record"));
@@ -59,6 +64,7 @@ Result<void> make_data(int directory) {
 
 }  // namespace
 
+// Charges the ledger for all that are there, without asking for its limits.
 Result<std::unique_ptr<Volumes>> Volumes::open(int server, const std::string& path,
                                                Ledger& ledger) {
   std::unique_ptr<Volumes> volumes(new Volumes);
@@ -94,6 +100,7 @@ Result<void> Volumes::read_all() {
   return {};
 }
 
+// For errors before anything is recorded.
 Result<void> Volumes::check_new(const std::string& tenant, const Quota& quota,
                                 const std::string& name, uint64_t quota_bytes) const {
   if (!is_name(name))
@@ -110,6 +117,7 @@ Result<void> Volumes::check_new(const std::string& tenant, const Quota& quota,
   return {};
 }
 
+// The record is written last, and durably: a directory without one is removed at the next start.
 Result<VolumeInfo> Volumes::create(const std::string& tenant, const Quota& quota,
                                    const std::string& name, uint64_t quota_bytes) {
   TRY(check_new(tenant, quota, name, quota_bytes));
@@ -154,6 +162,7 @@ const VolumeInfo* Volumes::find_by_id(const std::string& id) const {
   return found == volumes_.end() ? nullptr : &found->second.info;
 }
 
+// Only takes the record away; the caller removes the files, which may take long.
 Result<std::string> Volumes::remove(const std::string& id) {
   auto found = volumes_.find(id);
   if (found == volumes_.end()) return Error{Code::not_found, "remove a volume: there is none", ""};
@@ -166,6 +175,8 @@ Result<std::string> Volumes::remove(const std::string& id) {
   return cat(path_, "/", id);
 }
 
+// Counted at once, so that several writers together cannot exceed the quota between two
+// measurements.
 bool Volumes::reserve(const std::string& id, uint64_t bytes) {
   auto found = volumes_.find(id);
   if (found == volumes_.end()) return false;
@@ -180,6 +191,7 @@ bool Volumes::reserve(const std::string& id, uint64_t bytes) {
   return true;
 }
 
+// What is reserved from now on is not part of the result, and is added to it.
 void Volumes::measuring(const std::string& id) {
   touched_.erase(id);
   auto found = volumes_.find(id);

@@ -16,8 +16,10 @@ namespace paddock::manager {
 
 struct VolumeInfo {
   std::string id, tenant, name, token;
-  std::string directory;                     // its files, on the host
-  uint64_t quota_bytes = 0, used_bytes = 0;  // used: as last measured
+  // Its files, on the host.
+  std::string directory;
+  // `used_bytes` is as last measured.
+  uint64_t quota_bytes = 0, used_bytes = 0;
   int64_t created = 0;
   bool is_over() const { return quota_bytes != 0 && used_bytes > quota_bytes; }
 };
@@ -35,7 +37,8 @@ class Volumes {
                             uint64_t quota_bytes);
   std::vector<VolumeInfo> list(const std::string& tenant) const;
   Result<VolumeInfo> find(const std::string& tenant, const std::string& id_or_name) const;
-  const VolumeInfo* find_by_id(const std::string& id) const;  // of any tenant
+  // Of any tenant.
+  const VolumeInfo* find_by_id(const std::string& id) const;
   // Takes it out of sight; gives the directory to be removed.
   Result<std::string> remove(const std::string& id);
   // Counts what is about to be written from outside. False: it does not fit into the quota.
@@ -56,9 +59,11 @@ class Volumes {
   struct Entry {
     VolumeInfo info;
     std::unique_ptr<Ledger::Charge> charge;
-    uint64_t reserved = 0;  // since its measuring began
+    // Since its measuring began.
+    uint64_t reserved = 0;
   };
-  std::map<std::string, Entry> volumes_;  // by id
+  // By id.
+  std::map<std::string, Entry> volumes_;
   std::set<std::string> touched_;
 };
 
