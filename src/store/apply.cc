@@ -65,6 +65,7 @@ class Place {
     return free ? put_new(temporary) : swap(temporary);
   }
 
+  // A directory is removed only if nothing of the host's is left in it.
   Result<void> remove() {
     TRY(must_be_unchanged());
     int flags = change_.type_before == EntryType::directory ? AT_REMOVEDIR : 0;
@@ -73,6 +74,7 @@ class Place {
     return errno_error(errno, "remove");
   }
 
+  // Compares with what the diff saw. The ctime counts too, because an editor may restore the mtime.
   Result<void> must_be_unchanged() {
     struct stat now;
     if (::fstatat(directory_, name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0)
@@ -86,6 +88,7 @@ class Place {
   }
 
  private:
+  // Never replaces: if something has appeared on the host meanwhile, that is a conflict.
   Result<void> put_new(const std::string& temporary) {
     if (::renameat2(directory_, temporary.c_str(), directory_, name_.c_str(), RENAME_NOREPLACE) ==
         0)
@@ -99,6 +102,8 @@ class Place {
     return {};
   }
 
+  // The exchange is atomic, so that the host's file is never lost: what comes out is compared, and
+  // put back if it is another one. A filesystem without it gets a plain rename after the check.
   Result<void> swap(const std::string& temporary) {
     TRY(must_be_unchanged());
     auto exchange = [&] {
@@ -125,10 +130,14 @@ class Place {
   const Change& change_;
 };
 
+// Takes changes over, one at a time. Both trees are reached by descriptor only, since a hostile
+// program wrote the one and other programs may change the other.
 class Applier {
  public:
   Applier(const ChangeSet& set, Trees trees) : set_(set), trees_(std::move(trees)) {}
 
+  // The new content is written beside its place and then renamed, so that readers see the old file
+  // or the new one.
   Result<void> take_over(const Change& change) {
     kernel::PathParts parts = kernel::split_path(change.path);
     if (change.kind != ChangeKind::removed) TRY(make_parents(parts.parent));
@@ -153,6 +162,7 @@ class Applier {
   void sync() { (void)::syncfs(trees_.workspace.get()); }
 
  private:
+  // A link or another mount on the way is refused: it would lead out of the workspace.
   Result<Fd> open_parent(const std::string& path) {
     Result<Fd> directory =
         kernel::open_beneath_one_mount(trees_.workspace.get(), path, O_RDONLY | O_DIRECTORY);
@@ -179,6 +189,7 @@ class Applier {
     return {};
   }
 
+  // The mode is set after the owner, because changing the owner clears bits.
   Result<void> write_temporary(int directory, const std::string& temporary, const Change& change) {
     if (change.type == EntryType::symlink) return write_link(directory, temporary, change.path);
     Fd from = TRY(kernel::open_beneath_one_mount(trees_.upper.get(), change.path,
@@ -197,6 +208,7 @@ class Applier {
     return {};
   }
 
+  // The target is checked again here: the diff was made some time ago.
   Result<void> write_link(int directory, const std::string& temporary, const std::string& path) {
     kernel::PathParts parts = kernel::split_path(path);
     Fd from =
@@ -221,6 +233,7 @@ class Applier {
     return {};
   }
 
+  // Existing directories are accepted. A new one is opened and checked before root gives it away.
   Result<void> make_directory(int parent, const std::string& name, unsigned mode) {
     bool existed = ::mkdirat(parent, name.c_str(), 0700) != 0;
     if (existed && errno != EEXIST) return errno_error(errno, "make the directory");
@@ -240,6 +253,7 @@ class Applier {
     return {};
   }
 
+  // Changes the mode through the descriptor that was compared, not through the name.
   Result<void> set_mode(int parent, const std::string& name, const Change& change, Place& place) {
     TRY(place.must_be_unchanged());
     Fd host = TRY(kernel::open_beneath_one_mount(parent, name, O_PATH | O_NOFOLLOW));
@@ -250,6 +264,7 @@ class Applier {
     return kernel::change_mode(host.get(), change.mode_after);
   }
 
+  // What root writes must belong to the owner of the workspace, not to root.
   Result<void> give_to_owner(int fd) {
     if (::geteuid() == 0 && ::fchown(fd, set_.owner_uid, set_.owner_gid) != 0)
       return errno_error(errno, "give it to the workspace's owner");
@@ -280,6 +295,7 @@ std::vector<size_t> order_of(const std::vector<Change>& changes) {
 
 }  // namespace
 
+// These words are part of the JSON that `paddock apply --json` prints.
 const char* to_string(Applied applied) {
   switch (applied) {
     case Applied::done: return "applied";
@@ -290,6 +306,8 @@ const char* to_string(Applied applied) {
   return "refused";
 }
 
+// Holds the lock of the set throughout. What was taken over is remembered at once, so that a crash
+// in the middle loses nothing and repeats nothing.
 Result<ApplyReport> apply(const ChangeSet& set, const std::vector<std::string>& paths,
                           const ApplyOptions& options) {
   TRY(lock_change_set(set));

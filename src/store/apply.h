@@ -12,17 +12,23 @@
 namespace paddock::store {
 
 struct ApplyOptions {
-  bool accept_flagged = false;  // also what the host would later execute
-  bool dry_run = false;         // check everything, write nothing
+  // Also what the host would later execute.
+  bool accept_flagged = false;
+  // Check everything, write nothing.
+  bool dry_run = false;
   // Refuses further paths, beside the patterns the set recorded.
   std::function<bool(const std::string& relative_path)> denied;
 };
 
 enum class Applied : uint8_t {
-  done,     // taken over, or would be (dry run)
-  already,  // taken over earlier
-  flagged,  // left: the host would execute it, and it was not named
-  refused,  // left: a conflict, a denial, or something that is never taken over
+  // Taken over, or would be in a dry run.
+  done,
+  // Taken over earlier.
+  already,
+  // Left, because the host would execute it, and it was not named.
+  flagged,
+  // Left, because of a conflict or a denial, or because it is never taken over.
+  refused,
 };
 const char* to_string(Applied applied);
 
@@ -33,8 +39,10 @@ struct ApplyItem {
 };
 
 struct ApplyReport {
-  std::vector<ApplyItem> items;  // what was asked for, in the order of the paths
-  bool everything = false;       // nothing is left in the set
+  // What was asked for, in the order of the paths.
+  std::vector<ApplyItem> items;
+  // Nothing is left in the set.
+  bool everything = false;
 };
 
 // Takes over what `paths` select (all, if empty), each file in one step. Nothing the host changed

@@ -18,6 +18,8 @@ namespace {
 using Pass = UnpackOptions::Pass;
 constexpr char kWhiteout[] = ".wh.";
 constexpr char kOpaque[] = ".wh..wh..opq";
+
+// How often progress is reported, in unpacked bytes.
 constexpr uint64_t kProgressBytes = 8 << 20;
 
 // libarchive converts names to the thread's locale and would lose what "C" cannot hold.
@@ -38,6 +40,8 @@ class Utf8Locale {
   locale_t locale_, before_;
 };
 
+// Reads an archive that may be hostile, and lets the Extractor write. Only this class calls
+// libarchive.
 class Unpacking {
  public:
   Unpacking(int root, const UnpackOptions& options, UnpackReport& report)
@@ -58,6 +62,7 @@ class Unpacking {
   }
 
  private:
+  // Only formats and filters that are read in this process are enabled.
   Result<void> open(int file) {
     if (!archive_) return Error{Code::exhausted, "unpack: out of memory", ""};
     archive* reader = archive_.get();
@@ -77,6 +82,7 @@ class Unpacking {
     return {};
   }
 
+  // The text of libarchive may quote the archive, so it is made printable.
   Error broken() const {
     const char* why = ::archive_error_string(archive_.get());
     return Error{Code::invalid, cat("unpack: ", why ? printable(why) : "not an archive"),
@@ -99,6 +105,7 @@ class Unpacking {
     return {};
   }
 
+  // Entries of a type that makes no sense in an image are counted and left out.
   Result<void> unpack(archive_entry* entry) {
     const char* raw = ::archive_entry_pathname(entry);
     if (!raw) return Error{Code::invalid, "unpack: a name that is not text", ""};
@@ -123,6 +130,7 @@ class Unpacking {
     }
   }
 
+  // Some archives give a hard link content as well; it is skipped.
   Result<void> link(const std::string& path, const std::string& target) {
     TRY(extractor_.hard_link(path, TRY(entry_path(target))));
     return pass_over();
@@ -142,6 +150,7 @@ class Unpacking {
     }
   }
 
+  // A whiteout removes what lower layers have brought.
   Result<void> carry_out(const kernel::PathParts& whiteout) {
     if (whiteout.name == kOpaque) return extractor_.clear(whiteout.parent);
     if (starts_with(whiteout.name, ".wh..wh.")) return {};  // aufs's own bookkeeping
@@ -151,6 +160,7 @@ class Unpacking {
     return extractor_.remove(whiteout.parent.empty() ? name : cat(whiteout.parent, "/", name));
   }
 
+  // The declared size has been counted against the limit, so more content than that is refused.
   Result<void> unpack_file(archive_entry* entry, const std::string& path, unsigned mode) {
     int64_t declared = ::archive_entry_size_is_set(entry) ? ::archive_entry_size(entry) : 0;
     if (declared < 0)
@@ -181,6 +191,7 @@ class Unpacking {
     return {};
   }
 
+  // Reported at intervals: the callback prints a line.
   void tell_progress() {
     if (!options_.progress) return;
     auto unpacked = static_cast<uint64_t>(::archive_filter_bytes(archive_.get(), 0));

@@ -25,17 +25,20 @@ constexpr auto kMetaFields =
                     field("owner_uid", &ChangeSet::owner_uid),
                     field("owner_gid", &ChangeSet::owner_gid), field("deny", &ChangeSet::deny));
 
+// Checked before an id becomes part of a path.
 bool is_id(const std::string& id) {
   return id.size() == kIdLength &&
          id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
 }
 
+// An id that is malformed gets the same answer as one that is unknown.
 Error unknown(const std::string& id) {
   return Error{Code::not_found,
                cat("open change set '", printable(id), "': there is none of that name"),
                "list them with: paddock diff"};
 }
 
+// The record of the set is JSON, which has UTF-8 only.
 Result<void> must_be_text(const std::string& text, std::string_view what) {
   bool changed = false;
   (void)to_utf8(text, &changed);
@@ -86,6 +89,7 @@ std::string meta_of(const ChangeSet& set) {
   return to_json(meta, true) + "\n";
 }
 
+// Numbers of 64 bits are kept as texts.
 Result<uint64_t> wide_number(const Value& meta, const char* key) {
   std::string text = text_in(meta, key);
   uint64_t number = 0;
@@ -95,6 +99,7 @@ Result<uint64_t> wide_number(const Value& meta, const char* key) {
   return number;
 }
 
+// A record of another version is refused: a wrong guess could overwrite somebody's files.
 Result<void> read_meta(const std::string& text, ChangeSet& set) {
   Value meta = TRY(parse_json(text, kMeta));
   if (number_in(meta, "version") != 1)
@@ -107,6 +112,7 @@ Result<void> read_meta(const std::string& text, ChangeSet& set) {
   return read_record(kMetaFields, meta, set, kMeta);
 }
 
+// The run holds the lock for as long as it lives.
 bool in_use(int directory) {
   if (::flock(directory, LOCK_SH | LOCK_NB) != 0) return true;
   (void)::flock(directory, LOCK_UN);
@@ -155,6 +161,8 @@ Result<void> fill(ChangeSet& set, const NewChangeSet& wanted, const struct stat&
 
 }  // namespace
 
+// The workspace is identified by device and inode, so that a directory that is swapped later is
+// noticed. Nothing is left behind if this fails.
 Result<ChangeSet> create_change_set(const NewChangeSet& wanted) {
   if (!starts_with(wanted.workspace, "/"))
     return Error{Code::invalid,
@@ -190,6 +198,7 @@ Result<ChangeSet> create_change_set(const NewChangeSet& wanted) {
   return set;
 }
 
+// The paths are made from the id again, since the state directory may have been moved.
 Result<ChangeSet> open_change_set(const std::string& id) {
   if (!is_id(id)) return unknown(id);
   StateDirectory state = TRY(open_state("changes"));
@@ -210,6 +219,7 @@ Result<ChangeSet> open_change_set(const std::string& id) {
   return set;
 }
 
+// A set that cannot be read is listed with its problem, so that it can be discarded.
 Result<std::vector<ChangeSetInfo>> list_change_sets() {
   StateDirectory state = TRY(open_state("changes"));
   std::vector<ChangeSetInfo> sets;
@@ -229,6 +239,7 @@ Result<std::vector<ChangeSetInfo>> list_change_sets() {
   return sets;
 }
 
+// Takes the lock first, so that a run that is under way keeps its files.
 Result<void> discard_change_set(const std::string& id) {
   if (!is_id(id)) return unknown(id);
   StateDirectory state = TRY(open_state("changes"));
@@ -240,6 +251,7 @@ Result<void> discard_change_set(const std::string& id) {
   return kernel::remove_tree(state.fd.get(), id);
 }
 
+// The caller holds the lock, so there is nothing to wait for.
 Result<void> discard_change_set(ChangeSet&& set) {
   StateDirectory state = TRY(open_state("changes"));
   Result<void> removed = kernel::remove_tree(state.fd.get(), set.id);
@@ -257,6 +269,7 @@ Result<void> lock_change_set(const ChangeSet& set) {
   return errno_error(errno, cat("lock change set '", set.id, "'"));
 }
 
+// Everything below is reached through these descriptors.
 Result<Trees> open_trees(const ChangeSet& set) {
   Trees trees;
   trees.upper =
@@ -273,10 +286,13 @@ Result<Trees> open_trees(const ChangeSet& set) {
   return trees;
 }
 
+// Both times count: mtime can be set back, and ctime alone misses nothing but is the same on
+// copies.
 bool changed_since_start(const ChangeSet& set, const struct stat& host) {
   return is_later(host.st_ctim, set) || is_later(host.st_mtim, set);
 }
 
+// Paths are separated by NUL, the only byte that cannot be part of one.
 Result<std::vector<std::string>> applied_paths(const ChangeSet& set) {
   Result<Fd> file = kernel::open_beneath(set.directory.get(), "applied", O_RDONLY);
   if (!file && file.error().code == Code::not_found) return std::vector<std::string>();
@@ -286,6 +302,7 @@ Result<std::vector<std::string>> applied_paths(const ChangeSet& set) {
   return paths;
 }
 
+// Appended after each file, so that an interrupted `apply` goes on where it stopped.
 Result<void> remember_applied(const ChangeSet& set, const std::string& path) {
   Fd file = TRY(
       kernel::open_beneath(set.directory.get(), "applied", O_WRONLY | O_CREAT | O_APPEND, 0600));

@@ -25,21 +25,28 @@ namespace paddock::store {
 
 struct ChangeSet {
   std::string id;
-  std::string workspace;  // the real directory, absolute
+  // The real directory, absolute.
+  std::string workspace;
   // For the overlay mount; the directory above them holds nothing else.
   std::string upper, work;
-  uint64_t device = 0, inode = 0;  // of the workspace: a path that was swapped since is refused
-  int64_t started_seconds = 0;     // nothing the host changed later is overwritten
+  // Of the workspace. A path that was swapped since is refused.
+  uint64_t device = 0, inode = 0;
+  // Nothing that the host changed later is overwritten.
+  int64_t started_seconds = 0;
   int64_t started_nanoseconds = 0;
-  uint32_t owner_uid = 0, owner_gid = 0;  // of the workspace; what root applies belongs to them
+  // Of the workspace. What root applies belongs to them.
+  uint32_t owner_uid = 0, owner_gid = 0;
   std::vector<std::string> deny;
-  Fd directory;  // of the set; a run keeps it open, and with it the lock
+  // Of the set. A run keeps it open, and with it the lock.
+  Fd directory;
 };
 
 struct NewChangeSet {
   std::string workspace;
-  std::vector<std::string> deny;  // patterns that may not be applied
-  int64_t owner_uid = -1;         // who the program will be, when that is not the caller
+  // Patterns that may not be applied.
+  std::vector<std::string> deny;
+  // The user that the program will be, if that is not the caller.
+  int64_t owner_uid = -1;
   int64_t owner_gid = -1;
   // Told the set's directory just before it is made.
   std::function<void(const std::string& path)> about_to_make;
@@ -54,13 +61,20 @@ Result<ChangeSet> open_change_set(const std::string& id);
 struct ChangeSetInfo {
   std::string id, workspace;
   int64_t started_seconds = 0;
-  bool in_use = false;  // its run has not ended
-  std::string problem;  // it cannot be read; discard is all that is left
+  // Its run has not ended.
+  bool in_use = false;
+  // Why it cannot be read. It can only be discarded.
+  std::string problem;
 };
-Result<std::vector<ChangeSetInfo>> list_change_sets();  // oldest first
 
-Result<void> discard_change_set(const std::string& id);  // refused while in use
-Result<void> discard_change_set(ChangeSet&& set);        // by its holder
+// Oldest first.
+Result<std::vector<ChangeSetInfo>> list_change_sets();
+
+// Refused while in use.
+Result<void> discard_change_set(const std::string& id);
+
+// For its holder.
+Result<void> discard_change_set(ChangeSet&& set);
 
 // Takes the set's lock for this process. Code::conflict while a run or another `apply` holds it.
 Result<void> lock_change_set(const ChangeSet& set);

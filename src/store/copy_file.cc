@@ -36,6 +36,7 @@ Result<void> copy_by_hand(int from, int to, off_t start, off_t end) {
   return {};
 }
 
+// Lets the kernel copy, which shares blocks where the filesystem can.
 Result<void> copy_stretch(int from, int to, off_t start, off_t end) {
   while (start < end) {
     loff_t in = start, out = start;
@@ -50,6 +51,7 @@ Result<void> copy_stretch(int from, int to, off_t start, off_t end) {
 
 }  // namespace
 
+// Tries to share all blocks first. Otherwise only what holds data is copied, and holes stay holes.
 Result<void> copy_content(int from, int to, uint64_t size) {
   if (size == 0) return {};
   if (::ioctl(to, FICLONE, from) == 0) return {};
@@ -69,6 +71,7 @@ Result<void> copy_content(int from, int to, uint64_t size) {
 
 namespace {
 
+// Marks of the overlay are extended attributes, so a copy without them would be another tree.
 Result<void> copy_extended(int from, int to) {
   std::vector<char> names(64 << 10);  // XATTR_LIST_MAX
   ssize_t length = ::flistxattr(from, names.data(), names.size());
@@ -89,6 +92,7 @@ Result<void> copy_extended(int from, int to) {
 
 }  // namespace
 
+// The mode is set after the owner, which clears bits, and the times come last.
 Result<void> copy_attributes(int from, int to, const struct stat& info) {
   struct stat made;
   if (::fstat(to, &made) != 0) return errno_error(errno, "stat a copy");

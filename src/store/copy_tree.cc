@@ -21,20 +21,34 @@ namespace {
 // Below this depth only the innermost directories are open; the way up is found by "..", and
 // checked.
 constexpr size_t kOpenLevels = 32;
-constexpr size_t kDeepest = 4096;
-constexpr size_t kMostRemembered = 64 << 20;  // bytes of paths that links may lead to
 
+// Programs can make deeper trees, but nothing useful is that deep.
+constexpr size_t kDeepest = 4096;
+
+// In bytes of paths that links may lead to.
+constexpr size_t kMostRemembered = 64 << 20;
+
+// A directory on the way down.
 struct Level {
-  Fd from, to;            // closed while deep below
-  struct stat info {};    // of the source
-  ino_t made = 0;         // of the copy
-  bool unlocked = false;  // the source's mode was changed
+  // Closed while deep below.
+  Fd from, to;
+  // Of the source.
+  struct stat info {};
+  // The inode of the copy.
+  ino_t made = 0;
+  // The mode of the source was changed.
+  bool unlocked = false;
   std::string name;
-  std::vector<std::string> todo;  // directories of the part read last that are still to be copied
-  bool read = false;              // to the end
-  off_t offset = 0;               // where to go on reading once it is open again
+  // Directories of the part read last that are still to be copied.
+  std::vector<std::string> todo;
+  // It was read to the end.
+  bool read = false;
+  // Where to go on reading once it is open again.
+  off_t offset = 0;
 };
 
+// Walks without recursion, with few open descriptors and bounded memory, because the tree was
+// written by a program that may be hostile.
 class Copy {
  public:
   explicit Copy(const CopyOptions& options) : options_(options) {}
@@ -45,6 +59,7 @@ class Copy {
     }
   }
 
+  // Files of a directory are copied before its subdirectories, and its attributes last.
   Result<Copied> run(Fd from, Fd to) {
     root_ = to.get();
     Level top;
@@ -65,6 +80,7 @@ class Copy {
   }
 
  private:
+  // Called for each name, so that a huge tree is stopped early.
   Result<void> check() const {
     if (options_.cancelled && options_.cancelled->load())
       return Error{Code::conflict, "copy a tree: it was called off", ""};
@@ -96,10 +112,12 @@ class Copy {
     return fd;
   }
 
+  // Puts the mode of the source back, which open_source() may have changed.
   static void lock_again(const Level& level) {
     if (level.unlocked && level.from) (void)::fchmod(level.from.get(), level.info.st_mode & 07777);
   }
 
+  // Closes the parent when the tree is deep; its place in the listing is remembered.
   Result<void> enter(Level level) {
     if (levels_.size() >= kDeepest)
       return Error{Code::invalid, "copy a tree: its directories are too deep", ""};
@@ -131,6 +149,7 @@ class Copy {
     return done;
   }
 
+  // Every name has its price, so that millions of empty files count as well.
   Result<void> copy_name(Level& here, const std::string& entry) {
     struct stat info;
     if (::fstatat(here.from.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
@@ -143,6 +162,7 @@ class Copy {
     return {};
   }
 
+  // Made with mode 0700 until it is complete, so that nobody can reach into it.
   Result<void> copy_directory(const std::string& name) {
     Level& parent = levels_.back();
     struct stat info;
@@ -172,6 +192,7 @@ class Copy {
     return finished;
   }
 
+  // Both trees are climbed the same way. Each step is checked by its inode.
   static Result<void> reopen(Level& parent, const Level& done) {
     parent.from = TRY(climb(done.from.get(), parent.info.st_ino));
     parent.to = TRY(climb(done.to.get(), parent.made));
@@ -180,6 +201,7 @@ class Copy {
     return {};
   }
 
+  // ".." is only as good as the tree: if somebody moved a directory, the inode differs.
   static Result<Fd> climb(int from, ino_t expected) {
     Fd up(::openat(from, "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info;
@@ -189,6 +211,7 @@ class Copy {
     return up;
   }
 
+  // Devices are refused, except whiteouts, which overlayfs writes as a device 0:0.
   Result<void> copy_entry(int from, int to, const std::string& name, const struct stat& info) {
     if (info.st_nlink > 1 && link_to_earlier(to, name, info)) return {};
     if (S_ISREG(info.st_mode)) return copy_file(from, to, name, info);
@@ -217,6 +240,7 @@ class Copy {
     return false;
   }
 
+  // Sparse files count with the blocks that they really have.
   Result<void> copy_file(int from, int to, const std::string& name, const struct stat& info) {
     bool unlocked = false;
     Fd source = TRY(open_source(from, name, info, 0, unlocked));
@@ -234,6 +258,7 @@ class Copy {
     return {};
   }
 
+  // The target is copied as it is; nothing here follows it.
   Result<void> copy_symlink(int from, int to, const std::string& name, const struct stat& info) {
     std::string target(static_cast<size_t>(info.st_size) + 1, '\0');
     ssize_t length = ::readlinkat(from, name.c_str(), target.data(), target.size());

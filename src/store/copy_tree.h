@@ -12,8 +12,10 @@
 namespace paddock::store {
 
 struct CopyOptions {
-  uint64_t most_bytes = UINT64_MAX;  // Code::exhausted beyond
-  uint64_t most_inodes = 2'000'000;  // names; Code::exhausted beyond
+  // Beyond this: Code::exhausted.
+  uint64_t most_bytes = UINT64_MAX;
+  // Names. Beyond this: Code::exhausted.
+  uint64_t most_inodes = 2'000'000;
   // Looked at now and then; Code::conflict once it is true.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -21,7 +23,8 @@ struct CopyOptions {
 struct Copied {
   // Of data, holes left out, and 4096 for each name: files that hold nothing are not free.
   uint64_t bytes = 0;
-  uint64_t inodes = 0;  // without the root itself
+  // Without the root itself.
+  uint64_t inodes = 0;
 };
 
 // Into `to`, a new directory in an existing one. What was copied until a failure stays there: it is

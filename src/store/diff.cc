@@ -19,8 +19,12 @@ namespace paddock::store {
 namespace {
 
 constexpr size_t kMostChanges = 1'000'000;
-constexpr size_t kLongestPath = 4000;        // PATH_MAX less a temporary name
-constexpr size_t kMostLookedInto = 1 << 20;  // of a file that a rule wants to read
+
+// PATH_MAX less a temporary name.
+constexpr size_t kLongestPath = 4000;
+
+// In bytes of a file that a rule wants to read.
+constexpr size_t kMostLookedInto = 1 << 20;
 
 EntryType type_of(const struct stat& info) {
   if (S_ISREG(info.st_mode)) return EntryType::file;
@@ -34,6 +38,7 @@ Result<Fd> open_to_read(int root, const std::string& path) {
   return kernel::open_beneath_one_mount(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 }
 
+// An empty result stands for a link that cannot be read.
 std::string read_link(int directory, const std::string& name) {
   std::string target(4096, '\0');
   ssize_t length = ::readlinkat(directory, name.c_str(), target.data(), target.size());
@@ -41,6 +46,7 @@ std::string read_link(int directory, const std::string& name) {
   return target;
 }
 
+// Reads both in step, without holding either in memory.
 Result<bool> same_content(int a, int b) {
   std::string left(1 << 16, '\0'), right(1 << 16, '\0');
   for (off_t at = 0;;) {
@@ -66,16 +72,22 @@ std::string reason(const Error& error) {
 // A directory that is still to be compared.
 struct Pending {
   std::string path;
-  std::string blocked;        // why nothing below it can be applied
-  std::string git_directory;  // the git directory it lies in
+  // Why nothing below it can be applied.
+  std::string blocked;
+  // The git directory that it lies in.
+  std::string git_directory;
   bool git_is_new = false;
 };
 
+// Compares the two trees, one directory after the other. Nothing is ever opened by a path of the
+// program's.
 class Differ {
  public:
   Differ(const ChangeSet& set, Trees trees, std::set<std::string> applied)
       : set_(set), trees_(std::move(trees)), applied_(std::move(applied)) {}
 
+  // A change in a directory that cannot be applied blocks what is below, so directories come before
+  // their content.
   Result<std::vector<Change>> run() {
     hooks_directory_ = workspace_hooks();
     pending_.push_back({});
@@ -94,6 +106,7 @@ class Differ {
     return directory.empty() ? name : cat(directory, "/", name);
   }
 
+  // A directory that is opaque hides the host's: what is not in it any more was removed.
   Result<void> look_into(Pending directory) {
     Fd upper = TRY(
         kernel::open_beneath_one_mount(trees_.upper.get(), directory.path, O_RDONLY | O_DIRECTORY));
@@ -110,6 +123,8 @@ class Differ {
     return {};
   }
 
+  // What overlayfs copied up without a change in content is no change. A forged mark of the overlay
+  // makes one, since applying it would mean something else than what was seen.
   Result<void> compare(const Pending& parent, int upper, int lower, const std::string& name) {
     std::string path = below(parent.path, name);
     struct stat after, before{};
@@ -213,11 +228,13 @@ class Differ {
     return {};
   }
 
+  // Listed as a conflict rather than failing the whole diff.
   Result<void> unreadable(const Pending& parent, Change change, const Error& error) {
     change.conflict = cat("cannot be read: ", reason(error));
     return add(parent, std::move(change));
   }
 
+  // The sizes are compared first; reading is expensive.
   Result<bool> same_file(const std::string& path, int upper, const struct stat& before,
                          const struct stat& after) {
     if (before.st_size != after.st_size) return false;
@@ -231,6 +248,8 @@ class Differ {
     return pattern.empty() ? "" : cat("denied by the policy (", pattern, ")");
   }
 
+  // Returns the first reason against the change, or an empty text. Denials come first, because they
+  // are the policy's word.
   std::string conflict_of(const Pending& parent, const Change& change, int upper, int lower,
                           const OverlayMarks& marks) const {
     if (std::string why = denial(change.path); !why.empty()) return why;
@@ -304,6 +323,7 @@ class Differ {
     return std::move(text).value();
   }
 
+  // What was applied earlier is left out, so that a second diff shows what remains.
   Result<void> add(const Pending& parent, Change change) {
     if (applied_.count(change.path)) return {};
     if (changes_.size() == kMostChanges)
@@ -361,6 +381,8 @@ const char* to_string(EntryType type) {
   return "none";
 }
 
+// An absolute link, or one that climbs out, would lead somewhere else on the host than it did in
+// the sandbox.
 std::string link_problem(const std::string& path, const std::string& target) {
   if (target.empty() || target.size() >= 4096) return "a link that cannot be read";
   if (target[0] == '/') return cat("a link to the absolute path '", printable(target), "'");

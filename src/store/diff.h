@@ -13,20 +13,29 @@ namespace paddock::store {
 
 enum class ChangeKind : uint8_t { added, changed, removed, mode };
 enum class EntryType : uint8_t { none, file, directory, symlink, special };
-const char* to_string(ChangeKind kind);  // "added", …
-const char* to_string(EntryType type);   // "none", "file", "dir", "symlink", "special"
+
+// For example "added".
+const char* to_string(ChangeKind kind);
+
+// "none", "file", "dir", "symlink" or "special".
+const char* to_string(EntryType type);
 
 struct Change {
   // Relative to the workspace; raw bytes, show it through printable().
   std::string path;
   ChangeKind kind = ChangeKind::changed;
-  EntryType type = EntryType::file;  // after; before, for what was removed
+  // The type after the change; for what was removed, the type before.
+  EntryType type = EntryType::file;
   EntryType type_before = EntryType::none;
   uint64_t size_before = 0, size_after = 0;
-  unsigned mode_before = 0, mode_after = 0;  // permission bits; `after` as it would be applied
-  std::vector<std::string> flags;            // why the host would later execute it
-  std::string conflict;                      // why it cannot be applied; empty: it can
-  struct stat host {};                       // what stood there when we looked; all zero: nothing
+  // Permission bits. `mode_after` is as it would be applied.
+  unsigned mode_before = 0, mode_after = 0;
+  // Why the host would later execute it.
+  std::vector<std::string> flags;
+  // Why it cannot be applied. Empty: it can.
+  std::string conflict;
+  // What stood there when we looked. All zero: nothing.
+  struct stat host {};
 };
 
 // Sorted by path. Reads only. What was copied up but is the same again is no change; a removed

@@ -12,12 +12,17 @@ namespace paddock::store {
 
 namespace {
 
+// In bytes.
 constexpr size_t kLargestRecord = 4 << 20;
+
+// Two seconds in all, for a server that is about to end.
 constexpr int kLockTries = 40;
 constexpr timespec kLockPause{0, 50'000'000};
 
 }  // namespace
 
+// The steps are: write under another name, sync the file, rename, sync the directory. Each is
+// needed to survive a power failure.
 Result<void> write_record(int directory, const std::string& name, const Value& record,
                           Durability durability) {
   std::string content = to_json(record) + "\n";
@@ -39,6 +44,7 @@ Result<void> write_record(int directory, const std::string& name, const Value& r
   return {};
 }
 
+// O_NONBLOCK keeps a fifo in its place from blocking us.
 Result<Value> read_record(int directory, const std::string& name, const std::string& format) {
   Fd file(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!file) return errno_error(errno, cat("open '", printable(name), "'"));
@@ -64,6 +70,8 @@ Result<Fd> open_directory(int parent, const std::string& name) {
   return fd;
 }
 
+// A lock of fcntl() belongs to the process, so that keepers which inherit descriptors cannot hold
+// it.
 Result<Fd> lock_directory(int directory) {
   Fd file(::openat(directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return errno_error(errno, "open the server's lock");

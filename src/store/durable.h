@@ -11,8 +11,10 @@
 namespace paddock::store {
 
 enum class Durability : uint8_t {
-  atomic,   // a reader, also after this process was killed, sees the old one or the new one
-  on_disk,  // so it is after a power failure; takes as long as the disk does
+  // A reader sees the old one or the new one, also after this process was killed.
+  atomic,
+  // The same after a power failure. Takes as long as the disk does.
+  on_disk,
 };
 Result<void> write_record(int directory, const std::string& name, const Value& record,
                           Durability durability);

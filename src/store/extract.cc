@@ -11,6 +11,7 @@ namespace paddock::store {
 
 namespace {
 
+// Far above what real images have, and below what the kernel refuses in confusing ways.
 constexpr size_t kLongestPath = 4000;
 constexpr size_t kLongestName = 255;
 constexpr size_t kDeepest = 256;
@@ -25,6 +26,7 @@ Error failed(const std::string& path) {
 
 }  // namespace
 
+// Purely textual. Links that exist on the disk are refused later, when the path is opened.
 Result<std::string> entry_path(const std::string& name) {
   if (name.size() > kLongestPath) return refused(name.substr(0, 100) + "…", "its path is too long");
   if (starts_with(name, "/")) return refused(name, "an absolute path");
@@ -40,12 +42,14 @@ Result<std::string> entry_path(const std::string& name) {
   return join(parts, "/");
 }
 
+// Called for directories that are only implied as well, so that deep paths are not free.
 Result<void> Extractor::count_entry() {
   if (++report_.entries > limits_.entries)
     return Error{Code::exhausted, cat("unpack: more than ", limits_.entries, " entries"), ""};
   return {};
 }
 
+// Missing parents are made one level at a time, each opened without following a link.
 Result<Fd> Extractor::parent_of(const std::string& path) {
   std::string parent = kernel::split_path(path).parent;
   Result<Fd> opened = kernel::open_beneath_one_mount(root_, parent, O_RDONLY | O_DIRECTORY);
@@ -66,11 +70,13 @@ Result<Fd> Extractor::parent_of(const std::string& path) {
   return here;
 }
 
+// What stands there is removed and never written through: it may be a link out of the root.
 Result<void> Extractor::make_way(int parent, const std::string& name) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
   return kernel::remove_tree(parent, name);
 }
 
+// The owner can always enter, so that later entries can be written below it.
 Result<void> Extractor::directory(const std::string& path, unsigned mode) {
   if (path.empty()) return {};
   Fd parent = TRY(parent_of(path));
@@ -85,6 +91,7 @@ Result<void> Extractor::directory(const std::string& path, unsigned mode) {
   return {};
 }
 
+// Counts the declared size at once, before anything is written. Setuid bits are dropped.
 Result<Fd> Extractor::file(const std::string& path, unsigned mode, uint64_t size) {
   if (path.empty()) return refused(path, "not a name");
   if (size > limits_.bytes - report_.bytes)
@@ -103,6 +110,7 @@ Result<Fd> Extractor::file(const std::string& path, unsigned mode, uint64_t size
   return file;
 }
 
+// The target may be anything: nothing here follows it, and inside the sandbox it cannot lead out.
 Result<void> Extractor::symlink(const std::string& path, const std::string& target) {
   if (path.empty() || target.empty()) return refused(path, "not a link");
   Fd parent = TRY(parent_of(path));
@@ -112,6 +120,8 @@ Result<void> Extractor::symlink(const std::string& path, const std::string& targ
   return {};
 }
 
+// Only a regular file of this archive may be linked to, never something that stood there before as
+// a link.
 Result<void> Extractor::hard_link(const std::string& path, const std::string& target) {
   if (path.empty() || target.empty()) return refused(path, "not a link");
   if (path == target) return refused(path, "a hard link to itself");
@@ -130,6 +140,7 @@ Result<void> Extractor::hard_link(const std::string& path, const std::string& ta
   return {};
 }
 
+// For a whiteout of something that no lower layer has, there is nothing to do.
 Result<void> Extractor::remove(const std::string& path) {
   if (path.empty()) return refused(path, "not a name");
   kernel::PathParts parts = kernel::split_path(path);

@@ -11,17 +11,22 @@
 namespace paddock::store {
 
 struct UnpackLimits {
-  uint64_t bytes = uint64_t{20} << 30;  // of all files together
-  uint64_t entries = 1'000'000;         // directories that the archive only implies count too
-  uint64_t ratio = 200;                 // unpacked to packed, checked beyond ratio_from
+  // Of all files together.
+  uint64_t bytes = uint64_t{20} << 30;
+  // Directories that the archive only implies count too.
+  uint64_t entries = 1'000'000;
+  // Unpacked to packed, checked beyond ratio_from.
+  uint64_t ratio = 200;
   uint64_t ratio_from = 256 << 20;
 };
 
 struct UnpackReport {
   uint64_t bytes = 0;
   uint64_t entries = 0;
-  uint64_t skipped_devices = 0;  // devices, fifos and sockets are left out
-  uint64_t dropped_setuid = 0;   // files that lost a setuid or setgid bit
+  // Devices, fifos and sockets are left out.
+  uint64_t skipped_devices = 0;
+  // Files that lost a setuid or setgid bit.
+  uint64_t dropped_setuid = 0;
 };
 
 // An entry's name as a path beneath the root: no leading "./", no doubled slashes; "" is the root
@@ -42,8 +47,10 @@ class Extractor {
   // To a regular file that is already here.
   Result<void> hard_link(const std::string& path, const std::string& target);
 
-  Result<void> remove(const std::string& path);  // gone already is success
-  Result<void> clear(const std::string& path);   // what is in the directory
+  // Succeeds if it is gone already.
+  Result<void> remove(const std::string& path);
+  // Removes what is in the directory.
+  Result<void> clear(const std::string& path);
 
   Result<void> count_entry();
 

@@ -31,6 +31,7 @@ constexpr const char* kHarmless[] = {
     "remote.*.fetch",
 };
 
+// Errs on the side of flagging: a person then looks at the change.
 bool is_harmless(const std::string& key, const std::string& value) {
   if (starts_with(key, "user.")) return key == "user.name" || key == "user.email";
   // Quotes could hide anything, and a branch's remote may also be a path or a URL (which can name a
@@ -67,6 +68,8 @@ std::optional<std::string> read_section(const std::string& line, std::string& se
 
 }  // namespace
 
+// Returns nothing if the text has any form that is not understood, since git might read it
+// differently.
 std::optional<GitSettings> parse_git_config(const std::string& text) {
   GitSettings settings;
   std::string section;
@@ -92,6 +95,7 @@ std::optional<GitSettings> parse_git_config(const std::string& text) {
   return settings;
 }
 
+// A setting that was removed counts as a change, too: it may have protected something.
 std::vector<std::string> risky_git_changes(const GitSettings& before, const GitSettings& after) {
   std::set<std::pair<std::string, std::string>> old(before.begin(), before.end()),
       fresh(after.begin(), after.end());

@@ -256,12 +256,14 @@ constexpr const char* kGitHarmless[] = {
 
 constexpr char kUnreadable[] = "\\";  // neither JSON nor git settings
 
+// Folds each name, because the host's filesystem may take several spellings for the same file.
 std::vector<std::string> folded(const std::string& path) {
   std::vector<std::string> names;
   for (const std::string& name : split(path, '/')) names.push_back(folded_name(name));
   return names;
 }
 
+// Compares `count` names from `at` on with the beginning of the pattern.
 bool equal_at(const std::vector<std::string>& names, size_t at,
               const std::vector<std::string>& pattern, size_t count) {
   if (at + count > names.size()) return false;
@@ -270,6 +272,7 @@ bool equal_at(const std::vector<std::string>& names, size_t at,
   return true;
 }
 
+// A pattern may match at any depth. A directory itself runs nothing; what is in it does.
 bool matches(const std::vector<std::string>& names, const std::string& pattern,
              const Candidate& candidate) {
   bool below = ends_with(pattern, "/");
@@ -287,6 +290,8 @@ bool matches(const std::vector<std::string>& names, const std::string& pattern,
   return false;
 }
 
+// Only the difference of the settings counts, because ordinary use of git writes to the file all
+// the time.
 std::optional<std::string> git_setting_changes(const Candidate& candidate) {
   std::optional<GitSettings> before = parse_git_config(candidate.before().value_or(kUnreadable));
   std::optional<GitSettings> after = parse_git_config(candidate.after().value_or(kUnreadable));
@@ -297,6 +302,7 @@ std::optional<std::string> git_setting_changes(const Candidate& candidate) {
              printable(join(keys, ", ")));
 }
 
+// Inside a git directory everything is flagged but what ordinary commits write.
 std::optional<std::string> inside_git_directory(const Candidate& candidate) {
   bool at_top = candidate.git_directory == ".";
   std::string inside =
@@ -334,6 +340,7 @@ std::optional<std::string> package_changes(const Candidate& candidate) {
   return std::nullopt;
 }
 
+// A driver that .gitattributes names is run by git on checkout and diff.
 std::optional<std::string> attribute_changes(const Candidate& candidate) {
   if (candidate.is_link) return "git follows the link";
   std::optional<std::string> after = candidate.after();
@@ -354,6 +361,7 @@ std::string git_hooks_path(const std::string& config) {
   return path;
 }
 
+// Every reason is collected once. The candidate's contents are read only if a rule asks for them.
 std::vector<std::string> host_executes(const Candidate& candidate) {
   std::vector<std::string> why;
   auto add = [&](const std::optional<std::string>& reason) {

@@ -15,6 +15,7 @@ namespace paddock::store {
 
 namespace {
 
+// A malformed name gets the same answer as one that is unknown.
 Error unknown(const std::string& name) {
   return Error{Code::not_found,
                cat("find image '", printable(name), "': there is none of that name"),
@@ -37,12 +38,14 @@ void read_meta(int directory, Image& image) {
 
 }  // namespace
 
+// A name is a directory in the state, and must not begin like a temporary one.
 bool is_image_name(const std::string& name) {
   if (name.empty() || name.size() > 128 || name[0] == '.' || name[0] == '_' || name[0] == '-')
     return false;
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-") == std::string::npos;
 }
 
+// The root must be there; the rest is only for people.
 Result<Image> find_image(const std::string& name) {
   if (!is_image_name(name)) return unknown(name);
   StateDirectory images = TRY(open_state("images"));
@@ -82,6 +85,7 @@ std::string image_meta(const Image& image) {
   return to_json(meta, true) + "\n";
 }
 
+// What is locked is in use by somebody. The names are checked, so that nothing else is removed.
 Result<void> sweep_images(int images) {
   for (const std::string& name : TRY(kernel::list_directory(images))) {
     size_t dash = name.find('-') + 1;  // 0 without one

@@ -12,18 +12,24 @@ namespace paddock::store {
 
 struct Image {
   std::string name;
-  std::string root;    // the directory that becomes "/"
-  std::string source;  // the file it came from, without its directories
+  // The directory that becomes "/".
+  std::string root;
+  // The file it came from, without its directories.
+  std::string source;
   uint64_t bytes = 0;
   uint64_t files = 0;
-  uint64_t layers = 0;  // 0: a plain tarball
+  // 0 for a plain tarball.
+  uint64_t layers = 0;
   int64_t imported_seconds = 0;
 };
 
-bool is_image_name(const std::string& name);  // [a-z0-9][a-z0-9._-]*, at most 128
+// Matches [a-z0-9][a-z0-9._-]*, at most 128.
+bool is_image_name(const std::string& name);
 
 Result<Image> find_image(const std::string& name);
-Result<std::vector<Image>> list_images();  // by name
+
+// By name.
+Result<std::vector<Image>> list_images();
 Result<void> remove_image(const std::string& name);
 
 // Beside the root in the image's directory.

@@ -18,6 +18,7 @@ namespace paddock::store {
 
 namespace {
 
+// Fails if it exists: an import never writes into something old.
 Result<Fd> make_directory(int parent, const char* name) {
   if (::mkdirat(parent, name, 0755) != 0) return errno_error(errno, cat("make '", name, "'"));
   return kernel::open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
@@ -43,6 +44,7 @@ class Import {
     return kernel::remove_tree(place_, "layout");
   }
 
+  // A layout in a directory needs no unpacking of its own.
   Result<void> from_directory(int source) {
     std::optional<std::vector<Fd>> layers = TRY(open_layers(source));
     if (layers) return stack(*layers);
@@ -50,6 +52,7 @@ class Import {
                  "a plain directory needs no import: paddock run --root DIR"};
   }
 
+  // Synced before it is renamed, so that an image that has its name is complete.
   Result<void> finish(int images, const std::string& temporary) {
     image_.bytes = report_.bytes;
     image_.files = report_.entries;
@@ -67,6 +70,8 @@ class Import {
   const UnpackReport& report() const { return report_; }
 
  private:
+  // The lowest layer has nothing to take away. The others are read twice: whiteouts first, then
+  // content.
   Result<void> stack(const std::vector<Fd>& layers) {
     Fd root = TRY(make_directory(place_, "rootfs"));
     image_.layers = layers.size();
@@ -98,6 +103,7 @@ std::vector<std::string> notes_of(const UnpackReport& report) {
 
 }  // namespace
 
+// Everything happens in a directory with another name. Whatever fails, nothing of it is left.
 Result<Imported> import_image(const std::string& name, const std::string& file,
                               const ImportOptions& options) {
   if (!is_image_name(name))

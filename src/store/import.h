@@ -19,7 +19,8 @@ struct ImportOptions {
 
 struct Imported {
   Image image;
-  std::vector<std::string> notes;  // what was left out
+  // What was left out.
+  std::vector<std::string> notes;
 };
 
 // All or nothing: the image appears under its name when it is complete. An existing name is

@@ -12,6 +12,7 @@ namespace paddock::store {
 
 namespace {
 
+// In bytes.
 constexpr size_t kLargestManifest = 4 << 20;
 constexpr size_t kMostLayers = 512;
 constexpr int kDeepestIndex = 4;
@@ -37,6 +38,7 @@ Result<Fd> open_part(int directory, const std::string& path) {
   return file;
 }
 
+// The content must be what the manifest names, since the blobs may come from anywhere.
 Result<void> verify(int file, const std::string& digest) {
   std::string found = cat("sha256:", TRY(sha256_of(file)));
   if (found == digest) return {};
@@ -46,6 +48,7 @@ Result<void> verify(int file, const std::string& digest) {
       "the image is damaged or was tampered with: fetch it again"};
 }
 
+// The digest becomes part of a path, so its form is checked first.
 Result<Fd> open_blob(int directory, const std::string& digest) {
   bool well_formed = starts_with(digest, "sha256:") && digest.size() == 71 &&
                      digest.find_first_not_of("0123456789abcdef", 7) == std::string::npos;
@@ -59,6 +62,7 @@ Result<Value> read_json(int file, const std::string& name) {
   return parse_json(TRY(read_all(file, kLargestManifest)), name);
 }
 
+// The JSON comes from outside: a member that is missing or of another type reads as empty.
 std::string text_of(const Value* value) {
   return value && value->as_string() ? *value->as_string() : "";
 }
@@ -75,6 +79,7 @@ bool is_for_this_machine(const Value& manifest) {
                        text_of(platform->find("architecture")) == kMachine);
 }
 
+// Several images for this machine are refused: nobody said which one is meant.
 Result<std::string> choose(const Value& index) {
   std::string chosen;
   for (const Value& manifest : list_of(index.find("manifests"))) {
@@ -87,6 +92,7 @@ Result<std::string> choose(const Value& index) {
   return chosen;
 }
 
+// Follows nested indexes down to the one manifest for this machine.
 Result<std::vector<Fd>> open_oci(int directory) {
   Fd file = TRY(open_part(directory, "index.json"));
   Value document = TRY(read_json(file.get(), "index.json"));
@@ -127,6 +133,7 @@ Result<std::vector<Fd>> open_docker(int directory, const Value& manifest) {
 
 }  // namespace
 
+// Returns nothing if the directory is not a layout, and an error if it is a broken one.
 Result<std::optional<std::vector<Fd>>> open_layers(int directory) {
   using Layers = std::optional<std::vector<Fd>>;
   if (open_part(directory, "oci-layout") && open_part(directory, "index.json"))

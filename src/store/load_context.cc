@@ -8,6 +8,7 @@
 
 namespace paddock::store {
 
+// The reader of policy files for programs; policy/ itself does no I/O.
 policy::LoadContext load_context() {
   char path[PATH_MAX];
   const char* directory = ::getcwd(path, sizeof path) ? path : "/";

@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kPrefix = "user.overlay.";
 }
 
+// A mark that is not known, or has another value than the kernel writes, was set by the program.
 OverlayMarks overlay_marks(int fd) {
   OverlayMarks marks;
   std::string names(65536, '\0');  // XATTR_LIST_MAX

@@ -15,15 +15,17 @@ inline bool is_whiteout(const struct stat& info) {
 }
 
 struct OverlayMarks {
-  bool opaque = false;  // nothing of the lower directory shows through
+  // Nothing of the lower directory shows through.
+  bool opaque = false;
   // Linux 6.7: an empty file with an attribute also stands for a removed name.
   bool whiteout = false;
-  bool copied_up = false;  // it began as a file of the lower tree, here or elsewhere
+  // It began as a file of the lower tree, here or elsewhere.
+  bool copied_up = false;
   // An attribute that our mounts never write; the entry is not to be trusted.
   std::string forged;
 };
 
-// Of a file or directory that is open for reading.
+// The descriptor must be open for reading.
 OverlayMarks overlay_marks(int fd);
 
 }  // namespace paddock::store

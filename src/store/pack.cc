@@ -17,12 +17,15 @@ namespace paddock::store {
 
 namespace {
 
+// Bounds the recursion.
 constexpr int kDeepest = 200;
 
+// Writes a directory as a tarball, piece by piece, into the sink. Special files are left out.
 class Packing {
  public:
   Packing(const PackSink& sink, const PackFilter& keep) : sink_(sink), keep_(keep) {}
 
+  // Names are written as raw bytes: they need not be valid in any character set.
   Result<void> run(int directory) {
     if (!archive_) return Error{Code::exhausted, "pack: out of memory", ""};
     (void)::archive_write_set_format_pax_restricted(archive_.get());
@@ -36,6 +39,7 @@ class Packing {
   }
 
  private:
+  // libarchive only knows success and failure, so the error of the sink is kept aside.
   static la_ssize_t take(archive*, void* self, const void* bytes, size_t size) {
     auto* packing = static_cast<Packing*>(self);
     Result<void> taken = packing->sink_(std::string_view(static_cast<const char*>(bytes), size));
@@ -44,6 +48,7 @@ class Packing {
     return -1;
   }
 
+  // An error of the sink explains more than libarchive's own.
   Error failed(const std::string& path) const {
     if (refused_) return *refused_;
     const char* why = ::archive_error_string(archive_.get());
@@ -59,6 +64,7 @@ class Packing {
     return {};
   }
 
+  // A directory that the filter refuses is not entered at all.
   Result<void> pack(int directory, const std::string& name, const std::string& path, int depth) {
     struct stat info;
     if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
@@ -78,6 +84,8 @@ class Packing {
     return S_ISREG(info.st_mode) ? pack_file(directory, name, path) : Result<void>();
   }
 
+  // The size is written before the content. A file that grows meanwhile is cut, one that shrinks is
+  // filled up.
   Result<void> pack_file(int directory, const std::string& name, const std::string& path) {
     Fd file = TRY(kernel::open_beneath(directory, name, O_RDONLY | O_NONBLOCK));
     struct stat info;
@@ -99,6 +107,7 @@ class Packing {
                                                                       : failed(path);
   }
 
+  // Owners are left out on purpose: they mean nothing to the receiver.
   Result<void> write_head(const std::string& path, const struct stat& info,
                           const std::string& target) {
     std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(::archive_entry_new(),

@@ -14,8 +14,10 @@ inline constexpr uint32_t kDiskBase = 1'878'982'656;  // 65536 below the range o
 inline constexpr uint32_t kIdCount = 65'536;
 
 struct Rootfs {
-  bool host_usr = false;            // /usr is the host's own, under usr_layers
-  std::vector<std::string> layers;  // for "/", the lowest first; never empty
+  // /usr is the host's own, beneath usr_layers.
+  bool host_usr = false;
+  // For "/", the lowest first. Never empty.
+  std::vector<std::string> layers;
   // For "/usr" above the host's, the lowest first; only with host_usr.
   std::vector<std::string> usr_layers;
 };

@@ -1,3 +1,5 @@
+// The template `base`: a root that looks like the host's system, with accounts and settings of its
+// own. Nothing that is personal or secret on the host may end up in it.
 #include "store/skeleton.h"
 
 #include <dirent.h>
@@ -17,8 +19,10 @@ namespace paddock::store {
 
 namespace {
 
-constexpr int kVersion = 6;  // of what is made below
+// The version of what is made below. A change makes the template again.
+constexpr int kVersion = 6;
 
+// On a system with a merged /usr these are links into it.
 constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
 // What programs read in /etc that is neither personal nor secret; users, names and paths are made
@@ -108,6 +112,8 @@ constexpr const char* kEtc[] = {"X11",
                                 "xattr.conf",
                                 "xdg",
                                 "xml"};
+
+// Directories in /etc whose names carry a version.
 constexpr const char* kEtcPrefixes[] = {"java-", "python", "ImageMagick-", "php",    "ruby",   "R",
                                         "lua",   "ghc",    "OpenCL",       "vulkan", "openmpi"};
 
@@ -191,6 +197,7 @@ bool is_package_record(const std::string& path, const std::string&) {
          !starts_with(path, "/var/lib/dpkg/tmp.ci/");
 }
 
+// Entries that are missing on this host are left out by the copy.
 std::vector<std::string> etc_entries() {
   std::vector<std::string> entries(std::begin(kEtc), std::end(kEtc));
   Fd etc(::open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -203,6 +210,7 @@ std::vector<std::string> etc_entries() {
   return entries;
 }
 
+// Fails on a system whose /usr is not merged, because its /bin would be missing inside.
 Result<void> link_into_usr(SkeletonTree& tree) {
   TRY(check_skeleton());
   for (const char* name : kIntoUsr) {
@@ -213,6 +221,7 @@ Result<void> link_into_usr(SkeletonTree& tree) {
   return {};
 }
 
+// Fresh accounts: the host's names and passwords are nobody's business inside.
 Result<void> make_accounts(SkeletonTree& tree) {
   Accounts accounts = standard_accounts();
   TRY(tree.file("/etc/passwd", accounts.passwd));
@@ -239,6 +248,7 @@ Result<void> make_sessions(SkeletonTree& tree) {
   return {};
 }
 
+// What is written here comes before what is copied, so that the host's files cannot replace it.
 Result<void> make_etc(SkeletonTree& tree) {
   TRY(tree.directory("/etc"));
   TRY(make_accounts(tree));
@@ -260,6 +270,7 @@ Result<void> make_etc(SkeletonTree& tree) {
   return {};
 }
 
+// Empty directories that programs expect, and the records of installed packages.
 Result<void> make_var(SkeletonTree& tree) {
   for (const char* path :
        {"/var/backups", "/var/cache/apt/archives/partial", "/var/cache/ldconfig",
@@ -277,6 +288,7 @@ Result<void> make_var(SkeletonTree& tree) {
   return {};
 }
 
+// `user` owns its home and the workspace, where the host allows several ids.
 Result<void> make_homes(SkeletonTree& tree) {
   Owner user{kUserId, kUserId};
   TRY(tree.directory("/root", 0700));
@@ -322,6 +334,7 @@ void add_closed(int parent, const std::string& path, dev_t device,
     add_closed(folder.value().get(), cat(path, "/", name), device, closed);
 }
 
+// The layer above the host's /usr: hides what is closed, and adjusts a few programs.
 Result<void> make_usr(SkeletonTree& tree, const std::vector<std::string>& closed) {
   for (const std::string& path : closed)
     if (path != "/bin/sudo") TRY(tree.whiteout(path));
@@ -377,6 +390,7 @@ void describe(const std::string& path, std::string& text, int depth) {
 
 }  // namespace
 
+// Only a merged /usr can be shown as a whole.
 Result<void> check_skeleton() {
   for (const char* name : kIntoUsr) {
     std::string path = cat("/", name);
@@ -395,6 +409,7 @@ Result<void> check_skeleton() {
   return {};
 }
 
+// Walks all of /usr, so it takes long and belongs on a worker.
 std::vector<std::string> closed_in_usr() {
   std::vector<std::string> closed;
   struct stat info;
@@ -409,6 +424,7 @@ std::string closed_fingerprint(const std::vector<std::string>& closed) {
   return to_hex(sha256_bytes(join(closed, "\n")));
 }
 
+// Fast, unlike closed_in_usr(): it looks at what changes with packages and settings.
 Result<std::string> skeleton_fingerprint() {
   std::string text = cat(kVersion, " ", PADDOCK_VERSION, has_disk_ids() ? " ids\n" : " one id\n");
   for (const char* name : kIntoUsr) describe(cat("/", name), text, 0);
@@ -419,6 +435,7 @@ Result<std::string> skeleton_fingerprint() {
   return to_hex(sha256_bytes(text));
 }
 
+// The order matters where a later step finds directories that an earlier one has made.
 Result<void> make_skeleton(const std::string& root) {
   SkeletonTree tree = TRY(SkeletonTree::create(root));
   TRY(link_into_usr(tree));

@@ -8,6 +8,7 @@ namespace {
 
 constexpr char kNoLogin[] = "/usr/sbin/nologin";
 
+// The fields of passwd(5), without the password.
 struct Account {
   const char* name;
   int uid, gid;
@@ -54,6 +55,7 @@ constexpr Group kGroups[] = {
 
 }  // namespace
 
+// No account has a password; `user` may use sudo.
 Accounts standard_accounts() {
   Accounts accounts;
   for (const Account& account : kAccounts) {
@@ -69,6 +71,7 @@ Accounts standard_accounts() {
   return accounts;
 }
 
+// The name is compared with its colon, so that `user` is not found in `user2`.
 std::string with_account(std::string text, const std::string& line) {
   std::string name = line.substr(0, line.find(':') + 1);
   for (const std::string& have : split(text, '\n'))

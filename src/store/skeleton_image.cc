@@ -22,6 +22,7 @@ std::string text_in(int image, const std::string& path) {
   return text ? std::move(text).value() : "";
 }
 
+// The image has been unpacked without links that lead out; this relies on it and follows none.
 Result<void> copy_tree(SkeletonTree& tree, int folder, const std::string& path) {
   for (const std::string& name : TRY(kernel::list_directory(folder))) {
     std::string below = path.empty() ? name : cat(path, "/", name);
@@ -34,6 +35,8 @@ Result<void> copy_tree(SkeletonTree& tree, int folder, const std::string& path) 
 
 }  // namespace
 
+// An image keeps its own accounts and gets `user` as well, as every template has it. Directories
+// that mounts need are made where the image lacks them.
 Result<void> copy_image_root(const std::string& image_root, const std::string& root) {
   Fd image = TRY(open_file(image_root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   SkeletonTree tree = TRY(SkeletonTree::create(root));

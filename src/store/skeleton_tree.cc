@@ -16,6 +16,7 @@ namespace paddock::store {
 
 namespace {
 
+// In bytes of a file that a filter may look at.
 constexpr size_t kHead = 64 << 10;
 
 std::string relative(const std::string& path) {
@@ -25,11 +26,13 @@ std::string relative(const std::string& path) {
 
 }  // namespace
 
+// Mapping layers later needs CAP_SYS_ADMIN as well.
 bool has_disk_ids() {
   return ::geteuid() == 0 && kernel::has_capability(CAP_CHOWN) &&
          kernel::has_capability(CAP_SYS_ADMIN);
 }
 
+// Fails if the directory exists: a half-made tree must not be taken for a whole one.
 Result<SkeletonTree> SkeletonTree::create(const std::string& path) {
   SkeletonTree tree;
   tree.ids_ = has_disk_ids();
@@ -40,6 +43,7 @@ Result<SkeletonTree> SkeletonTree::create(const std::string& path) {
   return tree;
 }
 
+// The owner comes first, since changing it clears bits of the mode.
 Result<void> SkeletonTree::finish(int fd, unsigned mode, Owner owner) const {
   if (ids_ && ::fchown(fd, kDiskBase + owner.uid, kDiskBase + owner.gid) != 0)
     return errno_error(errno, "give a file of a template away");
@@ -69,6 +73,7 @@ Result<void> SkeletonTree::directory(const std::string& path, unsigned mode, Own
   return finish(made.get(), mode, owner);
 }
 
+// Replaces what is there: files of our own win over copied ones.
 Result<void> SkeletonTree::file(const std::string& path, const std::string& content, unsigned mode,
                                 Owner owner) {
   std::string name;
@@ -80,6 +85,7 @@ Result<void> SkeletonTree::file(const std::string& path, const std::string& cont
   return finish(made.get(), mode, owner);
 }
 
+// An existing entry wins, because some links are made twice.
 Result<void> SkeletonTree::link(const std::string& path, const std::string& target) {
   std::string name;
   Fd parent = TRY(parent_of(path, name));
@@ -106,6 +112,7 @@ Result<void> SkeletonTree::copy(const std::string& host_path, const Keep& keep, 
   return copy_to(host_path, host_path, keep, owner);
 }
 
+// Only what everybody can read on the host is copied. Links are copied as links.
 Result<void> SkeletonTree::copy_to(const std::string& host_path, const std::string& path,
                                    const Keep& keep, Owner owner) {
   struct stat info;
@@ -132,6 +139,7 @@ Result<void> SkeletonTree::copy_to(const std::string& host_path, const std::stri
   return {};
 }
 
+// Setuid bits are dropped. Devices and the like are left out.
 Result<void> SkeletonTree::copy_beneath(int folder, const std::string& name,
                                         const std::string& path) {
   struct stat info;
@@ -148,6 +156,7 @@ Result<void> SkeletonTree::copy_beneath(int folder, const std::string& name,
   return copy_file(source.get(), path, path, nullptr, {});
 }
 
+// Only what is in this tree is removed; it does not hide anything of a lower layer.
 Result<void> SkeletonTree::remove(const std::string& path) {
   std::string name;
   Fd parent = TRY(parent_of(path, name));
@@ -156,6 +165,7 @@ Result<void> SkeletonTree::remove(const std::string& path) {
   return {};
 }
 
+// The head is read first, so that the filter decides before anything is written.
 Result<void> SkeletonTree::copy_file(int source, const std::string& host_path,
                                      const std::string& path, const Keep& keep, Owner owner) {
   struct stat info;

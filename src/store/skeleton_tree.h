@@ -16,19 +16,22 @@ namespace paddock::store {
 bool has_disk_ids();
 
 struct Owner {
-  uint32_t uid = 0, gid = 0;  // inside
+  // As they are inside.
+  uint32_t uid = 0, gid = 0;
 };
 
 class SkeletonTree {
  public:
-  static Result<SkeletonTree> create(const std::string& path);  // makes it, mode 0755
+  // Makes it, with mode 0755.
+  static Result<SkeletonTree> create(const std::string& path);
 
   // Parents too, 0755 of root.
   Result<void> directory(const std::string& path, unsigned mode = 0755, Owner owner = {});
   Result<void> file(const std::string& path, const std::string& content, unsigned mode = 0644,
                     Owner owner = {});
   Result<void> link(const std::string& path, const std::string& target);
-  Result<void> whiteout(const std::string& path);  // hides what a layer below has there
+  // Hides what a layer below has there.
+  Result<void> whiteout(const std::string& path);
 
   // Copies a host file or tree to the same path in here, unless it is there already; missing is
   // fine. What not everybody may read on the host is left out: that is where secrets are. So is
@@ -38,7 +41,8 @@ class SkeletonTree {
   // One entry (not what is beneath it) of a directory that others wrote; a hostile one leads
   // nowhere else.
   Result<void> copy_beneath(int folder, const std::string& name, const std::string& path);
-  Result<void> remove(const std::string& path);  // a file or link; missing is fine
+  // A file or link. Succeeds if it is missing.
+  Result<void> remove(const std::string& path);
   Result<void> copy_to(const std::string& host_path, const std::string& path, const Keep& keep,
                        Owner owner);
 
@@ -50,7 +54,8 @@ class SkeletonTree {
 
   Fd top_;
   bool ids_ = false;
-  std::string last_parent_;  // most files come directory by directory
+  // Kept open, because most files come directory by directory.
+  std::string last_parent_;
   Fd last_;
 };
 

@@ -21,6 +21,7 @@ std::string from_environment(const char* name) {
   return value ? value : "";
 }
 
+// PADDOCK_STATE wins; then root has a place of its own, and others follow the XDG specification.
 Result<std::string> choose() {
   std::string chosen = from_environment("PADDOCK_STATE");
   if (!chosen.empty()) {
@@ -39,6 +40,8 @@ Result<std::string> choose() {
   return home + "/.local/state/paddock";
 }
 
+// A parent that cannot be made may exist already and be unreadable, so that is left to the next
+// step.
 Result<void> make_parents(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
@@ -81,6 +84,7 @@ Result<Fd> open_private(int parent, const std::string& name, const std::string& 
 
 }  // namespace
 
+// HOME wins over the password database, as in a shell.
 std::string home_directory() {
   std::string home = from_environment("HOME");
   if (!home.empty() && home[0] == '/') return home;
@@ -89,6 +93,7 @@ std::string home_directory() {
   return !home.empty() && home[0] == '/' ? home : "";
 }
 
+// Without trailing slashes, so that paths can be compared.
 Result<std::string> state_path() {
   std::string path = TRY(choose());
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -117,6 +122,7 @@ std::string home_of(uid_t uid, const std::string& passwd) {
   return "";
 }
 
+// The letters are few enough that a small bias does not matter: names must differ, not be secret.
 Result<std::string> random_name(size_t length) {
   std::string name(length, '\0');
   if (::getrandom(name.data(), length, 0) != static_cast<ssize_t>(length))
@@ -126,6 +132,7 @@ Result<std::string> random_name(size_t length) {
   return name;
 }
 
+// Readers see the old file or the new one. Not synced: see write_record() for that.
 Result<void> write_file(int directory, const std::string& name, const std::string& content) {
   std::string temporary = cat(".", name, ".", TRY(random_name(kUnfinishedLength)));
   std::string what = cat("write '", printable(name), "'");

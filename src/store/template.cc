@@ -26,18 +26,21 @@ constexpr int64_t kStepLives = int64_t{7} * 24 * 3600 * 1000;
 // Long enough for a build that began from it.
 constexpr int64_t kUntaggedLives = int64_t{3600} * 1000;
 
+// Milliseconds since 1970.
 int64_t now() {
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME, &time);
   return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
 }
 
+// Makes the directory if it is missing.
 Result<Fd> open_made(int parent, const char* name) {
   if (::mkdirat(parent, name, 0700) != 0 && errno != EEXIST)
     return errno_error(errno, cat("make '", name, "'"));
   return kernel::open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
 }
 
+// The same answer for what belongs to another tenant, which does not exist for this one.
 Error unknown(const std::string& reference) {
   return Error{Code::not_found,
                cat("find template '", printable(reference), "': there is none of that name"),
@@ -76,6 +79,7 @@ void Staged::discard() {
   path.clear();
 }
 
+// Everything is read into memory here; the files are only written later.
 Result<Templates> Templates::open(const std::string& directory) {
   Templates templates;
   templates.directory_ = directory;
@@ -129,15 +133,18 @@ Result<void> Templates::read_records() {
   return {};
 }
 
+// Atomic. A crash may leave two records with the same tag, and the newer one then wins.
 Result<void> Templates::write(const Template& record) const {
   return write_file(templates_.get(), record.id + ".json", to_json(to_value(record), true) + "\n");
 }
 
+// The layers stay until the next sweep, because sandboxes may use them.
 void Templates::forget(const std::string& id) {
   (void)::unlinkat(templates_.get(), (id + ".json").c_str(), 0);
   records_.erase(id);
 }
 
+// Which of root/ and usr/ a layer has is found out by looking.
 void Templates::make_root(Template& record) const {
   record.root.layers.clear();
   record.root.usr_layers.clear();
@@ -149,6 +156,7 @@ void Templates::make_root(Template& record) const {
   }
 }
 
+// `head` is a family's id or name. Steps of builds are never found by name.
 const Template* Templates::tagged(const std::string& tenant, const std::string& head,
                                   const std::string& tag) const {
   for (const auto& [id, record] : records_) {
@@ -160,6 +168,8 @@ const Template* Templates::tagged(const std::string& tenant, const std::string& 
   return nullptr;
 }
 
+// An id wins over a name of the same letters. If only the tag is unknown, the error lists those
+// that there are.
 Result<Template> Templates::find(const std::string& tenant, const std::string& reference) const {
   auto exact = records_.find(reference.substr(0, reference.find(':')));
   if (exact != records_.end() && (exact->second.tenant == tenant || exact->second.tenant.empty())) {
@@ -210,6 +220,7 @@ uint64_t Templates::bytes_of(const std::string& tenant) const {
   return bytes;
 }
 
+// The newest one wins where several builds made the same step.
 const Template* Templates::find_cached(const std::string& tenant,
                                        const std::string& cache_key) const {
   const Template* newest = nullptr;
@@ -220,6 +231,7 @@ const Template* Templates::find_cached(const std::string& tenant,
   return newest;
 }
 
+// The lock says that somebody works on the layer. It is released by a crash.
 Result<Staged> Templates::stage() const {
   Staged staged;
   std::string name = cat(".new-", TRY(random_name(12)));
@@ -231,6 +243,8 @@ Result<Staged> Templates::stage() const {
   return staged;
 }
 
+// The new record is written before the old ones lose the tag: after a crash in between, the later
+// time decides.
 Result<void> Templates::give_tags(Template& record, const std::map<std::string, int64_t>& tags) {
   int64_t when = now();
   // A tag never moves back in time, or a crash in between would undo it.
@@ -248,6 +262,8 @@ Result<void> Templates::give_tags(Template& record, const std::map<std::string, 
   return {};
 }
 
+// The layer gets its place before the record is written, so that no record names a layer that is
+// missing.
 Result<Template> Templates::add(Template asked, std::optional<Staged> layer,
                                 const std::string& id) {
   asked.id = id.empty() ? TRY(random_name(20)) : id;
@@ -378,6 +394,7 @@ std::set<std::string> Templates::layers_among(const std::set<std::string>& paths
   return found;
 }
 
+// Frees room in a tenant's quota. Only steps whose layer nobody shares give any back.
 bool Templates::drop_oldest_step(const std::string& tenant, const std::set<std::string>& used,
                                  const std::vector<std::string>& layers) {
   std::set<std::string> needed = layers_among(used);
@@ -400,6 +417,8 @@ bool Templates::drop_oldest_step(const std::string& tenant, const std::set<std::
   return true;
 }
 
+// Records go first, then layers that no remaining record needs. Layers are renamed aside, so that
+// removing them can take its time.
 Result<std::vector<std::string>> Templates::sweep(const std::set<std::string>& used) {
   int64_t today = now();
   std::set<std::string> old, needed;

@@ -25,33 +25,47 @@
 namespace paddock::store {
 
 enum class TemplateKind : uint8_t {
-  made,      // out of the box, by a build, or from an image
-  snapshot,  // of a sandbox
-  step,      // of a build, kept so that the next build need not do it again; not listed
+  // Out of the box, by a build, or from an image.
+  made,
+  // Of a sandbox.
+  snapshot,
+  // Of a build, kept so that the next build need not do it again. Not listed.
+  step,
 };
 
 struct Template {
-  std::string id;  // [a-z0-9], of this one; given by add()
+  // [a-z0-9], given by add().
+  std::string id;
   // [a-z0-9], shared by all that were made under the same name: E2B's templateID; given by add().
   std::string family;
-  std::string tenant;  // whose; "" is everyone's
+  // The owner. "" is everyone's.
+  std::string tenant;
   TemplateKind kind = TemplateKind::made;
-  std::string name;  // of the family, "" when it has none
+  // The name of the family, or "".
+  std::string name;
   // Of the family's, those that mean this one, and since when (add() fills that in);
   // plain `name` means `name:default`.
   std::map<std::string, int64_t> tags;
-  int64_t created = 0;              // milliseconds since 1970
-  std::vector<std::string> layers;  // ids, the lowest first
+  // Milliseconds since 1970.
+  int64_t created = 0;
+  // Ids, the lowest first.
+  std::vector<std::string> layers;
   // The same as directories; made from `layers` and `host_usr` of it.
   Rootfs root;
-  uint64_t bytes = 0;  // of its own layer, on disk
+  // Of its own layer, on disk.
+  uint64_t bytes = 0;
 
-  std::string user = "user", cwd;  // what processes start with; cwd "": the home
+  // What processes start with. An empty cwd means the home.
+  std::string user = "user", cwd;
   std::map<std::string, std::string> env;
-  std::string start_command, ready_command;       // run at creation, as `user`; "" for none
-  uint64_t cpu_millicores = 0, memory_bytes = 0;  // asked for; 0: the policy's
-  std::string parent;                             // the id of what it was made from, maybe gone
-  std::string sandbox;                            // snapshot: of which
+  // Run at creation, as `user`. "" for none.
+  std::string start_command, ready_command;
+  // As asked for. 0: the policy's.
+  uint64_t cpu_millicores = 0, memory_bytes = 0;
+  // The id of what it was made from, which may be gone.
+  std::string parent;
+  // For a snapshot: the sandbox that it was made from.
+  std::string sandbox;
   // Step and what comes out of the box: what it was made from, hashed.
   std::string cache_key;
 };
@@ -64,7 +78,8 @@ class Staged {
   Staged& operator=(Staged&& other) noexcept;
   ~Staged();
 
-  std::string path;  // private (0700); root/ and usr/ beneath may be made, or moved in
+  // Private (0700); root/ and usr/ beneath it may be made, or moved in.
+  std::string path;
   std::string root() const { return path + "/root"; }
   std::string usr() const { return path + "/usr"; }
 
@@ -142,21 +157,25 @@ class Templates {
 
   std::string directory_;
   Fd layers_, templates_;
-  std::map<std::string, Template> records_;  // by id
+  // By id.
+  std::map<std::string, Template> records_;
 };
 
-Value to_value(const Template& record);  // as it is on disk
+// As it is on disk.
+Value to_value(const Template& record);
 Result<Template> template_from(const Value& value);
 
 // The family of all templates of that name.
 std::string template_family(const std::string& tenant, const std::string& name);
 
+// Matches [a-zA-Z0-9][a-zA-Z0-9._-]*, at most 128.
 bool is_template_tag(const std::string& text);
 
 // Names of templates: [a-z0-9][a-z0-9._-]*, at most 128; capitals become small in names and stay in
 // tags.
 struct TemplateName {
-  std::string name, tag;  // tag "" when none was given
+  // The tag is "" when none was given.
+  std::string name, tag;
 };
 // "name", "name:tag", "tenant/name:tag".
 Result<TemplateName> parse_template_name(const std::string& tenant, const std::string& text);

@@ -39,6 +39,8 @@ bool is_id(const std::string& text) {
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
 }
 
+// A leading punctuation mark is refused, so that a name cannot look like a hidden file or an
+// option.
 bool is_word(const std::string& text, const char* letters) {
   if (text.empty() || text.size() > 128 || text[0] == '.' || text[0] == '-' || text[0] == '_')
     return false;
@@ -60,6 +62,7 @@ Value to_value(const Template& record) {
   return value;
 }
 
+// Ids become parts of paths, so each of them is checked, although the file is our own.
 Result<Template> template_from(const Value& value) {
   if (number_in(value, "version") != 1)
     return Error{Code::invalid, "read a template's record: made by another version", ""};
@@ -74,12 +77,14 @@ Result<Template> template_from(const Value& value) {
   return record;
 }
 
+// The length of the tenant keeps two different pairs from giving the same text.
 std::string template_family(const std::string& tenant, const std::string& name) {
   return to_hex(sha256_bytes(cat(tenant.size(), ":", tenant, "/", name))).substr(0, 20);
 }
 
 bool is_template_tag(const std::string& text) { return is_word(text, kTagLetters); }
 
+// Another tenant's name is answered as if it did not exist.
 Result<TemplateName> parse_template_name(const std::string& tenant, const std::string& text) {
   std::string rest = text;
   size_t slash = rest.find('/');

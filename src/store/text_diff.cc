@@ -11,6 +11,7 @@ namespace paddock::store {
 
 namespace {
 
+// In bytes of one file.
 constexpr size_t kMostBytes = 1 << 20;
 // Memory grows with its square; beyond that whole blocks are shown as replaced.
 constexpr int kMostEdits = 1500;
@@ -30,7 +31,8 @@ Lines lines_of(std::string_view text) {
 }
 
 struct Edit {
-  char mark;  // ' ', '-' or '+'
+  // ' ', '-' or '+'.
+  char mark;
   std::string_view line;
 };
 
@@ -81,6 +83,7 @@ std::vector<Edit> shortest_edits(const Lines& a, const Lines& b) {
   return script;
 }
 
+// Lines that are the same at both ends are set aside first, which makes most diffs cheap.
 std::vector<Edit> edits_between(const Lines& a, const Lines& b) {
   size_t head = 0, tail = 0, shorter = std::min(a.size(), b.size());
   while (head < shorter && a[head] == b[head]) ++head;
@@ -109,10 +112,12 @@ std::string shown(std::string_view line) {
   return join(parts, "\t") + "\n";
 }
 
+// As unified diffs write it: an empty range names the line before it.
 std::string range(size_t start, size_t count) {
   return count == 1 ? cat(start + 1) : cat(count == 0 ? start : start + 1, ",", count);
 }
 
+// Builds hunks with three lines of context. Hunks that would touch are joined.
 std::string hunks(const Lines& before, const Lines& after) {
   std::vector<Edit> edits = edits_between(before, after);
   std::string out;
@@ -148,6 +153,7 @@ struct Side {
   std::string text, problem;
 };
 
+// A file of the program's is opened without following links and without blocking on a fifo.
 Side side_of(int root, const std::string& path, EntryType type) {
   if (type == EntryType::none || type == EntryType::directory) return {};
   if (type == EntryType::special) return {"", "special file"};
