@@ -10,7 +10,8 @@ namespace paddock::telemetry {
 
 namespace {
 
-constexpr uint16_t kHttpPort = 4318;  // OTLP over HTTP, by its specification
+// OTLP over HTTP, by its specification.
+constexpr uint16_t kHttpPort = 4318;
 constexpr std::string_view kTraces = "/v1/traces";
 
 std::string variable(const char* name) {
@@ -49,6 +50,7 @@ Result<void> check_headers(const Endpoint& endpoint) {
 
 }  // namespace
 
+// "/v1/traces" is added to whatever path was given, as OpenTelemetry's own exporters do.
 Result<Endpoint> parse_endpoint(const std::string& text) {
   Result<net::HttpUrl> url = net::parse_http_url(text, kHttpPort);
   std::string why = !url                                              ? url.error().message
@@ -63,6 +65,7 @@ Result<Endpoint> parse_endpoint(const std::string& text) {
   return endpoint;
 }
 
+// What is given on the command line wins over the policy, and the policy over the environment.
 Result<std::optional<Endpoint>> find_endpoint(const std::string& given,
                                               const TelemetryPolicy& policy) {
   if (same_ignoring_case(variable("OTEL_SDK_DISABLED"), "true")) return std::optional<Endpoint>();

@@ -12,10 +12,12 @@
 namespace paddock::telemetry {
 
 struct Endpoint {
-  net::HttpUrl url;  // its path is that of the traces: "/v1/traces" after what was given
+  // Its path is that of the traces: "/v1/traces" after what was given.
+  net::HttpUrl url;
   std::map<std::string, std::string> headers;
   std::string service = "paddock";
-  std::map<std::string, std::string> resource;  // further attributes of the sender
+  // Further attributes of the sender.
+  std::map<std::string, std::string> resource;
   // A PEM file that is trusted instead of the system's authorities; may be empty.
   std::string certificate;
 };

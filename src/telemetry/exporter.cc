@@ -134,6 +134,7 @@ Task<void> send_batches(std::shared_ptr<State> state) {
 
 }  // namespace
 
+// The sender's task holds the state as well, and ends by itself after the destructor.
 Exporter::Exporter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Exporter>> Exporter::start(io::Loop& loop, const Endpoint& endpoint) {
@@ -158,6 +159,7 @@ void Exporter::take(const Event& event) {
   if (was_empty || state_->is_full()) state_->bell.ring();
 }
 
+// Sends without waiting for full batches. The caller decides how long that may take.
 Task<void> Exporter::drain(Milliseconds patience) {
   std::shared_ptr<State> state = state_;
   Milliseconds deadline = state->loop.now() + patience;
@@ -170,6 +172,7 @@ Task<void> Exporter::drain(Milliseconds patience) {
 
 Exporter::Stats Exporter::stats() const { return state_->stats; }
 
+// Runs a loop of its own until everything is sent, or the patience is over.
 Result<void> send_all(const Endpoint& endpoint, const std::vector<Event>& events,
                       Milliseconds patience) {
   io::Loop& loop = *TRY(io::Loop::create());

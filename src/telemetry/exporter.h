@@ -17,14 +17,16 @@ namespace paddock::telemetry {
 class Exporter {
  public:
   static Result<std::unique_ptr<Exporter>> start(io::Loop& loop, const Endpoint& endpoint);
-  ~Exporter();  // what has not been sent is not sent any more
+  // What has not been sent is not sent any more.
+  ~Exporter();
 
   void take(const Event& event);
   // Until all of it is sent or dropped, or so long.
   io::Task<void> drain(io::Milliseconds patience);
 
   struct Stats {
-    uint64_t sent = 0, dropped = 0, failures = 0;  // spans, spans, requests
+    // Spans, spans and requests.
+    uint64_t sent = 0, dropped = 0, failures = 0;
     // Of the last failure; empty: the last request succeeded.
     std::string why;
   };

@@ -15,6 +15,7 @@ using io::Task;
 constexpr size_t kLargestCertificates = 4 << 20;
 constexpr Milliseconds kLongestRetryAfter = 60'000;
 
+// Only the form in seconds is read; dates are ignored.
 Milliseconds retry_after(const net::ResponseHead& head) {
   const net::Header* header = net::find_header(head.headers, "Retry-After");
   if (!header || header->value.empty() || header->value.size() > 6 ||
@@ -23,6 +24,7 @@ Milliseconds retry_after(const net::ResponseHead& head) {
   return std::min<Milliseconds>(kLongestRetryAfter, std::stoll(header->value) * 1000);
 }
 
+// The deadline is for the whole body.
 Task<Result<std::string>> read_body(io::HttpExchange& exchange, size_t most,
                                     Milliseconds deadline) {
   std::string content;
@@ -50,11 +52,13 @@ Result<std::unique_ptr<Poster>> Poster::create(io::Loop& loop, const Endpoint& e
   return poster;
 }
 
+// The one who waits for post() gets an answer without a status.
 void Poster::stop() {
   stopped_ = true;
   if (under_way_) under_way_->cut();
 }
 
+// One at a time: `under_way_` is what stop() cuts.
 Task<Poster::Posted> Poster::post(std::string body, Milliseconds patience, size_t most_answer) {
   if (stopped_) co_return Posted{.why = "it was stopped"};
   Milliseconds deadline = loop_.now() + patience;

@@ -15,15 +15,20 @@ class Poster {
   static Result<std::unique_ptr<Poster>> create(io::Loop& loop, const Endpoint& endpoint);
 
   struct Posted {
-    int status = 0;                    // 0: there was no answer
-    std::string why;                   // of a failure
-    io::Milliseconds retry_after = 0;  // as the collector asked
-    std::string answer;                // the body, where it was asked for
+    // 0: there was no answer.
+    int status = 0;
+    // Why it failed.
+    std::string why;
+    // As the collector asked.
+    io::Milliseconds retry_after = 0;
+    // The body, where it was asked for.
+    std::string answer;
   };
   // An answer's body is read when it may have `most_answer` bytes; a longer or broken one is a
   // failure. One post at a time.
   io::Task<Posted> post(std::string body, io::Milliseconds patience, size_t most_answer = 0);
-  void stop();  // whoever waits for post() is told at once that there was no answer
+  // Whoever waits for post() is told at once that there was no answer.
+  void stop();
 
  private:
   Poster(io::Loop& loop, std::vector<net::Header> headers)

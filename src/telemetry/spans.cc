@@ -6,11 +6,17 @@ namespace paddock::telemetry {
 
 namespace {
 
+// Bounds on what one trace can cost: spans in memory, events and attributes of a span, bytes of a
+// text.
 constexpr size_t kMostOpen = 20'000, kMostInstants = 128, kMostAttributes = 64, kLongestText = 4096;
 // In the data of an end whose span is not called after its kind.
 constexpr char kName[] = "span.name";
-constexpr int kInternal = 1, kServer = 2, kClient = 3;  // SpanKind
-constexpr int kOk = 1, kError = 2;                      // Status
+
+// SpanKind of OTLP.
+constexpr int kInternal = 1, kServer = 2, kClient = 3;
+
+// Status of OTLP.
+constexpr int kOk = 1, kError = 2;
 
 // A value as OTLP writes it. Objects inside of lists become text.
 Value any_value(const Value& value) {
@@ -35,6 +41,7 @@ Value any_value(const Value& value) {
 // Attributes by name; the last that is said of a name counts.
 class Attributes {
  public:
+  // Nested objects become names with dots. Beyond the limit attributes are only counted.
   void add(const std::string& name, const Value& value) {
     if (value.is_null() || (value.as_string() && value.as_string()->empty())) return;
     if (const Value::Object* members = value.as_object()) {
@@ -73,8 +80,10 @@ class Attributes {
   uint64_t left_out_ = 0;
 };
 
+// OTLP writes 64-bit numbers as texts.
 std::string nanoseconds(int64_t time_us) { return to_text(time_us) + "000"; }
 
+// A span is called after what happened, without the word for its beginning or end.
 std::string name_of(const Event& event) {
   const Value* own = event.data.find(kName);
   if (own && own->as_string()) return *own->as_string();
@@ -112,6 +121,7 @@ Status status_of_outcome(const Value& outcome) {
   return {kError, cat("exit status ", *code->as_int())};
 }
 
+// The first reason that is found names the failure: a denial, an error, a limit, then the outcome.
 Status status_of(const Event& event) {
   if (event.verdict == "deny")
     return {kError, text_in(event.data, "why").empty() ? "denied" : text_in(event.data, "why")};
@@ -125,6 +135,7 @@ Status status_of(const Event& event) {
   return {};
 }
 
+// Something that takes no time is an event of the span around it.
 Value instant_json(const Event& event) {
   Attributes attributes;
   attributes.add_data(event);
@@ -201,6 +212,7 @@ void Spans::take(const Event& event, std::vector<std::string>& whole) {
   }
 }
 
+// The spans are JSON already, so the request is put together as text.
 std::string make_request(const std::map<std::string, std::string>& resource,
                          const std::vector<std::string>& spans) {
   Value::Array attributes;

@@ -23,7 +23,8 @@ class Spans {
     std::vector<Event> instants;
     uint64_t left_out = 0;
   };
-  std::map<std::string, Open> open_;  // by span
+  // By span.
+  std::map<std::string, Open> open_;
 };
 
 // The body of a request that carries these spans.
