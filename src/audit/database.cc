@@ -8,8 +8,10 @@ namespace paddock::audit {
 
 namespace {
 
+// How long to wait for another process that writes, in milliseconds.
 constexpr int kBusyMs = 30'000;
 
+// Errors that mean damage get kBroken, by which the index is made again; the others are passed on.
 Error sqlite_error(sqlite3* database, std::string_view what) {
   int status = sqlite3_errcode(database);
   bool broken = status == SQLITE_CORRUPT || status == SQLITE_NOTADB || status == SQLITE_SCHEMA ||
@@ -47,6 +49,7 @@ Result<void> check_layout(const Database& database, const Layout& layout) {
 void CloseDatabase::operator()(sqlite3* database) const { (void)sqlite3_close_v2(database); }
 void CloseDatabase::operator()(sqlite3_stmt* statement) const { (void)sqlite3_finalize(statement); }
 
+// The file may have been written by somebody else, so SQLite is told to trust nothing in it.
 Result<Database> open_database(const std::string& path, const Layout& layout) {
   sqlite3* opened = nullptr;
   int status =
@@ -75,6 +78,7 @@ Result<Statement> Statement::prepare(const Database& database, const std::string
   return Statement(database.get(), statement);
 }
 
+// The first failure is kept, so that values can be added in one expression and checked once.
 Statement& Statement::bound(int status) {
   if (failed_ == SQLITE_OK) failed_ = status;
   return *this;
@@ -98,6 +102,7 @@ Result<bool> Statement::step() {
   return false;
 }
 
+// Runs to the end, and can be used again with new values after that.
 Result<void> Statement::run() {
   while (TRY(step())) {}
   (void)sqlite3_reset(statement_.get());
@@ -131,6 +136,7 @@ Result<Transaction> Transaction::begin(const Database& database) {
   return Transaction(database);
 }
 
+// Also runs when an error has rolled it back already; SQLite then does nothing.
 Transaction::~Transaction() {
   if (database_ && *database_) (void)execute(*database_, "ROLLBACK");
 }

@@ -16,7 +16,8 @@ struct sqlite3_stmt;
 
 namespace paddock::audit {
 
-constexpr Code kBroken = Code::internal;  // it is damaged, or another one: make it again
+// It is damaged, or another one. Make it again.
+constexpr Code kBroken = Code::internal;
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const;
@@ -26,7 +27,8 @@ using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 
 struct Layout {
   int application, version;
-  std::span<const char* const> schema = {};  // every CREATE there is
+  // Every CREATE there is.
+  std::span<const char* const> schema = {};
 };
 
 // Made with this layout when it is empty; any other than this is kBroken. `path` may be ":memory:".
@@ -39,10 +41,13 @@ class Statement {
   // The values of its question marks, in order.
   Statement& add(int64_t number);
   Statement& add(std::string_view text);
-  Statement& add_or_null(std::string_view text);  // empty: null
+  // An empty text is stored as null.
+  Statement& add_or_null(std::string_view text);
 
-  Result<bool> step();  // whether there is a row
-  Result<void> run();   // to its end; then it takes new values
+  // Says whether there is a row.
+  Result<bool> step();
+  // Runs to its end; then it takes new values.
+  Result<void> run();
   int64_t number(int column) const;
   std::string text(int column) const;
 

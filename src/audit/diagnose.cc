@@ -11,14 +11,19 @@ namespace {
 // What stands after the line that does not fit. Records know their neighbours by hash, so the ones
 // that belong there can be told from any others, wherever they are now.
 struct Behind {
-  bool rightful = false;  // the record that should stand here
-  bool copy = false;      // the line again
-  bool linked = false;    // a neighbour of the line: it is a record of this chain
-  bool has_next = false;  // the line right after it
+  // The record that should stand here.
+  bool rightful = false;
+  // The line again.
+  bool copy = false;
+  // A neighbour of the line: it is a record of this chain.
+  bool linked = false;
+  // The line right after it.
+  bool has_next = false;
   uint64_t next_seq = 0;
   std::string next_prev;
 };
 
+// Reads everything after the break once. This is expensive, but only done for a damaged log.
 Result<Behind> look_behind(const Snapshot& snapshot, const Break& broken,
                            const std::optional<Record>& line) {
   Behind behind;
@@ -48,14 +53,17 @@ std::string records(uint64_t count) { return count == 1 ? "1 record" : cat(count
 // The line that does not fit, what stands after it, and the record that is due there.
 struct Site {
   const Break& broken;
-  std::string segment;  // the name of its file
+  // The name of its file.
+  std::string segment;
   uint64_t due = 0;
   std::optional<Record> line;
   Behind behind;
 
+  // Damage at the line that does not fit.
   Damage here(const char* what, std::string why) const {
     return {what, due, segment, broken.line, std::move(why)};
   }
+  // Damage at the record before it, which turned out to be the wrong one.
   Damage at_the_last(const char* what, std::string why) const {
     return {what, broken.last.seq, segment_name(broken.last_segment), broken.last_line,
             std::move(why)};
@@ -122,6 +130,7 @@ Damage about_gap(const Site& site) {
 
 }  // namespace
 
+// The order of the questions matters: each one assumes that those before it were answered with no.
 Result<Damage> diagnose(const Snapshot& snapshot, const Break& broken) {
   Site site{.broken = broken,
             .segment = segment_name(snapshot.segments[broken.segment].number),

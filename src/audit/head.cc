@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kMacKey = ",\"mac\":\"", kEnd = "\"}";
 constexpr size_t kMacSize = 64;
 
+// Fails for negative numbers, so that the result can be unsigned.
 bool read_number(const Value& value, std::string_view key, uint64_t& out) {
   const Value* found = value.find(key);
   if (!found || !found->as_int() || *found->as_int() < 0) return false;
@@ -61,6 +62,7 @@ std::optional<Head> decode(const Value& value, std::string_view role, Mark* befo
   return head;
 }
 
+// Written by hand, because the HMAC is over these exact bytes.
 std::string text_of(const Mark& mark) {
   return cat("{\"segment\":", mark.segment, ",\"size\":", mark.size, ",\"seq\":", mark.last.seq,
              ",\"hash\":\"", mark.last.hash, "\",\"first\":", mark.first, ",\"before\":\"",
@@ -83,6 +85,7 @@ std::string encode_slot(const Head& head, const Mark* before, std::string_view m
   return slot;
 }
 
+// The HMAC is checked before the JSON is parsed, so that nothing hostile reaches the parser.
 std::optional<Head> decode_slot(std::string_view slot, std::string_view role, Mark* before,
                                 std::string_view mac_key) {
   if (slot.size() != kSlotSize || slot.back() != '\n') return std::nullopt;
@@ -116,11 +119,13 @@ Heads read_heads(std::string_view file, std::string_view mac_key) {
   return heads;
 }
 
+// Both slots describe the same end: nothing is under way.
 bool Heads::settled() const {
   return intent && done && intent->generation == done->generation &&
          static_cast<const Mark&>(*intent) == static_cast<const Mark&>(*done);
 }
 
+// An append was announced after the last one that is finished.
 bool Heads::under_way() const {
   return intent && done && intent->generation == done->generation + 1 &&
          before == static_cast<const Mark&>(*done);
@@ -131,6 +136,7 @@ const Head* Heads::newest() const {
   return intent ? &*intent : done ? &*done : nullptr;
 }
 
+// If `done` is torn, the end before the announced append is what was last acknowledged.
 Mark Heads::finished() const {
   if (done && (!intent || done->last.seq >= before.last.seq)) return *done;
   return before;

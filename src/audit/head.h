@@ -16,19 +16,28 @@ namespace paddock::audit {
 
 // A place where the log ends, or ended.
 struct Mark {
-  uint64_t segment = 1, size = 0;  // the file that is written to, and its bytes
-  Link last;                       // the last record
-  uint64_t first = 1;              // of the segment
-  std::string before{kNoHash};     // hash of the record before that one
-  int64_t opened_us = 0;           // when the segment was begun
-  bool ended = false;              // its last record is log.seal
+  // The file that is written to, and its bytes.
+  uint64_t segment = 1, size = 0;
+  // The last record.
+  Link last;
+  // The first record of the segment.
+  uint64_t first = 1;
+  // The hash of the record before that one.
+  std::string before{kNoHash};
+  // When the segment was begun.
+  int64_t opened_us = 0;
+  // The last record is log.seal.
+  bool ended = false;
   bool operator==(const Mark&) const = default;
 };
 
 struct Head : Mark {
-  uint64_t generation = 0;  // counts appends
-  std::string boot;         // when this was written (Disk::boot_id)
-  Link synced;              // all records up to this one are on the disk
+  // Counts appends.
+  uint64_t generation = 0;
+  // The boot in which this was written (Disk::boot_id).
+  std::string boot;
+  // All records up to this one are on the disk.
+  Link synced;
   // Segments up to this number were removed by the retention rules.
   uint64_t retired = 0;
   // Records that could not be written, and that no log.gap counts yet.
@@ -44,13 +53,19 @@ std::string encode_intent(const Head& after, const Mark& before, std::string_vie
 std::string encode_done(const Head& head, std::string_view mac_key);
 
 struct Heads {
-  std::optional<Head> intent, done;  // the slots that are whole
-  Mark before;                       // of the intent
+  // The slots that are whole.
+  std::optional<Head> intent, done;
+  // The end before the intent.
+  Mark before;
 
-  bool settled() const;        // the last append was finished
-  bool under_way() const;      // one was announced, and not finished
-  const Head* newest() const;  // null: there is none
-  Mark finished() const;       // the end that was last acknowledged, as far as the slots tell
+  // The last append was finished.
+  bool settled() const;
+  // One was announced, and not finished.
+  bool under_way() const;
+  // Null if there is none.
+  const Head* newest() const;
+  // The end that was last acknowledged, as far as the slots tell.
+  Mark finished() const;
   Link synced() const;
 };
 Heads read_heads(std::string_view file, std::string_view mac_key);

@@ -42,7 +42,10 @@ constexpr const char* kSchema[] = {
 
 constexpr Layout kLayout{.application = 0x50644975, .version = 1, .schema = kSchema};
 
+// With more kinds than this, one condition replaces a selection for each.
 constexpr size_t kMostKinds = 100;
+
+// A segment can have 64 GiB, far more than any rotation allows.
 constexpr int kOffsetBits = 36;
 int64_t id_of(uint64_t segment, uint64_t offset) {
   return static_cast<int64_t>(segment << kOffsetBits | offset);
@@ -66,11 +69,13 @@ Result<std::string> read_part(int file, uint64_t offset, uint64_t length) {
   return bytes;
 }
 
+// Everything that changes with a write or a replacement of the file.
 std::string looks_of(const struct stat& info) {
   return cat(info.st_dev, ":", info.st_ino, ":", info.st_size, ":", info.st_ctim.tv_sec, ".",
              info.st_ctim.tv_nsec);
 }
 
+// "command" stands for all kinds that begin with "command.".
 bool is_of_kind(const std::string& kind, const std::vector<std::string>& wanted) {
   if (wanted.empty()) return true;
   for (const std::string& want : wanted)
@@ -97,6 +102,7 @@ bool has_text(const std::string& line, const std::string& text, const std::strin
   return line.find(escaped) != std::string::npos || line.find(text) != std::string::npos;
 }
 
+// As the text stands inside a JSON string, without the quotes.
 std::string escaped(const std::string& text) {
   std::string quoted;
   append_json_string(text, quoted);
@@ -185,6 +191,7 @@ Result<void> Index::State::discard() {
   return {};
 }
 
+// For directories that are not ours, read-only or full. It is made again each time.
 Result<void> Index::State::in_memory_instead() {
   lock.reset();
   in_memory = true;
@@ -192,6 +199,7 @@ Result<void> Index::State::in_memory_instead() {
   return {};
 }
 
+// An index on disk is only kept where nobody else can write.
 Result<void> Index::State::open(bool afresh) {
   directory = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info;
@@ -211,11 +219,13 @@ Result<void> Index::State::open(bool afresh) {
   return in_memory_instead();
 }
 
+// All lines of the segment from an offset on.
 Result<void> Index::State::forget(uint64_t segment, uint64_t from) {
   Statement remove = TRY(Statement::prepare(database, "DELETE FROM line WHERE id >= ? AND id < ?"));
   return remove.add(id_of(segment, from)).add(id_of(segment + 1, 0)).run();
 }
 
+// A line without a number is sorted in by the one before it.
 Result<uint64_t> Index::State::seq_before(uint64_t segment, uint64_t offset) {
   Statement last = TRY(
       Statement::prepare(database, "SELECT seq FROM line WHERE id < ? ORDER BY id DESC LIMIT 1"));
@@ -343,6 +353,7 @@ struct Condition {
   }
 };
 
+// SQLite has signed numbers only.
 std::optional<int64_t> as_number(std::optional<uint64_t> seq) {
   if (!seq) return std::nullopt;
   return static_cast<int64_t>(std::min<uint64_t>(*seq, INT64_MAX));
@@ -469,6 +480,7 @@ Result<void> Index::State::each(const Query& query, bool again,
   return {};
 }
 
+// A damaged line is wrapped, since it may not be JSON itself.
 std::string as_json(const Found& found) {
   if (found.damage.empty()) return found.line;
   Value value;
@@ -493,6 +505,8 @@ Result<Index> Index::open(const std::string& log_directory) {
 
 bool Index::in_memory() const { return state_->in_memory; }
 
+// A conflict means that the log changed while it was read, and is worth one more try. Without room
+// on the disk the index is made in memory.
 Result<void> Index::update() {
   Result<void> updated = state_->mended([&] { return state_->update(); });
   // It changed while it was read.
@@ -502,6 +516,8 @@ Result<void> Index::update() {
   return state_->update();
 }
 
+// If a line is not where the index says, the index is brought up to date once. After that it is the
+// log that is damaged.
 Result<std::vector<Found>> Index::find(const Query& query) {
   auto collect = [&](bool again) -> Result<std::vector<Found>> {
     std::vector<Found> all;
@@ -518,6 +534,7 @@ Result<void> Index::each(const Query& query, const std::function<void(Found)>& t
   return state_->each(query, true, take);
 }
 
+// Also empties the tables, for the case that others hold the index and the file cannot be removed.
 Result<uint64_t> Index::rebuild(const std::string& log_directory) {
   Index index(std::make_unique<State>());
   index.state_->path = log_directory;

@@ -22,10 +22,14 @@ namespace paddock::audit {
 
 struct Query {
   std::string sandbox, tenant, agent, trace, verdict;
-  std::vector<std::string> kinds;             // "command.start", or a whole family: "command"
-  std::optional<int64_t> since_us, until_us;  // from, and up to but not with
-  std::optional<uint64_t> after, before;      // seq
-  std::string text;                           // somewhere in the record
+  // For example "command.start", or a whole family: "command".
+  std::vector<std::string> kinds;
+  // From, and up to but not including.
+  std::optional<int64_t> since_us, until_us;
+  // Sequence numbers.
+  std::optional<uint64_t> after, before;
+  // Found anywhere in the record.
+  std::string text;
   size_t limit = 100;
   bool newest_first = true;
   // Also lines that are not records: they may be anyone's.
@@ -37,11 +41,16 @@ struct Query {
 };
 
 struct Found {
-  uint64_t seq = 0;     // of a line without one: that of the line before, plus one
-  std::string line;     // as it stands in the log
-  std::string segment;  // where: the file,
-  uint64_t offset = 0;  // and how far into it
-  std::string damage;   // why it is not what was written; empty: its hash is right
+  // For a line without one: that of the line before, plus one.
+  uint64_t seq = 0;
+  // As it stands in the log.
+  std::string line;
+  // The file it is in.
+  std::string segment;
+  // The offset in that file.
+  uint64_t offset = 0;
+  // Why it is not what was written. Empty: its hash is right.
+  std::string damage;
 };
 
 // The record as it stands in the log; of a damaged one, an object that says so and has its text.
@@ -60,7 +69,8 @@ class Index {
   Result<std::vector<Found>> find(const Query& query);
   // The same, one by one: for many.
   Result<void> each(const Query& query, const std::function<void(Found)>& take);
-  static Result<uint64_t> rebuild(const std::string& log_directory);  // how many lines it has then
+  // Returns how many lines it has then.
+  static Result<uint64_t> rebuild(const std::string& log_directory);
   bool in_memory() const;
 
  private:

@@ -15,28 +15,37 @@ namespace paddock::audit {
 
 namespace {
 
+// Records that are written and synced together.
 constexpr size_t kMostAtOnce = 1024;
 constexpr std::chrono::milliseconds kNotesMayWait{100}, kTryAgainAfter{1000};
 
 struct Waiting {
   Event event;
-  std::function<void(Result<void>)> done;  // none for a note
+  // Empty for a note.
+  std::function<void(Result<void>)> done;
 };
 
 }  // namespace
 
 struct Journal::State {
   JournalOptions options;
-  std::optional<Log> log;  // of the thread alone
-  bool unsynced = false;   // as this: notes wait for the disk
-  uint64_t uncounted = 0;  // and this: missing, and `head` does not know
+  // Used by the thread alone.
+  std::optional<Log> log;
+  // Likewise: notes wait for the disk.
+  bool unsynced = false;
+  // Likewise: missing records that `head` does not know of yet.
+  uint64_t uncounted = 0;
 
-  mutable std::mutex mutex;  // guards what follows
+  // Guards what follows.
+  mutable std::mutex mutex;
   std::condition_variable wake, sealed;
-  std::mutex sealing;  // one seal() at a time
+  // One seal() at a time.
+  std::mutex sealing;
   std::vector<Waiting> queue;
-  size_t queued_bytes = 0;  // in it
-  uint64_t dropped = 0;     // notes, since the thread last looked
+  // In the queue.
+  size_t queued_bytes = 0;
+  // Notes since the thread last looked.
+  uint64_t dropped = 0;
   bool stopping = false, seal_wanted = false;
   std::optional<Result<void>> seal_result;
   Health health;
@@ -60,6 +69,7 @@ struct Journal::State {
   void add(std::unique_lock<std::mutex> lock, Waiting waiting);
 };
 
+// The thread is only woken for the first record: it takes all that have come by then.
 void Journal::State::add(std::unique_lock<std::mutex> lock, Waiting waiting) {
   bool first = queue.empty();
   queued_bytes += waiting.event.data.as_object() ? weight_of(waiting.event.data) : 0;
@@ -107,6 +117,7 @@ Result<void> Journal::State::append(const std::vector<Event>& events, bool now) 
   return done;
 }
 
+// The count is kept in `head` as soon as possible, so that a crash does not lose it.
 void Journal::State::miss(uint64_t count) {
   if (count == 0) return;
   uncounted += count;
@@ -190,6 +201,7 @@ void Journal::State::run() {
 
 Journal::Journal(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
+// Writes everything that is queued before it returns.
 Journal::~Journal() {
   {
     std::lock_guard guard(state_->mutex);
@@ -199,6 +211,7 @@ Journal::~Journal() {
   if (state_->thread.joinable()) state_->thread.join();
 }
 
+// Opens the log first, so that a server without one does not start.
 Result<std::unique_ptr<Journal>> Journal::start(const JournalOptions& options) {
   auto state = std::make_unique<State>();
   state->options = options;
@@ -209,6 +222,7 @@ Result<std::unique_ptr<Journal>> Journal::start(const JournalOptions& options) {
   return journal;
 }
 
+// A full queue means that the disk cannot keep up. What happens then is the policy's choice.
 void Journal::record(Event event, std::function<void(Result<void>)> done) {
   std::unique_lock lock(state_->mutex);
   if (state_->is_full()) {
@@ -223,6 +237,7 @@ void Journal::record(Event event, std::function<void(Result<void>)> done) {
   state_->add(std::move(lock), {std::move(event), std::move(done)});
 }
 
+// A note may be dropped, which is counted and recorded as a gap.
 void Journal::note(Event event) {
   std::unique_lock lock(state_->mutex);
   if (state_->is_full()) {
@@ -232,6 +247,7 @@ void Journal::note(Event event) {
   state_->add(std::move(lock), {std::move(event), nullptr});
 }
 
+// Done by the writing thread, the only one that uses the log.
 Result<void> Journal::seal() {
   std::lock_guard alone(state_->sealing);
   std::unique_lock lock(state_->mutex);

@@ -20,29 +20,37 @@ struct JournalOptions {
   bool durable = true;
   // Records not yet on the disk; then note() drops and counts, record() refuses.
   size_t most_waiting = 65'536;
-  size_t most_waiting_bytes = 64 << 20;  // of their texts
+  // Of their texts.
+  size_t most_waiting_bytes = 64 << 20;
 };
 
 class Journal {
  public:
   static Result<std::unique_ptr<Journal>> start(const JournalOptions& options);
-  ~Journal();  // writes and syncs what there is, seals nothing
+  // Writes and syncs what there is. Seals nothing.
+  ~Journal();
 
   // `done` is called from the journal's thread once the event is on the disk, or cannot be
   // (Code::exhausted, Code::io): then what it describes must not happen. (From the caller's own, at
   // once, when too many wait already.) A later call tries again.
   void record(Event event, std::function<void(Result<void>)> done);
-  void note(Event event);  // soon on the disk; no caller waits
-  Result<void> seal();     // now; blocks
+  // On the disk soon; no caller waits.
+  void note(Event event);
+  // Now. Blocks.
+  Result<void> seal();
 
   struct Health {
-    bool failing = false;  // the last attempt failed; the next record is tried all the same
+    // The last attempt failed. The next record is tried all the same.
+    bool failing = false;
     // And what it was to record was refused; else it happens without a record.
     bool refusing = false;
-    std::string why;   // it failed, or no segment could be sealed or removed
-    std::string hint;  // what to do about it
+    // Why it failed, or why no segment could be sealed or removed.
+    std::string why;
+    // What to do about it.
+    std::string hint;
     uint64_t records = 0, syncs = 0;
-    uint64_t missing = 0;  // of what happened all the same: a log.gap counts them
+    // Events that happened without a record. A log.gap counts them.
+    uint64_t missing = 0;
   };
   Health health() const;
 

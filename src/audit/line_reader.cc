@@ -11,6 +11,7 @@ namespace paddock::audit {
 
 namespace {
 
+// In bytes, read at once.
 constexpr size_t kPiece = 1 << 20;
 
 Result<std::string> read_piece(int file, uint64_t from, size_t size) {
@@ -79,6 +80,7 @@ Result<std::optional<LineReader::Text>> LineReader::next() {
   }
 }
 
+// Looks at the end of the file only: no record is longer than kMostRecord.
 Result<std::string> last_line(int file, uint64_t size, uint64_t* end) {
   uint64_t from = size > 2 * kMostRecord ? size - 2 * kMostRecord : 0;
   std::string piece = TRY(read_piece(file, from, static_cast<size_t>(size - from)));

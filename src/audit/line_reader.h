@@ -18,18 +18,24 @@ class LineReader {
   struct Text {
     // Until the next call; without its line break. Of one that is too long, only the start.
     std::string_view text;
-    uint64_t offset = 0;  // where it begins
-    uint64_t size = 0;    // with its line break
-    bool whole = true;    // it has a line break, and is not longer than a record can be
+    // Where it begins.
+    uint64_t offset = 0;
+    // With its line break.
+    uint64_t size = 0;
+    // It has a line break, and is not longer than a record can be.
+    bool whole = true;
   };
-  Result<std::optional<Text>> next();  // nothing at the end
+  // Nothing at the end.
+  Result<std::optional<Text>> next();
 
  private:
   Result<void> fill();
 
   int file_;
-  uint64_t offset_;  // in the file, of buffer_[at_]
-  uint64_t next_;    // in the file, of what is read next
+  // The place in the file of buffer_[at_].
+  uint64_t offset_;
+  // The place in the file of what is read next.
+  uint64_t next_;
   uint64_t to_;
   std::string buffer_, start_;
   size_t at_ = 0;

@@ -14,6 +14,7 @@ namespace paddock::audit {
 
 namespace {
 
+// How long after a failed rotation it is tried again, in microseconds.
 constexpr int64_t kTryFullAgainUs = 10'000'000;
 
 // Lack of room has one code, wherever it comes from: the disk, a quota, a limit on the size of
@@ -74,6 +75,7 @@ Result<void> set_up(Log::State& state) {
 
 }  // namespace
 
+// For records that the log writes about itself.
 Event log_event(const char* kind, Value data) {
   Event event;
   event.kind = kind;
@@ -140,6 +142,7 @@ Result<void> Log::State::refresh() {
   return {};
 }
 
+// Makes the lines and the head that follows them; nothing is written yet.
 Log::State::Batch Log::State::prepare(const std::vector<Event>& events, Head change) const {
   Batch batch;
   batch.at = change.size;
@@ -151,6 +154,7 @@ Log::State::Batch Log::State::prepare(const std::vector<Event>& events, Head cha
   return batch;
 }
 
+// A slot is written as a whole. After a failure the file's content is unknown, so it is read again.
 Result<void> Log::State::write_slot(uint64_t at, const std::string& slot) {
   ssize_t count = disk->write_at(head_file.get(), slot, at);
   if (count != static_cast<ssize_t>(slot.size())) {
@@ -164,10 +168,12 @@ Result<void> Log::State::write_slot(uint64_t at, const std::string& slot) {
   return {};
 }
 
+// The intent says what will be written, so that a crash can be told from tampering.
 Result<void> Log::State::announce(const Batch& batch) {
   return write_slot(kIntentAt, encode_intent(batch.next, head, mac_key));
 }
 
+// Writes the lines and then says so in `head`. If either fails, the segment is cut back.
 Result<void> Log::State::commit(const Batch& batch) {
   std::string_view left = batch.lines;
   int failure = 0;
@@ -195,6 +201,7 @@ Result<void> Log::State::write(const std::vector<Event>& events, Head change) {
   return commit(batch);
 }
 
+// In-memory state follows the disk, never the reverse.
 Result<void> Log::State::write_done(Head next) {
   next.boot = boot;
   TRY(write_slot(kDoneAt, encode_done(next, mac_key)));
@@ -271,6 +278,7 @@ Result<void> Log::sync() {
   return state.write_done(next);
 }
 
+// Needs no room on the disk: the slot is overwritten in place.
 Result<void> Log::count_missing(uint64_t count) {
   State& state = *state_;
   Lock lock = TRY(state.lock());

@@ -26,13 +26,18 @@ namespace paddock::audit {
 class Disk;
 
 struct LogOptions {
-  std::string directory;  // made with mode 0700 when missing; its parent must exist
+  // Made with mode 0700 when missing. Its parent must exist.
+  std::string directory;
   uint64_t rotate_bytes = 64 << 20;
-  uint64_t most_bytes = 4ull << 30;  // of all segments; 0: no bound
-  uint64_t keep_ms = 0;              // 0: forever
-  Disk* disk = nullptr;              // for tests (audit/disk.h)
+  // Of all segments. 0: no bound.
+  uint64_t most_bytes = 4ull << 30;
+  // 0: forever.
+  uint64_t keep_ms = 0;
+  // For tests (audit/disk.h).
+  Disk* disk = nullptr;
 };
 
+// Sequence numbers, both inclusive.
 struct Range {
   uint64_t first = 0, last = 0;
 };
@@ -49,8 +54,10 @@ class Log {
   // All or none of them, in order. `seq` numbers are given here. No room is Code::exhausted; then
   // it may be called again.
   Result<void> append(const std::vector<Event>& events, Sync sync);
-  Range appended() const;  // by the last call
-  Result<void> sync();     // what was appended is on the disk
+  // By the last call.
+  Range appended() const;
+  // After this, what was appended is on the disk.
+  Result<void> sync();
 
   // `count` records could not be written, and what they describe happened all the same. Kept in
   // `head`, which needs no room; the next append that succeeds (also one of nothing) records it as
@@ -66,7 +73,8 @@ class Log {
   std::function<Result<void>(Log&)> on_full;
 
   struct State;
-  State& state() { return *state_; }  // for audit/seal.cc
+  // For audit/seal.cc.
+  State& state() { return *state_; }
 
  private:
   explicit Log(std::unique_ptr<State> state);

@@ -21,10 +21,13 @@ namespace {
 
 constexpr std::string_view kSuffix = ".jsonl";
 constexpr int kLockTries = 40'000;
-constexpr timespec kLockPause{0, 250'000};  // ten seconds in all
+
+// Ten seconds in all.
+constexpr timespec kLockPause{0, 250'000};
 
 }  // namespace
 
+// Nobody else may have access, since whoever can write here can destroy the log.
 Result<Fd> open_log_directory(const std::string& path) {
   std::string what = cat("open the audit log '", printable(path), "'");
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
@@ -45,6 +48,7 @@ Result<Fd> open_log_directory(const std::string& path) {
   return directory;
 }
 
+// Polls instead of blocking, so that a stopped process leads to an error rather than to a hang.
 Result<Lock> Lock::take(int directory, bool shared) {
   for (int i = 0; i < kLockTries; ++i) {
     if (::flock(directory, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return Lock(directory);
@@ -59,6 +63,7 @@ void Lock::release() {
   if (directory_ >= 0) (void)::flock(std::exchange(directory_, -1), LOCK_UN);
 }
 
+// A key of another length was damaged; signing with it would produce seals that nobody can check.
 Result<std::string> read_seed(int directory) {
   Fd file = TRY(open_in(directory, "key", O_RDONLY));
   std::string seed = TRY(read_all(file.get(), kSeedSize));
@@ -68,6 +73,7 @@ Result<std::string> read_seed(int directory) {
   return seed;
 }
 
+// Written under a hidden name, synced, and only then made visible. Replaces nothing.
 Result<Fd> make_file(Disk& disk, int directory, const std::string& name, std::string_view content) {
   std::string hidden = cat(".", name, ".new"), what = cat("make '", name, "' of the audit log");
   (void)disk.remove(directory, hidden.c_str());  // of a start that was interrupted
@@ -82,14 +88,17 @@ Result<Fd> make_file(Disk& disk, int directory, const std::string& name, std::st
   return file;
 }
 
+// A key of its own for `head`, so that the seed is used for signing only.
 std::string mac_key_of(std::string_view seed) { return hmac_sha256(seed, "paddock audit head v1"); }
 
+// Eight digits keep the files in order in a listing; larger numbers still work.
 std::string segment_name(uint64_t number) {
   char text[40];
   std::snprintf(text, sizeof text, "%08llu.jsonl", static_cast<unsigned long long>(number));
   return text;
 }
 
+// Files whose names are not exactly those of segments are ignored.
 Result<std::vector<uint64_t>> segment_numbers(int directory) {
   Fd again(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!again) return errno_error(errno, "list the audit log");
@@ -109,6 +118,7 @@ Result<std::vector<uint64_t>> segment_numbers(int directory) {
   return numbers;
 }
 
+// Refuses links, and does not block on a fifo that somebody put there.
 Result<Fd> open_in(int directory, const std::string& name, int flags) {
   std::string what = cat("open '", name, "' of the audit log");
   Fd file(::openat(directory, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));

@@ -16,11 +16,13 @@ namespace paddock::audit {
 
 namespace {
 
-constexpr size_t kMostHashed = 16 << 20;  // of what is cut off
+// In bytes of what is cut off.
+constexpr size_t kMostHashed = 16 << 20;
 
 struct File {
   Fd file;
-  uint64_t size = 0;  // 0 also when there is none
+  // 0 also when there is none.
+  uint64_t size = 0;
   explicit operator bool() const { return static_cast<bool>(file); }
 };
 
@@ -93,7 +95,8 @@ Result<std::optional<LogEnd>> as_left_by_a_writer(int directory, const Heads& he
 // Follows the chain through a file; the hashes of these records are compared on the way.
 struct Followed {
   Mark end;
-  bool differs = false;  // one of them is another
+  // One of the known records has another hash.
+  bool differs = false;
 };
 Result<Followed> follow(const File& file, Mark from, const std::vector<Link>& known) {
   Followed followed{.end = std::move(from)};
@@ -113,6 +116,7 @@ Result<Followed> follow(const File& file, Mark from, const std::vector<Link>& kn
   return followed;
 }
 
+// The start of the segment that a mark is in.
 Mark begin_of(const Mark& mark) {
   Mark begin = mark;
   begin.size = 0;
@@ -292,6 +296,7 @@ Result<LogEnd> as_damaged(int directory, const Heads& heads, bool has_head) {
 
 }  // namespace
 
+// Compares the last bytes only: cheap enough for every append.
 Result<bool> ends_at(int file, const Mark& mark) {
   if (mark.size == 0) return true;
   std::string text(kNoHash.size() + 3, '\0'), expected = cat(mark.last.hash, "\"}\n");
@@ -303,6 +308,7 @@ Result<bool> ends_at(int file, const Mark& mark) {
   return text == expected;
 }
 
+// The explanations are tried from the most harmless to the worst.
 Result<LogEnd> examine(int directory, const Heads& heads, bool has_head, std::string_view boot) {
   std::optional<LogEnd> log_end = TRY(as_left_by_a_writer(directory, heads));
   if (!log_end && heads.newest() && heads.newest()->boot != boot)

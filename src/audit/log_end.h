@@ -11,27 +11,42 @@ namespace paddock::audit {
 
 struct LogEnd {
   enum class Kind : uint8_t {
-    whole,           // as `head` says
-    unbegun,         // an append was announced, and nothing of it was written
-    unacknowledged,  // all of it was written, and its writer did not come to say so
-    torn,            // a part of it was
+    // As `head` says.
+    whole,
+    // An append was announced, and nothing of it was written.
+    unbegun,
+    // All of it was written, and its writer did not come to say so.
+    unacknowledged,
+    // A part of it was written.
+    torn,
     // The machine went down: what was not synced may be missing, and more may be there than `head`
     // knows.
     lost,
-    damaged,  // somebody changed the files
+    // Somebody changed the files.
+    damaged,
   };
   Kind kind = Kind::whole;
-  Head head;                  // where the log really ends; a writer goes on from here
-  uint64_t last_segment = 0;  // there can be none after it
-  uint64_t torn = 0;          // bytes of segment `cut` after `cut_at` that are not part of the log
+  // Where the log really ends. A writer goes on from here.
+  Head head;
+  // There can be no segment after it.
+  uint64_t last_segment = 0;
+  // Bytes of segment `cut` after `cut_at` that are not part of the log.
+  uint64_t torn = 0;
   uint64_t cut = 0, cut_at = 0;
-  std::string torn_hash;   // of (the first 16 MiB of) them
-  uint64_t missing = 0;    // lost: acknowledged records that are gone
-  uint64_t adopted = 0;    // lost: records that continue the chain after what `head` knows
-  Mark expected;           // the end that was last acknowledged
-  bool slot_torn = false;  // lost: the slots do not belong together
-  std::string what, why;   // damaged: as in Damage (audit/verify.h)
-  uint64_t from = 0;       // damaged: the first record that is meant; 0: unknown
+  // The hash of (the first 16 MiB of) them.
+  std::string torn_hash;
+  // For `lost`: acknowledged records that are gone.
+  uint64_t missing = 0;
+  // For `lost`: records that continue the chain after what `head` knows.
+  uint64_t adopted = 0;
+  // The end that was last acknowledged.
+  Mark expected;
+  // For `lost`: the slots do not belong together.
+  bool slot_torn = false;
+  // For `damaged`: as in Damage (audit/verify.h).
+  std::string what, why;
+  // For `damaged`: the first record that is meant. 0: unknown.
+  uint64_t from = 0;
 };
 
 // Under the lock. `has_head`: there is such a file.

@@ -12,15 +12,22 @@ namespace paddock::audit {
 
 namespace {
 
-constexpr size_t kMostName = 256;  // of an id, an agent's name, …
-constexpr size_t kFrame = 512;     // room for what stands beside names and data
+// Of an id, an agent's name and the like.
+constexpr size_t kMostName = 256;
+
+// Room for what stands beside names and data.
+constexpr size_t kFrame = 512;
 constexpr size_t kHashSize = 64;
 constexpr std::string_view kTimeKey = ",\"time\":\"", kKindKey = "\",\"kind\":\"",
                            kPrevKey = ",\"prev\":\"", kHashKey = ",\"hash\":\"";
-constexpr size_t kTimeSize = 27;                        // 2026-11-16T07:00:00.123456Z
-constexpr int64_t kLastTime = 253'402'300'799'999'999;  // the end of the year 9999
 
-// What of data is kept when all of it is too much.
+// As in 2026-11-16T07:00:00.123456Z.
+constexpr size_t kTimeSize = 27;
+
+// The end of the year 9999, in microseconds.
+constexpr int64_t kLastTime = 253'402'300'799'999'999;
+
+// How much of the data is kept. The measures are tried from the most generous on until one fits.
 struct Measure {
   size_t text, items;
   int depth;
@@ -41,6 +48,8 @@ void append_cut(std::string_view text, size_t most, std::string& out) {
   append_json_string(cat(text.substr(0, end), "[cut: ", text.size() - end, " more bytes]"), out);
 }
 
+// Writes data as JSON within a measure. It stops as soon as the room is used up, since a smaller
+// measure is tried then.
 class DataWriter {
  public:
   DataWriter(const Measure& measure, size_t room, std::string& out)
@@ -71,6 +80,7 @@ class DataWriter {
     append_cut(text, measure_.text, out_);
   }
 
+  // Says how many items are missing.
   void write_array(const Value::Array& array, int depth) {
     out_ += '[';
     size_t count = std::min(array.size(), measure_.items);
@@ -85,6 +95,7 @@ class DataWriter {
     out_ += ']';
   }
 
+  // Two keys that are written the same would make a record that no strict reader accepts.
   void write_object(const Value::Object& object, int depth) {
     std::set<std::string> seen;  // as they are written: what is not UTF-8 may become the same
     out_ += '{';
@@ -131,6 +142,7 @@ bool append_data(const Value& data, size_t room, std::string& out) {
   return true;
 }
 
+// Without a locale and without allocating: this is called for every record.
 void append_number(uint64_t number, std::string& out) {
   char text[24];
   auto [end, failed] = std::to_chars(text, text + sizeof text, number);
@@ -140,6 +152,7 @@ void append_number(uint64_t number, std::string& out) {
 
 }  // namespace
 
+// An estimate of the bytes that a value takes, without writing it.
 uint64_t weight_of(const Value& value) {
   uint64_t sum = 0;
   if (auto* text = value.as_string()) return text->size();
@@ -238,6 +251,7 @@ std::optional<Record> read_record(std::string_view text) {
   return line;
 }
 
+// What can be read is returned even of a damaged line, so that it can be found and shown.
 RecordSummary summarize_record(std::string_view line) {
   RecordSummary summary;
   if (line.size() >= kMostRecord) {

@@ -14,9 +14,14 @@ namespace paddock::audit {
 namespace {
 
 constexpr int64_t kDayUs = 86'400'000'000;
-constexpr uint64_t kOverfull = 4;  // times the size at which it should be signed
-constexpr uint64_t kPieces = 4;    // segments in the space that the log may have
 
+// Times the size at which it should be signed.
+constexpr uint64_t kOverfull = 4;
+
+// Segments in the space that the log may have.
+constexpr uint64_t kPieces = 4;
+
+// A bound on the whole log makes segments smaller, so that removing the oldest frees only a part.
 uint64_t rotate_at(const LogOptions& options) {
   return options.most_bytes > 0 ? std::min(options.rotate_bytes, options.most_bytes / kPieces)
                                 : options.rotate_bytes;
@@ -25,8 +30,10 @@ uint64_t rotate_at(const LogOptions& options) {
 struct Old {
   uint64_t number = 0, size = 0;
   Range range;
-  std::string hash, time;  // of the last record
-  bool readable = false;   // else it may have been tampered with, and no rule removes it
+  // Of the last record.
+  std::string hash, time;
+  // Otherwise it may have been tampered with, and no rule removes it.
+  bool readable = false;
 };
 
 // What a closed segment holds, from its first and last line.
@@ -52,6 +59,7 @@ Result<Old> look_at(int directory, uint64_t number) {
 
 }  // namespace
 
+// A segment also ends after a day, so that records are sealed even where little happens.
 bool Log::State::is_full() const {
   if (head.last.seq <= head.first) return false;  // nothing but its log.open
   int64_t longest = kDayUs;

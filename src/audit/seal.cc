@@ -25,11 +25,13 @@ const unsigned char* bytes_of(std::string_view text) {
 }
 Error failed(const char* what) { return Error{Code::internal, cat(what, ": OpenSSL failed"), ""}; }
 
+// Null if OpenSSL fails.
 Key private_key(std::string_view seed) {
   return Key(::EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, bytes_of(seed), seed.size()),
              ::EVP_PKEY_free);
 }
 
+// The raw key is 32 bytes for Ed25519.
 Result<std::string> raw_of(const EVP_PKEY* key) {
   std::string raw(kKeySize, '\0');
   size_t size = raw.size();
@@ -64,6 +66,7 @@ Result<void> keep_public_key(Log::State& state, const PublicKey& key) {
 
 }  // namespace
 
+// This exact text is signed, so it may never change within version 1.
 std::string to_text(const SealText& seal) {
   return cat("paddock audit seal v1\nsegment ", seal.segment, "\nfirst ", seal.first, "\nlast ",
              seal.last, "\nprev ", seal.prev, "\n");
@@ -87,6 +90,7 @@ Result<void> seal_and_rotate(Log& log) {
   return state.retire();
 }
 
+// Derived from the private key where that is readable; otherwise from the file beside it.
 Result<std::string> public_key(const std::string& directory) {
   Fd place = TRY(open_file(directory, O_RDONLY | O_DIRECTORY));
   Result<std::string> seed = read_seed(place.get());
@@ -101,6 +105,7 @@ Result<std::string> public_key(const std::string& directory) {
   return read_all(file.value().get(), 4096);
 }
 
+// Only Ed25519 is accepted: nothing else is ever signed with.
 Result<PublicKey> PublicKey::from_pem(std::string_view pem) {
   Memory memory(
       ::BIO_new_mem_buf(pem.data(), static_cast<int>(std::min<size_t>(pem.size(), 1 << 16))),
@@ -119,6 +124,7 @@ Result<PublicKey> PublicKey::from_seed(std::string_view seed) {
   return PublicKey(TRY(raw_of(key.get())));
 }
 
+// A signature of any length may come from a log; OpenSSL checks it.
 bool PublicKey::signed_this(std::string_view text, std::string_view signature) const {
   Key key(::EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(raw_), raw_.size()),
           ::EVP_PKEY_free);
@@ -129,6 +135,7 @@ bool PublicKey::signed_this(std::string_view text, std::string_view signature) c
                             text.size()) == 1;
 }
 
+// A short name for people to compare.
 std::string PublicKey::id() const { return to_hex(sha256_bytes(raw_)); }
 
 Result<std::string> PublicKey::pem() const {

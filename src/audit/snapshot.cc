@@ -52,6 +52,7 @@ uint64_t Snapshot::bytes() const {
   return sum;
 }
 
+// The size of the snapshot counts, not that of the file, which may have grown.
 Result<Fd> Snapshot::open(const Segment& segment) const {
   return open_in(directory.get(), segment_name(segment.number), O_RDONLY);
 }

@@ -18,11 +18,14 @@ struct Snapshot {
     uint64_t number = 0, size = 0;
   };
   Fd directory;
-  std::vector<Segment> segments;  // in order
+  // In order.
+  std::vector<Segment> segments;
   bool has_head = false;
-  std::optional<std::string> seed;  // of the private key, where it is readable
+  // Of the private key, where it is readable.
+  std::optional<std::string> seed;
 
-  std::optional<LogEnd> log_end;  // where there is the private key
+  // Set where there is the private key.
+  std::optional<LogEnd> log_end;
 
   static Result<Snapshot> take(const std::string& path, std::string_view boot);
   uint64_t bytes() const;

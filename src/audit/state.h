@@ -17,7 +17,8 @@ struct Log::State {
   LogOptions options;
   Disk* disk = nullptr;
   Fd directory, head_file, segment_file;
-  uint64_t open_segment = 0;  // the number of segment_file
+  // The number of segment_file.
+  uint64_t open_segment = 0;
   std::string seed, mac_key;
   // Of the head's file, as last seen or written; none: it must be read before it is believed.
   std::optional<std::string> image;
@@ -27,7 +28,8 @@ struct Log::State {
   Link appended_last;
   // A sync failed: what the kernel says of this file's pages is worth nothing any more.
   bool distrusted = false;
-  int64_t full_failed_us = 0;  // when on_full last failed
+  // When on_full last failed.
+  int64_t full_failed_us = 0;
 
   // Fails when the directory is not the one at its path any more: it was moved, removed or
   // replaced.
@@ -43,13 +45,15 @@ struct Log::State {
   Result<void> write(const std::vector<Event>& events) { return write(events, head); }
   struct Batch {
     std::string lines;
-    uint64_t at = 0;  // in the segment
+    // The offset in the segment.
+    uint64_t at = 0;
     Head next;
   };
   Batch prepare(const std::vector<Event>& events, Head change) const;
   Result<void> announce(const Batch& batch);
   Result<void> commit(const Batch& batch);
-  Result<void> write_done(Head next);  // of this append, or more about the last one
+  // For this append, or for more about the last one.
+  Result<void> write_done(Head next);
   Result<void> write_slot(uint64_t at, const std::string& slot);
 
   // audit/mend.cc: goes on from where the log really ends, and records what was found.
@@ -57,14 +61,18 @@ struct Log::State {
 
   // audit/rotate.cc
   bool is_full() const;
-  bool is_overfull() const;                             // it was not signed for too long
-  Result<void> begin_segment(std::vector<Event> more);  // after its log.open
+  // It was not signed for too long.
+  bool is_overfull() const;
+  // `more` comes after its log.open.
+  Result<void> begin_segment(std::vector<Event> more);
   // With a log.seal of this data; begins the next.
   Result<void> end_segment(Value seal, std::vector<Event> more);
-  Result<void> retire();  // by the retention rules
+  // Removes old segments by the retention rules.
+  Result<void> retire();
 };
 
-Event log_event(const char* kind, Value data);  // of now
+// With the time of now.
+Event log_event(const char* kind, Value data);
 Event damage_event(const LogEnd& log_end);
 
 }  // namespace paddock::audit

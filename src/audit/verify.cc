@@ -16,6 +16,7 @@ namespace paddock::audit {
 
 namespace {
 
+// How often a check is repeated because a segment vanished under it.
 constexpr int kTries = 3;
 
 struct Expected {
@@ -180,6 +181,8 @@ std::vector<uint64_t> take_strays(Snapshot& snapshot) {
   return strays;
 }
 
+// The walk finds damage within the records; what follows compares its result with what the head,
+// the signatures and the caller know.
 Result<Verified> verify_once(const VerifyOptions& options,
                              const std::optional<Expected>& expected) {
   Snapshot snapshot = TRY(
@@ -238,6 +241,7 @@ Result<Verified> verify(const VerifyOptions& options) {
   }
 }
 
+// As `paddock audit verify --json` prints it.
 Value to_value(const Verified& verified) {
   Value value;
   value.set("ok", !verified.damage);

@@ -9,8 +9,11 @@ namespace paddock::audit {
 namespace {
 
 constexpr size_t kMostNotes = 50;
+
+// In bytes, between two reports of progress.
 constexpr uint64_t kTellEvery = 8 << 20;
 
+// Small letters only, as signatures are written.
 std::optional<std::string> from_hex(std::string_view text) {
   auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -158,6 +161,8 @@ Result<bool> Walk::walk_segment(size_t index) {
   return true;
 }
 
+// Checks a record whose hash and place in the chain are right: whether it may stand in this place
+// of its segment.
 Result<bool> Walk::accept(const Record& line, std::string_view text, size_t index,
                           uint64_t number) {
   const Snapshot::Segment& segment = snapshot_.segments[index];

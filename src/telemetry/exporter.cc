@@ -18,14 +18,19 @@ namespace {
 using io::Milliseconds;
 using io::Task;
 
+// Bounds of one request and of the queue, in spans and in bytes.
 constexpr size_t kBatch = 512, kMostSpans = 8192, kMostBytes = 16 << 20, kBatchBytes = 2 << 20;
 // Between two batches, when they are not full.
 constexpr Milliseconds kEvery = 1'000;
 constexpr Milliseconds kPostPatience = 10'000;
 // After a failure; doubled each time.
 constexpr Milliseconds kFirstPause = 500, kLongestPause = 30'000;
-constexpr int kMostTries = 10;  // for one batch
 
+// For one batch.
+constexpr int kMostTries = 10;
+
+// No answer at all, too many requests, and gateways that may recover. Other statuses will not
+// change.
 bool is_worth_retrying(int status) {
   return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
 }
@@ -50,15 +55,21 @@ struct Exporter::State {
   std::map<std::string, std::string> resource;
   Spans spans;
   std::deque<std::string> queue;
-  size_t bytes = 0;  // in the queue
+  // In the queue.
+  size_t bytes = 0;
   Stats stats;
-  io::Bell bell;         // something changed that send_batches looks at
-  bool hurries = false;  // what there is is to go at once
+  // Rings when something changed that send_batches looks at.
+  io::Bell bell;
+  // What there is must go at once.
+  bool hurries = false;
   bool sending = false, ends = false;
-  bool tries_once = false;  // a caller waits: what fails is given up, and all after it
+  // A caller waits: what fails is given up, and all after it.
+  bool tries_once = false;
 
   bool is_full() const { return queue.size() >= kBatch || bytes >= kBatchBytes; }
 
+  // Drops the newest when there is no room, because older ones may be parts of spans that are
+  // waited for.
   void add(std::string span) {
     if (queue.size() >= kMostSpans || bytes + span.size() > kMostBytes) {
       ++stats.dropped;
@@ -74,6 +85,7 @@ struct Exporter::State {
     bytes = 0;
   }
 
+  // At least one span, however large, so that the queue always shrinks.
   std::vector<std::string> take_batch() {
     std::vector<std::string> batch;
     size_t size = 0;
