@@ -12,8 +12,11 @@ namespace {
 constexpr std::string_view kMark = "[redacted:argument]";
 // Anything longer is not a password, and must not vanish from a record.
 constexpr size_t kLongestValue = 1024;
-constexpr int kDeepest = 4;  // sh -c "sh -c '…'"
 
+// As in sh -c "sh -c '…'".
+constexpr int kDeepest = 4;
+
+// Locale-independent, as all tests of characters here.
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool has_space(std::string_view text) { return std::any_of(text.begin(), text.end(), is_space); }
 bool is_name(std::string_view text) {
@@ -22,6 +25,7 @@ bool is_name(std::string_view text) {
   });
 }
 
+// Compares without regard to case.
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::any_of(list.begin(), list.end(),
                      [&](std::string_view each) { return same_ignoring_case(text, each); });
@@ -45,8 +49,11 @@ std::string_view flag_name(std::string_view word) {
   return is_name(name) ? name : "";
 }
 
+// The part after the last slash.
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+// Finds secrets by their place on a command line: after a flag that names one, in an assignment, in
+// a header. It errs towards showing, since a record must say what was run.
 class Line {
  public:
   Line(Counts* counts, int depth) : counts_(counts), depth_(depth) {}
@@ -111,10 +118,12 @@ class Line {
   }
 
  private:
+  // Where a shell begins another command.
   static bool is_separator(char c) {
     return c == '\n' || c == ';' || c == '|' || c == '&' || c == '(' || c == ')';
   }
 
+  // Takes quotes and escapes away. `at` ends after the word.
   static std::string take_word(std::string_view text, size_t& at) {
     std::string word;
     char quote = 0;
@@ -197,6 +206,7 @@ class Line {
     return true;
   }
 
+  // The rules for curl come first, since their flags mean something else elsewhere.
   void hide_one(std::string& word, std::string_view previous, bool has_curl) {
     bool behind_header_flag =
         previous == "-H" || is_one_of(previous, {"--header", "--proxy-header"});
@@ -212,6 +222,7 @@ class Line {
 
 }  // namespace
 
+// Each word is redacted by itself first; then what only the neighbours give away is taken out.
 std::vector<std::string> redacted_argv(const Rules& rules, const std::vector<std::string>& argv,
                                        Counts* counts) {
   std::vector<std::string> words;
@@ -221,6 +232,7 @@ std::vector<std::string> redacted_argv(const Rules& rules, const std::vector<std
   return words;
 }
 
+// An argument list that is not one of texts is redacted as plain data.
 Value redacted_argv(const Rules& rules, const Value& argv, Counts* counts) {
   std::vector<std::string> words;
   if (!argv.as_array()) return redacted(rules, argv, counts);

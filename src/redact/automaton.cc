@@ -8,10 +8,16 @@
 namespace paddock::redact {
 namespace {
 
-constexpr size_t kPlaces = 511;                // and the start bit
-constexpr size_t kShortest = 4;                // bytes, which the prefilter looks at
-constexpr size_t kBroadest = size_t{1} << 24;  // ways to write these: 64 values each
+// And the start bit.
+constexpr size_t kPlaces = 511;
 
+// In bytes, which the prefilter looks at.
+constexpr size_t kShortest = 4;
+
+// The number of ways to write these bytes: 64 values each.
+constexpr size_t kBroadest = size_t{1} << 24;
+
+// One position of the pattern.
 struct Place {
   ByteSet set;
   bool optional = false, repeats = false;
@@ -82,6 +88,7 @@ std::pair<uint64_t, uint64_t> byte_of(const ByteSet& set) {
   return {0, 0};
 }
 
+// Bits are numbered across words.
 void set_bit(uint64_t* words, size_t bit) { words[bit / 64] |= uint64_t{1} << (bit % 64); }
 
 std::array<uint64_t, 4> words_of(const ByteSet& set) {
@@ -91,6 +98,8 @@ std::array<uint64_t, 4> words_of(const ByteSet& set) {
   return words;
 }
 
+// Bytes that mean the same for this pattern share a row of masks. The shape has four bit sets:
+// places that repeat, that are optional, and where runs of optional ones begin and end.
 Automaton build(const std::vector<Place>& places, uint16_t value) {
   Automaton automaton;
   automaton.last = static_cast<uint16_t>(places.size());
@@ -123,6 +132,8 @@ Automaton build(const std::vector<Place>& places, uint16_t value) {
 
 }  // namespace
 
+// The first eight bytes become a value and a mask, so that most places of a text are refused by one
+// comparison.
 PatternAutomaton Automaton::view(uint16_t rule, uint8_t group) const {
   uint64_t prefix = 0, prefix_mask = 0;
   for (size_t i = first.size(); i-- > 0;) {
@@ -145,6 +156,7 @@ PatternAutomaton Automaton::view(uint16_t rule, uint8_t group) const {
           .after = has_after ? after.data() : nullptr};
 }
 
+// A pattern whose beginning could be anything is refused: it would slow down all output.
 Result<std::vector<Automaton>> compile_pattern(std::string_view pattern, size_t budget) {
   ParsedPattern parsed = TRY(parse_pattern(pattern, budget));
   std::vector<Automaton> automata;

@@ -43,6 +43,7 @@ bool is_issued(std::string_view digits) {
   return two == 62 && size >= 16;
 }
 
+// The check digit of card numbers (ISO/IEC 7812-1).
 bool luhn(std::string_view digits) {
   int sum = 0;
   for (size_t i = 0; i < digits.size(); ++i) {
@@ -94,6 +95,7 @@ size_t jwt(const Found& found) {
   return json && json.value().find("alg") ? found.value.size() : 0;
 }
 
+// HTTP basic authentication is NAME:PASSWORD in base64.
 size_t basic(const Found& found) {
   Result<std::string> text = decoded(found.value);
   return text && contains(text.value(), ":") ? found.value.size() : 0;
@@ -139,6 +141,8 @@ bool is_dotted_name(std::string_view value) {
   return dots > 0 && length > 0;
 }
 
+// For a name such as `api_key=`: the value counts only if it looks random and is no expression of a
+// program.
 size_t generic(const Found& whole) {
   Found found = whole;
   // Of a quote in JSON in JSON.
@@ -172,6 +176,7 @@ size_t hex_key(const Found& found) {
   return bits_per_byte(found.value) >= 3.0 ? found.value.size() : 0;
 }
 
+// At least two of digits, capitals and small letters, as generated keys have.
 size_t mixed(const Found& found) {
   bool digit = false, upper = false, small = false;
   for (unsigned char c : found.value)
@@ -184,6 +189,7 @@ size_t mixed(const Found& found) {
 
 }  // namespace
 
+// The names stand in the rules that are compiled in.
 Check check_named(std::string_view name) {
   constexpr std::pair<std::string_view, Check> kChecks[] = {
       {"card", card},     {"jwt", jwt},         {"basic", basic},
@@ -194,6 +200,7 @@ Check check_named(std::string_view name) {
   return nullptr;
 }
 
+// Texts in documentation and templates that stand for a secret; taking them out would only confuse.
 bool is_placeholder(std::string_view value) {
   if (value.empty() || value[0] == '$' || value[0] == '<' || value[0] == '%' ||
       starts_with(value, "{{") || starts_with(value, "[redacted"))
@@ -222,6 +229,8 @@ double bits_per_byte(std::string_view value) {
   return value.empty() ? 0 : bits / static_cast<double>(value.size());
 }
 
+// Asks for less entropy of short values, since few bytes cannot have much. Paths, addresses and
+// names in programs are ruled out first.
 bool is_random(std::string_view value) {
   if (value.size() < 8 || is_placeholder(value)) return false;
   if (value[0] == '/' || value[0] == '.' || value[0] == '~' || contains(value, "://") ||

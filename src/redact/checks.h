@@ -8,21 +8,27 @@
 namespace paddock::redact {
 
 struct Found {
-  std::string_view front;    // a few bytes in front of it all
-  std::string_view context;  // what the pattern kept in front of the value
+  // A few bytes in front of it all.
+  std::string_view front;
+  // What the pattern kept in front of the value.
+  std::string_view context;
   std::string_view value;
-  int before = -1, after = -1;  // the bytes around context and value; -1: none
+  // The bytes around context and value. -1: none.
+  int before = -1, after = -1;
 };
 
 // How many bytes of the value are secret; 0: it is none.
 using Check = size_t (*)(const Found& found);
 
-Check check_named(std::string_view name);  // null: there is none of this name
+// Null if there is none of this name.
+Check check_named(std::string_view name);
 
 // Whether a value is as good as certainly no secret: `changeme`, `${TOKEN}`, `<your key>`,
 // `xxxxxxxx`, true.
 bool is_placeholder(std::string_view value);
-double bits_per_byte(std::string_view value);  // Shannon's entropy of its bytes
+
+// Shannon's entropy of its bytes.
+double bits_per_byte(std::string_view value);
 // Whether a value whose name says that it is secret looks like one.
 bool is_random(std::string_view value);
 

@@ -9,9 +9,11 @@
 namespace paddock::redact {
 namespace {
 
-constexpr size_t kAllValues = 256 << 10;  // their forms are some thirty times as long
+// In bytes; their forms are some thirty times as long.
+constexpr size_t kAllValues = 256 << 10;
 constexpr size_t kGroups = 64;
 
+// Marks the first bytes of a group, by which the prefilter finds candidates.
 void allow(Prefilter& filter, std::span<const ByteSet, Prefilter::kBytes> first, size_t group) {
   for (size_t i = 0; i < first.size(); ++i)
     for (size_t byte = 0; byte < 256; ++byte)
@@ -57,6 +59,7 @@ std::vector<std::string> add_known(const std::vector<Secret>& secrets, Rules::Co
 
 }  // namespace
 
+// The embedded automata are in order of their groups; custom ones are sorted by theirs.
 std::span<const PatternAutomaton> Rules::Compiled::in_group(size_t group) const {
   if (group < kEmbeddedGroups)
     return {kEmbeddedAutomata + kEmbeddedGroupStarts[group],
@@ -68,6 +71,7 @@ std::span<const PatternAutomaton> Rules::Compiled::in_group(size_t group) const 
   return {begin, end};
 }
 
+// Labels below names.size() are the caller's, the others those of the embedded rules.
 const char* Rules::Compiled::name(uint32_t label) const {
   return label < names.size() ? names[label].c_str() : kEmbeddedRules[label - names.size()].kind;
 }
@@ -83,6 +87,7 @@ Check Rules::Compiled::check(const PatternAutomaton& automaton) const {
                                              : nullptr;
 }
 
+// The header of a PEM block is followed by a body that another class takes out.
 bool Rules::Compiled::is_key_header(const PatternAutomaton& automaton) const {
   return automaton.rule < kEmbeddedRuleCount &&
          std::strcmp(kEmbeddedRules[automaton.rule].check, "key-body") == 0;
@@ -92,6 +97,7 @@ namespace {
 
 constexpr size_t kFreeGroups = kGroups - kEmbeddedGroups;
 
+// Everything that a caller may get wrong is refused before anything is compiled.
 Result<void> check_options(const Options& options) {
   size_t bytes = 0;
   for (const Secret& secret : options.secrets) bytes += secret.value.size();
@@ -162,6 +168,7 @@ Result<void> add_custom(const Options& options, Rules::Compiled& rules) {
 
 }  // namespace
 
+// Embedded rules are compiled at build time; only the caller's secrets and patterns take time here.
 Result<std::shared_ptr<const Rules>> Rules::compile(const Options& options) {
   TRY(check_options(options));
   auto rules = std::make_unique<Compiled>();

@@ -10,8 +10,10 @@ namespace paddock::redact {
 
 struct Element {
   ByteSet set;
-  int least = 1, most = 1;  // most -1: without end
-  bool mark = false;        // not an element: \K, what is taken out begins here
+  // `most` is -1 if there is no end.
+  int least = 1, most = 1;
+  // Not an element: \K, where what is taken out begins.
+  bool mark = false;
 };
 
 struct ParsedPattern {

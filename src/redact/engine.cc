@@ -9,6 +9,8 @@ namespace {
 
 // Within one chunk, so that what is found does not pile up.
 constexpr uint64_t kShowEvery = 64 << 10;
+
+// In bytes: how much of a long chunk is copied to join what was kept.
 constexpr size_t kJoin = 4096;
 constexpr uint64_t kLookBehind = kLongestEscape;
 // Bytes of what could become a secret that are shown when nothing follows.
@@ -23,6 +25,7 @@ Engine::Engine(const Rules::Compiled& rules)
                KnownWalk(rules.forms, KnownWalk::Breaks::skipped),
                {}} {}
 
+// Shows as much as is certain, and keeps the rest until more is fed.
 void Engine::feed(std::string_view chunk, std::string& out) {
   // What was kept and the first bytes of a long chunk are put together and looked at; the rest is
   // looked at where it stands.
@@ -46,6 +49,8 @@ void Engine::feed(std::string_view chunk, std::string& out) {
   keep_rest();
 }
 
+// Called when a terminal is quiet: a few bytes of what could become a secret are shown, never a
+// part of a key's body.
 void Engine::idle(std::string& out) {
   uint64_t open = first_open();
   bool in_key = running_.key && running_.key->has_body();
@@ -53,6 +58,7 @@ void Engine::idle(std::string& out) {
   keep_rest();
 }
 
+// After this the engine is as new, except for its counts.
 void Engine::finish(std::string& out) {
   advance(running_, window_.end());
   for (Thread& thread : running_.threads) {
@@ -66,6 +72,8 @@ void Engine::finish(std::string& out) {
   }
   show(window_.end(), out);
   Counts counts = std::move(counts_);
+  // Walks from one place to the next at which something may begin. What is certain is shown on the
+  // way, so that a long chunk does not pile up.
   uint64_t work = work_;
   *this = Engine(*rules_);
   counts_ = std::move(counts);
@@ -114,6 +122,8 @@ void Engine::advance_all(uint64_t place) {
     if (many)
       for (const Thread& thread : running_.threads)
         if (thread.at < thread.start + Thread::kLookAhead)
+          // Only threads that reach the end of the look ahead just now are counted, so that each is
+          // counted once.
           limit = std::min(limit, thread.start + Thread::kLookAhead);
     advance(running_, limit);
     if (many) join_oldest(limit);
@@ -137,6 +147,8 @@ void Engine::join_oldest(uint64_t now) {
         next = k;
     }
     if (count <= rules_->most_threads(*threads[i].automaton)) continue;
+    // Runs everything that is under way up to `limit`. Threads that die or end report what they
+    // accepted.
     threads[oldest].take_over(threads[next]);
     threads.erase(threads.begin() + static_cast<std::ptrdiff_t>(next));
     if (next <= i) --i;
@@ -195,10 +207,13 @@ void Engine::begin_at(uint64_t place, uint64_t groups, bool behind_escape) {
       ++work_;
       if (!Thread::has_prefix(automaton, rest) || !may_begin(automaton, place, behind_escape) ||
           !Thread::can_begin(automaton, rest))
+        // -1 at the beginning of the stream.
         continue;
       running_.threads.emplace_back(automaton, place, byte_before(place));
     }
   }
+
+  // After an escape sequence any byte in front is fine: "\n" ends with a letter that is none.
 }
 
 int Engine::byte_before(uint64_t place) const {
@@ -208,6 +223,7 @@ int Engine::byte_before(uint64_t place) const {
 bool Engine::may_begin(const PatternAutomaton& automaton, uint64_t place,
                        bool behind_escape) const {
   if (rules_->skips(automaton)) return false;
+  // Joining threads depends on what comes next, so looking ahead is not possible then.
   if (behind_escape) return true;
   int before = byte_before(place);
   return before < 0 || !automaton.before ||
@@ -219,6 +235,7 @@ bool Engine::is_crowded() const {
   for (size_t i = 0; i + rules_->fewest_threads <= threads.size(); ++i) {
     auto same = [&](const Thread& other) { return other.automaton == threads[i].automaton; };
     if (static_cast<size_t>(std::count_if(threads.begin(), threads.end(), same)) >=
+        // What is certain was counted already; only its end moves.
         rules_->most_threads(*threads[i].automaton))
       return true;
   }
@@ -228,6 +245,7 @@ bool Engine::is_crowded() const {
 void Engine::finish_thread(const Thread& thread, Thread::Fate fate, Running& running) {
   if (thread.accepted_end == kNowhere) return;
   if (!thread.is_certain)
+    // Asks the rule's check for what the pattern alone cannot tell. A false alarm leaves no trace.
     (void)report(thread, fate, running);
   else
     regions_.add(
@@ -249,6 +267,7 @@ bool Engine::report(const Thread& thread, Thread::Fate fate, Running& running) {
   uint32_t label = rules_->label(*thread.automaton);
   regions_.add({thread.accepted_value, thread.accepted_value + length, label, false, 0});
   if (rules_->is_key_header(*thread.automaton)) {
+    // The first byte that anything under way may still turn into a secret.
     running.key.emplace(thread.accepted_value, thread.accepted_end);
     key_label_ = label;
   }
@@ -256,6 +275,8 @@ bool Engine::report(const Thread& thread, Thread::Fate fate, Running& running) {
 }
 
 uint64_t Engine::hold_of(const Running& running) const {
+  // Runs copies ahead over the bytes that the prefilter cannot judge yet, to show as much as
+  // possible.
   uint64_t hold = std::min(running.forms.hold(), running.wrapped.hold());
   for (const Thread& thread : running.threads) hold = std::min(hold, thread.hold());
   if (running.key) hold = std::min(hold, running.key->hold());
@@ -295,6 +316,8 @@ uint64_t Engine::hold_of_tail() const {
         if (thread.run(window_, window_.end(), work) == Thread::Fate::alive &&
             thread.hold() != kNowhere)
           return place;
+        // Writes text and marks up to `until`. A region that continues an earlier one gets no
+        // second mark.
       }
     }
   }
@@ -317,6 +340,8 @@ void Engine::show(uint64_t until, std::string& out) {
     swallowed_ = std::max(swallowed_, region.end);
     shown_ = std::max(shown_, swallowed_);
   }
+  // Keeps what is not shown, what is not scanned, and a few bytes in front for checks that look
+  // back.
   if (done) regions_.drop(done);
   if (until <= shown_) return;
   out += window_.part(shown_, until);

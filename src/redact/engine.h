@@ -30,9 +30,12 @@ class Engine {
   void finish(std::string& out);
   const Counts& counts() const { return counts_; }
 
-  size_t held() const { return fed_ - shown_; }     // bytes that have come and are not shown
-  size_t kept() const { return kept_.capacity(); }  // bytes of memory for the text
-  uint64_t work() const { return work_; }           // steps of automata
+  // Bytes that have come and are not shown.
+  size_t held() const { return fed_ - shown_; }
+  // Bytes of memory for the text.
+  size_t kept() const { return kept_.capacity(); }
+  // Steps of automata, for tests of the running time.
+  uint64_t work() const { return work_; }
 
  private:
   struct Running {
@@ -41,12 +44,14 @@ class Engine {
     std::optional<KeyBody> key;
     bool none() const { return threads.empty() && !forms.active() && !wrapped.active() && !key; }
   };
-  void run(std::string& out);  // as far as the prefilter can see
+  // As far as the prefilter can see.
+  void run(std::string& out);
   void advance(Running& running, uint64_t limit);
   void advance_all(uint64_t place);
   void join_oldest(uint64_t now);
   void begin_at(uint64_t place, uint64_t groups, bool behind_escape);
-  bool is_crowded() const;  // some pattern has as many threads as it may
+  // Some pattern has as many threads as it may.
+  bool is_crowded() const;
   bool may_begin(const PatternAutomaton& automaton, uint64_t place, bool behind_escape) const;
   int byte_before(uint64_t place) const;
   void add_key_part(uint64_t start, uint64_t end);
@@ -62,11 +67,13 @@ class Engine {
 
   const Rules::Compiled* rules_;
   Window window_;
-  std::string kept_;  // what the window needs of earlier chunks
+  // What the window needs of earlier chunks.
+  std::string kept_;
   int before_window_ = -1;
   // scanned_: up to here everything has begun that can.
   uint64_t fed_ = 0, scanned_ = 0, shown_ = 0;
-  uint64_t swallowed_ = 0;  // the end of the last region that was replaced
+  // The end of the last region that was replaced.
+  uint64_t swallowed_ = 0;
   Running running_;
   Regions regions_;
   Counts counts_;

@@ -10,6 +10,7 @@
 namespace paddock::redact {
 namespace {
 
+// Escape sequences of terminals, of strings in programs, and of addresses.
 bool is_start(char c) { return c == '\x1b' || c == '\\' || c == '%'; }
 
 bool are_hex(std::string_view text, size_t from, size_t count) {
@@ -75,6 +76,7 @@ size_t next_start(std::string_view text, size_t at) {
 
 }  // namespace
 
+// Says whether a sequence ends exactly at `place`, by trying every possible start before it.
 bool ends_escape(std::string_view text, size_t place) {
   for (size_t at = place > kLongestEscape ? place - kLongestEscape : 0; at < place; ++at)
     if (is_start(text[at]) && end_of_escape(text, at) == place) return true;

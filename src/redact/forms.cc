@@ -12,8 +12,11 @@
 namespace paddock::redact {
 namespace {
 
-constexpr size_t kShortestEncoded = 6;  // bytes; fewer in hex or base64 would hit ordinary text
-constexpr size_t kShortestBase64 = 8;   // characters
+// In bytes; fewer in hex or base64 would hit ordinary text.
+constexpr size_t kShortestEncoded = 6;
+
+// In characters.
+constexpr size_t kShortestBase64 = 8;
 constexpr size_t kShortestReversed = 8;
 constexpr size_t kShortestLine = 16;
 
@@ -56,6 +59,7 @@ std::optional<std::vector<uint32_t>> code_points(std::string_view text) {
   return points;
 }
 
+// Pairs of surrogates stand for what is beyond 16 bits.
 std::vector<uint16_t> utf16(const std::vector<uint32_t>& points) {
   std::vector<uint16_t> units;
   for (uint32_t point : points) {
@@ -69,6 +73,7 @@ std::vector<uint16_t> utf16(const std::vector<uint32_t>& points) {
   return units;
 }
 
+// Collects the forms of one value, each once. Forms that are too short are dropped.
 class Collector {
  public:
   void add(std::string text) {
@@ -87,6 +92,7 @@ class Collector {
   std::unordered_set<std::string> seen_;
 };
 
+// Programs differ in which characters they leave as they are, so several variants are made.
 void add_url(std::string_view value, Collector& out) {
   for (std::string_view digits : {kUpper, kLower}) {
     // What is left as it is differs: RFC 3986, Python's quote, JavaScript's encodeURIComponent,
@@ -103,6 +109,8 @@ void add_url(std::string_view value, Collector& out) {
   }
 }
 
+// Escapes of JSON and its relatives: with and without escaped slashes, with HTML-safe characters,
+// and with everything outside ASCII escaped.
 void add_json(std::string_view value, const std::optional<std::vector<uint32_t>>& points,
               Collector& out) {
   for (std::string_view digits : {kLower, kUpper}) {
@@ -193,6 +201,7 @@ void add_base64(std::string_view value, Collector& out) {
   }
 }
 
+// As programs on Windows print it, in both byte orders.
 void add_utf16(const std::vector<uint32_t>& points, Collector& out) {
   std::string little, big;
   for (uint16_t unit : utf16(points)) {
@@ -206,6 +215,8 @@ void add_utf16(const std::vector<uint32_t>& points, Collector& out) {
 
 }  // namespace
 
+// Returns all ways in which programs are likely to print the value. Too few would leak, too many
+// cost memory for each sandbox.
 std::vector<std::string> forms_of(std::string_view value) {
   Collector out;
   if (value.size() < kShortestValue) return {};

@@ -27,6 +27,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
+// For names of variables: whole words only, since parts of words hit far too much.
 bool name_says_so(std::string_view name) {
   std::vector<std::string> words = words_of(name);
   std::string previous;
@@ -45,6 +46,7 @@ bool name_says_so(std::string_view name) {
   return false;
 }
 
+// Paths, numbers and placeholders are not secrets, whatever their name.
 bool could_be_one(std::string_view value) {
   if (value.size() < 6 || is_placeholder(value) || value[0] == '/' || value[0] == '~') return false;
   return value.find_first_not_of("0123456789.-") != value.npos || value.size() >= 12;
@@ -52,6 +54,8 @@ bool could_be_one(std::string_view value) {
 
 }  // namespace
 
+// For flags and assignments: the last word decides, and words such as `no` or `show` in front mean
+// something else.
 bool flag_names_secret(std::string_view name) {
   auto is_one_of = [](std::string_view text, std::initializer_list<std::string_view> list) {
     return std::find(list.begin(), list.end(), text) != list.end();
@@ -77,6 +81,7 @@ bool flag_names_secret(std::string_view name) {
   return false;
 }
 
+// The value is tried before the name: a known format is better evidence.
 std::string looks_secret(std::string_view name, std::string_view value) {
   Counts counts;
   (void)redacted(*Rules::common(), value, &counts);

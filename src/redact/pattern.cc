@@ -9,9 +9,11 @@
 namespace paddock::redact {
 namespace {
 
+// Bounds on what a pattern may expand to, because groups are multiplied out.
 constexpr size_t kAlternatives = 128;
 constexpr int kRepeat = 500;
 
+// Both ends inclusive.
 ByteSet range(int first, int last) {
   ByteSet set;
   for (int byte = first; byte <= last; ++byte) set.set(static_cast<size_t>(byte));
@@ -22,10 +24,13 @@ ByteSet word_bytes() {
   return range('a', 'z') | range('A', 'Z') | range('0', '9') | range('_', '_');
 }
 
+// A small grammar on purpose: everything in it runs in linear time, byte by byte, on a stream that
+// never ends.
 class Parser {
  public:
   Parser(std::string_view text, size_t budget) : text_(text), budget_(budget) {}
 
+  // Guards for the byte in front and after stand at the ends only.
   Result<ParsedPattern> parse() {
     ignore_case_ = take("(?i)");
     if (take("\\b")) {
@@ -53,6 +58,7 @@ class Parser {
  private:
   using Rows = std::vector<std::vector<Element>>;
 
+  // Names the byte, counted from 1, for people who edit the pattern.
   Error wrong(std::string_view why) const {
     return {Code::invalid, cat("pattern, byte ", at_ + 1, ": ", why),
             "docs/redaction.md has the grammar"};
@@ -108,6 +114,7 @@ class Parser {
     return rows;
   }
 
+  // Checked while it grows, so that a small pattern cannot use much memory.
   Result<void> afford(const Rows& rows) const {
     size_t elements = 0;
     for (const auto& row : rows) elements += row.size();
@@ -116,6 +123,7 @@ class Parser {
     return {};
   }
 
+  // A repeated group is written out as often as it may occur.
   Result<Rows> group(int depth) {
     if (!take("(?:")) return wrong("a group is written (?:…); there are no other kinds here");
     if (depth >= 4) return wrong("groups are nested too deep");
@@ -151,6 +159,7 @@ class Parser {
     }
   }
 
+  // A character outside ASCII is several bytes, so a quantifier would only repeat the last one.
   Result<Rows> element() {
     Element element;
     bool is_ascii = static_cast<unsigned char>(peek()) < 0x80;
@@ -163,6 +172,7 @@ class Parser {
     return Rows{{element}};
   }
 
+  // Anchors are refused by name, because writers of regular expressions expect them.
   Result<ByteSet> one_set() {
     char c = peek();
     if (c == '[') return bracket();
@@ -180,6 +190,7 @@ class Parser {
     return folded(range(static_cast<unsigned char>(c), static_cast<unsigned char>(c)));
   }
 
+  // Letters and digits that are not known are errors, so that they can get a meaning later.
   Result<ByteSet> escape() {
     ++at_;
     if (!more()) return wrong("'\\' stands at the end");
@@ -212,6 +223,7 @@ class Parser {
     return range(static_cast<unsigned char>(c), static_cast<unsigned char>(c));
   }
 
+  // As in regular expressions: a ']' in front, or a '-' at the end, means itself.
   Result<ByteSet> bracket() {
     size_t opened = at_;
     ++at_;
@@ -252,6 +264,7 @@ class Parser {
     return negated ? ~set : set;
   }
 
+  // For (?i): adds the other case of each letter. Other bytes have no case here.
   ByteSet folded(ByteSet set) const {
     if (!ignore_case_) return set;
     for (size_t byte = 'a'; byte <= 'z'; ++byte)
@@ -259,6 +272,7 @@ class Parser {
     return set;
   }
 
+  // Lazy and possessive forms are refused: all matches count here.
   Result<void> quantifier(int& least, int& most) {
     if (take("?")) {
       least = 0;

@@ -18,6 +18,7 @@ bool is_run(unsigned char byte) {
 
 }  // namespace
 
+// What was run through so far is certainly part of the key.
 void KeyBody::accept() {
   if (!joined_) start_ = mark_;
   joined_ = true;
@@ -25,6 +26,7 @@ void KeyBody::accept() {
   lines_ = 0;
 }
 
+// Returns false when the key is over, or too long to be one.
 bool KeyBody::step(unsigned char byte) {
   if (at_ - first_ >= kLongest || (in_ != In::run && at_ - certain_ >= kFarthest)) return false;
   if (in_ == In::footer) return in_footer(byte);
@@ -49,6 +51,7 @@ void KeyBody::end_run(unsigned char byte) {
   in_ = is_line ? In::gap : In::text;
 }
 
+// Text between two lines of a key, such as the marks of a diff, stays as it is.
 bool KeyBody::between(unsigned char byte) {
   if (in_ == In::run) end_run(byte);
   if (is_run(byte) || byte == '-') {
@@ -65,6 +68,7 @@ bool KeyBody::between(unsigned char byte) {
   return true;
 }
 
+// The footer may be cut by marks as well. What only looks like one is ordinary text.
 bool KeyBody::in_footer(unsigned char byte) {
   constexpr std::string_view kWord = "-----END";
   constexpr unsigned kDashes = 5;
@@ -88,11 +92,13 @@ bool KeyBody::in_footer(unsigned char byte) {
   return false;
 }
 
+// A run that may still become part of the key must not be shown.
 uint64_t KeyBody::hold() const {
   if (in_ == In::text) return kNowhere;
   return joined_ || in_ == In::gap ? certain_ : mark_;
 }
 
+// A last line may be shorter than the others.
 void KeyBody::finish() {
   if (in_ == In::run && (has_body_ || (joined_ && at_ - mark_ >= kRun))) accept();
 }

@@ -15,37 +15,47 @@ class KeyBody {
 
   // false: it has ended, and `byte` is not part of it unless certain() says so.
   bool step(unsigned char byte);
-  void finish();  // the text ends here
+  // The text ends here.
+  void finish();
 
   // The part that is being taken out; when start() changes, another has begun.
   uint64_t start() const { return start_; }
   uint64_t certain() const { return certain_; }
-  uint64_t hold() const;  // from here on the text may be part of the key
+  // From here on the text may be part of the key.
+  uint64_t hold() const;
   uint64_t at() const { return at_; }
   bool has_body() const { return has_body_; }
 
  private:
-  enum class In { gap, text, run, footer };  // gap: white space directly after the part
+  // `gap` is white space directly after the part.
+  enum class In { gap, text, run, footer };
   bool between(unsigned char byte);
   bool in_footer(unsigned char byte);
   void end_run(unsigned char byte);
   void accept();
 
-  static constexpr uint64_t kLongest = 64 << 10;  // of a whole key
-  static constexpr uint64_t kFarthest = 512;      // from one line of it to the next
+  // Of a whole key.
+  static constexpr uint64_t kLongest = 64 << 10;
+  // From one line of it to the next.
+  static constexpr uint64_t kFarthest = 512;
   static constexpr uint64_t kLongestGap = 128, kLongestFooter = 80;
   // The first line is longer than what ordinary text has.
   static constexpr uint64_t kFirstRun = 32, kRun = 16;
   // Ends of lines without a run, after which it is over.
   static constexpr unsigned kLines = 3;
 
-  uint64_t first_, start_, certain_, at_, mark_;  // mark_: where the run or footer began
+  // mark_ is where the run or footer began.
+  uint64_t first_, start_, certain_, at_, mark_;
   In in_ = In::gap;
-  bool joined_ = true;      // nothing but white space stands between certain_ and mark_
-  bool has_body_ = false;   // a line was met
-  bool has_short_ = false;  // and one that was short, as the last one is
+  // Nothing but white space stands between certain_ and mark_.
+  bool joined_ = true;
+  // A line was met.
+  bool has_body_ = false;
+  // A line that was short was met, as the last one is.
+  bool has_short_ = false;
   unsigned lines_ = 0;
-  unsigned footer_ = 0;  // how much of -----END…----- is there
+  // How much of -----END…----- is there.
+  unsigned footer_ = 0;
   unsigned char last_ = 0;
 };
 

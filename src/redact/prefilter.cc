@@ -10,6 +10,7 @@
 
 namespace paddock::redact {
 
+// The three ways to walk. All of them find the same places; tests compare them.
 struct PrefilterWays {
   using Walk = Prefilter::Walk;
 
@@ -57,6 +58,8 @@ struct PrefilterWays {
     return false;
   }
 
+  // Looks at 32 places at once. Each of the four bytes is looked up by its halves in two sets of
+  // eight buckets; neighbours are looked up together, which removes most chance hits.
   [[gnu::target("avx2")]] static size_t avx2(const Prefilter& filter, std::string_view text,
                                              size_t from, size_t to, Walk& walk) {
     constexpr size_t kWidth = 32;
@@ -130,6 +133,7 @@ struct PrefilterWays {
     return plain(filter, text, block, to, walk);
   }
 
+  // The same as avx2() with registers of half the width.
   [[gnu::target("ssse3")]] static size_t ssse3(const Prefilter& filter, std::string_view text,
                                                size_t from, size_t to, Walk& walk) {
     constexpr size_t kWidth = 16;
@@ -199,6 +203,7 @@ int Prefilter::ways() {
 #endif
 }
 
+// For tests, which run every way that the processor knows.
 void Prefilter::use_way(int way) {
   next_ = &PrefilterWays::plain;
 #ifdef __x86_64__

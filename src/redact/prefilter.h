@@ -17,15 +17,21 @@ class Prefilter {
 
   uint64_t first[kBytes][256] = {};
   uint64_t before[256] = {};
-  void prepare();  // once these are filled
+  // Called once these are filled.
+  void prepare();
 
   // A walk over one text. Places are met in order.
   struct Walk {
-    int before = -1;              // the byte in front of the text, -1: none
-    size_t block = 0, ahead = 0;  // where `bits` begins, and what comes after it
-    uint32_t bits = 0;            // places of the block that have not been looked at
-    size_t place = 0;             // the last one that was found
-    uint64_t groups = 0;          // and the groups that may begin there
+    // The byte in front of the text. -1: none.
+    int before = -1;
+    // Where `bits` begins, and what comes after it.
+    size_t block = 0, ahead = 0;
+    // Places of the block that have not been looked at.
+    uint32_t bits = 0;
+    // The last one that was found.
+    size_t place = 0;
+    // The groups that may begin there.
+    uint64_t groups = 0;
   };
   // The first place at or after `from` and before `to` where a match can begin, with walk.groups
   // set; else `to`. Four bytes must be readable at each place: to + 3 <= text.size(). `from` never
@@ -57,7 +63,8 @@ class Prefilter {
   alignas(32) uint8_t low_[2][kBytes][32] = {}, high_[2][kBytes][32] = {};
   // Two neighbours together: lower half of one ^ bits 1 to 4 of the next.
   alignas(32) uint8_t pairs_[2][kBytes - 1][32] = {};
-  uint8_t anywhere_[2] = {};  // buckets that may begin after a letter or digit
+  // Buckets that may begin after a letter or digit.
+  uint8_t anywhere_[2] = {};
   size_t (*next_)(const Prefilter&, std::string_view, size_t, size_t, Walk&) = nullptr;
 };
 

@@ -8,6 +8,7 @@ namespace paddock::redact {
 Rules::Rules(std::unique_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
 Rules::~Rules() = default;
 
+// The embedded rules always compile, which the build has checked.
 std::shared_ptr<const Rules> Rules::common() {
   static const std::shared_ptr<const Rules> rules = compile({}).value();
   return rules;
@@ -24,6 +25,7 @@ Result<void> check_pattern(std::string_view pattern) {
   return {};
 }
 
+// Several rules may share a kind; it is listed once, in the order of the rules.
 const std::vector<KindInfo>& kinds() {
   static const std::vector<KindInfo> all = [] {
     std::vector<KindInfo> infos;
@@ -38,6 +40,7 @@ const std::vector<KindInfo>& kinds() {
   return all;
 }
 
+// The engine points into the rules, so the stream keeps them alive.
 struct Stream::State {
   std::shared_ptr<const Rules> rules;
   Engine engine;
@@ -54,6 +57,7 @@ void Stream::finish(std::string& out) { state_->engine.finish(out); }
 bool Stream::holds() const { return state_->engine.held() > 0; }
 const Counts& Stream::counts() const { return state_->engine.counts(); }
 
+// For a text that is complete.
 std::string redacted(const Rules& rules, std::string_view text, Counts* counts) {
   std::string out;
   Engine engine(rules.compiled());
@@ -81,6 +85,8 @@ std::string redacted_member(const Rules& rules, const std::string& name, const s
 
 }  // namespace
 
+// Keys are redacted too. Two keys that become the same get a number, because a value must not
+// vanish.
 Value redacted_value(const Rules& rules, const Value& value, Counts* counts) {
   Value out = value;
   if (const std::string* text = value.as_string()) {

@@ -25,7 +25,8 @@
 namespace paddock::redact {
 
 struct Secret {
-  std::string name, value;  // [redacted:NAME]
+  // Shown as [redacted:NAME].
+  std::string name, value;
 };
 struct Pattern {
   std::string name, pattern;
@@ -34,18 +35,22 @@ struct Pattern {
 struct Options {
   // Values shorter than four bytes would hit ordinary text and are left alone.
   std::vector<Secret> secrets;
-  std::set<std::string> skip;   // kinds of kinds() that are not looked for
-  std::vector<Pattern> custom;  // docs/redaction.md has their grammar
+  // Kinds of kinds() that are not looked for.
+  std::set<std::string> skip;
+  // docs/redaction.md has their grammar.
+  std::vector<Pattern> custom;
 };
 
-using Counts = std::map<std::string, uint64_t>;  // by kind, or by the name of a known value
+// By kind, or by the name of a known value.
+using Counts = std::map<std::string, uint64_t>;
 uint64_t total(const Counts& counts);
 
 // Immutable and shared by all streams.
 class Rules {
  public:
   static Result<std::shared_ptr<const Rules>> compile(const Options& options);
-  static std::shared_ptr<const Rules> common();  // the built-in patterns alone, compiled once
+  // The built-in patterns alone, compiled once.
+  static std::shared_ptr<const Rules> common();
   ~Rules();
   struct Compiled;
   const Compiled& compiled() const { return *compiled_; }
@@ -61,7 +66,9 @@ Result<void> check_pattern(std::string_view pattern);
 struct KindInfo {
   std::string name, what, source;
 };
-const std::vector<KindInfo>& kinds();  // the built-in ones
+
+// The built-in ones.
+const std::vector<KindInfo>& kinds();
 
 class Stream {
  public:

@@ -16,6 +16,8 @@ bool names_before(const Region& a, const Region& b) {
 
 }  // namespace
 
+// Merges with all regions that it overlaps. New regions mostly come at the end, so that the search
+// goes backwards.
 void Regions::add(Region region) {
   region.first = region.end;
   size_t at = regions_.size();

@@ -10,9 +10,12 @@ namespace paddock::redact {
 struct Region {
   uint64_t start, end;
   uint32_t label;
-  bool known;              // a known value names a region before a pattern does
-  uint64_t first;          // the end of the match that gave the label
-  bool continues = false;  // goes on with what was counted before
+  // A known value names a region before a pattern does.
+  bool known;
+  // The end of the match that gave the label.
+  uint64_t first;
+  // Goes on with what was counted before.
+  bool continues = false;
 };
 
 class Regions {
@@ -25,7 +28,8 @@ class Regions {
   }
 
  private:
-  std::vector<Region> regions_;  // in order, apart from each other
+  // In order, and apart from each other.
+  std::vector<Region> regions_;
 };
 
 }  // namespace paddock::redact

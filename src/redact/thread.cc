@@ -39,6 +39,7 @@ inline size_t skip_same(const PatternAutomaton& is, const char* text, size_t fro
 
 }  // namespace
 
+// Follows the pattern over the first bytes, without making a thread. Most candidates end here.
 bool Thread::can_begin(const PatternAutomaton& automaton, std::string_view text) {
   if (automaton.words > 1) return can_begin_long(automaton, text);
   uint64_t bits[1] = {1}, valued = 0;
@@ -69,6 +70,8 @@ bool Thread::can_begin_long(const PatternAutomaton& automaton, std::string_view 
   return true;
 }
 
+// The number of words is a template parameter, so that the common patterns of one word run in
+// registers.
 template <size_t Words>
 Thread::Fate Thread::run_words(const Window& window, uint64_t limit) {
   const PatternAutomaton& is = *automaton;
@@ -118,6 +121,7 @@ Thread::Fate Thread::run_words(const Window& window, uint64_t limit) {
   return fate;
 }
 
+// Counts steps by words, since that is what they cost.
 Thread::Fate Thread::run(const Window& window, uint64_t limit, uint64_t& work) {
   if (at >= limit) return Fate::alive;
   uint64_t from = at;
@@ -132,12 +136,16 @@ Thread::Fate Thread::run(const Window& window, uint64_t limit, uint64_t& work) {
   return fate;
 }
 
+// A pattern that asks for a byte after the match accepts the end of the text instead, unless it
+// needs one.
 void Thread::meet_end() {
   if (automaton->after && !automaton->needs_end_byte &&
       (bits[automaton->last / 64] >> (automaton->last % 64) & 1))
     accept(at);
 }
 
+// Both patterns are the same, so their states can be joined. The result may match where neither
+// would have, but never the reverse.
 void Thread::take_over(const Thread& other) {
   for (size_t i = 0; i < automaton->words; ++i) bits[i] |= other.bits[i];
   if (other.start < start) before = other.before;

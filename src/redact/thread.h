@@ -30,7 +30,8 @@ struct Thread {
   static constexpr uint64_t kLongestContext = 1024;
   // So is one whose value has not been met by then; one that has is certain.
   static constexpr uint64_t kLongestValue = 4096;
-  static constexpr size_t kLookAhead = 32;  // bytes that can_begin() looks at
+  // Bytes that can_begin() looks at.
+  static constexpr size_t kLookAhead = 32;
 
   // False when a thread would come to nothing within the first bytes of `text`. Most do, and need
   // not be made.
@@ -59,7 +60,8 @@ struct Thread {
   // dead: the byte at `at` ended it; over: its match cannot become longer; full: at `stop`.
   enum class Fate { alive, dead, over, full };
   Fate run(const Window& window, uint64_t limit, uint64_t& work);
-  void meet_end();  // the text ends at `at`
+  // The text ends at `at`.
+  void meet_end();
   // Becomes both, from the earlier start: redacts rather too much.
   void take_over(const Thread& other);
   // From here on the text may be secret.
@@ -69,11 +71,15 @@ struct Thread {
 
   const PatternAutomaton* automaton;
   uint64_t start, at;
-  uint64_t value = kNowhere;                                    // where the value begins
-  uint64_t accepted_value = kNowhere, accepted_end = kNowhere;  // the longest match so far
+  // Where the value begins.
+  uint64_t value = kNowhere;
+  // The longest match so far.
+  uint64_t accepted_value = kNowhere, accepted_end = kNowhere;
   uint64_t stop;
-  int before;               // the byte in front of `start`, -1: none
-  bool is_certain = false;  // it was reported, and goes on
+  // The byte in front of `start`. -1: none.
+  int before;
+  // It was reported, and goes on.
+  bool is_certain = false;
   uint64_t bits[8] = {1};
 
  private:

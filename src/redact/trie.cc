@@ -81,6 +81,8 @@ void Trie::link() {
   matches_.shrink_to_fit();
 }
 
+// The first child stands right after its node; others are found by a search. 0 stands for none,
+// since no node has the root as its child.
 Trie::Node Trie::child(Node node, uint8_t byte) const {
   const State& state = nodes_[node];
   if (state.has_next && state.next == byte) return node + 1;
@@ -93,17 +95,20 @@ Trie::Node Trie::child(Node node, uint8_t byte) const {
   return found != branches_.end() && found->node == node && found->byte == byte ? found->child : 0;
 }
 
+// Only for nodes that have a match.
 Trie::Match Trie::match_of(Node node) const {
   return *std::lower_bound(matches_.begin(), matches_.end(), node,
                            [](const Match& a, Node wanted) { return a.node < wanted; });
 }
 
+// A leaf can only go on as what it falls back to.
 uint32_t Trie::open(Node node) const {
   while (node != kRoot && !nodes_[node].has_next && !nodes_[node].has_branches)
     node = nodes_[node].fail;
   return nodes_[node].depth;
 }
 
+// Falls back until a child fits, as Aho and Corasick describe it.
 Trie::Node Trie::step(Node node, uint8_t byte, uint64_t& work) const {
   for (;;) {
     ++work;

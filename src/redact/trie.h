@@ -45,7 +45,8 @@ class Trie {
     uint32_t fail : 29 = 0;
     uint32_t has_next : 1 = 0, has_branches : 1 = 0, has_match : 1 = 0;
     uint32_t depth : 24 = 0;
-    uint32_t next : 8 = 0;  // most nodes have one child, which stands right after them
+    // Most nodes have one child, which stands right after them.
+    uint32_t next : 8 = 0;
   };
   struct Branch {
     Node node, child;
@@ -56,8 +57,10 @@ class Trie {
   void link();
 
   std::vector<State> nodes_;
-  std::vector<Branch> branches_;  // the other children, by node and byte
-  std::vector<Match> matches_;    // by node
+  // The other children, by node and byte.
+  std::vector<Branch> branches_;
+  // By node.
+  std::vector<Match> matches_;
 };
 
 }  // namespace paddock::redact

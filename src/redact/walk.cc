@@ -6,6 +6,7 @@
 
 namespace paddock::redact {
 
+// A walk that is under way sees everything that one from here would see.
 void KnownWalk::begin_at(uint64_t place) {
   if (active_) return;
   active_ = true;
@@ -25,6 +26,8 @@ bool KnownWalk::is_break(unsigned char byte) const {
          (lines_.size() == 1 || index_ - lines_.back().index >= kShortestLine);
 }
 
+// Breaks are not counted, so that positions in the stream are found again through the list of
+// lines.
 void KnownWalk::run(const Window& window, uint64_t limit, Regions& regions, uint64_t& work) {
   while (active_ && at_ < limit) {
     unsigned char byte = window.at(at_);
@@ -51,6 +54,7 @@ void KnownWalk::run(const Window& window, uint64_t limit, Regions& regions, uint
   }
 }
 
+// The place in the stream of a byte that was counted without breaks.
 uint64_t KnownWalk::position(uint64_t index) const {
   if (!skips_) return at_ - (index_ - index);
   auto line =
@@ -60,6 +64,7 @@ uint64_t KnownWalk::position(uint64_t index) const {
   return line->position + (index - line->index);
 }
 
+// From the first byte that could be the beginning of a value.
 uint64_t KnownWalk::hold() const {
   if (!active_) return kNowhere;
   uint32_t open = trie_->open(node_);
