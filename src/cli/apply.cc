@@ -10,6 +10,7 @@ namespace paddock::cli {
 
 namespace {
 
+// The exit status when something was left because it was flagged or refused.
 constexpr int kSomethingLeft = 1;
 
 // A line for each change, what became of it, and the sums.
@@ -47,12 +48,14 @@ Value to_value(const store::ApplyReport& report, bool discarded) {
   return Value::Object{{"items", std::move(items)}, {"discarded", discarded}};
 }
 
+// Recorded before it is done, since nothing of it is left afterwards.
 Result<int> discard(const std::string& id, bool json) {
   TRY(recorded("apply.discard", Value::Object{{"change_set", id}},
                [&] { return store::discard_change_set(id); }));
   return show(json, to_value({}, true), cat("discarded ", id, "\n"));
 }
 
+// A dry run changes nothing, and leaves no record.
 Result<store::ApplyReport> apply(const store::ChangeSet& set, const std::string& id,
                                  const std::vector<std::string>& paths,
                                  const store::ApplyOptions& how) {
@@ -65,6 +68,7 @@ Result<store::ApplyReport> apply(const store::ChangeSet& set, const std::string&
 
 }  // namespace
 
+// The change set is removed only when all of it was taken over.
 int apply_main(int argc, char** argv) {
   bool throw_away = false;
   store::ApplyOptions how;

@@ -16,6 +16,7 @@ namespace {
 
 using tools::Approval;
 
+// The same directory that the desk of every process uses.
 Result<std::unique_ptr<tools::Approvals>> open_approvals() {
   return tools::Approvals::open(TRY(store::state_directory()) + "/tools/approvals");
 }
@@ -50,6 +51,7 @@ Result<int> list(const tools::Approvals& approvals, bool json) {
   return show(json, Value::Object{{"waiting", std::move(waiting)}}, text);
 }
 
+// The decision is recorded before it takes effect, with the user who made it.
 Result<Approval> decide(tools::Approvals& approvals, const std::string& id, bool approve,
                         const std::string& why) {
   Approval approval = TRY(approvals.find(id));

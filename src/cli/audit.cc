@@ -20,6 +20,7 @@ namespace {
 
 constexpr char kWhere[] = "the log's directory (default: in the state directory)";
 
+// Progress is only shown once there is some, so that a small log prints nothing.
 Result<audit::Verified> verified(const std::string& directory, const std::string& key_file,
                                  const std::string& expect) {
   audit::VerifyOptions options{.directory = TRY(audit_directory(directory)), .expect = expect};
@@ -32,6 +33,7 @@ Result<audit::Verified> verified(const std::string& directory, const std::string
   return audit::verify(options);
 }
 
+// For people: "1 record", "2 records".
 std::string counted(uint64_t count, const char* thing) {
   return cat(count, " ", thing, count == 1 ? "" : "s");
 }
@@ -91,6 +93,7 @@ int verify_log(int argc, char** argv) {
 // One fact about the log, or one thing done to it: the value that is shown, under a name in JSON.
 using Work = Result<Value> (*)(const std::string& directory);
 
+// All verbs without options of their own.
 int run_simple(const char* verb, const char* what, const char* name, Work work, int argc,
                char** argv) {
   std::string directory;

@@ -11,18 +11,22 @@ namespace paddock::cli {
 
 namespace {
 
-constexpr size_t kMostText = 4096;  // of a value, or of a damaged line
+// In bytes of a value, or of a damaged line.
+constexpr size_t kMostText = 4096;
 
+// A time that cannot be read takes the same width, so that columns stay in line.
 std::string clock_of(const Value& record) {
   Result<int64_t> time_us = parse_rfc3339(text_in(record, "time"));
   std::string text = time_us ? local_time(time_us.value() / 1000, Precision::milliseconds) : "";
   return text.empty() ? std::string(23, '?') : text;
 }
 
+// Made printable, because records may hold anything that an agent wrote.
 std::string shown(std::string_view text) {
   return text.size() > kMostText ? cat(printable(text.substr(0, kMostText)), "…") : printable(text);
 }
 
+// Quoted only where a shell would need it.
 std::string word(const std::string& text) {
   return shown(shell_word(text.substr(0, kMostText + 1)));
 }
@@ -36,6 +40,7 @@ std::string command_of(const Value::Array& words) {
   return text;
 }
 
+// Microseconds are shown where they are worth showing.
 std::string short_time(int64_t microseconds) {
   if (microseconds < 10'000) return cat(microseconds, "us");
   return microseconds < 10'000'000 ? cat(microseconds / 1000, "ms")
@@ -46,6 +51,7 @@ std::string short_time(int64_t microseconds) {
 constexpr const char* kFirst[] = {"command", "argv", "act",  "outcome", "error", "action",
                                   "limit",   "name", "port", "method",  "path",  "why"};
 
+// Such members are left out of a line.
 bool says_nothing(const Value& value) {
   return value.is_null() || (value.as_string() && value.as_string()->empty()) ||
          (value.as_array() && value.as_array()->empty()) ||
@@ -84,6 +90,7 @@ std::string summary_of(const Value& record) {
   return join(parts, "  ");
 }
 
+// Red is for what was refused or is wrong, yellow for what needs attention.
 const char* colour_of(const std::string& kind, const std::string& verdict, const Colours& colour) {
   if (verdict == "deny" || kind == "denial" || kind == "auth.refused" || kind == "monitor.kill" ||
       kind == "log.gap" || kind == "log.damage")
@@ -96,6 +103,7 @@ const char* colour_of(const std::string& kind, const std::string& verdict, const
 
 }  // namespace
 
+// One record on one line, cut to the width of the terminal.
 std::string readable(const audit::Found& found, const Colours& colour, size_t width) {
   std::string number = std::to_string(found.seq);
   number.insert(0, number.size() < 7 ? 7 - number.size() : 0, ' ');

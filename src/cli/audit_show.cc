@@ -62,6 +62,7 @@ Result<void> read_filters(Filters& filters, size_t usual_limit) {
   return {};
 }
 
+// Collects lines and writes them in large pieces. It also counts damage, for the exit status.
 class Printer {
  public:
   explicit Printer(bool json)
@@ -105,6 +106,7 @@ Result<uint64_t> show_found(Filters& filters, bool newest_first) {
   return printer.damaged();
 }
 
+// A person should not have to look for the mark in a long listing.
 int status_of(uint64_t damaged) {
   if (damaged > 0)
     print_error(cat("paddock: ", damaged, " of these are damaged; see: paddock audit verify\n"));

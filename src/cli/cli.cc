@@ -1,3 +1,4 @@
+// What all commands share: verbs, output, errors and signals.
 #include "cli/cli.h"
 
 #include <fcntl.h>
@@ -31,6 +32,7 @@ const Verb* find_verb(std::span<const Verb> verbs, const std::string& name) {
   return nullptr;
 }
 
+// As a table, for --help.
 std::string list_verbs(std::span<const Verb> verbs) {
   size_t width = 0;
   for (const std::string& name : names_of(verbs)) width = std::max(width, name.size());
@@ -43,6 +45,7 @@ std::string list_verbs(std::span<const Verb> verbs) {
   return text;
 }
 
+// Empty if nothing is near.
 std::string nearest_verb(std::span<const Verb> verbs, const std::string& name) {
   return name.empty() ? "" : nearest(name, names_of(verbs));
 }
@@ -64,10 +67,12 @@ int run_verb(const char* command, std::span<const Verb> verbs, int argc, char** 
                 false);
 }
 
+// A failed write is ignored: there is nobody left to tell.
 void print(const std::string& text) { (void)write_all(STDOUT_FILENO, text); }
 void print_error(const std::string& text) { (void)write_all(STDERR_FILENO, text); }
 void print_json(const Value& value) { print(to_json(value) + "\n"); }
 
+// Prints the value as JSON, or the text for people.
 int show(bool json, const Value& value, const std::string& text) {
   if (json)
     print_json(value);
@@ -76,6 +81,7 @@ int show(bool json, const Value& value, const std::string& text) {
   return 0;
 }
 
+// As JSON the error goes to stdout, where the caller reads the answer.
 int report(const Error& error, bool json) {
   if (json)
     print_json(Value::Object{{"error", Value::Object{{"code", to_string(error.code)},
@@ -87,12 +93,14 @@ int report(const Error& error, bool json) {
   return kFailed;
 }
 
+// An absent list and an empty one are the same to callers.
 const Value::Array& items_in(const Value& object, std::string_view key) {
   static const Value::Array none;
   const Value* list = object.find(key);
   return list && list->as_array() ? *list->as_array() : none;
 }
 
+// The result can be pasted into a shell.
 std::string shell_word(const std::string& text) {
   static constexpr char kPlain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
@@ -102,12 +110,14 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
+// No colours if the output is not a terminal, or NO_COLOR says so (no-color.org).
 Colours colours() {
   const char* no_color = std::getenv("NO_COLOR");
   if (!::isatty(STDOUT_FILENO) || (no_color && *no_color)) return {"", "", "", "", "", ""};
   return {"\x1b[1m", "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"};
 }
 
+// In the zone of the user, as clocks on the wall show it.
 std::string local_time(int64_t time_ms, Precision precision) {
   time_t seconds = static_cast<time_t>(time_ms / 1000);
   tm parts{};
@@ -119,6 +129,7 @@ std::string local_time(int64_t time_ms, Precision precision) {
   return cat(text, ".", std::to_string(1000 + time_ms % 1000).substr(1));
 }
 
+// From here on these signals are read from the descriptor, and end nothing by themselves.
 Result<Fd> catch_signals(std::initializer_list<int> signals) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -129,6 +140,7 @@ Result<Fd> catch_signals(std::initializer_list<int> signals) {
   return fd;
 }
 
+// 0 if there is none.
 int next_signal(const Fd& signals) {
   signalfd_siginfo info{};
   return ::read(signals.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
@@ -140,6 +152,7 @@ std::string from_environment(const char* name) {
   return value ? value : "";
 }
 
+// For commands whose children must not read what the user types.
 void close_stdin() {
   Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (null) (void)::dup2(null.get(), STDIN_FILENO);

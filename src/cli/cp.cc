@@ -18,10 +18,12 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// A link to a directory counts as one, as with cp.
 bool is_remote_directory(const Value& entry) {
   return text_in(entry, "type") == "directory" || text_in(entry, "target_type") == "directory";
 }
 
+// The target is settled first: whether it exists decides what its name means.
 Result<Transferred> copy_in(const Transfer& transfer, const std::string& from,
                             const std::string& to) {
   if (from == "-") return upload_input(transfer, STDIN_FILENO, to);
@@ -38,6 +40,7 @@ Result<Transferred> copy_in(const Transfer& transfer, const std::string& from,
   return upload_file(transfer, from, target);
 }
 
+// Nothing is written before it is known what is there inside.
 Result<Transferred> copy_out(const Transfer& transfer, const std::string& from,
                              const std::string& to) {
   Value entry = TRY(remote_entry(transfer, from));

@@ -23,6 +23,7 @@ struct Flags : PolicyFlags {
   bool auto_resume = false;
 };
 
+// Variables that are passed on are sent as values: the server has another environment.
 Result<Value> policies_of(const PolicyFlags& flags) {
   PolicyFlags call = flags;
   call.given.erase("env.pass");  // their values go as env
@@ -55,6 +56,7 @@ Result<Value> environment_of(const PolicyFlags& flags) {
   return text_table(env);
 }
 
+// Twice the same name would leave open which one counts.
 Result<Value> secrets_of(const Flags& flags) {
   Value object(Value::Object{});
   for (const std::string& text : flags.secrets) {
@@ -104,6 +106,8 @@ Result<Value> request_of(const Flags& flags) {
   return body;
 }
 
+// If our default is longer than the tenant may have, the server's own is asked for instead. A time
+// that the user gave is never changed.
 Result<Value> create(const Flags& flags) {
   Value body = TRY(request_of(flags));
   Client client = TRY(Client::find());

@@ -71,6 +71,7 @@ std::string sizes(const store::Change& change) {
   return cat(human_size(change.size_before), " → ", human_size(change.size_after));
 }
 
+// The path may not be UTF-8; to_json() replaces what is not.
 Value to_value(const store::Change& change) {
   return Value::Object{{"path", change.path},
                        {"kind", to_string(change.kind)},
@@ -127,6 +128,7 @@ Result<std::vector<store::Change>> selected(const store::ChangeSet& set,
   return changes;
 }
 
+// The text of changes is only made on request: it may be long.
 Result<int> show_changes(const std::string& id, const std::vector<std::string>& paths, bool text,
                          bool json) {
   store::ChangeSet set = TRY(store::open_change_set(id));

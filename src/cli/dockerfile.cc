@@ -10,6 +10,7 @@ namespace paddock::cli {
 
 namespace {
 
+// An instruction, with the number of the line that it begins on.
 struct Line {
   int number = 0;
   std::string keyword, rest;
@@ -20,6 +21,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
+// ASCII only; keywords have no other letters.
 std::string upper(std::string text) {
   for (char& c : text)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -67,6 +69,7 @@ std::optional<std::vector<std::string>> json_form(const std::string& text) {
   return words;
 }
 
+// The list form is quoted for a shell, since steps are run by one.
 std::string command_of(const std::string& text) {
   std::optional<std::vector<std::string>> words = json_form(text);
   if (!words) return text;
@@ -112,6 +115,8 @@ std::optional<std::vector<std::string>> shell_words(const std::string& text) {
   return words;
 }
 
+// Reads the instructions in order. What is not taken is an error, because leaving it out would
+// build something else.
 class Reader {
  public:
   explicit Reader(std::string name) : name_(std::move(name)) {}
@@ -134,6 +139,7 @@ class Reader {
     return Error{Code::invalid, cat(name_, ":", line.number, ": ", line.keyword, ": ", why), hint};
   }
 
+  // Here-documents are recognised to refuse them, as their lines would be taken for instructions.
   Result<void> take(const Line& line) {
     if (line.keyword == "FROM") return take_from(line);
     if (file_.from.empty()) return wrong(line, "comes before FROM");
@@ -167,6 +173,7 @@ class Reader {
     return wrong(line, "is not taken", "FROM, RUN, COPY, WORKDIR, USER, ENV and CMD are");
   }
 
+  // "AS name" is accepted and ignored: there is only one stage.
   Result<void> take_from(const Line& line) {
     if (!file_.from.empty()) return wrong(line, "a second one: builds in stages are not taken");
     std::vector<std::string> words = words_in(line.rest);
@@ -178,6 +185,7 @@ class Reader {
     return {};
   }
 
+  // Every source becomes a step of its own, with its owner and mode.
   Result<void> take_copy(const Line& line) {
     std::string owner, mode, rest = line.rest;
     while (starts_with(rest, "--")) {
@@ -213,6 +221,7 @@ class Reader {
     return {};
   }
 
+  // Both forms of Docker: NAME=VALUE …, and the old one with the rest of the line as the value.
   Result<void> take_env(const Line& line) {
     std::optional<std::vector<std::string>> words = shell_words(line.rest);
     if (!words || words->empty()) return wrong(line, "a quote is not closed");
@@ -260,6 +269,7 @@ Result<Dockerfile> parse_dockerfile(const std::string& text, const std::string& 
   return Reader(name).read(text);
 }
 
+// Comments begin in the first column, as Docker reads them.
 std::vector<std::string> parse_dockerignore(const std::string& text) {
   std::vector<std::string> patterns;
   for (const std::string& raw : split(text, '\n')) {
@@ -269,6 +279,7 @@ std::vector<std::string> parse_dockerignore(const std::string& text) {
   return patterns;
 }
 
+// The last pattern that matches decides.
 bool is_ignored(const std::vector<std::string>& patterns, const std::string& path) {
   bool ignored = false;
   for (const std::string& pattern : patterns) {

@@ -10,8 +10,10 @@
 namespace paddock::cli {
 
 struct DockerStep {
-  std::string type;               // RUN, COPY, WORKDIR, USER, ENV
-  std::vector<std::string> args;  // as the builder takes them
+  // RUN, COPY, WORKDIR, USER or ENV.
+  std::string type;
+  // As the builder takes them.
+  std::vector<std::string> args;
 };
 
 struct Dockerfile {

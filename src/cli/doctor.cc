@@ -75,6 +75,7 @@ const char* colour_of(Support::State state, const Colours& colours) {
   return "";
 }
 
+// Says who holds the limit, or why nobody does and how to change that.
 Row limit_row(const LimitSupport& limit, const Colours& colours) {
   if (limit.works)
     return {info(limit.kind).name, to_string(limit.enforced.strength), limit.enforced.by, "",
@@ -148,6 +149,7 @@ Value to_value(const Diagnosis& found) {
 
 }  // namespace
 
+// Standard input is closed: the probes start programs that must not read it.
 int doctor_main(int argc, char** argv) {
   Options options("doctor",
                   "Tries what this host can enforce, and says how to fix what it cannot. Exits "

@@ -84,6 +84,7 @@ int failure_status(const Error& error) {
 
 }  // namespace
 
+// Exits as the command does, so that scripts can use it in its place.
 int exec_main(int argc, char** argv) {
   Flags flags;
   Options options("exec", "Runs a command in a living sandbox and exits as it does.");

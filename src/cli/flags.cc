@@ -13,6 +13,7 @@ Result<int64_t> duration_flag(const char* flag, const std::string& text) {
   return static_cast<int64_t>(TRY(of_flag(flag, parse_duration(text))));
 }
 
+// The name is checked in both forms, as it becomes a variable.
 Result<std::pair<std::string, std::string>> secret_of(const std::string& text) {
   bool has_value = text.find('=') != std::string::npos;
   Result<std::pair<std::string, std::string>> parsed =
@@ -28,6 +29,7 @@ Result<std::pair<std::string, std::string>> secret_of(const std::string& text) {
   return std::pair{text, std::string(value)};
 }
 
+// Overwrites the values in place. It must be called after the flags were read.
 void hide_secrets(int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     bool joined = std::strncmp(argv[i], "--secret=", 9) == 0;

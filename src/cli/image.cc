@@ -32,6 +32,7 @@ void show_unpacked(const store::UnpackReport& unpacked) {
       cat("\r\x1b[Kunpacking: ", human_size(unpacked.bytes), ", ", unpacked.entries, " files"));
 }
 
+// Ends with a command to try the image with.
 std::string describe(const store::Imported& imported) {
   const store::Image& image = imported.image;
   std::string layers = image.layers ? cat(", ", image.layers, " layers") : "";
@@ -42,6 +43,7 @@ std::string describe(const store::Imported& imported) {
              " -- /bin/sh -c 'cat /etc/os-release'\n");
 }
 
+// The line of progress is removed before anything else is printed.
 int import_image(int argc, char** argv) {
   std::string name, file, max_size;
   Options options("image import",

@@ -52,6 +52,8 @@ std::string python_source(const Command& command) {
 
 }  // namespace
 
+// The program is parsed in a sandbox of its own, under the strict preset: parsing hostile text with
+// Python is not safe outside.
 Result<void> check_imports(const Command& command, const Policy& policy) {
   std::string source = policy.python_imports ? python_source(command) : "";
   if (source.empty()) return {};

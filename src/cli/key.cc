@@ -31,6 +31,7 @@ Result<int64_t> expiry(const std::string& text) {
   return manager::wall_time_now() + static_cast<int64_t>(length);
 }
 
+// The file is shared with a server, under a lock.
 Result<manager::Keys> open_keys() { return manager::Keys::open(TRY(store::state_directory())); }
 
 std::string expires(const manager::KeyInfo& key) {
@@ -38,6 +39,7 @@ std::string expires(const manager::KeyInfo& key) {
   return local_time(key.expires, Precision::minutes);
 }
 
+// The key is on stdout by itself, so that a script can capture it; the remark goes to stderr.
 int create_key(int argc, char** argv) {
   std::string ends, tenant;
   std::vector<std::string> scopes;
@@ -96,6 +98,7 @@ int list_keys(int argc, char** argv) {
   });
 }
 
+// Takes effect without a restart: a running server reads the file again.
 int revoke_key(int argc, char** argv) {
   std::string id;
   Options options("key revoke", "Makes a key good for nothing, at once.");

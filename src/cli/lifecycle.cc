@@ -34,6 +34,7 @@ int print_forks(const Value& answer) {
 
 }  // namespace
 
+// With --files-only nothing stays in memory, and resuming starts new processes.
 int pause_main(int argc, char** argv) {
   bool files_only = false;
   std::vector<std::string> ids;
@@ -49,6 +50,7 @@ int pause_main(int argc, char** argv) {
   });
 }
 
+// An empty body keeps the time that the sandbox was made with.
 int resume_main(int argc, char** argv) {
   std::string timeout;
   std::vector<std::string> ids;
@@ -75,6 +77,7 @@ int kill_main(int argc, char** argv) {
   });
 }
 
+// Only files are kept; programs start again in sandboxes that are made from it.
 int snapshot_main(int argc, char** argv) {
   std::string id, name;
   Options options("snapshot",
@@ -91,6 +94,7 @@ int snapshot_main(int argc, char** argv) {
   });
 }
 
+// All forks begin with the same copy, however many there are.
 int fork_main(int argc, char** argv) {
   std::string id, count = "1", timeout;
   Options options("fork",

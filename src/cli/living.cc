@@ -11,6 +11,8 @@
 
 namespace paddock::cli {
 
+// Goes on after a failure, so that one wrong name does not keep the others from being done. The
+// exit status tells.
 Result<int> for_each(const std::vector<std::string>& names, bool json, const EachAct& act) {
   Client client = TRY(Client::find());
   Value::Array done, failed;
@@ -35,6 +37,7 @@ Result<int> for_each(const std::vector<std::string>& names, bool json, const Eac
   return status;
 }
 
+// Empty lines keep a connection alive, and mean nothing.
 Result<void> for_each_line(Response& response,
                            const std::function<Result<void>(const std::string& line)>& take) {
   while (std::optional<std::string> line = TRY(response.line()))
@@ -42,6 +45,7 @@ Result<void> for_each_line(Response& response,
   return {};
 }
 
+// Follows the pages, because the server returns a limited number at once.
 Result<std::vector<Value>> list_sandboxes(const Client& client, bool all) {
   std::vector<Value> found;
   std::string next;
@@ -59,6 +63,7 @@ Result<std::vector<Value>> list_sandboxes(const Client& client, bool all) {
   return found;
 }
 
+// By the wall clock, as the server's times are.
 int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -67,6 +72,7 @@ int64_t now_ms() {
 
 namespace {
 
+// Other states are on their way to one of these, and have no colour.
 const char* colour_of(const std::string& state, const Colours& colour) {
   if (state == "running") return colour.green;
   if (state == "paused") return colour.yellow;
@@ -112,6 +118,7 @@ std::string readable_log(const std::string& line, const Colours& colour) {
 
 }  // namespace
 
+// The list of ended sandboxes is only asked for with --all.
 int ls_main(int argc, char** argv) {
   bool all = false;
   Options options("ls", "Lists the living sandboxes.");
@@ -136,6 +143,7 @@ int ls_main(int argc, char** argv) {
   });
 }
 
+// With --follow the response ends when the sandbox does.
 int logs_main(int argc, char** argv) {
   bool follow = false;
   std::string id;

@@ -22,6 +22,7 @@ namespace {
 
 using io::Task;
 
+// How long requests that are under way may take at the end.
 constexpr io::Milliseconds kDrainTime = 2'000;
 
 struct Flags {
@@ -31,12 +32,16 @@ struct Flags {
   McpToolsOptions tools;
 };
 
+// Everything that lives as long as the server. Members are destroyed in reverse, so that what uses
+// something comes after it.
 struct Session {
   io::Loop& loop;
   Flags flags;
   std::shared_ptr<const mcp::Principal> principal;
-  std::string token, shown_token;  // shown: it was made here
-  Fd input, output;                // the client's
+  // The second is set if the token was made here and must be shown.
+  std::string token, shown_token;
+  // The client's streams.
+  Fd input, output;
   io::Socket signals;
   std::shared_ptr<mcp::Stopper> stopper;
   std::unique_ptr<McpTools> tools;
@@ -46,6 +51,7 @@ struct Session {
   Result<void> result{};
 };
 
+// The first signal stops the server in order; later ones change nothing.
 Task<void> watch_signals(Session& session) {
   while (true) {
     char info[128];
@@ -58,6 +64,7 @@ Task<void> watch_signals(Session& session) {
 
 // ---- over HTTP
 
+// Either header is accepted, since clients differ in which one they can send.
 std::string token_shown(const api::Exchange& exchange) {
   std::string authorization = exchange.header("Authorization");
   constexpr std::string_view kBearer = "bearer ";
@@ -207,6 +214,8 @@ Result<void> run(Flags flags) {
 
 }  // namespace
 
+// `paddock mcp VERB` is another command; without a verb it serves. Flags without a description are
+// for Paddock's own programs.
 int mcp_main(int argc, char** argv) {
   if (const Verb* verb = argc > 1 ? find_verb(mcp_verbs(), argv[1]) : nullptr)
     return verb->main(argc - 1, argv + 1);

@@ -18,10 +18,12 @@ namespace paddock::cli {
 
 namespace {
 
+// As many digits as people can compare, and as `accept` takes.
 constexpr size_t kShownHash = 12;
 
 Result<tools::Pins> open_pins() { return tools::Pins::open(TRY(store::state_directory())); }
 
+// Six blanks put the diff below the line that it belongs to.
 std::string indented(const std::string& text) {
   std::string out;
   for (const std::string& line : split(text, '\n'))
@@ -29,6 +31,7 @@ std::string indented(const std::string& text) {
   return out;
 }
 
+// The text is the server's own, so it is made printable by diff().
 std::string shown(const tools::PinChange& change) {
   std::string name = change.name.empty() ? "" : cat(" ", printable(change.name));
   return cat("    ", to_string(change.kind), name, ": ", change.what,
@@ -46,6 +49,7 @@ std::string shown_member(const Value& value, const char* key) {
 
 size_t count_of(const Value& value, const char* key) { return items_in(value, key).size(); }
 
+// A near name helps, because the mistake is mostly in the spelling.
 std::string unknown_tool(const Value& tool) {
   std::string meant = shown_member(tool, "hint");
   return cat("the policy lists '", shown_member(tool, "name"), "', and the server has no such tool",
@@ -94,6 +98,7 @@ struct Found {
   std::vector<std::string> unknown_tools;
 };
 
+// Relies on the words of Gateway::describe().
 bool has_failed(const Value& server) {
   return starts_with(shown_member(server, "state"), "failed");
 }
@@ -119,6 +124,7 @@ std::vector<std::string> tools_of_nobody(const Value& tools, const Value& server
   return unknown;
 }
 
+// Ends the servers again: this command only looks.
 io::Task<void> look(io::Loop& loop, tools::LocalTools& local, Found& found) {
   co_await local.toolbox().start();
   found.servers = local.toolbox().gateway().describe();
@@ -127,6 +133,7 @@ io::Task<void> look(io::Loop& loop, tools::LocalTools& local, Found& found) {
   loop.stop();
 }
 
+// Runs a loop of its own until the servers were looked at.
 Result<Found> look_at_servers(const std::vector<std::string>& policies) {
   io::Loop& loop = *TRY(io::Loop::create());
   std::unique_ptr<tools::LocalTools> local =
@@ -137,6 +144,7 @@ Result<Found> look_at_servers(const std::vector<std::string>& policies) {
   return found;
 }
 
+// Exits with 1 if anything in the policy does not fit what the servers offer, for use in checks.
 int servers_main(int argc, char** argv) {
   std::vector<std::string> policies;
   Options options(
@@ -165,6 +173,7 @@ int servers_main(int argc, char** argv) {
   });
 }
 
+// Without the definitions, which are long.
 Value pinned(const std::map<std::string, tools::Pin>& pins) {
   Value::Array all;
   for (const auto& [name, pin] : pins)
@@ -191,6 +200,7 @@ Value pins_as_json(const std::string& server, const std::vector<tools::PinSet>& 
   return Value::Object{{"server", server}, {"sets", std::move(listed)}};
 }
 
+// Every tool is listed only if one server was named.
 std::string pins_as_text(const std::string& server, const std::vector<tools::PinSet>& sets,
                          bool all) {
   Colours colour = colours();
@@ -236,6 +246,7 @@ int pins_main(int argc, char** argv) {
   });
 }
 
+// Recorded, because accepting a change is what the pins exist for.
 int accept_main(int argc, char** argv) {
   std::string server;
   std::vector<std::string> wanted;
@@ -259,6 +270,7 @@ int accept_main(int argc, char** argv) {
   });
 }
 
+// After this, whatever the server offers first is trusted.
 int forget_main(int argc, char** argv) {
   std::string server;
   Options options("mcp forget",

@@ -30,7 +30,9 @@ namespace {
 using io::Task;
 
 constexpr io::Milliseconds kTracesTime = 1'000;
-constexpr size_t kNameLength = 12;  // of a directory that ends with this process
+
+// Of a directory that ends with this process.
+constexpr size_t kNameLength = 12;
 
 // --workspace DIR[:ro|rw|copy], with the real path of the directory.
 Result<std::optional<Workspace>> workspace_of(const std::string& flag) {
@@ -129,6 +131,8 @@ Task<void> clean_up(io::Loop& loop, std::string directory, Result<void>& result)
 
 }  // namespace
 
+// Runs in a process of its own, and waits for its standard input to end, which happens when the
+// server goes in any way. The path is checked, since it comes from a command line.
 Result<void> clean_up_after(const std::string& directory) {
   (void)::signal(SIGPIPE, SIG_IGN);
   char nothing[64];
@@ -150,12 +154,14 @@ Result<void> clean_up_after(const std::string& directory) {
   return result;
 }
 
+// What `paddock mcp` holds. The manager is started when a tool first needs a sandbox.
 struct McpTools::State {
   explicit State(io::Loop& on) : loop(on) {}
   io::Loop& loop;
   McpToolsOptions options;
   std::optional<Workspace> workspace;
-  std::string state, temporary;  // directories: what is shared, and what ends with this process
+  // Directories: what is shared, and what ends with this process.
+  std::string state, temporary;
   Fd watcher;
   std::unique_ptr<record::Events> events;
   std::unique_ptr<manager::Manager> manager;
@@ -163,6 +169,7 @@ struct McpTools::State {
   bool starting = false, closed = false;
   io::Bell started{loop};
 
+  // close() waits for a start that is under way, as it cannot be left half done.
   Task<Result<manager::Manager*>> start_manager() {
     if (closed) co_return Error{Code::conflict, "this server is ending", ""};
     starting = true;
@@ -172,6 +179,7 @@ struct McpTools::State {
     co_return made;
   }
 
+  // The watcher comes first: whatever is made after it will be removed.
   Task<Result<manager::Manager*>> try_to_start() {
     // One for all tries.
     Result<Fd> watching = watcher ? Result<Fd>(std::move(watcher)) : start_watcher(temporary);
@@ -197,6 +205,7 @@ struct McpTools::State {
 McpTools::McpTools(std::unique_ptr<State> state) : state_(std::move(state)) {}
 McpTools::~McpTools() = default;
 
+// Everything that may be wrong with the policies and flags is found here, before a client connects.
 Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions options) {
   auto state = std::make_unique<State>(loop);
   State* self = state.get();
@@ -245,6 +254,7 @@ Result<std::unique_ptr<McpTools>> McpTools::open(io::Loop& loop, McpToolsOptions
 
 mcp::Service& McpTools::service() { return *state_->toolbox; }
 
+// Every client of this process is the same tenant, the user who started it.
 std::shared_ptr<const mcp::Principal> McpTools::principal(const std::string& id) const {
   auto principal = std::make_shared<tools::CallerPrincipal>();
   principal->id = id;
@@ -254,6 +264,7 @@ std::shared_ptr<const mcp::Principal> McpTools::principal(const std::string& id)
   return principal;
 }
 
+// The order is: servers behind the gateway, sandboxes, directories, and last the records.
 Task<void> McpTools::close() {
   state_->closed = true;
   co_await state_->toolbox->stop();

@@ -23,7 +23,8 @@ class McpTools {
 
   mcp::Service& service();
   std::shared_ptr<const mcp::Principal> principal(const std::string& id) const;
-  io::Task<void> close();  // sandboxes and servers end, and what was kept of them is removed
+  // Ends sandboxes and servers, and removes what was kept of them.
+  io::Task<void> close();
 
  private:
   struct State;

@@ -31,6 +31,7 @@ void Options::positional(const std::string& name, std::vector<std::string>* targ
   positionals_.push_back({.name = name, .what = what, .list = target, .required = required});
 }
 
+// Without a better hint, the help of the command is named.
 Error Options::wrong(const std::string& message, const std::string& hint) const {
   return Error{Code::invalid, cat(command_, ": ", message),
                hint.empty() ? cat("see: paddock ", command_, " --help") : hint};
@@ -57,6 +58,7 @@ static std::vector<std::string> names_of(const std::string& declared) {
   return {declared.substr(0, comma), declared.substr(comma + 2)};
 }
 
+// Both the short and the long name are found.
 Options::Entry* Options::find(const std::string& name) {
   for (Entry& entry : flags_)
     for (const std::string& known : names_of(entry.name))
@@ -174,6 +176,7 @@ std::string Options::help() const {
   return text;
 }
 
+// --help wins over every error, unless it belongs to a command that is to be run.
 std::optional<int> Options::parse(int argc, char** argv) {
   size_t plain = 0;  // words that are not flags
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
@@ -189,6 +192,7 @@ std::optional<int> Options::parse(int argc, char** argv) {
   return std::nullopt;
 }
 
+// The flag --json is declared last, so that it stands at the end of the help.
 int Options::run(int argc, char** argv, const Act& act, const std::string& json_means) {
   bool json = false;
   flag("--json", &json, json_means);

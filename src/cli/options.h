@@ -50,6 +50,7 @@ class Options {
           const std::string& json_means = "print one JSON object");
 
  private:
+  // What was declared. Exactly one of the targets is set.
   struct Entry {
     std::string name, placeholder, what;
     bool* flag = nullptr;
@@ -64,7 +65,8 @@ class Options {
   Result<void> take_flag(const std::string& word, std::vector<std::string>& words);
   Result<Entry*> find_flag(const std::string& name);
   Entry* find(const std::string& name);
-  bool spread(const std::string& word, std::vector<std::string>& words);  // -it into -i -t
+  // Takes -it apart into -i -t.
+  bool spread(const std::string& word, std::vector<std::string>& words);
   std::string help() const;
   Error wrong(const std::string& message, const std::string& hint = "") const;
 

@@ -6,6 +6,7 @@
 
 namespace paddock::cli {
 
+// The form `key=value` can be read by programs, and is part of the manual.
 std::string limit_line(const LimitHit& hit, bool ended) {
   if (!hit.rule.empty())
     return cat("paddock: stopped by a limit: limit=", printable(hit.rule), " rule=\"",
@@ -19,6 +20,7 @@ std::string limit_line(const LimitHit& hit, bool ended) {
   return line + "\n";
 }
 
+// Empty if nothing was redacted.
 std::string redaction_line(uint64_t count, const std::map<std::string, uint64_t>& by_kind) {
   if (count == 0) return "";
   std::vector<std::string> kinds;

@@ -19,6 +19,7 @@ namespace paddock::cli {
 
 namespace {
 
+// The same members as in every other error of the command line.
 Value error_value(const Error& error) {
   Value value;
   value.set("code", to_string(error.code));
@@ -27,11 +28,13 @@ Value error_value(const Error& error) {
   return value;
 }
 
+// The result for one file.
 struct Checked {
   std::vector<Error> errors;
   std::vector<std::string> notes;
 };
 
+// Presets are always correct, but may ask for what this machine cannot do.
 bool is_preset(const std::string& name) {
   std::vector<std::string> names = policy::preset_names();
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -90,6 +93,7 @@ Checked check_one(const std::string& file) {
   return checked;
 }
 
+// `error` is the first of `errors`, for programs that show only one.
 int check(const std::vector<std::string>& files, bool json) {
   bool all_ok = true;
   Value::Array results;
@@ -120,6 +124,7 @@ int check(const std::vector<std::string>& files, bool json) {
   return all_ok ? 0 : 1;
 }
 
+// On stderr, so that stdout stays what was asked for.
 void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) print_error(cat("note: ", note, "\n"));
 }
@@ -134,6 +139,7 @@ int show_policy(const std::vector<std::string>& names, bool json) {
   return 0;
 }
 
+// Both forms have the same content; JSON adds the policy itself.
 int explain(const std::vector<std::string>& names, bool json) {
   Result<policy::Combined> loaded = policy::load(names, {}, store::load_context());
   if (!loaded) return report(loaded.error(), json);
@@ -153,6 +159,7 @@ int explain(const std::vector<std::string>& names, bool json) {
 
 using Act = int (*)(const std::vector<std::string>& names, bool json);
 
+// All verbs whose operands are policies.
 int run_on_names(const char* verb, const char* operands, const char* what, Act act, int argc,
                  char** argv) {
   std::vector<std::string> names;

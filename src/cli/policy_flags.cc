@@ -16,6 +16,7 @@ bool is_among(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
+// The flags come from the table of keys, so that a new key needs no change here.
 void declare_policy(Options& options, PolicyFlags& flags, const std::vector<std::string>& tables,
                     const std::vector<std::string>& without) {
   options.list("--policy", "FILE|PRESET", &flags.policies,
@@ -34,6 +35,7 @@ void declare_policy(Options& options, PolicyFlags& flags, const std::vector<std:
   options.text("--agent", "NAME", &flags.agent, "who asks for it; stands in the records");
 }
 
+// The error shows the name only where it cannot be a secret.
 Result<std::pair<std::string, std::string>> assignment(const char* flag, const std::string& text) {
   size_t equals = text.find('=');
   std::string name = text.substr(0, equals);
@@ -45,6 +47,7 @@ Result<std::pair<std::string, std::string>> assignment(const char* flag, const s
   return std::pair{name, text.substr(equals + 1)};
 }
 
+// Reads every flag by its key. Relative paths and the like are resolved later, as in a file.
 Result<Policy> call_policy(const PolicyFlags& flags) {
   Policy call;
   call.name = "the command line";

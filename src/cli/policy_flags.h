@@ -14,8 +14,10 @@ namespace paddock::cli {
 
 struct PolicyFlags {
   std::vector<std::string> policies, env;
-  std::string agent;      // who asks: for records, not part of the policy
-  bool lives_on = false;  // a sandbox that somebody can resume
+  // Who asks. For records; not part of the policy.
+  std::string agent;
+  // It is a sandbox that somebody can resume.
+  bool lives_on = false;
 
   // What was given for a key, by the key's path ("files.read"): a list where the flag may be
   // repeated, else a text.

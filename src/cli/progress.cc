@@ -13,11 +13,13 @@ namespace paddock::cli {
 
 namespace {
 
+// In characters.
 constexpr size_t kBar = 24;
 constexpr auto kEvery = std::chrono::milliseconds(100);
 
 }  // namespace
 
+// The rate is left out until it means something. On a narrow terminal the bar goes first.
 std::string progress_line(const std::string& name, uint64_t done, std::optional<uint64_t> all,
                           double seconds, size_t width) {
   std::string rate =
@@ -39,13 +41,16 @@ std::string progress_line(const std::string& name, uint64_t done, std::optional<
   return fit(name, room) + fit(tail, width);
 }
 
+// Only shown on a terminal; elsewhere the calls cost nothing.
 Progress::Progress(std::string name, std::optional<uint64_t> all, bool shown)
     : name_(printable(name)), all_(all), shown_(shown && ::isatty(STDERR_FILENO)) {}
 
+// Leaves an empty line for what follows.
 Progress::~Progress() {
   if (drawn_) print_error("\r\x1b[K");
 }
 
+// Drawn ten times a second at most, and not at all for what is done at once.
 void Progress::add(uint64_t bytes) {
   done_ += bytes;
   Clock::time_point now = Clock::now();

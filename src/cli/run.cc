@@ -61,10 +61,12 @@ void declare(Options& options, Flags& flags) {
   options.command(&flags.command);
 }
 
+// Errors of the command line, before anything has happened.
 Error invalid(const std::string& message, const std::string& hint = "") {
   return Error{Code::invalid, message, hint};
 }
 
+// How a program in this language is started: by its file, or with its text after a flag.
 struct Language {
   const char *name, *suffix, *program, *text_flag;
 };
@@ -116,6 +118,7 @@ Result<Command> build_command(const Flags& flags) {
   return command;
 }
 
+// A variable that is given explicitly wins: emplace() does not replace.
 void pass_environment(const Policy& policy, Command& command) {
   if (!policy.env.pass) return;
   for (const std::string& name : *policy.env.pass)
@@ -131,8 +134,11 @@ std::string host_of(const Denial& denial) {
   return has_port ? target.substr(0, colon) : target;
 }
 
+// From this number on, or for sets this old, the user is reminded.
 constexpr size_t kManySets = 20;
-constexpr int64_t kOldSet = 30 * 24 * 3600;  // seconds
+
+// In seconds.
+constexpr int64_t kOldSet = 30 * 24 * 3600;
 
 // Change sets stay until they are applied or thrown away. A reminder for users who have many of
 // them, or old ones.
@@ -203,6 +209,7 @@ runs::PrepareOptions prepare_options(const Flags& flags, launch::KeeperProcess& 
   return prepare;
 }
 
+// Imports are checked before anything is made for the run.
 Result<runs::Prepared> prepare(const Flags& flags, const Command& command, const Policy& policy,
                                launch::KeeperProcess& keeper) {
   TRY(check_imports(command, policy));
@@ -275,6 +282,8 @@ Error without_secrets(const Error& error, const Flags& flags) {
 
 int run_main(int argc, char** argv) { return run_edited(argc, argv, nullptr); }
 
+// The keeper is forked before the flags are read: the process is still small then, and both can
+// work at the same time.
 int run_edited(int argc, char** argv, const EditPrepared& edit) {
   // A keeper gets ready while the flags are read and the plan is made. That it will be a container
   // is likely, since it is the default; a wrong guess costs a fork.

@@ -14,8 +14,10 @@ namespace paddock::cli {
 
 namespace {
 
+// In bytes. A job holds a whole policy.
 constexpr size_t kLargestJob = 16 << 20;
 
+// Only our own programs send jobs, so that an error is a bug in one of them.
 Error broken(const std::string& what) {
   return Error{Code::invalid, cat("--job: ", what), "this flag is for Paddock's own programs"};
 }
@@ -64,6 +66,7 @@ Result<Policy> policy_of(const Value& job, const std::string& name) {
 
 }  // namespace
 
+// A number that is not an open descriptor leaves `socket` empty, which read() reports.
 Job::Job(const std::string& descriptor) {
   bool is_number = !descriptor.empty() && descriptor.size() < 6 &&
                    descriptor.find_first_not_of("0123456789") == std::string::npos;
@@ -93,6 +96,7 @@ Result<void> Job::read() {
   return {};
 }
 
+// The caller may be gone; then nobody needs the result.
 void Job::tell(const Value& result) const { (void)write_all(socket.get(), to_json(result) + "\n"); }
 
 // Tells the caller why there is no result.

@@ -20,13 +20,15 @@ struct Job {
   // stands for itself: what it leaves open is that of the preset `default`, as anywhere.
   Result<void> read();
   void tell(const Value& result) const;
-  int failed(const Error& error) const;  // without what was given as a secret; the exit status
+  // Without what was given as a secret. Returns the exit status.
+  int failed(const Error& error) const;
 
   Fd socket;
   Command command;
   Policy policy;
   runs::RunRecordOptions record;
-  bool raw = false;  // stdin and stdout go to the program as they are
+  // stdin and stdout go to the program as they are.
+  bool raw = false;
 };
 
 }  // namespace paddock::cli

@@ -21,6 +21,7 @@ struct Flags {
        with_parent = false, temporary = false, json = false, quiet = false;
 };
 
+// An empty text gives the default, and 0 is accepted although parse_count() refuses it.
 Result<uint64_t> count_flag(const char* flag, const std::string& text, uint64_t otherwise) {
   if (text.empty()) return otherwise;
   Result<uint64_t> count = text == "0" ? Result<uint64_t>(0) : parse_count(text);
@@ -55,6 +56,7 @@ Result<api::ServeOptions> options_of(const Flags& flags) {
   return options;
 }
 
+// Standard streams are refused, and what is not open is found now.
 Result<Fd> ready_descriptor(const std::string& text) {
   if (text.empty()) return Fd();
   uint64_t number = TRY(parse_count(text));
@@ -64,12 +66,14 @@ Result<Fd> ready_descriptor(const std::string& text) {
   return Fd(static_cast<int>(number));
 }
 
+// The first address over TCP; empty if there is only the socket.
 std::string url_of(const api::Server& server) {
   for (const std::string& place : server.addresses())
     if (starts_with(place, "http")) return place;
   return "";
 }
 
+// One line, so that the caller can read up to the newline.
 std::string as_json(const api::Server& server) {
   Value value;
   value.set("ready", true);
@@ -100,6 +104,7 @@ std::string greeting(const api::Server& server) {
 
 }  // namespace
 
+// "ready" is written when connections are accepted, not before.
 int serve_main(int argc, char** argv) {
   Flags flags;
   Options options(

@@ -21,10 +21,14 @@ namespace {
 using Type = net::WebSocketMessage::Type;
 enum StreamByte : char { kInput = 0, kOutput = 1, kErrors = 2, kTerminal = 3 };
 
-constexpr size_t kPiece = 32 << 10;        // of stdin in a message
-constexpr size_t kMostUnsent = 256 << 10;  // stdin waits while so much is on its way
+// In bytes of stdin in a message.
+constexpr size_t kPiece = 32 << 10;
+
+// In bytes. stdin waits while so much is on its way.
+constexpr size_t kMostUnsent = 256 << 10;
 constexpr size_t kLargestMessage = 4 << 20;
 
+// Passes everything between the terminal and the WebSocket, in one thread, until the command ends.
 class Session {
  public:
   Session(Fd connection, std::string ahead, const SessionOptions& options)
@@ -35,6 +39,7 @@ class Session {
     reader_.add(ahead);
   }
 
+  // The terminal is put into raw mode only after everything that can fail before it.
   Result<Value> run(const Value& request) {
     signals_ = TRY(catch_signals({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}));
     if (::fcntl(connection_.get(), F_SETFL, O_NONBLOCK) != 0)
@@ -50,6 +55,7 @@ class Session {
   }
 
  private:
+  // Clients must mask their frames (RFC 6455, 5.3).
   void queue(Type type, std::string_view payload) {
     uint32_t mask = 0;
     (void)!::getrandom(&mask, sizeof mask, 0);
@@ -63,6 +69,7 @@ class Session {
     queue(Type::text, to_json(message));
   }
 
+  // stdin is not read while much is unsent, so that a fast producer does not fill the memory.
   Result<void> wait() {
     bool wants_input = reads_input_ && unsent_.size() < kMostUnsent;
     pollfd polled[] = {
@@ -77,6 +84,7 @@ class Session {
     return {};
   }
 
+  // Errors of sending are not final: the answer may have arrived already.
   Result<void> send() {
     ssize_t sent = ::send(connection_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (sent >= 0) unsent_.erase(0, static_cast<size_t>(sent));
@@ -99,6 +107,7 @@ class Session {
     return {};
   }
 
+  // The end of stdin is told to the command as well.
   Result<void> take_input() {
     std::string piece(1 + kPiece, kInput);
     ssize_t size = ::read(STDIN_FILENO, piece.data() + 1, kPiece);
@@ -113,6 +122,7 @@ class Session {
     return {};
   }
 
+  // Ctrl-C and the like go to the command. A second SIGTERM, or a lost terminal, ends this program.
   Result<void> take_signals() {
     while (int signal = next_signal(signals_)) {
       if (signal == SIGWINCH) {
@@ -130,6 +140,7 @@ class Session {
     return {};
   }
 
+  // Everything that has arrived is handled before the next wait.
   Result<void> take_messages() {
     while (!end_) {
       std::optional<net::WebSocketMessage> message = TRY(reader_.next());
@@ -149,12 +160,14 @@ class Session {
     return {};
   }
 
+  // The first byte says which stream it belongs to.
   Result<void> take_output(const std::string& payload) {
     if (payload.empty()) return {};
     return write_all(payload[0] == kErrors ? STDERR_FILENO : STDOUT_FILENO,
                      std::string_view(payload).substr(1));
   }
 
+  // Errors that are not fatal are ignored, such as a signal for a process that has just ended.
   Result<void> take_text(const std::string& text) {
     Value message = TRY(parse_json(text, "the server's message"));
     std::string type = text_in(message, "type");
@@ -183,6 +196,7 @@ class Session {
 
 }  // namespace
 
+// The size of the terminal is sent with the request, so that the first output fits.
 Result<Value> run_session(const client::Client& client, const std::string& path, Value request,
                           const SessionOptions& options) {
   client::Response response = TRY(client.upgrade(path));

@@ -12,8 +12,10 @@
 namespace paddock::cli {
 
 struct SessionOptions {
-  bool input = false;     // stdin goes in
-  bool terminal = false;  // the command has a terminal, of this one's size
+  // stdin goes in.
+  bool input = false;
+  // The command has a terminal of this one's size.
+  bool terminal = false;
 };
 
 // Sends `request` and passes everything through until the command ends. Gives the end's message

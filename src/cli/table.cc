@@ -15,8 +15,10 @@ namespace {
 
 constexpr size_t kGap = 2;
 
+// Bytes that continue a character of UTF-8.
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
+// Columns of width 0 are left out, with their gap.
 size_t total(const std::vector<size_t>& widths) {
   size_t sum = 0;
   for (size_t width : widths) sum += width ? width + kGap : 0;
@@ -38,6 +40,7 @@ void shrink(const std::vector<Column>& columns, std::vector<size_t>& widths, siz
 
 }  // namespace
 
+// Counts code points. Wide characters count as one, which is good enough for names.
 size_t display_width(std::string_view text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char byte) { return !continues(byte); }));
@@ -48,6 +51,7 @@ std::string padded(std::string text, size_t width) {
   return has < width ? text.append(width - has, ' ') : text;
 }
 
+// Never cuts within a character.
 std::string fit(const std::string& text, size_t width) {
   if (display_width(text) <= width) return text;
   if (width == 0) return "";
@@ -58,6 +62,8 @@ std::string fit(const std::string& text, size_t width) {
   return text.substr(0, end) + "…";
 }
 
+// First the columns that may be cut are cut; if that is not enough, optional ones go, the last
+// first.
 std::string render_table(const std::vector<Column>& columns,
                          const std::vector<std::vector<Cell>>& rows, size_t width, const char* bold,
                          const char* off) {
@@ -91,6 +97,7 @@ std::string render_table(const std::vector<Column>& columns,
   return out;
 }
 
+// 0 also means that lines are not to be cut.
 size_t terminal_width() {
   winsize size{};
   if (!::isatty(STDOUT_FILENO) || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
@@ -107,6 +114,7 @@ std::string sparkline(const std::vector<double>& values, double most) {
   return out;
 }
 
+// The remark for an empty table goes to stderr, so that a script sees no line.
 void print_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
                  const std::string& empty) {
   Colours colour = colours();

@@ -10,14 +10,19 @@ namespace paddock::cli {
 
 struct Column {
   std::string heading;
-  bool right = false;     // numbers
-  size_t least = 0;       // cut down to this many characters when there is no room; 0: never cut
-  bool optional = false;  // left out altogether when there is still no room, the last one first
+  // For numbers.
+  bool right = false;
+  // Cut down to this many characters when there is no room. 0: never cut.
+  size_t least = 0;
+  // Left out altogether when there is still no room, the last one first.
+  bool optional = false;
 };
 
 struct Cell {
-  std::string text;         // shown as it is: made printable by the caller
-  const char* colour = "";  // an escape sequence that takes no room
+  // Shown as it is: the caller makes it printable.
+  std::string text;
+  // An escape sequence that takes no room.
+  const char* colour = "";
 };
 
 // With blanks after it, up to `width` columns.

@@ -16,6 +16,8 @@ namespace paddock::cli {
 namespace {
 
 constexpr size_t kMostInput = 64 << 20;
+
+// Milliseconds. What the caller asks for is bounded, since nobody watches this process.
 constexpr int64_t kPatience = 5'000, kMostPatience = 60'000;
 
 // An event from its line of the audit log.
@@ -63,6 +65,7 @@ Result<void> send(const std::string& input) {
 
 }  // namespace
 
+// Only called by `paddock run`, so it takes no flags.
 int telemetry_send_main(int, char**) {
   Result<std::string> input = read_all(STDIN_FILENO, kMostInput);
   Result<void> sent = input ? send(input.value()) : Result<void>(input.error());

@@ -29,7 +29,8 @@ struct BuildFlags {
 struct Context {
   Fd directory;
   std::vector<std::string> ignored;
-  bool takes_back = false;  // an ignored directory may hold files that are not ignored
+  // An ignored directory may hold files that are not ignored.
+  bool takes_back = false;
 };
 
 // Whether `path` is the source, lies in it, or is on the way to it.
@@ -43,6 +44,7 @@ bool belongs_to(const std::string& source, const std::string& path, bool is_dire
   return parts.size() >= pattern.size() || is_directory;
 }
 
+// A tar in an unlinked file, and the hash that the server knows it by.
 struct Packed {
   Fd file;
   std::string hash;
@@ -77,6 +79,7 @@ Result<Packed> pack_source(const Context& context, const std::string& source) {
   return packed;
 }
 
+// What the server has already is not sent again.
 Result<void> upload(const Client& client, Packed packed, const std::string& source,
                     bool shows_progress) {
   std::string path = cat("/v1/templates/files/", packed.hash);
@@ -98,6 +101,8 @@ Result<void> upload(const Client& client, Packed packed, const std::string& sour
   return {};
 }
 
+// Files are packed for each COPY step by itself, so that a change in one does not invalidate the
+// others.
 Result<Value> steps_of(const Client& client, const Dockerfile& file, const std::string& directory,
                        bool shows_progress) {
   Context context;
@@ -121,6 +126,7 @@ Result<Value> steps_of(const Client& client, const Dockerfile& file, const std::
   return Value(std::move(steps));
 }
 
+// Titles of steps stand out, and what they print is indented.
 void print_log(const Value& entry, const Colours& colour) {
   std::string message = text_in(entry, "message"), level = text_in(entry, "level");
   bool title = starts_with(message, "[") || starts_with(message, "CACHED");
@@ -128,6 +134,7 @@ void print_log(const Value& entry, const Colours& colour) {
   print(cat(paint, title ? "" : "  ", printable(message), colour.off, "\n"));
 }
 
+// A failed step without a network is often one that needs it, so that the hint says how to open it.
 Error build_error(const Value& entry, bool has_network) {
   const Value* error = entry.find("error");
   Value told = error ? *error : Value();
@@ -224,6 +231,7 @@ int list_templates(int argc, char** argv) {
   });
 }
 
+// Goes on after a failure, and exits with the last one.
 int remove_templates(int argc, char** argv) {
   std::vector<std::string> names;
   Options options("template rm", "Removes templates or snapshots. Sandboxes made from them go on.");

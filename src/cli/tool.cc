@@ -32,7 +32,8 @@ struct Session {
   io::Loop& loop;
   Flags flags;
   Value arguments;
-  bool check = false;  // what would be decided is the answer
+  // What would be decided is the answer.
+  bool check = false;
   io::Socket signals;
   std::unique_ptr<tools::LocalTools> tools;
   Result<int> status = 0;
@@ -52,6 +53,7 @@ Result<Value> read_params(const std::string& params) {
   return value;
 }
 
+// The title, or the first line of the description.
 std::string line_about(const Value& tool) {
   for (const char* key : {"title", "description"}) {
     const Value* text = tool.find(key);
@@ -114,6 +116,7 @@ int show_call(const tools::Called& called) {
   return failed ? 1 : 0;
 }
 
+// `check` answers a question, so that a denial is a result and not a failure.
 int status_of(const tools::Called& called, bool check) {
   if (called.decision.kind == Decision::Kind::deny) return check ? 1 : kFailed;
   if (called.answer.problem) return kFailed;
@@ -153,6 +156,7 @@ Task<void> call(Session& session) {
   }
 }
 
+// The tools are closed on their loop, before it stops.
 Task<void> perform(Session& session, Task<void> (*verb)(Session&)) {
   co_await verb(session);
   co_await session.tools->close();
@@ -183,6 +187,7 @@ Result<int> run(Flags flags, bool check, Task<void> (*verb)(Session&)) {
 
 enum class Mode : uint8_t { list, call, check };
 
+// The three verbs share their flags.
 int run_tool(Mode mode, const char* name, const char* what, int argc, char** argv) {
   Flags flags;
   Options options(cat("tool ", name), what);

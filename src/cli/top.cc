@@ -25,6 +25,7 @@ struct Flags {
   std::string sort = "cpu";
 };
 
+// The last minutes of one sandbox, to begin its curve with.
 Result<Value> recent_of(const Client& client, const Value& sandbox) {
   Value answer = TRY(client.ask("GET", sandbox_path(text_in(sandbox, "id"), "/metrics?recent=1")));
   const Value* samples = answer.find("metrics");
@@ -37,6 +38,7 @@ class Top {
  public:
   Top(Client client, TopView view) : client_(std::move(client)), view_(view) {}
 
+  // Histories of sandboxes that are gone are dropped.
   Result<void> refresh() {
     sandboxes_ = TRY(list_sandboxes(client_, false));
     std::map<std::string, TopHistory> histories;
@@ -54,6 +56,7 @@ class Top {
     return {};
   }
 
+  // Sorted each time: values change, and so may the key.
   std::string shown(size_t width, size_t rows) {
     view_.width = width;
     view_.rows = rows;
@@ -90,6 +93,7 @@ class Top {
   const std::vector<Value>& sandboxes() const { return sandboxes_; }
 
  private:
+  // Missing samples only mean a curve that begins later.
   void begin_history(const Value& sandbox, TopHistory& history) {
     Result<Value> samples = recent_of(client_, sandbox);
     if (!samples) return;  // it may be gone already
@@ -97,6 +101,8 @@ class Top {
       history.add(real_in(sample, "cpu_percent"), real_in(sample, "memory"));
   }
 
+  // Returns false when the user wants to leave. Several keys may come in one read; arrows are
+  // sequences.
   bool take_keys(size_t rows) {
     char bytes[64];
     ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
@@ -124,6 +130,7 @@ class Top {
     return true;
   }
 
+  // Never scrolls past the last sandbox.
   void scroll(int64_t lines) {
     int64_t last = static_cast<int64_t>(sandboxes_.size()) - 1;
     view_.first = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(view_.first) + lines,

@@ -13,7 +13,9 @@ namespace paddock::cli {
 namespace {
 
 constexpr size_t kHistory = 10;
-constexpr double kNear = 0.9;  // of a limit: red
+
+// The part of a limit from which on it is shown in red.
+constexpr double kNear = 0.9;
 
 struct SortName {
   TopSort sort;
@@ -24,12 +26,14 @@ constexpr SortName kSorts[] = {{TopSort::cpu, "cpu", 'c'},   {TopSort::memory, "
                                {TopSort::pids, "pids", 'p'}, {TopSort::disk, "disk", 'd'},
                                {TopSort::net, "net", 'n'},   {TopSort::id, "id", 'i'}};
 
+// A sandbox that is paused has no usage.
 const Value& usage_of(const Value& sandbox) {
   static const Value none;
   const Value* usage = sandbox.find("usage");
   return usage ? *usage : none;
 }
 
+// Both directions together, as the columns show it.
 double net_rate(const Value& usage) {
   return real_in(usage, "net_up_rate") + real_in(usage, "net_down_rate");
 }
@@ -51,6 +55,7 @@ double sort_value(const Value& sandbox, TopSort sort) {
   return 0;
 }
 
+// One decimal, so that small values do not all look like zero.
 std::string percent(double value) {
   char text[40];
   (void)std::snprintf(text, sizeof text, "%.1f%%", value);
@@ -110,6 +115,7 @@ std::vector<Cell> row_of(const Value& sandbox, const TopHistory& history, const 
           {ends ? short_duration(ends - now_ms()) : "never"}};
 }
 
+// The first line of the screen.
 std::string totals_line(const std::vector<Value>& sandboxes) {
   Value totals = top_totals(sandboxes);
   return cat(number_in(totals, "sandboxes"), " sandboxes, ", number_in(totals, "running"),
@@ -118,6 +124,7 @@ std::string totals_line(const std::vector<Value>& sandboxes) {
              rate(net_rate(totals)), "   io ", rate(disk_rate(totals)));
 }
 
+// The arrow marks the key that is sorted by, and its direction.
 std::string keys_line(const TopView& view) {
   std::string text = "sort:";
   for (const SortName& sort : kSorts)
@@ -140,6 +147,7 @@ std::optional<TopSort> top_sort_from_key(char key) {
   return std::nullopt;
 }
 
+// Sandboxes with equal values keep an order, so that lines do not jump.
 void sort_top(std::vector<Value>& sandboxes, TopSort sort, bool reverse) {
   auto by_id = [](const Value& a, const Value& b) { return text_in(a, "id") < text_in(b, "id"); };
   std::sort(sandboxes.begin(), sandboxes.end(), [&](const Value& a, const Value& b) {
@@ -149,6 +157,7 @@ void sort_top(std::vector<Value>& sandboxes, TopSort sort, bool reverse) {
   if (reverse) std::reverse(sandboxes.begin(), sandboxes.end());
 }
 
+// As many samples as a curve shows.
 void TopHistory::add(double cpu_percent, double memory_bytes) {
   cpu.push_back(cpu_percent);
   memory.push_back(memory_bytes);
@@ -176,6 +185,7 @@ Value top_totals(const std::vector<Value>& sandboxes) {
   return totals;
 }
 
+// `first` is corrected if sandboxes have gone since it was set.
 std::string render_top(const std::vector<Value>& sandboxes,
                        const std::map<std::string, TopHistory>& histories, const TopView& view,
                        const Colours& colour) {

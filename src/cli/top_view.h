@@ -12,24 +12,33 @@
 namespace paddock::cli {
 
 enum class TopSort : uint8_t { cpu, memory, pids, disk, net, id };
-std::optional<TopSort> top_sort_from(const std::string& name);  // "cpu", "memory", …
-std::optional<TopSort> top_sort_from_key(char key);             // c m p d n i
+
+// "cpu", "memory" and so on.
+std::optional<TopSort> top_sort_from(const std::string& name);
+
+// One of c m p d n i.
+std::optional<TopSort> top_sort_from_key(char key);
 
 // The most first, but ids from a on; `reverse` turns that round.
 void sort_top(std::vector<Value>& sandboxes, TopSort sort, bool reverse);
 
 struct TopHistory {
-  std::vector<double> cpu, memory;  // percent of a core, bytes; the last few
+  // Percent of a core, and bytes; the last few.
+  std::vector<double> cpu, memory;
   void add(double cpu_percent, double memory_bytes);
 };
 
 struct TopView {
   TopSort sort = TopSort::cpu;
   bool reverse = false;
-  size_t width = 0;   // 0: as wide as it needs
-  size_t rows = 0;    // lines in all; 0: as many as there are
-  size_t first = 0;   // sandbox to show
-  bool keys = false;  // a last line that names the keys
+  // 0: as wide as it needs.
+  size_t width = 0;
+  // Lines in all. 0: as many as there are.
+  size_t rows = 0;
+  // The first sandbox to show.
+  size_t first = 0;
+  // Adds a last line that names the keys.
+  bool keys = false;
 };
 
 // `sandboxes` as GET /v1/sandboxes has them, sorted already.

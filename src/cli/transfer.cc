@@ -27,6 +27,7 @@ size_t id_length(const std::string& text) {
 
 }  // namespace
 
+// Exactly one side must be in a sandbox: copying between two would go through here unnoticed.
 Result<CopyPaths> parse_copy(const std::string& from, const std::string& to) {
   size_t left = id_length(from), right = id_length(to);
   if ((left == std::string::npos) == (right == std::string::npos))
@@ -45,6 +46,7 @@ Result<CopyPaths> parse_copy(const std::string& from, const std::string& to) {
   return paths;
 }
 
+// Follows cp(1): into a directory under its own name, and "DIR/." for its content alone.
 Result<std::string> copy_target(const std::string& from, const std::string& to,
                                 bool to_is_directory) {
   bool into = to_is_directory || ends_with(to, "/");
@@ -66,6 +68,7 @@ std::string query(const Transfer& transfer, const std::string& path) {
              transfer.user.empty() ? "" : cat("&user=", percent_encode(transfer.user)));
 }
 
+// Only permission bits: setuid and the like are not carried over.
 std::string octal(unsigned mode) {
   char text[8];
   std::snprintf(text, sizeof text, "%o", mode & 0777);
@@ -84,6 +87,7 @@ Result<std::string> read_piece(int fd) {
   }
 }
 
+// The response has no content that matters; reading it shows that the server has everything.
 Result<Transferred> send(const Transfer& transfer, const std::string& target, Upload upload,
                          Progress& progress) {
   client::Source inner = std::move(upload.next);
@@ -108,6 +112,7 @@ Result<Transferred> receive(Response& response, Progress& progress,
   }
 }
 
+// Unknown for a chunked body; then no percentage is shown.
 std::optional<uint64_t> length_of(const Response& response) {
   if (response.head().body.kind != net::Body::Kind::length) return std::nullopt;
   return response.head().body.length;
@@ -115,6 +120,7 @@ std::optional<uint64_t> length_of(const Response& response) {
 
 }  // namespace
 
+// Null means that the file is missing, while a missing sandbox is an error.
 Result<Value> remote_entry(const Transfer& transfer, const std::string& path) {
   Result<Value> answer =
       transfer.client.ask("GET", sandbox_path(transfer.id, "/files/stat" + query(transfer, path)));
@@ -128,6 +134,7 @@ Result<Value> remote_entry(const Transfer& transfer, const std::string& path) {
   return entry ? *entry : answer.value();
 }
 
+// A pipe or device has no size, and is sent like standard input.
 Result<Transferred> upload_file(const Transfer& transfer, const std::string& local,
                                 const std::string& path) {
   Fd file = TRY(open_file(local, O_RDONLY));
@@ -154,12 +161,14 @@ Result<Transferred> upload_file(const Transfer& transfer, const std::string& loc
               std::move(upload), progress);
 }
 
+// The size is not known, so it is sent in chunks.
 Result<Transferred> upload_input(const Transfer& transfer, int input, const std::string& path) {
   Progress progress("-", std::nullopt, transfer.shows_progress);
   return send(transfer, "/files" + query(transfer, path),
               {std::nullopt, [&] { return read_piece(input); }}, progress);
 }
 
+// Packed by another thread through a pipe: neither the whole tar nor a temporary file is needed.
 Result<Transferred> upload_directory(const Transfer& transfer, const std::string& local,
                                      const std::string& path) {
   Fd directory = TRY(open_file(local, O_RDONLY | O_DIRECTORY));
@@ -187,6 +196,7 @@ Result<Transferred> upload_directory(const Transfer& transfer, const std::string
   return sent;
 }
 
+// The mode follows the umask of the user, as with cp.
 Result<Transferred> download_file(const Transfer& transfer, const std::string& path,
                                   const Value& entry, const std::string& local) {
   Response response =
@@ -214,6 +224,8 @@ Result<Transferred> download_output(const Transfer& transfer, const std::string&
                  [&](const std::string& piece) { return write_all(output, piece); });
 }
 
+// The archive comes from a sandbox and is unpacked like a hostile one: nothing leaves the
+// directory.
 Result<Transferred> download_directory(const Transfer& transfer, const std::string& path,
                                        const std::string& local) {
   Response response =

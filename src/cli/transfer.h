@@ -17,7 +17,8 @@ using client::sandbox_path;
 using client::Upload;
 
 struct CopyPaths {
-  std::string id, from, to;  // from and to without the id
+  // `from` and `to` are without the id.
+  std::string id, from, to;
   bool into_sandbox = false;
 };
 
@@ -33,12 +34,14 @@ Result<std::string> copy_target(const std::string& from, const std::string& to,
 struct Transfer {
   const Client& client;
   std::string id;
-  std::string user;  // whose files they are inside; empty: the default user
+  // The owner of the files inside. Empty: the default user.
+  std::string user;
   bool shows_progress = true;
 };
 
 struct Transferred {
-  uint64_t bytes = 0;  // sent or received
+  // Sent or received.
+  uint64_t bytes = 0;
 };
 
 // The entry inside, or null when there is none.

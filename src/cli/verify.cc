@@ -24,6 +24,7 @@ struct Flags {
   std::string wall;
 };
 
+// What was not tried is dim: it is neither good nor bad.
 const char* colour_of(Probe::State state, const Colours& colours) {
   switch (state) {
     case Probe::State::held: return colours.green;
@@ -101,6 +102,7 @@ Result<int> verify(const Flags& flags, const EditPrepared& edit, bool json) {
 
 int verify_main(int argc, char** argv) { return verify_edited(argc, argv, nullptr); }
 
+// `edit` lets tests weaken the sandbox on purpose, to see that the probes notice.
 int verify_edited(int argc, char** argv, const EditPrepared& edit) {
   Flags flags;
   Options options("verify",

@@ -11,6 +11,7 @@ namespace paddock::cli {
 
 namespace {
 
+// Without a quota the tenant's disk is the only limit.
 int create_volume(int argc, char** argv) {
   std::string name, quota;
   Options options("volume create",
@@ -49,6 +50,7 @@ int list_volumes(int argc, char** argv) {
   });
 }
 
+// The server refuses while any sandbox has it, paused ones included.
 int remove_volume(int argc, char** argv) {
   std::string name;
   Options options("volume rm", "Removes a volume and what is in it. Not while a sandbox has it.");
