@@ -22,19 +22,23 @@ namespace paddock::client {
 
 namespace {
 
+// In bytes: of one read, and of a line that the server streams.
 constexpr size_t kPiece = 64 << 10, kLongestLine = 16 << 20;
 
+// The usual reason is that no server runs, so the hint says how to start one.
 Error no_server(const std::string& where, int number) {
   return {Code::not_found,
           cat("connect to the server at ", printable(where), ": ", std::strerror(number)),
           "start one with: paddock serve"};
 }
 
+// As a Host header has it: IPv6 addresses in brackets.
 std::string authority_of(const Endpoint& endpoint) {
   bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
   return cat(is_ipv6 ? "[" : "", endpoint.host, is_ipv6 ? "]" : "", ":", endpoint.port);
 }
 
+// MSG_NOSIGNAL: a server that closes must not end this program.
 Result<void> send_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -85,6 +89,7 @@ Error refusal(int status, const std::string& body) {
 
 }  // namespace
 
+// A path or TLS is refused by name, because both would otherwise fail in a confusing way.
 Result<Endpoint> parse_server_url(const std::string& text) {
   Result<net::HttpUrl> url = net::parse_http_url(text);
   if (!url || url.value().path != "/")
@@ -98,6 +103,8 @@ Result<Endpoint> parse_server_url(const std::string& text) {
   return Endpoint{.host = url.value().host, .port = url.value().port};
 }
 
+// The order of the variables is that of the manual. Only a URL comes with a key: over the socket
+// the server knows the user.
 Result<Endpoint> find_endpoint(const std::function<const char*(const char*)>& variable,
                                bool is_root) {
   auto given = [&](const char* name) {
@@ -161,6 +168,7 @@ Result<Fd> Client::connect() const {
   return no_server(where, number);
 }
 
+// One connection for each request, so that a response never has to be read to its end.
 Result<Response> Client::begin(const std::string& method, const std::string& path,
                                const std::vector<net::Header>& headers) const {
   Response response;
@@ -174,6 +182,7 @@ Result<Response> Client::begin(const std::string& method, const std::string& pat
   return response;
 }
 
+// A refusal becomes an error; only success returns a response.
 Result<Response> Client::open(const std::string& method, const std::string& path,
                               const Value& body) const {
   std::string text = body.is_null() ? "" : to_json(body);
@@ -191,6 +200,7 @@ Result<Response> Client::open(const std::string& method, const std::string& path
   return response;
 }
 
+// An empty body is null, as after a DELETE.
 Result<Value> Client::ask(const std::string& method, const std::string& path,
                           const Value& body) const {
   Response response = TRY(open(method, path, body));
@@ -199,6 +209,8 @@ Result<Value> Client::ask(const std::string& method, const std::string& path,
   return parse_json(text, "the server's answer");
 }
 
+// Pieces are taken from the source as they are sent. If sending fails, the answer is read all the
+// same.
 Result<Response> Client::send(const std::string& method, const std::string& path,
                               const Upload& upload) const {
   net::Header length = upload.size ? net::Header{"Content-Length", std::to_string(*upload.size)}
@@ -235,6 +247,7 @@ Result<Response> Client::upgrade(const std::string& path) const {
   return response;
 }
 
+// Returns 0 at the end of the stream.
 Result<size_t> Response::receive() {
   char buffer[kPiece];
   while (true) {
@@ -262,6 +275,8 @@ Result<void> Response::receive_head(const std::string& method) {
   }
 }
 
+// A connection that ends before the body does is an error, except where the end of the stream is
+// the end of the body.
 Result<std::string> Response::read() {
   while (!body_.done()) {
     std::string content;
@@ -279,6 +294,7 @@ Result<std::string> Response::read() {
   return std::string();
 }
 
+// The last line may lack its end, and is dropped then: the server ends every line.
 Result<std::optional<std::string>> Response::line() {
   while (true) {
     size_t end = lines_.find('\n');
@@ -295,6 +311,7 @@ Result<std::optional<std::string>> Response::line() {
   }
 }
 
+// Bounded, because the answer is held in memory.
 Result<std::string> Response::read_all(size_t most) {
   std::string text;
   while (true) {
@@ -305,11 +322,13 @@ Result<std::string> Response::read_all(size_t most) {
   }
 }
 
+// What was read beyond the head belongs to the protocol that follows.
 Fd Response::take(std::string& ahead) {
   ahead = std::move(ahead_);
   return std::move(connection_);
 }
 
+// An id may be a name that the user typed, so it is encoded.
 std::string sandbox_path(const std::string& id, std::string_view rest) {
   return cat("/v1/sandboxes/", percent_encode(id), rest);
 }
@@ -344,6 +363,7 @@ LimitHit limit_hit(const Value& outcome) {
 
 }  // namespace
 
+// An unknown kind is an error rather than a success: a newer server may know more.
 Result<Outcome> read_outcome(const Value& value) {
   std::string kind = text_in(value, "kind");
   if (kind == "exited")

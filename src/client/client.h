@@ -64,7 +64,8 @@ class Response {
 using Source = std::function<Result<std::string>()>;
 
 struct Upload {
-  std::optional<uint64_t> size;  // unset: chunked
+  // Unset: sent in chunks.
+  std::optional<uint64_t> size;
   Source next;
 };
 
@@ -72,7 +73,8 @@ class Client {
  public:
   static Result<Client> find();
   explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
-  void act_for(std::string agent) { agent_ = std::move(agent); }  // in the server's records
+  // For the server's records.
+  void act_for(std::string agent) { agent_ = std::move(agent); }
 
   // JSON there and back. A refusal becomes the Error that it describes.
   Result<Value> ask(const std::string& method, const std::string& path,

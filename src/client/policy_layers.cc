@@ -26,6 +26,7 @@ Result<Value> layer_of(const std::string& name) {
 
 }  // namespace
 
+// The call is the last layer. Secrets are kept, since the server needs their values.
 Result<Value> policy_layers(const std::vector<std::string>& names, const Policy& call) {
   Value::Array layers;
   for (const std::string& name : names) layers.push_back(TRY(layer_of(name)));

@@ -16,7 +16,8 @@ namespace {
 using client::Client;
 using client::sandbox_path;
 
-constexpr size_t kLargestFile = 1 << 30;  // of one that is read into memory
+// In bytes, of a file that is read into memory.
+constexpr size_t kLargestFile = 1 << 30;
 
 std::string at_path(const char* what, const std::string& path) {
   return cat(what, "?path=", percent_encode(path));
@@ -65,6 +66,7 @@ Result<std::string> output_in(const Value& answer, const std::string& name) {
 
 }  // namespace
 
+// The connection is made anew for each call; only where to and which sandbox are kept.
 struct Sandbox::State {
   Client client;
   std::string id;
@@ -72,6 +74,7 @@ struct Sandbox::State {
   Result<Value> ask(const char* method, std::string_view rest, const Value& body = {}) const {
     return client.ask(method, sandbox_path(id, rest), body);
   }
+  // For calls whose answer says nothing but that it is done.
   Result<void> tell(const char* method, std::string_view rest, const Value& body = {}) const {
     (void)TRY(ask(method, rest, body));
     return {};
@@ -85,6 +88,7 @@ Sandbox::~Sandbox() = default;
 
 const std::string& Sandbox::id() const { return state_->id; }
 
+// The layers of the policy are read here, on the caller's machine.
 Result<Sandbox> Sandbox::create(const SandboxOptions& options) {
   Value body = TRY(creation_of(options));
   Client client = TRY(Client::find());
@@ -93,6 +97,7 @@ Result<Sandbox> Sandbox::create(const SandboxOptions& options) {
   return Sandbox(std::make_unique<State>(State{std::move(client), text_in(made, "id")}));
 }
 
+// A paused sandbox is resumed, so that what follows can use it.
 Result<Sandbox> Sandbox::connect(const std::string& id_or_name) {
   Client client = TRY(Client::find());
   Value found = TRY(client.ask("GET", sandbox_path(id_or_name)));
@@ -101,6 +106,7 @@ Result<Sandbox> Sandbox::connect(const std::string& id_or_name) {
   return sandbox;
 }
 
+// Waits for the end of the command. An outcome other than exit 0 is a result, not an error.
 Result<ExecResult> Sandbox::exec(const Command& command, const ExecOptions& options) const {
   Value request = TRY(request_of(command, options));
   Value answer = TRY(state_->ask("POST", "/exec?wait=1", request));
@@ -121,6 +127,7 @@ Result<std::string> Sandbox::read_file(const std::string& path) const {
   return response.read_all(kLargestFile);
 }
 
+// Without a mode the file gets the default of the sandbox, or keeps the one that it has.
 Result<void> Sandbox::write_file(const std::string& path, const std::string& content,
                                  uint32_t mode) const {
   char octal[24] = "";

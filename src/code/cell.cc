@@ -4,6 +4,7 @@
 
 namespace paddock::code {
 
+// Returns everything that has come at once, which saves the reader a turn for each event.
 io::Task<Cell::News> Cell::next(io::Milliseconds deadline) {
   while (unread_.empty()) {
     if (finished_ || abandoned_) co_return News{News::Kind::end, ""};
@@ -15,6 +16,7 @@ io::Task<Cell::News> Cell::next(io::Milliseconds deadline) {
   co_return news;
 }
 
+// What runs is stopped by on_abandon; nothing more is kept from here on.
 void Cell::abandon() {
   if (abandoned_) return;
   abandoned_ = true;
@@ -24,6 +26,8 @@ void Cell::abandon() {
   if (std::function<void()> tell = std::move(on_abandon); tell && !finished_) tell();
 }
 
+// Waits while the reader is behind, so that the memory of a cell is bounded. The kernel's channel
+// then stops as well.
 io::Task<void> Cell::give(std::string type, std::string event) {
   while (unread_.size() > kMostUnread && !abandoned_ && !finished_) {
     announce();
@@ -34,6 +38,7 @@ io::Task<void> Cell::give(std::string type, std::string event) {
   if (!told.empty()) unread_ += told += '\n';
 }
 
+// The words may come from inside, so they are redacted like everything else.
 void Cell::fail(std::string name, std::string value) {
   if (finished_) return;
   failed_as_ = name;
@@ -44,6 +49,7 @@ void Cell::fail(std::string name, std::string value) {
   finish();
 }
 
+// What the redaction held back comes before the last event.
 void Cell::finish() {
   if (finished_) return;
   finished_ = true;
@@ -53,6 +59,7 @@ void Cell::finish() {
   room_.ring();
 }
 
+// Nobody waited for the end of an abandoned cell, which the record says.
 void end_record(manager::Recorded& recorded, const Cell& cell) {
   Value outcome;
   bool failed = !cell.error_name().empty();

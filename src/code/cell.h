@@ -13,7 +13,8 @@ namespace paddock::code {
 
 struct CellRequest {
   std::string code;
-  std::map<std::string, std::string> env;  // for this cell alone
+  // For this cell alone.
+  std::map<std::string, std::string> env;
 };
 
 // What happens in a cell, event by event: docs/code.md. The kernel gives, one reader takes, and
@@ -32,7 +33,8 @@ class Cell {
 
   struct News {
     enum class Kind : uint8_t { lines, end, late } kind = Kind::end;
-    std::string lines;  // one or more events, each a line of JSON with its line break
+    // One or more events, each a line of JSON with its line break.
+    std::string lines;
   };
   // What has come; `late` at the deadline, `end` when there is no more.
   io::Task<News> next(io::Milliseconds deadline = io::Wait::kForever);
@@ -51,8 +53,10 @@ class Cell {
   io::Task<void> give(std::string type, std::string event);  // waits while the reader is far behind
   // What was given: several at a time save the reader a turn.
   void announce() { arrived_.ring(); }
-  void fail(std::string name, std::string value);  // an error event, and the end
-  void finish();                                   // nothing comes after
+  // An error event, and the end.
+  void fail(std::string name, std::string value);
+  // Nothing comes after.
+  void finish();
   std::function<void()> on_abandon;
 
  private:

@@ -22,6 +22,7 @@ std::string dashed(const std::string& hex) {
              hex.substr(16, 4), "-", hex.substr(20, 12));
 }
 
+// The words are those of E2B's server, which its clients compare.
 Error no_context(const std::string& id) {
   return Error{Code::not_found, cat("Context ", printable(id.substr(0, 128)), " not found"), ""};
 }
@@ -35,10 +36,13 @@ Interpreter::Interpreter(std::shared_ptr<manager::Sandbox> sandbox, io::Loop& lo
       recovering_(loop),
       next_cell_(static_cast<uint64_t>(manager::wall_time_now())) {}
 
+// The programs live on: a later server attaches to them again.
 Interpreter::~Interpreter() {
   for (const std::shared_ptr<Kernel>& kernel : kernels_) kernel->let_go();
 }
 
+// Kept with the sandbox, so that all requests share the same contexts. The first one looks for
+// contexts of an earlier server.
 Task<Result<std::shared_ptr<Interpreter>>> Interpreter::of(
     std::shared_ptr<manager::Sandbox> sandbox, io::Loop& loop) {
   if (!sandbox->is_reachable())
@@ -90,6 +94,7 @@ Task<Result<void>> Interpreter::recover() {
   co_return Result<void>();
 }
 
+// The kernel is not started yet.
 std::shared_ptr<Kernel> Interpreter::add(ContextInfo info) {
   kernels_.push_back(std::make_shared<Kernel>(loop_, sandbox_, std::move(info), budget_));
   return kernels_.back();
@@ -101,6 +106,7 @@ std::shared_ptr<Kernel> Interpreter::find(const std::string& id) const {
   return nullptr;
 }
 
+// Found by its id after a restart, too, since it is computed.
 std::shared_ptr<Kernel> Interpreter::default_of(const std::string& language) {
   for (const std::shared_ptr<Kernel>& kernel : kernels_)
     if (kernel->info.is_default && kernel->info.language == language) return kernel;
@@ -109,12 +115,14 @@ std::shared_ptr<Kernel> Interpreter::default_of(const std::string& language) {
   return add(ContextInfo{id, language, home_, true});
 }
 
+// Default contexts are listed once they were used, or found.
 std::vector<ContextInfo> Interpreter::contexts() const {
   std::vector<ContextInfo> infos;
   for (const std::shared_ptr<Kernel>& kernel : kernels_) infos.push_back(kernel->info);
   return infos;
 }
 
+// A context that cannot be started is not kept.
 Task<Result<ContextInfo>> Interpreter::create(std::string language, std::string cwd) {
   CO_TRY(std::string name, language_of(language.empty() ? "python" : language));
   if (kernels_.size() >= kMostContexts)
@@ -130,6 +138,7 @@ Task<Result<ContextInfo>> Interpreter::create(std::string language, std::string 
   co_return started.error();
 }
 
+// Out of the list first, so that no new cell reaches it.
 Task<Result<void>> Interpreter::remove(std::string id) {
   std::shared_ptr<Kernel> kernel = find(id);
   if (!kernel) co_return no_context(id);
@@ -138,6 +147,7 @@ Task<Result<void>> Interpreter::remove(std::string id) {
   co_return Result<void>();
 }
 
+// The id stays, and the variables are gone.
 Task<Result<void>> Interpreter::restart(std::string id) {
   std::shared_ptr<Kernel> kernel = find(id);
   if (!kernel) co_return no_context(id);
@@ -156,6 +166,8 @@ Result<std::shared_ptr<Kernel>> Interpreter::choose(const Where& where) {
   return default_of(language);
 }
 
+// Cells get numbers that never repeat, also over restarts of the server, because the kernel answers
+// by number.
 Task<Result<std::shared_ptr<Cell>>> Interpreter::run(Where where, CellRequest request) {
   CO_TRY(std::shared_ptr<Kernel> chosen, choose(where));
   std::shared_ptr<manager::Sandbox> sandbox = sandbox_.lock();

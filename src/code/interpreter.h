@@ -25,7 +25,8 @@ class Interpreter {
   // `language` and `cwd` may be empty: python, and the user's home.
   io::Task<Result<ContextInfo>> create(std::string language, std::string cwd);
   io::Task<Result<void>> remove(std::string id);
-  io::Task<Result<void>> restart(std::string id);  // Code::not_found: "Context ID not found"
+  // Code::not_found: "Context ID not found".
+  io::Task<Result<void>> restart(std::string id);
 
   // Begins a cell, in a context or in the default one of a language (both empty: python). It runs
   // when it is its turn.

@@ -21,7 +21,9 @@ constexpr char kTagPrefix[] = "paddock-kernel/";
 constexpr io::Milliseconds kStartPatience = 60'000;
 constexpr io::Milliseconds kAttachPatience = 5'000;
 constexpr io::Milliseconds kSignalPatience = 5'000;
-constexpr io::Milliseconds kInterruptAgain = 2'000;  // code may catch the first
+
+// Code may catch the first one.
+constexpr io::Milliseconds kInterruptAgain = 2'000;
 constexpr io::Milliseconds kInterruptPatience = 5'000;
 constexpr int kReasonTries = 50;
 constexpr io::Milliseconds kReasonPause = 20;
@@ -64,6 +66,7 @@ std::string event_type(std::string_view event) {
   return "";
 }
 
+// SIGKILL may be the kernel's, for lack of memory.
 bool was_killed(const Item& item) {
   const Value* number = item.kind == Item::Kind::end ? item.value.find("signal") : nullptr;
   return number && number->as_int() && *number->as_int() == SIGKILL;
@@ -78,6 +81,7 @@ std::string limit_error_name(const LimitHit& hit) {
   return name + "Limit";
 }
 
+// For people, and for the error of a cell.
 std::string how_it_ended(const Item& item) {
   if (item.kind == Item::Kind::failed) return item.error.message;
   const Value* code = item.value.find("code");
@@ -89,6 +93,7 @@ std::string how_it_ended(const Item& item) {
 
 }  // namespace
 
+// Nothing is started until the first cell, or start().
 Kernel::Kernel(io::Loop& loop, std::weak_ptr<manager::Sandbox> sandbox, ContextInfo info,
                std::shared_ptr<LineBudget> budget)
     : info(std::move(info)),
@@ -100,10 +105,12 @@ Kernel::Kernel(io::Loop& loop, std::weak_ptr<manager::Sandbox> sandbox, ContextI
       changed_(loop),
       ended_(loop) {}
 
+// The tag makes the process findable for a later server.
 std::string Kernel::tag_of(const ContextInfo& info) {
   return cat(kTagPrefix, info.language, "/", info.id, info.is_default ? "/default" : "");
 }
 
+// Programs inside can choose tags as well, so every part is checked.
 bool Kernel::parse_tag(const std::string& tag, ContextInfo& info) {
   if (!starts_with(tag, kTagPrefix)) return false;
   std::vector<std::string> parts = split(std::string_view(tag).substr(sizeof kTagPrefix - 1), '/');
@@ -117,11 +124,13 @@ bool Kernel::parse_tag(const std::string& tag, ContextInfo& info) {
   return true;
 }
 
+// Null unless the sandbox runs.
 std::shared_ptr<guest::Client> Kernel::guest() const {
   std::shared_ptr<manager::Sandbox> sandbox = sandbox_.lock();
   return sandbox && sandbox->is_reachable() ? sandbox->guest() : nullptr;
 }
 
+// Attaches to a process that lives already, or starts one. One start at a time.
 Task<Result<void>> Kernel::start(std::shared_ptr<Kernel> self) {
   io::Mutex::Lock lock = co_await self->starting_.lock();
   if (self->state_ == State::ready) co_return Result<void>();
@@ -136,6 +145,7 @@ Task<Result<void>> Kernel::start(std::shared_ptr<Kernel> self) {
   co_return started;
 }
 
+// "missing" is told apart from other failures, because the user can install what is needed.
 Task<Result<void>> Kernel::start_alone(std::shared_ptr<Kernel> self, bool as_root) {
   std::shared_ptr<guest::Client> guest = self->guest();
   if (!guest) co_return Error{Code::conflict, "run code: the sandbox is not running", ""};
@@ -183,6 +193,8 @@ Task<bool> Kernel::attach(std::shared_ptr<Kernel> self) {
   co_return static_cast<bool>(ready);
 }
 
+// A kernel that does not become ready is killed, so that the next start does not find it half
+// alive.
 Task<Result<void>> Kernel::wait_ready(std::shared_ptr<Kernel> self, io::Milliseconds patience) {
   io::Milliseconds deadline = self->loop_.now() + patience;
   while (self->state_ == State::starting) {
@@ -254,6 +266,7 @@ Task<void> Kernel::read(std::shared_ptr<Kernel> self, std::shared_ptr<guest::Cha
   self->budget_->used -= begun.size();
 }
 
+// Lines that are not about the cell that runs are ignored: a program inside can print anything.
 Task<void> Kernel::take(std::string line) {
   uint64_t number = 0;
   std::string_view event;
@@ -301,6 +314,7 @@ Kernel::Failure Kernel::why_cell_failed() const {
                             ". The next call starts it afresh, without its state.")};
 }
 
+// The cell that runs is told why. Others find the state when it is their turn.
 void Kernel::down(std::string why) {
   state_ = State::down;
   pid_ = 0;
@@ -314,6 +328,7 @@ void Kernel::down(std::string why) {
   ended_.ring();
 }
 
+// For the end of the server, not of the process.
 void Kernel::let_go() {
   if (channel_) down("the sandbox was let go of");
 }
@@ -326,6 +341,7 @@ Task<bool> Kernel::signal(std::string name) {
   co_return static_cast<bool>(sent);
 }
 
+// One cell at a time; the lock is held until it has ended.
 Task<void> Kernel::run(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell) {
   io::Mutex::Lock lock = co_await self->mutex_.lock();
   if (cell->is_abandoned()) {
@@ -371,6 +387,7 @@ Task<void> Kernel::run(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell)
   while (self->current_ == cell) (void)co_await self->ended_.wait();
 }
 
+// Interrupts twice, as Ctrl-C would, and kills the kernel if that does not help.
 Task<void> Kernel::stop(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell) {
   io::Milliseconds begun = self->loop_.now();
   for (int time = 0; time < 2; ++time) {
@@ -385,6 +402,7 @@ Task<void> Kernel::stop(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell
   if (self->current_ == cell) self->down("it did not stop when it was interrupted");
 }
 
+// Also ends a process that was found but not attached to.
 Task<void> Kernel::end(std::shared_ptr<Kernel> self, std::string why) {
   self->ending_ = why;
   if (self->lives_as > 0) self->pid_ = std::exchange(self->lives_as, 0);

@@ -15,7 +15,8 @@ namespace paddock::code {
 
 struct ContextInfo {
   std::string id, language, cwd;
-  bool is_default = false;  // the one that calls of its language share
+  // The one that calls of its language share.
+  bool is_default = false;
 };
 
 // What all contexts of a sandbox may hold in our memory together.
@@ -31,7 +32,8 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
 
   const ContextInfo info;
   static std::string tag_of(const ContextInfo& info);
-  static bool parse_tag(const std::string& tag, ContextInfo& info);  // but for cwd
+  // Except for cwd.
+  static bool parse_tag(const std::string& tag, ContextInfo& info);
 
   // Found among the sandbox's processes: start() attaches to it instead of starting another.
   int64_t lives_as = 0;
@@ -42,7 +44,8 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
   static io::Task<void> run(std::shared_ptr<Kernel> self, std::shared_ptr<Cell> cell);
   // Ends the process; a cell that runs is told `why`.
   static io::Task<void> end(std::shared_ptr<Kernel> self, std::string why);
-  void let_go();  // the process lives on, and we hear no more of it
+  // The process lives on, and we hear no more of it.
+  void let_go();
 
  private:
   enum class State : uint8_t { down, starting, ready };
@@ -65,17 +68,23 @@ class Kernel : public std::enable_shared_from_this<Kernel> {
   std::shared_ptr<guest::Channel> channel_;
   int64_t pid_ = 0;
   std::shared_ptr<Cell> current_;
-  std::string why_down_;          // the last time
-  std::optional<Error> refused_;  // when the guest refused to start it
-  std::string last_words_;        // on its stderr, before it was ready
-  std::string ending_;            // why we end it
-  bool killed_ = false;           // it died by SIGKILL
+  // Of the last time.
+  std::string why_down_;
+  // Set when the guest refused to start it.
+  std::optional<Error> refused_;
+  // What it printed on stderr before it was ready.
+  std::string last_words_;
+  // Why we end it.
+  std::string ending_;
+  // It died by SIGKILL.
+  bool killed_ = false;
   struct Failure {
     std::string name, words;
   };
   Failure why_cell_failed() const;
   io::Mutex starting_, mutex_;
-  io::Bell changed_, ended_;  // the state; the cell that ran
+  // They ring for the state, and for the cell that ran.
+  io::Bell changed_, ended_;
 };
 
 }  // namespace paddock::code

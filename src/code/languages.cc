@@ -8,6 +8,7 @@
 
 namespace paddock::code {
 
+// Clients write names in many ways, so a few spellings are accepted.
 Result<std::string> language_of(std::string asked) {
   static const std::map<std::string, std::string> kNames = {{"python", "python"},
                                                             {"python3", "python"},
@@ -35,6 +36,7 @@ Result<std::string> language_of(std::string asked) {
       "there are python, javascript, typescript, bash, java and r"};
 }
 
+// The programs come with Paddock and are mounted into every sandbox.
 KernelProgram kernel_program(const std::string& language) {
   std::string folder = wall::kInterpreters;
   if (language == "python") return {{"python3", folder + "/python/main.py"}, "python3"};

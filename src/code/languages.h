@@ -14,8 +14,11 @@ Result<std::string> language_of(std::string asked);
 
 struct KernelProgram {
   std::vector<std::string> argv;
-  std::string needs;  // what must be installed inside, for people
+  // What must be installed inside, for people.
+  std::string needs;
 };
-KernelProgram kernel_program(const std::string& language);  // of language_of()
+
+// Takes a name from language_of().
+KernelProgram kernel_program(const std::string& language);
 
 }  // namespace paddock::code

@@ -40,6 +40,7 @@ class Walker {
   }
 
  private:
+  // A name of the outermost object is remembered, because it decides how its value is treated.
   bool string() {
     size_t begin = at_;
     std::optional<std::string> text = decode();
@@ -56,6 +57,7 @@ class Walker {
     return true;
   }
 
+  // Returns nothing if the string does not end.
   std::optional<std::string> decode() {
     std::string text;
     for (++at_; at_ < json_.size(); ++at_) {
@@ -96,6 +98,7 @@ class Walker {
     return true;
   }
 
+  // Four digits, or nothing.
   std::optional<uint32_t> hex(size_t from) const {
     if (from + 4 > json_.size()) return std::nullopt;
     uint32_t value = 0;
@@ -110,6 +113,8 @@ class Walker {
     return value;
   }
 
+  // Halves of surrogate pairs become the replacement character, as JSON allows them and UTF-8 does
+  // not.
   static void append_utf8(uint32_t point, std::string& text) {
     if (point >= 0xd800 && point < 0xe000) point = 0xfffd;  // half of a pair
     auto add = [&text](uint32_t byte) { text += static_cast<char>(byte); };
@@ -146,6 +151,7 @@ bool is_picture(std::string_view member, std::string_view text) {
 CellRedaction::CellRedaction(std::shared_ptr<const redact::Rules> rules)
     : rules_(rules), stdout_(rules), stderr_(std::move(rules)) {}
 
+// Printed text is one stream for each of stdout and stderr; everything else is complete in itself.
 std::string CellRedaction::take(const std::string& type, std::string_view event) {
   redact::Stream* printed = type == "stdout" ? &stdout_ : type == "stderr" ? &stderr_ : nullptr;
   bool held = false;
@@ -167,6 +173,7 @@ std::string CellRedaction::take(const std::string& type, std::string_view event)
   return told && !held ? std::move(*told) : std::string();
 }
 
+// The rest of both streams, as events of their own.
 std::string CellRedaction::finish() {
   std::string lines;
   for (redact::Stream* stream : {&stdout_, &stderr_}) {

@@ -20,7 +20,8 @@ class CellRedaction {
   // What was held back, as events with a line break each. Nothing comes after.
   std::string finish();
   redact::Counts counts() const;
-  const std::string& error_name() const { return error_name_; }  // of the last error
+  // Of the last error.
+  const std::string& error_name() const { return error_name_; }
 
  private:
   std::shared_ptr<const redact::Rules> rules_;

@@ -24,11 +24,21 @@ namespace paddock::templates {
 namespace {
 
 constexpr size_t kMostLogs = 10'000, kMostLogBytes = 1 << 20, kLongestLog = 4096;
-constexpr size_t kMostWaiting = 16;     // of one tenant
-constexpr size_t kMostRemembered = 50;  // of one tenant
-constexpr size_t kAtOnce = 8;           // of all tenants
-constexpr size_t kAtOnceOfOne = 3;      // of one tenant
-constexpr size_t kMostEnv = 256 << 10;  // names and values of a template
+
+// Of one tenant.
+constexpr size_t kMostWaiting = 16;
+
+// Of one tenant.
+constexpr size_t kMostRemembered = 50;
+
+// Of all tenants.
+constexpr size_t kAtOnce = 8;
+
+// Of one tenant.
+constexpr size_t kAtOnceOfOne = 3;
+
+// In bytes, of names and values of a template.
+constexpr size_t kMostEnv = 256 << 10;
 
 // What is noted of a build under way.
 constexpr auto kNoteFields =
@@ -73,6 +83,7 @@ store::Template finished(const Build& build, const Recipe& recipe, store::Templa
   return made;
 }
 
+// Steps run with the rights of the tenant alone, whoever began the build.
 manager::Caller as_tenant(const std::string& tenant) {
   return manager::Caller{tenant, {"read", "sandboxes", "templates"}};
 }
@@ -89,6 +100,7 @@ const char* to_string(BuildState state) {
   return "";
 }
 
+// After the limit only errors are kept, and one line says that something is missing.
 void Build::log(const std::string& level, const std::string& step, const std::string& message) {
   bool full = logs.size() >= kMostLogs || log_bytes >= kMostLogBytes;
   if (full && level != "error") {
@@ -102,6 +114,8 @@ void Build::log(const std::string& level, const std::string& step, const std::st
                   to_utf8(redact::redacted(*redaction, message).substr(0, kLongestLog)), step});
 }
 
+// Called once at the start. What an earlier server was building is reported as failed, and its
+// sandboxes are killed.
 Result<void> Builder::open() {
   directory_ = cat(manager_.directory(), "/builds");
   if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
@@ -136,6 +150,7 @@ void Builder::read_interrupted() {
   }
 }
 
+// The note only serves to tell clients after a restart, so errors are ignored.
 void Builder::note_on_disk(const Build& build, bool under_way) {
   std::string name = cat(build.id, ".json");
   Result<Fd> folder = open_file(directory_, O_RDONLY | O_DIRECTORY);
@@ -148,6 +163,7 @@ void Builder::note_on_disk(const Build& build, bool under_way) {
   (void)store::write_file(folder.value().get(), name, to_json(note) + "\n");
 }
 
+// Sandboxes of builds are recognised by their metadata and by being hidden.
 io::Task<void> Builder::kill_left_over() {
   std::vector<std::shared_ptr<manager::Sandbox>> all = manager_.all();
   for (const std::shared_ptr<manager::Sandbox>& sandbox : all) {
@@ -178,6 +194,7 @@ void Builder::forget_old(const std::string& tenant) {
   }
 }
 
+// Everything that can be refused is refused before the client uploads anything.
 Result<std::shared_ptr<Build>> Builder::request(const manager::Caller& caller,
                                                 BuildRequest request) {
   store::TemplateName name = TRY(store::parse_template_name(caller.tenant, request.name));
@@ -203,6 +220,7 @@ Result<std::shared_ptr<Build>> Builder::request(const manager::Caller& caller,
   return build;
 }
 
+// Builds of other tenants do not exist.
 Result<std::shared_ptr<Build>> Builder::find(const manager::Caller& caller,
                                              const std::string& id) const {
   auto found = builds_.find(id);
@@ -211,6 +229,7 @@ Result<std::shared_ptr<Build>> Builder::find(const manager::Caller& caller,
   return found->second;
 }
 
+// The recipe comes with this second call, after the files were uploaded.
 Result<void> Builder::begin(const manager::Caller& caller, const std::string& id, Recipe recipe) {
   std::shared_ptr<Build> build = TRY(find(caller, id));
   if (build->begun)
@@ -231,6 +250,7 @@ Result<void> Builder::begin(const manager::Caller& caller, const std::string& id
   return {};
 }
 
+// A build that waits ends when its turn comes; one that runs ends with its sandbox.
 void Builder::cancel(const std::shared_ptr<Build>& build) {
   build->cancelled = true;
   std::string sandbox = build->sandbox;
@@ -243,6 +263,8 @@ void Builder::cancel(const std::shared_ptr<Build>& build) {
   io::spawn(end(manager_, as_tenant(build->tenant), sandbox));
 }
 
+// Takes from the queue in order, but passes over builds that must wait for others of their tenant
+// or name.
 void Builder::start_next() {
   for (auto it = queue_.begin(); it != queue_.end() && under_way_ < kAtOnce;) {
     std::shared_ptr<Build> build = *it;
@@ -282,6 +304,7 @@ Event act_of_build(const Build& build) {
   return manager::admin_event(build.caller, "template.build", std::move(data));
 }
 
+// The same span as the beginning, so that the two belong together.
 Event end_of_build(const Build& build, const Event& begin) {
   Event end = begin;
   end.time_us = wall_clock_us();
@@ -296,6 +319,8 @@ Event end_of_build(const Build& build, const Event& begin) {
 
 }  // namespace
 
+// Recorded before anything runs. Whatever happens, the slot is given back at the end and the next
+// build starts.
 io::Task<void> Builder::run(std::shared_ptr<Build> build) {
   Event begin = act_of_build(*build);
   begin.span = build->caller.cause.child().span;
@@ -389,6 +414,7 @@ io::Task<Result<store::Template>> Builder::run_steps(StepContext context, store:
   co_return last;
 }
 
+// An image by its name, or a template of the same name. Nothing is ever fetched from a registry.
 io::Task<Result<store::Template>> Builder::base_of(std::shared_ptr<Build> build) {
   const Recipe& recipe = build->recipe;
   std::string what =

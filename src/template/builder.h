@@ -23,35 +23,47 @@ const char* to_string(BuildState state);
 
 struct BuildLog {
   manager::WallTime time = 0;
-  std::string level;  // "debug", "info", "warn", "error"
+  // "debug", "info", "warn" or "error".
+  std::string level;
   std::string message;
-  std::string step;  // "base", "1", …, "finalize"
+  // "base", "1", … or "finalize".
+  std::string step;
 };
 
 struct BuildRequest {
-  std::string name;            // "name" or "name:tag"
-  std::set<std::string> tags;  // besides
+  // "name" or "name:tag".
+  std::string name;
+  // Further tags.
+  std::set<std::string> tags;
   uint64_t cpu_millicores = 0, memory_bytes = 0;
-  Policy policy;  // of the sandboxes that its steps run in
+  // For the sandboxes that its steps run in.
+  Policy policy;
 };
 
 struct Build {
-  std::string id;      // of the template that comes of it
-  std::string family;  // its E2B templateID
+  // The id of the template that comes of it.
+  std::string id;
+  // Its templateID for E2B.
+  std::string family;
   std::string tenant, name;
   std::map<std::string, int64_t> tags;
   BuildRequest request;
   Recipe recipe;
   BuildState state = BuildState::waiting;
-  bool begun = false;  // else it waits for its recipe
+  // False while it waits for its recipe.
+  bool begun = false;
   manager::WallTime created = 0;
-  std::vector<BuildLog> logs;  // the first megabyte
+  // The first megabyte.
+  std::vector<BuildLog> logs;
   size_t log_bytes = 0;
-  Error reason;  // state error
+  // For BuildState::error.
+  Error reason;
   std::string failed_step;
   bool cancelled = false;
-  std::string sandbox;     // in which the present step runs
-  manager::Caller caller;  // who began it
+  // The sandbox in which the present step runs.
+  std::string sandbox;
+  // Who began it.
+  manager::Caller caller;
   // Of the sandbox of the present step.
   std::shared_ptr<const redact::Rules> redaction = redact::Rules::common();
 
@@ -64,7 +76,8 @@ struct StepContext;  // template/steps.h
 class Builder {
  public:
   explicit Builder(manager::Manager& manager) : manager_(manager) {}
-  Result<void> open();  // before anything else; what a restart left of builds goes
+  // Called before anything else. Removes what a restart left of builds.
+  Result<void> open();
 
   // A build to come. E2B's clients ask for it, upload files, and then begin it.
   Result<std::shared_ptr<Build>> request(const manager::Caller& caller, BuildRequest request);
@@ -90,14 +103,17 @@ class Builder {
   io::Task<Result<store::Template>> from_image(std::string image);
 
   manager::Manager& manager_;
-  std::string directory_;  // notes of builds under way
+  // Holds notes of builds under way.
+  std::string directory_;
   std::optional<BuildFiles> files_;
   std::map<std::string, std::shared_ptr<Build>> builds_;
-  std::deque<std::string> order_;  // of builds_, the oldest first
+  // The ids in builds_, the oldest first.
+  std::deque<std::string> order_;
   std::deque<std::shared_ptr<Build>> queue_;
   // By tenant: the families that are being built.
   std::map<std::string, std::set<std::string>> busy_;
-  size_t under_way_ = 0;  // builds, of all tenants
+  // Builds of all tenants.
+  size_t under_way_ = 0;
 };
 
 }  // namespace paddock::templates

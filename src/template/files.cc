@@ -15,14 +15,20 @@ namespace paddock::templates {
 
 namespace {
 
-constexpr uint64_t kLargest = uint64_t{1} << 30;  // one archive
+// In bytes, for one archive.
+constexpr uint64_t kLargest = uint64_t{1} << 30;
 constexpr uint64_t kMostPerTenant = uint64_t{4} << 30;
-constexpr int64_t kKept = int64_t{7} * 24 * 3600;  // seconds
+
+// In seconds.
+constexpr int64_t kKept = int64_t{7} * 24 * 3600;
 constexpr int64_t kPermitLives = 3600;
-constexpr size_t kMostPermits = 200;  // of one tenant: as many as a build has steps
+
+// Of one tenant: as many as a build has steps.
+constexpr size_t kMostPermits = 200;
 
 int64_t seconds_now() { return ::time(nullptr); }
 
+// Reading an archive makes it younger, so that only unused ones expire.
 Error too_much() {
   return Error{
       Code::exhausted,
@@ -38,6 +44,7 @@ bool is_ours(const std::string& name) {
 
 }  // namespace
 
+// Uploads that were not finished belong to an earlier server, and are removed.
 Result<BuildFiles> BuildFiles::open(const std::string& directory) {
   BuildFiles files;
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
@@ -62,6 +69,7 @@ bool BuildFiles::has(const std::string& tenant, const std::string& hash) const {
   return ::faccessat(directory_.get(), name_of(tenant, hash).c_str(), F_OK, 0) == 0;
 }
 
+// Touches the file, so that it is not removed while builds use it.
 Result<Fd> BuildFiles::read(const std::string& tenant, const std::string& hash) const {
   std::string name = name_of(tenant, hash);
   Fd file(::openat(directory_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -74,6 +82,7 @@ Result<Fd> BuildFiles::read(const std::string& tenant, const std::string& hash) 
   return file;
 }
 
+// Looks at the files each time: they are few, and a counter could be wrong after a crash.
 Result<uint64_t> BuildFiles::used(const std::string& tenant) const {
   std::string prefix = name_of(tenant, "");
   uint64_t bytes = 0;
@@ -86,6 +95,7 @@ Result<uint64_t> BuildFiles::used(const std::string& tenant) const {
   return bytes;
 }
 
+// A permit stands in a URL, so it is random, for one archive, and used up by the first upload.
 Result<std::string> BuildFiles::permit(const std::string& tenant, const std::string& hash) {
   for (auto it = permits_.begin(); it != permits_.end();)
     it = it->second.until < seconds_now() ? permits_.erase(it) : std::next(it);
@@ -102,11 +112,13 @@ Result<std::string> BuildFiles::permit(const std::string& tenant, const std::str
   return permit;
 }
 
+// An upload that was not finished leaves nothing behind.
 BuildFiles::Upload::~Upload() {
   if (!temporary.empty()) (void)::unlinkat(directory, temporary.c_str(), 0);
   if (counts) counts->open -= bytes;
 }
 
+// The permit is gone after this, also if the upload fails.
 Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string& permit) {
   auto found = permits_.find(permit);
   if (found == permits_.end() || found->second.until < seconds_now())
@@ -129,6 +141,7 @@ Result<std::unique_ptr<BuildFiles::Upload>> BuildFiles::begin(const std::string&
   return upload;
 }
 
+// Called before bytes are written, so that a client cannot fill the disk.
 Result<void> BuildFiles::charge(Upload& upload, size_t bytes) {
   upload.bytes += bytes;
   upload.counts->open += bytes;
@@ -138,6 +151,7 @@ Result<void> BuildFiles::charge(Upload& upload, size_t bytes) {
   return {};
 }
 
+// The name appears with a rename, so that a build never reads half an archive.
 Result<void> BuildFiles::finish(Upload& upload) {
   std::string name = name_of(upload.tenant, upload.hash);
   if (::renameat(directory_.get(), upload.temporary.c_str(), directory_.get(), name.c_str()) != 0)

@@ -33,7 +33,8 @@ class BuildFiles {
     Fd file;
     uint64_t bytes = 0;
     int directory = -1;
-    std::shared_ptr<UploadCounts> counts;  // of its tenant
+    // Of its tenant.
+    std::shared_ptr<UploadCounts> counts;
     ~Upload();
   };
   Result<std::unique_ptr<Upload>> begin(const std::string& permit);
@@ -48,12 +49,14 @@ class BuildFiles {
   struct Permit {
     std::string tenant, hash;
     int64_t until = 0;
-    uint64_t number = 0;  // the oldest has the smallest
+    // The oldest has the smallest.
+    uint64_t number = 0;
   };
   Fd directory_;
   std::map<std::string, Permit> permits_;
   uint64_t permits_made_ = 0;
-  std::map<std::string, std::shared_ptr<UploadCounts>> counts_;  // by tenant
+  // By tenant.
+  std::map<std::string, std::shared_ptr<UploadCounts>> counts_;
 };
 
 }  // namespace paddock::templates

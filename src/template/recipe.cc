@@ -6,18 +6,21 @@ namespace paddock::templates {
 
 namespace {
 
+// The argument is in bytes. These bound what a request can make the server keep.
 constexpr size_t kMostSteps = 200, kMostArgs = 256, kLongestArg = 128 << 10;
 
 Error malformed(const std::string& what) {
   return Error{Code::invalid, cat("read the build: ", what), ""};
 }
 
+// E2B and the native API spell the same members differently.
 const Value* find_either(const Value& body, const char* name, const char* other) {
   const Value* found = body.find(name);
   if (!found || found->is_null()) found = body.find(other);
   return found && !found->is_null() ? found : nullptr;
 }
 
+// An absent member and null are an empty text; NUL is refused, since the text becomes an argument.
 Result<std::string> text_of(const Value& body, const char* name, const char* other) {
   const Value* found = find_either(body, name, other);
   if (!found) return std::string();
@@ -35,10 +38,12 @@ Result<bool> truth_of(const Value& body, const char* name) {
   return *found->as_bool();
 }
 
+// The hash becomes part of a file name, so that its form matters.
 bool is_hash(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+// A name that the environment of a process can hold.
 bool is_variable(const std::string& name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
   return name.find_first_of(std::string_view("=\0 \n", 4)) == std::string::npos;
@@ -79,6 +84,7 @@ Result<void> check(const BuildStep& step, size_t number) {
   return {};
 }
 
+// The number counts from 1, as people read it in errors and logs.
 Result<BuildStep> parse_step(const Value& value, size_t number) {
   BuildStep step;
   std::string type = TRY(text_of(value, "type", "type"));
@@ -119,6 +125,7 @@ const char* to_string(StepKind kind) {
   return "";
 }
 
+// Unknown members are ignored: newer clients send more.
 Result<Recipe> parse_recipe(const Value& body) {
   if (!body.as_object()) return malformed("not an object");
   Recipe recipe;
@@ -139,6 +146,7 @@ Result<Recipe> parse_recipe(const Value& body) {
   return recipe;
 }
 
+// Values of variables may be secrets, so records get them hidden.
 std::string describe(const BuildStep& step, Values values) {
   std::string text = to_string(step.kind);
   if (step.kind == StepKind::env) {
@@ -152,6 +160,8 @@ std::string describe(const BuildStep& step, Values values) {
   return text;
 }
 
+// Only the two plain forms are expanded. Everything else, as ${NAME:-x}, stays as it is for the
+// shell.
 Result<std::string> expand_variables(const std::string& text,
                                      const std::map<std::string, std::string>& env) {
   std::string out;
@@ -201,6 +211,7 @@ Result<std::string> expand_variables(const std::string& text,
   return out;
 }
 
+// References of registries have characters that names of images do not allow.
 std::string image_name_for(const std::string& reference) {
   std::string name = reference;
   for (char& c : name)

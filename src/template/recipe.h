@@ -12,19 +12,24 @@
 namespace paddock::templates {
 
 enum class StepKind : uint8_t { run, copy, workdir, user, env };
-const char* to_string(StepKind kind);  // "RUN", …
+
+// For example "RUN".
+const char* to_string(StepKind kind);
 
 struct BuildStep {
   StepKind kind = StepKind::run;
   // RUN command [user] · COPY source destination [owner [mode]] · WORKDIR path · USER name · ENV
   // name value …
   std::vector<std::string> args;
-  std::string files;   // COPY: the hash under which its files were uploaded
-  bool force = false;  // from here on nothing comes from the cache
+  // For COPY: the hash under which its files were uploaded.
+  std::string files;
+  // From here on nothing comes from the cache.
+  bool force = false;
 };
 
 struct Recipe {
-  std::string from_template, from_image;  // one of them; neither: `base`
+  // One of them. Neither means `base`.
+  std::string from_template, from_image;
   std::vector<BuildStep> steps;
   std::string start_command, ready_command;
   bool force = false;
@@ -46,6 +51,8 @@ Result<std::string> expand_variables(const std::string& text,
 // The name under which an image of a registry would have been imported: "ubuntu:22.04" →
 // "ubuntu-22.04".
 std::string image_name_for(const std::string& reference);
-bool is_e2b_base(const std::string& image);  // E2B's own images, which `base` stands for
+
+// E2B's own images, which `base` stands for.
+bool is_e2b_base(const std::string& image);
 
 }  // namespace paddock::templates

@@ -16,7 +16,8 @@ namespace paddock::templates {
 
 namespace {
 
-constexpr int64_t kBuildLives = 3'600'000;  // the sandbox of a step
+// For the sandbox of a step.
+constexpr int64_t kBuildLives = 3'600'000;
 constexpr io::Milliseconds kRunTime = 3'000'000;
 constexpr io::Milliseconds kScriptTime = 600'000;
 
@@ -25,6 +26,7 @@ constexpr char kStage[] = "/var/tmp/.paddock-copy";
 // What a guest refused, as E2B's builder says it: the code first.
 std::string refusal(const Error& error) { return cat(connect_code(error), ": ", error.message); }
 
+// The words are those of E2B's builder, which its clients show.
 Error failed(const std::string& what, const std::string& why) {
   return Error{Code::invalid, cat(what, ": ", why), ""};
 }
@@ -53,6 +55,7 @@ class CleanLines {
   }
 
  private:
+  // Only whole lines are told.
   void tell(size_t which) {
     std::string& shown = shown_[which];
     size_t begin = 0;
@@ -63,10 +66,12 @@ class CleanLines {
 
   std::shared_ptr<Build> build_;
   std::string number_;
-  std::array<redact::Stream, 2> streams_;  // output, errors
+  // Output and errors.
+  std::array<redact::Stream, 2> streams_;
   std::array<std::string, 2> shown_;
 };
 
+// The lines are finished when the last copy of the function goes.
 std::function<void(bool, const std::string&)> lines_to(std::shared_ptr<Build> build,
                                                        std::string number) {
   auto lines = std::make_shared<CleanLines>(std::move(build), std::move(number));
@@ -139,6 +144,8 @@ io::Task<Result<bool>> do_run(StepContext context, std::shared_ptr<guest::Client
   co_return true;
 }
 
+// The archive is unpacked into a stage inside the sandbox, and our own script moves the files from
+// there.
 io::Task<Result<bool>> do_copy(StepContext context, std::shared_ptr<guest::Client> guest,
                                store::Template& last, BuildStep step) {
   std::string what = cat("failed to copy '", step.args[0], "' to '", step.args[1], "'");
@@ -161,6 +168,7 @@ io::Task<Result<bool>> do_copy(StepContext context, std::shared_ptr<guest::Clien
   co_return true;
 }
 
+// The path is expanded first, and the script answers with the real one.
 io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::Template& last,
                                   BuildStep step) {
   CO_TRY(std::string path, expand_variables(step.args[0], last.env));
@@ -176,6 +184,7 @@ io::Task<Result<bool>> do_workdir(std::shared_ptr<guest::Client> guest, store::T
   co_return made;
 }
 
+// A user that does not exist is made.
 io::Task<Result<bool>> do_user(std::shared_ptr<guest::Client> guest, store::Template& last,
                                BuildStep step) {
   CO_TRY(std::string name, expand_variables(step.args[0], last.env));
@@ -188,6 +197,8 @@ io::Task<Result<bool>> do_user(std::shared_ptr<guest::Client> guest, store::Temp
   co_return end.value().answer == "made";
 }
 
+// The sandbox of a step is hidden from lists. A cancellation that came while it was made is noticed
+// here.
 io::Task<Result<std::shared_ptr<manager::Sandbox>>> start_sandbox(StepContext context,
                                                                   std::string made_from) {
   manager::CreateOptions options;
@@ -212,6 +223,7 @@ io::Task<Result<std::shared_ptr<manager::Sandbox>>> start_sandbox(StepContext co
   co_return sandbox;
 }
 
+// A step of a build has no name and no tags; it is found by its key alone.
 store::Template as_step(const StepContext& context, store::Template last, const std::string& key) {
   last.tenant = context.build->tenant;
   last.kind = store::TemplateKind::step;
@@ -250,6 +262,7 @@ Error explain(Error error, const std::shared_ptr<manager::Sandbox>& sandbox) {
 
 }  // namespace
 
+// Everything that the result of a step depends on. Two steps with the same key are the same.
 std::string step_key(const store::Template& last, const BuildStep& step) {
   Value key, env{Value::Object{}};
   for (const auto& [name, text] : last.env) env.set(name, text);
@@ -263,6 +276,7 @@ std::string step_key(const store::Template& last, const BuildStep& step) {
   return to_hex(sha256_bytes(to_json(key)));
 }
 
+// The sandbox becomes the next layer if the step succeeded, and is killed otherwise.
 io::Task<Result<store::Template>> run_step(StepContext context, store::Template last,
                                            BuildStep step, std::string number, std::string key) {
   std::string from = last.id;
@@ -289,6 +303,8 @@ io::Task<Result<store::Template>> run_step(StepContext context, store::Template 
   co_return kept;
 }
 
+// The start command is tried once at build time, so that a template whose command fails is not
+// kept.
 io::Task<Result<store::Template>> run_start_command(StepContext context, store::Template last,
                                                     Recipe recipe) {
   std::string from = last.id;
