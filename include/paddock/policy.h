@@ -105,46 +105,63 @@ class Limits {
 };
 
 enum class WallKind : uint8_t { process, container, runc, crun, gvisor, docker, vm, automatic };
-const char* to_string(WallKind wall);  // "auto" for automatic
+
+// "auto" for automatic.
+const char* to_string(WallKind wall);
 std::optional<WallKind> wall_from_string(const std::string& name);
 
 enum class WorkspaceMode : uint8_t { read_only, read_write, copy };
-const char* to_string(WorkspaceMode mode);  // "ro", "rw", "copy"
+
+// "ro", "rw" or "copy".
+const char* to_string(WorkspaceMode mode);
 std::optional<WorkspaceMode> workspace_mode_from_string(const std::string& name);
 
 struct Workspace {
-  std::string path;  // absolute once decoded
+  // Absolute once decoded.
+  std::string path;
   WorkspaceMode mode = WorkspaceMode::read_only;
 };
 
 // Where /tmp, /home/agent and /dev/shm live.
 enum class ScratchBacking : uint8_t { automatic, memory, disk };
-const char* to_string(ScratchBacking scratch);  // "auto" for automatic
+
+// "auto" for automatic.
+const char* to_string(ScratchBacking scratch);
 std::optional<ScratchBacking> scratch_from_string(const std::string& name);
 
 struct FilesPolicy {
-  std::optional<std::vector<std::string>> read;  // absolute host paths
+  // Absolute host paths.
+  std::optional<std::vector<std::string>> read;
   std::optional<std::vector<std::string>> write;
-  std::vector<std::string> deny;  // absolute paths, or globs such as **/.env
+  // Absolute paths, or globs such as **/.env.
+  std::vector<std::string> deny;
   std::optional<Workspace> workspace;
-  std::optional<std::string> root;  // a directory or an image's name
-  std::optional<bool> tmp_exec;     // may programs be executed from /tmp
+  // A directory or the name of an image.
+  std::optional<std::string> root;
+  // Whether programs may be executed from /tmp.
+  std::optional<bool> tmp_exec;
   std::optional<ScratchBacking> scratch;
 };
 
 // A header that is put into requests to a host on their way out, so that its secret is never inside
 // the sandbox.
 struct InjectPolicy {
-  std::string host;           // a name or *.name; no port
-  std::string header;         // compared without regard to case
-  std::string secret;         // env:NAME, file:/PATH, or the secret itself
-  std::string format = "{}";  // the header's value; the secret stands for {}
+  // A name or *.name, without a port.
+  std::string host;
+  // Compared without regard to case.
+  std::string header;
+  // env:NAME, file:/PATH, or the secret itself.
+  std::string secret;
+  // The value of the header; the secret replaces {}.
+  std::string format = "{}";
 };
 
 struct NetworkPolicy {
-  std::optional<std::vector<std::string>> allow;  // policy/network/rule.h
+  // policy/network/rule.h describes the entries.
+  std::optional<std::vector<std::string>> allow;
   std::vector<std::string> deny;
-  std::optional<bool> strict;  // refuse what cannot be judged by name
+  // Refuse what cannot be judged by name.
+  std::optional<bool> strict;
   // ADDRESS or ADDRESS:PORT; unset: the host's own.
   std::optional<std::vector<std::string>> resolvers;
   std::vector<InjectPolicy> inject;
@@ -156,7 +173,8 @@ struct NetworkPolicy {
 
 struct EnvPolicy {
   std::map<std::string, std::string> set;
-  std::optional<std::vector<std::string>> pass;  // names taken over from the caller
+  // Names taken over from the caller.
+  std::optional<std::vector<std::string>> pass;
 };
 
 struct Policy;
@@ -167,7 +185,8 @@ struct Policy;
 struct ToolPolicy {
   std::string name;
   std::string json;
-  std::shared_ptr<const Policy> sandbox;  // what its command runs in; null: it has none
+  // What its command runs in. Null: it has no command.
+  std::shared_ptr<const Policy> sandbox;
 };
 
 // No room for a record: nothing new runs, or it runs and the gap is recorded.
@@ -176,13 +195,17 @@ const char* to_string(AuditFull full);
 std::optional<AuditFull> audit_full_from_string(const std::string& name);
 
 struct AuditPolicy {
-  std::optional<std::string> path;  // the log's directory, absolute
-  std::optional<bool> durable;      // `run` waits for the disk, as `serve` always does
+  // The directory of the log, absolute.
+  std::optional<std::string> path;
+  // `run` waits for the disk, as `serve` always does.
+  std::optional<bool> durable;
   std::optional<AuditFull> on_full;
-  std::optional<uint64_t> rotate_bytes;  // a segment is sealed when it is so large
+  // A segment is sealed when it is this large.
+  std::optional<uint64_t> rotate_bytes;
   // Sealed segments go, oldest first, when all are larger.
   std::optional<uint64_t> most_bytes;
-  std::optional<uint64_t> keep_ms;  // or older
+  // Sealed segments go when they are older than this.
+  std::optional<uint64_t> keep_ms;
 };
 
 // What is watched while a sandbox runs. Rates are per second. cpu: percent of one core; pressure_*:
@@ -212,9 +235,11 @@ enum class MonitorUnit : uint8_t { percent, bytes, bytes_per_second, count };
 
 struct MonitorMetricInfo {
   MonitorMetric metric;
-  const char* name;  // policy key
+  // The key in a policy file.
+  const char* name;
   MonitorUnit unit;
-  std::optional<LimitKind> limit;  // what a percentage is of, where the unit is not percent
+  // What a percentage is of, where the unit is not percent.
+  std::optional<LimitKind> limit;
   const char* what;
 };
 
@@ -255,22 +280,30 @@ inline const MonitorMetricInfo& info(MonitorMetric metric) {
 }
 
 enum class MonitorAction : uint8_t { warn, pause, kill };
-const char* to_string(MonitorAction action);  // the policy's keys: "warn_if", "pause_if", "kill_if"
+
+// The keys in a policy file: "warn_if", "pause_if", "kill_if".
+const char* to_string(MonitorAction action);
 
 // [monitor] kill_if = { cpu = ">80% for 10s" }
 struct MonitorRule {
   MonitorAction action = MonitorAction::warn;
   MonitorMetric metric = MonitorMetric::cpu;
-  double above = 0;  // in the metric's unit: percent, bytes, bytes per second, a count
+  // In the unit of the metric: percent, bytes, bytes per second, or a count.
+  double above = 0;
   // `above` is percent of the sandbox's own limit (memory = ">90%", disk, pids, connections).
   bool of_limit = false;
-  uint64_t for_ms = 0;  // it must have been so for this long; 0: one sample is enough
-  std::string name;     // "monitor.kill_if.cpu"
-  std::string text;     // as it was written: ">80% for 10s"
+  // It must have been so for this long. 0: one sample is enough.
+  uint64_t for_ms = 0;
+  // For example "monitor.kill_if.cpu".
+  std::string name;
+  // As it was written: ">80% for 10s".
+  std::string text;
 };
 struct MonitorPolicy {
-  std::optional<uint64_t> every_ms;  // between two samples; default 1s
-  std::vector<MonitorRule> rules;    // of all layers: each can only add
+  // Between two samples. Default: 1s.
+  std::optional<uint64_t> every_ms;
+  // Of all layers: each can only add.
+  std::vector<MonitorRule> rules;
 };
 
 struct RedactPattern {
@@ -279,19 +312,24 @@ struct RedactPattern {
 struct RedactPolicy {
   // Kinds of redact::kinds() that are not looked for; needs danger redact.less.
   std::set<std::string> skip;
-  std::vector<RedactPattern> custom;  // of all layers
-  std::optional<bool> files;          // files that are read over the API, too
+  // Of all layers.
+  std::vector<RedactPattern> custom;
+  // Also files that are read over the API.
+  std::optional<bool> files;
 };
 
 struct TelemetryPolicy {
-  std::optional<std::string> endpoint;  // OTLP over HTTP: http://127.0.0.1:4318
+  // OTLP over HTTP, such as http://127.0.0.1:4318.
+  std::optional<std::string> endpoint;
   // Sent along, as for authentication; their values are secrets.
   std::map<std::string, std::string> headers;
 };
 
 struct Policy {
-  std::string name;     // where it came from, for messages: a preset's name or a file
-  std::string extends;  // the preset that this file narrows; policy::load resolves it
+  // Where it came from, for messages: the name of a preset or a file.
+  std::string name;
+  // The preset that this file narrows; policy::load resolves it.
+  std::string extends;
   std::optional<WallKind> wall;
   Limits limits;
   FilesPolicy files;

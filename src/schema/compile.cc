@@ -17,10 +17,13 @@ namespace {
 // Different ones; each may take a megabyte while it is matched.
 constexpr size_t kMostPatterns = 64;
 
+// Compiles one schema after the other. Schemas that are found on the way are queued, so that depth
+// costs no stack.
 class Compiler {
  public:
   explicit Compiler(Index index) : index_(std::move(index)) {}
 
+  // Dynamic anchors and loops can only be judged when every node is known.
   Result<Program> run(const Value& document) {
     (void)node(document);
     for (size_t next = 0; next < queue_.size(); ++next)
@@ -51,6 +54,8 @@ class Compiler {
     return entry->second;
   }
 
+  // Bounds, types and late rules are put in an order that makes evaluation simple and messages
+  // clear.
   Result<void> compile(const Value& schema, NodeId id) {
     schema_ = &schema;
     rules_.clear();
@@ -81,6 +86,7 @@ class Compiler {
     return {};
   }
 
+  // In draft-07 a $ref hides everything beside it. Keywords that are not known say nothing.
   Result<void> compile_keywords() {
     old_ = index_.dialect(schema_) == Dialect::draft7;
     if (const Value* reference = old_ ? schema_->find("$ref") : nullptr) {
@@ -105,6 +111,7 @@ class Compiler {
     rules_.push_back(Rule{std::move(rule), keyword_});
   }
 
+  // Names the place in the schema and the keyword.
   Error wrong(std::string_view why, std::string hint = "") const {
     return schema_error(cat(pointer_, "/", keyword_), why, std::move(hint));
   }
@@ -115,6 +122,7 @@ class Compiler {
     return node(value);
   }
 
+  // An empty list is an error of the specification.
   Result<std::vector<NodeId>> children(const Value& value) {
     if (!value.as_array() || value.as_array()->empty())
       return wrong("must be a list of schemas, with one at least");
@@ -123,6 +131,7 @@ class Compiler {
     return nodes;
   }
 
+  // A number such as 5.0 is a whole number in JSON Schema.
   Result<size_t> count(const Value& value) {
     if (!is_number(value) || !is_integer(value) || compare_numbers(value, Value(0)) < 0)
       return wrong("must be a whole number, not below zero");
@@ -140,6 +149,7 @@ class Compiler {
     return list;
   }
 
+  // The same text is compiled once, however often it occurs.
   Result<EcmaPattern> pattern(const std::string& text) {
     auto known = patterns_.find(text);
     if (known != patterns_.end()) return known->second;
@@ -157,6 +167,7 @@ class Compiler {
     return {};
   }
 
+  // Which schema it means is decided while a value is checked.
   Result<void> compile_dynamic_reference(const Value& value) {
     if (!value.as_string()) return wrong("must be a string");
     Index::Target target = TRY(index_.resolve(schema_, *value.as_string()));
@@ -187,6 +198,7 @@ class Compiler {
     return {};
   }
 
+  // Values are kept sorted in canonical form, so that long lists cost little.
   void put_enum(const Value::Array& values, bool constant) {
     EnumRule rule;
     rule.constant = constant;
@@ -246,6 +258,7 @@ class Compiler {
     return {};
   }
 
+  // Formats that are not known say nothing, as the specification wants it.
   Result<void> compile_format(const Value& value) {
     if (!value.as_string()) return wrong("must be a string");
     if (const Format* format = find_format(*value.as_string())) put(FormatRule{format});
@@ -297,6 +310,7 @@ class Compiler {
     return {};
   }
 
+  // The three keywords about properties depend on each other, so they become one rule.
   Result<void> compile_properties(const Value&) {
     if (grouped_properties_) return {};
     grouped_properties_ = true;
@@ -346,6 +360,7 @@ class Compiler {
     return {};
   }
 
+  // The keywords that take a list of schemas, and below those that take one.
   template <class T>
   Result<void> compile_list(const Value& value) {
     put(T{TRY(children(value))});
@@ -358,6 +373,7 @@ class Compiler {
     return {};
   }
 
+  // `then` and `else` without `if` say nothing, so they are only read here.
   Result<void> compile_if(const Value& value) {
     IfRule rule{TRY(child(value))};
     if (const Value* then = schema_->find("then")) rule.then = TRY(child(*then));
@@ -396,7 +412,8 @@ class Compiler {
   Index index_;
   Program program_;
   std::unordered_map<const Value*, NodeId> ids_;
-  std::vector<const Value*> queue_;  // the schema of each node
+  // The schema of each node.
+  std::vector<const Value*> queue_;
   std::map<std::string, EcmaPattern> patterns_;
 
   // Of the schema at hand.

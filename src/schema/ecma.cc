@@ -13,6 +13,7 @@ namespace paddock::schema {
 
 namespace {
 
+// What \s means in JavaScript: more than RE2's own.
 constexpr std::string_view kSpaces = "\\t\\n\\x0b\\f\\r\\x{feff}\\x{2028}\\x{2029}\\p{Zs}";
 // What kSpaces leaves, for inside a class.
 constexpr std::string_view kNotSpaces =
@@ -74,6 +75,8 @@ struct Atom {
   std::string set;
 };
 
+// Spells a pattern out for RE2. It goes on after something that RE2 cannot do, to tell a pattern
+// that is unsupported from one that is no pattern.
 class Translator {
  public:
   explicit Translator(std::string_view text) : text_(text) {}
@@ -110,10 +113,12 @@ class Translator {
 
   static Error wrong(std::string_view why) { return Error{Code::invalid, std::string(why), ""}; }
 
+  // Only the first one is reported.
   void refuse(std::string_view what) {
     if (unsupported_.empty()) unsupported_ = what;
   }
 
+  // Every character that could mean something is written as a number.
   static std::string spelled(uint32_t character) {
     if (character < 0x80 &&
         (is_letter(static_cast<char>(character)) || is_digit(static_cast<char>(character))))
@@ -156,6 +161,7 @@ class Translator {
     return {};
   }
 
+  // Returns whether a quantifier may follow.
   Result<bool> atom() {
     char c = peek();
     switch (c) {
@@ -196,6 +202,7 @@ class Translator {
       out_ += spelled(*atom.character);
   }
 
+  // Groups are made non-capturing: captures cost time, and nobody reads them.
   Result<void> open_group() {
     ++open_groups_;
     if (take("(?:")) {
@@ -243,7 +250,8 @@ class Translator {
     return cat("{", inside, "}");
   }
 
-  static constexpr int kMostRepeats = 1000;  // RE2's own bound
+  // RE2's own bound.
+  static constexpr int kMostRepeats = 1000;
 
   static int count(std::string_view digits) {
     int number = 0;
@@ -252,6 +260,7 @@ class Translator {
     return fits ? number : INT32_MAX;
   }
 
+  // The text has been read as JSON, so it is valid UTF-8; only its end is checked.
   Result<uint32_t> literal() {
     auto byte = [&](size_t i) { return static_cast<unsigned char>(peek(i)); };
     size_t length = byte(0) < 0x80 ? 1 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
@@ -272,6 +281,7 @@ class Translator {
     return value;
   }
 
+  // A pair of surrogates is one character.
   Result<uint32_t> unicode_escape() {
     if (take("{")) {
       size_t end = std::min(text_.find('}', at_), text_.size());
@@ -318,6 +328,7 @@ class Translator {
     return cat(negated ? "\\P{" : "\\p{", name, "}");
   }
 
+  // Unknown letters are errors under the u flag.
   Result<Atom> escape(bool in_class) {
     ++at_;
     if (done()) return wrong("a '\\' at the end");
@@ -371,6 +382,7 @@ class Translator {
     return Atom{TRY(literal()), ""};
   }
 
+  // An empty class matches nothing, and its negation everything, which RE2 has no form for.
   Result<void> character_class() {
     ++at_;
     bool negated = take("^");
@@ -403,13 +415,15 @@ class Translator {
   std::string_view text_;
   size_t at_ = 0;
   size_t open_groups_ = 0;
-  bool has_look_aheads_ = false;  // at the start
+  // At the start of the pattern.
+  bool has_look_aheads_ = false;
   std::string out_;
   std::string unsupported_;
 };
 
 }  // namespace
 
+// Says whether the pattern is wrong, or merely not supported here; the two need different fixes.
 Result<EcmaPattern> EcmaPattern::compile(const std::string& text) {
   Translator translator(text);
   Result<std::vector<Translator::Part>> parts = translator.run();

@@ -15,8 +15,10 @@ namespace paddock::schema {
 class EcmaPattern {
  public:
   static Result<EcmaPattern> compile(const std::string& text);
-  bool matches(std::string_view text) const;  // anywhere, as in JSON Schema
-  size_t cost(std::string_view text) const;   // as Pattern's
+  // Anywhere in the text, as in JSON Schema.
+  bool matches(std::string_view text) const;
+  // As Pattern's.
+  size_t cost(std::string_view text) const;
 
  private:
   struct Part {
@@ -26,6 +28,7 @@ class EcmaPattern {
   std::vector<Part> parts_;
 };
 
-bool is_ecma_pattern(std::string_view text);  // well formed, whether RE2 could do it or not
+// Well formed, whether RE2 could do it or not.
+bool is_ecma_pattern(std::string_view text);
 
 }  // namespace paddock::schema

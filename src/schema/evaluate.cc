@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kMostSteps = 1'000'000;
 // Besides, for finding out which of several forms was nearly met.
 constexpr int64_t kStepsToExplain = 50'000;
+
+// Of nodes and references within each other; bounds the recursion.
 constexpr int kDeepest = 512;
 constexpr int kDeepestExplanation = 3;
 
@@ -38,6 +40,7 @@ struct Evaluated {
 // Members by name. For many look-ups in a large object they are sorted first.
 class Members {
  public:
+  // Sorting only pays off for many look-ups in a large object.
   Members(const Value::Object& object, size_t lookups) : object_(object), lookups_(lookups) {
     if (!sorts()) return;
     for (const Value::Member& member : object) sorted_.push_back(&member);
@@ -65,6 +68,7 @@ class Members {
   std::vector<const Value::Member*> sorted_;
 };
 
+// JSON Schema counts characters, not bytes.
 size_t code_points(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -75,11 +79,14 @@ std::string counted(size_t count, std::string_view one, std::string_view many) {
   return cat(count, " ", count == 1 ? one : many);
 }
 
+// Runs down the rules of the nodes. Work is counted in steps, so that no pair of schema and value
+// can take long.
 class Evaluator {
  public:
   Evaluator(const Program& program, size_t most, std::vector<Violation>& out)
       : program_(program), out_(&out), most_(most) {}
 
+  // If the steps are used up, the value does not fit: what cannot be judged must not pass.
   void run(const Value& value) {
     Place root;
     (void)fits(0, value, &root, nullptr);
@@ -102,6 +109,7 @@ class Evaluator {
     Evaluated* evaluated;
   };
 
+  // Returns false once the steps are used up; callers give up then.
   bool spend(size_t steps) {
     steps_ -= static_cast<int64_t>(std::min<size_t>(steps, kMostSteps + 1));
     if (steps_ < 0) exhausted_ = true;
@@ -131,6 +139,8 @@ class Evaluator {
     return out_ ? fail(subject, subject.place, words()) : false;
   }
 
+  // Counts depth, follows scopes for dynamic references, and keeps track of what was looked at
+  // where some rule needs it.
   bool fits(NodeId id, const Value& value, const Place* place, Evaluated* evaluated) {
     const Node& node = program_.nodes[id];
     if (!spend(1)) return false;
@@ -155,6 +165,7 @@ class Evaluator {
     return good && !exhausted_;
   }
 
+  // Goes through all rules unless enough reasons were found.
   bool hold(const Node& node, const Value& value, const Place* place, Evaluated* evaluated) {
     bool good = true;
     for (const Rule& rule : node.rules) {
@@ -171,6 +182,7 @@ class Evaluator {
     return good;
   }
 
+  // Without collecting reasons, which is faster.
   bool fits_quietly(NodeId id, const Value& value, const Place* place, Evaluated* evaluated) {
     std::vector<Violation>* out = std::exchange(out_, nullptr);
     bool good = fits(id, value, place, evaluated);
@@ -182,6 +194,7 @@ class Evaluator {
     return fail(subject, [] { return std::string("is not allowed here"); });
   }
 
+  // For messages, where an integer is called a number.
   static uint8_t said_of(uint8_t type) { return type == kInteger ? uint8_t{kNumber} : type; }
 
   bool holds(const TypeRule& rule, const Subject& subject) {
@@ -200,6 +213,8 @@ class Evaluator {
                 [&] { return cat(rule.constant ? "must be " : "must be one of ", rule.shown); });
   }
 
+  // Strings are compared as they are, everything else in canonical form. Lists of one kind are
+  // skipped at once for values of another.
   bool is_listed(const EnumRule& rule, const Value& value) {
     if (const std::string* text = value.as_string())
       return spend_on(*text) && std::binary_search(rule.texts.begin(), rule.texts.end(), *text);
@@ -346,6 +361,7 @@ class Evaluator {
     return spend(members.cost()) && has_all(rule.names, members, "is missing: required", subject);
   }
 
+  // Each missing name is a violation of its own, at the place where it should be.
   bool has_all(const std::vector<std::string>& names, const Members& members, std::string_view why,
                const Subject& subject) {
     bool good = true;
@@ -435,6 +451,7 @@ class Evaluator {
     return good;
   }
 
+  // A dynamic reference goes to the outermost schema of its name that is in scope.
   bool holds(const ReferenceRule& rule, const Subject& subject) {
     NodeId target = rule.node;
     if (!rule.dynamic_anchor.empty()) {
@@ -498,6 +515,7 @@ class Evaluator {
     return fail(subject, [&] { return words_for_not(program_.nodes[rule.node]); });
   }
 
+  // A `not` around one simple rule can be said in plain words.
   static std::string words_for_not(const Node& node) {
     if (node.rules.size() == 1) {
       const auto& rule = node.rules[0].rule;
@@ -514,6 +532,7 @@ class Evaluator {
     return "must not be what 'not' describes";
   }
 
+  // What the condition looked at counts as evaluated only if it holds.
   bool holds(const IfRule& rule, const Subject& subject) {
     bool condition = fits_apart(rule.condition, subject);
     NodeId next = condition ? rule.then : rule.otherwise;
@@ -635,7 +654,8 @@ class Evaluator {
   }
 
   const Program& program_;
-  std::vector<Violation>* out_;  // null: nobody listens
+  // Null if nobody listens.
+  std::vector<Violation>* out_;
   size_t most_;
   int64_t steps_ = kMostSteps;
   int64_t steps_to_explain_ = kStepsToExplain;
@@ -643,7 +663,8 @@ class Evaluator {
   int depth_ = 0;
   bool exhausted_ = false;
   bool too_deep_ = false;
-  std::vector<uint32_t> scope_;  // the resources that were entered, for dynamic references
+  // The resources that were entered, for dynamic references.
+  std::vector<uint32_t> scope_;
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ int take_number(std::string_view& text, size_t digits) {
   return number;
 }
 
+// Takes the character off the front if it is there.
 bool take(std::string_view& text, char c) {
   if (text.empty() || text[0] != c) return false;
   text.remove_prefix(1);
@@ -55,6 +56,7 @@ bool take_elements(std::string_view& text, std::string_view units) {
   return next != std::string_view::npos;
 }
 
+// A day must exist in its month.
 bool is_date(std::string_view text) {
   int year = take_number(text, 4);
   if (year < 0 || !take(text, '-')) return false;
@@ -64,6 +66,7 @@ bool is_date(std::string_view text) {
   return day >= 1 && day <= days_in(month, year) && text.empty();
 }
 
+// A leap second is accepted only where one can be: at the end of a day in UTC.
 bool is_time(std::string_view text) {
   int hour = take_number(text, 2);
   if (hour < 0 || hour > 23 || !take(text, ':')) return false;
@@ -95,6 +98,7 @@ bool is_date_time(std::string_view text) {
          is_time(text.substr(11));
 }
 
+// RFC 3339, appendix A: weeks stand alone.
 bool is_duration(std::string_view text) {
   if (!take(text, 'P')) return false;
   std::string_view weeks = text;
@@ -117,6 +121,7 @@ bool is_hostname(std::string_view text) {
   return true;
 }
 
+// The local part of an address in quotes.
 bool is_quoted(std::string_view text, bool international) {
   if (text.size() < 3 || text.front() != '"' || text.back() != '"') return false;
   text = text.substr(1, text.size() - 2);
@@ -130,6 +135,7 @@ bool is_quoted(std::string_view text, bool international) {
   return true;
 }
 
+// The local part without quotes; the characters are those of RFC 5322.
 bool is_dotted_atoms(std::string_view text, bool international) {
   for (const std::string& atom : split(text, '.')) {
     if (atom.empty()) return false;
@@ -184,6 +190,7 @@ bool is_json_pointer(std::string_view text) {
   return true;
 }
 
+// A number of levels, then "#" or a pointer.
 bool is_relative_json_pointer(std::string_view text) {
   size_t digits = 0;
   while (digits < text.size() && is_digit(text[digits])) ++digits;

@@ -10,6 +10,7 @@ namespace paddock::schema {
 
 namespace {
 
+// These bound what a schema from a server can cost, before anything is done with it.
 constexpr int kDeepest = 64;
 constexpr size_t kMostValues = 100'000;
 constexpr size_t kMostBytes = 4 << 20;
@@ -53,6 +54,7 @@ constexpr Place kPlaces[] = {
 
 bool is_schema(const Value& value) { return value.as_object() || value.as_bool(); }
 
+// Run first of all, so that everything after it can rely on the bounds.
 Result<void> measure(const Value& value, int depth, size_t& values, size_t& bytes) {
   if (++values > kMostValues || bytes > kMostBytes)
     return Error{Code::invalid, "the schema is too large", "up to 100000 values and 4M of text"};
@@ -77,6 +79,7 @@ std::string further(const std::string& pointer, std::string_view key) {
          (key.size() <= 100 ? pointer_token(key) : pointer_token(key.substr(0, 100)) + "…");
 }
 
+// Other dialects are refused: their keywords mean other things.
 Result<Dialect> dialect_named(const Value& name, const std::string& pointer) {
   std::string text = name.as_string() ? *name.as_string() : "";
   if (ends_with(text, "#")) text.pop_back();
@@ -97,6 +100,7 @@ Result<std::string> text_of(const Value& value, const std::string& pointer) {
 
 }  // namespace
 
+// Escapes as RFC 6901 has them.
 std::string pointer_token(std::string_view key) {
   std::string out = "/";
   for (char c : key) {
@@ -110,11 +114,13 @@ std::string pointer_token(std::string_view key) {
   return out;
 }
 
+// The pointer holds keys of the schema, so it is cut and made printable.
 Error schema_error(const std::string& pointer, std::string_view why, std::string hint) {
   return Error{Code::invalid, cat("schema", printable(pointer.substr(0, 300)), ": ", why),
                std::move(hint)};
 }
 
+// Finds every schema of the document at once; references are resolved against this later.
 Result<Index> Index::build(const Value& document) {
   size_t values = 0, bytes = 0;
   TRY(measure(document, 0, values, bytes));
@@ -166,6 +172,7 @@ Result<uint32_t> Index::name(const Value& schema, uint32_t resource, const std::
   return resource;
 }
 
+// Both kinds of anchors share their names.
 Result<void> Index::add_anchor(const Value& schema, const char* keyword, uint32_t resource,
                                const std::string& pointer) {
   const Value* anchor = schema.find(keyword);
@@ -181,6 +188,7 @@ Result<void> Index::add_anchor(const Value& schema, const char* keyword, uint32_
   return {};
 }
 
+// Only places where a keyword has a schema are entered. What stands elsewhere is data.
 Result<void> Index::add(const Value& schema, uint32_t resource, const std::string& pointer) {
   if (spots_.count(&schema)) return {};
   if (!is_schema(schema)) return schema_error(pointer, "a schema is an object or a boolean");
@@ -254,6 +262,7 @@ Result<const Value*> Index::follow(uint32_t resource, const std::string& pointer
   return at;
 }
 
+// References that lead out of the document are refused: nothing is ever fetched.
 Result<Index::Target> Index::resolve(const Value* from, const std::string& reference) {
   const Spot& here = spots_.at(from);
   std::string where = here.pointer;

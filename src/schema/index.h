@@ -21,13 +21,15 @@ struct Resource {
   Uri base;
   const Value* root = nullptr;
   Dialect dialect = Dialect::draft2020;
-  std::map<std::string, const Value*> anchors;  // both kinds
+  // Both kinds.
+  std::map<std::string, const Value*> anchors;
   std::map<std::string, const Value*> dynamic_anchors;
 };
 
 struct Spot {
   uint32_t resource = 0;
-  std::string pointer;  // in the whole document
+  // In the whole document.
+  std::string pointer;
 };
 
 class Index {
@@ -36,7 +38,8 @@ class Index {
 
   struct Target {
     const Value* schema = nullptr;
-    std::string dynamic_anchor;  // of that name there, if the reference named one
+    // Its name, if the reference named a dynamic anchor.
+    std::string dynamic_anchor;
   };
   // `from` is the schema that the reference stands in. What it points to is in the index
   // afterwards.
@@ -59,7 +62,8 @@ class Index {
   std::unordered_map<const Value*, Spot> spots_;
 };
 
-std::string pointer_token(std::string_view key);  // "/a~1b" for "a/b"
+// "/a~1b" for "a/b".
+std::string pointer_token(std::string_view key);
 
 // "schema/properties/to: why".
 Error schema_error(const std::string& pointer, std::string_view why, std::string hint = "");

@@ -9,10 +9,12 @@ namespace paddock::schema {
 
 namespace {
 
+// 2 to the power of 63: the first double above all int64_t.
 constexpr double kTwo63 = 9223372036854775808.0;
 
 bool fits_int(double number) { return number >= -kTwo63 && number < kTwo63; }
 
+// Exact: converting the integer to a double could round it.
 std::strong_ordering compare(int64_t a, double b) {
   if (b >= kTwo63) return std::strong_ordering::less;
   if (!(b >= -kTwo63)) return std::strong_ordering::greater;
@@ -29,6 +31,7 @@ struct Decimal {
   int exponent = 0;
 };
 
+// The shortest decimal form is what people wrote, so 0.3 is a multiple of 0.1.
 Decimal decimal(const Value& number) {
   Decimal out;
   if (const int64_t* integer = number.as_int()) {
@@ -63,6 +66,7 @@ Decimal decimal(const Value& number) {
 
 using Wide = unsigned __int128;
 
+// By squaring, since the exponent may be large.
 uint64_t power_of_ten_modulo(int exponent, uint64_t modulus) {
   Wide result = 1 % modulus, base = 10 % modulus;
   for (; exponent > 0; exponent >>= 1) {
@@ -94,6 +98,7 @@ std::strong_ordering compare_numbers(const Value& a, const Value& b) {
                  : std::strong_ordering::equal;
 }
 
+// Computed on decimal digits, because floating point would say no to 0.3 and 0.1.
 bool is_multiple(const Value& number, const Value& divisor) {
   if (number.as_int() && divisor.as_int()) return *number.as_int() % *divisor.as_int() == 0;
   if (number.as_double() && !std::isfinite(*number.as_double())) return false;
@@ -111,6 +116,8 @@ bool is_multiple(const Value& number, const Value& divisor) {
   return value.digits % unit == 0;
 }
 
+// Equal values have equal texts: numbers by value, members sorted. The separators keep different
+// values apart.
 void append_canonical(const Value& value, std::string& out) {
   if (const double* number = value.as_double()) {
     bool whole = fits_int(*number) && std::trunc(*number) == *number;

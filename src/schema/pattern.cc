@@ -13,6 +13,7 @@ struct Pattern::Compiled {
   bool whole;
 };
 
+// Memory is bounded, and captures are off because nobody reads them.
 Result<Pattern> Pattern::compile(const std::string& text, bool whole) {
   re2::RE2::Options options;
   options.set_log_errors(false);

@@ -15,7 +15,8 @@ class Pattern {
   // error says what RE2 does not take.
   static Result<Pattern> compile(const std::string& text, bool whole);
   bool matches(std::string_view text) const;
-  size_t cost(std::string_view text) const;  // of matching it, at worst: about a microsecond each
+  // Of matching it, at worst: about a microsecond each.
+  size_t cost(std::string_view text) const;
 
  private:
   struct Compiled;

@@ -29,17 +29,25 @@ enum : uint8_t {
   kObject = 64
 };
 
-struct NeverRule {};  // the schema `false`
+// The schema `false`.
+struct NeverRule {};
 struct TypeRule {
   uint8_t types = 0;
 };
-struct EnumRule {                   // enum; const is one of a single value
-  std::vector<std::string> texts;   // the strings, sorted
-  std::vector<std::string> others;  // the rest in canonical form, sorted
-  std::string shown;                // for messages
+
+// enum; const is one of a single value.
+struct EnumRule {
+  // The strings, sorted.
+  std::vector<std::string> texts;
+  // The rest in canonical form, sorted.
+  std::vector<std::string> others;
+  // For messages.
+  std::string shown;
   bool constant = false;
 };
-struct BoundRule {  // minimum, maximum, and their exclusive forms
+
+// minimum, maximum, and their exclusive forms.
+struct BoundRule {
   Value bound;
   bool upper = false;
   bool exclusive = false;
@@ -47,6 +55,8 @@ struct BoundRule {  // minimum, maximum, and their exclusive forms
 struct MultipleRule {
   Value divisor;
 };
+
+// minLength and maxLength, in characters.
 struct LengthRule {
   size_t count = 0;
   bool upper = false;
@@ -65,7 +75,9 @@ struct FormatRule {
   const Format* format = nullptr;
 };
 struct UniqueRule {};
-struct ItemsRule {  // prefixItems and items; in draft-07 items and additionalItems
+
+// prefixItems and items; in draft-07 items and additionalItems.
+struct ItemsRule {
   std::vector<NodeId> prefix;
   NodeId rest = kNoNode;
 };
@@ -77,7 +89,9 @@ struct ContainsRule {
 struct RequiredRule {
   std::vector<std::string> names;
 };
-struct PropertiesRule {  // properties, patternProperties and additionalProperties, in one pass
+
+// properties, patternProperties and additionalProperties, in one pass.
+struct PropertiesRule {
   struct Named {
     std::string name;
     NodeId node;
@@ -86,14 +100,17 @@ struct PropertiesRule {  // properties, patternProperties and additionalProperti
     EcmaPattern pattern;
     NodeId node;
   };
-  std::vector<Named> named;  // sorted
+  // Sorted.
+  std::vector<Named> named;
   std::vector<Matching> matching;
   NodeId additional = kNoNode;
 };
 struct PropertyNamesRule {
   NodeId node = kNoNode;
 };
-struct DependentRule {  // dependentRequired, dependentSchemas; in draft-07 dependencies
+
+// dependentRequired, dependentSchemas; in draft-07 dependencies.
+struct DependentRule {
   struct Entry {
     std::string name;
     std::vector<std::string> required;
@@ -118,6 +135,8 @@ struct OneOfRule {
 struct NotRule {
   NodeId node = kNoNode;
 };
+
+// kNoNode where there is no `then` or no `else`.
 struct IfRule {
   NodeId condition = kNoNode;
   NodeId then = kNoNode;
@@ -137,20 +156,25 @@ struct Rule {
                AnyOfRule, OneOfRule, NotRule, IfRule, UnevaluatedItemsRule,
                UnevaluatedPropertiesRule>
       rule;
-  std::string_view keyword;  // as it stood in the schema; a literal
+  // As it stood in the schema. A literal.
+  std::string_view keyword;
 };
 
 struct Node {
   std::vector<Rule> rules;
-  std::string pointer;    // where it stands in the document
-  uint32_t resource = 0;  // which part with an $id of its own
-  bool never = false;     // it is `false`
+  // Where it stands in the document.
+  std::string pointer;
+  // The part with an $id of its own that it belongs to.
+  uint32_t resource = 0;
+  // It is `false`.
+  bool never = false;
   // It has unevaluatedItems or unevaluatedProperties: what its rules touched must be known.
   bool tracks = false;
 };
 
 struct Program {
-  std::vector<Node> nodes;  // the first is the whole
+  // The first is the whole.
+  std::vector<Node> nodes;
   // Of each resource; empty if nothing depends on them.
   std::vector<std::map<std::string, NodeId>> dynamic_anchors;
 };

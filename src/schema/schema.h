@@ -20,9 +20,12 @@ namespace paddock::schema {
 struct Violation {
   // In the instance, as people write it: "to", "items[3].name"; "" for the whole.
   std::string where;
-  std::string pointer;  // the same as a JSON pointer: "/items/3/name"
-  std::string keyword;  // where in the schema: "/properties/to/type"
-  std::string why;      // "must be a string, not a number"
+  // The same as a JSON pointer: "/items/3/name".
+  std::string pointer;
+  // Where in the schema: "/properties/to/type".
+  std::string keyword;
+  // For example "must be a string, not a number".
+  std::string why;
 };
 
 class Schema {

@@ -36,6 +36,7 @@ inline bool fits(std::string_view schema, std::string_view value) {
   return said == "fits";
 }
 
+// Every value of `good` must fit the schema, and none of `bad`.
 inline void expect(std::string_view schema, const std::vector<std::string>& good,
                    const std::vector<std::string>& bad) {
   for (const std::string& value : good)

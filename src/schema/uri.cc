@@ -16,6 +16,7 @@ bool is_scheme(std::string_view text) {
   return true;
 }
 
+// remove_dot_segments of RFC 3986, 5.2.4.
 std::string without_dots(std::string_view path) {
   bool rooted = !path.empty() && path[0] == '/';
   std::vector<std::string> kept;
@@ -32,6 +33,7 @@ std::string without_dots(std::string_view path) {
   return (rooted ? "/" : "") + join(kept, "/");
 }
 
+// merge of RFC 3986, 5.2.3.
 std::string merged(const Uri& base, const std::string& path) {
   if (base.authority && base.path.empty()) return "/" + path;
   size_t slash = base.path.rfind('/');
@@ -40,6 +42,7 @@ std::string merged(const Uri& base, const std::string& path) {
 
 }  // namespace
 
+// Splits by the delimiters alone, as appendix B of RFC 3986 does; nothing is refused.
 Uri Uri::parse(std::string_view text) {
   Uri uri;
   if (size_t hash = text.find('#'); hash != std::string_view::npos) {
@@ -74,6 +77,7 @@ std::string Uri::text() const {
   return out;
 }
 
+// RFC 3986, 5.2.2, in its order.
 Uri resolve(const Uri& base, const Uri& reference) {
   Uri out = reference;
   if (!reference.scheme.empty()) {
@@ -135,6 +139,7 @@ bool is_future_address(std::string_view text) {
   return text.find('%') == std::string_view::npos && has_only(text.substr(dot + 1), ":", false);
 }
 
+// User information, a host or a bracketed address, and a port.
 bool is_authority(std::string_view text, bool international) {
   size_t at = text.rfind('@');
   if (at != std::string_view::npos) {
@@ -172,6 +177,7 @@ bool is_reference(std::string_view text, bool international, bool absolute) {
   return !uri.fragment || has_only(*uri.fragment, ":@/?", international);
 }
 
+// A variable of RFC 6570: dotted names, with a length or a star at the end.
 bool is_variable(std::string_view text) {
   if (ends_with(text, "*")) {
     text.remove_suffix(1);
@@ -223,6 +229,7 @@ bool is_uri_template(std::string_view text) {
   return true;
 }
 
+// inet_pton stops at a NUL, so a text with one is refused first.
 bool is_ipv4(std::string_view text) {
   in_addr address;
   return text.find('\0') == std::string_view::npos &&

@@ -9,7 +9,8 @@
 namespace paddock::schema {
 
 struct Uri {
-  std::string scheme;  // empty in a relative reference
+  // Empty in a relative reference.
+  std::string scheme;
   std::optional<std::string> authority;
   std::string path;
   std::optional<std::string> query;
@@ -20,7 +21,8 @@ struct Uri {
   std::string text() const;
 };
 
-Uri resolve(const Uri& base, const Uri& reference);  // RFC 3986, 5.2
+// As RFC 3986, 5.2 describes it.
+Uri resolve(const Uri& base, const Uri& reference);
 
 // Whether a text is one, also with letters of all scripts (an IRI), or a template (RFC 6570).
 bool is_uri(std::string_view text);
